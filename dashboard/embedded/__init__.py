@@ -1,0 +1,1 @@
+"""PostgreSQL and Valkey from wheels, and the supervisor that keeps all parts of one machine together."""

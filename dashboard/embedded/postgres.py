@@ -1,0 +1,183 @@
+"""The embedded PostgreSQL: a foreground child on a unix socket, peer authentication, no TCP."""
+
+import getpass
+import os
+import pwd
+import shutil
+import signal
+import subprocess
+import time
+from collections.abc import Sequence
+from pathlib import Path
+
+from dashboard.embedded import processes
+from dashboard.embedded.folders import EmbeddedError, Folders, make_private
+from dashboard.embedded.library import postgres_programs
+
+USER = "gatepost"
+DATABASE = "gatepost"
+
+
+class Postgres:
+    """One cluster in the data folder.
+
+    `options` are further `-c` settings, for tests and benchmarks.
+    """
+
+    name = "PostgreSQL"
+
+    def __init__(self, places: Folders, *, options: Sequence[str] = ()) -> None:
+        self.places = places
+        self.options = tuple(options)
+        self.log = places.logs / "postgres.log"
+        self.process: subprocess.Popen[bytes] | None = None
+
+    def start(self) -> subprocess.Popen[bytes]:
+        """Create the cluster when there is none, then start the server; see `wait`."""
+        programs = postgres_programs(self.places)
+        if not (self.places.postgres / "PG_VERSION").exists():
+            self._create(programs)
+        self._check_version(programs)
+        self._wait_for_former_server()
+        self._write_access_rules()
+        settings = [
+            "listen_addresses=",
+            f"unix_socket_directories={self.places.run}",
+            "unix_socket_permissions=0700",
+            "max_connections=100",
+            "log_timezone=UTC",
+            *self.options,
+        ]
+        argv: list[str | Path] = [programs / "postgres", "-D", self.places.postgres]
+        for setting in settings:
+            argv += ["-c", setting]
+        self.process = processes.start(
+            argv,
+            log=self.log,
+            account=self.places.account,
+            cwd=self.places.postgres,
+            death_signal=signal.SIGINT,  # PostgreSQL's word for: stop now, cleanly
+        )
+        return self.process
+
+    def wait(self, *, timeout: float = 120.0) -> None:
+        """Return when the server answers; crash recovery may take its time.
+
+        Raises EmbeddedError when it ends instead.
+        """
+        import psycopg
+
+        deadline = time.monotonic() + timeout
+        while time.monotonic() < deadline:
+            if self.process is not None and self.process.poll() is not None:
+                break
+            try:
+                psycopg.connect(self.address("postgres")).close()
+            except psycopg.OperationalError:
+                time.sleep(0.01)
+                continue
+            return
+        raise EmbeddedError(f"PostgreSQL did not start; its log says why: {self.log}")
+
+    def create_database(self, name: str = DATABASE) -> bool:
+        """Create a database unless it exists; True when it was created."""
+        import psycopg
+        from psycopg import sql
+
+        with psycopg.connect(self.address("postgres"), autocommit=True) as connection:
+            try:
+                connection.execute(sql.SQL("CREATE DATABASE {}").format(sql.Identifier(name)))
+            except psycopg.errors.DuplicateDatabase:
+                return False
+        return True
+
+    def address(self, database: str = DATABASE) -> str:
+        """The connection string for psycopg."""
+        return f"host='{self.places.run}' dbname={database} user={USER}"
+
+    def stop(self, *, timeout: float = 5.0) -> None:
+        """Stop at once and cleanly; after `timeout` seconds without the farewell checkpoint."""
+        if self.process is None or self.process.poll() is not None:
+            return
+        self.process.send_signal(signal.SIGINT)
+        try:
+            self.process.wait(timeout)
+        except subprocess.TimeoutExpired:
+            self.process.send_signal(signal.SIGQUIT)
+            self.process.wait(timeout)
+
+    def _create(self, programs: Path) -> None:
+        # Made beside its place and renamed: an interrupted first start leaves nothing half done.
+        scratch = self.places.postgres.with_name("postgres.new")
+        shutil.rmtree(scratch, ignore_errors=True)
+        make_private(scratch, self.places.account)
+        account = self.places.account
+        made = subprocess.run(
+            [
+                programs / "initdb",
+                f"--pgdata={scratch}",
+                f"--username={USER}",
+                "--auth-local=peer",
+                "--auth-host=reject",
+                "--encoding=UTF8",
+                "--locale-provider=builtin",
+                "--builtin-locale=C.UTF-8",
+                "--locale=C",
+                "--no-instructions",
+            ],
+            stdin=subprocess.DEVNULL,
+            capture_output=True,
+            text=True,
+            cwd=scratch,
+            start_new_session=True,
+            user=account.uid if account else None,
+            group=account.gid if account else None,
+            extra_groups=[] if account else None,
+        )
+        if made.returncode != 0:
+            reason = (made.stderr.strip().splitlines() or ["no reason given"])[-1]
+            raise EmbeddedError(f"PostgreSQL could not create its data folder: {reason}")
+        scratch.rename(self.places.postgres)
+
+    def _check_version(self, programs: Path) -> None:
+        stored = (self.places.postgres / "PG_VERSION").read_text().strip()
+        installed = programs.parent.name.removeprefix("postgresql-").partition(".")[0]
+        if stored != installed:
+            raise EmbeddedError(
+                f"The data folder was made by PostgreSQL {stored}, installed is {installed}: "
+                "export with the former version, or start with an empty --data-dir."
+            )
+
+    def _wait_for_former_server(self) -> None:
+        """After a SIGKILL of its supervisor the former server needs a moment to end."""
+        pid_file = self.places.postgres / "postmaster.pid"
+        deadline = time.monotonic() + 5
+        while time.monotonic() < deadline:
+            try:
+                pid = int(pid_file.read_text().splitlines()[0])
+            except (OSError, ValueError, IndexError):
+                return
+            if not processes.alive(pid) or not self._is_ours(pid):
+                return
+            time.sleep(0.02)
+        raise EmbeddedError(
+            f"A PostgreSQL server (process {pid}) still works on {self.places.postgres}: "
+            f"stop it with `kill -INT {pid}`."
+        )
+
+    def _is_ours(self, pid: int) -> bool:
+        try:
+            command = Path(f"/proc/{pid}/cmdline").read_bytes()
+        except OSError:
+            return not Path("/proc/self").exists()  # no /proc here: believe the file
+        return b"postgres" in command
+
+    def _write_access_rules(self) -> None:
+        """Who may come in as the database user: whoever starts the servers, and their account."""
+        names = {getpass.getuser() if os.geteuid() else "root"}
+        names.add(pwd.getpwuid(os.geteuid()).pw_name)
+        if self.places.account:
+            names.add(self.places.account.name)
+        lines = "".join(f'gatepost "{name}" {USER}\n' for name in sorted(names))
+        (self.places.postgres / "pg_ident.conf").write_text(lines)
+        (self.places.postgres / "pg_hba.conf").write_text("local all all peer map=gatepost\n")

@@ -1,0 +1,30 @@
+"""Gatepost's settings on the servers of the test run, which start here, before Django reads them.
+
+A child process of a test inherits the marker and finds the same servers.
+"""
+
+import os
+
+MARKER = "GATEPOST_TEST_SERVERS"
+
+if MARKER not in os.environ:
+    from tests.servers import start
+
+    for name in (
+        "DATABASE_URL",
+        "REDIS_URL",
+        "GATEPOST_AGENTS",
+        "GATEPOST_PUBLISHED",
+        "GATEPOST_DEBUG",
+    ):
+        os.environ.pop(name, None)
+    os.environ["GATEPOST_DATA"] = os.environ[MARKER] = str(start())
+    os.environ["GATEPOST_ROLE"] = "test"
+    from dashboard.settings import *  # noqa: F403
+
+    del os.environ["GATEPOST_ROLE"]  # web and worker children choose their own
+else:
+    from dashboard.settings import *  # noqa: F403
+
+# Hashing a password slowly is the point elsewhere; here it is only waiting.
+PASSWORD_HASHERS = ["django.contrib.auth.hashers.MD5PasswordHasher"]
