@@ -7,6 +7,10 @@ import sys
 
 def main() -> None:
     os.environ.setdefault("DJANGO_SETTINGS_MODULE", "dashboard.settings")
+    if sys.argv[1:2] == ["up"]:
+        from dashboard.embedded.arguments import into_environment
+
+        into_environment(sys.argv[2:])
     if sys.argv[1:2] in (["migrate"], ["up"]):
         # Migrations may take longer than the time-outs of a web request allow.
         os.environ.setdefault("GATEPOST_ROLE", "migrate")

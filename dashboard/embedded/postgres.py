@@ -7,7 +7,7 @@ import shutil
 import signal
 import subprocess
 import time
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 
 from dashboard.embedded import processes
@@ -60,8 +60,10 @@ class Postgres:
         )
         return self.process
 
-    def wait(self, *, timeout: float = 120.0) -> None:
+    def wait(self, *, timeout: float = 120.0, check: Callable[[], None] = lambda: None) -> None:
         """Return when the server answers; crash recovery may take its time.
+
+        `check` is called between the tries and may raise.
 
         Raises EmbeddedError when it ends instead.
         """
@@ -69,6 +71,7 @@ class Postgres:
 
         deadline = time.monotonic() + timeout
         while time.monotonic() < deadline:
+            check()
             if self.process is not None and self.process.poll() is not None:
                 break
             try:

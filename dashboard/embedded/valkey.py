@@ -4,6 +4,7 @@ import signal
 import socket
 import subprocess
 import time
+from collections.abc import Callable
 
 from dashboard.embedded import processes
 from dashboard.embedded.folders import EmbeddedError, Folders
@@ -44,10 +45,11 @@ class Valkey:
         )
         return self.process
 
-    def wait(self, *, timeout: float = 60.0) -> None:
+    def wait(self, *, timeout: float = 60.0, check: Callable[[], None] = lambda: None) -> None:
         """Return when the server answers; raises EmbeddedError when it ends instead."""
         deadline = time.monotonic() + timeout
         while time.monotonic() < deadline:
+            check()
             if self.process is not None and self.process.poll() is not None:
                 break
             if self._answers():

@@ -1,0 +1,98 @@
+"""The flags of `up`, read before Django reads its settings, since they decide what those are."""
+
+import argparse
+import os
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+
+@dataclass(frozen=True)
+class UpOptions:
+    """How to start."""
+
+    host: str
+    port: int
+    data: Path
+    workers: int
+    pool: str
+    demo: bool
+    database_url: str
+    redis_url: str
+
+
+def _at_least_one(text: str) -> int:
+    number = int(text)
+    if number < 1:
+        raise argparse.ArgumentTypeError("at least 1")
+    return number
+
+
+def _port(text: str) -> int:
+    number = int(text)
+    if not 1 <= number <= 65535:
+        raise argparse.ArgumentTypeError("a port is a number from 1 to 65535")
+    return number
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """Declare the flags; the environment gives the defaults."""
+    value = os.environ.get
+    parser.add_argument("--host", default="127.0.0.1", help="address to listen on")
+    parser.add_argument("--port", type=_port, default=8000, help="port to listen on (8000)")
+    parser.add_argument(
+        "--data-dir",
+        default=value("GATEPOST_DATA") or ".gatepost",
+        help="folder that keeps everything (./.gatepost)",
+    )
+    parser.add_argument(
+        "--workers",
+        type=_at_least_one,
+        default=2,
+        help="worker slots: threads worked on at once (2)",
+    )
+    parser.add_argument(
+        "--pool",
+        choices=("prefork", "threads"),
+        default="prefork",
+        help="slots as processes (default) or, for agents that mostly wait, as threads",
+    )
+    parser.add_argument("--no-demo", action="store_true", help="no demo users and threads")
+    parser.add_argument(
+        "--database-url", default=value("DATABASE_URL", ""), help="a PostgreSQL of your own"
+    )
+    parser.add_argument("--redis-url", default=value("REDIS_URL", ""), help="a Valkey of your own")
+
+
+def from_parsed(parsed: Mapping[str, Any]) -> UpOptions:
+    """The flags as `add_arguments` declared and a parser read them."""
+    return UpOptions(
+        host=parsed["host"],
+        port=parsed["port"],
+        data=Path(os.path.abspath(Path(parsed["data_dir"]).expanduser())),
+        workers=parsed["workers"],
+        pool=parsed["pool"],
+        demo=not parsed["no_demo"],
+        database_url=parsed["database_url"],
+        redis_url=parsed["redis_url"],
+    )
+
+
+def from_command_line(arguments: Sequence[str]) -> UpOptions:
+    """Read the flags of `up`, ignoring those that Django adds to every command."""
+    parser = argparse.ArgumentParser(add_help=False, exit_on_error=False, allow_abbrev=False)
+    add_arguments(parser)
+    return from_parsed(vars(parser.parse_known_args(list(arguments))[0]))
+
+
+def into_environment(arguments: Sequence[str]) -> None:
+    """Let the settings of this process and all its children follow the flags of `up`."""
+    try:
+        options = from_command_line(arguments)
+    except (argparse.ArgumentError, argparse.ArgumentTypeError, SystemExit):
+        return  # the command itself reads them again and says what is wrong
+    os.environ["GATEPOST_DATA"] = str(options.data)
+    for name, url in (("DATABASE_URL", options.database_url), ("REDIS_URL", options.redis_url)):
+        if url:
+            os.environ[name] = url

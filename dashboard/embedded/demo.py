@@ -1,0 +1,81 @@
+"""The demo: three people with random passwords, and a thread that waits for one of them."""
+
+import os
+import secrets
+from pathlib import Path
+
+from django.apps import apps
+from django.contrib.auth import get_user_model
+from django.contrib.auth.models import Permission
+from django.db import transaction
+from sesame.utils import get_query_string
+
+# name: (roles, may enter the admin site)
+PEOPLE = {
+    "operator": (("operator",), False),
+    "manager": (("reviewer",), False),
+    "auditor": (("auditor",), True),
+}
+# Reserved for ever by RFC 6761: nobody can own such an address, so it marks demo users safely.
+MAIL_DOMAIN = "demo.invalid"
+
+
+def logins_file(data: Path) -> Path:
+    """Where the demo passwords stand, readable by the owner only."""
+    return data / "demo-logins.txt"
+
+
+def logins_exist() -> bool:
+    """Whether this database has demo users who may sign in."""
+    people = get_user_model().objects
+    return people.filter(email__endswith=f"@{MAIL_DOMAIN}", is_active=True).exists()
+
+
+def anyone_exists() -> bool:
+    """Whether anybody may sign in."""
+    return get_user_model().objects.filter(is_active=True).exists()
+
+
+def create_logins(data: Path) -> None:
+    """Create the demo users that are missing and note their passwords in the data folder."""
+    model = get_user_model()
+    known = set(model.objects.filter(username__in=PEOPLE).values_list("username", flat=True))
+    lines = []
+    for name, (roles, staff) in PEOPLE.items():
+        if name in known:
+            continue
+        password = secrets.token_urlsafe(12)
+        with transaction.atomic():
+            user = model.objects.create_user(
+                name, email=f"{name}@{MAIL_DOMAIN}", password=password, is_staff=staff
+            )
+            if staff:
+                user.user_permissions.set(Permission.objects.filter(codename__startswith="view_"))
+            for role in roles:
+                _grant(user.pk, role)
+        lines.append(f"{name}  {password}\n")
+    if lines:
+        path = logins_file(data)
+        handle = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o600)
+        with os.fdopen(handle, "a") as file:
+            file.writelines(lines)
+
+
+def login_path(username: str) -> str:
+    """A path that signs this user in once, within ten minutes.
+
+    Raises the user model's DoesNotExist.
+    """
+    user = get_user_model().objects.get(username=username, is_active=True)
+    return "/welcome/" + str(get_query_string(user))
+
+
+def seed() -> None:
+    """Start the demo's threads, once per database."""
+
+
+def _grant(user_id: int, role: str) -> None:
+    workspace, _ = apps.get_model("checkpoints", "Workspace").objects.get_or_create(name="default")
+    apps.get_model("checkpoints", "Membership").objects.get_or_create(
+        workspace=workspace, user_id=user_id, role=role
+    )
