@@ -1,0 +1,8 @@
+from django.apps import AppConfig
+
+
+class ApprovalsConfig(AppConfig):
+    """Floor 1: stops, people, verdicts."""
+
+    name = "approvals"
+    default_auto_field = "django.db.models.BigAutoField"

@@ -1,0 +1,33 @@
+"""What the gate refuses; a class's docstring is what people are told."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from checkpoints.errors import GatepostError
+
+if TYPE_CHECKING:
+    from .queries import ApprovalRow
+
+
+class AlreadyDecided(GatepostError):
+    """Somebody has decided this request before you."""
+
+    def __init__(self, row: ApprovalRow) -> None:
+        if row.status == "expired":
+            said = "This request expired before your answer came."
+        elif row.status == "withdrawn":
+            said = "This request was withdrawn; there is nothing left to decide."
+        else:
+            who = row.decided_by_name or row.decided_by
+            said = f"{who} has decided this request already: {row.outcome}."
+        super().__init__(said)
+        self.row = row
+
+
+class ProposalChanged(GatepostError):
+    """This request changed since you opened it; look at it again before you decide."""
+
+
+class VerdictRefused(GatepostError):
+    """This verdict is not possible for this request."""

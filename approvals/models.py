@@ -1,0 +1,92 @@
+"""The tables of floor 1: requests for approval and the verdicts on them."""
+
+from __future__ import annotations
+
+from django.db import models
+from django.db.models.functions import Now
+from uuid_utils.compat import uuid7
+
+STATUSES = ("pending", "held", "settled", "expired", "withdrawn")
+VERDICTS = ("approve", "edit", "respond", "reject")
+
+
+class Approval(models.Model):
+    """What an agent asks people: one proposal at one position of one thread."""
+
+    id = models.UUIDField(primary_key=True, default=uuid7, editable=False)
+    workspace_id = models.UUIDField()
+    thread_id = models.UUIDField()
+    agent_version_id = models.UUIDField()
+    branch = models.IntegerField()
+    step = models.IntegerField()
+    node = models.CharField(max_length=100)
+    index = models.IntegerField(default=0)
+    key = models.CharField(max_length=200)
+    revision = models.SmallIntegerField(default=0)
+    kind = models.CharField(max_length=10)
+    tool = models.CharField(max_length=200, blank=True)
+    args = models.JSONField()
+    proposal_hash = models.CharField(max_length=64)
+    policy_version = models.CharField(max_length=100, default="author")
+    title = models.CharField(max_length=300)
+    description = models.TextField(blank=True)
+    reasons = models.JSONField(default=list)
+    risk = models.CharField(max_length=10, default="medium")
+    schema = models.JSONField(null=True)
+    undo = models.CharField(max_length=200, blank=True)
+    deadline = models.DateTimeField(null=True)
+    status = models.CharField(max_length=10, default="pending")
+    outcome = models.CharField(max_length=10, blank=True)
+    comment = models.TextField(blank=True)
+    decided_by = models.CharField(max_length=200, blank=True)
+    decided_by_name = models.CharField(max_length=200, blank=True)
+    decided_at = models.DateTimeField(null=True)
+    decided_args = models.JSONField(null=True)
+    effective_at = models.DateTimeField(null=True)
+    requested_at = models.DateTimeField(db_default=Now())
+
+    class Meta:
+        db_table = "gp_approval"
+        constraints = (
+            models.UniqueConstraint(
+                fields=("thread_id", "branch", "step", "node", "index", "key", "revision"),
+                name="gp_approval_position",
+            ),
+            models.CheckConstraint(
+                condition=models.Q(status__in=STATUSES), name="gp_approval_status"
+            ),
+        )
+        indexes = (
+            models.Index(
+                fields=("workspace_id", "requested_at", "id"),
+                name="gp_approval_open",
+                condition=models.Q(status="pending"),
+            ),
+            models.Index(fields=("workspace_id", "-requested_at", "-id"), name="gp_approval_all"),
+            models.Index(fields=("thread_id", "requested_at"), name="gp_approval_thread"),
+        )
+
+
+class Decision(models.Model):
+    """One reviewer's verdict on one approval; never updated, never deleted."""
+
+    id = models.UUIDField(primary_key=True, default=uuid7, editable=False)
+    workspace_id = models.UUIDField()
+    approval = models.ForeignKey(Approval, models.PROTECT, related_name="+")
+    reviewer = models.CharField(max_length=200)
+    reviewer_name = models.CharField(max_length=200)
+    verdict = models.CharField(max_length=10)
+    proposal_hash = models.CharField(max_length=64)
+    comment = models.TextField(blank=True)
+    args = models.JSONField(null=True)
+    salt = models.BinaryField()
+    hash = models.BinaryField()
+    at = models.DateTimeField(db_default=Now())
+
+    class Meta:
+        db_table = "gp_decision"
+        constraints = (
+            models.CheckConstraint(
+                condition=models.Q(verdict__in=VERDICTS), name="gp_decision_verdict"
+            ),
+        )

@@ -1,0 +1,8 @@
+from django.apps import AppConfig
+
+
+class CheckpointsConfig(AppConfig):
+    """Ground floor: what a thread is, and all that was ever written about it."""
+
+    name = "checkpoints"
+    default_auto_field = "django.db.models.BigAutoField"

@@ -1,0 +1,170 @@
+"""The hash of a state, kept up to date at the cost of what changes; pure."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from hashlib import sha256
+from typing import TYPE_CHECKING, Any, ClassVar
+
+from .deltas import Delta, Json, canonical
+
+if TYPE_CHECKING:
+    from .channels import Reducer
+
+
+def _hash(data: bytes) -> bytes:
+    return sha256(data).digest()
+
+
+class _Whole:
+    """A channel hashed as one value."""
+
+    kind: ClassVar[bytes] = b"v"
+
+    def __init__(self, value: Any) -> None:
+        raw = canonical(value)
+        self.digest = _hash(raw)
+        self.size = len(raw)
+
+
+class _Chain:
+    """A list hashed item by item, so that appending costs only the new items."""
+
+    kind: ClassVar[bytes] = b"a"
+
+    def __init__(self, items: list[Any]) -> None:
+        self.digest = _hash(b"gatepost-append-1")
+        self._inside = 0  # bytes of the items, a comma each
+        self.grow(items)
+
+    def grow(self, items: list[Any]) -> None:
+        digest, inside = self.digest, self._inside
+        for item in items:
+            raw = canonical(item)
+            digest = sha256(digest + sha256(raw).digest()).digest()
+            inside += len(raw) + 1
+        self.digest, self._inside = digest, inside
+
+    @property
+    def size(self) -> int:
+        return self._inside + 1 if self._inside else 2
+
+
+class _Tree:
+    """An object hashed member by member in 256 buckets, so that a member costs its bucket only."""
+
+    kind: ClassVar[bytes] = b"m"
+
+    def __init__(self, members: dict[str, Any]) -> None:
+        self._buckets: dict[int, dict[bytes, tuple[bytes, int]]] = {}
+        self._tops = bytearray(256 * 32)
+        self._inside = 0  # bytes of the members, a comma each
+        self.grow(members)
+
+    def grow(self, members: dict[str, Any]) -> None:
+        touched = set()
+        for key, value in members.items():
+            name, raw = canonical(key), canonical(value)
+            key_digest, size = _hash(name), len(name) + len(raw) + 2
+            bucket = self._buckets.setdefault(key_digest[0], {})
+            self._inside += size - bucket.get(key_digest, (b"", 0))[1]
+            bucket[key_digest] = (_hash(raw), size)
+            touched.add(key_digest[0])
+        for number in touched:
+            pairs = sorted(self._buckets[number].items())
+            bucket_digest = _hash(b"".join([key + entry[0] for key, entry in pairs]))
+            self._tops[number * 32 : number * 32 + 32] = bucket_digest
+        self.digest = _hash(b"gatepost-merge-1" + self._tops)
+
+    @property
+    def size(self) -> int:
+        return self._inside + 1 if self._inside else 2
+
+
+class Digests:
+    """The Merkle digests of a state and its size in bytes.
+
+    root = sha256("gatepost-state-1" | for each channel in code point order: length of its name in
+    UTF-8 (4 bytes, big endian) | name | kind | digest). The kinds, c() being canonical bytes:
+
+    - `v`: sha256(c(value));
+    - `a`, a list in an `Append` channel: d = sha256("gatepost-append-1"), then for each item
+      d = sha256(d | sha256(c(item)));
+    - `m`, an object in a `Merge` channel: members stand in buckets by the first byte of
+      k = sha256(c(key)); a bucket is sha256(k | sha256(c(value)) | ... in order of k), an empty one
+      32 zero bytes; the digest is sha256("gatepost-merge-1" | the 256 buckets).
+
+    So the root depends on the state's value and its reducers only, not on the way there.
+    """
+
+    def __init__(self, reducers: Mapping[str, Reducer]) -> None:
+        self._reducers = reducers
+        self._parts: dict[str, _Whole | _Chain | _Tree] = {}
+        self._heads: dict[str, tuple[bytes, int]] = {}
+        self._order: list[str] | None = None
+
+    @classmethod
+    def of(cls, state: Mapping[str, Json], reducers: Mapping[str, Reducer]) -> Digests:
+        """The digests of a whole state; a channel without a reducer counts as `LastValue`."""
+        digests = cls(reducers)
+        for channel, value in state.items():
+            digests._place(channel, value)
+        return digests
+
+    def update(self, delta: Delta, state: Mapping[str, Json]) -> bytes:
+        """Take in a delta, given the state after it; answers the new root (32 bytes)."""
+        for channel in delta.get("set", ()):
+            self._place(channel, state[channel])
+        for channel, items in delta.get("append", {}).items():
+            part = self._parts.get(channel)
+            if isinstance(part, _Chain):
+                part.grow(items)
+            else:
+                self._place(channel, state[channel])
+        for channel, members in delta.get("merge", {}).items():
+            part = self._parts.get(channel)
+            if isinstance(part, _Tree):
+                part.grow(members)
+            else:
+                self._place(channel, state[channel])
+        for channel in delta.get("unset", ()):
+            if self._parts.pop(channel, None):
+                self._order = None
+        return self.root
+
+    @property
+    def root(self) -> bytes:
+        """The Merkle root of the state, 32 bytes."""
+        whole = [b"gatepost-state-1"]
+        for channel in self._channels():
+            part = self._parts[channel]
+            whole += (self._heads[channel][0], part.kind, part.digest)
+        return _hash(b"".join(whole))
+
+    @property
+    def size(self) -> int:
+        """The length of the state's canonical JSON in bytes."""
+        inside = sum(self._heads[channel][1] + part.size for channel, part in self._parts.items())
+        return inside + 1 if inside else 2
+
+    def _channels(self) -> list[str]:
+        if self._order is None:
+            self._order = sorted(self._parts)
+        return self._order
+
+    def _place(self, channel: str, value: Any) -> None:
+        reducer = self._reducers.get(channel)
+        joined_by = reducer.name if reducer else "last_value"
+        part: _Whole | _Chain | _Tree
+        if joined_by == "append" and isinstance(value, list):
+            part = _Chain(value)
+        elif joined_by == "merge" and isinstance(value, dict):
+            part = _Tree(value)
+        else:
+            part = _Whole(value)
+        if channel not in self._parts:
+            name = channel.encode()
+            # The second figure: the name as canonical JSON, a colon and a comma.
+            self._heads[channel] = (len(name).to_bytes(4) + name, len(canonical(channel)) + 2)
+            self._order = None
+        self._parts[channel] = part

@@ -1,0 +1,145 @@
+"""The right to work on a thread: acquire, take over, renew. Giving back is a store verb.
+
+Only the database's clock counts. A lease is a random token in the thread's row; every write of a
+worker is guarded by it, so a former holder cannot commit whatever it believes.
+"""
+
+from __future__ import annotations
+
+from uuid import UUID, uuid4
+
+from django.db import connection
+
+from . import deltas
+from .limits import CRASHES_ALLOWED, lease_seconds
+from .records import Work
+from .states import EventKind, Status
+from .store.writing import Move, NewEvent, perform
+
+_COLUMNS = (
+    "fence",
+    "agent",
+    "agent_version_id",
+    "title",
+    "head",
+    "number",
+    "step",
+    "branch",
+    "branch_start",
+    "next_nodes::text",
+    "version",
+    "wake_seq",
+    "wish",
+    "wish_by",
+    "pause_at",
+    "effects",
+    "chain_id",
+    "crash_count",
+    "started_by",
+    "rollback::text",
+)
+
+
+def _take(move: Move, thread: UUID, owner: str, kind: EventKind) -> Work | None:
+    token = uuid4()
+    move.set("lease_owner", owner, "varchar")
+    move.set("lease_token", token, "uuid")
+    move.express("lease_until", "clock_timestamp() + make_interval(secs => %s)", lease_seconds())
+    move.express("fence", "th.fence + 1")
+    move.events = [NewEvent(kind, {"owner": owner}, owner)]
+    move.returning = _COLUMNS
+    row = perform(move)
+    if row is None:
+        return None
+    rollback = row[-1]
+    return Work(
+        thread=thread,
+        workspace=row[0],
+        last_seq=row[1],
+        status=Status(row[2]),
+        owner=owner,
+        token=token,
+        fence=row[4],
+        agent=row[5],
+        agent_version=row[6],
+        title=row[7],
+        head=row[8],
+        number=row[9],
+        step=row[10],
+        branch=row[11],
+        branch_start=row[12],
+        next_nodes=tuple(deltas.decode(row[13])),
+        version=row[14],
+        wake_seq=row[15],
+        wish=row[16],
+        wish_by=row[17],
+        pause_at=row[18],
+        effects=row[19],
+        chain_id=row[20],
+        crash_count=row[21],
+        started_by=row[22],
+        rollback=None if rollback is None else deltas.decode(rollback),
+    )
+
+
+def acquire(thread: UUID, *, owner: str) -> Work | None:
+    """queued -> running, or take a rollback that nobody works on; None when there is nothing.
+
+    Written without waiting for the flush: losing it in a crash of the server loses no work, and
+    the first step's flush makes it durable.
+    """
+    move = Move(
+        thread,
+        "th.status = 'queued' OR (th.status = 'rolling_back' AND th.lease_token IS NULL)",
+        unflushed=True,
+    )
+    move.express(
+        "status", "CASE WHEN th.status = 'queued' THEN 'running' ELSE th.status END::varchar"
+    )
+    move.express("status_reason", "''")
+    move.express("status_since", "clock_timestamp()")
+    move.express("waiting_on", "NULL")
+    move.express("wake_at", "NULL")
+    return _take(move, thread, owner, EventKind.LEASE_ACQUIRED)
+
+
+def take_over(thread: UUID, *, owner: str) -> Work | None:
+    """Take a lease that its holder let expire; counts a crash.
+
+    Nobody takes over until PostgreSQL has been up for one lease: after a restart every holder
+    first gets the chance to renew. From the third crash on the sweep parks the thread instead.
+    """
+    move = Move(
+        thread,
+        "th.status IN ('running', 'rolling_back') AND th.lease_token IS NOT NULL "
+        "AND th.lease_until < clock_timestamp() "
+        "AND pg_postmaster_start_time() < clock_timestamp() - make_interval(secs => %s) "
+        "AND th.crash_count < %s",
+        (lease_seconds(), CRASHES_ALLOWED - 1),
+    )
+    move.express("crash_count", "th.crash_count + 1")
+    return _take(move, thread, owner, EventKind.LEASE_TAKEN_OVER)
+
+
+def renew(thread: UUID, *, token: UUID) -> bool:
+    """Prolong the lease by a full term; False when it is no longer ours."""
+    with connection.cursor() as cursor:
+        cursor.execute(
+            "WITH s AS MATERIALIZED (SELECT set_config('synchronous_commit', 'off', true) AS v) "
+            "UPDATE gp_thread th SET lease_until = clock_timestamp() + make_interval(secs => %s) "
+            "FROM s WHERE th.id = %s::uuid AND th.lease_token = %s::uuid AND s.v = 'off'",
+            (lease_seconds(), thread, token),
+        )
+        return bool(cursor.rowcount)
+
+
+def next_queued(queues: list[str]) -> UUID | None:
+    """The thread that has been queued longest on one of `queues` and that nobody is taking."""
+    with connection.cursor() as cursor:
+        cursor.execute(
+            "SELECT id FROM gp_thread WHERE queue = ANY(%s::text[]) AND status = 'queued' "
+            "ORDER BY status_since LIMIT 1 FOR UPDATE SKIP LOCKED",
+            (queues,),
+        )
+        row = cursor.fetchone()
+    return None if row is None else row[0]

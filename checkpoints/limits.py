@@ -1,0 +1,12 @@
+"""Bounds of the ground floor that settings may change."""
+
+from __future__ import annotations
+
+from django.conf import settings
+
+CRASHES_ALLOWED = 3
+
+
+def lease_seconds() -> float:
+    """How long a lease lives without renewal, in seconds."""
+    return float(getattr(settings, "GATEPOST_LEASE_SECONDS", 15))

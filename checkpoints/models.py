@@ -1,0 +1,347 @@
+"""The tables of the ground floor.
+
+Log tables (checkpoint, event, keyframe) carry the thread first in every unique key and have no
+foreign keys in the database: the one statement that writes them has just locked the thread row,
+and tables without references can be partitioned by thread later. Nobody above imports this
+module: upper floors write through `store` and read through `queries`.
+"""
+
+from __future__ import annotations
+
+from django.conf import settings
+from django.db import models
+from django.db.models.functions import Now
+from uuid_utils.compat import uuid7
+
+from .states import ACTIVITY_KINDS, ACTIVITY_STATES, CHECKPOINT_SOURCES, Status
+
+ROLES = ("viewer", "operator", "reviewer", "auditor", "admin")
+
+
+class Workspace(models.Model):
+    """The tenant; every row of the product belongs to one."""
+
+    id = models.UUIDField(primary_key=True, default=uuid7, editable=False)
+    name = models.CharField(max_length=100, unique=True)
+    created_at = models.DateTimeField(db_default=Now())
+
+    class Meta:
+        db_table = "gp_workspace"
+
+    def __str__(self) -> str:
+        return self.name
+
+
+class Membership(models.Model):
+    """One role of one user in one workspace; rights are rows, so withdrawing one is immediate."""
+
+    workspace = models.ForeignKey(Workspace, models.PROTECT, related_name="+")
+    user = models.ForeignKey(settings.AUTH_USER_MODEL, models.CASCADE, related_name="+")
+    role = models.CharField(max_length=20, choices=[(r, r) for r in ROLES])
+
+    class Meta:
+        db_table = "gp_membership"
+        constraints = (
+            models.UniqueConstraint(fields=("workspace", "user", "role"), name="gp_member_once"),
+            models.CheckConstraint(condition=models.Q(role__in=ROLES), name="gp_member_role"),
+        )
+
+
+class AgentVersion(models.Model):
+    """One version of an agent as a worker announced it; immutable, readable without its code."""
+
+    id = models.UUIDField(primary_key=True, default=uuid7, editable=False)
+    agent = models.CharField(max_length=100)
+    version = models.PositiveIntegerField()
+    fingerprint = models.CharField(max_length=64, help_text="sha256 over modules, graph, schema")
+    label = models.CharField(max_length=200)
+    description = models.TextField(blank=True)
+    schema_version = models.PositiveIntegerField(default=1)
+    schema = models.JSONField(help_text="JSON Schema of the state")
+    channels = models.JSONField(help_text="{channel: {reducer, default}}")
+    graph = models.JSONField(help_text="{entry, nodes: [{name, then, label, external, gate}]}")
+    tools = models.JSONField(help_text="{tool: {schema, effect, idempotent, undo}}")
+    queue = models.CharField(max_length=100, default="gatepost")
+    created_at = models.DateTimeField(db_default=Now())
+
+    class Meta:
+        db_table = "gp_agent_version"
+        constraints = (
+            models.UniqueConstraint(
+                fields=("agent", "version", "fingerprint"), name="gp_agent_version_once"
+            ),
+        )
+
+
+class Thread(models.Model):
+    """One execution of an agent: the only row that a step updates.
+
+    No index contains a column that a step changes, so a step's UPDATE stays heap-only.
+    """
+
+    id = models.UUIDField(primary_key=True, default=uuid7, editable=False)
+    workspace = models.ForeignKey(Workspace, models.PROTECT, related_name="+")
+    agent_version = models.ForeignKey(AgentVersion, models.PROTECT, related_name="+")
+    agent = models.CharField(max_length=100)
+    name = models.CharField(max_length=255, null=True, blank=True)
+    title = models.CharField(max_length=300)
+    labels = models.JSONField(default=dict)
+    queue = models.CharField(max_length=100)
+    status = models.CharField(max_length=20, default=Status.QUEUED)
+    status_since = models.DateTimeField(db_default=Now())
+    status_reason = models.TextField(default="", blank=True)
+    waiting_on = models.JSONField(null=True)
+    wake_at = models.DateTimeField(null=True)
+    wake_seq = models.BigIntegerField(default=0)
+    wish = models.CharField(max_length=20, default="", blank=True)
+    wish_by = models.CharField(max_length=200, default="", blank=True)
+    pause_at = models.CharField(max_length=100, default="", blank=True)
+    effects = models.CharField(max_length=10, default="run")
+    # Where the head stands; repeated here so that lists and leases need no second table.
+    head = models.UUIDField()
+    number = models.IntegerField(default=0)
+    step = models.IntegerField(default=0)
+    branch = models.IntegerField(default=0)
+    branch_start = models.IntegerField(default=0)
+    next_nodes = models.JSONField(default=list)
+    state_bytes = models.BigIntegerField(default=0)
+    version = models.BigIntegerField(default=1)
+    # The tail of the hash chain; prev_hash and last_at let one statement write the events.
+    chain_id = models.UUIDField()
+    last_seq = models.BigIntegerField(default=0)
+    last_hash = models.BinaryField()
+    prev_hash = models.BinaryField()
+    last_at = models.DateTimeField(db_default=Now())
+    lease_owner = models.CharField(max_length=200, default="", blank=True)
+    lease_token = models.UUIDField(null=True)
+    lease_until = models.DateTimeField(null=True)
+    fence = models.BigIntegerField(default=0)
+    crash_count = models.SmallIntegerField(default=0)
+    started_by = models.CharField(max_length=200)
+    parent = models.UUIDField(null=True)
+    base = models.UUIDField(null=True)
+    forked_from = models.UUIDField(null=True)
+    rollback = models.JSONField(null=True, help_text="the plan while status is rolling_back")
+    n_steps = models.BigIntegerField(default=0)
+    tokens = models.BigIntegerField(default=0)
+    cost = models.DecimalField(max_digits=18, decimal_places=6, default=0)
+    tokens_saved = models.BigIntegerField(default=0)
+    created_at = models.DateTimeField(db_default=Now())
+
+    class Meta:
+        db_table = "gp_thread"
+        constraints = (
+            models.UniqueConstraint(fields=("workspace", "agent", "name"), name="gp_thread_name"),
+            models.CheckConstraint(
+                condition=models.Q(status__in=[str(s) for s in Status]), name="gp_thread_status"
+            ),
+            models.CheckConstraint(
+                condition=models.Q(effects__in=("run", "ask")), name="gp_thread_effects"
+            ),
+        )
+        indexes = (
+            models.Index(fields=("workspace", "-status_since", "-id"), name="gp_thread_since"),
+            models.Index(
+                fields=("workspace", "status", "-status_since", "-id"), name="gp_thread_board"
+            ),
+            models.Index(
+                fields=("queue", "status_since"),
+                name="gp_thread_queue",
+                condition=models.Q(status__in=("queued", "rolling_back", "running")),
+            ),
+            models.Index(
+                fields=("wake_at",), name="gp_thread_wake", condition=models.Q(status="sleeping")
+            ),
+            models.Index(
+                fields=("forked_from",),
+                name="gp_thread_forks",
+                condition=models.Q(forked_from__isnull=False),
+            ),
+        )
+
+
+class Checkpoint(models.Model):
+    """The state after one step, as a delta to its parent; never updated, never deleted.
+
+    `number` is its ordinal in the thread. Within one branch the parent of a checkpoint is the one
+    numbered before it; the first of a branch (`number == branch_start`) may have its parent in an
+    older branch or, in a fork, in another thread. A state is therefore a few index ranges.
+    """
+
+    pk = models.CompositePrimaryKey("thread_id", "id")
+    id = models.UUIDField(default=uuid7, editable=False)
+    thread = models.ForeignKey(Thread, models.DO_NOTHING, db_constraint=False, db_index=False)
+    workspace_id = models.UUIDField()
+    number = models.IntegerField()
+    branch = models.IntegerField()
+    branch_start = models.IntegerField()
+    step = models.IntegerField()
+    parent = models.UUIDField(null=True)
+    parent_thread = models.UUIDField(null=True)
+    parent_number = models.IntegerField(null=True)
+    source = models.CharField(max_length=10)
+    nodes = models.JSONField(default=list)
+    next_nodes = models.JSONField(default=list)
+    delta = models.JSONField()
+    salt = models.BinaryField()
+    delta_hash = models.BinaryField()
+    state_hash = models.BinaryField()
+    state_bytes = models.BigIntegerField()
+    schema_version = models.PositiveIntegerField(default=1)
+    agent_version_id = models.UUIDField()
+    config = models.JSONField(null=True)
+    created_by = models.CharField(max_length=200)
+    created_at = models.DateTimeField(db_default=Now())
+
+    class Meta:
+        db_table = "gp_checkpoint"
+        constraints = (
+            models.UniqueConstraint(fields=("thread", "number"), name="gp_checkpoint_number"),
+            models.CheckConstraint(
+                condition=models.Q(source__in=CHECKPOINT_SOURCES), name="gp_checkpoint_source"
+            ),
+        )
+
+
+class Keyframe(models.Model):
+    """A cached full state of one checkpoint; may be deleted at any time."""
+
+    pk = models.CompositePrimaryKey("thread_id", "number")
+    thread = models.ForeignKey(Thread, models.DO_NOTHING, db_constraint=False, db_index=False)
+    number = models.IntegerField()
+    state = models.JSONField()
+    created_at = models.DateTimeField(db_default=Now())
+
+    class Meta:
+        db_table = "gp_keyframe"
+
+
+class Event(models.Model):
+    """One immutable entry of a thread's log, chained by hash to the one before."""
+
+    pk = models.CompositePrimaryKey("thread_id", "seq")
+    thread = models.ForeignKey(Thread, models.DO_NOTHING, db_constraint=False, db_index=False)
+    seq = models.BigIntegerField()
+    workspace_id = models.UUIDField()
+    kind = models.CharField(max_length=50)
+    v = models.SmallIntegerField(default=1)
+    actor = models.CharField(max_length=200)
+    data = models.JSONField()
+    salt = models.BinaryField()
+    data_hash = models.BinaryField()
+    at = models.DateTimeField()
+    prev_hash = models.BinaryField()
+    hash = models.BinaryField()
+
+    class Meta:
+        db_table = "gp_event"
+
+
+class Activity(models.Model):
+    """Something that happened once at one position and must not happen again."""
+
+    id = models.UUIDField(primary_key=True, default=uuid7, editable=False)
+    thread = models.ForeignKey(Thread, models.DO_NOTHING, db_constraint=False, db_index=False)
+    workspace_id = models.UUIDField()
+    branch = models.IntegerField()
+    step = models.IntegerField()
+    node = models.CharField(max_length=100)
+    index = models.IntegerField(default=0)
+    key = models.CharField(max_length=200)
+    revision = models.SmallIntegerField(default=0)
+    kind = models.CharField(max_length=10)
+    tool = models.CharField(max_length=200)
+    state = models.CharField(max_length=12)
+    args = models.JSONField()
+    salt = models.BinaryField()
+    input_hash = models.BinaryField()
+    result = models.JSONField(null=True)
+    result_hash = models.BinaryField(null=True)
+    error = models.TextField(default="", blank=True)
+    attempts = models.SmallIntegerField(default=1)
+    cursor = models.JSONField(null=True)
+    progress = models.JSONField(null=True)
+    usage = models.JSONField(null=True)
+    idempotency_key = models.CharField(max_length=64)
+    undo = models.CharField(max_length=200, default="", blank=True)
+    undo_result = models.JSONField(null=True)
+    approval_id = models.UUIDField(null=True, unique=True)
+    started_at = models.DateTimeField(db_default=Now())
+    finished_at = models.DateTimeField(null=True)
+
+    class Meta:
+        db_table = "gp_activity"
+        constraints = (
+            models.UniqueConstraint(
+                fields=("thread", "branch", "step", "node", "index", "key", "revision"),
+                name="gp_activity_position",
+            ),
+            models.CheckConstraint(
+                condition=models.Q(state__in=ACTIVITY_STATES), name="gp_activity_state"
+            ),
+            models.CheckConstraint(
+                condition=models.Q(kind__in=ACTIVITY_KINDS), name="gp_activity_kind"
+            ),
+        )
+
+
+class Artifact(models.Model):
+    """A file that state refers to by its hash; the bytes lie in Django storage."""
+
+    id = models.UUIDField(primary_key=True, default=uuid7, editable=False)
+    workspace = models.ForeignKey(Workspace, models.PROTECT, related_name="+")
+    sha256 = models.CharField(max_length=64)
+    name = models.CharField(max_length=255)
+    media_type = models.CharField(max_length=100)
+    size = models.BigIntegerField()
+    path = models.CharField(max_length=500)
+    created_at = models.DateTimeField(db_default=Now())
+
+    class Meta:
+        db_table = "gp_artifact"
+        constraints = (
+            models.UniqueConstraint(fields=("workspace", "sha256"), name="gp_artifact_once"),
+        )
+
+
+class Wake(models.Model):
+    """News for a thread, written with the change that causes it and delivered afterwards."""
+
+    thread = models.ForeignKey(Thread, models.DO_NOTHING, db_constraint=False, db_index=False)
+    kind = models.CharField(max_length=30)
+    ref = models.CharField(max_length=200)
+    created_at = models.DateTimeField(db_default=Now())
+
+    class Meta:
+        db_table = "gp_wake"
+        constraints = (
+            models.UniqueConstraint(fields=("thread", "kind", "ref"), name="gp_wake_once"),
+        )
+
+
+class Worker(models.Model):
+    """One worker process group and when it last proved that its loop turns."""
+
+    id = models.CharField(primary_key=True, max_length=200)
+    host = models.CharField(max_length=200)
+    pid = models.IntegerField()
+    slots = models.IntegerField(default=1)
+    queues = models.JSONField(default=list)
+    agents = models.JSONField(default=list, help_text="agent version ids")
+    started_at = models.DateTimeField(db_default=Now())
+    seen_at = models.DateTimeField(db_default=Now())
+    stopped_at = models.DateTimeField(null=True)
+
+    class Meta:
+        db_table = "gp_worker"
+
+
+class Duty(models.Model):
+    """A lease on a fleet-wide duty (the sweep), so that one worker at a time does it."""
+
+    name = models.CharField(primary_key=True, max_length=50)
+    owner = models.CharField(max_length=200, default="")
+    until = models.DateTimeField(null=True)
+
+    class Meta:
+        db_table = "gp_duty"

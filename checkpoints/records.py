@@ -1,0 +1,93 @@
+"""What a worker holds while it works on a thread; plain data, no ORM."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+from uuid import UUID
+
+from .states import Status
+
+
+@dataclass(slots=True)
+class Work:
+    """A leased thread: the lease and everything a step needs to know of the thread's row.
+
+    `token` is random per lease and guards every write; `fence` is a counter for people.
+    The store keeps head, number, step and the wishes up to date after each commit.
+    """
+
+    thread: UUID
+    workspace: UUID
+    owner: str
+    token: UUID
+    fence: int
+    status: Status
+    agent: str
+    agent_version: UUID
+    title: str
+    head: UUID
+    number: int
+    step: int
+    branch: int
+    branch_start: int
+    next_nodes: tuple[str, ...]
+    version: int
+    last_seq: int
+    wake_seq: int
+    wish: str
+    wish_by: str
+    pause_at: str
+    effects: str
+    chain_id: UUID
+    crash_count: int
+    started_by: str
+    rollback: dict[str, Any] | None
+
+
+@dataclass(frozen=True, slots=True)
+class Position:
+    """Where in the graph's course an activity stands; its idempotency key derives from it."""
+
+    branch: int
+    step: int
+    node: str
+    index: int
+    key: str
+
+
+@dataclass(frozen=True, slots=True)
+class NewActivity:
+    """An activity about to be recorded; JSON values, hashes over canonical bytes."""
+
+    id: UUID
+    position: Position
+    kind: str
+    tool: str
+    args: Any
+    idempotency_key: str
+    undo: str = ""
+    approval: UUID | None = None
+    revision: int = 0
+    attempts: int = 1
+
+
+@dataclass(frozen=True, slots=True)
+class Activity:
+    """An activity as recorded. `args_hash` is unsalted sha256 of the canonical arguments."""
+
+    id: UUID
+    position: Position
+    kind: str
+    tool: str
+    state: str
+    args: Any
+    result: Any
+    error: str
+    attempts: int
+    revision: int
+    idempotency_key: str
+    undo: str
+    approval: UUID | None
+    undo_result: Any
+    usage: Any

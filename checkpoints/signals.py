@@ -1,0 +1,12 @@
+"""News for the floors above, sent after commit and carrying ids only.
+
+A lost signal is harmless: pages poll and workers sweep.
+"""
+
+from django.dispatch import Signal
+
+thread_changed = Signal()
+"""thread_id: UUID, workspace: UUID, seq: int. Something about this thread is new."""
+
+thread_queued = Signal()
+"""thread_id: UUID, queue: str. A worker should look at this thread."""

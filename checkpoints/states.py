@@ -1,0 +1,161 @@
+"""The one list of thread statuses, event kinds and transitions; no ORM.
+
+Everything else repeats this list and is compared with it by a test: the database constraints,
+docs/lifecycle.md, the badges of the pages. TRANSITIONS reads {from: {event: to}}; the key None
+is "the thread does not exist yet".
+"""
+
+from __future__ import annotations
+
+from enum import StrEnum
+from typing import Final
+
+
+class Status(StrEnum):
+    """Where a thread stands."""
+
+    QUEUED = "queued"
+    RUNNING = "running"
+    WAITING = "waiting"
+    SLEEPING = "sleeping"
+    PAUSED = "paused"
+    ATTENTION = "attention"
+    SUCCEEDED = "succeeded"
+    FAILED = "failed"
+    CANCELLED = "cancelled"
+    ROLLING_BACK = "rolling_back"
+
+
+class EventKind(StrEnum):
+    """What an entry of a thread's log says; always `noun.past_participle`."""
+
+    # Events that move a thread from one status to another.
+    THREAD_STARTED = "thread.started"
+    THREAD_FORKED = "thread.forked"
+    LEASE_ACQUIRED = "lease.acquired"
+    LEASE_TAKEN_OVER = "lease.taken_over"
+    THREAD_HANDED_BACK = "thread.handed_back"
+    THREAD_SUSPENDED = "thread.suspended"
+    THREAD_SLEPT = "thread.slept"
+    THREAD_WOKEN = "thread.woken"
+    THREAD_PAUSED = "thread.paused"
+    THREAD_RESUMED = "thread.resumed"
+    THREAD_RETRIED = "thread.retried"
+    THREAD_SUCCEEDED = "thread.succeeded"
+    THREAD_FAILED = "thread.failed"
+    THREAD_CANCELLED = "thread.cancelled"
+    THREAD_PARKED = "thread.parked"
+    STATE_EDITED = "state.edited"
+    ROLLBACK_STARTED = "rollback.started"
+    ROLLBACK_FINISHED = "rollback.finished"
+    ROLLBACK_RUN_ON = "rollback.run_on"
+    # Events that leave the status alone.
+    CHECKPOINT_COMMITTED = "checkpoint.committed"
+    STEP_FAILED = "step.failed"
+    STEP_FENCED = "step.fenced"
+    NODE_FINISHED = "node.finished"
+    UPDATE_REJECTED = "update.rejected"
+    WAY_TAKEN = "way.taken"
+    THOUGHT_RECORDED = "thought.recorded"
+    VALUE_RECORDED = "value.recorded"
+    ACTIVITY_FINISHED = "activity.finished"
+    ACTIVITY_FAILED = "activity.failed"
+    EFFECT_STARTED = "effect.started"
+    EFFECT_FINISHED = "effect.finished"
+    EFFECT_FAILED = "effect.failed"
+    COMPENSATION_STARTED = "compensation.started"
+    COMPENSATION_FINISHED = "compensation.finished"
+    COMPENSATION_FAILED = "compensation.failed"
+    ARTIFACT_STORED = "artifact.stored"
+    APPROVAL_REQUESTED = "approval.requested"
+    APPROVAL_DECIDED = "approval.decided"
+    APPROVAL_WITHDRAWN = "approval.withdrawn"
+    APPROVAL_EXPIRED = "approval.expired"
+    PAUSE_REQUESTED = "pause.requested"
+    CODE_CHANGED = "code.changed"
+
+
+S, K = Status, EventKind
+
+LIVE: Final = frozenset(
+    {S.QUEUED, S.RUNNING, S.WAITING, S.SLEEPING, S.PAUSED, S.ATTENTION, S.ROLLING_BACK}
+)
+FINISHED: Final = frozenset({S.SUCCEEDED, S.FAILED, S.CANCELLED})
+LEASED: Final = frozenset({S.RUNNING, S.ROLLING_BACK})
+# A person may write the state only while no worker can be working on it.
+EDITABLE: Final = frozenset({S.PAUSED, S.WAITING, S.SLEEPING, S.ATTENTION, S.FAILED})
+
+_CONTROL: Final = {
+    K.THREAD_CANCELLED: S.CANCELLED,
+    K.ROLLBACK_STARTED: S.ROLLING_BACK,
+}
+
+TRANSITIONS: Final[dict[Status | None, dict[EventKind, Status]]] = {
+    None: {K.THREAD_STARTED: S.QUEUED, K.THREAD_FORKED: S.QUEUED},
+    S.QUEUED: {
+        K.LEASE_ACQUIRED: S.RUNNING,
+        K.THREAD_PAUSED: S.PAUSED,
+        K.THREAD_PARKED: S.ATTENTION,
+        **_CONTROL,
+    },
+    S.RUNNING: {
+        K.LEASE_TAKEN_OVER: S.RUNNING,
+        K.THREAD_HANDED_BACK: S.QUEUED,
+        K.THREAD_SUSPENDED: S.WAITING,
+        K.THREAD_SLEPT: S.SLEEPING,
+        K.THREAD_PAUSED: S.PAUSED,
+        K.THREAD_SUCCEEDED: S.SUCCEEDED,
+        K.THREAD_FAILED: S.FAILED,
+        K.THREAD_PARKED: S.ATTENTION,
+        **_CONTROL,
+    },
+    S.WAITING: {
+        K.THREAD_WOKEN: S.QUEUED,
+        K.THREAD_PAUSED: S.PAUSED,
+        K.STATE_EDITED: S.PAUSED,
+        **_CONTROL,
+    },
+    S.SLEEPING: {
+        K.THREAD_WOKEN: S.QUEUED,
+        K.THREAD_PAUSED: S.PAUSED,
+        K.STATE_EDITED: S.PAUSED,
+        **_CONTROL,
+    },
+    S.PAUSED: {K.THREAD_RESUMED: S.QUEUED, K.STATE_EDITED: S.PAUSED, **_CONTROL},
+    S.ATTENTION: {K.THREAD_RETRIED: S.QUEUED, K.STATE_EDITED: S.ATTENTION, **_CONTROL},
+    S.SUCCEEDED: {K.ROLLBACK_STARTED: S.ROLLING_BACK},
+    S.FAILED: {K.THREAD_RETRIED: S.QUEUED, K.STATE_EDITED: S.FAILED, **_CONTROL},
+    S.CANCELLED: {K.ROLLBACK_STARTED: S.ROLLING_BACK},
+    S.ROLLING_BACK: {
+        K.LEASE_ACQUIRED: S.ROLLING_BACK,
+        K.LEASE_TAKEN_OVER: S.ROLLING_BACK,
+        K.ROLLBACK_FINISHED: S.PAUSED,
+        K.ROLLBACK_RUN_ON: S.QUEUED,
+        K.THREAD_PARKED: S.ATTENTION,
+    },
+}
+
+CHECKPOINT_SOURCES: Final = ("input", "step", "edit", "fork", "rollback", "upgrade", "import")
+ACTIVITY_STATES: Final = ("planned", "started", "done", "failed", "unknown", "compensated")
+ACTIVITY_KINDS: Final = ("activity", "effect", "node", "value")
+
+
+def sources(event: EventKind) -> tuple[Status, ...]:
+    """The statuses in which `event` may happen to a thread, in the order of the list."""
+    return tuple(s for s in Status if event in TRANSITIONS[s])
+
+
+def target(event: EventKind, current: Status | None) -> Status:
+    """The status after `event`; KeyError when the table does not allow it."""
+    return TRANSITIONS[current][event]
+
+
+def pairs() -> set[tuple[str, str]]:
+    """Every allowed change (from, to) of a stored thread, for the database's own check."""
+    return {
+        (str(old), str(new))
+        for old, moves in TRANSITIONS.items()
+        if old is not None
+        for new in moves.values()
+        if old != new
+    }

@@ -1,0 +1,234 @@
+"""Records of what happened once: activities, effects, finished nodes of an unfinished step."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from django.db import connection
+
+from .. import deltas
+from ..errors import LeaseLost
+from ..records import NewActivity, Work
+from ..states import EventKind
+from .steps import _see, _SEEN, leased
+from .writing import Insert, NewEvent, perform, salted
+
+_POSITION = "(thread_id, branch, step, node, index, key, revision)"
+
+
+def _named(activity: NewActivity) -> dict[str, Any]:
+    """How an event names an activity."""
+    p = activity.position
+    return {
+        "activity": str(activity.id),
+        "branch": p.branch,
+        "step": p.step,
+        "node": p.node,
+        "index": p.index,
+        "key": p.key,
+        "kind": activity.kind,
+        "tool": activity.tool,
+    }
+
+
+def _insert(activity: NewActivity, state: str, result: Any, error: str, usage: Any) -> Insert:
+    p = activity.position
+    salt, input_hash = salted(deltas.canonical(activity.args))
+    encoded = None if state != "done" else deltas.canonical(result)
+    return Insert(
+        "gp_activity",
+        {
+            "thread_id": ("t.id", ()),
+            "workspace_id": ("t.workspace_id", ()),
+            "id": ("%s::uuid", (activity.id,)),
+            "branch": ("%s::integer", (p.branch,)),
+            "step": ("%s::integer", (p.step,)),
+            "node": ("%s::varchar", (p.node,)),
+            "index": ("%s::integer", (p.index,)),
+            "key": ("%s::varchar", (p.key,)),
+            "revision": ("%s::smallint", (activity.revision,)),
+            "kind": ("%s::varchar", (activity.kind,)),
+            "tool": ("%s::varchar", (activity.tool,)),
+            "state": ("%s::varchar", (state,)),
+            "args": ("%s::jsonb", (deltas.canonical(activity.args).decode(),)),
+            "salt": ("%s::bytea", (salt,)),
+            "input_hash": ("%s::bytea", (input_hash,)),
+            "result": ("%s::jsonb", (None if encoded is None else encoded.decode(),)),
+            "result_hash": (
+                "%s::bytea",
+                (None if encoded is None else _result_hash(salt, encoded),),
+            ),
+            "error": ("%s::text", (error,)),
+            "attempts": ("%s::smallint", (activity.attempts,)),
+            "usage": ("%s::jsonb", (None if usage is None else deltas.canonical(usage).decode(),)),
+            "idempotency_key": ("%s::varchar", (activity.idempotency_key,)),
+            "undo": ("%s::varchar", (activity.undo,)),
+            "approval_id": ("%s::uuid", (activity.approval,)),
+            "started_at": ("t.last_at", ()),
+            "finished_at": ("NULL::timestamptz" if state == "started" else "t.last_at", ()),
+        },
+        # A row of this position may stand there as merely started (progress was shown, or the
+        # worker died in the call); what is done is never written over.
+        f"ON CONFLICT {_POSITION} DO UPDATE SET state = EXCLUDED.state, result = EXCLUDED.result,"
+        " result_hash = EXCLUDED.result_hash, error = EXCLUDED.error, args = EXCLUDED.args,"
+        " salt = EXCLUDED.salt, input_hash = EXCLUDED.input_hash, usage = EXCLUDED.usage,"
+        " attempts = EXCLUDED.attempts, finished_at = EXCLUDED.finished_at,"
+        " approval_id = EXCLUDED.approval_id"
+        " WHERE gp_activity.state IN ('planned', 'started', 'failed')",
+    )
+
+
+def _result_hash(salt: bytes, encoded: bytes) -> bytes:
+    import hashlib
+
+    return hashlib.sha256(salt + encoded).digest()
+
+
+def record_activity(
+    work: Work,
+    activity: NewActivity,
+    *,
+    result: Any = None,
+    error: str = "",
+    usage: Any = None,
+    events: Sequence[NewEvent] = (),
+) -> None:
+    """Commit a finished (or failed) activity as a save point, in one statement.
+
+    Raises LeaseLost: the result then counts for nothing.
+    """
+    state = "failed" if error else "done"
+    move = leased(work)
+    row = _insert(activity, state, result, error, usage)
+    if activity.kind == "node":
+        kind = EventKind.NODE_FINISHED
+    elif activity.kind == "value":
+        kind = EventKind.VALUE_RECORDED
+    else:
+        kind = EventKind.ACTIVITY_FAILED if error else EventKind.ACTIVITY_FINISHED
+    data = _named(activity)
+    if error:
+        data["error"] = error
+    else:
+        data["result_hash"] = row.columns["result_hash"][1][0].hex()
+    if usage:
+        data["usage"] = usage
+    move.inserts = [row]
+    move.events = [*events, NewEvent(kind, data, work.owner)]
+    if work.crash_count and not error:
+        move.express("crash_count", "0")
+    move.returning = _SEEN
+    seen = perform(move)
+    if seen is None:
+        raise LeaseLost(thread=work.thread)
+    if not error:
+        work.crash_count = 0
+    _see(work, seen)
+
+
+def start_activity(
+    work: Work, activity: NewActivity, *, events: Sequence[NewEvent] = ()
+) -> None:
+    """Commit that an effect is about to happen, before it happens; raises LeaseLost.
+
+    An approval named by the activity is consumed here: its id is unique among activities.
+    """
+    move = leased(work)
+    move.inserts = [_insert(activity, "started", None, "", None)]
+    data = {
+        **_named(activity),
+        "idempotency_key": activity.idempotency_key,
+        "attempt": activity.attempts,
+        "approval": None if activity.approval is None else str(activity.approval),
+    }
+    move.events = [*events, NewEvent(EventKind.EFFECT_STARTED, data, work.owner)]
+    move.returning = _SEEN
+    seen = perform(move)
+    if seen is None:
+        raise LeaseLost(thread=work.thread)
+    _see(work, seen)
+
+
+def finish_activity(
+    work: Work,
+    activity: NewActivity,
+    *,
+    state: str,
+    result: Any = None,
+    error: str = "",
+    usage: Any = None,
+    events: Sequence[NewEvent] = (),
+) -> None:
+    """Commit the outcome of a started effect: done, failed or unknown; raises LeaseLost."""
+    move = leased(work)
+    encoded = deltas.canonical(result)
+    salt, digest = salted(encoded)
+    move.updates = [
+        (
+            "UPDATE gp_activity a SET state = %s::varchar, result = %s::jsonb, "
+            "result_hash = sha256(a.salt || %s::bytea), error = %s::text, usage = %s::jsonb, "
+            "finished_at = t.last_at FROM t "
+            "WHERE a.id = %s::uuid AND a.thread_id = t.id AND a.state = 'started'",
+            (
+                state,
+                encoded.decode() if state == "done" else None,
+                encoded,
+                error,
+                None if usage is None else deltas.canonical(usage).decode(),
+                activity.id,
+            ),
+        )
+    ]
+    kind = EventKind.EFFECT_FINISHED if state == "done" else EventKind.EFFECT_FAILED
+    data = _named(activity) | {"state": state}
+    if error:
+        data["error"] = error
+    else:
+        # The event proves the result by itself, with a salt of its own.
+        data |= {"result_salt": salt.hex(), "result_hash": digest.hex()}
+    move.events = [NewEvent(kind, data, work.owner), *events]
+    if state == "done" and work.crash_count:
+        move.express("crash_count", "0")
+    move.returning = _SEEN
+    seen = perform(move)
+    if seen is None:
+        raise LeaseLost(thread=work.thread)
+    _see(work, seen)
+
+
+def report_progress(work: Work, activity: NewActivity, progress: dict[str, Any]) -> None:
+    """Show how far a working activity is; mutable, unchained, at most once a second."""
+    p = activity.position
+    salt, input_hash = salted(deltas.canonical(activity.args))
+    with connection.cursor() as cursor:
+        cursor.execute(
+            "INSERT INTO gp_activity (id, thread_id, workspace_id, branch, step, node, index, key,"
+            " revision, kind, tool, state, args, salt, input_hash, idempotency_key, undo, error,"
+            " attempts, progress) SELECT %s::uuid, th.id, th.workspace_id, %s::integer,"
+            " %s::integer, %s::varchar, %s::integer, %s::varchar, %s::smallint, %s::varchar,"
+            " %s::varchar, 'started', %s::jsonb, %s::bytea, %s::bytea, %s::varchar, '', '',"
+            " %s::smallint, %s::jsonb FROM gp_thread th WHERE th.id = %s::uuid"
+            " AND th.lease_token = %s::uuid"
+            f" ON CONFLICT {_POSITION} DO UPDATE SET progress = EXCLUDED.progress"
+            " WHERE gp_activity.state = 'started'",
+            (
+                activity.id,
+                p.branch,
+                p.step,
+                p.node,
+                p.index,
+                p.key,
+                activity.revision,
+                activity.kind,
+                activity.tool,
+                deltas.canonical(activity.args).decode(),
+                salt,
+                input_hash,
+                activity.idempotency_key,
+                activity.attempts,
+                deltas.canonical(progress).decode(),
+                work.thread,
+                work.token,
+            ),
+        )

@@ -1,0 +1,98 @@
+"""What workers announce about themselves: agent versions and signs of life."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+from uuid import UUID
+
+from django.db import connection
+from uuid_utils.compat import uuid7
+
+from .. import deltas
+
+
+def announce_version(
+    *,
+    agent: str,
+    version: int,
+    fingerprint: str,
+    label: str,
+    description: str,
+    schema_version: int,
+    schema: dict[str, Any],
+    channels: dict[str, Any],
+    graph: dict[str, Any],
+    tools: dict[str, Any],
+    queue: str,
+) -> UUID:
+    """Insert the agent version unless it is known (agent, version, fingerprint); its id."""
+    with connection.cursor() as cursor:
+        cursor.execute(
+            "INSERT INTO gp_agent_version (id, agent, version, fingerprint, label, description, "
+            "schema_version, schema, channels, graph, tools, queue) VALUES (%s::uuid, "
+            "%s::varchar, %s::integer, %s::varchar, %s::varchar, %s::text, %s::integer, "
+            "%s::jsonb, %s::jsonb, %s::jsonb, %s::jsonb, %s::varchar) ON CONFLICT DO NOTHING",
+            (
+                uuid7(),
+                agent,
+                version,
+                fingerprint,
+                label,
+                description,
+                schema_version,
+                *(deltas.canonical(x).decode() for x in (schema, channels, graph, tools)),
+                queue,
+            ),
+        )
+        cursor.execute(
+            "SELECT id FROM gp_agent_version WHERE agent = %s::varchar AND version = %s::integer "
+            "AND fingerprint = %s::varchar",
+            (agent, version, fingerprint),
+        )
+        found: UUID = cursor.fetchone()[0]
+    return found
+
+
+def announce_worker(
+    worker: str,
+    *,
+    host: str,
+    pid: int,
+    slots: int,
+    queues: Sequence[str],
+    agents: Sequence[UUID],
+) -> None:
+    """Enter a worker process group as alive."""
+    with connection.cursor() as cursor:
+        cursor.execute(
+            "INSERT INTO gp_worker (id, host, pid, slots, queues, agents) VALUES (%s::varchar, "
+            "%s::varchar, %s::integer, %s::integer, %s::jsonb, %s::jsonb) ON CONFLICT (id) DO "
+            "UPDATE SET seen_at = clock_timestamp(), stopped_at = NULL, agents = EXCLUDED.agents",
+            (
+                worker,
+                host,
+                pid,
+                slots,
+                deltas.canonical(list(queues)).decode(),
+                deltas.canonical([str(a) for a in agents]).decode(),
+            ),
+        )
+
+
+def heartbeat_worker(worker: str) -> None:
+    """Say that the worker's loop still turns."""
+    with connection.cursor() as cursor:
+        cursor.execute(
+            "UPDATE gp_worker SET seen_at = clock_timestamp(), stopped_at = NULL "
+            "WHERE id = %s::varchar",
+            (worker,),
+        )
+
+
+def retire_worker(worker: str) -> None:
+    """Say that the worker stopped by itself."""
+    with connection.cursor() as cursor:
+        cursor.execute(
+            "UPDATE gp_worker SET stopped_at = clock_timestamp() WHERE id = %s::varchar", (worker,)
+        )

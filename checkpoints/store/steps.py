@@ -1,0 +1,195 @@
+"""Writes of a leased worker: the commit of a step, and leaving the thread."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from django.db import InterfaceError, OperationalError, connection
+
+from .. import deltas
+from ..errors import LeaseLost
+from ..records import Work
+from ..states import EventKind, Status, target
+from .writing import Move, NewCheckpoint, NewEvent, checkpoint_insert, head_sets, perform
+
+RELEASE = {
+    "lease_owner": "''",
+    "lease_token": "NULL",
+    "lease_until": "NULL",
+}
+_SEEN = ("version", "wake_seq", "wish", "wish_by", "pause_at")
+
+
+def release(move: Move) -> None:
+    """Give the lease back in the same statement."""
+    for column, sql in RELEASE.items():
+        move.express(column, sql)
+
+
+def leased(work: Work) -> Move:
+    """A move that only the holder of the lease can make."""
+    return Move(work.thread, "th.lease_token = %s::uuid", (work.token,))
+
+
+def commit_step(
+    work: Work,
+    checkpoint: NewCheckpoint,
+    *,
+    events: Sequence[NewEvent] = (),
+    leave_by: EventKind | None = None,
+    reason: str = "",
+    tokens: int = 0,
+    cost: str = "0",
+) -> None:
+    """Commit one step: checkpoint, events and new head, in one statement and one transaction.
+
+    Keeps running -> running, or with `leave_by` moves on (thread.succeeded, thread.paused,
+    thread.handed_back ...) and gives the lease back. `work` afterwards stands on the new head.
+
+    Raises LeaseLost when the lease or the head is no longer ours: nothing was written. When the
+    answer to the COMMIT is lost with the connection, the head is read again: the checkpoint's id
+    was chosen beforehand, so equal means committed.
+    """
+    insert, committed = checkpoint_insert(checkpoint)
+    move = Move(
+        work.thread,
+        "th.lease_token = %s::uuid AND th.head = %s::uuid",
+        (work.token, work.head),
+    )
+    head_sets(move, checkpoint)
+    if work.crash_count:
+        move.express("crash_count", "0")
+    if tokens or cost != "0":
+        move.express("tokens", "th.tokens + %s::bigint", tokens)
+        move.express("cost", "th.cost + %s::numeric", cost)
+    move.events = [committed, *events]
+    move.inserts = [insert]
+    move.returning = _SEEN
+    if leave_by is not None:
+        move.to_status(target(leave_by, work.status), reason=reason)
+        release(move)
+        move.events.append(NewEvent(leave_by, {"reason": reason} if reason else {}, work.owner))
+        if leave_by is EventKind.THREAD_PAUSED:
+            move.express("wish", "''")
+            move.express("pause_at", "''")
+    if work.status is Status.ROLLING_BACK:
+        move.express("rollback", "NULL")
+    else:
+        move.express("n_steps", "th.n_steps + 1")
+    row = _perform_or_look(move, work, checkpoint)
+    work.head, work.number, work.step = checkpoint.id, checkpoint.number, checkpoint.step
+    work.branch, work.branch_start = checkpoint.branch, checkpoint.branch_start
+    work.next_nodes = tuple(checkpoint.next_nodes)
+    work.crash_count = 0
+    _see(work, row)
+
+
+def _perform_or_look(move: Move, work: Work, checkpoint: NewCheckpoint) -> tuple[Any, ...]:
+    try:
+        row = perform(move)
+    except (OperationalError, InterfaceError):
+        connection.close()
+        with connection.cursor() as cursor:
+            cursor.execute(
+                "SELECT workspace_id, last_seq, status, queue, version, wake_seq, wish, wish_by, "
+                "pause_at FROM gp_thread WHERE id = %s::uuid AND head = %s::uuid",
+                (work.thread, checkpoint.id),
+            )
+            row = cursor.fetchone()
+            if row is None:
+                raise
+    if row is None:
+        raise LeaseLost(thread=work.thread)
+    return row
+
+
+def _see(work: Work, row: tuple[Any, ...]) -> None:
+    """Take over what the statement returned: version, wishes, the number of the last event."""
+    work.last_seq = row[1]
+    work.status = Status(row[2])
+    work.version, work.wake_seq, work.wish, work.wish_by, work.pause_at = row[4:9]
+
+
+def record(work: Work, events: Sequence[NewEvent]) -> None:
+    """Append events under the lease; raises LeaseLost."""
+    move = leased(work)
+    move.events = list(events)
+    move.returning = _SEEN
+    row = perform(move)
+    if row is None:
+        raise LeaseLost(thread=work.thread)
+    _see(work, row)
+
+
+def leave(
+    work: Work,
+    by: EventKind,
+    *,
+    reason: str = "",
+    data: dict[str, Any] | None = None,
+    events: Sequence[NewEvent] = (),
+    waiting_on: Any = None,
+    wake_at_seconds: float | None = None,
+    unless_woken: bool = False,
+) -> bool:
+    """Stop working on the thread without a checkpoint and give the lease back.
+
+    Moves running -> the status that `by` leads to. With `unless_woken` nothing is written when
+    news arrived since `work` last looked (False: go round once more). Raises LeaseLost.
+    """
+    move = leased(work)
+    if unless_woken:
+        move.guard += " AND th.wake_seq = %s::bigint"
+        move.guard_params = (*move.guard_params, work.wake_seq)
+    move.to_status(target(by, work.status), reason=reason)
+    release(move)
+    move.set(
+        "waiting_on",
+        None if waiting_on is None else deltas.canonical(waiting_on).decode(),
+        "jsonb",
+    )
+    if wake_at_seconds is not None:
+        move.express("wake_at", "clock_timestamp() + make_interval(secs => %s)", wake_at_seconds)
+    if by is EventKind.THREAD_PAUSED:
+        move.express("wish", "''")
+        move.express("pause_at", "''")
+    body = {"reason": reason, **(data or {})} if reason or data else {}
+    move.events = [*events, NewEvent(by, body, work.owner)]
+    move.returning = _SEEN
+    row = perform(move)
+    if row is not None:
+        _see(work, row)
+        return True
+    if unless_woken and _refresh(work):
+        return False
+    raise LeaseLost(thread=work.thread)
+
+
+def _refresh(work: Work) -> bool:
+    """Read wishes and wake_seq again; False when the lease is gone."""
+    with connection.cursor() as cursor:
+        cursor.execute(
+            "SELECT workspace_id, last_seq, status, queue, version, wake_seq, wish, wish_by, "
+            "pause_at FROM gp_thread WHERE id = %s::uuid AND lease_token = %s::uuid",
+            (work.thread, work.token),
+        )
+        row = cursor.fetchone()
+    if row is None:
+        return False
+    _see(work, row)
+    return True
+
+
+def hand_back(work: Work, *, reason: str) -> None:
+    """running -> queued: the time slice is over or the worker stops; no crash is counted.
+
+    A thread that is rolling back stays so and only loses its lease.
+    """
+    if work.status is Status.ROLLING_BACK:
+        move = leased(work)
+        release(move)
+        if perform(move) is None:
+            raise LeaseLost(thread=work.thread)
+        return
+    leave(work, EventKind.THREAD_HANDED_BACK, reason=reason)

@@ -1,0 +1,101 @@
+"""What makes any lost signal or message harmless: due timers, expired leases, crash loops."""
+
+from __future__ import annotations
+
+from uuid import UUID
+
+from django.db import connection
+
+from ..limits import CRASHES_ALLOWED, lease_seconds
+from ..states import EventKind, Status
+from .steps import release
+from .writing import Move, NewEvent, perform
+
+BATCH = 200
+
+
+def claim_duty(name: str, *, owner: str, seconds: float) -> bool:
+    """Take or keep a fleet-wide duty for `seconds`; one owner at a time."""
+    with connection.cursor() as cursor:
+        cursor.execute(
+            "INSERT INTO gp_duty (name, owner, until) VALUES (%s::varchar, %s::varchar, "
+            "clock_timestamp() + make_interval(secs => %s)) ON CONFLICT (name) DO UPDATE "
+            "SET owner = EXCLUDED.owner, until = EXCLUDED.until "
+            "WHERE gp_duty.owner = EXCLUDED.owner OR gp_duty.until < clock_timestamp()",
+            (name, owner, seconds),
+        )
+        return bool(cursor.rowcount)
+
+
+def forget_duty(name: str, *, owner: str) -> None:
+    """Give a duty back at once, so that another worker need not wait for its end."""
+    with connection.cursor() as cursor:
+        cursor.execute(
+            "UPDATE gp_duty SET until = clock_timestamp() WHERE name = %s::varchar "
+            "AND owner = %s::varchar",
+            (name, owner),
+        )
+
+
+def wake_sleepers(*, owner: str) -> int:
+    """sleeping -> queued for each thread whose time has come; how many."""
+    with connection.cursor() as cursor:
+        cursor.execute(
+            "SELECT id FROM gp_thread WHERE status = 'sleeping' AND wake_at <= clock_timestamp() "
+            "ORDER BY wake_at LIMIT %s",
+            (BATCH,),
+        )
+        due: list[UUID] = [row[0] for row in cursor.fetchall()]
+    woken = 0
+    for thread in due:
+        move = Move(thread, "th.status = 'sleeping' AND th.wake_at <= clock_timestamp()")
+        move.to_status(Status.QUEUED)
+        move.express("wake_at", "NULL")
+        move.events = [NewEvent(EventKind.THREAD_WOKEN, {"by": "timer"}, owner)]
+        woken += perform(move) is not None
+    return woken
+
+
+def stranded_threads(*, queued_for_seconds: float) -> list[tuple[UUID, str]]:
+    """(thread, queue) that need a doorbell: queued too long, lease expired, undo without worker."""
+    with connection.cursor() as cursor:
+        cursor.execute(
+            "SELECT id, queue FROM gp_thread WHERE status IN ('queued', 'rolling_back', 'running')"
+            " AND ((status = 'queued' AND status_since < clock_timestamp()"
+            " - make_interval(secs => %s))"
+            " OR (status = 'rolling_back' AND lease_token IS NULL)"
+            " OR (status <> 'queued' AND lease_until < clock_timestamp()"
+            " AND crash_count < %s)) ORDER BY status_since LIMIT %s",
+            (queued_for_seconds, CRASHES_ALLOWED - 1, BATCH),
+        )
+        return [(row[0], row[1]) for row in cursor.fetchall()]
+
+
+def park_crash_loops(*, owner: str) -> int:
+    """running or rolling_back -> attention when the lease expired for the third time."""
+    with connection.cursor() as cursor:
+        cursor.execute(
+            "SELECT id FROM gp_thread WHERE status IN ('running', 'rolling_back') "
+            "AND lease_until < clock_timestamp() AND crash_count >= %s LIMIT %s",
+            (CRASHES_ALLOWED - 1, BATCH),
+        )
+        looping: list[UUID] = [row[0] for row in cursor.fetchall()]
+    parked = 0
+    for thread in looping:
+        move = Move(
+            thread,
+            "th.status IN ('running', 'rolling_back') AND th.lease_until < clock_timestamp() "
+            "AND th.crash_count >= %s AND pg_postmaster_start_time() < clock_timestamp() "
+            "- make_interval(secs => %s)",
+            (CRASHES_ALLOWED - 1, lease_seconds()),
+        )
+        reason = (
+            f"The worker was lost {CRASHES_ALLOWED} times in a row at this step. Look at the last "
+            "events, then retry, edit or roll back."
+        )
+        move.to_status(Status.ATTENTION, reason=reason)
+        move.express("crash_count", str(CRASHES_ALLOWED))
+        release(move)
+        move.events = [NewEvent(EventKind.THREAD_PARKED, {"reason": reason}, owner)]
+        parked += perform(move) is not None
+    return parked

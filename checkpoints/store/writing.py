@@ -1,0 +1,299 @@
+"""How every change of a thread is written: one statement that guards, moves, logs and chains.
+
+`Move` collects what a change does and `perform` sends it as ONE SQL statement:
+
+    WITH t AS (UPDATE gp_thread ... WHERE id = ... AND <guard> RETURNING ...),
+         i0 AS (INSERT INTO gp_checkpoint ... SELECT ... FROM t), ...
+    INSERT INTO gp_event ... SELECT ... FROM t; the row of t comes back
+
+No row back means that the guard did not hold: nothing was written. The statement reads no other
+table, since a sub-select would see the world from before the lock. Inside the UPDATE the clock is
+read in a correlated sub-select, so that after waiting for the lock it is read again and events of
+a thread never carry decreasing times.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import os
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import lru_cache, partial
+from typing import Any
+from uuid import UUID
+
+from django.db import connection, transaction
+
+from .. import deltas
+from ..errors import InvalidValue
+from ..signals import thread_changed, thread_queued
+from ..states import EventKind, Status
+
+SALT_BYTES = 16
+NO_HASH = bytes(32)
+EVENT_MAX_BYTES = 256 * 1024
+
+
+@dataclass(frozen=True, slots=True)
+class NewEvent:
+    """An entry to append to a thread's log; `data` is JSON of at most 256 KiB."""
+
+    kind: EventKind
+    data: Mapping[str, Any]
+    actor: str
+    v: int = 1
+
+
+@dataclass(frozen=True, slots=True)
+class NewCheckpoint:
+    """A checkpoint about to be committed; ids and hashes are chosen by the writer beforehand."""
+
+    id: UUID
+    number: int
+    step: int
+    branch: int
+    branch_start: int
+    parent: UUID | None
+    parent_thread: UUID | None
+    parent_number: int | None
+    source: str
+    nodes: Sequence[str]
+    next_nodes: Sequence[str]
+    delta: Mapping[str, Any]
+    state_hash: bytes
+    state_bytes: int
+    schema_version: int
+    agent_version: UUID
+    created_by: str
+    config: Mapping[str, Any] | None = None
+
+
+@dataclass(slots=True)
+class Insert:
+    """One row to insert beside the thread's UPDATE: {column: (SQL, parameters)}."""
+
+    table: str
+    columns: dict[str, tuple[str, tuple[Any, ...]]]
+    conflict: str = ""
+
+
+@dataclass(slots=True)
+class Move:
+    """One change of one thread: guard, assignments, events and rows, performed together."""
+
+    thread: UUID
+    guard: str = "TRUE"
+    guard_params: tuple[Any, ...] = ()
+    sets: dict[str, tuple[str, tuple[Any, ...]]] = field(default_factory=dict)
+    events: list[NewEvent] = field(default_factory=list)
+    inserts: list[Insert] = field(default_factory=list)
+    updates: list[tuple[str, tuple[Any, ...]]] = field(default_factory=list)
+    returning: tuple[str, ...] = ()
+    unflushed: bool = False
+
+    def set(self, column: str, value: Any, cast: str) -> None:
+        """Assign a value; `cast` names the SQL type, since parameters are bound by the server."""
+        self.sets[column] = (f"%s::{cast}", (value,))
+
+    def express(self, column: str, sql: str, *params: Any) -> None:
+        """Assign an SQL expression; the row's old values are th.<column>."""
+        self.sets[column] = (sql, params)
+
+    def to_status(self, status: Status, *, reason: str = "") -> None:
+        """Move to `status`; the database refuses what states.TRANSITIONS does not allow."""
+        self.set("status", str(status), "varchar")
+        self.set("status_reason", reason, "text")
+        self.express(
+            "status_since",
+            "CASE WHEN th.status = %s::varchar THEN th.status_since ELSE clock_timestamp() END",
+            str(status),
+        )
+        self.express("version", "th.version + 1")
+
+
+def salted(data: bytes) -> tuple[bytes, bytes]:
+    """(salt, sha256(salt | data)); content and salt can be erased together, the proof stays."""
+    salt = os.urandom(SALT_BYTES)
+    return salt, hashlib.sha256(salt + data).digest()
+
+
+def encode_event(event: NewEvent) -> tuple[str, bytes, bytes]:
+    """(JSON text, salt, hash) of an event's data; InvalidValue beyond the size limit."""
+    raw = deltas.canonical(dict(event.data))
+    if len(raw) > EVENT_MAX_BYTES:
+        raise InvalidValue("$", f"an event of {len(raw)} bytes exceeds {EVENT_MAX_BYTES}")
+    salt, digest = salted(raw)
+    return raw.decode(), salt, digest
+
+
+@lru_cache(maxsize=64)
+def _link_chain(n: int) -> str:
+    """n LATERAL items a1..an whose h is the hash after event i, starting from x.prev."""
+    items = []
+    for i in range(1, n + 1):
+        prev = "x.prev" if i == 1 else f"a{i - 1}.h"
+        items.append(
+            f"LATERAL (SELECT gp_link(x.chain, x.seq + {i}, %s::text, %s::integer, %s::text, "
+            f"x.at, %s::bytea, {prev}) AS h OFFSET 0) a{i}"
+        )
+    return ", ".join(items)
+
+
+def _link_params(encoded: Sequence[tuple[NewEvent, str, bytes, bytes]]) -> list[Any]:
+    return [p for e, _, _, digest in encoded for p in (str(e.kind), e.v, e.actor, digest)]
+
+
+def perform(move: Move) -> tuple[Any, ...] | None:
+    """Send `move` as one statement; the RETURNING row, or None when the guard did not hold.
+
+    The row begins with (workspace_id, last_seq, status, queue), then `move.returning`.
+    """
+    n = len(move.events)
+    encoded = [(e, *encode_event(e)) for e in move.events]
+    links = _link_params(encoded)
+    sets = [f"{column} = {sql}" for column, (sql, _) in move.sets.items()]
+    params: list[Any] = [p for _, ps in move.sets.values() for p in ps]
+    if n:
+        sets.append(
+            "(last_at, prev_hash, last_hash) = (SELECT x.at, x.prev, "
+            f"a{n}.h FROM (SELECT clock_timestamp() AS at, th.last_hash AS prev, "
+            f"th.last_seq AS seq, th.chain_id AS chain OFFSET 0) x, {_link_chain(n)})"
+        )
+        params += links
+        sets.append(f"last_seq = th.last_seq + {n}")
+    returning = ("workspace_id", "last_seq", "status", "queue", *move.returning)
+    source = "gp_thread AS th"
+    head = "WITH "
+    clause = ""
+    if move.unflushed:
+        # Saves one flush. After a crash of the server this move may be undone with all that
+        # followed it; only leases may be written so, and each carries a random token.
+        head += "s AS MATERIALIZED (SELECT set_config('synchronous_commit', 'off', true) AS v), "
+        clause = " AND s.v = 'off'"
+    from_clause = " FROM s" if move.unflushed else ""
+    sql = [
+        f"{head}t AS (UPDATE {source} SET {', '.join(sets)}{from_clause} "
+        f"WHERE th.id = %s::uuid AND ({move.guard}){clause} RETURNING th.*)"
+    ]
+    params += [move.thread, *move.guard_params]
+    for i, insert in enumerate(move.inserts):
+        columns = insert.columns
+        sql.append(
+            f"i{i} AS (INSERT INTO {insert.table} ({', '.join(columns)}) "
+            f"SELECT {', '.join(s for s, _ in columns.values())} FROM t {insert.conflict})"
+        )
+        params += [p for _, ps in columns.values() for p in ps]
+    for i, (update, update_params) in enumerate(move.updates):
+        sql.append(f"u{i} AS ({update})")
+        params += update_params
+    if n:
+        rows = " UNION ALL ".join(
+            f"SELECT {i}, %s::text, %s::integer, %s::text, %s::jsonb, %s::bytea, %s::bytea, "
+            f"{'x.prev' if i == 1 else f'a{i - 1}.h'}, a{i}.h"
+            for i in range(1, n + 1)
+        )
+        sql.append(
+            "e AS (INSERT INTO gp_event (thread_id, workspace_id, at, seq, kind, v, actor, data, "
+            "salt, data_hash, prev_hash, hash) "
+            "SELECT x.id, x.workspace_id, x.at, x.seq + r.i, r.kind, r.v, r.actor, r.data, "
+            "r.salt, r.data_hash, r.prev, r.h FROM (SELECT t.id, t.workspace_id, "
+            f"t.last_at AS at, t.prev_hash AS prev, t.last_seq - {n} AS seq, "
+            f"t.chain_id AS chain FROM t) x, {_link_chain(n)}, "
+            f"LATERAL ({rows}) r(i, kind, v, actor, data, salt, data_hash, prev, h))"
+        )
+        params += links
+        for event, raw, salt, digest in encoded:
+            params += [str(event.kind), event.v, event.actor, raw, salt, digest]
+    statement = ", ".join(sql) + f" SELECT {', '.join(returning)} FROM t"
+    with connection.cursor() as cursor:
+        cursor.execute(statement, params)
+        row: tuple[Any, ...] | None = cursor.fetchone()
+    if row is not None:
+        announce(move.thread, row[0], row[1], queue=row[3] if row[2] == Status.QUEUED else "")
+    return row
+
+
+def announce(thread: UUID, workspace: UUID, seq: int, *, queue: str = "") -> None:
+    """Tell the floors above after commit; `queue` when a worker should look."""
+    transaction.on_commit(
+        partial(
+            thread_changed.send_robust,
+            sender=None,
+            thread_id=thread,
+            workspace=workspace,
+            seq=seq,
+        )
+    )
+    if queue:
+        transaction.on_commit(
+            partial(thread_queued.send_robust, sender=None, thread_id=thread, queue=queue)
+        )
+
+
+def checkpoint_insert(checkpoint: NewCheckpoint) -> tuple[Insert, NewEvent]:
+    """The row of a checkpoint and the event that names it with its hashes."""
+    raw = deltas.canonical(dict(checkpoint.delta))
+    salt, delta_hash = salted(raw)
+    c = checkpoint
+    values: dict[str, tuple[str, tuple[Any, ...]]] = {
+        "thread_id": ("t.id", ()),
+        "workspace_id": ("t.workspace_id", ()),
+        "created_at": ("t.last_at", ()),
+        "id": ("%s::uuid", (c.id,)),
+        "number": ("%s::integer", (c.number,)),
+        "step": ("%s::integer", (c.step,)),
+        "branch": ("%s::integer", (c.branch,)),
+        "branch_start": ("%s::integer", (c.branch_start,)),
+        "parent": ("%s::uuid", (c.parent,)),
+        "parent_thread": ("%s::uuid", (c.parent_thread,)),
+        "parent_number": ("%s::integer", (c.parent_number,)),
+        "source": ("%s::varchar", (c.source,)),
+        "nodes": ("%s::jsonb", (_names(c.nodes),)),
+        "next_nodes": ("%s::jsonb", (_names(c.next_nodes),)),
+        "delta": ("%s::jsonb", (raw.decode(),)),
+        "salt": ("%s::bytea", (salt,)),
+        "delta_hash": ("%s::bytea", (delta_hash,)),
+        "state_hash": ("%s::bytea", (c.state_hash,)),
+        "state_bytes": ("%s::bigint", (c.state_bytes,)),
+        "schema_version": ("%s::integer", (c.schema_version,)),
+        "agent_version_id": ("%s::uuid", (c.agent_version,)),
+        "config": (
+            "%s::jsonb",
+            (None if c.config is None else deltas.canonical(dict(c.config)).decode(),),
+        ),
+        "created_by": ("%s::varchar", (c.created_by,)),
+    }
+    event = NewEvent(
+        EventKind.CHECKPOINT_COMMITTED,
+        {
+            "checkpoint": str(c.id),
+            "number": c.number,
+            "step": c.step,
+            "branch": c.branch,
+            "parent": None if c.parent is None else str(c.parent),
+            "source": c.source,
+            "nodes": list(c.nodes),
+            "next": list(c.next_nodes),
+            "delta_hash": delta_hash.hex(),
+            "state_hash": c.state_hash.hex(),
+        },
+        c.created_by,
+    )
+    return Insert("gp_checkpoint", values), event
+
+
+def head_sets(move: Move, checkpoint: NewCheckpoint) -> None:
+    """Make `checkpoint` the head of the thread that `move` changes."""
+    c = checkpoint
+    move.set("head", c.id, "uuid")
+    move.set("number", c.number, "integer")
+    move.set("step", c.step, "integer")
+    move.set("branch", c.branch, "integer")
+    move.set("branch_start", c.branch_start, "integer")
+    move.set("next_nodes", _names(c.next_nodes), "jsonb")
+    move.set("state_bytes", c.state_bytes, "bigint")
+    move.express("version", "th.version + 1")
+
+
+def _names(names: Sequence[str]) -> str:
+    return deltas.canonical(list(names)).decode()

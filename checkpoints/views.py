@@ -1,0 +1,211 @@
+"""What the readers answer: frozen dataclasses, no ORM, safe to hand to templates and APIs."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from datetime import datetime
+from typing import Any
+from uuid import UUID
+
+from .states import LIVE, Status
+
+
+@dataclass(frozen=True, slots=True)
+class Page[T]:
+    """A page of rows; `next_cursor` is empty on the last one."""
+
+    rows: tuple[T, ...]
+    next_cursor: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class ThreadRow:
+    """A thread as lists and pages show it."""
+
+    id: UUID
+    workspace: UUID
+    name: str | None
+    title: str
+    agent: str
+    version_label: str
+    agent_version_id: UUID
+    labels: dict[str, str]
+    status: Status
+    status_since: datetime
+    status_reason: str
+    version: int
+    last_seq: int
+    last_at: datetime
+    number: int
+    step: int
+    branch: int
+    next_nodes: tuple[str, ...]
+    waiting_on: Any
+    wake_at: datetime | None
+    wish: str
+    pause_at: str
+    effects: str
+    lease_owner: str
+    lease_until: datetime | None
+    fence: int
+    crash_count: int
+    head: UUID
+    parent: UUID | None
+    base: UUID | None
+    forked_from: UUID | None
+    started_by: str
+    rollback: dict[str, Any] | None
+    n_steps: int
+    tokens: int
+    cost: str
+    tokens_saved: int
+    state_bytes: int
+    created_at: datetime
+
+    @property
+    def live(self) -> bool:
+        """Whether anything can still happen by itself or by a decision."""
+        return self.status in LIVE
+
+    @property
+    def totals(self) -> dict[str, Any]:
+        """Sums over the whole thread."""
+        return {
+            "steps": self.n_steps,
+            "tokens": self.tokens,
+            "cost": self.cost,
+            "saved_tokens": self.tokens_saved,
+            "bytes": self.state_bytes,
+        }
+
+
+@dataclass(frozen=True, slots=True)
+class CheckpointRow:
+    """A checkpoint without its state."""
+
+    id: UUID
+    thread: UUID
+    number: int
+    branch: int
+    step: int
+    parent: UUID | None
+    parent_thread: UUID | None
+    parent_number: int | None
+    source: str
+    nodes: tuple[str, ...]
+    next_nodes: tuple[str, ...]
+    delta: dict[str, Any]
+    state_hash: str
+    state_bytes: int
+    schema_version: int
+    agent_version_id: UUID
+    created_by: str
+    created_at: datetime
+    abandoned: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class EventRow:
+    """An entry of a thread's log."""
+
+    thread: UUID
+    seq: int
+    kind: str
+    actor: str
+    data: dict[str, Any]
+    at: datetime
+    hash: str
+    prev_hash: str
+
+
+@dataclass(frozen=True, slots=True)
+class ActivityRow:
+    """A save point between checkpoints."""
+
+    id: UUID
+    thread: UUID
+    branch: int
+    step: int
+    node: str
+    index: int
+    key: str
+    kind: str
+    tool: str
+    state: str
+    args: Any
+    result: Any
+    error: str
+    attempts: int
+    idempotency_key: str
+    progress: Any
+    usage: Any
+    undo: str
+    undo_result: Any
+    started_at: datetime
+    finished_at: datetime | None
+
+
+@dataclass(frozen=True, slots=True)
+class ArtifactRow:
+    """A file by its content hash."""
+
+    sha256: str
+    name: str
+    media_type: str
+    size: int
+    path: str
+
+
+@dataclass(frozen=True, slots=True)
+class AgentRow:
+    """One agent version, readable when its code is gone."""
+
+    id: UUID
+    agent: str
+    version: int
+    fingerprint: str
+    label: str
+    description: str
+    schema_version: int
+    schema: dict[str, Any]
+    channels: dict[str, Any]
+    graph: dict[str, Any]
+    tools: dict[str, Any]
+    queue: str
+    created_at: datetime
+    live_workers: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class WorkerRow:
+    """A worker process group and when it last gave a sign of life."""
+
+    id: str
+    host: str
+    pid: int
+    slots: int
+    queues: tuple[str, ...]
+    agents: tuple[str, ...]
+    started_at: datetime
+    seen_at: datetime
+    alive: bool
+
+
+@dataclass(frozen=True, slots=True)
+class EffectFate:
+    """What a rollback would do about one effect: undoable, stays or unknown."""
+
+    activity: ActivityRow
+    fate: str
+    text: str
+
+
+@dataclass(frozen=True, slots=True)
+class Why:
+    """Why a thread stands still, in one sentence, and what can be done about it."""
+
+    kind: str
+    sentence: str
+    since: datetime
+    action: str = ""
+    facts: dict[str, Any] = field(default_factory=dict)
