@@ -1,0 +1,236 @@
+"""Forms made from the JSON Schema of an agent's state: to inputs and back to values.
+
+`build` makes the inputs, `parse` reads what was posted. Each top-level channel is one input named
+`f-<channel>`; objects and lists are edited as JSON. A value is judged by its own part of the
+schema, so that a refusal stands beside its field.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Collection, Mapping
+from typing import Any
+
+import jsonschema
+
+from checkpoints import deltas
+from checkpoints.errors import InvalidValue
+
+from .shapes import Field
+
+PREFIX = "f-"
+LONG = 80
+TRUE, FALSE = "true", "false"
+
+
+class Unreadable(ValueError):
+    """A posted text that is no value of its field's type; the message is for the person."""
+
+
+def build(
+    schema: Mapping[str, Any],
+    values: Mapping[str, Any],
+    *,
+    posted: Mapping[str, str] | None = None,
+    errors: Mapping[str, str] | None = None,
+    only: Collection[str] | None = None,
+    compare: bool = True,
+) -> list[Field]:
+    """Inputs for the channels of `schema`, filled with `values` or with what was `posted`.
+
+    `only` limits the channels; `compare` notes what a changed value was before; `errors` maps
+    channel to message.
+    """
+    required = set(schema.get("required") or ())
+    fields = []
+    for channel, raw in (schema.get("properties") or {}).items():
+        if only is not None and channel not in only:
+            continue
+        part, nullable = _resolve(raw, schema)
+        value = values.get(channel, part.get("default", raw.get("default")))
+        kind, options = _kind(part, value, nullable)
+        was = to_text(value, kind)
+        text = (posted or {}).get(PREFIX + channel, was)
+        fields.append(
+            Field(
+                name=PREFIX + channel,
+                label=channel,
+                kind=kind,
+                value=text,
+                was=was if compare and _plain(text) != _plain(was) else None,
+                help=_help(part, raw, kind, nullable=nullable),
+                error=(errors or {}).get(channel, ""),
+                required=channel in required and kind in ("text", "textarea", "integer", "number"),
+                options=options,
+                attrs=_attrs(part, kind),
+            )
+        )
+    return fields
+
+
+def parse(
+    schema: Mapping[str, Any],
+    values: Mapping[str, Any],
+    posted: Mapping[str, str],
+    *,
+    every: bool = False,
+) -> tuple[dict[str, Any], dict[str, str]]:
+    """({channel: new value}, {channel: message}); unchanged channels are left out.
+
+    With `every` (a start form) each filled input counts as a value, empty ones are left out.
+    """
+    changes: dict[str, Any] = {}
+    errors: dict[str, str] = {}
+    for channel, raw in (schema.get("properties") or {}).items():
+        text = posted.get(PREFIX + channel)
+        if text is None:
+            continue
+        part, nullable = _resolve(raw, schema)
+        old = values.get(channel, part.get("default", raw.get("default")))
+        kind, _ = _kind(part, old, nullable)
+        if kind in ("file", "fixed"):
+            continue
+        if every and not text.strip() and kind not in ("text", "textarea"):
+            continue
+        if not every and _plain(text) == _plain(to_text(old, kind)):
+            continue
+        try:
+            value = from_text(text, kind, nullable=nullable, old=old)
+            _judge(value, raw, schema)
+        except Unreadable as error:
+            errors[channel] = str(error)
+        else:
+            changes[channel] = value
+    return changes, errors
+
+
+def to_text(value: Any, kind: str) -> str:
+    """A value as its input shows it."""
+    if kind == "json":
+        return json.dumps(value, ensure_ascii=False, indent=2)
+    if value is None:
+        return ""
+    if isinstance(value, bool):
+        return TRUE if value else FALSE
+    return value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
+
+
+def from_text(text: str, kind: str, *, nullable: bool = False, old: Any = None) -> Any:
+    """The value a person meant; raises Unreadable."""
+    stripped = text.strip()
+    if kind in ("text", "textarea", "select"):
+        if not text and nullable and (old is None or kind == "select"):
+            return None
+        return text.replace("\r\n", "\n")
+    if not stripped and nullable:
+        return None
+    if kind == "bool":
+        if stripped not in (TRUE, FALSE):
+            raise Unreadable("Choose yes or no.")
+        return stripped == TRUE
+    if kind == "integer":
+        try:
+            return int(stripped.replace(",", ""))
+        except ValueError:
+            raise Unreadable(f"“{stripped}” is not a whole number.") from None
+    if kind == "number":
+        try:
+            value = float(stripped)
+        except ValueError:
+            raise Unreadable(f"“{stripped}” is not a number.") from None
+        return int(value) if value.is_integer() and isinstance(old, int) else value
+    try:
+        return deltas.decode_request((stripped or "null").encode())
+    except InvalidValue as error:
+        raise Unreadable(f"This is not JSON that can be stored: {error}") from None
+    except ValueError as error:
+        raise Unreadable(f"This is not JSON: {error}") from None
+
+
+def _judge(value: Any, part: Mapping[str, Any], schema: Mapping[str, Any]) -> None:
+    try:
+        deltas.check(value)
+    except InvalidValue as error:
+        raise Unreadable(str(error)) from None
+    whole = {**part, "$defs": schema.get("$defs", {})}
+    found = next(iter(jsonschema.Draft202012Validator(whole).iter_errors(value)), None)
+    if found is not None:
+        path = found.json_path.removeprefix("$").lstrip(".")
+        raise Unreadable(f"{path + ': ' if path else ''}{found.message}.")
+
+
+def _plain(text: str) -> str:
+    return text.replace("\r\n", "\n").strip()
+
+
+def _resolve(raw: Mapping[str, Any], schema: Mapping[str, Any]) -> tuple[Mapping[str, Any], bool]:
+    """Follow $ref and "X or null"; (the part that says the type, whether null is allowed)."""
+    part, nullable = raw, False
+    for _ in range(8):
+        if "$ref" in part:
+            part = (schema.get("$defs") or {}).get(str(part["$ref"]).rpartition("/")[2], {})
+        elif "anyOf" in part or "oneOf" in part:
+            choices = part.get("anyOf") or part.get("oneOf") or []
+            rest = [c for c in choices if c.get("type") != "null"]
+            nullable = nullable or len(rest) < len(choices)
+            if len(rest) != 1:
+                break
+            part = rest[0]
+        elif isinstance(part.get("type"), list) and "null" in part["type"]:
+            types = [t for t in part["type"] if t != "null"]
+            nullable = True
+            part = {**part, "type": types[0] if len(types) == 1 else types}
+        else:
+            break
+    return part, nullable
+
+
+def _kind(part: Mapping[str, Any], value: Any, nullable: bool) -> tuple[str, tuple[str, ...]]:
+    if "const" in part or part.get("readOnly"):
+        return "fixed", ()
+    if part.get("format") == "artifact" or "$artifact" in (part.get("properties") or {}):
+        return "file", ()
+    if "enum" in part and all(isinstance(option, str) for option in part["enum"]):
+        return "select", (("",) if nullable else ()) + tuple(part["enum"])
+    match part.get("type"):
+        case "string":
+            text = value if isinstance(value, str) else ""
+            long = len(text) > LONG or "\n" in text or part.get("format") == "textarea"
+            return ("textarea" if long else "text"), ()
+        case "boolean":
+            return "bool", (("",) if nullable else ()) + (TRUE, FALSE)
+        case "integer":
+            return "integer", ()
+        case "number":
+            return "number", ()
+    return "json", ()
+
+
+def _help(part: Mapping[str, Any], raw: Mapping[str, Any], kind: str, *, nullable: bool) -> str:
+    words = {
+        "integer": "whole number",
+        "number": "number",
+        "bool": "yes or no",
+        "json": "JSON",
+        "select": f"one of {len(part.get('enum') or ())}",
+    }.get(kind, "")
+    low = part.get("minimum", part.get("exclusiveMinimum"))
+    high = part.get("maximum", part.get("exclusiveMaximum"))
+    if low is not None and high is not None:
+        words += f", {low} to {high}"
+    elif low is not None:
+        words += f", at least {low}"
+    elif high is not None:
+        words += f", at most {high}"
+    if nullable:
+        words += ", may be empty" if words else "may be empty"
+    said = str(raw.get("description") or part.get("description") or "").strip()
+    return f"{said} ({words})" if said and words else said or words
+
+
+def _attrs(part: Mapping[str, Any], kind: str) -> dict[str, str]:
+    if kind in ("text", "textarea"):
+        return {"maxlength": str(part["maxLength"])} if "maxLength" in part else {}
+    if kind == "integer":
+        return {"inputmode": "numeric"}
+    return {"inputmode": "decimal"} if kind == "number" else {}

@@ -1,0 +1,264 @@
+"""Events, standstills and statuses in plain words; the one place where the product finds words.
+
+Sentences are plain text: templates pass them through `visible`, since they quote agents.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from checkpoints.states import Status
+
+from .text import number, span
+
+if TYPE_CHECKING:
+    from checkpoints.views import EventRow, ThreadRow
+
+QUOTE_MAX = 160
+
+
+@dataclass(frozen=True, slots=True)
+class Look:
+    """How a status is shown: tone class, icon of the sprite, word, and why its lane exists."""
+
+    tone: str
+    icon: str
+    word: str
+    why: str
+
+
+LOOKS: dict[str, Look] = {
+    Status.ATTENTION: Look("t-stuck", "stuck", "Attention", "Gatepost will not go on by itself"),
+    Status.WAITING: Look("t-wait", "wait", "Waiting", "No worker is held while a person decides"),
+    Status.FAILED: Look("t-fail", "fail", "Failed", "A step failed; edit or retry goes on"),
+    Status.ROLLING_BACK: Look("t-idle", "undo", "Rolling back", "A worker is undoing effects"),
+    Status.RUNNING: Look("t-run", "run", "Running", "A worker holds the lease"),
+    Status.SLEEPING: Look("t-run", "retry", "Sleeping", "Goes on by itself when its time comes"),
+    Status.PAUSED: Look("t-idle", "pause", "Paused", "A person stopped it"),
+    Status.QUEUED: Look("t-idle", "queued", "Queued", "Waits for a free worker"),
+    Status.SUCCEEDED: Look("t-done", "done", "Succeeded", "Reached the end"),
+    Status.CANCELLED: Look("t-idle", "cancel", "Cancelled", "Ended by a person"),
+}
+UNKNOWN = Look("t-idle", "queued", "Unknown", "")
+
+# noun of the kind -> icon; the tone comes from the participle, so red always means "went wrong"
+ICONS = {
+    "checkpoint": "cp",
+    "approval": "wait",
+    "effect": "bolt",
+    "compensation": "undo",
+    "rollback": "undo",
+    "activity": "tool",
+    "thought": "llm",
+    "artifact": "file",
+    "lease": "key",
+    "state": "edit",
+    "way": "fork",
+    "node": "check",
+    "value": "clock",
+    "pause": "pause",
+    "code": "stuck",
+}
+KIND_ICONS = {
+    "thread.started": "play",
+    "thread.forked": "fork",
+    "thread.succeeded": "done",
+    "thread.failed": "fail",
+    "thread.cancelled": "cancel",
+    "thread.paused": "pause",
+    "thread.resumed": "play",
+    "thread.retried": "retry",
+    "thread.suspended": "wait",
+    "thread.slept": "clock",
+    "thread.woken": "play",
+    "thread.parked": "stuck",
+    "thread.handed_back": "queued",
+    "step.failed": "fail",
+    "step.fenced": "shield",
+}
+BAD = ("failed", "rejected", "fenced")
+
+
+def look(status: object) -> Look:
+    """The look of a status; a stranger gets a neutral one instead of an error."""
+    return LOOKS.get(str(status), UNKNOWN)
+
+
+def event_icon(kind: str) -> str:
+    """The icon of an event kind."""
+    return KIND_ICONS.get(kind) or ICONS.get(kind.partition(".")[0], "cp")
+
+
+def event_tone(kind: str) -> str:
+    """The tone class of an event kind; most events are neutral."""
+    noun, _, participle = kind.partition(".")
+    if participle in BAD:
+        return "t-fail"
+    if kind in ("thread.parked", "lease.taken_over", "code.changed"):
+        return "t-stuck"
+    if kind in ("approval.requested", "thread.suspended"):
+        return "t-wait"
+    if kind in ("thread.succeeded", "approval.decided"):
+        return "t-done"
+    return "t-run" if noun == "effect" else "t-idle"
+
+
+def person(actor: str, people: Mapping[str, str] | None = None) -> str:
+    """A name for an actor id: `user:7` by the given names, workers and agents by their id."""
+    if people and actor in people:
+        return people[actor]
+    kind, _, rest = actor.partition(":")
+    if not rest:
+        return actor or "the system"
+    if kind == "worker" or rest.count(":"):
+        return f"worker {rest.partition(':')[0]}"
+    return f"{kind} {rest}"
+
+
+def event_sentence(event: EventRow, people: Mapping[str, str] | None = None) -> str:
+    """What happened, in one sentence without a full stop."""
+    data, who = event.data, person(event.actor, people)
+    say = _SAY.get(event.kind)
+    if say is None:
+        noun, _, participle = event.kind.partition(".")
+        return f"{noun.capitalize()} {participle.replace('_', ' ')}{_tail(data)}"
+    return say(data, who)
+
+
+def _cut(text: object) -> str:
+    raw = " ".join(str(text).split())
+    return raw if len(raw) <= QUOTE_MAX else raw[: QUOTE_MAX - 1] + "…"
+
+
+def _tail(data: Mapping[str, Any]) -> str:
+    said = data.get("reason") or data.get("error") or data.get("text") or data.get("message")
+    return f": {_cut(said)}" if said else ""
+
+
+def _at(data: Mapping[str, Any]) -> str:
+    return f" in {data['node']}" if data.get("node") else ""
+
+
+def _name(data: Mapping[str, Any]) -> str:
+    return str(data.get("tool") or str(data.get("key", "")).partition(":")[0] or "a call")
+
+
+def _checkpoint(data: Mapping[str, Any], who: str) -> str:
+    nodes = " + ".join(data.get("nodes") or ()) or {
+        "input": "the input",
+        "edit": "an edit",
+        "fork": "a fork",
+        "rollback": "a rollback",
+    }.get(str(data.get("source")), str(data.get("source", "")))
+    following = ", ".join(data.get("next") or ())
+    return f"Checkpoint {data.get('number', '?')} after {nodes}" + (
+        f", next {following}" if following else ", nothing left to do"
+    )
+
+
+def _decided(data: Mapping[str, Any], who: str) -> str:
+    verdict = str(data.get("outcome") or data.get("verdict") or "")
+    verb = {
+        "approve": "approved",
+        "reject": "rejected",
+        "edit": "approved with edits",
+        "respond": "answered",
+    }.get(verdict, "decided")
+    what = data.get("title") or data.get("tool")
+    comment = data.get("comment")
+    return (
+        f"{who} {verb}"
+        + (f" {_cut(what)}" if what else "")
+        + (f": “{_cut(comment)}”" if comment else "")
+    )
+
+
+def _usage(data: Mapping[str, Any]) -> str:
+    usage = data.get("usage") or {}
+    parts = []
+    if usage.get("tokens"):
+        parts.append(f"{number(usage['tokens'])} tokens")
+    if usage.get("milliseconds"):
+        parts.append(span(usage["milliseconds"] / 1000))
+    return f", {', '.join(parts)}" if parts else ""
+
+
+_SAY: dict[str, Any] = {
+    "thread.started": lambda d, who: f"{who} started {d.get('agent', 'the agent')}",
+    "thread.forked": lambda d, who: (
+        f"{who} forked from checkpoint {d.get('base_number', '?')}"
+        + (f", changed {', '.join(d['changed'])}" if d.get("changed") else "")
+    ),
+    "lease.acquired": lambda d, who: f"{who} took the lease",
+    "lease.taken_over": lambda d, who: f"{who} took over after the lease ran out",
+    "thread.handed_back": lambda d, who: f"{who} gave the thread back" + _tail(d),
+    "thread.suspended": lambda d, who: "Stopped at a gate, the worker is free" + _tail(d),
+    "thread.slept": lambda d, who: "Went to sleep" + _tail(d),
+    "thread.woken": lambda d, who: "Woke up" + (f" by {d['by']}" if d.get("by") else ""),
+    "thread.paused": lambda d, who: "Paused" + (_tail(d) or f" by {who}"),
+    "thread.resumed": lambda d, who: f"{who} resumed the thread",
+    "thread.retried": lambda d, who: f"{who} retried the step",
+    "thread.succeeded": lambda d, who: "Reached the end",
+    "thread.failed": lambda d, who: "Failed" + _tail(d),
+    "thread.cancelled": lambda d, who: f"{who} cancelled the thread" + _tail(d),
+    "thread.parked": lambda d, who: "Needs a person" + _tail(d),
+    "state.edited": lambda d, who: (
+        f"{who} edited {', '.join(d.get('changed') or ()) or 'the state'}" + _tail(d)
+    ),
+    "rollback.started": lambda d, who: (
+        f"{who} rolls back to checkpoint {d.get('number', '?')}" + _tail(d)
+    ),
+    "rollback.finished": lambda d, who: "Rolled back, paused at the target",
+    "rollback.run_on": lambda d, who: "Rolled back, goes on from the target",
+    "checkpoint.committed": _checkpoint,
+    "step.failed": lambda d, who: f"Step failed{_at(d)}" + _tail(d),
+    "step.fenced": lambda d, who: f"A late commit of {who} was refused",
+    "node.finished": lambda d, who: f"{d.get('node', 'A node')} finished, its step goes on",
+    "update.rejected": lambda d, who: f"Update refused{_at(d)}" + _tail(d),
+    "way.taken": lambda d, who: f"Way taken{_at(d)}: {_cut(d.get('to') or d.get('then') or '?')}",
+    "thought.recorded": lambda d, who: _cut(d.get("text") or d.get("thought") or "A thought"),
+    "value.recorded": lambda d, who: f"Recorded {_name(d)}{_at(d)}",
+    "activity.finished": lambda d, who: f"{_name(d)} done{_at(d)}{_usage(d)}",
+    "activity.failed": lambda d, who: f"{_name(d)} failed{_at(d)}" + _tail(d),
+    "effect.started": lambda d, who: f"{_name(d)} begins, attempt {d.get('attempt', 1)}",
+    "effect.finished": lambda d, who: f"{_name(d)} done outside{_usage(d)}",
+    "effect.failed": lambda d, who: f"{_name(d)} failed" + _tail(d),
+    "compensation.started": lambda d, who: (
+        f"Undo of {_name(d)} begins" if d.get("tool") else "An undo begins"
+    ),
+    "compensation.finished": lambda d, who: f"{_name(d)} undone" if d.get("tool") else "Undone",
+    "compensation.failed": lambda d, who: "Undo failed" + _tail(d),
+    "artifact.stored": lambda d, who: f"Stored {_cut(d.get('name') or 'a file')}",
+    "approval.requested": lambda d, who: (
+        f"Asks for approval: {_cut(d.get('title') or d.get('tool') or '?')}"
+    ),
+    "approval.decided": _decided,
+    "approval.withdrawn": lambda d, who: "Approval withdrawn" + _tail(d),
+    "approval.expired": lambda d, who: "Approval expired without a decision",
+    "pause.requested": lambda d, who: (
+        f"{who} asked to pause" + (f" before {d['before']}" if d.get("before") else "")
+    ),
+    "code.changed": lambda d, who: "The agent's code changed while the thread stood still",
+}
+
+
+def thread_line(row: ThreadRow) -> str:
+    """What a thread is doing, for its row on the board; from the row alone."""
+    where = ", ".join(row.next_nodes)
+    status = str(row.status)
+    if row.status_reason:
+        return _cut(row.status_reason)
+    if status == "waiting" and isinstance(row.waiting_on, dict):
+        return _cut(row.waiting_on.get("title") or row.waiting_on.get("sentence") or "A decision")
+    return {
+        "queued": f"Next: {where}" if where else "Waits for a worker",
+        "running": f"Working on {where}" if where else "Working",
+        "waiting": f"A decision before {where}" if where else "A decision",
+        "sleeping": f"Sleeps before {where}" if where else "Sleeps",
+        "paused": f"Next: {where}" if where else "Paused",
+        "rolling_back": "Undoing what came after the target",
+        "succeeded": "All steps done",
+        "cancelled": "Stopped for good",
+    }.get(status, look(status).word)

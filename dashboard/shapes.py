@@ -1,0 +1,96 @@
+"""What the templates are handed beside domain rows: small frozen dataclasses, no behaviour.
+
+Rows of `checkpoints.queries` and `approvals.queries` go to the templates as they are; only what a
+page adds to them has a shape here.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import Any
+from uuid import UUID
+
+
+@dataclass(frozen=True, slots=True)
+class Action:
+    """A button of a thread: `verb` is pause, resume, retry, edit, fork, rollback or cancel.
+
+    A button that may not be pressed stays on the page and `reason` says what is missing, for
+    example "Needs the role operator" or "The thread is finished".
+    """
+
+    verb: str
+    enabled: bool
+    reason: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Rights:
+    """What a person may do in the workspace; one rendering per value serves many sockets."""
+
+    start: bool = False
+    control: bool = False
+    edit: bool = False
+    fork: bool = False
+    rollback: bool = False
+    decide: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Lane:
+    """The threads of one status on the board: the newest rows and how many there are in all."""
+
+    status: str
+    total: int
+    rows: Sequence[Any]
+
+
+@dataclass(frozen=True, slots=True)
+class Kind:
+    """A chip over the event list: "" is all; `current` marks the chosen one."""
+
+    name: str
+    n: int
+    current: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Field:
+    """One input of a form made from a JSON Schema.
+
+    kind: text, textarea, integer, number, bool, select, json, file or fixed (shown, not editable).
+    name is the form name (`f-<channel>`), value and was are text as an input shows it.
+    """
+
+    name: str
+    label: str
+    kind: str
+    value: str = ""
+    was: str | None = None
+    help: str = ""
+    error: str = ""
+    required: bool = False
+    options: Sequence[str] = ()
+    attrs: dict[str, str] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True)
+class ForkPreview:
+    """What a fork will cost: recorded results reused, calls made again, expected use."""
+
+    reused: int = 0
+    again: int = 0
+    tokens: int = 0
+    cost: str = ""
+    first_effect: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Place:
+    """Where an approval stands among the open ones, for the arrows on its page."""
+
+    number: int
+    total: int
+    before: UUID | None = None
+    after: UUID | None = None

@@ -1,0 +1,293 @@
+"""Filters and tags of the pages: status, time, text of agents, JSON, events.
+
+Everything an agent or a person wrote reaches HTML through `visible` or Django's own escaping.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from datetime import UTC, datetime
+from typing import Any
+
+from django import template
+from django.utils.html import format_html
+from django.utils.safestring import SafeString
+
+from checkpoints.states import Status
+from dashboard import sentences, text, trees
+
+register = template.Library()
+
+register.filter("visible", text.visible)
+register.filter("plain", text.plain)
+register.filter("has_hidden", text.has_hidden)
+register.filter("number", text.number)
+register.filter("bytes", text.size)
+register.filter("span", text.span)
+register.filter("event_icon", sentences.event_icon)
+register.filter("event_tone", sentences.event_tone)
+register.filter("json_text", trees.pretty)
+
+# Worst first: what needs a person stands on top. The last two appear only when they count.
+BOARD_ORDER = (
+    Status.ATTENTION,
+    Status.WAITING,
+    Status.FAILED,
+    Status.ROLLING_BACK,
+    Status.RUNNING,
+    Status.SLEEPING,
+    Status.PAUSED,
+    Status.QUEUED,
+    Status.SUCCEEDED,
+    Status.CANCELLED,
+)
+ONLY_IF_ANY = frozenset({Status.ROLLING_BACK, Status.CANCELLED})
+RISKS = {"high": ("t-fail", "stuck"), "medium": ("t-wait", "wait"), "low": ("t-idle", "queued")}
+VERDICTS = {
+    "approve": ("t-done", "done", "Approved"),
+    "edit": ("t-done", "done", "Approved with edits"),
+    "respond": ("t-run", "msg", "Answered"),
+    "reject": ("t-fail", "fail", "Rejected"),
+}
+FATES = {
+    "undoable": ("t-done", "done", "Will be undone"),
+    "stays": ("t-stuck", "stuck", "Stays done"),
+    "unknown": ("t-wait", "wait", "Unknown"),
+}
+ACTIVITY_LOOKS = {
+    "planned": ("t-idle", "queued"),
+    "started": ("t-run", "run"),
+    "done": ("t-done", "done"),
+    "failed": ("t-fail", "fail"),
+    "unknown": ("t-stuck", "stuck"),
+    "compensated": ("t-idle", "undo"),
+}
+
+
+@register.simple_tag
+def icon(name: str, css: str = "") -> SafeString:
+    """A symbol of the page's sprite; decoration, never the only bearer of meaning."""
+    return format_html(
+        '<svg class="i{}" aria-hidden="true"><use href="#i-{}"/></svg>',
+        f" {css}" if css else "",
+        name,
+    )
+
+
+def _badge(tone: str, name: str, word: str, *, pill: bool = False) -> SafeString:
+    return format_html(
+        '<span class="st {}{}">{}{}</span>', tone, " pill" if pill else "", icon(name), word
+    )
+
+
+@register.simple_tag
+def status_badge(status: object, label: str = "", pill: bool = False) -> SafeString:
+    """Shape, colour and word of a status."""
+    seen = sentences.look(status)
+    return _badge(seen.tone, seen.icon, label or seen.word, pill=pill)
+
+
+@register.simple_tag
+def approval_badge(approval: Any, pill: bool = False) -> SafeString:
+    """Where an approval stands: open, held, decided how, expired or withdrawn."""
+    if approval.outcome:
+        return _badge(*VERDICTS.get(approval.outcome, VERDICTS["approve"]), pill=pill)
+    if approval.status == "pending":
+        return _badge("t-wait", "wait", "Waiting for a decision", pill=pill)
+    return _badge("t-idle", "cancel", str(approval.status).capitalize(), pill=pill)
+
+
+@register.simple_tag
+def risk_badge(risk: str) -> SafeString:
+    """Shape, colour and word of a risk."""
+    tone, name = RISKS.get(risk, RISKS["medium"])
+    return _badge(tone, name, str(risk).capitalize())
+
+
+@register.simple_tag
+def fate_badge(fate: str) -> SafeString:
+    """What becomes of an effect when its thread is rolled back."""
+    return _badge(*FATES.get(fate, FATES["unknown"]))
+
+
+@register.simple_tag
+def activity_badge(state: str) -> SafeString:
+    """Shape, colour and word of a save point's state."""
+    tone, name = ACTIVITY_LOOKS.get(state, ("t-idle", "queued"))
+    return _badge(tone, name, str(state).capitalize())
+
+
+@register.filter
+def tone(status: object) -> str:
+    """The tone class of a status."""
+    return sentences.look(status).tone
+
+
+@register.filter
+def status_icon(status: object) -> str:
+    """The symbol of a status."""
+    return sentences.look(status).icon
+
+
+@register.filter
+def status_word(status: object) -> str:
+    """The word of a status."""
+    return sentences.look(status).word
+
+
+@register.filter
+def status_why(status: object) -> str:
+    """Why threads stand in this lane, in one sentence."""
+    return sentences.look(status).why
+
+
+@register.filter
+def risk_tone(risk: str) -> str:
+    """The tone class of a risk."""
+    return RISKS.get(risk, RISKS["medium"])[0]
+
+
+@register.simple_tag
+def status_counts(counts: Mapping[Any, int] | None, chosen: str = "") -> list[dict[str, Any]]:
+    """The board's counters in order, worst first: status, look, n and whether it is the filter."""
+    numbers = {str(key): n for key, n in (counts or {}).items()}
+    picked = set(str(chosen or "").split(","))
+    return [
+        {
+            "status": str(status),
+            "look": sentences.look(status),
+            "n": numbers.get(str(status), 0),
+            "pressed": str(status) in picked,
+        }
+        for status in BOARD_ORDER
+        if status not in ONLY_IF_ANY or numbers.get(str(status)) or str(status) in picked
+    ]
+
+
+@register.filter
+def total(counts: Mapping[Any, int] | None) -> int:
+    """All threads of the counters."""
+    return sum((counts or {}).values())
+
+
+def _time(at: datetime, shown: str, attribute: str) -> SafeString:
+    at = at.astimezone(UTC)
+    return format_html(
+        '<time datetime="{}" title="{}" {}>{}</time>',
+        at.isoformat(timespec="seconds").replace("+00:00", "Z"),
+        at.strftime("%Y-%m-%d %H:%M:%S UTC"),
+        attribute,
+        shown,
+    )
+
+
+@register.filter
+def age(at: datetime | None) -> SafeString | str:
+    """How long ago, counted on by times.js."""
+    return _time(at, text.since(at), "data-age") if at else "–"
+
+
+@register.filter
+def clock(at: datetime | None) -> SafeString | str:
+    """The time of day in UTC; times.js writes it in the reader's own zone."""
+    if not at:
+        return "–"
+    today = datetime.now(UTC).date() == at.astimezone(UTC).date()
+    return _time(
+        at, at.astimezone(UTC).strftime("%H:%M:%S" if today else "%d %b %H:%M"), "data-clock"
+    )
+
+
+@register.filter
+def left(until: datetime | None) -> SafeString | str:
+    """How much time is left, counted down by times.js."""
+    return _time(until, text.left(until), "data-left") if until else "–"
+
+
+@register.filter
+def seconds_left(until: datetime | None) -> int:
+    """Whole seconds until a time, not below 0."""
+    return max(int((until - datetime.now(UTC)).total_seconds()), 0) if until else 0
+
+
+@register.simple_tag
+def deadline_used(since: datetime | None, until: datetime | None) -> int:
+    """How much of the time for a decision has passed, in per cent."""
+    if not since or not until or until <= since:
+        return 0
+    part = (datetime.now(UTC) - since).total_seconds() / (until - since).total_seconds()
+    return max(0, min(100, round(part * 100)))
+
+
+@register.filter
+def iso(at: datetime) -> str:
+    """A time as machines read it."""
+    return at.astimezone(UTC).isoformat().replace("+00:00", "Z")
+
+
+@register.filter
+def short_id(value: object) -> str:
+    """The last eight characters of an id: uuid7 begins with the time, so ends differ most."""
+    return str(value).replace("-", "")[-8:]
+
+
+@register.filter
+def short_hash(value: object) -> str:
+    """A hash as people compare it: groups of four, the middle left out."""
+    raw = str(value)
+    return f"{raw[:4]} {raw[4:8]} {raw[8:12]} … {raw[-4:]}" if len(raw) > 20 else raw
+
+
+@register.filter
+def seconds_between(end: datetime | None, start: datetime | None) -> float | None:
+    """`end|seconds_between:start`, None while one of them is missing."""
+    return (end - start).total_seconds() if end and start else None
+
+
+@register.filter
+def get(mapping: Mapping[Any, Any] | None, key: Any) -> Any:
+    """`mapping|get:key`; empty text when it is not there."""
+    return (mapping or {}).get(key, "")
+
+
+@register.filter
+def per_cent(done: float | None, whole: float | None) -> int:
+    """`done|per_cent:total`, 0 when the total is not known."""
+    return max(0, min(100, round(done / whole * 100))) if done and whole else 0
+
+
+@register.filter
+def initials(name: object) -> str:
+    """Two letters for a person."""
+    words = str(name).replace(".", " ").replace("_", " ").split()
+    return "".join(w[0] for w in words[:2]) if len(words) > 1 else str(name)[:2]
+
+
+@register.simple_tag
+def event_sentence(event: Any, people: Mapping[str, str] | None = None) -> SafeString:
+    """What an event says, in plain words."""
+    return text.visible(sentences.event_sentence(event, people or None))
+
+
+@register.simple_tag
+def person(actor: str, people: Mapping[str, str] | None = None) -> SafeString:
+    """The name of an actor."""
+    return text.visible(sentences.person(actor, people or None))
+
+
+@register.filter
+def thread_line(row: Any) -> SafeString:
+    """What a thread is doing, in words."""
+    return text.visible(sentences.thread_line(row))
+
+
+@register.simple_tag
+def json_tree(value: Any, before: Any = None, compare: bool = False, unfold: int = 1) -> SafeString:
+    """JSON as a folding tree; with `compare`, what changed against `before` is marked."""
+    return trees.render(value, before if compare else trees.MISSING, unfold=unfold)
+
+
+@register.simple_tag
+def json_changes(value: Any, before: Any) -> trees.Changes:
+    """How many values were added, changed and removed."""
+    return trees.changes(value, before)

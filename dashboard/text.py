@@ -1,0 +1,108 @@
+"""Text from agents and people as text: what cannot be seen is shown as an escape.
+
+Invisible and bidirectional characters can make a reviewer read something else than what will be
+done, so none of them reaches a page as itself. Ordinary line breaks, tabs and the emoji
+presentation selector stay.
+"""
+
+from __future__ import annotations
+
+import re
+import unicodedata
+from datetime import UTC, datetime
+
+from django.utils.html import escape
+from django.utils.safestring import SafeString, mark_safe
+
+# Controls, soft hyphen, zero-width and bidirectional marks, fillers, variation selectors, tags,
+# lone surrogates (which no page could be encoded with).
+HIDDEN = re.compile(
+    "[\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f\xad\u034f\u061c\u115f\u1160\u17b4\u17b5\u180b-\u180f"
+    "\u200b-\u200f\u2028-\u202e\u2060-\u206f\u3164\ufe00-\ufe0d\ufeff\uffa0\ufff0-\ufffb"
+    "\ud800-\udfff\U0001d173-\U0001d17a\U000e0000-\U000e0fff]|\r(?!\n)"
+)
+
+
+def code_point(char: str) -> str:
+    """`U+202E`: how a character that cannot be seen is written."""
+    return f"U+{ord(char):04X}"
+
+
+def has_hidden(text: object) -> bool:
+    """Whether the text holds a character that a reader would not see."""
+    return bool(HIDDEN.search(str(text)))
+
+
+def plain(text: object) -> str:
+    """The text with escapes instead of hidden characters, for titles and attributes."""
+    return HIDDEN.sub(lambda m: f"[{code_point(m[0])}]", str(text))
+
+
+def visible(text: object) -> SafeString:
+    """The text as HTML: everything escaped, hidden characters marked and named."""
+    raw = str(text)
+    if not HIDDEN.search(raw):
+        return SafeString(escape(raw))
+    parts, end = [], 0
+    for match in HIDDEN.finditer(raw):
+        name = unicodedata.name(match[0], "control character").lower()
+        parts.append(escape(raw[end : match.start()]))
+        parts.append(f'<span class="esc" title="{escape(name)}">{code_point(match[0])}</span>')
+        end = match.end()
+    parts.append(escape(raw[end:]))
+    return mark_safe("".join(parts))  # noqa: S308 - each part is escaped above
+
+
+def number(value: object) -> str:
+    """1234567 as 1,234,567; whole floats without a fraction; other things as they are."""
+    if isinstance(value, float) and value.is_integer():
+        value = int(value)
+    return f"{value:,}" if isinstance(value, int) and not isinstance(value, bool) else str(value)
+
+
+def size(n: float | None) -> str:
+    """Bytes for people: 812 B, 41 kB, 3.2 MB (powers of ten)."""
+    if n is None:
+        return "–"
+    if n < 1000:
+        return f"{int(n)} B"
+    for unit in ("kB", "MB", "GB", "TB"):
+        n /= 1000
+        if n < 999.5 or unit == "TB":
+            return f"{n:.1f} {unit}" if n < 9.95 else f"{n:.0f} {unit}"
+    raise AssertionError("unreachable")
+
+
+def span(seconds: float | None) -> str:
+    """A length of time in words: 0.4 s, 12 s, 14 min, 2 h 10, 3 d."""
+    if seconds is None:
+        return "–"
+    seconds = max(seconds, 0.0)
+    if seconds < 0.095:
+        return f"{seconds * 1000:.0f} ms"
+    if seconds < 9.95:
+        return f"{seconds:.1f} s"
+    if seconds < 59.5:
+        return f"{seconds:.0f} s"
+    minutes = round(seconds / 60)
+    if minutes < 60:
+        return f"{minutes} min"
+    if minutes < 48 * 60:
+        return f"{minutes // 60} h {minutes % 60:02d}"
+    return f"{minutes // 1440} d"
+
+
+def since(at: datetime, *, now: datetime | None = None) -> str:
+    """How long ago: now, 12 s, 14 min, 2 h 10, 3 d; times.js counts on in the same words."""
+    seconds = int(((now or datetime.now(UTC)) - at).total_seconds())
+    if seconds < 5:
+        return "now"
+    return f"{seconds} s" if seconds < 60 else span(seconds)
+
+
+def left(until: datetime, *, now: datetime | None = None) -> str:
+    """How much time is left: 40:21 under an hour, then as `span`; "over" when it has passed."""
+    seconds = int((until - (now or datetime.now(UTC))).total_seconds())
+    if seconds <= 0:
+        return "over"
+    return f"{seconds // 60}:{seconds % 60:02d}" if seconds < 3600 else span(seconds)

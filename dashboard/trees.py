@@ -1,0 +1,214 @@
+"""JSON as a folding tree in HTML, alone or with what changed against an older value.
+
+Agent data is text: keys and strings pass through `visible`. Only what changed is unfolded in a
+comparison; long lists and strings are cut, with the rest behind a fold or counted.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from typing import Any, Final
+
+from django.utils.safestring import SafeString, mark_safe
+
+from .text import number, size, visible
+
+MAX_CHILDREN = 200
+MAX_NODES = 3000
+MAX_DEPTH = 60
+CUT = 400  # characters of a string before the rest is folded
+MAX_STRING = 20_000
+OPEN_MAX = 12  # an added object of at most so many keys starts open
+
+
+class _Missing:
+    """Stands for "was not there", which is not the same as null."""
+
+
+MISSING: Final = _Missing()
+
+
+@dataclass(frozen=True, slots=True)
+class Changes:
+    """How many values a comparison found added, changed and removed."""
+
+    added: int
+    changed: int
+    removed: int
+
+
+def changes(new: Any, old: Any) -> Changes:
+    """Count the outermost differences: a whole new object counts once."""
+    marks = list(_differences(new, old))
+    return Changes(marks.count("add"), marks.count("chg"), marks.count("del"))
+
+
+def _differences(new: Any, old: Any) -> Iterator[str]:
+    for _, after, before in _pairs(new, old):
+        if before is MISSING:
+            yield "add"
+        elif after is MISSING:
+            yield "del"
+        elif _same(after, before):
+            continue
+        elif _container(after) and type(after) is type(before):
+            yield from _differences(after, before)
+        else:
+            yield "chg"
+
+
+def _pairs(new: Any, old: Any) -> Iterator[tuple[str, Any, Any]]:
+    """(key, new, old) of two objects or lists; lists by index, so an append shows as added."""
+    if isinstance(new, Mapping):
+        before = old if isinstance(old, Mapping) else {}
+        for key, value in new.items():
+            yield str(key), value, before.get(key, MISSING)
+        for key, value in before.items():
+            if key not in new:
+                yield str(key), MISSING, value
+    else:
+        before_list = old if isinstance(old, list) else []
+        for i in range(max(len(new), len(before_list))):
+            yield (
+                str(i),
+                new[i] if i < len(new) else MISSING,
+                before_list[i] if i < len(before_list) else MISSING,
+            )
+
+
+def _container(value: Any) -> bool:
+    return isinstance(value, Mapping | list)
+
+
+def _same(a: Any, b: Any) -> bool:
+    return type(a) is type(b) and a == b
+
+
+def render(new: Any, old: Any = MISSING, *, unfold: int = 1) -> SafeString:
+    """The tree of `new`; with `old`, its differences marked. `unfold` levels start open."""
+    writer = _Writer(unfold)
+    if old is MISSING:
+        mode, old = "plain", None
+    else:
+        mode = "compare"
+    if _container(new):
+        items = writer.children(new, old, 0, mode)
+    else:
+        items = writer.line("value", new, old, 0, mode)
+    return mark_safe(f'<ul class="tree">{items}</ul>')  # noqa: S308 - built from escaped parts
+
+
+class _Writer:
+    """Writes lines; `mode` is plain, compare, or the mark that a whole branch inherits."""
+
+    def __init__(self, unfold: int) -> None:
+        self.unfold = unfold
+        self.left = MAX_NODES
+
+    def children(self, new: Any, old: Any, depth: int, mode: str) -> str:
+        pairs = list(_pairs(new, old if mode == "compare" else None))
+        shown = pairs[:MAX_CHILDREN]
+        if mode == "compare" and len(pairs) > MAX_CHILDREN:
+            # Of a long list that was compared, the end is what changed.
+            shown = pairs[: MAX_CHILDREN // 2] + pairs[-MAX_CHILDREN // 2 :]
+        parts = []
+        for key, after, before in shown:
+            if self.left <= 0:
+                break
+            self.left -= 1
+            parts.append(self.line(key, after, before, depth, mode))
+        if len(parts) < len(pairs):
+            rest = f"… {number(len(pairs) - len(parts))} more"
+            parts.append(f'<li class="{_css(depth, "")}"><span class="x">{rest}</span></li>')
+        return "".join(parts)
+
+    def line(self, key: str, new: Any, old: Any, depth: int, mode: str) -> str:
+        mark, inner = _mark(new, old, mode)
+        value = old if new is MISSING else new
+        css = _css(depth, mark)
+        name = f'<span class="k">{visible(key)}:</span>'
+        if _container(value) and value and depth < MAX_DEPTH:
+            if mode == "plain" or inner == "plain":
+                opened = mode == "plain" and depth < self.unfold
+            else:
+                opened = inner == "compare" or (mode == "compare" and len(value) <= OPEN_MAX)
+            return (
+                f'<li><details{" open" if opened else ""}><summary class="{css}">{name}'
+                f'<span class="x">{_count(value)}</span></summary>'
+                f"<ul>{self.children(value, old, depth + 1, inner)}</ul></details></li>"
+            )
+        if mode == "compare" and mark == "chg":
+            shown = f"<del>{scalar(old)}</del> <ins>{scalar(new)}</ins>"
+        elif mark == "del":
+            shown = f"<del>{scalar(value)}</del>"
+        else:
+            shown = scalar(value)
+        return f'<li class="{css}">{name}<span class="v">{shown}</span></li>'
+
+
+def _mark(new: Any, old: Any, mode: str) -> tuple[str, str]:
+    """(mark of this line, mode of the lines below it)."""
+    if mode != "compare":
+        return ("" if mode == "plain" else mode), mode
+    if new is MISSING:
+        return "del", "del"
+    if old is MISSING:
+        return "add", "add"
+    if _same(new, old):
+        return "", "plain"
+    if _container(new) and type(new) is type(old):
+        return "", "compare"
+    return "chg", "chg"
+
+
+def _css(depth: int, mark: str) -> str:
+    return " ".join(filter(None, ("ln", f"d{min(depth, 8)}" if depth else "", mark)))
+
+
+def _count(value: Any) -> str:
+    n = len(value)
+    if isinstance(value, Mapping):
+        if set(value) >= {"$artifact"}:
+            return f"{{ file {visible(value.get('name', ''))} {size(value.get('size'))} }}"
+        return f"{{ {number(n)} {'key' if n == 1 else 'keys'} }}"
+    return f"[ {number(n)} {'item' if n == 1 else 'items'} ]"
+
+
+def scalar(value: Any) -> str:
+    """One value as HTML, typed by colour and by form: strings keep their quotes."""
+    if isinstance(value, str):
+        return f'<span class="s">{_string(value)}</span>'
+    if isinstance(value, bool) or value is None:
+        return f'<span class="b">{json.dumps(value)}</span>'
+    if isinstance(value, int | float):
+        return f'<span class="n">{json.dumps(value)}</span>'
+    if _container(value):
+        return (
+            f'<span class="x">{_count(value)}</span>'
+            if value
+            else (
+                '<span class="x">{ }</span>'
+                if isinstance(value, Mapping)
+                else '<span class="x">[ ]</span>'
+            )
+        )
+    return visible(value)
+
+
+def _string(value: str) -> str:
+    if len(value) <= CUT:
+        return f'"{visible(value)}"'
+    tail = value[CUT:MAX_STRING]
+    rest = "" if len(value) <= MAX_STRING else f"… {number(len(value) - MAX_STRING)} more"
+    return (
+        f'<details class="long"><summary>"{visible(value[:CUT])}'
+        f'<span class="cut">… {number(len(value) - CUT)} more</span></summary>'
+        f'{visible(tail)}"{rest}</details>'
+    )
+
+
+def pretty(value: Any) -> SafeString:
+    """JSON text with indents, hidden characters marked, for a <pre>."""
+    return visible(json.dumps(value, ensure_ascii=False, indent=2, sort_keys=True))
