@@ -1,4 +1,4 @@
-"""The door for browsers: HTTP through Django, WebSockets through Channels, lifespan for the server."""
+"""The door for browsers: HTTP through Django, WebSockets through Channels, lifespan for both."""
 
 import os
 from collections.abc import Awaitable, Callable

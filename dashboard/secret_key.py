@@ -1,4 +1,4 @@
-"""The key that signs logins and links: generated once, kept in the data folder for its owner only."""
+"""The key that signs logins and links: made once, kept in the data folder for its owner."""
 
 import os
 import secrets

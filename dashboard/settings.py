@@ -1,9 +1,9 @@
-"""Settings of one Gatepost installation; everything that differs between machines is an environment variable.
+"""Settings of one Gatepost installation; what differs between machines is in the environment.
 
 GATEPOST_DATA            data folder (default ./.gatepost)
-DATABASE_URL, REDIS_URL  servers of your own; without them the embedded ones of the data folder are used
+DATABASE_URL, REDIS_URL  servers of your own; without them the embedded ones of the data folder
 GATEPOST_SECRET_KEY      else generated once into the data folder
-GATEPOST_ROLE            web | worker | migrate | test | "" (a command): how connections to PostgreSQL are kept
+GATEPOST_ROLE            web | worker | migrate | test | "" (a command): how connections are kept
 GATEPOST_AGENTS          modules with agents, separated by commas
 GATEPOST_PUBLISHED       where published reports go (default <data>/published)
 GATEPOST_POLL_SECONDS    how often a page asks by itself (default 5)

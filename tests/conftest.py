@@ -1,4 +1,4 @@
-"""Databases for tests: ordinary ones in a transaction, real ones from a template, both on PostgreSQL."""
+"""Databases for tests: ordinary ones in a transaction, real ones from a template."""
 
 import itertools
 import os

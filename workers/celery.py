@@ -24,22 +24,25 @@ class Warm(DjangoWorkerFixup):
 
 
 class WarmFixup(DjangoFixup):
-    """Django's fixup with the warm worker part; lazy, since app.conf is not ready when it is built."""
+    """Django's fixup with the warm worker part.
+
+    Lazy, since the application's settings are not ready when fixups are built.
+    """
+
+    _warm: Warm | None = None
 
     @property
-    def worker_fixup(self) -> DjangoWorkerFixup:
-        if self._worker_fixup is None:
-            self._worker_fixup = Warm(self.app)
-        return self._worker_fixup
-
-    @worker_fixup.setter
-    def worker_fixup(self, value: DjangoWorkerFixup) -> None:
-        self._worker_fixup = value
+    def worker_fixup(self) -> Warm:
+        if self._warm is None:
+            self._warm = Warm(self.app)
+        return self._warm
 
 
 def fixup(application: Celery) -> WarmFixup:
     """What Celery calls in place of its built-in fixups."""
-    return WarmFixup(application).install()
+    warm = WarmFixup(application)
+    warm.install()
+    return warm
 
 
 app = Celery("gatepost", fixups=[fixup])
@@ -49,7 +52,7 @@ app.autodiscover_tasks(["workers"])
 
 @worker_ready.connect
 def tell_supervisor(**_kwargs: Any) -> None:
-    """Write one byte to the pipe that the supervisor waits on: a ping sent earlier would be lost."""
+    """Write one byte to the pipe that the supervisor waits on; an earlier ping would be lost."""
     handle = os.environ.pop("GATEPOST_READY_FD", "")
     if handle:
         os.write(int(handle), b"1")

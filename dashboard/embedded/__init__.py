@@ -1,1 +1,1 @@
-"""PostgreSQL and Valkey from wheels, and the supervisor that keeps all parts of one machine together."""
+"""PostgreSQL and Valkey from wheels, and the supervisor of all parts on one machine."""

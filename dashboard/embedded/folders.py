@@ -100,7 +100,8 @@ def folders(data: Path) -> Folders:
         account = Account(pwd.getpwuid(owner.st_uid).pw_name, owner.st_uid, owner.st_gid)
     run = store / "run"
     if len(os.fsencode(run / LONGEST_SOCKET_NAME)) > SOCKET_PATH_LIMIT:
-        run = Path("/tmp") / f"gatepost-{os.geteuid()}-{short}"
+        # make_private() takes no folder there that somebody else made first.
+        run = Path("/tmp") / f"gatepost-{os.geteuid()}-{short}"  # noqa: S108
     return Folders(
         data=data,
         run=run,
@@ -140,5 +141,5 @@ def prepare(places: Folders) -> None:
         make_private(places.valkey, places.account)
     except PermissionError as error:
         raise EmbeddedError(
-            f"{error.filename} may not be written: choose a data folder of your own with --data-dir."
+            f"{error.filename} may not be written: choose a folder of your own with --data-dir."
         ) from error

@@ -1,4 +1,4 @@
-"""Finds the server programs inside the installed wheels, readable for the account that needs them."""
+"""Finds the server programs inside the installed wheels, readable for their account."""
 
 import os
 import shutil

@@ -13,7 +13,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 from django.core.management import call_command
-from django.db import connection
+from django.db import OperationalError, connection
 
 from dashboard.embedded import demo
 from dashboard.embedded.arguments import UpOptions
@@ -24,6 +24,7 @@ from dashboard.embedded.parts import Web, Worker
 from dashboard.embedded.postgres import Postgres
 from dashboard.embedded.supervisor import Stopped, Supervisor
 from dashboard.embedded.valkey import Valkey
+from dashboard.logs import masked
 
 # A worker at rest ends in a second; one in a long activity is cut off, which the lease is made for.
 WORKER_PATIENCE, WEB_PATIENCE, SERVER_PATIENCE = 2.0, 1.5, 4.0
@@ -105,7 +106,11 @@ def _start_all(options: UpOptions, console: Console, supervisor: Supervisor) -> 
             supervisor.start(valkey, stop_signal=signal.SIGTERM, patience=SERVER_PATIENCE)
             valkey.wait(check=supervisor.check)
     with console.part("tables"):
-        call_command("migrate", interactive=False, verbosity=0, skip_checks=True)
+        try:
+            call_command("migrate", interactive=False, verbosity=0, skip_checks=True)
+        except OperationalError as error:
+            reason = str(error).strip().splitlines()[0]
+            raise EmbeddedError(f"PostgreSQL refuses the connection: {masked(reason)}") from error
     supervisor.check()
     if options.demo:
         with console.part("demo logins"):

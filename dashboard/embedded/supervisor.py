@@ -148,9 +148,10 @@ class Supervisor:
             self._note(f"- {child.process.pid}")
 
     def _note(self, line: str) -> None:
-        """Tell the watchdog; without one (it was killed) the children still die with us on Linux."""
+        """Tell the watchdog; without one (it was killed) Linux still ends the children with us."""
+        if self.watchdog.stdin is None:
+            return
         try:
-            assert self.watchdog.stdin is not None
             self.watchdog.stdin.write(line + "\n")
             self.watchdog.stdin.flush()
         except (BrokenPipeError, ValueError):

@@ -25,8 +25,8 @@ def _send(pid: int, number: int) -> bool:
 
 
 def main() -> None:
-    for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
-        signal.signal(number, signal.SIG_IGN)
+    for caught in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
+        signal.signal(caught, signal.SIG_IGN)
     children: dict[int, int] = {}
     for line in sys.stdin:
         mark, pid, *rest = line.split()

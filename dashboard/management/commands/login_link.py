@@ -1,4 +1,4 @@
-"""`./manage.py login_link [USER]`: a link that signs a user in once, for whoever owns the machine."""
+"""`./manage.py login_link [USER]`: a link that signs a user in once."""
 
 import argparse
 from typing import Any

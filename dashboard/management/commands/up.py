@@ -3,7 +3,7 @@
 import argparse
 from typing import Any
 
-from django.core.management.base import BaseCommand, CommandError
+from django.core.management.base import BaseCommand
 
 from dashboard.embedded import start
 from dashboard.embedded.arguments import add_arguments, from_parsed

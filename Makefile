@@ -1,0 +1,74 @@
+# Gatepost: `make up` starts everything, `make help` lists the rest.
+SHELL := /bin/sh
+MAKEFLAGS += --no-print-directory
+PY := .venv/bin/python
+HOST ?= 127.0.0.1
+PORT ?= 8000
+DATA ?= .gatepost
+WORKERS ?= 2
+ROWS ?= 1,2,3,8,9,14
+STAGE ?= 1
+PICK ?=
+
+.DEFAULT_GOAL := help
+.PHONY: help up test check lint format demo bench requirements pictures reset lock install install-dev
+
+help:  ## list what can be called
+	@echo "make up            start Gatepost (PORT=8000 HOST=127.0.0.1 DATA=.gatepost WORKERS=2 ARGS=...)"
+	@echo "make demo          the same with demo logins and threads, in a data folder of its own"
+	@echo "make test          all tests that need no browser (PICK='-k words' picks some)"
+	@echo "make check         everything CI does: lock, style, types, floors, migrations, tests, browser"
+	@echo "make lint          the parts of check that take seconds"
+	@echo "make format        put Python and templates into form"
+	@echo "make bench         measure rows of the budget (ROWS=1,2,3)"
+	@echo "make requirements  prove the promises of a stage (STAGE=1)"
+	@echo "make pictures      take docs/pictures anew from the working product"
+	@echo "make lock          write the lock files anew from pyproject.toml"
+	@echo "make reset         delete the data folder (asks first)"
+
+install:
+	@python=$$(tools/find-python) && "$$python" tools/install.py requirements.lock
+
+install-dev:
+	@python=$$(tools/find-python) && "$$python" tools/install.py requirements-dev.lock
+
+up: install  ## start everything and stay until Ctrl-C
+	@exec $(PY) manage.py up --host $(HOST) --port $(PORT) --data-dir $(DATA) --workers $(WORKERS) $(ARGS)
+
+demo: install
+	@exec $(PY) manage.py up --host 127.0.0.1 --port $(PORT) --data-dir .gatepost/demo --workers $(WORKERS) $(ARGS)
+
+test: install-dev
+	@$(PY) -m pytest $(PICK)
+
+lint: install-dev
+	@$(PY) tools/lock.py --check
+	@$(PY) -m ruff check .
+	@$(PY) -m ruff format --check .
+	@git ls-files -z '*.html' | xargs -0 -r $(PY) -m djade --check --target-version 6.1
+	@.venv/bin/lint-imports
+	@$(PY) -m mypy
+	@GATEPOST_DATA=$$(mktemp -d) $(PY) -W ignore manage.py makemigrations --check --dry-run
+
+check: lint
+	@GATEPOST_REQUIRE_BROWSER=1 $(PY) -W error -m pytest
+
+format: install-dev
+	@$(PY) -m ruff check --fix-only --quiet .
+	@$(PY) -m ruff format .
+	@git ls-files -z '*.html' | xargs -0 -r $(PY) -m djade --target-version 6.1
+
+bench: install-dev
+	@$(PY) -m benchmarks --rows $(ROWS)
+
+requirements: install-dev
+	@$(PY) -m tests.requirements --stage $(STAGE)
+
+pictures: install-dev
+	@$(PY) docs/pictures/make.py
+
+lock:
+	@$(PY) tools/lock.py
+
+reset:
+	@$(PY) manage.py reset --data-dir $(DATA)
