@@ -6,6 +6,8 @@ from collections.abc import Iterator
 
 import pytest
 from django.db import connection, connections
+from django.test.utils import setup_databases
+from pytest_django import DjangoDbBlocker
 
 TEMPLATE = "gatepost_template"
 _numbers = itertools.count(1)
@@ -29,9 +31,13 @@ def _server(statement: str) -> None:
 
 
 @pytest.fixture(scope="session")
-def django_db_setup(django_db_setup: None, django_db_blocker: object) -> None:
-    """Migrate once; the result is also the template of every real database."""
-    with django_db_blocker.unblock():  # type: ignore[attr-defined]
+def django_db_setup(django_test_environment: None, django_db_blocker: DjangoDbBlocker) -> None:
+    """Migrate once; the result is also the template of every real database.
+
+    Nothing is torn down: the whole server ends with the test run.
+    """
+    with django_db_blocker.unblock():
+        setup_databases(verbosity=0, interactive=False, aliases={"default"})
         name = str(connection.settings_dict["NAME"])
         connections.close_all()
         _server(f'CREATE DATABASE {TEMPLATE} TEMPLATE "{name}"')
@@ -39,7 +45,7 @@ def django_db_setup(django_db_setup: None, django_db_blocker: object) -> None:
 
 
 @pytest.fixture
-def real_db(django_db_setup: None, django_db_blocker: object) -> Iterator[str]:
+def real_db(django_db_setup: None, django_db_blocker: DjangoDbBlocker) -> Iterator[str]:
     """A fresh database that commits for real: for several connections, threads and processes.
 
     Gives its name; every connection of this process and its children goes there. Use it in place
@@ -47,7 +53,7 @@ def real_db(django_db_setup: None, django_db_blocker: object) -> Iterator[str]:
     """
     former = str(connection.settings_dict["NAME"])
     name = f"gatepost_test_{next(_numbers)}"
-    with django_db_blocker.unblock():  # type: ignore[attr-defined]
+    with django_db_blocker.unblock():
         _server(f"CREATE DATABASE {name} TEMPLATE {TEMPLATE}")
         _switch(name)
         try:
