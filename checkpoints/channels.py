@@ -121,9 +121,8 @@ class Sum(Reducer):
         return "set", total
 
 
-# Far more digits than any currency has; an addition that would have to round is refused.
-_EXACT = decimal.Context(prec=200, traps=[decimal.Inexact, decimal.InvalidOperation])
 _AMOUNT = re.compile(r"-?(0|[1-9][0-9]{0,99})(\.[0-9]{1,90})?")
+_EXACT = decimal.Context(prec=200)  # more digits than two such amounts need: nothing is rounded
 
 
 @dataclass(frozen=True)

@@ -19,45 +19,40 @@ from . import channels as _channels
 from .channels import Digests, Reducer
 from .errors import CorruptHistory, NotFound
 
-PATH = """
+_STATE = """
 WITH RECURSIVE seg AS (
   SELECT c.thread_id, c.number AS hi, c.branch_start AS lo, 0 AS depth,
          (SELECT max(k.number) FROM gp_keyframe k WHERE k.thread_id = c.thread_id
-           AND k.number BETWEEN c.branch_start AND c.number) AS kf
+           AND k.number BETWEEN c.branch_start AND c.number) AS kf,
+         c.state_hash, c.schema_version
   FROM gp_checkpoint c WHERE c.thread_id = %s::uuid AND c.id = %s::uuid
   UNION ALL
   SELECT p.thread_id, p.number, p.branch_start, s.depth + 1,
          (SELECT max(k.number) FROM gp_keyframe k WHERE k.thread_id = p.thread_id
-           AND k.number BETWEEN p.branch_start AND p.number)
+           AND k.number BETWEEN p.branch_start AND p.number),
+         NULL::bytea, NULL::integer
   FROM seg s
   JOIN gp_checkpoint f ON f.thread_id = s.thread_id AND f.number = s.lo
   JOIN gp_checkpoint p ON p.thread_id = f.parent_thread AND p.number = f.parent_number
   WHERE s.kf IS NULL
 )
-"""
-
-_STATE = (
-    PATH
-    + """
-SELECT s.depth, k.number, true, k.state::text, NULL::bytea, NULL::integer
+SELECT s.depth, k.number, true, k.state::text, s.state_hash, s.schema_version
   FROM seg s JOIN gp_keyframe k ON k.thread_id = s.thread_id AND k.number = s.kf
 UNION ALL
-SELECT s.depth, c.number, false, c.delta::text,
-       CASE WHEN s.depth = 0 AND c.number = s.hi THEN c.state_hash END,
-       CASE WHEN s.depth = 0 AND c.number = s.hi THEN c.schema_version END
+SELECT s.depth, c.number, false, c.delta::text, s.state_hash, s.schema_version
   FROM seg s JOIN gp_checkpoint c ON c.thread_id = s.thread_id
    AND c.number BETWEEN coalesce(s.kf + 1, s.lo) AND s.hi
 ORDER BY 1 DESC, 2, 3 DESC
 """
-)
 
 
 @dataclass(frozen=True, slots=True)
 class Materialised:
-    """A state with the hash its checkpoint claims (None when a keyframe lies on the spot)."""
+    """A state with the hash and schema version that its checkpoint claims."""
 
     state: dict[str, Any]
-    state_hash: bytes | None
+    state_hash: bytes
+    schema_version: int
     deltas_read: int
 
 
@@ -68,16 +63,13 @@ def materialise(thread: UUID, checkpoint: UUID) -> Materialised:
         rows = cursor.fetchall()
     if not rows:
         raise NotFound("There is no such checkpoint in this thread.")
+    # The checkpoint's own range comes last and carries what the checkpoint claims.
+    state_hash, schema_version = bytes(rows[-1][4]), int(rows[-1][5])
     base: dict[str, Any] = {}
     if rows[0][2]:
         base = deltas.decode(rows[0][3])
         rows = rows[1:]
-    state = deltas.fold(base, _decoded(rows))
-    claimed = None
-    for row in rows:
-        if row[4] is not None:
-            claimed = bytes(row[4])
-    return Materialised(state, claimed, len(rows))
+    return Materialised(deltas.fold(base, _decoded(rows)), state_hash, schema_version, len(rows))
 
 
 def _decoded(rows: Iterable[tuple[Any, ...]]) -> Iterable[Mapping[str, Any]]:
@@ -87,7 +79,7 @@ def _decoded(rows: Iterable[tuple[Any, ...]]) -> Iterable[Mapping[str, Any]]:
 def checked_digests(found: Materialised, reducers: Mapping[str, Reducer]) -> Digests:
     """Digests of a materialised state; raises CorruptHistory when they do not fit its hash."""
     digests = Digests.of(found.state, reducers)
-    if found.state_hash is not None and digests.root != found.state_hash:
+    if digests.root != found.state_hash:
         raise CorruptHistory("The stored state does not fit the hash of its checkpoint.")
     return digests
 

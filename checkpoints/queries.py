@@ -55,7 +55,7 @@ FROM gp_event
 _ACTIVITY = """
 SELECT id, thread_id, branch, step, node, index, key, kind, tool, state, args::text, result::text,
   error, attempts, idempotency_key, progress::text, usage::text, undo, undo_result::text,
-  started_at, finished_at
+  revision, approval_id, started_at, finished_at
 FROM gp_activity
 """
 _AGENT = """
@@ -274,13 +274,34 @@ def lineage(thread_id: UUID, *, limit: int = 200) -> list[CheckpointRow]:
     return own
 
 
-def events_after(thread_id: UUID, seq: int, *, limit: int = 500) -> list[EventRow]:
-    """Events after `seq`, oldest first: how a reader catches up without gaps."""
+def events_after(
+    thread_id: UUID, seq: int, *, limit: int = 500, kinds: Sequence[str] = ()
+) -> list[EventRow]:
+    """Events after `seq`, oldest first: how a reader catches up without gaps.
+
+    `kinds` as in `events`; then there are gaps of course.
+    """
+    where = ""
+    params: list[Any] = [thread_id, seq]
+    if kinds:
+        where = "AND (kind = ANY(%s::text[]) OR split_part(kind, '.', 1) = ANY(%s::text[])) "
+        params += [list(kinds), list(kinds)]
     rows = _all(
-        _EVENT + "WHERE thread_id = %s::uuid AND seq > %s::bigint ORDER BY seq LIMIT %s",
-        (thread_id, seq, limit),
+        f"{_EVENT} WHERE thread_id = %s::uuid AND seq > %s::bigint {where}ORDER BY seq LIMIT %s",
+        (*params, limit),
     )
     return [_event(r) for r in rows]
+
+
+def event_of_checkpoint(thread_id: UUID, checkpoint_id: UUID) -> EventRow | None:
+    """The event that proves a checkpoint: its commit, or the birth of its thread."""
+    rows = _all(
+        f"{_EVENT} WHERE thread_id = %s::uuid AND kind IN ('checkpoint.committed', "
+        "'thread.started', 'thread.forked') AND coalesce(data -> 'checkpoint' ->> 'checkpoint', "
+        "data ->> 'checkpoint') = %s::text ORDER BY seq LIMIT 1",
+        (thread_id, str(checkpoint_id)),
+    )
+    return _event(rows[0]) if rows else None
 
 
 def events(
@@ -348,6 +369,20 @@ def step_activities(thread_id: UUID, *, branch: int, step: int) -> list[Activity
         (thread_id, branch, step),
     )
     return [_activity(r) for r in rows]
+
+
+def recorded_thoughts(thread_id: UUID, *, branch: int, step: int) -> set[tuple[str, int]]:
+    """(node, ordinal) of the thoughts recorded so far at one step."""
+    rows = _all(
+        "SELECT data ->> 'node', (data ->> 'ordinal')::integer FROM gp_event "
+        "WHERE thread_id = %s::uuid AND kind = 'thought.recorded' AND seq > (SELECT "
+        "coalesce(max(seq), 0) FROM gp_event WHERE thread_id = %s::uuid AND seq > (SELECT "
+        "last_seq - 200 FROM gp_thread WHERE id = %s::uuid) AND kind = 'checkpoint.committed') "
+        "AND (data ->> 'branch')::integer = %s::integer "
+        "AND (data ->> 'step')::integer = %s::integer",
+        (thread_id, thread_id, thread_id, branch, step),
+    )
+    return {(r[0], r[1]) for r in rows}
 
 
 def effects_after(thread_id: UUID, checkpoint_id: UUID) -> list[EffectFate]:

@@ -71,7 +71,8 @@ class Upgrades:
                     raise InvalidValue("$", "an upgrade answers the whole state")
             except Exception as error:
                 raise UpgradeFailed(
-                    f"The upgrade from schema {version} to {version + 1} failed: {error}",
+                    f"The upgrade from schema {version} to {version + 1} failed: "
+                    f"{type(error).__name__}: {error}",
                     stored=start,
                     code=end,
                     failed=version,

@@ -10,3 +10,6 @@ thread_changed = Signal()
 
 thread_queued = Signal()
 """thread_id: UUID, queue: str. A worker should look at this thread."""
+
+activity_progressed = Signal()
+"""thread_id: UUID, workspace: UUID, progress: {node, done, total, text}. Not history."""

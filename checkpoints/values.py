@@ -47,9 +47,8 @@ def at(path: str, key: str | int) -> str:
     """The JSON path of a member: `$.name`, `$[3]`, or `$["a b"]` for a key that is no name."""
     if isinstance(key, int):
         return f"{path}[{key}]"
-    if _PLAIN_NAME.fullmatch(key):
-        return f"{path}.{key}"
-    return f"{path}[{json.dumps(key if len(key) <= 80 else key[:80] + '...')}]"
+    shown = key if len(key) <= 80 else key[:80] + "..."
+    return f"{path}.{key}" if _PLAIN_NAME.fullmatch(shown) else f"{path}[{json.dumps(shown)}]"
 
 
 # --- what a value may be ----------------------------------------------------------------------
@@ -103,12 +102,11 @@ def _walk(value: Any, room: int, key_chars: int, odd: set[str]) -> _Fault | None
     if kind is int:
         return None if -MAX_INTEGER <= value <= MAX_INTEGER else _Fault(_TOO_LARGE)
     if kind is float:
-        if 1e-4 <= abs(value) <= MAX_INTEGER:
-            if value.is_integer():
-                odd.add("whole")  # 2.0, which RFC 8785 writes as 2
-        elif not math.isfinite(value):
+        if not math.isfinite(value):
             return _Fault("NaN and infinities are not JSON")
-        else:
+        if value.is_integer() and -MAX_INTEGER <= value <= MAX_INTEGER:
+            odd.add("whole")  # 2.0, which RFC 8785 writes as 2
+        elif not 1e-4 <= abs(value) <= MAX_INTEGER:
             odd.add("number")  # repr takes the exponent for other numbers than ECMAScript
         return None
     if kind is _Refused:

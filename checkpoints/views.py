@@ -141,6 +141,8 @@ class ActivityRow:
     usage: Any
     undo: str
     undo_result: Any
+    revision: int
+    approval: UUID | None
     started_at: datetime
     finished_at: datetime | None
 

@@ -4,5 +4,11 @@ from django.apps import AppConfig
 
 
 class WorkersConfig(AppConfig):
+    """Floor 2: working."""
+
     name = "workers"
     verbose_name = "Workers"
+
+    def ready(self) -> None:
+        """Listen to the news from below."""
+        from . import receivers  # noqa: F401

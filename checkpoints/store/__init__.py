@@ -12,7 +12,7 @@ from .sweeping import (
     stranded_threads,
     wake_sleepers,
 )
-from .steps import commit_step, hand_back, leave, record
+from .steps import adopt_version, commit_step, hand_back, leave, record
 from .verbs import add_event, cancel, edit, fork, pause, resume, retry, start, wake
 from .writing import NewCheckpoint, NewEvent
 
@@ -20,6 +20,7 @@ __all__ = [
     "NewCheckpoint",
     "NewEvent",
     "add_event",
+    "adopt_version",
     "announce_version",
     "announce_worker",
     "cancel",

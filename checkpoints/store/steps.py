@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from typing import Any
+from uuid import UUID
 
 from django.db import InterfaceError, OperationalError, connection
 
@@ -193,3 +194,23 @@ def hand_back(work: Work, *, reason: str) -> None:
             raise LeaseLost(thread=work.thread)
         return
     leave(work, EventKind.THREAD_HANDED_BACK, reason=reason)
+
+
+def adopt_version(work: Work, version: UUID, *, fingerprint: str) -> None:
+    """Go on with other code than the thread stopped with, as its agent's rule or a person said."""
+    move = leased(work)
+    move.set("agent_version_id", version, "uuid")
+    move.express("wish", "''")
+    move.events = [
+        NewEvent(
+            EventKind.CODE_CHANGED,
+            {"from": str(work.agent_version), "to": str(version), "fingerprint": fingerprint},
+            work.owner,
+        )
+    ]
+    move.returning = _SEEN
+    row = perform(move)
+    if row is None:
+        raise LeaseLost(thread=work.thread)
+    work.agent_version = version
+    _see(work, row)

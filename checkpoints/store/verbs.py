@@ -307,38 +307,47 @@ def fork(
     return thread
 
 
-def pause(thread: UUID, *, actor: str, before_node: str = "") -> str:
+def pause(
+    thread: UUID, *, actor: str, before_node: str = "", expected_version: int | None = None
+) -> str:
     """Stop a thread: at once where nobody works on it, else at the next step ("requested").
 
     With `before_node` it goes on and stops before that node. Returns "paused" or "requested".
     """
     if before_node:
-        ahead = Move(
-            thread, _in((Status.QUEUED, Status.RUNNING, Status.WAITING, Status.SLEEPING))
+        ahead = _versioned(
+            Move(thread, _in((Status.QUEUED, Status.RUNNING, Status.WAITING, Status.SLEEPING))),
+            expected_version,
         )
         ahead.set("pause_at", before_node, "varchar")
         ahead.events = [NewEvent(EventKind.PAUSE_REQUESTED, {"before": before_node}, actor)]
         if perform(ahead) is None:
-            refuse(thread, expected_version=None, wanted="Pausing before a node")
+            refuse(thread, expected_version=expected_version, wanted="Pausing before a node")
         return "requested"
     for _ in range(3):  # The thread may change hands between the two looks.
         idle = Move(thread, _in((Status.QUEUED, Status.WAITING, Status.SLEEPING)))
+        _versioned(idle, expected_version)
         idle.to_status(Status.PAUSED, reason="Paused by a person")
         idle.events = [NewEvent(EventKind.THREAD_PAUSED, {}, actor)]
         if perform(idle) is not None:
             return "paused"
         busy = Move(thread, "th.status = 'running' AND th.wish = ''")
+        _versioned(busy, expected_version)
         busy.set("wish", "pause", "varchar")
         busy.set("wish_by", actor, "varchar")
         busy.events = [NewEvent(EventKind.PAUSE_REQUESTED, {}, actor)]
         if perform(busy) is not None:
             return "requested"
         with connection.cursor() as cursor:
-            cursor.execute("SELECT status, wish FROM gp_thread WHERE id = %s::uuid", (thread,))
+            cursor.execute(
+                "SELECT status, wish, version FROM gp_thread WHERE id = %s::uuid", (thread,)
+            )
             row = cursor.fetchone()
+        if row is not None and expected_version not in (None, row[2]):
+            break
         if row is not None and (row[1] == "pause" or row[0] == Status.PAUSED):
             return "requested" if row[1] else "paused"
-    refuse(thread, expected_version=None, wanted="Pausing")
+    refuse(thread, expected_version=expected_version, wanted="Pausing")
     raise AssertionError("unreachable")
 
 
@@ -355,7 +364,12 @@ def _move_on(
     froms = sources(by)
     move = _versioned(Move(thread, _in(froms)), expected_version)
     move.to_status(target(by, froms[0]))
-    move.express("wish", "''")
+    # Retrying a thread that stopped because its code changed is how a person accepts the new code.
+    move.express(
+        "wish",
+        "CASE WHEN th.status = 'attention' AND th.waiting_on ->> 'kind' = 'code' "
+        "THEN 'accept' ELSE '' END",
+    )
     move.express("waiting_on", "NULL")
     move.express("wake_at", "NULL")
     if free:

@@ -1,0 +1,486 @@
+"""What a node gets: the ways to do things once, to ask people, and to say what it thinks.
+
+A node works again from its start after a stop inside it. What it asks through the context is
+answered from the record where it was done before, so code between the calls must have no side
+effects of its own.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import hashlib
+import inspect
+import random
+import time
+import uuid as uuids
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from contextlib import contextmanager
+from contextvars import ContextVar
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import IO, TYPE_CHECKING, Any
+
+from approvals.gates import Proposal, proposal_hash
+from approvals.queries import ApprovalRow
+from checkpoints import deltas
+from checkpoints.errors import GatepostError, InvalidValue
+from checkpoints.records import NewActivity, Position
+from checkpoints.states import EventKind
+from checkpoints.store import NewEvent
+from checkpoints.views import ActivityRow
+from uuid_utils.compat import uuid7
+
+from .errors import Asleep, Expired, GateReached, HandBack, Parked, Rejected
+from .frozen import thaw
+from .graph import Gate, Tool
+
+if TYPE_CHECKING:
+    from .engine import StepRun
+
+_here: ContextVar[Context | None] = ContextVar("gatepost_context", default=None)
+PROGRESS_KEEP_SECONDS = 1.0
+CHUNK_BYTES = 1 << 20
+
+
+@dataclass(frozen=True, slots=True)
+class Outcome:
+    """What came of an effect: its result, and who had approved it with which comment."""
+
+    result: Any
+    comment: str = ""
+    decided_by: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Answer:
+    """A person's answer to a question."""
+
+    value: Any
+    comment: str
+    by: str
+
+
+def progress(done: float, total: float | None = None, text: str = "") -> None:
+    """Report progress from inside an activity's function; does nothing outside of one."""
+    context = _here.get()
+    if context is not None:
+        context.progress(done, total, text)
+
+
+class Context:
+    """One node's side of one step. Sync; an activity's function may be `async def`."""
+
+    def __init__(self, run: StepRun, node: str) -> None:
+        self._run = run
+        self._node = node
+        self._ordinals: dict[str, int] = {}
+        self._current: NewActivity | None = None
+        self._kept_at = 0.0
+
+    # ---- positions ---------------------------------------------------------------------------
+
+    def _position(self, name: str, key: str | None = None) -> Position:
+        label = key or name
+        ordinal = self._ordinals.get(label, 0)
+        self._ordinals[label] = ordinal + 1
+        run = self._run
+        return Position(run.work.branch, run.step, self._node, 0, f"{label}#{ordinal}")
+
+    def _new(
+        self, position: Position, kind: str, tool: str, args: Any, **more: Any
+    ) -> NewActivity:
+        p = position
+        idempotency = hashlib.sha256(
+            deltas.canonical(
+                [str(self._run.work.chain_id), p.branch, p.step, p.node, p.index, p.key]
+            )
+        ).hexdigest()
+        return NewActivity(
+            id=more.pop("id", None) or uuid7(),
+            position=position,
+            kind=kind,
+            tool=tool,
+            args=args,
+            idempotency_key=idempotency,
+            **more,
+        )
+
+    @contextmanager
+    def _inside(self, activity: NewActivity) -> Iterator[None]:
+        token = _here.set(self)
+        self._current = activity
+        try:
+            yield
+        finally:
+            self._current = None
+            _here.reset(token)
+
+    def _boundary(self) -> None:
+        """Between two things that happen once: the place to stop without losing any of them."""
+        self._run.heart.check()
+        if self._run.stopping():
+            raise HandBack
+
+    # ---- activities --------------------------------------------------------------------------
+
+    def activity(
+        self, call: Callable[..., Any], *args: Any, key: str | None = None, **kwargs: Any
+    ) -> Any:
+        """Do something once: call it, commit its JSON result, and ever after answer from there.
+
+        Arguments must be JSON. Asked with other arguments at the same place, it is called again
+        and both results stay. Errors are recorded and end the step; a retry calls it again.
+        """
+        name = getattr(call, "__name__", "activity")
+        position = self._position(name, key)
+        given = {"args": thaw(list(args)), **({"kwargs": thaw(kwargs)} if kwargs else {})}
+        deltas.check(given, f"$.{name}")
+        return self._once(position, "activity", name, given, lambda: call(*args, **kwargs))
+
+    def _once(
+        self, position: Position, kind: str, name: str, given: Any, call: Callable[[], Any]
+    ) -> Any:
+        known = self._run.record_at(position)
+        if known is not None and known.state == "done":
+            if deltas.canonical(known.args) == deltas.canonical(given):
+                return deltas.copied(known.result)
+        self._boundary()
+        same = known is not None and known.state != "done"
+        activity = self._new(
+            position,
+            kind,
+            name,
+            given,
+            id=known.id if known is not None and same else None,
+            revision=self._run.revision(position, same=same),
+            attempts=known.attempts + 1 if known is not None and same else 1,
+        )
+        self._run.flush_if_many()
+        try:
+            with self._inside(activity):
+                result = thaw(_call(call))
+            deltas.check(result, f"$.{name}")
+        except Exception as error:
+            self._run.heart.check()
+            self._run.ledger.record(
+                self._run.work,
+                activity,
+                error=describe(error),
+                events=self._run.take_events(),
+            )
+            raise
+        self._run.heart.check()
+        self._run.ledger.record(
+            self._run.work, activity, result=result, events=self._run.take_events()
+        )
+        return deltas.copied(result)
+
+    def now(self) -> datetime:
+        """The time, recorded: the same after every stop."""
+        position = self._position("now")
+        seconds = self._once(position, "value", "now", {}, self._run.ledger.clock)
+        return datetime.fromtimestamp(seconds, UTC)
+
+    def random(self) -> float:
+        """A random number in [0, 1), recorded."""
+        return float(
+            self._once(self._position("random"), "value", "random", {}, random.random)
+        )
+
+    def uuid(self) -> uuids.UUID:
+        """A random id, recorded."""
+        made = self._once(
+            self._position("uuid"), "value", "uuid", {}, lambda: str(uuids.uuid4())
+        )
+        return uuids.UUID(made)
+
+    def sleep(self, seconds: float) -> None:
+        """Let the thread sleep without a worker; it goes on here when the time has come."""
+        clock = self._run.ledger.clock
+        position = self._position("sleep")
+        until = self._once(
+            position, "value", "sleep", {"seconds": seconds}, lambda: clock() + seconds
+        )
+        left = until - clock()
+        if left > 0:
+            raise Asleep(left)
+
+    # ---- effects and gates -------------------------------------------------------------------
+
+    def effect(self, tool: Tool, args: Mapping[str, Any], *, gate: Gate | None = None) -> Outcome:
+        """Let a tool change the outside world, after its gate where it has one.
+
+        Exactly the decided arguments are carried out. That it starts is committed before it does;
+        a stop in between repeats it with the same key when the tool is idempotent, else the thread
+        waits in `attention`. Raises Rejected or Expired when people said no or nothing.
+        """
+        position = self._position(tool.name)
+        given = thaw(dict(args))
+        deltas.check(given, f"$.{tool.name}")
+        known = self._run.record_at(position)
+        approval = self._run.approval_at(position)
+        if known is not None and known.kind == "effect":
+            same = deltas.canonical(known.args) == deltas.canonical(given)
+            if known.state == "done" and same:
+                return _outcome(known.result, approval)
+            if not same:
+                raise Parked(
+                    f"{tool.name!r} happened here with other arguments. Look at what was done, "
+                    "then roll back (undo it) or put the state back as it was.",
+                    {"kind": "effect", "activity": str(known.id)},
+                )
+            if known.state == "unknown" or (known.state == "started" and not tool.idempotent):
+                raise Parked(
+                    f"Whether {tool.name!r} happened is unknown: the worker was lost between its "
+                    "start and its end, and the tool does not promise to be repeatable. Check "
+                    "outside, then roll back or cancel.",
+                    {"kind": "unknown", "activity": str(known.id)},
+                )
+        elif gate is not None or self._run.work.effects == "ask":
+            self._decided(position, tool, given, gate, approval)
+        self._boundary()
+        activity = self._new(
+            position,
+            "effect",
+            tool.name,
+            given,
+            id=known.id if known else None,
+            undo=tool.name if tool.undo else "",
+            approval=approval.id if approval and approval.outcome == "approve" else None,
+            attempts=known.attempts + 1 if known else 1,
+        )
+        self._run.ledger.begin_effect(self._run.work, activity, self._run.take_events())
+        try:
+            with self._inside(activity):
+                result = thaw(
+                    _call(lambda: tool.call(**given, key=activity.idempotency_key))
+                )
+            deltas.check(result, f"$.{tool.name}")
+        except Exception as error:
+            self._run.ledger.end_effect(
+                self._run.work, activity, state="failed", error=describe(error)
+            )
+            raise
+        self._run.ledger.end_effect(
+            self._run.work,
+            activity,
+            state="done",
+            result=result,
+            events=self._run.take_events(),
+        )
+        return _outcome(deltas.copied(result), approval)
+
+    def _decided(
+        self,
+        position: Position,
+        tool: Tool,
+        given: Any,
+        gate: Gate | None,
+        approval: ApprovalRow | None,
+    ) -> None:
+        """Return when the effect may happen; otherwise leave the node by the way decided."""
+        asked = gate or Gate(
+            f"Let this fork do {tool.name!r}?",
+            "A fork stops before what it would do outside, since its base may have done it too.",
+            risk="medium",
+        )
+        if approval is None or approval.status == "withdrawn":
+            raise GateReached(self._proposal(position, tool, given, asked, approval))
+        bound = proposal_hash(
+            workspace=self._run.work.workspace,
+            thread=self._run.work.thread,
+            position=position,
+            tool=tool.name,
+            args=given,
+            agent_version=self._run.work.agent_version,
+            policy_version="author",
+            deadline=approval.deadline,
+        )
+        if bound != approval.proposal_hash:
+            # What was decided is not what would be done now: ask again.
+            raise GateReached(self._proposal(position, tool, given, asked, approval))
+        if approval.status == "pending":
+            raise GateReached(None)
+        if approval.status == "expired":
+            raise Expired
+        if approval.outcome == "reject":
+            raise Rejected(approval.comment, approval.decided_by_name)
+
+    def _proposal(
+        self,
+        position: Position,
+        tool: Tool,
+        given: Any,
+        gate: Gate,
+        former: ApprovalRow | None,
+    ) -> Proposal:
+        return Proposal(
+            position=position,
+            kind="gate",
+            tool=tool.name,
+            args=given,
+            title=gate.title,
+            description=gate.description,
+            reasons=(*gate.reasons, *self._run.thoughts_of(self._node)),
+            risk=gate.risk,
+            schema=tool.schema,
+            undo=tool.undo.__name__ if tool.undo else "",
+            expires_in=gate.expires_in,
+            revision=0 if former is None else former.revision + 1,
+        )
+
+    def ask(self, question: str, *, schema: dict[str, Any] | None = None, **more: Any) -> Answer:
+        """Ask people something that no action follows from; `schema` is the answer's JSON Schema.
+
+        Raises Rejected when they refuse to answer.
+        """
+        position = self._position("ask")
+        approval = self._run.approval_at(position)
+        given = {"question": question}
+        if approval is None or approval.status == "withdrawn":
+            raise GateReached(
+                Proposal(
+                    position=position,
+                    kind="question",
+                    tool="",
+                    args=given,
+                    title=question[:300],
+                    schema=schema,
+                    revision=0 if approval is None else approval.revision + 1,
+                    **more,
+                )
+            )
+        if approval.status == "pending":
+            raise GateReached(None)
+        if approval.status == "expired":
+            raise Expired
+        if approval.outcome == "reject":
+            raise Rejected(approval.comment, approval.decided_by_name)
+        return Answer(approval.decided_args, approval.comment, approval.decided_by_name)
+
+    # ---- what people see ---------------------------------------------------------------------
+
+    def think(self, text: str, **facts: Any) -> None:
+        """Record a thought: why the agent goes on as it does."""
+        position = self._position("think")
+        ordinal = int(position.key.rpartition("#")[2])
+        data = {
+            "node": self._node,
+            "ordinal": ordinal,
+            "branch": position.branch,
+            "step": position.step,
+            "text": text,
+        }
+        if facts:
+            data["facts"] = thaw(facts)
+        deltas.check(data, "$.think")
+        self._run.think(self._node, ordinal, data)
+
+    def progress(self, done: float, total: float | None = None, text: str = "") -> None:
+        """Show how far the working activity is; pushed at once, kept at most once a second."""
+        activity = self._current
+        if activity is None:
+            return
+        self._run.heart.check()
+        now = time.monotonic()
+        keep = now - self._kept_at >= PROGRESS_KEEP_SECONDS or done == total
+        if keep:
+            self._kept_at = now
+        self._run.ledger.progress(
+            self._run.work,
+            activity,
+            {"node": self._node, "done": done, "total": total, "text": text},
+            keep=keep,
+        )
+
+    # ---- files -------------------------------------------------------------------------------
+
+    def artifact(
+        self, name: str, data: bytes | Path | Iterable[bytes], media_type: str
+    ) -> dict[str, Any]:
+        """Keep a file outside the state; the reference to put into the state or a result."""
+        chunks = _chunks(data)
+        ref = self._run.ledger.artifact(self._run.work, name, media_type, chunks)
+        self._run.add_event(
+            NewEvent(
+                EventKind.ARTIFACT_STORED,
+                {
+                    "node": self._node,
+                    "name": ref["name"],
+                    "sha256": ref["$artifact"],
+                    "size": ref["size"],
+                    "media_type": media_type,
+                },
+                self._run.work.owner,
+            )
+        )
+        return ref
+
+    def open_artifact(self, ref: Mapping[str, Any]) -> IO[bytes]:
+        """The bytes behind a reference, as a binary file."""
+        return self._run.ledger.open_artifact(self._run.work, _sha(ref))
+
+    def artifact_path(self, ref: Mapping[str, Any]) -> Path:
+        """Where the file lies on this machine; read only."""
+        return self._run.ledger.artifact_path(self._run.work, _sha(ref))
+
+    @property
+    def thread_id(self) -> uuids.UUID:
+        """The id of the thread that this node works for."""
+        return self._run.work.thread
+
+    @property
+    def thread_title(self) -> str:
+        """The title of the thread that this node works for."""
+        return self._run.work.title
+
+
+def _outcome(result: Any, approval: ApprovalRow | None) -> Outcome:
+    if approval is None:
+        return Outcome(result)
+    return Outcome(result, approval.comment, approval.decided_by_name)
+
+
+def _sha(ref: Mapping[str, Any]) -> str:
+    sha = ref.get("$artifact")
+    if not isinstance(sha, str):
+        raise InvalidValue("$", "is not a reference to an artifact")
+    return sha
+
+
+def _chunks(data: bytes | Path | Iterable[bytes]) -> Iterable[bytes]:
+    if isinstance(data, bytes):
+        return [data]
+    if isinstance(data, Path):
+        return _file_chunks(data)
+    return data
+
+
+def _file_chunks(path: Path) -> Iterator[bytes]:
+    with path.open("rb") as file:
+        while chunk := file.read(CHUNK_BYTES):
+            yield chunk
+
+
+def _call(call: Callable[[], Any]) -> Any:
+    result = call()
+    if inspect.iscoroutine(result):
+        return asyncio.run(result)
+    return result
+
+
+def describe(error: Exception) -> str:
+    """An error as people read it: its message, with the type where the message says little."""
+    text = str(error).strip()
+    if isinstance(error, GatepostError) or getattr(error, "plain", False):
+        return text or type(error).__name__
+    return f"{type(error).__name__}: {text}" if text else type(error).__name__
+
+
+def answered(rows: Iterable[ActivityRow]) -> dict[Position, ActivityRow]:
+    """The newest revision per position."""
+    found: dict[Position, ActivityRow] = {}
+    for row in rows:
+        found[Position(row.branch, row.step, row.node, row.index, row.key)] = row
+    return found

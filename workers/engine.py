@@ -1,0 +1,529 @@
+"""The engine: one leased thread, step by step, until it must stop.
+
+A step: the ready nodes work, their updates are merged in the order of the graph, one statement
+commits the checkpoint. The state and its digests stay in memory between the steps of a lease; the
+connection is only used for the short statements in between.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from typing import Any, Protocol
+from uuid import UUID
+
+import structlog
+from approvals.gates import Proposal
+from approvals.queries import ApprovalRow
+from checkpoints import deltas
+from checkpoints.channels import Digests, build_delta
+from checkpoints.errors import CorruptHistory, GatepostError, InvalidValue, LeaseLost
+from checkpoints.records import NewActivity, Position, Work
+from checkpoints.states import EventKind, Status
+from checkpoints.store import NewCheckpoint, NewEvent
+from checkpoints.views import ActivityRow
+from uuid_utils.compat import uuid7
+
+from .context import Context, answered, describe
+from .errors import Asleep, GateReached, HandBack, Parked, StepFailed
+from .graph import END, Graph, Node, Tool
+from .ledger import Ledger
+
+log = structlog.get_logger("gatepost.engine")
+
+STATE_MAX_BYTES = 8 * 1024 * 1024
+EVENTS_BUFFERED = 50
+KEYFRAME_MIN_STEPS = 50
+
+
+class Heart(Protocol):
+    """Keeps the lease alive; `check` raises LeaseLost once it cannot be trusted any more."""
+
+    def check(self) -> None: ...
+
+
+@dataclass(frozen=True, slots=True)
+class Agent:
+    """An installed agent: its graph, its tools by name, and the version row that names it."""
+
+    graph: Graph
+    tools: dict[str, Tool]
+    version_id: UUID
+    fingerprint: str
+
+
+@dataclass
+class StepRun:
+    """One step in progress: what is recorded of it, and what waits to be written."""
+
+    work: Work
+    step: int
+    ledger: Ledger
+    heart: Heart
+    stopping: Callable[[], bool]
+    records: dict[Position, ActivityRow] = field(default_factory=dict)
+    decided: dict[Position, ApprovalRow] = field(default_factory=dict)
+    known_thoughts: set[tuple[str, int]] = field(default_factory=set)
+    thoughts: dict[str, list[str]] = field(default_factory=dict)
+    buffer: list[NewEvent] = field(default_factory=list)
+
+    def record_at(self, position: Position) -> ActivityRow | None:
+        """What is recorded at a position, newest revision."""
+        return self.records.get(position)
+
+    def revision(self, position: Position, *, same: bool) -> int:
+        """The revision that a new call at a recorded position gets."""
+        known = self.records.get(position)
+        return 0 if known is None else known.revision + (0 if same else 1)
+
+    def approval_at(self, position: Position) -> ApprovalRow | None:
+        """The request at a position, newest revision."""
+        return self.decided.get(position)
+
+    def add_event(self, event: NewEvent) -> None:
+        """Write an event together with the next record or commit."""
+        self.buffer.append(event)
+
+    def think(self, node: str, ordinal: int, data: dict[str, Any]) -> None:
+        """Buffer a thought unless a former attempt at this step has recorded it."""
+        self.thoughts.setdefault(node, []).append(data["text"])
+        if (node, ordinal) not in self.known_thoughts:
+            self.known_thoughts.add((node, ordinal))
+            self.add_event(NewEvent(EventKind.THOUGHT_RECORDED, data, self.work.owner))
+
+    def thoughts_of(self, node: str) -> tuple[str, ...]:
+        """What the node has thought in this step."""
+        return tuple(self.thoughts.get(node, ()))
+
+    def take_events(self) -> list[NewEvent]:
+        """The buffered events; the caller writes them now."""
+        taken, self.buffer = self.buffer, []
+        return taken
+
+    def flush_if_many(self) -> None:
+        """Do not let one statement grow without bound."""
+        if len(self.buffer) >= EVENTS_BUFFERED:
+            self.ledger.events(self.work, self.take_events())
+
+
+@dataclass
+class Engine:
+    """Works on one thread under its lease. `slice_seconds` bounds how long without a break."""
+
+    agent: Agent
+    ledger: Ledger
+    heart: Heart
+    stopping: Callable[[], bool]
+    slice_seconds: float = 30.0
+
+    def advance(self, work: Work) -> None:
+        """Work on the thread until it waits, ends, fails, or its time slice is over.
+
+        Raises LeaseLost when somebody took the thread away; nothing was written after that.
+        """
+        graph = self.agent.graph
+        began = time.monotonic()
+        try:
+            self._same_code(work)
+            state, digests, schema_version = self.ledger.load(work, graph.reducers)
+        except Parked as stop:
+            self._park(work, stop)
+            return
+        except CorruptHistory as error:
+            self._park(work, Parked(error.message))
+            return
+        since_keyframe = 0
+        first = True
+        while True:
+            stop = self._before_step(work, began, first=first)
+            if stop:
+                self._keyframe(work, state, since_keyframe)
+                return
+            run = self._step_run(work, resumed=first)
+            first = False
+            outcome = self._work_nodes(run, state)
+            if outcome is None:
+                if work.status is not Status.RUNNING:
+                    return
+                first = True  # News arrived while going to sleep: look at the step again.
+                continue
+            committed = self._commit(run, state, digests, schema_version, outcome)
+            if committed is None:
+                return
+            state = committed
+            since_keyframe += 1
+            if work.status is not Status.RUNNING:
+                self._keyframe(work, state, since_keyframe)
+                return
+
+    # ---- before a step -----------------------------------------------------------------------
+
+    def _same_code(self, work: Work) -> None:
+        """A thread never silently runs other code than it stopped with."""
+        if work.agent_version == self.agent.version_id:
+            return
+        allowed = self.agent.graph.on_code_change == "go_on" or work.wish == "accept"
+        if not allowed:
+            raise Parked(
+                f"The code of {work.agent!r} changed since this thread last worked "
+                f"(now {self.agent.fingerprint[:12]}). Retry to go on with the new code, or "
+                "install the former code again.",
+                {"kind": "code", "fingerprint": self.agent.fingerprint},
+            )
+        self.ledger.adopt(work, self.agent.version_id, self.agent.fingerprint)
+
+    def _before_step(self, work: Work, began: float, *, first: bool) -> bool:
+        """Obey wishes and the clock; True when the thread was left."""
+        self.heart.check()
+        if work.wish == "pause":
+            self.ledger.leave(
+                work, EventKind.THREAD_PAUSED, reason="Paused by a person", data={"by": work.wish_by}
+            )
+            return True
+        if work.pause_at and work.pause_at in work.next_nodes:
+            self.ledger.leave(
+                work, EventKind.THREAD_PAUSED, reason=f"Paused before {work.pause_at}"
+            )
+            return True
+        if self.stopping():
+            self.ledger.hand_back(work, "the worker stops")
+            return True
+        if not first and time.monotonic() - began > self.slice_seconds:
+            self.ledger.hand_back(work, "the time slice is over")
+            return True
+        return False
+
+    def _step_run(self, work: Work, *, resumed: bool) -> StepRun:
+        run = StepRun(work, work.step + 1, self.ledger, self.heart, self.stopping)
+        if resumed:
+            # Only the first step of a lease can have a past: later ones begin right here.
+            run.records = answered(self.ledger.recorded(work, run.step))
+            run.decided = {
+                Position(a.branch, a.step, a.node, a.index, a.key): a
+                for a in self.ledger.approvals(work, run.step)
+            }
+            run.known_thoughts = self.ledger.thoughts(work, run.step)
+        return run
+
+    # ---- nodes -------------------------------------------------------------------------------
+
+    def _work_nodes(
+        self, run: StepRun, state: dict[str, Any]
+    ) -> list[tuple[Node, dict[str, Any]]] | None:
+        """The validated updates of all ready nodes in graph order; None when the step stopped."""
+        graph = self.agent.graph
+        done: list[tuple[Node, dict[str, Any]]] = []
+        fresh: list[tuple[Node, dict[str, Any]]] = []
+        stops: list[GateReached] = []
+        sleep: float | None = None
+        ready = [n for n in graph.nodes.values() if n.name in run.work.next_nodes]
+        missing = set(run.work.next_nodes) - set(graph.nodes)
+        if missing or not ready:
+            self._park(
+                run.work,
+                Parked(f"The installed code has no node named {', '.join(sorted(missing))!r}."),
+            )
+            return None
+        for node in ready:
+            position = Position(run.work.branch, run.step, node.name, 0, "node")
+            known = run.record_at(position)
+            if known is not None and known.state == "done":
+                done.append((node, known.result))
+                continue
+            try:
+                update = node.call(graph.view(state), Context(run, node.name))
+                checked = graph.checked_update(update, node.name)
+            except GateReached as stop:
+                stops.append(stop)
+            except Asleep as stop:
+                sleep = stop.seconds if sleep is None else min(sleep, stop.seconds)
+            except HandBack:
+                self._keep(run, fresh)
+                self.ledger.hand_back(run.work, "the worker stops")
+                return None
+            except Parked as stop:
+                self._keep(run, fresh)
+                self._park(run.work, stop, run.take_events())
+                return None
+            except LeaseLost:
+                raise
+            except InvalidValue as error:
+                self._rejected(run, node, error)
+                self._fail(run, node, f"{node.name} returned what its schema refuses: {error}")
+                return None
+            except Exception as error:
+                log.info("step.failed", thread=str(run.work.thread), node=node.name, exc_info=True)
+                self._keep(run, fresh)
+                self._fail(run, node, describe(error))
+                return None
+            else:
+                done.append((node, checked))
+                fresh.append((node, checked))
+        if stops:
+            self._keep(run, fresh)
+            self._wait(run, stops)
+            return None
+        if sleep is not None:
+            self._keep(run, fresh)
+            self.ledger.leave(
+                run.work,
+                EventKind.THREAD_SLEPT,
+                wake_at_seconds=sleep,
+                events=run.take_events(),
+                data={"seconds": round(sleep, 3)},
+            )
+            return None
+        return done
+
+    def _keep(self, run: StepRun, fresh: Sequence[tuple[Node, dict[str, Any]]]) -> None:
+        """Save what siblings have finished in a step that stops before its end."""
+        for node, update in fresh:
+            position = Position(run.work.branch, run.step, node.name, 0, "node")
+            self.ledger.record(
+                run.work,
+                NewActivity(
+                    id=uuid7(),
+                    position=position,
+                    kind="node",
+                    tool=node.name,
+                    args={},
+                    idempotency_key="",
+                ),
+                result=update,
+                events=run.take_events(),
+            )
+
+    def _wait(self, run: StepRun, stops: Sequence[GateReached]) -> None:
+        """running -> waiting, with the new requests; or round once more when news arrived."""
+        new: list[Proposal] = [s.proposal for s in stops if s.proposal is not None]
+        titles = [p.title for p in new]
+        self.ledger.ask(
+            run.work,
+            new,
+            events=run.take_events(),
+            waiting_on={"kind": "gate", "nodes": list(run.work.next_nodes), "titles": titles},
+        )
+
+    def _rejected(self, run: StepRun, node: Node, error: InvalidValue) -> None:
+        run.add_event(
+            NewEvent(
+                EventKind.UPDATE_REJECTED,
+                {"node": node.name, "path": error.path, "why": error.reason},
+                run.work.owner,
+            )
+        )
+
+    def _fail(self, run: StepRun, node: Node, reason: str) -> None:
+        run.add_event(
+            NewEvent(
+                EventKind.STEP_FAILED,
+                {"node": node.name, "step": run.step, "error": reason},
+                run.work.owner,
+            )
+        )
+        self.ledger.leave(
+            run.work,
+            EventKind.THREAD_FAILED,
+            reason=f"{node.name}: {reason}"[:2000],
+            data={"node": node.name},
+            events=run.take_events(),
+        )
+
+    def _park(self, work: Work, stop: Parked, events: Sequence[NewEvent] = ()) -> None:
+        self.ledger.leave(
+            work,
+            EventKind.THREAD_PARKED,
+            reason=stop.reason,
+            waiting_on=stop.waiting_on,
+            events=events,
+        )
+
+    # ---- the commit --------------------------------------------------------------------------
+
+    def _commit(
+        self,
+        run: StepRun,
+        state: dict[str, Any],
+        digests: Digests,
+        schema_version: int,
+        done: Sequence[tuple[Node, dict[str, Any]]],
+    ) -> dict[str, Any] | None:
+        """Merge, choose the way on, commit; the new state, or None when the step failed."""
+        graph, work = self.agent.graph, run.work
+        try:
+            delta = build_delta(state, [(n.name, u) for n, u in done], graph.reducers)
+            new = deltas.apply(state, delta)
+            graph.check_state(new)
+            self._refuse_oversize(new, digests, delta)
+            following, ways = self._ways(run, new, done)
+        except InvalidValue as error:
+            self._rejected(run, done[0][0], error)
+            self._fail(run, done[0][0], f"The updates do not fit together: {error}")
+            return None
+        except Exception as error:
+            self._fail(run, done[0][0], describe(error))
+            return None
+        root = digests.update(delta, new)
+        checkpoint = NewCheckpoint(
+            id=uuid7(),
+            number=work.number + 1,
+            step=run.step,
+            branch=work.branch,
+            branch_start=work.branch_start,
+            parent=work.head,
+            parent_thread=work.thread,
+            parent_number=work.number,
+            source="step",
+            nodes=[n.name for n, _ in done],
+            next_nodes=following,
+            delta=delta,
+            state_hash=root,
+            state_bytes=digests.size,
+            schema_version=schema_version,
+            agent_version=work.agent_version,
+            created_by=work.owner,
+        )
+        self.ledger.commit(
+            work,
+            checkpoint,
+            events=[*run.take_events(), *ways],
+            leave_by=None if following else EventKind.THREAD_SUCCEEDED,
+        )
+        return new
+
+    def _refuse_oversize(
+        self, new: dict[str, Any], digests: Digests, delta: deltas.Delta
+    ) -> None:
+        size = digests.size + len(deltas.canonical(delta))
+        if size > STATE_MAX_BYTES and len(deltas.canonical(new)) > STATE_MAX_BYTES:
+            raise InvalidValue(
+                "$", f"the state would exceed {STATE_MAX_BYTES} bytes; use ctx.artifact"
+            )
+
+    def _ways(
+        self, run: StepRun, state: dict[str, Any], done: Sequence[tuple[Node, Any]]
+    ) -> tuple[list[str], list[NewEvent]]:
+        graph = self.agent.graph
+        chosen: set[str] = set()
+        events = []
+        for node, _ in done:
+            names, because = node.next_nodes(graph.view(state))
+            chosen.update(n for n in names if n != END)
+            if because is not None:
+                events.append(
+                    NewEvent(
+                        EventKind.WAY_TAKEN,
+                        {"from": node.name, "to": list(names), "because": because},
+                        run.work.owner,
+                    )
+                )
+        return [n for n in graph.nodes if n in chosen], events
+
+    def _keyframe(self, work: Work, state: dict[str, Any], steps: int) -> None:
+        """Cache the full state when many deltas stand before it; outside of any commit."""
+        if steps >= KEYFRAME_MIN_STEPS:
+            self.ledger.keyframe(work, state)
+
+    # ---- rollback ----------------------------------------------------------------------------
+
+    def roll_back(self, work: Work) -> None:
+        """Undo the planned effects, last first, then set the head back: rolling_back -> paused.
+
+        Each undo is logged before and after; one that was done is never done again, one that was
+        cut off is finished by the next worker with the same key. A failing undo is logged and the
+        rest still happen; the thread then ends in `attention` with the list.
+        """
+        plan = work.rollback
+        if plan is None:
+            raise StepFailed("There is no plan for this rollback.")
+        failed: list[str] = []
+        for ident in plan["undo"]:
+            self.heart.check()
+            if self.stopping():
+                self.ledger.hand_back(work, "the worker stops")
+                return
+            problem = self._undo(work, UUID(ident))
+            if problem:
+                failed.append(problem)
+        target = self.ledger.target(work)
+        state = self.ledger.state_of(work, target.id)
+        digests = Digests.of(state, self.agent.graph.reducers)
+        checkpoint = NewCheckpoint(
+            id=uuid7(),
+            number=work.number + 1,
+            step=target.step,
+            branch=work.branch + 1,
+            branch_start=work.number + 1,
+            parent=target.id,
+            parent_thread=work.thread,
+            parent_number=target.number,
+            source="rollback",
+            nodes=(),
+            next_nodes=target.next_nodes,
+            delta={},
+            state_hash=digests.root,
+            state_bytes=digests.size,
+            schema_version=target.schema_version,
+            agent_version=work.agent_version,
+            created_by=plan["by"],
+        )
+        if failed:
+            leave_by, reason = EventKind.THREAD_PARKED, "Not undone: " + "; ".join(failed)
+        elif plan.get("run_on"):
+            leave_by, reason = EventKind.ROLLBACK_RUN_ON, ""
+        else:
+            leave_by = EventKind.ROLLBACK_FINISHED
+            reason = f"Rolled back to step {target.step}: {plan['reason']}"
+        self.ledger.commit(work, checkpoint, leave_by=leave_by, reason=reason)
+
+    def _undo(self, work: Work, ident: UUID) -> str:
+        """Take one effect back; what went wrong, or an empty string."""
+        activity = self.ledger.activity(ident)
+        if activity.state == "compensated":
+            return ""
+        tool = self.agent.tools.get(activity.tool)
+        name = f"{activity.tool} of step {activity.step}"
+        if tool is None or tool.undo is None:
+            self.ledger.compensation(
+                work, ident, kind=EventKind.COMPENSATION_FAILED, error="its undo is not installed"
+            )
+            log.critical("compensation.failed", thread=str(work.thread), activity=str(ident))
+            return f"{name} (its undo is not installed)"
+        self.ledger.compensation(work, ident, kind=EventKind.COMPENSATION_STARTED)
+        try:
+            result = tool.undo(
+                activity.args, activity.result, key=f"undo:{activity.idempotency_key}"
+            )
+            deltas.check(result)
+        except Exception as error:
+            log.critical(
+                "compensation.failed",
+                thread=str(work.thread),
+                activity=str(ident),
+                exc_info=True,
+            )
+            self.ledger.compensation(
+                work, ident, kind=EventKind.COMPENSATION_FAILED, error=describe(error)
+            )
+            return f"{name} ({describe(error)})"
+        self.ledger.compensation(
+            work, ident, kind=EventKind.COMPENSATION_FINISHED, result=result
+        )
+        return ""
+
+
+def refuse_missing(ledger: Ledger, work: Work) -> None:
+    """Park a thread whose agent is not installed here."""
+    ledger.leave(
+        work,
+        EventKind.THREAD_PARKED,
+        reason=(
+            f"No code for the agent {work.agent!r} is installed in the worker that serves it. "
+            "Install it (GATEPOST_AGENTS), restart the worker, then retry."
+        ),
+        waiting_on={"kind": "agent"},
+    )
+
+
+__all__ = ["Agent", "Engine", "GatepostError", "Heart", "StepRun", "refuse_missing"]

@@ -1,0 +1,65 @@
+"""What agent authors meet: refusals, verdicts, and the stops that leave a node."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from checkpoints.errors import GatepostError
+
+
+class GraphError(GatepostError):
+    """The graph is not sound."""
+
+
+class AgentMissing(GatepostError):
+    """The code of this agent is not installed where its queue is served."""
+
+
+class StepFailed(GatepostError):
+    """The step cannot go on; the message is what people read."""
+
+
+class Rejected(GatepostError):
+    """The reviewer rejected the proposal; catch it to go another way."""
+
+    def __init__(self, comment: str, by: str) -> None:
+        super().__init__(f"Rejected by {by}: {comment}")
+        self.comment = comment
+        self.by = by
+
+
+class Expired(GatepostError):
+    """Nobody decided in time; catch it to go another way."""
+
+
+class Stop(BaseException):
+    """Leaves a node without an error; a BaseException, so that `except Exception` lets it by."""
+
+
+class GateReached(Stop):
+    """The node needs a decision before it can go on."""
+
+    def __init__(self, proposal: Any) -> None:
+        super().__init__()
+        self.proposal = proposal
+
+
+class Asleep(Stop):
+    """The node sleeps; `seconds` are left."""
+
+    def __init__(self, seconds: float) -> None:
+        super().__init__()
+        self.seconds = seconds
+
+
+class HandBack(Stop):
+    """The worker stops; the thread goes on elsewhere."""
+
+
+class Parked(Stop):
+    """The engine refuses to go on without a person; the message says why and what can be done."""
+
+    def __init__(self, reason: str, waiting_on: dict[str, Any] | None = None) -> None:
+        super().__init__(reason)
+        self.reason = reason
+        self.waiting_on = waiting_on

@@ -1,0 +1,349 @@
+"""What an agent author imports: Graph, State, tool, Gate, END and the reducers.
+
+    class Research(State):
+        goal: str
+        findings: Annotated[list[str], Append()] = []
+
+    graph = Graph("research", Research, version=1)
+
+    @graph.node(then=END)
+    def analyse(state: Research, ctx: Context) -> dict: ...
+
+The first node declared is where a thread begins.
+"""
+
+from __future__ import annotations
+
+import inspect
+import typing
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from functools import cached_property
+from typing import Any, Final, Literal, get_args, get_origin, get_type_hints
+
+from checkpoints.channels import Append, Custom, Decimal, LastValue, Merge, Reducer, Sum
+from checkpoints.errors import InvalidValue
+from pydantic import BaseModel, ConfigDict, TypeAdapter, ValidationError
+from pydantic_core import PydanticUndefined, to_jsonable_python
+
+from .errors import GraphError
+from .frozen import freeze, thaw
+
+__all__ = [
+    "END",
+    "Append",
+    "Custom",
+    "Decimal",
+    "Gate",
+    "Graph",
+    "LastValue",
+    "Merge",
+    "Node",
+    "State",
+    "Sum",
+    "Tool",
+    "Way",
+    "tool",
+]
+
+END: Final = "__end__"
+
+
+class State(BaseModel):
+    """The schema of a thread's state: one field per channel, reducer in `Annotated`."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+
+@dataclass(frozen=True, slots=True)
+class Gate:
+    """Stop for people before an effect. `expires_in` in seconds; None waits for ever."""
+
+    title: str
+    description: str = ""
+    risk: Literal["low", "medium", "high"] = "medium"
+    expires_in: float | None = None
+    reasons: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Way:
+    """Which node comes next and why; what a function edge may return instead of a name."""
+
+    to: str | Sequence[str]
+    because: str = ""
+
+
+@dataclass(frozen=True)
+class Tool:
+    """A function that changes the outside world, and what undoes it."""
+
+    name: str
+    call: Callable[..., Any]
+    undo: Callable[..., Any] | None = None
+    idempotent: bool = False
+    once: bool = False
+
+    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+        return self.call(*args, **kwargs)
+
+    @cached_property
+    def schema(self) -> dict[str, Any]:
+        """JSON Schema of the arguments, from the function's signature; `key` is the engine's."""
+        hints = get_type_hints(self.call)
+        properties, required = {}, []
+        for name, parameter in inspect.signature(self.call).parameters.items():
+            if name == "key" or parameter.kind in (
+                inspect.Parameter.VAR_POSITIONAL,
+                inspect.Parameter.VAR_KEYWORD,
+            ):
+                continue
+            properties[name] = TypeAdapter(hints.get(name, Any)).json_schema()
+            if parameter.default is inspect.Parameter.empty:
+                required.append(name)
+        return {
+            "type": "object",
+            "properties": properties,
+            "required": required,
+            "additionalProperties": False,
+        }
+
+    def describe(self) -> dict[str, Any]:
+        """How AgentVersion.tools shows it."""
+        return {
+            "schema": self.schema,
+            "effect": True,
+            "idempotent": self.idempotent,
+            "once": self.once,
+            "undo": self.undo.__name__ if self.undo else "",
+            "description": (self.call.__doc__ or "").strip(),
+        }
+
+
+def tool(
+    name: str,
+    *,
+    undo: Callable[..., Any] | None = None,
+    idempotent: bool = False,
+    once: bool = False,
+) -> Callable[[Callable[..., Any]], Tool]:
+    """Declare an effect. It is called with its arguments and `key=`, the idempotency key.
+
+    `undo(args, result, *, key)` takes it back; it may be called again after a crash with the same
+    key, so taking back what is gone must be fine. `idempotent` says the same of the tool itself.
+    """
+
+    def declare(call: Callable[..., Any]) -> Tool:
+        return Tool(name, call, undo, idempotent, once)
+
+    return declare
+
+
+Edge = str | Sequence[str] | Callable[[Any], Any]
+
+
+@dataclass(frozen=True)
+class Node:
+    """A function of the graph and where it leads."""
+
+    name: str
+    call: Callable[..., Any]
+    then: Edge
+    ways: tuple[str, ...]
+    label: str
+    gate: bool
+
+    def next_nodes(self, state: Any) -> tuple[tuple[str, ...], str | None]:
+        """(names, why) after this node; why is None unless a function chose."""
+        if not callable(self.then):
+            return self.ways, None
+        chosen = self.then(state)
+        because = ""
+        if isinstance(chosen, Way):
+            chosen, because = chosen.to, chosen.because
+        names = (chosen,) if isinstance(chosen, str) else tuple(chosen)
+        for name in names:
+            if name not in self.ways:
+                raise GraphError(
+                    f"The way after {self.name!r} leads to {name!r}, which is not among its "
+                    f"ways ({', '.join(self.ways)})."
+                )
+        return names, because
+
+
+@dataclass
+class Graph:
+    """An agent: nodes, edges, the state's schema and a version."""
+
+    name: str
+    state: type[State]
+    version: int = 1
+    label: str = ""
+    description: str = ""
+    schema_version: int = 1
+    queue: str = "gatepost"
+    on_code_change: Literal["stop", "go_on"] = "stop"
+    nodes: dict[str, Node] = field(default_factory=dict)
+
+    def node(
+        self,
+        name: str = "",
+        *,
+        then: Edge,
+        ways: Sequence[str] = (),
+        label: str = "",
+        gate: bool = False,
+    ) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
+        """Declare a node. `then` names the next node(s), END, or is a function of the state.
+
+        A function's possible answers are given by `ways` or by its `Literal` return type, so that
+        the graph can be drawn. `gate=True` only marks the drawing.
+        """
+
+        def declare(call: Callable[..., Any]) -> Callable[..., Any]:
+            title = name or call.__name__
+            if title in self.nodes:
+                raise GraphError(f"There are two nodes named {title!r}.")
+            self.nodes[title] = Node(title, call, then, _ways(then, ways), label, gate)
+            return call
+
+        return declare
+
+    def check(self) -> None:
+        """Raise GraphError unless every way leads to a node and every channel has a reducer."""
+        if not self.nodes:
+            raise GraphError(f"The graph {self.name!r} has no nodes.")
+        for node in self.nodes.values():
+            for way in node.ways:
+                if way != END and way not in self.nodes:
+                    raise GraphError(f"{node.name!r} leads to {way!r}, and there is no such node.")
+        _ = self.reducers
+
+    @property
+    def entry(self) -> tuple[str, ...]:
+        """Where a thread begins."""
+        return (next(iter(self.nodes)),)
+
+    @cached_property
+    def reducers(self) -> dict[str, Reducer]:
+        """Reducer per channel; LastValue where none is named."""
+        found: dict[str, Reducer] = {}
+        for name, info in self.state.model_fields.items():
+            named = [m for m in info.metadata if isinstance(m, Reducer)]
+            if len(named) > 1:
+                raise GraphError(f"Channel {name!r} names more than one reducer.")
+            found[name] = named[0] if named else LastValue()
+        return found
+
+    @cached_property
+    def _adapters(self) -> dict[str, TypeAdapter[Any]]:
+        hints = get_type_hints(self.state, include_extras=True)
+        return {name: TypeAdapter(hints[name]) for name in self.state.model_fields}
+
+    @cached_property
+    def _plain(self) -> dict[str, bool]:
+        hints = get_type_hints(self.state)
+        return {name: _is_json(hints[name]) for name in self.state.model_fields}
+
+    @cached_property
+    def _whole(self) -> bool:
+        decorators = self.state.__pydantic_decorators__
+        return bool(decorators.model_validators)
+
+    def view(self, state: dict[str, Any]) -> State:
+        """The state as a node sees it: typed, read-only, O(channels) to make."""
+        values = {}
+        for name, value in state.items():
+            if self._plain.get(name, True):
+                values[name] = freeze(value, name)
+            else:
+                values[name] = self._adapters[name].validate_python(value)
+        return self.state.model_construct(**values)
+
+    def checked_update(self, update: Any, node: str) -> dict[str, Any]:
+        """A node's return value as JSON, validated per channel; InvalidValue names the path.
+
+        Strict: a value of another type is refused rather than converted.
+        """
+        if update is None:
+            return {}
+        if not isinstance(update, dict):
+            raise InvalidValue("$", f"{node!r} must return a dict of channels or None")
+        checked = {}
+        for channel, value in update.items():
+            adapter = self._adapters.get(channel)
+            if adapter is None:
+                raise InvalidValue(f"$.{channel}", "the state has no such channel")
+            plain = thaw(value)
+            try:
+                valid = adapter.validate_python(plain, strict=True)
+            except ValidationError as error:
+                first = error.errors(include_url=False)[0]
+                inner = "".join(
+                    f"[{p}]" if isinstance(p, int) else f".{p}" for p in first["loc"]
+                )
+                raise InvalidValue(f"$.{channel}{inner}", first["msg"]) from error
+            checked[channel] = valid if self._plain[channel] else to_jsonable_python(valid)
+        return checked
+
+    def check_state(self, state: dict[str, Any]) -> None:
+        """Run the schema's own whole-state validators where it has any; raises InvalidValue."""
+        if not self._whole:
+            return
+        try:
+            self.state.model_validate(state)
+        except ValidationError as error:
+            first = error.errors(include_url=False)[0]
+            raise InvalidValue("$", first["msg"]) from error
+
+    def describe_channels(self) -> dict[str, Any]:
+        """How AgentVersion.channels shows the state: reducer and default per channel."""
+        found = {}
+        for name, info in self.state.model_fields.items():
+            entry = dict(self.reducers[name].to_json())
+            if info.default_factory is not None:
+                entry["default"] = to_jsonable_python(info.get_default(call_default_factory=True))
+            elif info.default is not PydanticUndefined:
+                entry["default"] = to_jsonable_python(info.default)
+            found[name] = entry
+        return found
+
+    def describe_graph(self) -> dict[str, Any]:
+        """How AgentVersion.graph shows it, for drawing without code."""
+        return {
+            "entry": list(self.entry),
+            "nodes": [
+                {
+                    "name": n.name,
+                    "then": [w for w in n.ways if w != END],
+                    "ends": END in n.ways,
+                    "label": n.label or n.name.replace("_", " "),
+                    "gate": n.gate,
+                    "conditional": callable(n.then),
+                }
+                for n in self.nodes.values()
+            ],
+        }
+
+
+def _ways(then: Edge, ways: Sequence[str]) -> tuple[str, ...]:
+    if isinstance(then, str):
+        return (then,)
+    if not callable(then):
+        return tuple(then)
+    if ways:
+        return tuple(ways)
+    answer = get_type_hints(then).get("return")
+    if get_origin(answer) is Literal:
+        return tuple(get_args(answer))
+    raise GraphError("A function edge needs `ways=(...)` or a Literal return type.")
+
+
+def _is_json(hint: Any) -> bool:
+    """Whether values of this type are stored as they are, so that no conversion is needed."""
+    if hint in (str, int, float, bool, type(None), Any, list, dict):
+        return True
+    origin = get_origin(hint)
+    if origin in (list, dict, typing.Union) or str(origin) == "<class 'types.UnionType'>":
+        return all(_is_json(a) for a in get_args(hint))
+    return origin is Literal

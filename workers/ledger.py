@@ -1,0 +1,155 @@
+"""What the engine knows of the floors below: one small interface, so that it can stand elsewhere.
+
+`DatabaseLedger` is the product's: every call is one short transaction. The engine holds no
+connection and no transaction while an author's code, a model or a person is awaited.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from pathlib import Path
+from typing import IO, Any, Protocol
+from uuid import UUID
+
+from approvals import gates
+from approvals import queries as approval_queries
+from approvals.gates import Proposal
+from approvals.queries import ApprovalRow
+from checkpoints import history, queries, store
+from checkpoints.channels import Digests, Reducer
+from checkpoints.records import NewActivity, Work
+from checkpoints.signals import activity_progressed
+from checkpoints.states import EventKind
+from checkpoints.store import NewCheckpoint, NewEvent
+from checkpoints.views import ActivityRow
+from django.core.files.storage import default_storage
+from django.db import connection
+
+
+class Ledger(Protocol):
+    """Everything the engine reads and writes."""
+
+    def load(
+        self, work: Work, reducers: dict[str, Reducer]
+    ) -> tuple[dict[str, Any], Digests, int]: ...
+    def recorded(self, work: Work, step: int) -> list[ActivityRow]: ...
+    def approvals(self, work: Work, step: int) -> list[ApprovalRow]: ...
+    def thoughts(self, work: Work, step: int) -> set[tuple[str, int]]: ...
+    def commit(self, work: Work, checkpoint: NewCheckpoint, **more: Any) -> None: ...
+    def record(self, work: Work, activity: NewActivity, **more: Any) -> None: ...
+    def begin_effect(
+        self, work: Work, activity: NewActivity, events: Sequence[NewEvent]
+    ) -> None: ...
+    def end_effect(self, work: Work, activity: NewActivity, **more: Any) -> None: ...
+    def events(self, work: Work, events: Sequence[NewEvent]) -> None: ...
+    def ask(self, work: Work, proposals: Sequence[Proposal], **more: Any) -> bool: ...
+    def leave(self, work: Work, by: EventKind, **more: Any) -> bool: ...
+    def hand_back(self, work: Work, reason: str) -> None: ...
+    def progress(
+        self, work: Work, activity: NewActivity, progress: dict[str, Any], *, keep: bool
+    ) -> None: ...
+    def keyframe(self, work: Work, state: dict[str, Any]) -> None: ...
+    def artifact(
+        self, work: Work, name: str, media_type: str, chunks: Iterable[bytes]
+    ) -> dict[str, Any]: ...
+    def open_artifact(self, work: Work, sha256: str) -> IO[bytes]: ...
+    def artifact_path(self, work: Work, sha256: str) -> Path: ...
+    def activity(self, activity_id: UUID) -> ActivityRow: ...
+    def compensation(self, work: Work, activity: UUID, **more: Any) -> bool: ...
+    def target(self, work: Work) -> queries.CheckpointRow: ...
+    def state_of(self, work: Work, checkpoint: UUID) -> dict[str, Any]: ...
+    def clock(self) -> float: ...
+    def adopt(self, work: Work, version: UUID, fingerprint: str) -> None: ...
+
+
+class DatabaseLedger:
+    """The ledger over store, gates and queries."""
+
+    def load(
+        self, work: Work, reducers: dict[str, Reducer]
+    ) -> tuple[dict[str, Any], Digests, int]:
+        """The head's state, its digests (checked against the stored hash), its schema version."""
+        found = history.materialise(work.thread, work.head)
+        digests = history.checked_digests(found, reducers)
+        return found.state, digests, found.schema_version
+
+    def recorded(self, work: Work, step: int) -> list[ActivityRow]:
+        return queries.step_activities(work.thread, branch=work.branch, step=step)
+
+    def approvals(self, work: Work, step: int) -> list[ApprovalRow]:
+        return approval_queries.at_step(work.thread, branch=work.branch, step=step)
+
+    def thoughts(self, work: Work, step: int) -> set[tuple[str, int]]:
+        return queries.recorded_thoughts(work.thread, branch=work.branch, step=step)
+
+    def commit(self, work: Work, checkpoint: NewCheckpoint, **more: Any) -> None:
+        store.commit_step(work, checkpoint, **more)
+
+    def record(self, work: Work, activity: NewActivity, **more: Any) -> None:
+        store.record_activity(work, activity, **more)
+
+    def begin_effect(self, work: Work, activity: NewActivity, events: Sequence[NewEvent]) -> None:
+        store.start_activity(work, activity, events=events)
+
+    def end_effect(self, work: Work, activity: NewActivity, **more: Any) -> None:
+        store.finish_activity(work, activity, **more)
+
+    def events(self, work: Work, events: Sequence[NewEvent]) -> None:
+        store.record(work, events)
+
+    def ask(self, work: Work, proposals: Sequence[Proposal], **more: Any) -> bool:
+        return gates.request(work, proposals, **more)
+
+    def leave(self, work: Work, by: EventKind, **more: Any) -> bool:
+        return store.leave(work, by, **more)
+
+    def hand_back(self, work: Work, reason: str) -> None:
+        store.hand_back(work, reason=reason)
+
+    def progress(
+        self, work: Work, activity: NewActivity, progress: dict[str, Any], *, keep: bool
+    ) -> None:
+        if keep:
+            store.report_progress(work, activity, progress)
+        activity_progressed.send_robust(
+            sender=None, thread_id=work.thread, workspace=work.workspace, progress=progress
+        )
+
+    def keyframe(self, work: Work, state: dict[str, Any]) -> None:
+        store.write_keyframe(work.thread, work.number, state)
+
+    def artifact(
+        self, work: Work, name: str, media_type: str, chunks: Iterable[bytes]
+    ) -> dict[str, Any]:
+        return store.put_artifact(work.workspace, name=name, media_type=media_type, chunks=chunks)
+
+    def open_artifact(self, work: Work, sha256: str) -> IO[bytes]:
+        row = queries.artifact(sha256, workspace=work.workspace)
+        handle: IO[bytes] = default_storage.open(row.path, "rb")
+        return handle
+
+    def artifact_path(self, work: Work, sha256: str) -> Path:
+        row = queries.artifact(sha256, workspace=work.workspace)
+        return Path(default_storage.path(row.path))
+
+    def activity(self, activity_id: UUID) -> ActivityRow:
+        return queries.activity(activity_id)
+
+    def compensation(self, work: Work, activity: UUID, **more: Any) -> bool:
+        return store.record_compensation(work, activity, **more)
+
+    def target(self, work: Work) -> queries.CheckpointRow:
+        assert work.rollback is not None
+        return queries.checkpoint(work.thread, UUID(work.rollback["target"]))
+
+    def state_of(self, work: Work, checkpoint: UUID) -> dict[str, Any]:
+        return queries.state_at(work.thread, checkpoint)
+
+    def clock(self) -> float:
+        """Seconds since 1970 by the database's clock."""
+        with connection.cursor() as cursor:
+            cursor.execute("SELECT extract(epoch FROM clock_timestamp())::float8")
+            return float(cursor.fetchone()[0])
+
+    def adopt(self, work: Work, version: UUID, fingerprint: str) -> None:
+        store.adopt_version(work, version, fingerprint=fingerprint)

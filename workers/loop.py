@@ -1,0 +1,103 @@
+"""What a worker slot does when its doorbell rings."""
+
+from __future__ import annotations
+
+import os
+import socket
+import time
+from functools import lru_cache
+from uuid import UUID
+
+import structlog
+from checkpoints import leases, store
+from checkpoints.errors import ConcurrentModificationError, LeaseLost
+from checkpoints.records import Work
+from checkpoints.states import EventKind, Status
+from django.conf import settings
+
+from . import registry
+from .engine import Agent, Engine, refuse_missing
+from .heart import Heart
+from .ledger import DatabaseLedger
+from .stopping import stop_requested
+
+log = structlog.get_logger("gatepost.worker")
+BOOT = os.urandom(4).hex()
+
+
+def owner() -> str:
+    """Who holds a lease: host, process and boot of this worker."""
+    return f"worker:{socket.gethostname()}:{os.getpid()}:{BOOT}"
+
+
+@lru_cache(maxsize=1)
+def agents() -> dict[str, Agent]:
+    """The agents of this process, loaded once."""
+    return registry.load()
+
+
+def queues() -> list[str]:
+    """The queues that the installed agents name."""
+    return sorted({a.graph.queue for a in agents().values()} | {"gatepost"})
+
+
+def slice_seconds() -> float:
+    """How long one thread may keep a slot while others wait."""
+    return float(getattr(settings, "GATEPOST_SLICE_SECONDS", 30))
+
+
+def advance_and_claim(thread_id: str) -> None:
+    """Work on the named thread if it can be had, then on queued ones until none is left."""
+    try:
+        thread: UUID | None = UUID(thread_id)
+    except ValueError:
+        log.warning("doorbell.refused", thread=thread_id)
+        return
+    began = time.monotonic()
+    while thread is not None:
+        work = leases.acquire(thread, owner=owner()) or leases.take_over(thread, owner=owner())
+        if work is not None:
+            work_on(work)
+        if stop_requested() or time.monotonic() - began > slice_seconds():
+            return
+        thread = leases.next_queued(queues())
+
+
+def work_on(work: Work) -> None:
+    """Advance one leased thread, or undo what its rollback planned."""
+    ledger = DatabaseLedger()
+    agent = agents().get(work.agent)
+    with (
+        Heart(work.thread, work.token) as heart,
+        structlog.contextvars.bound_contextvars(thread=str(work.thread)),
+    ):
+        try:
+            if agent is None:
+                refuse_missing(ledger, work)
+                return
+            engine = Engine(
+                agent=agent,
+                ledger=ledger,
+                heart=heart,
+                stopping=stop_requested,
+                slice_seconds=slice_seconds(),
+            )
+            if work.status is Status.ROLLING_BACK:
+                engine.roll_back(work)
+            else:
+                engine.advance(work)
+        except (LeaseLost, ConcurrentModificationError):
+            fenced(work)
+
+
+def fenced(work: Work) -> None:
+    """Log that a worker's write was refused because the thread is no longer its own."""
+    log.warning("step.fenced", owner=work.owner, fence=work.fence)
+    store.add_event(
+        work.thread,
+        store.NewEvent(
+            EventKind.STEP_FENCED,
+            {"owner": work.owner, "fence": work.fence, "step": work.step + 1},
+            work.owner,
+        ),
+    )

@@ -1,0 +1,28 @@
+"""News from below: a queued thread rings a doorbell; a lost ring is made good by the sweep."""
+
+from __future__ import annotations
+
+from typing import Any
+from uuid import UUID
+
+import structlog
+from checkpoints.signals import thread_queued
+from django.dispatch import receiver
+from kombu.exceptions import OperationalError
+from redis.exceptions import RedisError
+
+from .celery import app
+
+log = structlog.get_logger("gatepost.doorbell")
+
+
+@receiver(thread_queued, dispatch_uid="workers.doorbell")
+def ring(*, thread_id: UUID, queue: str, **_kwargs: Any) -> None:
+    """Send the id to the queue; a broker that is away may never fail what was committed."""
+    try:
+        # By name: the web process knows neither tasks nor agents.
+        app.send_task(
+            "gatepost.advance", args=[str(thread_id)], queue=queue, retry=False, ignore_result=True
+        )
+    except (OperationalError, RedisError, OSError) as error:
+        log.warning("doorbell.lost", thread=str(thread_id), error=type(error).__name__)

@@ -1,0 +1,97 @@
+"""The agents installed in this worker: found by module name, announced as AgentVersion rows."""
+
+from __future__ import annotations
+
+import hashlib
+import importlib
+import pkgutil
+from collections.abc import Iterable
+from importlib.metadata import entry_points
+from pathlib import Path
+from types import ModuleType
+from uuid import UUID
+
+from checkpoints import deltas, store
+from django.conf import settings
+
+from .engine import Agent
+from .errors import GraphError
+from .graph import Graph, Tool
+
+SHIPPED = ("workers.agents.market_research",)
+ENTRY_POINTS = "gatepost.agents"
+
+
+def agent_modules() -> list[str]:
+    """The shipped agents, entry points of installed packages, then GATEPOST_AGENTS."""
+    named = [e.value.partition(":")[0] for e in entry_points(group=ENTRY_POINTS)]
+    return list(dict.fromkeys([*SHIPPED, *named, *settings.GATEPOST_AGENTS]))
+
+
+def load(modules: Iterable[str] | None = None) -> dict[str, Agent]:
+    """Import agent modules, announce what they hold; agents by name.
+
+    A module counts with all modules of its package: graphs and tools may stand in any of them.
+    Raises GraphError for two graphs of one name, or a module without any.
+    """
+    found: dict[str, Agent] = {}
+    for name in agent_modules() if modules is None else modules:
+        parts = _parts(importlib.import_module(name))
+        graphs = _held(parts, Graph)
+        tools = {t.name: t for t in _held(parts, Tool)}
+        if not graphs:
+            raise GraphError(f"The module {name!r} holds no Graph; is `graph = Graph(...)` there?")
+        for graph in graphs:
+            if graph.name in found:
+                raise GraphError(f"Two installed modules hold an agent named {graph.name!r}.")
+            found[graph.name] = announce(graph, tools, parts)
+    return found
+
+
+def announce(graph: Graph, tools: dict[str, Tool], parts: Iterable[ModuleType]) -> Agent:
+    """Check a graph and enter it as an AgentVersion, so that no other process needs its code."""
+    graph.check()
+    fingerprint = fingerprint_of(graph, parts)
+    version: UUID = store.announce_version(
+        agent=graph.name,
+        version=graph.version,
+        fingerprint=fingerprint,
+        label=graph.label or graph.name.replace("-", " ").capitalize(),
+        description=graph.description,
+        schema_version=graph.schema_version,
+        schema=graph.state.model_json_schema(),
+        channels=graph.describe_channels(),
+        graph=graph.describe_graph(),
+        tools={name: tool.describe() for name, tool in tools.items()},
+        queue=graph.queue,
+    )
+    return Agent(graph, tools, version, fingerprint)
+
+
+def fingerprint_of(graph: Graph, parts: Iterable[ModuleType]) -> str:
+    """sha256 over the sources of the agent's own modules, its graph and its state schema."""
+    digest = hashlib.sha256(b"gatepost-agent-1")
+    for module in sorted(parts, key=lambda m: m.__name__):
+        digest.update(module.__name__.encode() + b"\0")
+        if module.__file__:
+            digest.update(Path(module.__file__).read_bytes())
+    digest.update(deltas.canonical(graph.describe_graph()))
+    digest.update(deltas.canonical(graph.state.model_json_schema()))
+    return digest.hexdigest()
+
+
+def _parts(module: ModuleType) -> list[ModuleType]:
+    parts = [module]
+    for info in pkgutil.walk_packages(getattr(module, "__path__", []), f"{module.__name__}."):
+        parts.append(importlib.import_module(info.name))
+    return parts
+
+
+def _held[T](parts: Iterable[ModuleType], kind: type[T]) -> list[T]:
+    """Objects of a kind in the modules, each once, in the order of their definition."""
+    found: dict[int, T] = {}
+    for module in parts:
+        for value in vars(module).values():
+            if isinstance(value, kind):
+                found.setdefault(id(value), value)
+    return list(found.values())

@@ -1,0 +1,129 @@
+"""What makes every lost message harmless: each worker sweeps, one at a time does.
+
+Runs in a thread of the worker's main process with a connection of its own.
+"""
+
+from __future__ import annotations
+
+import os
+import socket
+import threading
+from typing import Any
+
+import structlog
+from approvals import gates
+from celery.signals import (
+    celeryd_after_setup,
+    worker_ready,
+    worker_shutdown,
+    worker_shutting_down,
+)
+from checkpoints import store
+from django.conf import settings
+from django.db import DatabaseError, InterfaceError, connection
+
+from . import loop
+from .receivers import ring
+from .stopping import request_stop
+
+log = structlog.get_logger("gatepost.sweep")
+DUTY = "sweep"
+RINGS_PER_SWEEP = 20
+
+
+def interval_seconds() -> float:
+    """How often each worker looks."""
+    return float(getattr(settings, "GATEPOST_SWEEP_SECONDS", 2))
+
+
+def sweep_once(*, owner: str) -> dict[str, int]:
+    """Everything that is due, once; what was done."""
+    done = {
+        "parked": store.park_crash_loops(owner=owner),
+        "woken": store.wake_sleepers(owner=owner),
+        "expired": gates.expire_due(),
+        "rung": 0,
+    }
+    stranded = store.stranded_threads(queued_for_seconds=interval_seconds())
+    for thread, queue in stranded[:RINGS_PER_SWEEP]:
+        # A slot that answers one ring goes on to claim the others by itself.
+        ring(thread_id=thread, queue=queue)
+        done["rung"] += 1
+    return done
+
+
+class Sweeper:
+    """The sweeping thread of one worker; it also gives the worker's signs of life."""
+
+    def __init__(self) -> None:
+        self.worker = f"worker:{socket.gethostname()}:{os.getpid()}:{loop.BOOT}"
+        self._stop = threading.Event()
+        self._thread = threading.Thread(target=self._turn, name="sweep", daemon=True)
+
+    def start(self, *, slots: int) -> None:
+        """Announce the worker, then sweep until stopped."""
+        store.announce_worker(
+            self.worker,
+            host=socket.gethostname(),
+            pid=os.getpid(),
+            slots=slots,
+            queues=loop.queues(),
+            agents=[a.version_id for a in loop.agents().values()],
+        )
+        self._thread.start()
+
+    def stop(self) -> None:
+        """Stop, give the duty back and retire the worker."""
+        self._stop.set()
+        self._thread.join(timeout=1)
+        try:
+            store.forget_duty(DUTY, owner=self.worker)
+            store.retire_worker(self.worker)
+        except (DatabaseError, InterfaceError):
+            log.warning("worker.not_retired", worker=self.worker)
+
+    def _turn(self) -> None:
+        try:
+            while not self._stop.is_set():
+                try:
+                    store.heartbeat_worker(self.worker)
+                    if store.claim_duty(DUTY, owner=self.worker, seconds=interval_seconds() * 3):
+                        sweep_once(owner=self.worker)
+                except (DatabaseError, InterfaceError) as error:
+                    log.warning("sweep.failed", error=str(error).strip())
+                    connection.close()
+                self._stop.wait(interval_seconds())
+        finally:
+            connection.close()
+
+
+_sweepers: list[Sweeper] = []
+
+
+@celeryd_after_setup.connect(dispatch_uid="workers.agents")
+def load_agents(**_kwargs: Any) -> None:
+    """Import the agents once, before the pool forks: its processes inherit them."""
+    loop.agents()
+    connection.close()
+
+
+@worker_ready.connect(dispatch_uid="workers.sweep.start")
+def start_sweeping(sender: Any = None, **_kwargs: Any) -> None:
+    """Begin with the worker."""
+    sweeper = Sweeper()
+    pool = getattr(getattr(sender, "controller", None), "pool", None)
+    sweeper.start(slots=int(getattr(pool, "limit", None) or 1))
+    _sweepers.append(sweeper)
+
+
+@worker_shutting_down.connect(dispatch_uid="workers.sweep.shutting_down")
+def stop_at_boundaries(**_kwargs: Any) -> None:
+    """Let every step of this worker stop at its next boundary and hand its thread back."""
+    request_stop()
+
+
+@worker_shutdown.connect(dispatch_uid="workers.sweep.stop")
+def stop_sweeping(**_kwargs: Any) -> None:
+    """End with the worker."""
+    while _sweepers:
+        _sweepers.pop().stop()

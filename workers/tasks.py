@@ -1,0 +1,20 @@
+"""Celery tasks: thin. A message is a doorbell with an id; PostgreSQL knows what is to do."""
+
+from __future__ import annotations
+
+from celery import shared_task
+
+from . import sweep  # noqa: F401  (connects the signals of the worker's main process)
+from .loop import advance_and_claim
+
+
+@shared_task(name="gatepost.advance", ignore_result=True)
+def advance(thread_id: str) -> None:
+    """Look at a thread; afterwards at whatever has been queued longest."""
+    advance_and_claim(thread_id)
+
+
+@shared_task(name="gatepost.canary", ignore_result=True)
+def canary(token: str) -> str:
+    """Prove that the loop turns."""
+    return token
