@@ -1,6 +1,5 @@
 """The embedded PostgreSQL: a foreground child on a unix socket, peer authentication, no TCP."""
 
-import getpass
 import os
 import pwd
 import shutil
@@ -34,12 +33,13 @@ class Postgres:
 
     def start(self) -> subprocess.Popen[bytes]:
         """Create the cluster when there is none, then start the server; see `wait`."""
+        users = self._users()
         programs = postgres_programs(self.places)
         if not (self.places.postgres / "PG_VERSION").exists():
             self._create(programs)
         self._check_version(programs)
         self._wait_for_former_server()
-        self._write_access_rules()
+        self._write_access_rules(users)
         settings = [
             "listen_addresses=",
             f"unix_socket_directories={self.places.run}",
@@ -175,12 +175,18 @@ class Postgres:
             return not Path("/proc/self").exists()  # no /proc here: believe the file
         return b"postgres" in command
 
-    def _write_access_rules(self) -> None:
-        """Who may come in as the database user: whoever starts the servers, and their account."""
-        names = {getpass.getuser() if os.geteuid() else "root"}
-        names.add(pwd.getpwuid(os.geteuid()).pw_name)
-        if self.places.account:
-            names.add(self.places.account.name)
-        lines = "".join(f'gatepost "{name}" {USER}\n' for name in sorted(names))
+    def _users(self) -> list[str]:
+        """Who may come in as the database user: who starts the servers, and their account."""
+        try:
+            names = {pwd.getpwuid(os.geteuid()).pw_name}
+        except KeyError:
+            raise EmbeddedError(
+                f"The user id {os.geteuid()} has no name on this system, and PostgreSQL wants one: "
+                "add it to /etc/passwd, or use a server of your own with DATABASE_URL."
+            ) from None
+        return sorted(names | ({self.places.account.name} if self.places.account else set()))
+
+    def _write_access_rules(self, users: Sequence[str]) -> None:
+        lines = "".join(f'gatepost "{name}" {USER}\n' for name in users)
         (self.places.postgres / "pg_ident.conf").write_text(lines)
         (self.places.postgres / "pg_hba.conf").write_text("local all all peer map=gatepost\n")
