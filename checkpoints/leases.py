@@ -97,7 +97,12 @@ def acquire(thread: UUID, *, owner: str) -> Work | None:
         "status", "CASE WHEN th.status = 'queued' THEN 'running' ELSE th.status END::varchar"
     )
     move.express("status_reason", "''")
-    move.express("status_since", "clock_timestamp()")
+    move.express(
+        "status_since",
+        "CASE WHEN th.status = 'queued' THEN clock_timestamp() ELSE th.status_since END",
+    )
+    # A new version with each status, as everywhere; a rollback that is taken keeps its own.
+    move.express("version", "th.version + (th.status = 'queued')::integer")
     move.express("waiting_on", "NULL")
     move.express("wake_at", "NULL")
     return _take(move, thread, owner, EventKind.LEASE_ACQUIRED)

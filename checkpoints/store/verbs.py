@@ -478,6 +478,11 @@ def edit(
         "status",
         "CASE WHEN th.status IN ('waiting', 'sleeping') THEN 'paused' ELSE th.status END::varchar",
     )
+    move.express(
+        "status_since",
+        "CASE WHEN th.status IN ('waiting', 'sleeping') THEN clock_timestamp() "
+        "ELSE th.status_since END",
+    )
     move.express("waiting_on", "NULL")
     move.events = [
         NewEvent(EventKind.STATE_EDITED, {"changed": sorted(changes), "reason": reason}, actor),
