@@ -15,8 +15,6 @@ from typing import Any, ClassVar, Literal, cast
 from .deltas import (
     LIMITS,
     Delta,
-    Json,
-    JsonObject,
     Limits,
     at,
     check,
@@ -49,18 +47,18 @@ class Reducer(ABC):
     name: ClassVar[str]
 
     @abstractmethod
-    def join(self, current: Json, updates: Sequence[Any], channel: str) -> Joined:
+    def join(self, current: Any, updates: Sequence[Any], channel: str) -> Joined:
         """The operation and payload for at least one update, in node order; mutates nothing.
 
         Raises `InvalidValue` at `$.<channel>` for what this kind of channel does not take.
         """
 
-    def to_json(self) -> JsonObject:
+    def to_json(self) -> dict[str, Any]:
         """The form kept in AgentVersion.channels."""
         return {"reducer": self.name}
 
 
-def _need(kind: type, what: str, current: Json, updates: Sequence[Any], channel: str) -> None:
+def _need(kind: type, what: str, current: Any, updates: Sequence[Any], channel: str) -> None:
     for value in updates if current is None else (current, *updates):
         if not isinstance(value, kind):
             raise InvalidValue(at("$", channel), f"takes {what}")
@@ -72,7 +70,7 @@ class LastValue(Reducer):
 
     name: ClassVar[str] = "last_value"
 
-    def join(self, current: Json, updates: Sequence[Any], channel: str) -> Joined:
+    def join(self, current: Any, updates: Sequence[Any], channel: str) -> Joined:
         if len(updates) != 1:
             raise InvalidValue(
                 at("$", channel),
@@ -87,7 +85,7 @@ class Append(Reducer):
 
     name: ClassVar[str] = "append"
 
-    def join(self, current: Json, updates: Sequence[Any], channel: str) -> Joined:
+    def join(self, current: Any, updates: Sequence[Any], channel: str) -> Joined:
         _need(list, "lists of items to append", current, updates, channel)
         items = [item for update in updates for item in update]
         return ("set" if current is None else "append"), items
@@ -99,7 +97,7 @@ class Merge(Reducer):
 
     name: ClassVar[str] = "merge"
 
-    def join(self, current: Json, updates: Sequence[Any], channel: str) -> Joined:
+    def join(self, current: Any, updates: Sequence[Any], channel: str) -> Joined:
         _need(dict, "objects to merge", current, updates, channel)
         members = {key: value for update in updates for key, value in update.items()}
         return ("set" if current is None else "merge"), members
@@ -111,7 +109,7 @@ class Sum(Reducer):
 
     name: ClassVar[str] = "sum"
 
-    def join(self, current: Json, updates: Sequence[Any], channel: str) -> Joined:
+    def join(self, current: Any, updates: Sequence[Any], channel: str) -> Joined:
         total: int | float = 0
         for number in (0 if current is None else current, *updates):
             if type(number) is not int and type(number) is not float:
@@ -131,7 +129,7 @@ class Decimal(Reducer):
 
     name: ClassVar[str] = "decimal"
 
-    def join(self, current: Json, updates: Sequence[Any], channel: str) -> Joined:
+    def join(self, current: Any, updates: Sequence[Any], channel: str) -> Joined:
         total = decimal.Decimal(0)
         for amount in ("0" if current is None else current, *updates):
             if not isinstance(amount, str) or not _AMOUNT.fullmatch(amount):
@@ -150,7 +148,7 @@ class Custom(Reducer):
     name: ClassVar[str] = "custom"
     fn: Callable[[Any, Any], object] | None = None
 
-    def join(self, current: Json, updates: Sequence[Any], channel: str) -> Joined:
+    def join(self, current: Any, updates: Sequence[Any], channel: str) -> Joined:
         if self.fn is None:
             raise InvalidValue(at("$", channel), "the code of its reducer is not loaded here")
         value: Any = current
@@ -180,7 +178,7 @@ def reducers_of(channels: Mapping[str, object]) -> dict[str, Reducer]:
 
 
 def build_delta(
-    state: Mapping[str, Json],
+    state: Mapping[str, Any],
     updates: Sequence[tuple[str, Any]],
     reducers: Mapping[str, Reducer],
     *,

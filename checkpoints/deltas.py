@@ -62,22 +62,21 @@ _ITEMS: dict[str, type] = {"append": list, "merge": dict}
 _NOUNS: dict[type, str] = {list: "a list", dict: "an object"}
 
 
-def _check_shape(delta: Delta) -> None:
+def _check_shape(delta: Mapping[str, Any]) -> None:
     """Refuse unknown operations, wrong types and a channel that stands in two operations."""
-    operations = cast(dict[str, Any], delta)
-    for op, body in operations.items():
+    for op, body in delta.items():
         if op not in _BODIES:
             names = ", ".join(_BODIES)
             raise InvalidValue(at("$", str(op)), f"unknown operation; there are {names}")
         if not isinstance(body, _BODIES[op]):
             raise InvalidValue(at("$", op), f"must be {_NOUNS[_BODIES[op]]}")
         if items := _ITEMS.get(op):
-            for channel, payload in operations[op].items():
+            for channel, payload in delta[op].items():
                 if not isinstance(payload, items):
                     raise InvalidValue(at(at("$", op), channel), f"must be {_NOUNS[items]}")
     if len(delta) > 1 or "unset" in delta:
         seen: set[str] = set()
-        for op, body in operations.items():
+        for op, body in delta.items():
             for channel in body:
                 if not isinstance(channel, str):
                     raise InvalidValue(at("$", op), "channels are named by strings")
@@ -92,12 +91,11 @@ def validate_delta(obj: object, limits: Limits = LIMITS) -> Delta:
         raise InvalidValue("$", "a delta is an object")
     for op, body in obj.items():
         check(body, at("$", str(op)), limits)
-    delta = cast(Delta, obj)
-    _check_shape(delta)
-    return delta
+    _check_shape(obj)
+    return cast(Delta, obj)
 
 
-def is_empty(delta: Delta) -> bool:
+def is_empty(delta: Mapping[str, Any]) -> bool:
     """Whether it changes nothing: no operation names a channel."""
     return not any(delta.values())
 
@@ -116,11 +114,11 @@ class Folder:
     before the first append or merge and grown in place afterwards; nothing given is ever mutated.
     """
 
-    def __init__(self, base: Mapping[str, Json]) -> None:
-        self.state: JsonObject = dict(base)
+    def __init__(self, base: Mapping[str, Any]) -> None:
+        self.state: dict[str, Any] = dict(base)
         self._owned: set[str] = set()
 
-    def add(self, delta: Delta) -> None:
+    def add(self, delta: Mapping[str, Any]) -> None:
         """Apply one delta; a refused one (`InvalidValue`) leaves the state as it was."""
         _check_shape(delta)
         state, owned = self.state, self._owned
@@ -148,17 +146,17 @@ class Folder:
 
     def _own(self, channel: str, kind: type) -> Any:
         if channel not in self._owned:
-            self.state[channel] = kind(cast(Any, self.state.get(channel, ())))
+            self.state[channel] = kind(self.state.get(channel, ()))
             self._owned.add(channel)
         return self.state[channel]
 
 
-def apply(state: Mapping[str, Json], delta: Delta) -> JsonObject:
+def apply(state: Mapping[str, Any], delta: Mapping[str, Any]) -> dict[str, Any]:
     """The state after one delta: a new dict that shares what did not change."""
     return fold(state, (delta,))
 
 
-def fold(base: Mapping[str, Json], deltas: Iterable[Delta]) -> JsonObject:
+def fold(base: Mapping[str, Any], deltas: Iterable[Mapping[str, Any]]) -> dict[str, Any]:
     """The state after many deltas, in time linear in what they hold."""
     folder = Folder(base)
     for delta in deltas:

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from hashlib import sha256
 from typing import TYPE_CHECKING, Any, ClassVar
 
-from .deltas import Delta, Json, canonical
+from .deltas import canonical
 
 if TYPE_CHECKING:
     from .channels import Reducer
@@ -104,14 +104,14 @@ class Digests:
         self._order: list[str] | None = None
 
     @classmethod
-    def of(cls, state: Mapping[str, Json], reducers: Mapping[str, Reducer]) -> Digests:
+    def of(cls, state: Mapping[str, Any], reducers: Mapping[str, Reducer]) -> Digests:
         """The digests of a whole state; a channel without a reducer counts as `LastValue`."""
         digests = cls(reducers)
         for channel, value in state.items():
             digests._place(channel, value)
         return digests
 
-    def update(self, delta: Delta, state: Mapping[str, Json]) -> bytes:
+    def update(self, delta: Mapping[str, Any], state: Mapping[str, Any]) -> bytes:
         """Take in a delta, given the state after it; answers the new root (32 bytes)."""
         for channel in delta.get("set", ()):
             self._place(channel, state[channel])

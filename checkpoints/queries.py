@@ -32,6 +32,8 @@ from .views import (
 
 WORKER_ALIVE_SECONDS = 15
 COUNT_CAP = 10_000
+# Threads whose events come without a change of status; few enough to be summed up.
+MOVING = (Status.QUEUED, Status.RUNNING, Status.PAUSED, Status.ATTENTION, Status.ROLLING_BACK)
 
 _THREAD = """
 SELECT th.id, th.workspace_id, th.name, th.title, th.agent, v.version::text, th.agent_version_id,
@@ -124,6 +126,20 @@ def thread(thread_id: UUID, *, workspace: UUID) -> ThreadRow:
     return _thread(rows[0])
 
 
+def _search(*, agent: str, q: str) -> tuple[list[str], list[Any]]:
+    """Conditions on th.* for an agent's name and for text in the title or a begun id."""
+    where: list[str] = []
+    params: list[Any] = []
+    if agent:
+        where.append("th.agent = %s::varchar")
+        params.append(agent)
+    if q:
+        where.append("(strpos(lower(th.title), lower(%s::text)) > 0 OR th.id::text LIKE %s::text)")
+        escaped = q.lower().replace("\\", "\\\\").replace("%", "\\%").replace("_", "\\_")
+        params += [q, f"%{escaped}%"]
+    return where, params
+
+
 def threads(
     *,
     workspace: UUID,
@@ -141,13 +157,9 @@ def threads(
     if wanted:
         where.append("th.status = ANY(%s::text[])")
         params.append(wanted)
-    if agent:
-        where.append("th.agent = %s::varchar")
-        params.append(agent)
-    if q:
-        where.append("(strpos(lower(th.title), lower(%s::text)) > 0 OR th.id::text LIKE %s::text)")
-        escaped = q.lower().replace("\\", "\\\\").replace("%", "\\%").replace("_", "\\_")
-        params += [q, f"{escaped}%"]
+    searched, values = _search(agent=agent, q=q)
+    where += searched
+    params += values
     if label:
         where.append("th.labels ->> %s::text = %s::text")
         params += label
@@ -162,6 +174,54 @@ def threads(
     found = tuple(_thread(r) for r in rows[:limit])
     more = _cursor_out(found[-1].status_since, found[-1].id) if len(rows) > limit else ""
     return Page(found, more)
+
+
+def lanes(
+    *, workspace: UUID, statuses: Sequence[Status], agent: str = "", q: str = "", limit: int = 25
+) -> dict[Status, list[ThreadRow]]:
+    """The newest threads of each status, by time of their last change, in one statement."""
+    where, params = _search(agent=agent, q=q)
+    rows = _all(
+        _THREAD.replace(
+            "FROM gp_thread th",
+            "FROM unnest(%s::text[]) AS lane(status) CROSS JOIN LATERAL (SELECT * FROM gp_thread x "
+            "WHERE x.workspace_id = %s::uuid AND x.status = lane.status "
+            + "".join(f"AND {w} " for w in where).replace("th.", "x.")
+            + "ORDER BY x.status_since DESC, x.id DESC LIMIT %s) th",
+        )
+        + "ORDER BY th.status_since DESC, th.id DESC",
+        ([str(s) for s in statuses], workspace, *params, limit),
+    )
+    found: dict[Status, list[ThreadRow]] = {status: [] for status in statuses}
+    for row in map(_thread, rows):
+        found[row.status].append(row)
+    return found
+
+
+def titles(thread_ids: Sequence[UUID]) -> dict[UUID, str]:
+    """Titles of these threads."""
+    rows = _all("SELECT id, title FROM gp_thread WHERE id = ANY(%s::uuid[])", (list(thread_ids),))
+    return {r[0]: r[1] for r in rows}
+
+
+def last_seqs(thread_ids: Sequence[UUID]) -> dict[UUID, int]:
+    """The number of the newest event of these threads: what tells a reader to look again."""
+    rows = _all(
+        "SELECT id, last_seq FROM gp_thread WHERE id = ANY(%s::uuid[])", (list(thread_ids),)
+    )
+    return {r[0]: r[1] for r in rows}
+
+
+def board_mark(*, workspace: UUID) -> tuple[int, tuple[Any, ...]]:
+    """(microseconds of the database's clock, a value that differs when the board moved)."""
+    row = _all(
+        "SELECT (extract(epoch FROM clock_timestamp()) * 1000000)::bigint, "
+        "(SELECT max(status_since) FROM gp_thread WHERE workspace_id = %s::uuid), n, total "
+        "FROM (SELECT count(*) AS n, sum(last_seq) AS total FROM gp_thread WHERE "
+        "workspace_id = %s::uuid AND status = ANY(%s::text[])) moving",
+        (workspace, workspace, [str(s) for s in MOVING]),
+    )[0]
+    return row[0], tuple(row[1:])
 
 
 def counts(*, workspace: UUID) -> dict[Status, int]:

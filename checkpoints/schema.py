@@ -6,10 +6,10 @@ of schema 2. History is never rewritten: whoever loads an old state upgrades wha
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import Any, cast
 
-from .deltas import Json, JsonObject, check, copied
+from .deltas import check, copied
 from .errors import InvalidValue, NewerThanCode, NoUpgradePath, UpgradeFailed
 
 type Upgrade = Callable[[dict[str, Any]], dict[str, Any]]
@@ -56,7 +56,7 @@ class Upgrades:
                 )
         return [self._steps[version] for version in range(start, end)]
 
-    def upgrade(self, state: dict[str, Json], start: int, end: int) -> JsonObject:
+    def upgrade(self, state: Mapping[str, Any], start: int, end: int) -> dict[str, Any]:
         """The state as schema `end`; the one given stays as it is.
 
         Raises what `plan` raises, and `UpgradeFailed` for a step that raises or answers no state.
@@ -77,4 +77,4 @@ class Upgrades:
                     code=end,
                     failed=version,
                 ) from error
-        return cast(JsonObject, result)
+        return cast(dict[str, Any], result)

@@ -61,6 +61,14 @@ class Answer:
     by: str
 
 
+def current() -> Context:
+    """The context of the working activity or effect; LookupError outside of one."""
+    context = _here.get()
+    if context is None:
+        raise LookupError("There is no working activity here.")
+    return context
+
+
 def progress(done: float, total: float | None = None, text: str = "") -> None:
     """Report progress from inside an activity's function; does nothing outside of one."""
     context = _here.get()

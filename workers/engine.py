@@ -387,7 +387,8 @@ class Engine:
         self.ledger.commit(
             work,
             checkpoint,
-            events=[*run.take_events(), *ways],
+            before=run.take_events(),
+            events=ways,
             leave_by=None if following else EventKind.THREAD_SUCCEEDED,
         )
         return new

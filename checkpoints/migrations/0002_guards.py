@@ -37,8 +37,12 @@ CREATE TRIGGER gp_checkpoint_table BEFORE TRUNCATE ON gp_checkpoint
   FOR EACH STATEMENT EXECUTE FUNCTION gp_refuse();
 CREATE TRIGGER gp_agent_version_row BEFORE UPDATE OR DELETE ON gp_agent_version
   FOR EACH ROW EXECUTE FUNCTION gp_refuse();
+CREATE TRIGGER gp_agent_version_table BEFORE TRUNCATE ON gp_agent_version
+  FOR EACH STATEMENT EXECUTE FUNCTION gp_refuse();
 CREATE TRIGGER gp_thread_kept BEFORE DELETE ON gp_thread
   FOR EACH ROW EXECUTE FUNCTION gp_refuse();
+CREATE TRIGGER gp_thread_table BEFORE TRUNCATE ON gp_thread
+  FOR EACH STATEMENT EXECUTE FUNCTION gp_refuse();
 """
 
 # Repeats checkpoints.states.TRANSITIONS; a test compares the two.

@@ -37,6 +37,7 @@ def commit_step(
     work: Work,
     checkpoint: NewCheckpoint,
     *,
+    before: Sequence[NewEvent] = (),
     events: Sequence[NewEvent] = (),
     leave_by: EventKind | None = None,
     reason: str = "",
@@ -44,6 +45,8 @@ def commit_step(
     cost: str = "0",
 ) -> None:
     """Commit one step: checkpoint, events and new head, in one statement and one transaction.
+
+    `before` are events of the step itself (thoughts), `events` what follows from it (the way on).
 
     Keeps running -> running, or with `leave_by` moves on (thread.succeeded, thread.paused,
     thread.handed_back ...) and gives the lease back. `work` afterwards stands on the new head.
@@ -64,7 +67,7 @@ def commit_step(
     if tokens or cost != "0":
         move.express("tokens", "th.tokens + %s::bigint", tokens)
         move.express("cost", "th.cost + %s::numeric", cost)
-    move.events = [committed, *events]
+    move.events = [*before, committed, *events]
     move.inserts = [insert]
     move.returning = _SEEN
     if leave_by is not None:

@@ -1,0 +1,235 @@
+"""The agent: load -> clean -> analyse -> chart -> draft -> gate -> publish.
+
+Each node calls one step of this package as an activity, so its result is kept and never computed
+twice. Tables and pictures are artifacts; state holds their references, figures and texts.
+"""
+
+import tempfile
+from pathlib import Path
+from typing import Annotated, Any, Literal
+
+from django.conf import settings as django_settings
+from pydantic import Field
+
+from workers.context import Context, current, progress
+from workers.errors import Expired, Rejected
+from workers.graph import END, Append, Gate, Graph, State, tool
+
+from .analyse import analyse as analyse_table
+from .chart import alt_text
+from .chart import chart as draw_chart
+from .clean import clean as clean_table
+from .load import load as load_table
+from .page import page
+from .publish import publish as publish_files
+from .publish import slug_of, unpublish
+from .report import report as write_report
+
+TABLE = "text/csv"
+Ref = dict[str, Any]
+
+
+def _field(title: str, description: str, **extra: Any) -> Any:
+    return Field(title=title, description=description, json_schema_extra=extra or None)
+
+
+class Research(State):
+    """What is asked, what was found, and where the files are."""
+
+    question: Annotated[str, _field("Question", "What you would like to know.")] = ""
+    dataset: Annotated[
+        Literal["flights", "weather"],
+        _field("Data set", "A table that comes with Gatepost; an uploaded file goes before it."),
+    ] = "flights"
+    file: Annotated[
+        Ref | None,
+        _field("Your own table", "CSV or TSV with a header line.", **{"x-gatepost": "artifact"}),
+    ] = None
+    measure: Annotated[str, _field("Measure", "The column to explain; empty: chosen.")] = ""
+    groups: Annotated[
+        list[str], _field("Group by", "Columns to compare; empty: chosen.")
+    ] = []
+    ignore_columns: Annotated[list[str], _field("Ignore", "Columns to leave out.")] = []
+    profile: Annotated[dict[str, Any], _field("Profile", "", readOnly=True)] = {}
+    table: Annotated[Ref | None, _field("Table read", "", readOnly=True)] = None
+    summary: Annotated[dict[str, Any], _field("Cleaning", "", readOnly=True)] = {}
+    cleaned: Annotated[Ref | None, _field("Table cleaned", "", readOnly=True)] = None
+    analysis: Annotated[dict[str, Any], _field("Analysis", "", readOnly=True)] = {}
+    chart: Annotated[dict[str, Ref], _field("Chart", "", readOnly=True)] = {}
+    report: Annotated[dict[str, Any], _field("Report", "", readOnly=True)] = {}
+    log: Annotated[list[str], Append(), _field("Log", "", readOnly=True)] = []
+    published: Annotated[dict[str, Any], _field("Published", "", readOnly=True)] = {}
+    outcome: Annotated[str, _field("Outcome", "", readOnly=True)] = ""
+
+
+graph = Graph(
+    "market-research",
+    Research,
+    version=1,
+    label="Market research",
+    description="Reads a table, cleans it, finds what explains a measure, and drafts a report "
+    "with a chart for your approval.",
+)
+
+
+def _wishes(state: Research) -> dict[str, Any]:
+    return {
+        "question": state.question,
+        "measure": state.measure,
+        "groups": list(state.groups),
+        "ignore_columns": list(state.ignore_columns),
+    }
+
+
+def unpublish_report(args: dict[str, Any], result: dict[str, Any], *, key: str) -> dict[str, Any]:
+    """Take a published report and its chart back."""
+    folder = Path(django_settings.GATEPOST_PUBLISHED)
+    return unpublish(folder, result["slug"], key=result["key"])
+
+
+@tool("report.publish", undo=unpublish_report, idempotent=True)
+def publish_report(title: str, slug: str, files: dict[str, Ref], *, key: str) -> dict[str, Any]:
+    """Write the report and its chart to the published folder."""
+    context = current()
+    contents = {}
+    for name, ref in files.items():
+        with context.open_artifact(ref) as file:
+            contents[name] = file.read()
+    folder = Path(django_settings.GATEPOST_PUBLISHED)
+    return {**publish_files(folder, slug, contents, key=key), "key": key}
+
+
+@graph.node(then="clean", label="Read the table")
+def load(state: Research, ctx: Context) -> dict[str, Any]:
+    """Read the built-in or uploaded table, row by row."""
+
+    def read_table(dataset: str, file: Ref | None) -> dict[str, Any]:
+        with tempfile.TemporaryDirectory() as folder:
+            out = Path(folder, "table")
+            source = ctx.artifact_path(file) if file else dataset
+            name = str(file["name"]) if file else ""
+            profile = load_table(source, out_path=out, on_progress=progress, name=name)
+            return {"profile": profile, "table": ctx.artifact("table.csv.gz", out, TABLE)}
+
+    found = ctx.activity(read_table, state.dataset, state.file)
+    profile = found["profile"]
+    text = f"Read {profile['rows']:,} rows of {len(profile['columns'])} columns."
+    ctx.think(f"{text} Next I find out what the columns hold and what is missing.")
+    return {**found, "log": [text]}
+
+
+@graph.node(then="analyse", label="Clean it")
+def clean(state: Research, ctx: Context) -> dict[str, Any]:
+    """Type the columns, drop what cannot be used, and say why."""
+
+    def clean_rows(table: Ref, wishes: dict[str, Any]) -> dict[str, Any]:
+        with tempfile.TemporaryDirectory() as folder:
+            out = Path(folder, "cleaned")
+            source = ctx.artifact_path(table)
+            summary = clean_table(source, settings=wishes, out_path=out)
+            return {"summary": summary, "cleaned": ctx.artifact("cleaned.csv.gz", out, TABLE)}
+
+    found = ctx.activity(clean_rows, state.table, _wishes(state))
+    summary = found["summary"]
+    kept, total = summary["rows_out"], summary["rows_in"]
+    ctx.think(f"I explain {summary['measure']['name']}: {summary['measure']['how']}.")
+    dropped = [f"{d['count']:,} {d['of']}: {d['what']} ({d['why']})" for d in summary["dropped"]]
+    return {**found, "log": [f"Kept {kept:,} of {total:,} rows.", *dropped]}
+
+
+@graph.node(then="draw", label="Analyse it")
+def analyse(state: Research, ctx: Context) -> dict[str, Any]:
+    """Find which groups, months and columns go with the measure."""
+
+    def analyse_rows(
+        cleaned: Ref, wishes: dict[str, Any], summary: dict[str, Any], profile: dict[str, Any]
+    ) -> dict[str, Any]:
+        source = ctx.artifact_path(cleaned)
+        return analyse_table(source, settings=wishes, summary=summary, profile=profile)
+
+    analysis = ctx.activity(
+        analyse_rows, state.cleaned, _wishes(state), state.summary, state.profile
+    )
+    for finding in analysis["findings"]:
+        ctx.think(finding["text"])
+    return {"analysis": analysis, "log": [f["text"] for f in analysis["findings"]]}
+
+
+@graph.node(then="draft", label="Draw the chart")
+def draw(state: Research, ctx: Context) -> dict[str, Any]:
+    """Draw the chart of the first group and of the trend."""
+
+    def draw_picture(analysis: dict[str, Any], source: str) -> dict[str, Ref]:
+        pictures = draw_chart(analysis, source=source)
+        return {
+            "svg": ctx.artifact("chart.svg", pictures["svg"], "image/svg+xml"),
+            "png": ctx.artifact("chart.png", pictures["png"], "image/png"),
+        }
+
+    chart = ctx.activity(draw_picture, state.analysis, state.profile["source"]["citation"])
+    return {"chart": chart, "log": [f"Drew the chart. {alt_text(dict(state.analysis))}"]}
+
+
+@graph.node(then="publish", label="Draft the report")
+def draft(state: Research, ctx: Context) -> dict[str, Any]:
+    """Write the report; every figure in it is also kept as data."""
+
+    def draft_report(
+        analysis: dict[str, Any], profile: dict[str, Any], summary: dict[str, Any], question: str
+    ) -> dict[str, Any]:
+        text = write_report(analysis, profile=profile, summary=summary, question=question)
+        html = page(text["title"], text["markdown"])
+        return {
+            "title": text["title"],
+            "figures": text["figures"],
+            "markdown": ctx.artifact("report.md", text["markdown"].encode(), "text/markdown"),
+            "html": ctx.artifact("report.html", html.encode(), "text/html"),
+        }
+
+    report = ctx.activity(
+        draft_report, state.analysis, state.profile, state.summary, state.question
+    )
+    return {"report": report, "log": [f"Drafted “{report['title']}”."]}
+
+
+@graph.node(then=END, label="Publish", gate=True)
+def publish(state: Research, ctx: Context) -> dict[str, Any]:
+    """Ask people, then write report and chart to the published folder."""
+    title = state.report["title"]
+    rows, total = state.summary["rows_out"], state.summary["rows_in"]
+    ctx.think(f"The report rests on {rows:,} of {total:,} rows; what was left out is named in it.")
+    try:
+        done = ctx.effect(
+            publish_report,
+            {
+                "title": title,
+                "slug": slug_of(title),
+                "files": {
+                    "report.md": state.report["markdown"],
+                    "report.html": state.report["html"],
+                    "chart.svg": state.chart["svg"],
+                    "chart.png": state.chart["png"],
+                },
+            },
+            gate=Gate(
+                "Publish this report?",
+                f"“{title}” and its chart go to the published folder.",
+                risk="medium",
+            ),
+        )
+    except Rejected as no:
+        return {
+            "outcome": f"Not published: {no.comment}",
+            "log": [f"{no.by} said no: {no.comment}"],
+        }
+    except Expired:
+        return {"outcome": "Not published: nobody decided in time.", "log": ["Nobody decided."]}
+    names = ", ".join(f["name"] for f in done.result["files"])
+    return {
+        "published": done.result,
+        "outcome": f"Published as {done.result['slug']}.",
+        "log": [f"Published {names}."],
+    }
+
+
+__all__ = ["Research", "graph", "publish_report"]

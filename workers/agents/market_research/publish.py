@@ -1,0 +1,167 @@
+"""Last step: puts the report where others find it, and takes it away again.
+
+One folder per report under the published folder, written aside and renamed into place with all its
+files at once. Its manifest holds the idempotency key, so the same key never publishes twice, and
+undoing finds exactly what that key published.
+"""
+
+import errno
+import hashlib
+import json
+import os
+import re
+import secrets
+import shutil
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import Any
+
+MANIFEST = "manifest.json"
+SLUG = re.compile(r"[a-z0-9](?:[a-z0-9-]{0,78}[a-z0-9])?")
+FILE_NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,99}")
+MOST_SUFFIXES = 10_000
+
+
+def slug_of(title: str) -> str:
+    """A folder name made from a title: small letters, digits and dashes; never empty."""
+    plain = re.sub(r"[^a-z0-9]+", "-", title.lower()).strip("-")[:60].strip("-")
+    return plain or "report"
+
+
+def publish(folder: Path, slug: str, files: Mapping[str, bytes], *, key: str) -> dict[str, Any]:
+    """Write `files` to `<folder>/<slug>/` at once; with `key` published before, do nothing.
+
+    A slug that another key holds gets the next free number (`<slug>-2`). Answers the same both
+    times: {"slug", "files": [{"name", "size", "sha256"}]}. Raises ValueError for a slug or a file
+    name that could leave the folder; OSError when the folder cannot be written.
+    """
+    _check(slug, files)
+    folder.mkdir(parents=True, exist_ok=True)
+    for place in _places(folder, slug):
+        found = _manifest(place, key)
+        if found is not None:
+            return _answer(place.name, found)
+    manifest = {
+        "key": key,
+        "files": [
+            {"name": name, "size": len(content), "sha256": hashlib.sha256(content).hexdigest()}
+            for name, content in sorted(files.items())
+        ],
+    }
+    aside = folder / f".{slug}-{_mark(key)}-{secrets.token_hex(4)}.part"
+    aside.mkdir()
+    try:
+        for name, content in files.items():
+            _write(aside / name, content)
+        _write(aside / MANIFEST, json.dumps(manifest, indent=1, sort_keys=True).encode())
+        _flush_folder(aside)
+        place = _moved(aside, folder, slug)
+    finally:
+        shutil.rmtree(aside, ignore_errors=True)
+    _flush_folder(folder)
+    _clear_attempts(folder, key)
+    return _answer(place.name, manifest)
+
+
+def unpublish(folder: Path, slug: str, *, key: str) -> dict[str, Any]:
+    """Remove what `publish` wrote for `key`; doing it again, or after a stop half way, is safe.
+
+    `slug` may be the wished one or the one that was given. A file whose content is no longer what
+    was published belongs to whoever changed it: it stays and is named. Answers
+    {"slug", "removed": [name], "kept": [name]}; all empty when there is nothing of this key.
+    """
+    _check(slug, {})
+    _clear_attempts(folder, key)
+    base = re.sub(r"-\d+$", "", slug)
+    places = {place.name: place for name in (slug, base) for place in _places(folder, name)}
+    for place in places.values():
+        found = _manifest(place, key)
+        if found is not None:
+            return _remove(folder, place, found)
+    return {"slug": slug, "removed": [], "kept": []}
+
+
+def _remove(folder: Path, place: Path, manifest: Mapping[str, Any]) -> dict[str, Any]:
+    removed, kept = [], []
+    for file in manifest["files"]:
+        path = place / file["name"]
+        if path.is_file() and hashlib.sha256(path.read_bytes()).hexdigest() != file["sha256"]:
+            kept.append(file["name"])
+            continue
+        path.unlink(missing_ok=True)
+        removed.append(file["name"])
+    # The manifest goes last: until then a repeated undo still finds its work.
+    (place / MANIFEST).unlink(missing_ok=True)
+    if not any(place.iterdir()):
+        place.rmdir()
+        _flush_folder(folder)
+    return {"slug": place.name, "removed": removed, "kept": kept}
+
+
+def _check(slug: str, files: Mapping[str, bytes]) -> None:
+    if not SLUG.fullmatch(slug):
+        raise ValueError(f"`{slug}` is no folder name of small letters, digits and dashes.")
+    for name in files:
+        if not FILE_NAME.fullmatch(name) or name == MANIFEST:
+            raise ValueError(f"`{name}` cannot be the name of a published file.")
+
+
+def _mark(key: str) -> str:
+    return hashlib.sha256(key.encode()).hexdigest()[:16]
+
+
+def _places(folder: Path, slug: str) -> Iterator[Path]:
+    """The folders that this slug has, with and without a number."""
+    if folder.is_dir():
+        for place in sorted(folder.iterdir()):
+            if re.fullmatch(re.escape(slug) + r"(-\d+)?", place.name) and place.is_dir():
+                yield place
+
+
+def _manifest(place: Path, key: str) -> dict[str, Any] | None:
+    """The manifest in `place` if `key` wrote it."""
+    try:
+        found = json.loads((place / MANIFEST).read_bytes())
+    except (FileNotFoundError, ValueError):
+        return None
+    return found if isinstance(found, dict) and found.get("key") == key else None
+
+
+def _clear_attempts(folder: Path, key: str) -> None:
+    """Remove what a killed attempt with this key left lying half written."""
+    for left in folder.glob(f".*-{_mark(key)}-*.part"):
+        shutil.rmtree(left, ignore_errors=True)
+
+
+def _moved(aside: Path, folder: Path, slug: str) -> Path:
+    """Rename to the first free place; renaming onto a folder that holds files fails."""
+    for number in range(1, MOST_SUFFIXES):
+        place = folder / (slug if number == 1 else f"{slug}-{number}")
+        try:
+            aside.rename(place)
+        except OSError as error:
+            if error.errno not in (errno.ENOTEMPTY, errno.EEXIST, errno.ENOTDIR):
+                raise
+            continue
+        return place
+    raise OSError(f"There are {MOST_SUFFIXES} reports called `{slug}` already.")
+
+
+def _answer(slug: str, manifest: Mapping[str, Any]) -> dict[str, Any]:
+    return {"slug": slug, "files": list(manifest["files"])}
+
+
+def _write(path: Path, content: bytes) -> None:
+    with path.open("xb") as file:
+        file.write(content)
+        file.flush()
+        os.fsync(file.fileno())
+
+
+def _flush_folder(path: Path) -> None:
+    """Make the names in a folder last through a power cut."""
+    descriptor = os.open(path, os.O_RDONLY)
+    try:
+        os.fsync(descriptor)
+    finally:
+        os.close(descriptor)
