@@ -9,6 +9,8 @@ CREATE TRIGGER gp_decision_table BEFORE TRUNCATE ON gp_decision
   FOR EACH STATEMENT EXECUTE FUNCTION gp_refuse();
 CREATE TRIGGER gp_approval_kept BEFORE DELETE ON gp_approval
   FOR EACH ROW EXECUTE FUNCTION gp_refuse();
+CREATE TRIGGER gp_approval_table BEFORE TRUNCATE ON gp_approval
+  FOR EACH STATEMENT EXECUTE FUNCTION gp_refuse();
 """
 
 
