@@ -15,7 +15,7 @@ from uuid_utils.compat import uuid7
 
 from .. import deltas, history
 from ..channels import Digests, reducers_of
-from ..errors import AlreadyStarted, NotAllowedNow, NotFound, StaleVersion
+from ..errors import AlreadyStarted, InvalidValue, NotAllowedNow, NotFound, StaleVersion
 from ..states import EDITABLE, EventKind, Status, sources, target
 from .steps import release
 from .writing import (
@@ -120,6 +120,17 @@ _DEFAULTS: dict[str, tuple[str, Any]] = {
 }
 
 
+def _check_texts(**texts: str | None) -> None:
+    """Refuse with its name a text that its column does not take."""
+    for name, text in texts.items():
+        deltas.check(text, name)
+        if text is not None and len(text) > _LONGEST[name]:
+            raise InvalidValue(name, f"is longer than {_LONGEST[name]} characters")
+
+
+_LONGEST = {"title": 300, "name": 255, "pause_at": 100, "before_node": 100}
+
+
 def _agent_version(agent_version: UUID) -> dict[str, Any]:
     with connection.cursor() as cursor:
         cursor.execute(
@@ -157,6 +168,7 @@ def start(
     Channels that the input leaves out get the defaults of the agent version. Returns the id.
     Raises AlreadyStarted (with thread=) when the workspace has a thread of this agent and name.
     """
+    _check_texts(title=title, name=name, pause_at=pause_at)
     version = _agent_version(agent_version_id)
     state = {
         channel: spec["default"]
@@ -235,6 +247,7 @@ def fork(
     the base's chain, sequence number and hash, so the shared past is proved by the fork as well.
     `effects="ask"` opens a gate before the fork's first effect that has none.
     """
+    _check_texts(title=title)
     with connection.cursor() as cursor:
         cursor.execute(
             "SELECT th.workspace_id, th.agent, th.queue, th.title, th.chain_id, th.last_seq, "

@@ -231,7 +231,8 @@ def announce(thread: UUID, workspace: UUID, seq: int, *, queue: str = "") -> Non
 
 
 def checkpoint_insert(checkpoint: NewCheckpoint) -> tuple[Insert, NewEvent]:
-    """The row of a checkpoint and the event that names it with its hashes."""
+    """The row of a checkpoint and the event that names it; InvalidValue for too large a state."""
+    deltas.check_size(checkpoint.state_bytes, deltas.LIMITS.state_bytes, "the state")
     raw = deltas.canonical(dict(checkpoint.delta))
     salt, delta_hash = salted(raw)
     c = checkpoint
