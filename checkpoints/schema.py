@@ -62,7 +62,7 @@ class Upgrades:
         Raises what `plan` raises, and `UpgradeFailed` for a step that raises or answers no state.
         """
         steps = self.plan(start, end)
-        result: Any = copied(state)  # a step may well change what it is given
+        result: Any = copied(dict(state))  # a step may well change what it is given
         for version, function in enumerate(steps, start):
             try:
                 result = function(result)
