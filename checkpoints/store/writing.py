@@ -133,14 +133,75 @@ def _link_chain(n: int) -> str:
     for i in range(1, n + 1):
         prev = "x.prev" if i == 1 else f"a{i - 1}.h"
         items.append(
-            f"LATERAL (SELECT gp_link(x.chain, x.seq + {i}, %s::text, %s::integer, %s::text, "
-            f"x.at, %s::bytea, {prev}) AS h OFFSET 0) a{i}"
+            f"LATERAL (SELECT gp_link(x.chain, x.seq + {i}, %(k{i})s::text, %(v{i})s::integer, "
+            f"%(a{i})s::text, x.at, %(d{i})s::bytea, {prev}) AS h OFFSET 0) a{i}"
         )
     return ", ".join(items)
 
 
-def _link_params(encoded: Sequence[tuple[NewEvent, str, bytes, bytes]]) -> list[Any]:
-    return [p for e, _, _, digest in encoded for p in (str(e.kind), e.v, e.actor, digest)]
+@lru_cache(maxsize=64)
+def _event_insert(n: int) -> str:
+    """The INSERT of n chained events, given t as the UPDATE returned it."""
+    rows = " UNION ALL ".join(
+        f"SELECT {i}, %(k{i})s::text, %(v{i})s::integer, %(a{i})s::text, %(j{i})s::jsonb, "
+        f"%(s{i})s::bytea, %(d{i})s::bytea, {'x.prev' if i == 1 else f'a{i - 1}.h'}, a{i}.h"
+        for i in range(1, n + 1)
+    )
+    return (
+        "e AS (INSERT INTO gp_event (thread_id, workspace_id, at, seq, kind, v, actor, data, "
+        "salt, data_hash, prev_hash, hash) "
+        "SELECT x.id, x.workspace_id, x.at, x.seq + r.i, r.kind, r.v, r.actor, r.data, "
+        "r.salt, r.data_hash, r.prev, r.h FROM (SELECT t.id, t.workspace_id, "
+        f"t.last_at AS at, t.prev_hash AS prev, t.last_seq - {n} AS seq, "
+        f"t.chain_id AS chain FROM t) x, {_link_chain(n)}, "
+        f"LATERAL ({rows}) r(i, kind, v, actor, data, salt, data_hash, prev, h))"
+    )
+
+
+# psycopg keeps the translation of a statement only up to 4,096 bytes and 50 parameters, and
+# translating anew costs more than the round trip: parameters are therefore named, so that the
+# hash links in both places share theirs, and a checkpoint takes over what the UPDATE has set.
+@lru_cache(maxsize=512)
+def _statement(
+    sets: tuple[tuple[str, str], ...],
+    guard: str,
+    n: int,
+    inserts: tuple[tuple[str, tuple[tuple[str, str], ...], str], ...],
+    updates: tuple[str, ...],
+    returning: tuple[str, ...],
+    unflushed: bool,
+) -> str:
+    """The text for a move of this shape; its %s become %(q0)s, %(q1)s ... in order."""
+    assigned = [f"{column} = {sql}" for column, sql in sets]
+    if n:
+        assigned.append(
+            "(last_at, prev_hash, last_hash) = (SELECT x.at, x.prev, "
+            f"a{n}.h FROM (SELECT clock_timestamp() AS at, th.last_hash AS prev, "
+            f"th.last_seq AS seq, th.chain_id AS chain OFFSET 0) x, {_link_chain(n)})"
+        )
+        assigned.append(f"last_seq = th.last_seq + {n}")
+    head, source, clause = "WITH ", "", ""
+    if unflushed:
+        # Saves one flush. After a crash of the server this move may be undone with all that
+        # followed it; only leases may be written so, and each carries a random token.
+        head += "s AS MATERIALIZED (SELECT set_config('synchronous_commit', 'off', true) AS v), "
+        source, clause = " FROM s", " AND s.v = 'off'"
+    parts = [
+        f"{head}t AS (UPDATE gp_thread AS th SET {', '.join(assigned)}{source} "
+        f"WHERE th.id = %s::uuid AND ({guard}){clause} RETURNING th.*)"
+    ]
+    for i, (table, columns, conflict) in enumerate(inserts):
+        parts.append(
+            f"i{i} AS (INSERT INTO {table} ({', '.join(c for c, _ in columns)}) "
+            f"SELECT {', '.join(sql for _, sql in columns)} FROM t {conflict})"
+        )
+    parts += [f"u{i} AS ({update})" for i, update in enumerate(updates)]
+    if n:
+        parts.append(_event_insert(n))
+    text = ", ".join(parts) + f" SELECT {', '.join(returning)} FROM t"
+    pieces = text.split("%s")
+    named = [f"%(q{i})s{piece}" for i, piece in enumerate(pieces[1:])]
+    return pieces[0] + "".join(named)
 
 
 def perform(move: Move) -> tuple[Any, ...] | None:
@@ -148,63 +209,33 @@ def perform(move: Move) -> tuple[Any, ...] | None:
 
     The row begins with (workspace_id, last_seq, status, queue), then `move.returning`.
     """
-    n = len(move.events)
-    encoded = [(e, *encode_event(e)) for e in move.events]
-    links = _link_params(encoded)
-    sets = [f"{column} = {sql}" for column, (sql, _) in move.sets.items()]
-    params: list[Any] = [p for _, ps in move.sets.values() for p in ps]
-    if n:
-        sets.append(
-            "(last_at, prev_hash, last_hash) = (SELECT x.at, x.prev, "
-            f"a{n}.h FROM (SELECT clock_timestamp() AS at, th.last_hash AS prev, "
-            f"th.last_seq AS seq, th.chain_id AS chain OFFSET 0) x, {_link_chain(n)})"
-        )
-        params += links
-        sets.append(f"last_seq = th.last_seq + {n}")
-    returning = ("workspace_id", "last_seq", "status", "queue", *move.returning)
-    source = "gp_thread AS th"
-    head = "WITH "
-    clause = ""
-    if move.unflushed:
-        # Saves one flush. After a crash of the server this move may be undone with all that
-        # followed it; only leases may be written so, and each carries a random token.
-        head += "s AS MATERIALIZED (SELECT set_config('synchronous_commit', 'off', true) AS v), "
-        clause = " AND s.v = 'off'"
-    from_clause = " FROM s" if move.unflushed else ""
-    sql = [
-        f"{head}t AS (UPDATE {source} SET {', '.join(sets)}{from_clause} "
-        f"WHERE th.id = %s::uuid AND ({move.guard}){clause} RETURNING th.*)"
-    ]
-    params += [move.thread, *move.guard_params]
-    for i, insert in enumerate(move.inserts):
-        columns = insert.columns
-        sql.append(
-            f"i{i} AS (INSERT INTO {insert.table} ({', '.join(columns)}) "
-            f"SELECT {', '.join(s for s, _ in columns.values())} FROM t {insert.conflict})"
-        )
-        params += [p for _, ps in columns.values() for p in ps]
-    for i, (update, update_params) in enumerate(move.updates):
-        sql.append(f"u{i} AS ({update})")
-        params += update_params
-    if n:
-        rows = " UNION ALL ".join(
-            f"SELECT {i}, %s::text, %s::integer, %s::text, %s::jsonb, %s::bytea, %s::bytea, "
-            f"{'x.prev' if i == 1 else f'a{i - 1}.h'}, a{i}.h"
-            for i in range(1, n + 1)
-        )
-        sql.append(
-            "e AS (INSERT INTO gp_event (thread_id, workspace_id, at, seq, kind, v, actor, data, "
-            "salt, data_hash, prev_hash, hash) "
-            "SELECT x.id, x.workspace_id, x.at, x.seq + r.i, r.kind, r.v, r.actor, r.data, "
-            "r.salt, r.data_hash, r.prev, r.h FROM (SELECT t.id, t.workspace_id, "
-            f"t.last_at AS at, t.prev_hash AS prev, t.last_seq - {n} AS seq, "
-            f"t.chain_id AS chain FROM t) x, {_link_chain(n)}, "
-            f"LATERAL ({rows}) r(i, kind, v, actor, data, salt, data_hash, prev, h))"
-        )
-        params += links
-        for event, raw, salt, digest in encoded:
-            params += [str(event.kind), event.v, event.actor, raw, salt, digest]
-    statement = ", ".join(sql) + f" SELECT {', '.join(returning)} FROM t"
+    statement = _statement(
+        tuple((column, sql) for column, (sql, _) in move.sets.items()),
+        move.guard,
+        len(move.events),
+        tuple(
+            (i.table, tuple((c, sql) for c, (sql, _) in i.columns.items()), i.conflict)
+            for i in move.inserts
+        ),
+        tuple(sql for sql, _ in move.updates),
+        ("workspace_id", "last_seq", "status", "queue", *move.returning),
+        move.unflushed,
+    )
+    ordered: list[Any] = [p for _, ps in move.sets.values() for p in ps]
+    ordered += [move.thread, *move.guard_params]
+    ordered += [p for i in move.inserts for _, ps in i.columns.values() for p in ps]
+    ordered += [p for _, ps in move.updates for p in ps]
+    params: dict[str, Any] = {f"q{i}": p for i, p in enumerate(ordered)}
+    for i, event in enumerate(move.events, 1):
+        raw, salt, digest = encode_event(event)
+        params |= {
+            f"k{i}": str(event.kind),
+            f"v{i}": event.v,
+            f"a{i}": event.actor,
+            f"j{i}": raw,
+            f"s{i}": salt,
+            f"d{i}": digest,
+        }
     with connection.cursor() as cursor:
         cursor.execute(statement, params)
         row: tuple[Any, ...] | None = cursor.fetchone()
@@ -240,22 +271,22 @@ def checkpoint_insert(checkpoint: NewCheckpoint) -> tuple[Insert, NewEvent]:
         "thread_id": ("t.id", ()),
         "workspace_id": ("t.workspace_id", ()),
         "created_at": ("t.last_at", ()),
-        "id": ("%s::uuid", (c.id,)),
-        "number": ("%s::integer", (c.number,)),
-        "step": ("%s::integer", (c.step,)),
-        "branch": ("%s::integer", (c.branch,)),
-        "branch_start": ("%s::integer", (c.branch_start,)),
+        "id": ("t.head", ()),
+        "number": ("t.number", ()),
+        "step": ("t.step", ()),
+        "branch": ("t.branch", ()),
+        "branch_start": ("t.branch_start", ()),
         "parent": ("%s::uuid", (c.parent,)),
         "parent_thread": ("%s::uuid", (c.parent_thread,)),
         "parent_number": ("%s::integer", (c.parent_number,)),
         "source": ("%s::varchar", (c.source,)),
         "nodes": ("%s::jsonb", (_names(c.nodes),)),
-        "next_nodes": ("%s::jsonb", (_names(c.next_nodes),)),
+        "next_nodes": ("t.next_nodes", ()),
         "delta": ("%s::jsonb", (raw.decode(),)),
         "salt": ("%s::bytea", (salt,)),
         "delta_hash": ("%s::bytea", (delta_hash,)),
         "state_hash": ("%s::bytea", (c.state_hash,)),
-        "state_bytes": ("%s::bigint", (c.state_bytes,)),
+        "state_bytes": ("t.state_bytes", ()),
         "schema_version": ("%s::integer", (c.schema_version,)),
         "agent_version_id": ("%s::uuid", (c.agent_version,)),
         "config": (
