@@ -1,4 +1,4 @@
-"""What the tests of the market research agent share: a made-up shop's table, and all steps in a row."""
+"""What the tests of the market research agent share: a made-up table, and all steps."""
 
 import random
 from collections.abc import Mapping
@@ -50,9 +50,7 @@ def shop_table(path: Path) -> Path:
         region, pieces = chance.choice(list(regions)), chance.randint(1, 9)
         day = f"{chance.randint(1, 28):02}.{chance.randint(1, 12):02}.2024"
         turnover = f"{regions[region] * pieces / 3 + chance.gauss(0, 60):.2f}".replace(".", ",")
-        turnover = chance.choices(
-            (turnover, "", "n/a", "see invoice"), weights=(960, 25, 10, 5)
-        )[0]
+        turnover = chance.choices((turnover, "", "n/a", "see invoice"), weights=(960, 25, 10, 5))[0]
         discount = f"{chance.random() / 4:.3f}".replace(".", ",") if chance.random() < 0.7 else ""
         channel = chance.choice(("web", "shop", "phone"))
         shown = region if chance.random() > 0.01 else ""

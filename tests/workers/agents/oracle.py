@@ -77,7 +77,9 @@ def reckon(table: Table) -> tuple[dict[str, Any], dict[str, Any]]:
     figures: dict[str, Any] = {"rows_in": len(raw)}
     _missing(table, raw, figures)
     seen: set[tuple[str, ...]] = set()
-    once = [row for row in raw if not (tuple(row.values()) in seen or seen.add(tuple(row.values())))]
+    once = [
+        row for row in raw if not (tuple(row.values()) in seen or seen.add(tuple(row.values())))
+    ]
     _count(figures, "dropped.exact duplicate rows", len(raw) - len(once))
     rows = [row for row in once if number(row[table.measure], table) is not None]
     _count(figures, f"dropped.rows without {table.measure}", len(once) - len(rows))
@@ -139,7 +141,11 @@ def _group(
     told = {key: about(members) for key, members in groups.items()}
     for key, figure in told.items():
         figures |= {f"group.{column}.{key}.{name}": value for name, value in figure.items()}
-    solid = [figure["mean"] for figure in told.values() if figure["rows"] >= FEW]
+    solid = [
+        figure["mean"]
+        for key, figure in told.items()
+        if figure["rows"] >= FEW and key != "(no value)"
+    ]
     figures[f"group.{column}.gap"] = near(max(solid) - min(solid))
     mean = statistics.fmean(values)
     between = sum(len(g) * (statistics.fmean(g) - mean) ** 2 for g in groups.values())

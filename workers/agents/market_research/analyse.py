@@ -22,12 +22,11 @@ from .problems import NothingLeft, quoted
 from .settings import Settings
 from .tables import Coded, read_columns
 from .trend import trend
-from .wording import Wording
+from .wording import NO_VALUE, Wording
 
 # A mean of fewer rows says little: such groups are shown, but nothing is concluded from them.
 FEW_ROWS = 30
 SHOWN_GROUPS = 40
-NO_VALUE = "(no value)"
 OTHER_NUMBERS = 30
 
 

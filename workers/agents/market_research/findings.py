@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from .rounding import Figures, rounded
-from .wording import inside
+from .wording import NO_VALUE, inside
 
 STRONG, CLEAR = 0.7, 0.3
 LITTLE_PERCENT = 10
@@ -52,7 +52,7 @@ def _overall(analysis: Mapping[str, Any]) -> dict[str, Any]:
 
 def _spread(analysis: Mapping[str, Any], group: Mapping[str, Any]) -> list[dict[str, Any]]:
     """Highest and lowest group, how sure the order is, and how much the groups explain."""
-    solid = [row for row in group["rows"] if not row["few"]]
+    solid = [row for row in group["rows"] if not row["few"] and row["key"] != NO_VALUE]
     if len(solid) < 2:
         return []
     figures, unit = Figures(analysis["places"]), _unit(analysis)

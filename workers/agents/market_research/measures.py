@@ -37,7 +37,7 @@ def describe(ordered: Numbers) -> dict[str, float | None]:
         half = NORMAL_95 * deviation / math.sqrt(count)
     return {
         "mean": mean,
-        # Not inclusive(ordered, 5), which can differ in the last bit and so in how a tie is rounded.
+        # Not inclusive(ordered, 5), which can differ in the last bit and round a tie otherwise.
         "median": float(ordered[(count - 1) // 2] + ordered[count // 2]) / 2,
         "p90": inclusive(ordered, 9),
         "deviation": deviation,

@@ -7,6 +7,8 @@ from typing import Any
 from .kinds import words_of
 from .settings import Settings
 
+# What the group of rows without a group is called.
+NO_VALUE = "(no value)"
 # A unit at the end of a column name: "Price (EUR)", "Weight [kg]".
 IN_BRACKETS = re.compile(r"\s*[(\[]([^()\[\]]{1,20})[)\]]\s*$")
 
