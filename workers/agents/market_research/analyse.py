@@ -123,7 +123,7 @@ def _groups(
     }
     if not named:
         candidates = sorted(candidates, key=lambda name: -(shares[name] or 0.0))[:2]
-    how = [f"chosen because it explains {rank} of what can group" for rank in ("most", "next most")]
+    how = [f"chosen because it explains {rank}" for rank in ("most", "next most")]
     if named:
         how = ["named in the settings"] * len(candidates)
     return [
