@@ -46,9 +46,7 @@ class Research(State):
         _field("Your own table", "CSV or TSV with a header line.", **{"x-gatepost": "artifact"}),
     ] = None
     measure: Annotated[str, _field("Measure", "The column to explain; empty: chosen.")] = ""
-    groups: Annotated[
-        list[str], _field("Group by", "Columns to compare; empty: chosen.")
-    ] = []
+    groups: Annotated[list[str], _field("Group by", "Columns to compare; empty: chosen.")] = []
     ignore_columns: Annotated[list[str], _field("Ignore", "Columns to leave out.")] = []
     profile: Annotated[dict[str, Any], _field("Profile", "", readOnly=True)] = {}
     table: Annotated[Ref | None, _field("Table read", "", readOnly=True)] = None
