@@ -328,6 +328,7 @@ def pause(
     With `before_node` it goes on and stops before that node. Returns "paused" or "requested".
     """
     if before_node:
+        _check_texts(before_node=before_node)
         ahead = _versioned(
             Move(thread, _in((Status.QUEUED, Status.RUNNING, Status.WAITING, Status.SLEEPING))),
             expected_version,

@@ -127,8 +127,8 @@ def test_the_statement_does_not_grow_with_the_thread(real_db: str) -> None:
     driver = drive(make_thread())
     sizes = []
 
-    def measure(execute: Any, sql: str, params: list[Any], many: bool, context: Any) -> Any:
-        sizes.append(len(sql) + sum(len(p) for p in params if isinstance(p, str | bytes)))
+    def measure(execute: Any, sql: str, params: Any, many: bool, context: Any) -> Any:
+        sizes.append(len(sql) + sum(len(p) for p in params.values() if isinstance(p, str | bytes)))
         return execute(sql, params, many, context)
 
     for _ in range(3):
