@@ -36,7 +36,7 @@ from .frozen import thaw
 from .graph import Gate, Tool
 
 if TYPE_CHECKING:
-    from .engine import StepRun
+    from .engine import OpenStep
 
 _here: ContextVar[Context | None] = ContextVar("gatepost_context", default=None)
 PROGRESS_KEEP_SECONDS = 1.0
@@ -79,7 +79,7 @@ def progress(done: float, total: float | None = None, text: str = "") -> None:
 class Context:
     """One node's side of one step. Sync; an activity's function may be `async def`."""
 
-    def __init__(self, run: StepRun, node: str) -> None:
+    def __init__(self, run: OpenStep, node: str) -> None:
         self._run = run
         self._node = node
         self._ordinals: dict[str, int] = {}

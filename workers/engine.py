@@ -54,7 +54,7 @@ class Agent:
 
 
 @dataclass
-class StepRun:
+class OpenStep:
     """One step in progress: what is recorded of it, and what waits to be written."""
 
     work: Work
@@ -140,7 +140,7 @@ class Engine:
             if stop:
                 self._keyframe(work, state, since_keyframe)
                 return
-            run = self._step_run(work, resumed=first)
+            run = self._open_step(work, resumed=first)
             first = False
             outcome = self._work_nodes(run, state)
             if outcome is None:
@@ -194,8 +194,8 @@ class Engine:
             return True
         return False
 
-    def _step_run(self, work: Work, *, resumed: bool) -> StepRun:
-        run = StepRun(work, work.step + 1, self.ledger, self.heart, self.stopping)
+    def _open_step(self, work: Work, *, resumed: bool) -> OpenStep:
+        run = OpenStep(work, work.step + 1, self.ledger, self.heart, self.stopping)
         if resumed:
             # Only the first step of a lease can have a past: later ones begin right here.
             run.records = answered(self.ledger.recorded(work, run.step))
@@ -209,7 +209,7 @@ class Engine:
     # ---- nodes -------------------------------------------------------------------------------
 
     def _work_nodes(
-        self, run: StepRun, state: dict[str, Any]
+        self, run: OpenStep, state: dict[str, Any]
     ) -> list[tuple[Node, dict[str, Any]]] | None:
         """The validated updates of all ready nodes in graph order; None when the step stopped."""
         graph = self.agent.graph
@@ -276,7 +276,7 @@ class Engine:
             return None
         return done
 
-    def _keep(self, run: StepRun, fresh: Sequence[tuple[Node, dict[str, Any]]]) -> None:
+    def _keep(self, run: OpenStep, fresh: Sequence[tuple[Node, dict[str, Any]]]) -> None:
         """Save what siblings have finished in a step that stops before its end."""
         for node, update in fresh:
             position = Position(run.work.branch, run.step, node.name, 0, "node")
@@ -294,7 +294,7 @@ class Engine:
                 events=run.take_events(),
             )
 
-    def _wait(self, run: StepRun, stops: Sequence[GateReached]) -> None:
+    def _wait(self, run: OpenStep, stops: Sequence[GateReached]) -> None:
         """running -> waiting, with the new requests; or round once more when news arrived."""
         new: list[Proposal] = [s.proposal for s in stops if s.proposal is not None]
         titles = [p.title for p in new]
@@ -305,7 +305,7 @@ class Engine:
             waiting_on={"kind": "gate", "nodes": list(run.work.next_nodes), "titles": titles},
         )
 
-    def _rejected(self, run: StepRun, node: Node, error: InvalidValue) -> None:
+    def _rejected(self, run: OpenStep, node: Node, error: InvalidValue) -> None:
         run.add_event(
             NewEvent(
                 EventKind.UPDATE_REJECTED,
@@ -314,7 +314,7 @@ class Engine:
             )
         )
 
-    def _fail(self, run: StepRun, node: Node, reason: str) -> None:
+    def _fail(self, run: OpenStep, node: Node, reason: str) -> None:
         run.add_event(
             NewEvent(
                 EventKind.STEP_FAILED,
@@ -343,7 +343,7 @@ class Engine:
 
     def _commit(
         self,
-        run: StepRun,
+        run: OpenStep,
         state: dict[str, Any],
         digests: Digests,
         schema_version: int,
@@ -403,7 +403,7 @@ class Engine:
             )
 
     def _ways(
-        self, run: StepRun, state: dict[str, Any], done: Sequence[tuple[Node, Any]]
+        self, run: OpenStep, state: dict[str, Any], done: Sequence[tuple[Node, Any]]
     ) -> tuple[list[str], list[NewEvent]]:
         graph = self.agent.graph
         chosen: set[str] = set()
@@ -527,4 +527,4 @@ def refuse_missing(ledger: Ledger, work: Work) -> None:
     )
 
 
-__all__ = ["Agent", "Engine", "GatepostError", "Heart", "StepRun", "refuse_missing"]
+__all__ = ["Agent", "Engine", "GatepostError", "Heart", "OpenStep", "refuse_missing"]

@@ -1,0 +1,41 @@
+"""Templates under a strict policy: nothing inline, nothing from elsewhere, regions by name."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parents[2]
+TEMPLATES = sorted((ROOT / "templates").rglob("*.html"))
+STATIC = sorted((ROOT / "dashboard/static").rglob("*"))
+
+
+@pytest.mark.parametrize("path", TEMPLATES, ids=lambda p: str(p.relative_to(ROOT)))
+def test_a_template_has_nothing_inline_and_nothing_foreign(path: Path) -> None:
+    text = re.sub(r"{#.*?#}", "", path.read_text(), flags=re.DOTALL)
+    assert not re.search(r"\sstyle=", text)
+    assert not re.search(r"<style\b", text)
+    assert not re.search(r"<script(?![^>]*\bsrc=)[^>]*>", text)
+    assert not re.search(r"\son[a-z]+=", text)
+    assert not re.search(r"""(src|href)=["']https?://""", text)
+    assert "|safe" not in text.replace(" ", "")
+
+
+@pytest.mark.parametrize("path", TEMPLATES, ids=lambda p: str(p.relative_to(ROOT)))
+def test_a_region_is_named_like_its_root(path: Path) -> None:
+    text = re.sub(r"{#.*?#}", "", path.read_text(), flags=re.DOTALL)
+    for name, body in re.findall(
+        r"{% partialdef (\S+)(?: inline)? %}(.*?){% endpartialdef", text, re.DOTALL
+    ):
+        root = re.search(r"<[a-z][^>]*>", body)
+        if root and "data-region" in root.group(0):
+            assert re.search(rf"""\bid=["']{re.escape(name)}["']""", root.group(0)), name
+
+
+def test_no_static_file_asks_another_host() -> None:
+    for path in STATIC:
+        if path.suffix in {".css", ".js", ".svg"}:
+            text = path.read_text().replace("http://www.w3.org", "")
+            assert not re.search(r"https?://", text), path
