@@ -49,6 +49,11 @@ class Box:
     gate: bool
     external: bool
 
+    @property
+    def ring(self) -> float:
+        """Width of the ring around the current node."""
+        return round(self.w + 8, 1)
+
 
 @dataclass(frozen=True, slots=True)
 class Edge:

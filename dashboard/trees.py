@@ -7,14 +7,17 @@ comparison; long lists and strings are cut, with the rest behind a fold or count
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any, Final
 
+from django.urls import NoReverseMatch, reverse
 from django.utils.safestring import SafeString, mark_safe
 
 from .text import number, size, visible
 
+SHA256 = re.compile("[0-9a-f]{64}")
 MAX_CHILDREN = 200
 MAX_NODES = 3000
 MAX_DEPTH = 60
@@ -130,7 +133,9 @@ class _Writer:
         css = _css(depth, mark)
         name = f'<span class="k">{visible(key)}:</span>'
         if _container(value) and value and depth < MAX_DEPTH:
-            if mode == "plain" or inner == "plain":
+            if _is_file(value):
+                opened = False
+            elif mode == "plain" or inner == "plain":
                 opened = mode == "plain" and depth < self.unfold
             else:
                 opened = inner == "compare" or (mode == "compare" and len(value) <= OPEN_MAX)
@@ -167,11 +172,27 @@ def _css(depth: int, mark: str) -> str:
     return " ".join(filter(None, ("ln", f"d{min(depth, 8)}" if depth else "", mark)))
 
 
+def _is_file(value: Any) -> bool:
+    """Whether a value refers to an artifact by its content hash."""
+    return isinstance(value, Mapping) and bool(SHA256.fullmatch(str(value.get("$artifact", ""))))
+
+
+def _file(value: Mapping[str, Any]) -> str:
+    """A file as a link: what is decided on must be readable with one click."""
+    name, length = visible(value.get("name") or "file"), value.get("size")
+    shown = f" {size(length)}" if isinstance(length, int | float) else ""
+    try:
+        url = reverse("artifact", args=[value["$artifact"]])
+    except NoReverseMatch:  # a page of its own settings, as in a test
+        return f"{name}{shown}"
+    return f'<a class="link" href="{url}">{name}</a>{shown}'
+
+
 def _count(value: Any) -> str:
     n = len(value)
     if isinstance(value, Mapping):
-        if set(value) >= {"$artifact"}:
-            return f"{{ file {visible(value.get('name', ''))} {size(value.get('size'))} }}"
+        if _is_file(value):
+            return _file(value)
         return f"{{ {number(n)} {'key' if n == 1 else 'keys'} }}"
     return f"[ {number(n)} {'item' if n == 1 else 'items'} ]"
 

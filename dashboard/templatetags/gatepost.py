@@ -5,9 +5,11 @@ Everything an agent or a person wrote reaches HTML through `visible` or Django's
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import json
+from collections.abc import Iterable, Mapping
 from datetime import UTC, datetime
 from typing import Any
+from uuid import UUID
 
 from django import template
 from django.utils.html import format_html
@@ -28,7 +30,17 @@ register.filter("event_icon", sentences.event_icon)
 register.filter("event_tone", sentences.event_tone)
 register.filter("json_text", trees.pretty)
 
-# Worst first: what needs a person stands on top. The last two appear only when they count.
+# verb of an action -> icon, word on the button, key
+VERBS = {
+    "pause": ("pause", "Pause", "p"),
+    "resume": ("play", "Resume", "p"),
+    "retry": ("retry", "Retry", "r"),
+    "edit": ("edit", "Edit…", "e"),
+    "fork": ("fork", "Fork…", "f"),
+    "rollback": ("undo", "Roll back…", "b"),
+    "cancel": ("cancel", "Cancel…", ""),
+}
+# Worst first: what needs a person stands on top.
 BOARD_ORDER = (
     Status.ATTENTION,
     Status.WAITING,
@@ -291,3 +303,66 @@ def json_tree(value: Any, before: Any = None, compare: bool = False, unfold: int
 def json_changes(value: Any, before: Any) -> trees.Changes:
     """How many values were added, changed and removed."""
     return trees.changes(value, before)
+
+
+@register.filter
+def verb_icon(verb: str) -> str:
+    """The symbol of an action."""
+    return VERBS.get(verb, ("check", verb, ""))[0]
+
+
+@register.filter
+def verb_word(verb: str) -> str:
+    """What an action's button says."""
+    return VERBS.get(verb, ("check", verb, ""))[1]
+
+
+@register.filter
+def verb_key(verb: str) -> str:
+    """The key of an action."""
+    return VERBS.get(verb, ("check", verb, ""))[2]
+
+
+@register.filter
+def approval_of(row: Any) -> str:
+    """The id of the approval a thread waits on, as its row tells it; empty when it tells none."""
+    waits = row.waiting_on
+    if not isinstance(waits, Mapping):
+        return ""
+    found = waits.get("approval") or next(iter(waits.get("approvals") or ()), "")
+    try:
+        return str(UUID(str(found)))
+    except ValueError:
+        return ""
+
+
+@register.filter
+def plan_done(plan: Iterable[Any] | None) -> int:
+    """How many steps of a plan are done."""
+    return sum(1 for step in plan or () if step.state == "done")
+
+
+@register.filter
+def json_hides(value: Any) -> bool:
+    """Whether some text inside holds characters that a reader would not see."""
+    return text.has_hidden(json.dumps(value, ensure_ascii=False))
+
+
+@register.simple_tag
+def form_faults(fields: Iterable[Any], errors: Mapping[str, str] | None) -> list[dict[str, str]]:
+    """Everything a form has to mend: {target: input id, label, message}, its own faults first."""
+    own = [
+        {"target": key, "label": key.replace("_", " ").capitalize(), "message": message}
+        for key, message in (errors or {}).items()
+        if message
+    ]
+    return own + [
+        {"target": f.name, "label": f.label, "message": f.error} for f in fields or () if f.error
+    ]
+
+
+@register.simple_tag
+def fate_counts(fates: Iterable[Any] | None) -> dict[str, int]:
+    """How many effects will be undone, stay and are unknown."""
+    found = [fate.fate for fate in fates or ()]
+    return {name: found.count(name) for name in FATES}

@@ -1,0 +1,35 @@
+// Keyboard: a key acts only outside of fields and dialogs, and without a modifier.
+(() => {
+  let at = -1, prefix = "";
+  const rows = () => [...document.querySelectorAll("[data-row]")];
+  const busy = (event) =>
+    event.ctrlKey || event.metaKey || event.altKey || event.defaultPrevented ||
+    event.target.isContentEditable || /^(INPUT|TEXTAREA|SELECT)$/.test(event.target.nodeName) ||
+    document.querySelector("dialog[open]");
+
+  function go(step) {
+    const all = rows();
+    if (!all.length) return false;
+    const now = all.findIndex((row) => row.contains(document.activeElement) || row.dataset.at === "true");
+    at = Math.max(0, Math.min(all.length - 1, (now < 0 ? at : now) + step));
+    for (const row of all) delete row.dataset.at;
+    all[at].dataset.at = "true";
+    (all[at].querySelector("a[href]") || all[at]).focus();
+    return true;
+  }
+
+  addEventListener("keydown", (event) => {
+    if (busy(event)) return;
+    if (prefix === "g") {
+      prefix = "";
+      const goal = { b: "/", a: "/approvals/" }[event.key];
+      if (goal) { event.preventDefault(); location.assign(goal); return; }
+    }
+    if (event.key === "g") { prefix = "g"; setTimeout(() => { prefix = ""; }, 1000); return; }
+    const hit = [...document.querySelectorAll(`[data-key="${CSS.escape(event.key)}"]`)].find((el) => el.checkVisibility());
+    if (hit) { event.preventDefault(); hit.click(); return; }
+    if (event.key === "j" || event.key === "k") { if (go(event.key === "j" ? 1 : -1)) event.preventDefault(); return; }
+    if (event.key === "/") { const q = document.getElementById("q"); if (q) { event.preventDefault(); q.select(); } return; }
+    if (event.key === "?") { event.preventDefault(); document.getElementById("keys")?.showModal(); }
+  });
+})();

@@ -1,0 +1,153 @@
+// The page follows the server: pushes over one socket, and a slow poll as a net below it.
+// Nothing is sent up but "join": decisions are forms. A region is an element with data-region;
+// data-topic says what it follows, data-refetch that this page shows a variant of it which is
+// not pushed and has to be fetched.
+(() => {
+  const POLL_MS = 1000 * (Number(document.body.dataset.poll) || 5);
+  const badge = gatepost.badge;
+  if (!badge) return; // nobody is signed in
+  const seqs = new Map(); // topic -> newest sequence number seen
+  const said = new Map(); // region id -> its data-say
+  let frames = new Map(); // region id -> html, until the next animation frame
+  let socket = null, tries = 0, opened = false, over = false, resting = false;
+  let lastFrame = 0, downSince = null, failures = 0, asking = false, refetch = new Set();
+
+  const regions = () => [...document.querySelectorAll("[data-region]")];
+  const isOpen = () => socket?.readyState === WebSocket.OPEN;
+
+  function down() {
+    if (!over && !resting && !isOpen() && downSince) badge.offline(downSince);
+  }
+  function end(reason) {
+    over = true;
+    socket?.close();
+    badge.closed(reason);
+  }
+
+  function patch(id, html) {
+    const region = document.getElementById(id);
+    const holder = document.createElement("template");
+    holder.innerHTML = html;
+    const next = holder.content.firstElementChild;
+    if (!region || !next) return;
+    gatepost.times(holder.content);
+    if (region.hasAttribute("data-steady") && gatepost.hold(region, next)) return;
+    gatepost.morph(region, next);
+    window.htmx?.process(document.getElementById(id));
+    gatepost.say(id, said);
+  }
+  function paint() {
+    const now = frames;
+    frames = new Map();
+    for (const [id, html] of now) patch(id, html);
+    badge.again();
+  }
+  function queue(id, html) {
+    if (!frames.size) document.hidden ? setTimeout(paint) : requestAnimationFrame(paint);
+    frames.set(id, html);
+  }
+
+  function onFrame({ topic, seq, regions: html = {} }) {
+    if (seq < (seqs.get(topic) ?? -1)) return;
+    seqs.set(topic, seq);
+    for (const id of Object.keys(html)) {
+      if (!document.getElementById(id)?.hasAttribute("data-refetch")) queue(id, html[id]);
+    }
+    const stale = regions().filter((el) => el.dataset.topic === topic && "refetch" in el.dataset);
+    if (!stale.length) return;
+    if (!refetch.size) setTimeout(() => { const ids = refetch; refetch = new Set(); ask([...ids]); }, 300);
+    for (const el of stale) refetch.add(el.id);
+  }
+
+  // GET this very address for some regions; the answer is what the page would show now.
+  async function ask(ids = regions().map((el) => el.id)) {
+    if (!ids.length || over) return true;
+    const before = new Map(seqs);
+    try {
+      const answer = await fetch(location.href, { headers: { "X-Gatepost-Regions": ids.join(","), Accept: "application/json" }, cache: "no-store" });
+      if (answer.redirected || answer.status === 401 || answer.status === 403) return end();
+      if (!answer.ok) throw new Error(answer.status);
+      const { seq, regions: html } = await answer.json();
+      const main = document.querySelector("main [data-topic]")?.dataset.topic;
+      const told = typeof seq === "object" ? seq : { [main]: seq };
+      for (const [id, text] of Object.entries(html)) {
+        // What was pushed while we asked is newer than the answer.
+        const topic = document.getElementById(id)?.dataset.topic, known = seqs.get(topic) ?? -1;
+        if (known <= (told[topic] ?? before.get(topic) ?? known)) queue(id, text);
+      }
+      for (const [topic, n] of Object.entries(told)) if (n > (seqs.get(topic) ?? -1)) seqs.set(topic, n);
+      failures = 0;
+      return true;
+    } catch {
+      failures += 1;
+      if (failures > 1) socket?.close(); // it may only look open
+      return false;
+    }
+  }
+
+  function join() {
+    const main = document.getElementById("main");
+    for (const el of regions()) {
+      if (!seqs.has(el.dataset.topic)) seqs.set(el.dataset.topic, main.contains(el) ? Number(main.dataset.seq) || 0 : 0);
+      if (el.dataset.say) said.set(el.id, el.dataset.say);
+    }
+    const pushed = regions().filter((el) => !("refetch" in el.dataset));
+    const topics = new Set(regions().map((el) => el.dataset.topic));
+    if (isOpen()) socket.send(JSON.stringify({
+      type: "join",
+      regions: pushed.map((el) => ({ id: el.id, topic: el.dataset.topic })),
+      topics: Object.fromEntries([...topics].map((topic) => [topic, seqs.get(topic)])),
+    }));
+  }
+  function connect() {
+    if (over || resting || socket) return;
+    if (badge.state() !== "offline") badge.show("resync", "Catching up");
+    const mine = (socket = new WebSocket(`${location.protocol === "https:" ? "wss" : "ws"}://${location.host}/ws/live/`));
+    mine.onopen = async () => {
+      tries = 0;
+      lastFrame = performance.now();
+      join();
+      if (opened) { badge.show("resync", "Catching up"); await ask(); }
+      opened = true;
+      if (mine === socket && isOpen() && !over) { downSince = null; badge.show("live", "Live"); }
+    };
+    mine.onmessage = ({ data }) => {
+      const message = JSON.parse(data);
+      lastFrame = performance.now();
+      if (message.type === "frame") onFrame(message);
+      else if (message.type === "progress") gatepost.progress(message);
+      else if (message.type === "closed") end(message.reason);
+    };
+    mine.onclose = () => {
+      if (mine !== socket) return;
+      socket = null;
+      if (over || resting) return;
+      downSince ??= new Date();
+      setTimeout(down, Math.max(0, 2000 - (Date.now() - downSince)));
+      const wait = Math.min(8000, 500 * 2 ** tries++);
+      setTimeout(connect, wait * (0.5 + Math.random() / 2));
+    };
+  }
+  async function net() {
+    if (!document.hidden && !asking && !(isOpen() && performance.now() - lastFrame < POLL_MS)) {
+      asking = true;
+      await ask();
+      asking = false;
+    }
+    if (!over) setTimeout(net, POLL_MS);
+  }
+
+  let rest = 0;
+  document.addEventListener("visibilitychange", () => {
+    clearTimeout(rest);
+    if (document.hidden) rest = setTimeout(() => { resting = true; socket?.close(); socket = null; }, 20000);
+    else if (resting) { resting = false; downSince = null; connect(); }
+  });
+  addEventListener("online", connect);
+  addEventListener("offline", () => socket?.close());
+  addEventListener("pagehide", () => { resting = true; socket?.close(); socket = null; });
+  addEventListener("pageshow", (event) => { if (event.persisted) { resting = false; connect(); } });
+  document.addEventListener("htmx:afterSettle", () => { gatepost.times(document); join(); });
+  connect();
+  setTimeout(net, POLL_MS);
+})();

@@ -1,0 +1,76 @@
+// gatepost.morph(from, to): turn one element into another by touching only what differs.
+// Elements with an id are found again wherever they moved. What belongs to the person stays:
+// focus, open folds, scrolled boxes, and whatever was typed.
+window.gatepost ??= {};
+gatepost.morph = (() => {
+  // Set by the page or by other scripts, never by the server's fragment.
+  const KEEP = new Set(["data-at", "data-updates", "data-off", "data-region", "data-topic", "data-refetch"]);
+  const FIELD = /^(INPUT|TEXTAREA|SELECT)$/;
+
+  const typed = (el) =>
+    el === document.activeElement ||
+    ("defaultValue" in el && el.value !== el.defaultValue) ||
+    ("defaultChecked" in el && el.checked !== el.defaultChecked);
+
+  const same = (a, b) => a.nodeType === b.nodeType && a.nodeName === b.nodeName && (a.id || "") === (b.id || "");
+
+  function attributes(from, to) {
+    const kept = (name) => KEEP.has(name) || (name === "open" && /^(DETAILS|DIALOG)$/.test(from.nodeName));
+    for (const { name, value } of [...to.attributes]) {
+      if (!kept(name) && from.getAttribute(name) !== value) from.setAttribute(name, value);
+    }
+    for (const { name } of [...from.attributes]) {
+      if (!kept(name) && !to.hasAttribute(name)) from.removeAttribute(name);
+    }
+  }
+
+  function place(parent, node, before) {
+    // moveBefore keeps focus and animations where the browser has it.
+    if (parent.moveBefore && node.isConnected) parent.moveBefore(node, before);
+    else parent.insertBefore(node, before);
+  }
+
+  function children(from, to) {
+    const wanted = new Set();
+    for (const child of to.children) if (child.id) wanted.add(child.id);
+    const known = new Map();
+    for (const child of from.children) if (child.id) known.set(child.id, child);
+    let at = from.firstChild;
+    for (const want of [...to.childNodes]) {
+      let have = want.id ? known.get(want.id) : at;
+      if (!want.id) while (have && have.id && wanted.has(have.id)) have = have.nextSibling;
+      if (have && same(have, want)) {
+        if (have === at) at = at.nextSibling;
+        else place(from, have, at);
+        node(have, want);
+      } else {
+        from.insertBefore(want, at);
+      }
+    }
+    while (at) {
+      const gone = at;
+      at = at.nextSibling;
+      gone.remove();
+    }
+  }
+
+  function node(from, to) {
+    if (from.isEqualNode(to)) return;
+    if (from.nodeType !== Node.ELEMENT_NODE) {
+      from.nodeValue = to.nodeValue;
+      return;
+    }
+    if (FIELD.test(from.nodeName) && typed(from)) return;
+    attributes(from, to);
+    children(from, to);
+  }
+
+  return (from, to) => {
+    const focus = document.activeElement;
+    if (same(from, to)) node(from, to);
+    else from.replaceWith(to);
+    if (focus && focus !== document.activeElement && focus.isConnected && focus !== document.body) {
+      focus.focus({ preventScroll: true });
+    }
+  };
+})();

@@ -1,0 +1,28 @@
+// gatepost.progress: how far a step is, straight into #thread-progress; not history, so it has no
+// sequence number. data-updates counts what arrived. gatepost.say: one polite sentence a second.
+window.gatepost ??= {};
+gatepost.progress = ({ topic, done, total, text }) => {
+  const box = document.getElementById("thread-progress");
+  if (!box || box.dataset.topic !== topic) return;
+  const bar = box.querySelector("progress"), number = (n) => Number(n).toLocaleString("en-US");
+  box.dataset.updates = Number(box.dataset.updates || 0) + 1;
+  box.querySelector("[data-progress]").hidden = false;
+  box.querySelector("[data-progress-text]").textContent = text || "Working";
+  box.querySelector("[data-progress-count]").textContent = number(done) + (total ? ` of ${number(total)}` : "");
+  if (total) {
+    bar.max = total;
+    bar.value = done;
+  } else {
+    bar.removeAttribute("value");
+  }
+};
+gatepost.say = (() => {
+  let waiting = null;
+  return (id, said) => {
+    const now = document.getElementById(id)?.dataset.say;
+    if (!now || said.get(id) === now) return;
+    said.set(id, now);
+    if (!waiting) setTimeout(() => { document.getElementById("say").textContent = waiting; waiting = null; }, 1000);
+    waiting = now;
+  };
+})();

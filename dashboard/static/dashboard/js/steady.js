@@ -1,0 +1,55 @@
+// Rows do not move under a hand that aims at them. While the pointer moves over a list, or keys
+// walk through it, its rows are patched where they stand; new, gone and moved rows wait behind a
+// button, and come by themselves as soon as the hand rests.
+window.gatepost ??= {};
+(() => {
+  const HAND_MS = 1500, KEYS_MS = 4000;
+  const waiting = new Map(); // region id -> the newest fragment
+  let moved = 0, keyed = 0;
+  addEventListener("pointermove", () => { moved = performance.now(); }, { passive: true });
+  addEventListener("keydown", () => { keyed = performance.now(); });
+
+  const aimed = (el) => {
+    const now = performance.now();
+    return (now - moved < HAND_MS && el.matches(":hover")) || (now - keyed < KEYS_MS && el.contains(document.activeElement));
+  };
+  const order = (el) => [...el.querySelectorAll("[data-row]")].map((row) => row.id);
+
+  function release(id) {
+    const region = document.getElementById(id), next = waiting.get(id);
+    waiting.delete(id);
+    document.getElementById(`${id}-new`)?.remove();
+    if (region && next) gatepost.morph(region, next);
+  }
+
+  // True when the fragment was taken into keeping; the caller then leaves the region alone.
+  gatepost.hold = (region, next) => {
+    const before = order(region), after = order(next);
+    if (before.join() === after.join() || !aimed(region)) {
+      waiting.delete(region.id);
+      document.getElementById(`${region.id}-new`)?.remove();
+      return false;
+    }
+    waiting.set(region.id, next.cloneNode(true));
+    for (const row of next.querySelectorAll("[data-row]")) {
+      const have = document.getElementById(row.id);
+      if (have && region.contains(have)) gatepost.morph(have, row.cloneNode(true));
+    }
+    const fresh = after.filter((id) => !before.includes(id)).length;
+    let pill = document.getElementById(`${region.id}-new`);
+    if (!pill) {
+      pill = document.createElement("button");
+      Object.assign(pill, { id: `${region.id}-new`, type: "button", className: "newpill" });
+      pill.addEventListener("click", () => release(region.id));
+      region.before(pill);
+    }
+    pill.textContent = fresh ? `${fresh} new, show` : "Order changed, show";
+    return true;
+  };
+  setInterval(() => {
+    for (const id of waiting.keys()) {
+      const region = document.getElementById(id);
+      if (!region || !aimed(region)) release(id);
+    }
+  }, 500);
+})();
