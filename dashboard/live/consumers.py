@@ -1,0 +1,125 @@
+"""The socket of a page: who it is, what it follows. What it sees comes from the hub."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+from collections import defaultdict
+from typing import Any
+from uuid import UUID
+
+from channels.generic.websocket import AsyncWebsocketConsumer
+
+from checkpoints.errors import NotFound
+from dashboard import regions
+
+from . import process, topics
+from .hub import NOT_ALLOWED, SIGNED_OUT, Member, Want
+from .outbox import Outbox, event_of
+from .visitors import login_key, visitor
+
+MAX_TEXT = 32_000
+MAX_REGIONS, MAX_TOPICS = 40, 12
+BAD_REQUEST = 4400
+
+
+class BadJoin(ValueError):
+    """A message that no page of ours sends."""
+
+
+def read_join(text: str | None, *, workspace: UUID) -> dict[topics.Topic, Want]:
+    """What a join message asks for; raises BadJoin.
+
+    {"type": "join", "regions": [{"id", "topic"}], "topics": {name: newest number shown}}
+    """
+    try:
+        if text is None or len(text) > MAX_TEXT:
+            raise BadJoin("too long")
+        message = json.loads(text)
+        if not isinstance(message, dict) or message.get("type") != "join":
+            raise BadJoin("not a join")
+        seqs = dict(message.get("topics") or {})
+        asked: dict[str, set[str]] = defaultdict(set, {str(name): set() for name in seqs})
+        entries = message.get("regions") or []
+        if len(entries) > MAX_REGIONS:
+            raise BadJoin("too many regions")
+        for entry in entries:
+            name, region = str(entry["topic"]), str(entry["id"])
+            asked[name].add(region)
+            if "seq" in entry:
+                seqs.setdefault(name, entry["seq"])
+        if len(asked) > MAX_TOPICS:
+            raise BadJoin("too many topics")
+        wants = {}
+        for name, ids in asked.items():
+            topic = topics.parse(name, workspace=workspace)
+            known = regions.of_topic(topic.kind)
+            if not ids <= known:
+                raise BadJoin(f"no region {sorted(ids - known)[0][:80]!r} of {name[:80]!r}")
+            wants[topic] = Want(frozenset(ids), _seq(seqs.get(name)))
+    except BadJoin:
+        raise
+    except (ValueError, TypeError, KeyError, AttributeError) as error:
+        raise BadJoin(str(error)[:100]) from error
+    return wants
+
+
+def _seq(value: Any) -> int:
+    return value if isinstance(value, int) and not isinstance(value, bool) and value > 0 else 0
+
+
+class LiveConsumer(AsyncWebsocketConsumer):  # type: ignore[misc]
+    """Accepts who is signed in, checks each topic, then leaves the socket to the hub."""
+
+    # An alias that is not configured: no queue and no channel layer for sockets that never use it.
+    channel_layer_alias = "none"
+    member: Member | None = None
+
+    async def connect(self) -> None:
+        key = login_key(self.scope["headers"])
+        hub = await process.hub()
+        actor = await hub.in_thread(process.tidy(visitor), key) if key else None
+        await self.accept()
+        if actor is None:
+            await self._refuse(SIGNED_OUT, "You are signed out.")
+            return
+        if not actor.roles:
+            await self._refuse(NOT_ALLOWED, "You have no role in this workspace.")
+            return
+        member = Member(key, actor, Outbox(self.base_send, broken=self._broken))
+        self.member, self.hub = member, hub
+        hub.enter(member)
+
+    async def receive(self, text_data: str | None = None, bytes_data: bytes | None = None) -> None:
+        member = self.member
+        if member is None or member not in self.hub.members:
+            return
+        try:
+            wants = read_join(text_data, workspace=member.reader.workspace)
+        except BadJoin as error:
+            self.hub.close(member, BAD_REQUEST, f"This page asked for something unknown: {error}")
+            return
+        try:
+            wants = await self.hub.in_thread(process.tidy(_resolve), wants)
+        except NotFound:
+            self.hub.close(member, NOT_ALLOWED, "This page shows something you may not see.")
+            return
+        self.hub.join(member, wants)
+
+    async def disconnect(self, code: int) -> None:
+        if self.member is not None:
+            self.hub.leave(self.member)
+
+    def _broken(self) -> None:
+        if self.member is not None:
+            # Not inside the loop over members that found it broken.
+            asyncio.get_running_loop().call_soon(self.hub.leave, self.member)
+
+    async def _refuse(self, code: int, reason: str) -> None:
+        await self.base_send(event_of({"type": "closed", "reason": reason}))
+        await self.close(code)
+
+
+def _resolve(wants: dict[topics.Topic, Want]) -> dict[topics.Topic, Want]:
+    """The same topics as found in the reader's workspace; raises NotFound."""
+    return {regions.resolve(topic): want for topic, want in wants.items()}

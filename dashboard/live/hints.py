@@ -1,0 +1,72 @@
+"""Saying "look" through Valkey: short, never raising, never waited for.
+
+A hint is `{"t": thread, "w": workspace, "s": seq}`, news of progress `{"t", "w", "p": {...}}`.
+Losing one costs a page at most one poll.
+"""
+
+from __future__ import annotations
+
+import logging
+import threading
+import time
+from collections.abc import Callable
+
+import redis
+from django.conf import settings
+from redis.backoff import NoBackoff
+from redis.exceptions import RedisError
+from redis.retry import Retry
+
+log = logging.getLogger(__name__)
+
+CHANNEL = "gatepost:hints"
+TIMEOUT = 0.2  # seconds a commit or a page may lose to a Valkey that does not answer
+SILENCE = 1.0  # seconds without a try after that
+
+_lock = threading.Lock()
+_clients: dict[str, redis.Redis] = {}
+_away = False
+_silent_until = 0.0
+
+
+def client() -> redis.Redis:
+    """This process's client; its pool opens connections of its own after a fork."""
+    url = settings.REDIS_URL
+    found = _clients.get(url)
+    if found is None:
+        with _lock:
+            found = _clients.setdefault(
+                url,
+                redis.Redis.from_url(
+                    url,
+                    protocol=2,
+                    socket_timeout=TIMEOUT,
+                    socket_connect_timeout=TIMEOUT,
+                    retry=Retry(NoBackoff(), 0),
+                ),
+            )
+    return found
+
+
+def attempt[T](call: Callable[[redis.Redis], T]) -> T | None:
+    """The answer of `call`, or None while Valkey is away; logs once per outage."""
+    global _away, _silent_until
+    if _away and time.monotonic() < _silent_until:
+        return None
+    try:
+        answer = call(client())
+    except (RedisError, OSError) as error:
+        _silent_until = time.monotonic() + SILENCE
+        if not _away:
+            log.warning("Valkey is away, hints are lost and pages poll: %s", error)
+        _away = True
+        return None
+    if _away:
+        log.warning("Valkey is back: hints go out again")
+    _away = False
+    return answer
+
+
+def publish(text: str) -> None:
+    """Send one message to all hubs."""
+    attempt(lambda valkey: valkey.publish(CHANNEL, text))

@@ -1,0 +1,359 @@
+"""One hub per process and event loop: a hint causes one read and one rendering, for all sockets.
+
+A topic works on one rendering at a time and at most 20 a second; hints that come meanwhile only
+mark it dirty, so the newest state wins. Texts are encoded once and handed to the sockets
+themselves, past Channels' dispatch, which would cost a hop to a thread per socket and frame.
+A safety net reads the heads of all topics from time to time: a lost hint costs one such poll.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import time
+from collections import defaultdict
+from collections.abc import Callable, Coroutine, Iterable, Mapping
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass, field
+from typing import Any, Protocol
+from uuid import UUID
+
+from .outbox import Event, Frame, Outbox, event_of
+from .topics import Topic
+
+log = logging.getLogger(__name__)
+
+MIN_INTERVAL = 0.05  # seconds between two renderings of a topic
+COST_FACTOR = 3.0  # and at least this many times as long as the last one took
+MAX_INTERVAL = 1.0
+RENDER_THREADS = 4
+RECHECK_SECONDS = 8.0
+GOODBYE_SECONDS = 3.0
+SIGNED_OUT, NOT_ALLOWED = 4401, 4403
+BEAT = event_of({"type": "beat"})
+
+Roles = frozenset[str]
+Regions = frozenset[str]
+
+
+class Reader(Protocol):
+    """Who may look; only the workspace and the roles matter here."""
+
+    @property
+    def workspace(self) -> UUID: ...
+
+    @property
+    def roles(self) -> Roles: ...
+
+
+@dataclass(frozen=True, slots=True)
+class Look:
+    """What a look at a topic found: its mark and number, and HTML per rights class and region."""
+
+    mark: Any
+    seq: int
+    html: Mapping[Roles, Mapping[str, str]]
+
+
+class Floor(Protocol):
+    """What the hub asks the rest of the product, always in a thread; blocking calls."""
+
+    def look(self, topic: Topic, wanted: Mapping[Roles, Regions], known: Any) -> Look | None:
+        """Read and render `wanted`; None when the topic's mark is still `known`."""
+
+    def marks(self, topics: Iterable[Topic]) -> Mapping[Topic, Any]:
+        """The mark of each topic as it is now; a mark changes with everything a page shows."""
+
+    def readers(self, keys: Iterable[str]) -> Mapping[str, Reader]:
+        """Who is behind each key of a login; those who may not enter any more are left out."""
+
+
+@dataclass(slots=True)
+class Want:
+    """What one socket follows of one topic; `seq` is the newest number it has shown."""
+
+    regions: Regions
+    seq: int = 0
+    synced: bool = False
+
+
+@dataclass(eq=False, slots=True)
+class Member:
+    """A socket as the hub sees it."""
+
+    key: str
+    reader: Reader
+    outbox: Outbox
+    wants: dict[Topic, Want] = field(default_factory=dict)
+
+
+Group = tuple[Roles, Regions]
+
+
+class Served:
+    """One topic with the sockets that follow it and the last frame of each of their groups."""
+
+    def __init__(self, topic: Topic, hub: Hub) -> None:
+        self.topic, self.hub = topic, hub
+        self.members: dict[Member, Want] = {}
+        self.frames: dict[Group, Frame] = {}
+        self.mark: Any = None
+        self.seq = 0
+        self.dirty = False
+        self.task: asyncio.Task[None] | None = None
+        self.free_at = 0.0
+
+    def group(self, member: Member, want: Want) -> Group:
+        return member.reader.roles, want.regions
+
+    def add(self, member: Member, want: Want) -> None:
+        """Follow; catches up at once when the socket's page is older than the last frame."""
+        self.members[member] = want
+        frame = self.frames.get(self.group(member, want))
+        if frame is None:
+            self.poke()
+        elif frame.seq > want.seq:
+            self._give(member, want, frame, None)
+
+    def poke(self) -> None:
+        """Something may be new: look as soon as the pace allows, once for all pokes till then."""
+        self.dirty = True
+        if self.task is None and self.members:
+            self.task = self.hub.spawn(self._work())
+
+    async def _work(self) -> None:
+        try:
+            while (self.dirty or self._missing()) and self.members:
+                pause = self.free_at - time.monotonic()
+                if pause > 0:
+                    await asyncio.sleep(pause)
+                await self._round()
+        finally:
+            self.task = None
+
+    def _missing(self) -> bool:
+        return any(self.group(m, w) not in self.frames for m, w in self.members.items())
+
+    async def _round(self) -> None:
+        self.dirty = False
+        groups = {self.group(m, w) for m, w in self.members.items()}
+        known = self.mark if all(g in self.frames for g in groups) else None
+        wanted: dict[Roles, Regions] = defaultdict(frozenset)
+        for roles, regions in groups:
+            wanted[roles] |= regions
+        began = time.monotonic()
+        try:
+            look = await self.hub.in_thread(self.hub.floor.look, self.topic, dict(wanted), known)
+        except Exception:
+            log.exception("Could not read %s; pages poll meanwhile", self.topic.name)
+            self.free_at = time.monotonic() + MAX_INTERVAL
+            # Sockets of a group that has no frame wait for the next hint or poll.
+            for group in groups - self.frames.keys():
+                self.frames[group] = Frame(self.topic.name, 0, {}, {})
+            self.mark = None
+            return
+        cost = time.monotonic() - began
+        self.free_at = began + min(max(MIN_INTERVAL, COST_FACTOR * cost), MAX_INTERVAL)
+        if look is not None:
+            self._publish(look, groups)
+
+    def _publish(self, look: Look, groups: set[Group]) -> None:
+        # Two processes may read in one microsecond, a database may fail over: never backwards.
+        self.mark, self.seq = look.mark, max(self.seq, look.seq)
+        fresh: dict[Group, tuple[Frame, Frame | None]] = {}
+        for group in groups:
+            roles, regions = group
+            html = {r: look.html[roles][r] for r in regions if r in look.html[roles]}
+            last = self.frames.get(group)
+            changed = (
+                html
+                if last is None
+                else {r: text for r, text in html.items() if last.regions.get(r) != text}
+            )
+            frame = Frame(self.topic.name, self.seq, changed, html)
+            fresh[group] = (frame, last)
+        self.frames = {g: f for g, (f, _) in fresh.items()}
+        for member, want in tuple(self.members.items()):
+            pair = fresh.get(self.group(member, want))
+            if pair is not None:
+                self._give(member, want, *pair)
+
+    def _give(self, member: Member, want: Want, frame: Frame, last: Frame | None) -> None:
+        if frame.seq < want.seq or (last is None and frame.seq == want.seq):
+            return  # its page was made from this state or a newer one
+        event = frame.event if want.synced else frame.whole
+        want.synced, want.seq = True, frame.seq
+        member.outbox.offer(self.topic.name, event, whole=lambda: frame.whole)
+
+
+class Hub:
+    """The sockets of this process, the topics they follow, and the tasks that keep them fresh."""
+
+    def __init__(
+        self, floor: Floor, *, poll_seconds: float, recheck_seconds: float = RECHECK_SECONDS
+    ) -> None:
+        self.floor = floor
+        self.poll_seconds, self.recheck_seconds = poll_seconds, recheck_seconds
+        self.members: set[Member] = set()
+        self.served: dict[Topic, Served] = {}
+        self._by_thread: dict[UUID, set[Topic]] = defaultdict(set)
+        self._tasks: set[asyncio.Task[Any]] = set()
+        self._threads = ThreadPoolExecutor(RENDER_THREADS, thread_name_prefix="hub")
+        self._stopping = False
+
+    # --- tasks -----------------------------------------------------------------------------------
+    def spawn(self, work: Coroutine[Any, Any, None]) -> asyncio.Task[None]:
+        """A task that the hub keeps alive and ends with itself."""
+        task = asyncio.get_running_loop().create_task(work)
+        self._tasks.add(task)
+        task.add_done_callback(self._tasks.discard)
+        return task
+
+    async def in_thread[T](self, call: Callable[..., T], *args: Any) -> T:
+        """Let one of the hub's few threads do a blocking call."""
+        return await asyncio.get_running_loop().run_in_executor(self._threads, call, *args)
+
+    def start(self) -> None:
+        """Begin to poll and to check logins again."""
+        self.spawn(self._poll())
+        self.spawn(self._recheck())
+
+    async def stop(self) -> None:
+        """End all tasks and threads; sockets are the server's to close."""
+        self._stopping = True
+        for task in tuple(self._tasks):
+            task.cancel()
+        await asyncio.gather(*self._tasks, return_exceptions=True)
+        self._threads.shutdown(wait=True)
+
+    # --- sockets ---------------------------------------------------------------------------------
+    def enter(self, member: Member) -> None:
+        """A socket has come."""
+        self.members.add(member)
+
+    def join(self, member: Member, wants: Mapping[Topic, Want]) -> None:
+        """The socket follows exactly these topics from now on."""
+        if member not in self.members:
+            return
+        self._let_go(member)
+        member.wants = dict(wants)
+        for topic, want in wants.items():
+            served = self.served.get(topic)
+            if served is None:
+                served = self.served[topic] = Served(topic, self)
+                if topic.thread is not None:
+                    self._by_thread[topic.thread].add(topic)
+            served.add(member, want)
+
+    def leave(self, member: Member) -> None:
+        """The socket is gone."""
+        self.members.discard(member)
+        self._let_go(member)
+
+    def _let_go(self, member: Member) -> None:
+        for topic in member.wants:
+            served = self.served.get(topic)
+            if served is None:
+                continue
+            served.members.pop(member, None)
+            if not served.members:
+                del self.served[topic]
+                if topic.thread is not None:
+                    self._by_thread[topic.thread].discard(topic)
+                    if not self._by_thread[topic.thread]:
+                        del self._by_thread[topic.thread]
+        member.wants = {}
+
+    def close(self, member: Member, code: int, reason: str) -> None:
+        """Send the reason, close the socket, and let it see nothing more from now on."""
+        self.leave(member)
+        goodbye = [
+            event_of({"type": "closed", "reason": reason}),
+            {"type": "websocket.close", "code": code},
+        ]
+        self.spawn(self._goodbye(member.outbox, goodbye))
+
+    async def _goodbye(self, outbox: Outbox, events: list[Event]) -> None:
+        try:
+            await asyncio.wait_for(outbox.finish(events), GOODBYE_SECONDS)
+        except Exception:
+            log.debug("A socket did not take its goodbye", exc_info=True)
+
+    # --- news ------------------------------------------------------------------------------------
+    def hint(self, thread: UUID, workspace: UUID, seq: int) -> None:
+        """Something about a thread is new: look at every topic that may show it."""
+        for topic in (Topic("board", workspace), Topic("approvals", workspace)):
+            if served := self.served.get(topic):
+                served.poke()
+        for topic in self._by_thread.get(thread, ()):
+            served = self.served[topic]
+            if topic.workspace == workspace and served.seq < seq:
+                served.poke()
+
+    def progress(self, thread: UUID, workspace: UUID, progress: Mapping[str, Any]) -> None:
+        """Hand on how far a thread is; no read, no rendering, no history."""
+        for topic in self._by_thread.get(thread, ()):
+            if topic.kind != "thread" or topic.workspace != workspace:
+                continue
+            event = event_of({"type": "progress", "topic": topic.name, **progress})
+            for member in tuple(self.served[topic].members):
+                member.outbox.offer(f"progress {topic.name}", event)
+
+    async def look_round(self) -> None:
+        """Read the heads of all topics once and look at those that moved."""
+        topics = tuple(self.served)
+        if not topics:
+            return
+        marks = await self.in_thread(self.floor.marks, topics)
+        for topic, mark in marks.items():
+            served = self.served.get(topic)
+            if served is not None and served.mark != mark:
+                served.poke()
+
+    async def watch(self) -> None:
+        """Look round, and tell all sockets that they are watched over: their pages need not ask."""
+        await self.look_round()
+        for member in tuple(self.members):
+            member.outbox.offer("beat", BEAT)
+
+    async def check_readers(self) -> None:
+        """Close the sockets of those who signed out, and use new roles of those who stay."""
+        keys = {member.key for member in self.members}
+        if not keys:
+            return
+        readers = await self.in_thread(self.floor.readers, keys)
+        for member in tuple(self.members):
+            if member.key not in keys:
+                continue  # came while we looked
+            reader = readers.get(member.key)
+            if reader is None:
+                self.close(member, SIGNED_OUT, "You are signed out.")
+            elif reader.workspace != member.reader.workspace or not reader.roles:
+                self.close(member, NOT_ALLOWED, "Your access to this workspace has ended.")
+            elif reader.roles != member.reader.roles:
+                member.reader = reader
+                # The same page with other buttons: all of it, whatever its number.
+                self.join(member, {t: Want(w.regions) for t, w in member.wants.items()})
+            else:
+                member.reader = reader
+
+    async def _poll(self) -> None:
+        # Somewhat earlier than the pages' own poll, which so needs to happen only without us.
+        await self._every(self.poll_seconds * 0.8, self.watch, "look at the heads")
+
+    async def _recheck(self) -> None:
+        await self._every(self.recheck_seconds, self.check_readers, "check logins")
+
+    async def _every(
+        self, seconds: float, work: Callable[[], Coroutine[Any, Any, None]], name: str
+    ) -> None:
+        failing = False
+        while True:
+            await asyncio.sleep(seconds)
+            try:
+                await work()
+                failing = False
+            except Exception:
+                if not failing:
+                    log.exception("Could not %s; trying again", name)
+                failing = True

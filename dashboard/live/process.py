@@ -1,0 +1,80 @@
+"""The hub of this process: made by the first socket, ended with the server."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable, Iterable, Mapping
+from functools import wraps
+from typing import Any
+from weakref import WeakKeyDictionary
+
+from django.conf import settings
+from django.db import connections
+
+from dashboard import regions
+
+from .hub import Hub, Look, Reader, Regions, Roles
+from .listening import listen
+from .topics import Topic
+from .visitors import visitors
+
+_hubs: WeakKeyDictionary[asyncio.AbstractEventLoop, Hub] = WeakKeyDictionary()
+
+
+def tidy[**P, R](call: Callable[P, R]) -> Callable[P, R]:
+    """`call`, after which the thread gives its database connection back to the pool."""
+
+    @wraps(call)
+    def wrapped(*args: P.args, **kwargs: P.kwargs) -> R:
+        try:
+            return call(*args, **kwargs)
+        finally:
+            connections.close_all()
+
+    return wrapped
+
+
+class House:
+    """What the hub asks: the regions of the pages, and who is still signed in."""
+
+    @tidy
+    def look(self, topic: Topic, wanted: Mapping[Roles, Regions], known: Any) -> Look | None:
+        """One read, then one rendering per region and rights class."""
+        page = regions.page_of(topic)
+        mark = page.mark
+        # A hint may tell of something that the mark of a board does not cover.
+        if topic.kind != "board" and known is not None and mark == known:
+            return None
+        html = {
+            roles: {r: regions.render(page, r, roles) for r in sorted(ids)}
+            for roles, ids in wanted.items()
+        }
+        return Look(mark, page.seq, html)
+
+    @tidy
+    def marks(self, topics: Iterable[Topic]) -> Mapping[Topic, Any]:
+        """A few statements for all topics."""
+        return regions.marks(topics)
+
+    @tidy
+    def readers(self, keys: Iterable[str]) -> Mapping[str, Reader]:
+        """Logins and roles as they are now."""
+        return visitors(keys)
+
+
+async def hub() -> Hub:
+    """The hub of the running loop; starts it, its poll and its ear when there is none."""
+    loop = asyncio.get_running_loop()
+    found = _hubs.get(loop)
+    if found is None:
+        found = _hubs[loop] = Hub(House(), poll_seconds=settings.GATEPOST_POLL_SECONDS)
+        found.start()
+        found.spawn(listen(settings.REDIS_URL, found, connected=found.look_round))
+    return found
+
+
+async def stop() -> None:
+    """End the hub of the running loop, if there is one."""
+    found = _hubs.pop(asyncio.get_running_loop(), None)
+    if found is not None:
+        await found.stop()

@@ -1,0 +1,55 @@
+"""How far a thread is: the newest report, kept in Valkey for a minute. Not history."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping, Sequence
+from typing import Any
+from uuid import UUID
+
+import redis
+
+from .hints import CHANNEL, attempt
+
+KEPT_SECONDS = 60
+TEXT_MAX = 300
+
+
+def _key(thread_id: UUID) -> str:
+    return f"progress:{thread_id}"
+
+
+def _number(value: Any) -> int | float | None:
+    return value if isinstance(value, int | float) and not isinstance(value, bool) else None
+
+
+def clean(progress: Mapping[str, Any]) -> dict[str, Any]:
+    """{"done", "total", "text"} of a report, whatever else it carries."""
+    return {
+        "done": _number(progress.get("done")),
+        "total": _number(progress.get("total")),
+        "text": str(progress.get("text") or "")[:TEXT_MAX],
+    }
+
+
+def publish_progress(thread_id: UUID, workspace: UUID, progress: Mapping[str, Any]) -> None:
+    """Keep the report for pages that open now and push it to those that are open; never raises."""
+    report = clean(progress)
+    kept = json.dumps(report)
+    sent = json.dumps({"t": str(thread_id), "w": str(workspace), "p": report})
+
+    def both(valkey: redis.Redis) -> None:
+        pipe = valkey.pipeline(transaction=False)
+        pipe.setex(_key(thread_id), KEPT_SECONDS, kept)
+        pipe.publish(CHANNEL, sent)
+        pipe.execute()
+
+    attempt(both)
+
+
+def read_progress(thread_ids: Sequence[UUID]) -> dict[UUID, dict[str, Any]]:
+    """The newest reports of these threads; without those that have none, empty without Valkey."""
+    if not thread_ids:
+        return {}
+    found: Any = attempt(lambda valkey: valkey.mget([_key(t) for t in thread_ids])) or ()
+    return {t: clean(json.loads(raw)) for t, raw in zip(thread_ids, found, strict=False) if raw}

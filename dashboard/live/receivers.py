@@ -1,0 +1,30 @@
+"""News from the floors below, passed on to the hubs of all web processes."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+from uuid import UUID
+
+from django.dispatch import receiver
+
+from checkpoints.signals import activity_progressed, thread_changed
+
+from . import hints, progress
+
+
+@receiver(thread_changed, dispatch_uid="dashboard.live.thread_changed")
+def tell_hubs(*, thread_id: UUID, workspace: UUID, seq: int, **_kwargs: Any) -> None:
+    """A thread has new events: one hint, after the commit."""
+    hints.publish(f'{{"t":"{thread_id}","w":"{workspace}","s":{seq}}}')
+
+
+@receiver(activity_progressed, dispatch_uid="dashboard.live.activity_progressed")
+def tell_progress(
+    *, thread_id: UUID, workspace: UUID, progress: Mapping[str, Any], **_kwargs: Any
+) -> None:
+    """A working activity says how far it is."""
+    publish(thread_id, workspace, progress)
+
+
+publish = progress.publish_progress

@@ -1,0 +1,164 @@
+"""The inbox and one request: what is asked, on what evidence, who decided."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from functools import cached_property
+from typing import Any
+from uuid import UUID
+
+from approvals import queries as gates
+from approvals.queries import ApprovalRow
+from checkpoints import queries
+from checkpoints.views import AgentRow, Page, ThreadRow
+from dashboard import fields
+from dashboard.actions import may
+from dashboard.people import people
+from dashboard.permissions import needs
+from dashboard.shapes import Field, Place
+
+from .rights import Class, Roles, rights_of
+
+BOXES = ("open", "decided")
+ROWS = 30
+
+
+@dataclass
+class InboxPage:
+    """The reads of one look at the inbox, each done at most once."""
+
+    workspace: UUID
+    box: str = "open"
+    after: UUID | None = None
+
+    topic = "approvals"
+
+    @cached_property
+    def _mark(self) -> tuple[int, Any]:
+        return gates.inbox_mark(workspace=self.workspace)
+
+    @property
+    def seq(self) -> int:
+        """The database's clock at the beginning of this look, in microseconds."""
+        return self._mark[0]
+
+    @property
+    def mark(self) -> Any:
+        """What tells the hub that the inbox moved."""
+        return self._mark[1]
+
+    @cached_property
+    def listed(self) -> Page[ApprovalRow]:
+        return gates.approvals(
+            workspace=self.workspace,
+            status="pending" if self.box == "open" else "decided",
+            after=self.after,
+            limit=ROWS,
+        )
+
+    @cached_property
+    def open_approvals(self) -> int:
+        return gates.open_count(workspace=self.workspace)
+
+
+def nav_approvals(page: InboxPage, roles: Roles) -> dict[str, Any]:
+    """Region nav-approvals."""
+    return {"open_approvals": page.open_approvals}
+
+
+def inbox_list(page: InboxPage, roles: Roles) -> dict[str, Any]:
+    """Region inbox-list."""
+    return {
+        "approvals": page.listed.rows,
+        "box": page.box,
+        "filtered": page.box != "open" or page.after is not None,
+        "next_cursor": page.listed.next_cursor,
+        "rights": rights_of(roles),
+    }
+
+
+@dataclass
+class ApprovalPage:
+    """The reads of one look at a request, each done at most once; raises NotFound."""
+
+    workspace: UUID
+    id: UUID
+    _thread_id: UUID | None = field(default=None, repr=False)
+
+    topic = "approval"
+
+    @cached_property
+    def thread(self) -> ThreadRow:
+        """Read before the request when its thread is known: its number is the page's."""
+        thread_id = self._thread_id or self.approval.thread
+        return queries.thread(thread_id, workspace=self.workspace)
+
+    @property
+    def seq(self) -> int:
+        """The number of the thread's newest event when this look began."""
+        return self.thread.last_seq
+
+    @cached_property
+    def mark(self) -> Any:
+        """What tells the hub that the request or its thread moved."""
+        thread_id = self._thread_id or self.approval.thread
+        return queries.thread_marks([thread_id]).get(thread_id)
+
+    @cached_property
+    def approval(self) -> ApprovalRow:
+        return gates.approval(self.id, workspace=self.workspace)
+
+    @cached_property
+    def version(self) -> AgentRow:
+        return queries.agent_version(self.approval.agent_version_id)
+
+    @cached_property
+    def history(self) -> list[ApprovalRow]:
+        return gates.decided_before(self.approval) if self.approval.tool else []
+
+    @cached_property
+    def place(self) -> Place | None:
+        """Where the request stands among the open ones."""
+        ids = gates.open_ids(workspace=self.workspace)
+        if self.id not in ids:
+            return None
+        i = ids.index(self.id)
+        return Place(
+            i + 1,
+            len(ids),
+            ids[i - 1] if i else None,
+            ids[i + 1] if i + 1 < len(ids) else None,
+        )
+
+    @cached_property
+    def answer_fields(self) -> list[Field]:
+        """Inputs for the answer to a question that has a schema."""
+        row = self.approval
+        if row.kind != "question" or not isinstance(row.schema, dict):
+            return []
+        return fields.build(row.schema, {}, compare=False) if "properties" in row.schema else []
+
+
+def approval_main(page: ApprovalPage, roles: Roles) -> dict[str, Any]:
+    """Region approval-main."""
+    row = page.approval
+    return {
+        "approval": row,
+        "agent_label": page.version.label,
+        "version_label": str(page.version.version),
+        "rule": "",
+        "history": page.history,
+        "people": people([row.decided_by]),
+    }
+
+
+def approval_side(page: ApprovalPage, roles: Roles) -> dict[str, Any]:
+    """Region approval-side."""
+    decides = may(Class(roles), "decide")
+    return {
+        "approval": page.approval,
+        "thread": page.thread,
+        "rights": rights_of(roles),
+        "needs": "" if decides else needs("decide"),
+        "answer_fields": page.answer_fields,
+    }

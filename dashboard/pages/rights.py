@@ -1,0 +1,46 @@
+"""Rights of a set of roles as templates ask for them; the person does not matter here."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from checkpoints.views import ThreadRow
+from dashboard.actions import allowed_actions, may
+from dashboard.shapes import Action, Rights
+
+Roles = frozenset[str]
+# Names of the actions on pages; the door says roll_back, URLs and buttons say rollback.
+VERBS = {"roll_back": "rollback"}
+
+
+@dataclass(frozen=True, slots=True)
+class Class:
+    """A rights class: everybody with these roles sees the same region."""
+
+    roles: Roles
+
+
+def rights_of(roles: Roles) -> Rights:
+    """What these roles may do at all."""
+    who = Class(roles)
+    return Rights(
+        start=may(who, "start"),
+        control=may(who, "pause"),
+        edit=may(who, "edit"),
+        fork=may(who, "fork"),
+        rollback=may(who, "roll_back"),
+        decide=may(who, "decide"),
+    )
+
+
+def actions_of(roles: Roles, thread: ThreadRow) -> list[Action]:
+    """The buttons of a thread; pause and resume share a place, retry shows when it can help."""
+    allowed = allowed_actions(Class(roles), thread)
+    hidden = {"resume" if allowed["pause"].allowed or thread.status != "paused" else "pause"}
+    if thread.status not in ("failed", "attention"):
+        hidden.add("retry")
+    return [
+        Action(VERBS.get(name, name), allowance.allowed, allowance.why)
+        for name, allowance in allowed.items()
+        if name not in hidden
+    ]

@@ -1,0 +1,313 @@
+"""One thread: where it stands, its checkpoints, a state, what happened, what comes."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from functools import cached_property
+from typing import Any
+from uuid import UUID
+
+from approvals import queries as gates
+from approvals.queries import ApprovalRow
+from checkpoints import queries
+from checkpoints.errors import NotFound
+from checkpoints.states import FINISHED, Status
+from checkpoints.views import (
+    ActivityRow,
+    AgentRow,
+    ArtifactRow,
+    CheckpointRow,
+    EventRow,
+    Page,
+    ThreadRow,
+    Why,
+)
+from dashboard import graphs, lineage
+from dashboard.live.progress import read_progress
+from dashboard.people import people
+from dashboard.shapes import Kind
+from dashboard.why import why_waiting
+
+from .rights import Roles, actions_of, rights_of
+
+CHECKPOINTS = 200
+EVENTS = 50
+ACTIVITIES = 50
+TABS = ("changes", "state")
+
+
+@dataclass
+class ThreadPage:
+    """The reads of one look at a thread, each done at most once; raises NotFound.
+
+    `cp` names another checkpoint than the head by its number or id, `kind` a noun of events,
+    `before` where older events begin, `event` the one that is opened.
+    """
+
+    workspace: UUID
+    id: UUID
+    cp: str = ""
+    kind: str = ""
+    before: int | None = None
+    event: int | None = None
+    tab: str = "changes"
+    _thread: ThreadRow | None = field(default=None, repr=False)
+
+    topic = "thread"
+
+    @cached_property
+    def thread(self) -> ThreadRow:
+        """Read before everything else: its number is never newer than what is shown."""
+        return self._thread or queries.thread(self.id, workspace=self.workspace)
+
+    @property
+    def seq(self) -> int:
+        """The number of the newest event when this look began."""
+        return self.thread.last_seq
+
+    @cached_property
+    def mark(self) -> Any:
+        """What tells the hub that the thread moved; read before the rest where it is asked for."""
+        return queries.thread_marks([self.id]).get(self.id)
+
+    @cached_property
+    def past(self) -> CheckpointRow | None:
+        """The checkpoint that was asked for, None for the head."""
+        if not self.cp:
+            return None
+        # The thread first, so that a stranger's thread is unknown whatever is asked of it.
+        owner = self.thread.id
+        if self.cp.isdecimal() and len(self.cp) < 10:
+            found = queries.checkpoint_by_number(owner, int(self.cp))
+        else:
+            try:
+                found = queries.checkpoint(owner, UUID(self.cp))
+            except ValueError:
+                raise NotFound("There is no such checkpoint in this thread.") from None
+        return None if found.id == self.thread.head else found
+
+    @cached_property
+    def rows(self) -> list[CheckpointRow]:
+        """The newest checkpoints, those of the base included."""
+        return queries.lineage(self.thread.id, limit=CHECKPOINTS)
+
+    @cached_property
+    def path(self) -> list[CheckpointRow]:
+        """The way from the shown checkpoint back to the first."""
+        return lineage.head_path(self.rows, self.past.id if self.past else self.thread.head)
+
+    @cached_property
+    def checkpoint(self) -> CheckpointRow:
+        """The checkpoint whose state is shown."""
+        if self.past:
+            return self.past
+        head = next((row for row in self.rows if row.id == self.thread.head), None)
+        return head or queries.checkpoint(self.thread.id, self.thread.head)
+
+    @cached_property
+    def state(self) -> dict[str, Any]:
+        return queries.state_at(self.checkpoint.thread, self.checkpoint.id)
+
+    @cached_property
+    def before_state(self) -> dict[str, Any]:
+        """The state of the shown checkpoint's parent, {} for the first of all."""
+        shown = self.checkpoint
+        if shown.parent is None or shown.parent_thread is None:
+            return {}
+        return queries.state_at(shown.parent_thread, shown.parent)
+
+    @cached_property
+    def version(self) -> AgentRow:
+        return queries.agent_version(self.thread.agent_version_id)
+
+    @cached_property
+    def forks(self) -> list[ThreadRow]:
+        return queries.children(self.thread.id)
+
+    @cached_property
+    def base_title(self) -> str:
+        base = self.thread.base
+        return queries.titles([base]).get(base, "") if base else ""
+
+    @cached_property
+    def events(self) -> Page[EventRow]:
+        # The opened event stands on top when it is asked for by its own address.
+        before = self.event + 1 if self.event is not None and self.before is None else self.before
+        kinds = (self.kind,) if self.kind else ()
+        return queries.events(self.thread.id, kinds=kinds, before=before, limit=EVENTS)
+
+    @cached_property
+    def kinds(self) -> list[Kind]:
+        nouns = queries.event_nouns(self.thread.id)
+        return [Kind("", self.thread.last_seq, not self.kind)] + [
+            Kind(noun, n, noun == self.kind) for noun, n in nouns.items()
+        ]
+
+    @cached_property
+    def activities(self) -> list[ActivityRow]:
+        return queries.activities(self.thread.id, limit=ACTIVITIES)
+
+    @cached_property
+    def approvals(self) -> list[ApprovalRow]:
+        return gates.for_thread(self.thread.id, open_only=True)
+
+    @cached_property
+    def why(self) -> Why | None:
+        return why_waiting(self.thread, approvals=self.approvals)
+
+    @cached_property
+    def progress(self) -> dict[str, Any] | None:
+        if self.thread.status != Status.RUNNING:
+            return None
+        return read_progress([self.thread.id]).get(self.thread.id)
+
+    @cached_property
+    def people(self) -> dict[str, str]:
+        return people([self.thread.started_by, *(event.actor for event in self.events.rows)])
+
+    @cached_property
+    def artifacts(self) -> list[ArtifactRow]:
+        """Files that the shown state and the recorded results refer to, each once."""
+        found: dict[str, ArtifactRow] = {}
+        for value in (self.state, *(a.result for a in self.activities)):
+            for ref in _references(value):
+                found.setdefault(ref.sha256, ref)
+        return list(found.values())
+
+
+def _references(value: Any) -> Iterator[ArtifactRow]:
+    if isinstance(value, dict):
+        sha = value.get("$artifact")
+        if isinstance(sha, str):
+            yield ArtifactRow(
+                sha,
+                str(value.get("name") or sha[:12]),
+                str(value.get("media_type") or ""),
+                size if isinstance(size := value.get("size"), int) else 0,
+                "",
+            )
+            return
+        value = list(value.values())
+    if isinstance(value, list):
+        for item in value:
+            yield from _references(item)
+
+
+def thread_head(page: ThreadPage, roles: Roles) -> dict[str, Any]:
+    """Region thread-head."""
+    return {
+        "thread": page.thread,
+        "actions": actions_of(roles, page.thread),
+        "past": page.past,
+    }
+
+
+def thread_facts(page: ThreadPage, roles: Roles) -> dict[str, Any]:
+    """Region thread-facts."""
+    return {"thread": page.thread, "people": page.people, "base_title": page.base_title}
+
+
+def thread_time(page: ThreadPage, roles: Roles) -> dict[str, Any]:
+    """Region thread-time."""
+    selected = page.past.id if page.past else None
+    bar = lineage.timebar(page.rows, thread=page.thread, selected=selected)
+    return {"thread": page.thread, "timebar": bar, "past": page.past}
+
+
+def thread_note(page: ThreadPage, roles: Roles) -> dict[str, Any]:
+    """Region thread-note."""
+    return {
+        "thread": page.thread,
+        "why": page.why,
+        "thread_approvals": page.approvals,
+        "rights": rights_of(roles),
+    }
+
+
+def thread_progress(page: ThreadPage, roles: Roles) -> dict[str, Any]:
+    """Region thread-progress."""
+    return {"thread": page.thread, "progress": page.progress}
+
+
+def thread_lineage(page: ThreadPage, roles: Roles) -> dict[str, Any]:
+    """Region thread-lineage."""
+    drawn = lineage.layout(
+        page.rows,
+        thread=page.thread,
+        selected=page.past.id if page.past else None,
+        forked_at={fork.forked_from for fork in page.forks if fork.forked_from},
+        limit=CHECKPOINTS,
+    )
+    return {"thread": page.thread, "lineage": drawn, "past": page.past}
+
+
+def thread_forks(page: ThreadPage, roles: Roles) -> dict[str, Any]:
+    """Region thread-forks."""
+    return {"thread": page.thread, "forks": page.forks}
+
+
+def thread_state(page: ThreadPage, roles: Roles) -> dict[str, Any]:
+    """Region thread-state."""
+    return {
+        "thread": page.thread,
+        "checkpoint": page.checkpoint,
+        "state": page.state,
+        "before": page.before_state,
+        "tab": page.tab,
+        "past": page.past,
+    }
+
+
+def thread_activities(page: ThreadPage, roles: Roles) -> dict[str, Any]:
+    """Region thread-activities."""
+    return {"thread": page.thread, "activities": page.activities}
+
+
+def thread_events(page: ThreadPage, roles: Roles) -> dict[str, Any]:
+    """Region thread-events."""
+    return {
+        "thread": page.thread,
+        "events": page.events.rows,
+        "kinds": page.kinds,
+        "opened": page.event,
+        "people": page.people,
+        "events_cursor": page.events.next_cursor,
+        "filtered": bool(page.kind) or page.before is not None or page.event is not None,
+        "past": page.past,
+    }
+
+
+def thread_plan(page: ThreadPage, roles: Roles) -> dict[str, Any]:
+    """Region thread-plan."""
+    return {
+        "thread": page.thread,
+        "plan": graphs.plan(page.version.graph, page.path, current=_current(page)),
+        "past": page.past,
+    }
+
+
+def thread_graph(page: ThreadPage, roles: Roles) -> dict[str, Any]:
+    """Region thread-graph."""
+    return {
+        "thread": page.thread,
+        "graph": graphs.picture(
+            page.version.graph,
+            page.path,
+            current=_current(page),
+            finished=page.thread.status == Status.SUCCEEDED and not page.past,
+        ),
+        "past": page.past,
+    }
+
+
+def thread_artifacts(page: ThreadPage, roles: Roles) -> dict[str, Any]:
+    """Region thread-artifacts."""
+    return {"thread": page.thread, "artifacts": page.artifacts}
+
+
+def _current(page: ThreadPage) -> tuple[str, ...]:
+    """The nodes that are worked or waited on at the shown checkpoint."""
+    if page.past:
+        return page.past.next_nodes
+    return () if page.thread.status in FINISHED - {Status.FAILED} else page.thread.next_nodes

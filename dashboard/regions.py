@@ -1,0 +1,143 @@
+"""The regions of the pages: one context function each, which feeds page, fragment and push.
+
+A region is a partial of a template with the same name as the id of its element. What it shows
+depends on the page's reads and on roles, never on the person or the request, so one rendering
+serves every socket of a rights class and is byte for byte what the page holds.
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass, replace
+from typing import Any, Protocol
+from uuid import UUID
+
+from django.template.loader import render_to_string
+
+from approvals import queries as gates
+from checkpoints import queries
+from checkpoints.errors import NotFound
+
+from .live.topics import Topic
+from .pages import approvals, board, thread
+from .pages.rights import Roles
+
+
+class Page(Protocol):
+    """What a page reads; `seq` numbers the look, `mark` differs when there is more to see."""
+
+    topic: str
+
+    @property
+    def seq(self) -> int: ...
+
+    @property
+    def mark(self) -> Any: ...
+
+
+@dataclass(frozen=True, slots=True)
+class Region:
+    """A part of a page: the kind of topic it belongs to, its template, what it needs to know."""
+
+    topic: str
+    template: str
+    context: Callable[[Any, Roles], dict[str, Any]]
+
+
+BOARD, THREAD = "thread/list.html", "thread/detail.html"
+INBOX, APPROVAL = "approval/list.html", "approval/detail.html"
+
+REGIONS: dict[str, Region] = {
+    "board-counts": Region("board", BOARD, board.board_counts),
+    "board-lanes": Region("board", BOARD, board.board_lanes),
+    "board-feed": Region("board", BOARD, board.board_feed),
+    "thread-head": Region("thread", THREAD, thread.thread_head),
+    "thread-facts": Region("thread", THREAD, thread.thread_facts),
+    "thread-time": Region("thread", THREAD, thread.thread_time),
+    "thread-note": Region("thread", THREAD, thread.thread_note),
+    "thread-progress": Region("thread", THREAD, thread.thread_progress),
+    "thread-lineage": Region("thread", THREAD, thread.thread_lineage),
+    "thread-forks": Region("thread", THREAD, thread.thread_forks),
+    "thread-state": Region("thread", THREAD, thread.thread_state),
+    "thread-activities": Region("thread", THREAD, thread.thread_activities),
+    "thread-events": Region("thread", THREAD, thread.thread_events),
+    "thread-plan": Region("thread", THREAD, thread.thread_plan),
+    "thread-graph": Region("thread", THREAD, thread.thread_graph),
+    "thread-artifacts": Region("thread", THREAD, thread.thread_artifacts),
+    "inbox-list": Region("approvals", INBOX, approvals.inbox_list),
+    "nav-approvals": Region("approvals", "base.html", approvals.nav_approvals),
+    "approval-main": Region("approval", APPROVAL, approvals.approval_main),
+    "approval-side": Region("approval", APPROVAL, approvals.approval_side),
+}
+_OF_TOPIC: dict[str, frozenset[str]] = {
+    kind: frozenset(name for name, region in REGIONS.items() if region.topic == kind)
+    for kind in {region.topic for region in REGIONS.values()}
+}
+
+
+def of_topic(kind: str) -> frozenset[str]:
+    """The regions that follow topics of this kind."""
+    return _OF_TOPIC.get(kind, frozenset())
+
+
+def context(page: Page, template: str, roles: Roles) -> dict[str, Any]:
+    """What the whole page needs: the contexts of all its regions in one flat dict."""
+    found: dict[str, Any] = {}
+    for region in REGIONS.values():
+        if region.template == template:
+            found |= region.context(page, roles)
+    return found
+
+
+def render(page: Page, name: str, roles: Roles) -> str:
+    """One region as HTML."""
+    region = REGIONS[name]
+    return render_to_string(f"{region.template}#{name}", region.context(page, roles))
+
+
+def resolve(topic: Topic) -> Topic:
+    """The topic as found in its workspace, with the thread it belongs to; raises NotFound."""
+    if topic.ref is None:
+        return topic
+    if topic.kind == "thread":
+        if not queries.in_workspace([topic.ref], workspace=topic.workspace):
+            raise NotFound("There is no such thread in this workspace.")
+        return topic
+    return replace(topic, thread=gates.approval(topic.ref, workspace=topic.workspace).thread)
+
+
+def topic_name(page: Page) -> str:
+    """The name of the topic that a page follows."""
+    ref = getattr(page, "id", None)
+    return page.topic if ref is None else f"{page.topic}:{ref}"
+
+
+def page_of(topic: Topic) -> Page:
+    """The canonical page of a topic: no filter, the newest checkpoint."""
+    if topic.kind == "board":
+        return board.BoardPage(topic.workspace)
+    if topic.kind == "approvals":
+        return approvals.InboxPage(topic.workspace)
+    if topic.ref is None:
+        raise NotFound(f"There is no topic {topic.name}.")
+    if topic.kind == "thread":
+        return thread.ThreadPage(topic.workspace, topic.ref)
+    return approvals.ApprovalPage(topic.workspace, topic.ref, topic.thread)
+
+
+def marks(topics: Iterable[Topic]) -> Mapping[Topic, Any]:
+    """The mark of each topic; one statement for all threads, one for each board and inbox."""
+    found: dict[Topic, Any] = {}
+    of_thread: dict[UUID, list[Topic]] = defaultdict(list)
+    for topic in topics:
+        if topic.kind == "board":
+            found[topic] = queries.board_mark(workspace=topic.workspace)[1]
+        elif topic.kind == "approvals":
+            found[topic] = gates.inbox_mark(workspace=topic.workspace)[1]
+        elif topic.thread is not None:
+            of_thread[topic.thread].append(topic)
+    if of_thread:
+        for thread_id, mark in queries.thread_marks(list(of_thread)).items():
+            found.update(dict.fromkeys(of_thread[thread_id], mark))
+    return found

@@ -1,0 +1,32 @@
+"""What every page's frame shows: who is signed in, where, what waits."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from django.conf import settings
+from django.http import HttpRequest
+
+from approvals import queries as gates
+
+from .errors import Forbidden
+from .permissions import actor_of
+
+
+def shell(request: HttpRequest) -> dict[str, Any]:
+    """Context processor of the pages; nothing for strangers."""
+    context: dict[str, Any] = {"poll_seconds": settings.GATEPOST_POLL_SECONDS}
+    user = getattr(request, "user", None)
+    if user is None or not user.is_authenticated or request.path.startswith("/admin/"):
+        return context
+    actor = getattr(request, "actor", None)
+    if actor is None:
+        try:
+            actor = actor_of(user)
+        except Forbidden:
+            return context
+    return context | {
+        "role_labels": sorted(actor.roles),
+        "workspace_name": actor.workspace_name,
+        "open_approvals": gates.open_count(workspace=actor.workspace),
+    }

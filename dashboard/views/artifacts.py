@@ -1,0 +1,91 @@
+"""Files by their content hash; never shown as a page of this site."""
+
+from __future__ import annotations
+
+import asyncio
+import mimetypes
+import re
+from collections.abc import AsyncIterator, Iterator
+from typing import IO, Any
+from urllib.parse import quote
+
+from django.core.files.storage import default_storage
+from django.core.handlers.asgi import ASGIRequest
+from django.http import Http404, HttpRequest, HttpResponse, StreamingHttpResponse
+from django.utils.csp import CSP
+from django.views.decorators.csp import csp_override
+from django.views.decorators.http import require_safe
+
+from checkpoints import queries
+
+from .base import actor, member
+
+CHUNK = 256 * 1024
+SHA256 = re.compile(r"[0-9a-f]{64}")
+PNG = b"\x89PNG\r\n\x1a\n"
+# Types that no browser makes a page of; everything else goes out as plain text to be kept.
+SAFE_TYPES = {
+    "application/gzip",
+    "application/json",
+    "application/pdf",
+    "application/zip",
+    "image/jpeg",
+    "image/png",
+    "text/csv",
+    "text/plain",
+    "text/tab-separated-values",
+}
+NOTHING: dict[str, list[str]] = {"default-src": [CSP.NONE], "sandbox": ["allow-downloads"]}
+
+
+@require_safe
+@csp_override(NOTHING)
+@member
+def artifact(request: HttpRequest, sha256: str) -> HttpResponse | StreamingHttpResponse:
+    """Download a file of the workspace; ?inline=1 lets an <img> of ours show a PNG."""
+    if not SHA256.fullmatch(sha256):
+        raise Http404
+    row = queries.artifact(sha256, workspace=actor(request).workspace)
+    try:
+        file = default_storage.open(row.path, "rb")
+    except FileNotFoundError:
+        raise Http404 from None
+    inline = "inline" in request.GET
+    return download(request, file, name=row.name, size=row.size, inline=inline)
+
+
+def download(
+    request: HttpRequest, file: IO[bytes] | Any, *, name: str, size: int, inline: bool = False
+) -> StreamingHttpResponse:
+    """Stream `file` as an attachment with a type that is safe; only PNGs may be `inline`."""
+    guessed = mimetypes.guess_type(name)[0] or ""
+    kind = guessed if guessed in SAFE_TYPES else "text/plain"
+    if inline:
+        inline = kind == "image/png" and file.read(len(PNG)) == PNG
+        file.seek(0)
+    chunks = _chunks_async(file) if isinstance(request, ASGIRequest) else _chunks(file)
+    response = StreamingHttpResponse(
+        chunks, content_type=f"{kind}; charset=utf-8" if kind.startswith("text/") else kind
+    )
+    response["Content-Length"] = str(size)
+    plain = re.sub(r"[^A-Za-z0-9._ -]", "_", name)
+    response["Content-Disposition"] = (
+        f'{"inline" if inline else "attachment"}; filename="{plain}"; '
+        f"filename*=UTF-8''{quote(name, safe='')}"
+    )
+    response["X-Content-Type-Options"] = "nosniff"
+    return response
+
+
+def _chunks(file: IO[bytes]) -> Iterator[bytes]:
+    with file:
+        while chunk := file.read(CHUNK):
+            yield chunk
+
+
+async def _chunks_async(file: IO[bytes]) -> AsyncIterator[bytes]:
+    try:
+        while chunk := await asyncio.to_thread(file.read, CHUNK):
+            yield chunk
+    finally:
+        file.close()

@@ -1,0 +1,166 @@
+"""What all page views share: who asks, whole page or some regions, refusals as pages."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import wraps
+from typing import Any, Concatenate
+from uuid import UUID
+
+from django.contrib import messages
+from django.http import HttpRequest, HttpResponse, HttpResponseRedirect, JsonResponse
+from django.http.response import HttpResponseBase
+from django.shortcuts import render
+from django.urls import reverse
+from django.utils.http import url_has_allowed_host_and_scheme
+
+from checkpoints.errors import GatepostError
+from dashboard import errors, regions
+from dashboard.pages.approvals import InboxPage
+from dashboard.permissions import Actor, actor_of, require
+
+REGIONS_HEADER = "X-Gatepost-Regions"
+REGIONS_MAX = 40
+FRAME = "nav-approvals"  # the region of every page
+type View[**P] = Callable[Concatenate[HttpRequest, P], HttpResponseBase]
+
+
+class SeeOther(HttpResponseRedirect):
+    """303: what was posted is done, look there."""
+
+    status_code = 303
+
+
+def member[**P](view: View[P], *, live: bool = False) -> View[P]:
+    """A view for people with a role: sets `request.actor`; refusals become pages of their own.
+
+    A view that is not `live` has no regions but those of every page's frame.
+    """
+
+    @wraps(view)
+    def wrapped(request: HttpRequest, /, *args: P.args, **kwargs: P.kwargs) -> HttpResponseBase:
+        try:
+            actor = actor_of(request.user)
+            request.actor = actor  # type: ignore[attr-defined]
+            require(actor, "read")
+            if not live and request.method == "GET" and wants_regions(request):
+                return _regions(request, InboxPage(actor.workspace), actor.roles)
+            return view(request, *args, **kwargs)
+        except errors.ActionError as error:
+            return refused(request, error)
+        except GatepostError as error:
+            return refused(request, errors.of(error))
+
+    return wrapped
+
+
+def live_page[**P](view: View[P]) -> View[P]:
+    """A view for people with a role whose page has regions of its own."""
+    return member(view, live=True)
+
+
+def actor(request: HttpRequest) -> Actor:
+    """Who asks, as `member` found out."""
+    found: Actor = request.actor  # type: ignore[attr-defined]
+    return found
+
+
+def wants_regions(request: HttpRequest) -> bool:
+    """Whether this is a poll for some regions of a page."""
+    return REGIONS_HEADER in request.headers
+
+
+def show(
+    request: HttpRequest,
+    page: regions.Page,
+    template: str,
+    extra: dict[str, Any] | None = None,
+    *,
+    status: int = 200,
+) -> HttpResponse:
+    """The whole page, or for a poll those of its regions that were asked for."""
+    roles = actor(request).roles
+    if request.method == "GET" and wants_regions(request):
+        return _regions(request, page, roles)
+    seq = page.seq  # read first: the page is never older than its number
+    context = regions.context(page, template, roles) | {"live_seq": seq} | (extra or {})
+    return render(request, template, context, status=status)
+
+
+def _regions(request: HttpRequest, page: regions.Page, roles: frozenset[str]) -> HttpResponse:
+    asked = request.headers[REGIONS_HEADER].split(",")
+    names = list(dict.fromkeys(name.strip() for name in asked if name.strip()))
+    pages: dict[str, regions.Page] = {page.topic: page}
+    if page.topic != "approvals":
+        pages["approvals"] = InboxPage(actor(request).workspace)
+    unknown = [name for name in names if name not in regions.REGIONS]
+    if unknown or len(names) > REGIONS_MAX:
+        return JsonResponse({"error": f"There is no region {unknown[:1]}."}, status=400)
+    seqs, html = {}, {}
+    for name in names:
+        source = pages.get(regions.REGIONS[name].topic)
+        if source is None:
+            return JsonResponse({"error": f"{name} is not on this page."}, status=400)
+        seqs[regions.topic_name(source)] = source.seq
+        html[name] = regions.render(source, name, roles)
+    return JsonResponse({"seq": seqs, "regions": html})
+
+
+def refused(
+    request: HttpRequest, error: errors.ActionError, *, back: str = "", label: str = ""
+) -> HttpResponse:
+    """A page that says what was refused and why, with the refusal's status."""
+    who = getattr(request, "actor", None)
+    if wants_regions(request):
+        if who and request.headers[REGIONS_HEADER] == FRAME:
+            return _regions(request, InboxPage(who.workspace), who.roles)
+        return JsonResponse({"error": error.detail}, status=error.status)
+    context = {
+        "status": error.status,
+        "title": error.title,
+        "detail": error.detail,
+        "path": error.path,
+        "back_url": back,
+        "back_label": label,
+    }
+    return render(request, "error.html", context, status=error.status)
+
+
+def say(request: HttpRequest, text: str) -> None:
+    """Tell the person on the next page that something is done."""
+    messages.success(request, text)
+
+
+def say_refusal(request: HttpRequest, error: errors.ActionError) -> None:
+    """Tell the person on this page why something was not done."""
+    messages.error(request, error.detail)
+
+
+def next_url(request: HttpRequest, otherwise: str) -> str:
+    """The page of ours that the form came from, else `otherwise`."""
+    wanted = request.POST.get("next", "")
+    ours = url_has_allowed_host_and_scheme(
+        wanted, allowed_hosts={request.get_host()}, require_https=request.is_secure()
+    )
+    return wanted if wanted and ours else otherwise
+
+
+def thread_url(thread_id: UUID) -> str:
+    """The page of a thread."""
+    return reverse("thread", args=[thread_id])
+
+
+def version_of(request: HttpRequest) -> int | None:
+    """The version that the posting page showed; None where a page shows none."""
+    raw = request.POST.get("version", "")
+    if not raw:
+        return None
+    if not raw.isascii() or not raw.isdecimal() or len(raw) > 18:
+        raise errors.Malformed("The form's version is not a number.")
+    return int(raw)
+
+
+def number_in(request: HttpRequest, name: str) -> int | None:
+    """A number from the query; None when it is missing or none."""
+    raw = request.GET.get(name, "")
+    return int(raw) if raw.isascii() and raw.isdecimal() and len(raw) < 18 else None

@@ -1,0 +1,192 @@
+"""Fork, edit and roll back: what it would do first, then the deed."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+from uuid import UUID
+
+from django.http import HttpRequest, HttpResponse
+from django.shortcuts import render
+from django.views.decorators.http import require_http_methods
+
+from approvals import queries as gates
+from checkpoints import queries
+from checkpoints.views import CheckpointRow, ThreadRow
+from dashboard import actions, errors, lineage
+from dashboard.permissions import require
+
+from . import forms
+from .base import SeeOther, actor, member, refused, say, thread_url, version_of
+
+_form_page = require_http_methods(["GET", "POST"])
+
+
+def _checkpoint(request: HttpRequest, thread: ThreadRow) -> CheckpointRow | None:
+    """The checkpoint that ?checkpoint= or the form names by id or number; None without a name."""
+    raw = request.POST.get("checkpoint") or request.GET.get("checkpoint", "")
+    if not raw:
+        return None
+    if raw.isascii() and raw.isdecimal() and len(raw) < 10:
+        return queries.checkpoint_by_number(thread.id, int(raw))
+    try:
+        return queries.checkpoint(thread.id, UUID(raw))
+    except ValueError:
+        raise errors.Missing("There is no such checkpoint in this thread.") from None
+
+
+def _thread(request: HttpRequest, action: str, thread_id: UUID) -> ThreadRow:
+    require(actor(request), action)
+    return queries.thread(thread_id, workspace=actor(request).workspace)
+
+
+@_form_page
+@member
+def fork(request: HttpRequest, thread_id: UUID) -> HttpResponse:
+    """A new thread from a checkpoint (the head when none is named) with other values."""
+    who, thread = actor(request), _thread(request, "fork", thread_id)
+    target = _checkpoint(request, thread) or queries.checkpoint(thread.id, thread.head)
+    schema = queries.agent_version(target.agent_version_id).schema
+    values = queries.state_at(thread.id, target.id)
+    title = request.POST.get("title", f"{thread.title} (fork)"[:300]).strip()
+    effects = request.POST.get("effects", "ask")
+    reason = request.POST.get("reason", "").strip()
+
+    def form(problems: dict[str, str], status: int) -> HttpResponse:
+        context = {
+            "thread": thread,
+            "checkpoint": target,
+            "fields": forms.state_fields(schema, values, request, problems, compare=True),
+            "title": title,
+            "effects": effects,
+            "reason": reason,
+            "preview": actions.preview_fork(who, thread.id, target.id),
+            "errors": problems,
+        }
+        return render(request, "thread/fork.html", context, status=status)
+
+    def act(changes: dict[str, Any]) -> str:
+        born = actions.fork(who, thread.id, target.id, changes, title, effects, reason)
+        say(request, "Forked. The original stays as it is.")
+        return thread_url(born)
+
+    if request.method != "POST":
+        return form({}, 200)
+    return _post(request, schema, values, act, form)
+
+
+@_form_page
+@member
+def edit(request: HttpRequest, thread_id: UUID) -> HttpResponse:
+    """Other values at the head, as a checkpoint by a person."""
+    who, thread = actor(request), _thread(request, "edit", thread_id)
+    allowance = actions.allowed_actions(who, thread)["edit"]
+    if request.method != "POST" and not allowance.allowed:
+        return refused(request, errors.NotAllowedNow(allowance.why), back=thread_url(thread.id))
+    head = queries.checkpoint(thread.id, thread.head)
+    schema = queries.agent_version(head.agent_version_id).schema
+    values = queries.state_at(thread.id, head.id)
+    reason = request.POST.get("reason", "").strip()
+
+    def form(problems: dict[str, str], status: int) -> HttpResponse:
+        context = {
+            "thread": thread,
+            "checkpoint": head,
+            "fields": forms.state_fields(schema, values, request, problems, compare=True),
+            "reason": reason,
+            "withdrawn": gates.for_thread(thread.id, open_only=True),
+            "errors": problems,
+        }
+        return render(request, "thread/edit.html", context, status=status)
+
+    def act(changes: dict[str, Any]) -> str:
+        version = version_of(request)
+        if not changes:
+            raise errors.Invalid("$", "Change at least one value.")
+        actions.edit(who, thread.id, changes, reason, version)
+        say(request, "Written as a checkpoint of your own. Resume or retry goes on with it.")
+        return thread_url(thread.id)
+
+    if request.method != "POST":
+        return form({}, 200)
+    return _post(request, schema, values, act, form)
+
+
+def _post(
+    request: HttpRequest,
+    schema: dict[str, Any],
+    values: dict[str, Any],
+    act: Callable[[dict[str, Any]], str],
+    form: Callable[[dict[str, str], int], HttpResponse],
+) -> HttpResponse:
+    """Read the fields and act; the form again with the problems beside their fields if refused."""
+    changes, problems = forms.read(request, actor(request), schema, values)
+    if problems:
+        return form(problems, 422)
+    try:
+        return SeeOther(act(changes))
+    except (errors.Forbidden, errors.Missing):
+        raise
+    except errors.ActionError as error:
+        return form(forms.problems_of(error, schema), error.status)
+
+
+@_form_page
+@member
+def rollback(request: HttpRequest, thread_id: UUID) -> HttpResponse:
+    """Back to a checkpoint (the one before the head when none is named), with what that undoes."""
+    who, thread = actor(request), _thread(request, "roll_back", thread_id)
+    target = _checkpoint(request, thread) or _before_head(thread)
+    reason = request.POST.get("reason", "").strip()
+    known = bool(request.POST.get("known"))
+    run_on = bool(request.POST.get("run_on"))
+
+    def form(problems: dict[str, str], status: int) -> HttpResponse:
+        plan = actions.preview_roll_back(who, thread.id, target.id)
+        context = {
+            "thread": plan.thread,
+            "checkpoint": target,
+            "behind": plan.steps,
+            "fates": plan.effects,
+            "withdrawn": plan.approvals,
+            "reason": reason,
+            "run_on": run_on,
+            "known": known,
+            "errors": problems,
+        }
+        return render(request, "thread/rollback.html", context, status=status)
+
+    allowance = actions.allowed_actions(who, thread)["roll_back"]
+    if not allowance.allowed:
+        return refused(request, errors.NotAllowedNow(allowance.why), back=thread_url(thread.id))
+    if request.method != "POST":
+        return form({}, 200)
+    problems = {}
+    if not reason:
+        problems["reason"] = "Say why; it is kept in the log."
+    if not known and any(
+        fate.fate != "undoable"
+        for fate in actions.preview_roll_back(who, thread.id, target.id).effects
+    ):
+        problems["known"] = "Confirm that you know what stays done."
+    if problems:
+        return form(problems, 422)
+    try:
+        actions.roll_back(who, thread.id, target.id, reason, version_of(request), run_on)
+    except (errors.Forbidden, errors.Missing):
+        raise
+    except errors.ActionError as error:
+        return form(forms.problems_of(error), error.status)
+    say(request, "Rolling back. A worker undoes what came after, then the thread stands there.")
+    return SeeOther(thread_url(thread.id))
+
+
+def _before_head(thread: ThreadRow) -> CheckpointRow:
+    """The thread's own checkpoint that the head was made from."""
+    path = lineage.head_path(queries.lineage(thread.id, limit=2_000), thread.head)
+    own = [row for row in path[1:] if row.thread == thread.id]
+    if not own:
+        raise errors.NotAllowedNow(
+            "The thread stands at its first checkpoint; fork its base instead."
+        )
+    return own[0]

@@ -1,0 +1,89 @@
+"""What the forms over an agent's state share: fields, files, faults beside their fields."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from django.http import HttpRequest
+
+from dashboard import actions, errors, fields
+from dashboard.permissions import Actor
+from dashboard.shapes import Field
+
+WHOLE = ""  # the key of what belongs beside no field
+
+
+def editable(schema: Mapping[str, Any]) -> list[str]:
+    """The channels that people may write: those that the schema does not call read-only."""
+    properties: Mapping[str, Any] = schema.get("properties") or {}
+    return [name for name, part in properties.items() if not part.get("readOnly")]
+
+
+def posted(request: HttpRequest) -> dict[str, str]:
+    """The texts of a form; of a name that came twice the last one."""
+    return {name: str(text) for name, text in request.POST.items()}
+
+
+def state_fields(
+    schema: Mapping[str, Any],
+    values: Mapping[str, Any],
+    request: HttpRequest,
+    problems: Mapping[str, str],
+    *,
+    compare: bool,
+) -> list[Field]:
+    """Inputs for the channels people may write, filled with the values or what was posted."""
+    return fields.build(
+        schema,
+        values,
+        posted=posted(request) if request.method == "POST" else None,
+        errors=problems,
+        only=editable(schema),
+        compare=compare,
+    )
+
+
+def read(
+    request: HttpRequest,
+    who: Actor,
+    schema: Mapping[str, Any],
+    values: Mapping[str, Any],
+    *,
+    every: bool = False,
+) -> tuple[dict[str, Any], dict[str, str]]:
+    """({channel: new value}, {channel: problem}) of what was posted; uploads are kept."""
+    texts = {
+        name: text
+        for name, text in posted(request).items()
+        if name.removeprefix(fields.PREFIX) in editable(schema)
+    }
+    changes, problems = fields.parse(schema, values, texts, every=every)
+    for channel in editable(schema):
+        file = request.FILES.get(fields.PREFIX + channel)
+        if file is None:
+            continue
+        try:
+            changes[channel] = actions.upload(who, file)
+        except errors.Invalid as error:
+            problems[channel] = error.reason
+    return changes, problems
+
+
+def problems_of(
+    error: errors.ActionError, schema: Mapping[str, Any] | None = None
+) -> dict[str, str]:
+    """{channel or parameter: sentence} of a refusal; what belongs to no field under ""."""
+    if not isinstance(error, errors.Invalid):
+        return {WHOLE: error.detail}
+    shown = set(editable(schema)) if schema else set()
+    found: dict[str, str] = {}
+    for fault in error.faults:
+        path = fault.path.removeprefix("$").lstrip(".")
+        name = path.partition(".")[0].partition("[")[0]
+        inside = path[len(name) :].lstrip(".")
+        if error.within and name not in shown:
+            found[WHOLE] = f"{fault.path}: {fault.message}"
+        else:
+            found[name] = f"{inside}: {fault.message}" if inside else fault.message
+    return found

@@ -1,0 +1,77 @@
+"""The door: password, one-time link, out again."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from django.conf import settings
+from django.contrib.auth import get_user_model, login
+from django.contrib.auth.decorators import login_not_required
+from django.contrib.auth.views import LoginView, LogoutView
+from django.db import transaction
+from django.http import HttpRequest, HttpResponse, HttpResponseRedirect
+from django.shortcuts import render
+from django.utils.decorators import method_decorator
+from django.views.decorators.debug import sensitive_post_parameters
+from django.views.decorators.http import require_GET
+from sesame.utils import get_user
+
+from .base import SeeOther
+
+
+@method_decorator(sensitive_post_parameters("password"), name="dispatch")
+class SignIn(LoginView):
+    """Name and password; axes counts the failures."""
+
+    template_name = "registration/login.html"
+    redirect_authenticated_user = True
+
+    def form_invalid(self, form: Any) -> HttpResponse:
+        response = super().form_invalid(form)
+        response.status_code = 401 if form.is_bound else 200
+        return response
+
+
+class SignOut(LogoutView):
+    """Sign out; by POST only."""
+
+    http_method_names = ["post"]
+
+
+@login_not_required
+@require_GET
+def welcome(request: HttpRequest) -> HttpResponse:
+    """Sign in by a link that works once: ?sesame=<token>.
+
+    The token is bound to the time of the last login. Two uses at the same moment are put in a
+    row by the lock on the user, so that the second finds it used.
+    """
+    token = request.GET.get("sesame", "")
+    seen = get_user(token, update_last_login=False) if token else None
+    if seen is not None:
+        with transaction.atomic():
+            get_user_model()._default_manager.select_for_update().get(pk=seen.pk)
+            user = get_user(token, update_last_login=False)
+            if user is not None:
+                login(request, user)  # sets last_login, which ends the token
+                return SeeOther(settings.LOGIN_REDIRECT_URL)
+    return render(request, "registration/welcome.html", status=403)
+
+
+def locked(request: HttpRequest, *_args: Any, **_kwargs: Any) -> HttpResponse:
+    """What axes answers after too many failures."""
+    context = {
+        "status": 429,
+        "title": "Too many attempts",
+        "detail": "Signing in with this name waits a quarter of an hour now.",
+        "back_url": settings.LOGIN_URL,
+        "back_label": "To the sign-in page",
+    }
+    return render(request, "error.html", context, status=429)
+
+
+@login_not_required
+@require_GET
+def favicon(_request: HttpRequest) -> HttpResponse:
+    """Browsers ask for it by this name whatever a page says."""
+    return HttpResponseRedirect(f"{settings.STATIC_URL}dashboard/favicon.ico")
