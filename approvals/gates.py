@@ -15,13 +15,14 @@ from typing import Any
 from uuid import UUID
 
 import jsonschema
+from django.db import connection, transaction
+from uuid_utils.compat import uuid7
+
 from checkpoints import deltas, store
 from checkpoints.errors import InvalidValue
 from checkpoints.records import Position, Work
 from checkpoints.states import EventKind
 from checkpoints.store.writing import salted
-from django.db import connection, transaction
-from uuid_utils.compat import uuid7
 
 from . import queries
 from .errors import AlreadyDecided, ProposalChanged, VerdictRefused
@@ -154,9 +155,7 @@ def _deadline(proposal: Proposal) -> datetime | None:
     return found
 
 
-def _insert(
-    work: Work, ident: UUID, p: Proposal, deadline: datetime | None, digest: str
-) -> None:
+def _insert(work: Work, ident: UUID, p: Proposal, deadline: datetime | None, digest: str) -> None:
     def text(value: Any) -> str | None:
         return None if value is None else deltas.canonical(value).decode()
 
@@ -217,9 +216,7 @@ def decide(
     _check(row, verdict=verdict, comment=comment, args=args)
     with transaction.atomic():
         with connection.cursor() as cursor:
-            cursor.execute(
-                "SELECT 1 FROM gp_thread WHERE id = %s::uuid FOR UPDATE", (row.thread,)
-            )
+            cursor.execute("SELECT 1 FROM gp_thread WHERE id = %s::uuid FOR UPDATE", (row.thread,))
             cursor.execute(
                 "UPDATE gp_approval SET status = 'settled', outcome = %s::varchar, "
                 "comment = %s::text, decided_by = %s::varchar, decided_by_name = %s::varchar, "
@@ -260,12 +257,10 @@ def _check(row: ApprovalRow, *, verdict: str, comment: str, args: Any) -> None:
             try:
                 jsonschema.validate(args, row.schema)
             except jsonschema.ValidationError as error:
-                raise InvalidValue(error.json_path, error.message) from error
+                raise InvalidValue(f"args{error.json_path[1:]}", error.message) from error
 
 
-def _record(
-    row: ApprovalRow, *, reviewer: Reviewer, verdict: str, comment: str, args: Any
-) -> None:
+def _record(row: ApprovalRow, *, reviewer: Reviewer, verdict: str, comment: str, args: Any) -> None:
     decision = uuid7()
     salt, digest = salted(
         deltas.canonical(
@@ -374,7 +369,9 @@ def expire_due(*, only: UUID | None = None, limit: int = 200) -> int:
                 store.wake(
                     thread,
                     event=store.NewEvent(
-                        EventKind.APPROVAL_EXPIRED, {"approval": str(ident), "title": title}, "sweep"
+                        EventKind.APPROVAL_EXPIRED,
+                        {"approval": str(ident), "title": title},
+                        "sweep",
                     ),
                 )
                 done += 1

@@ -7,6 +7,9 @@ GATEPOST_ROLE            web | worker | migrate | test | "" (a command): how con
 GATEPOST_AGENTS          modules with agents, separated by commas
 GATEPOST_PUBLISHED       where published reports go (default <data>/published)
 GATEPOST_POLL_SECONDS    how often a page asks by itself (default 5)
+GATEPOST_LEASE_SECONDS   how long a worker may be silent before its thread goes elsewhere (15)
+GATEPOST_SWEEP_SECONDS   how often each worker looks for what was lost (2)
+GATEPOST_SLICE_SECONDS   how long a thread may keep a slot while others wait (30)
 GATEPOST_ALLOWED_HOSTS, GATEPOST_TRUSTED_ORIGINS, GATEPOST_HTTPS, GATEPOST_DEBUG
 GATEPOST_LOG_LEVEL, GATEPOST_LOG_FORMAT (console | json)
 """
@@ -35,6 +38,9 @@ CSRF_TRUSTED_ORIGINS = env.list("GATEPOST_TRUSTED_ORIGINS", default=[])
 GATEPOST_DATA = DATA
 GATEPOST_PUBLISHED = Path(env("GATEPOST_PUBLISHED", default=str(DATA / "published")))
 GATEPOST_POLL_SECONDS = env.float("GATEPOST_POLL_SECONDS", default=5.0)
+GATEPOST_LEASE_SECONDS = env.float("GATEPOST_LEASE_SECONDS", default=15.0)
+GATEPOST_SWEEP_SECONDS = env.float("GATEPOST_SWEEP_SECONDS", default=2.0)
+GATEPOST_SLICE_SECONDS = env.float("GATEPOST_SLICE_SECONDS", default=30.0)
 GATEPOST_AGENTS = env.list("GATEPOST_AGENTS", default=[])
 
 # --- parts ---------------------------------------------------------------------------------------
@@ -62,6 +68,7 @@ INSTALLED_APPS = [
 ]
 MIDDLEWARE = [
     "django.middleware.security.SecurityMiddleware",
+    "dashboard.middleware.NoStore",
     "django.middleware.csp.ContentSecurityPolicyMiddleware",
     "servestatic.middleware.ServeStaticMiddleware",
     "django.contrib.sessions.middleware.SessionMiddleware",
@@ -84,6 +91,7 @@ TEMPLATES = [
                 "django.template.context_processors.request",
                 "django.contrib.auth.context_processors.auth",
                 "django.contrib.messages.context_processors.messages",
+                "dashboard.shell.shell",
             ],
         },
     }
@@ -190,6 +198,7 @@ AXES_COOLOFF_TIME = 0.25  # hours
 AXES_LOCKOUT_PARAMETERS = [["username", "ip_address"]]
 AXES_RESET_ON_SUCCESS = True
 AXES_VERBOSE = False
+AXES_LOCKOUT_CALLABLE = "dashboard.views.login.locked"
 
 # --- the browser ---------------------------------------------------------------------------------
 HTTPS = env.bool("GATEPOST_HTTPS", default=False)
@@ -217,10 +226,10 @@ MEDIA_ROOT = DATA / "artifacts"
 
 # --- the API -------------------------------------------------------------------------------------
 REST_FRAMEWORK = {
-    "DEFAULT_AUTHENTICATION_CLASSES": ["rest_framework.authentication.SessionAuthentication"],
+    "DEFAULT_AUTHENTICATION_CLASSES": ["dashboard.api.authentication.SessionAuthentication"],
     "DEFAULT_PERMISSION_CLASSES": ["rest_framework.permissions.IsAuthenticated"],
     "DEFAULT_RENDERER_CLASSES": ["rest_framework.renderers.JSONRenderer"],
-    "DEFAULT_PARSER_CLASSES": ["rest_framework.parsers.JSONParser"],
+    "DEFAULT_PARSER_CLASSES": ["dashboard.api.parsers.StrictJSONParser"],
     "DEFAULT_SCHEMA_CLASS": "drf_spectacular.openapi.AutoSchema",
     "EXCEPTION_HANDLER": "dashboard.api.problems.handler",
 }
@@ -230,6 +239,10 @@ SPECTACULAR_SETTINGS = {
     "VERSION": "1",
     "OAS_VERSION": "3.1.1",
     "SERVE_INCLUDE_SCHEMA": False,
+    "SERVE_PERMISSIONS": ["rest_framework.permissions.IsAuthenticated"],
+    "SCHEMA_PATH_PREFIX": "/api/v1",
+    # No online validator: the schema stays here.
+    "SWAGGER_UI_SETTINGS": {"deepLinking": True, "validatorUrl": None},
     "SWAGGER_UI_DIST": "SIDECAR",
     "SWAGGER_UI_FAVICON_HREF": "SIDECAR",
 }

@@ -1,17 +1,43 @@
 """Addresses of Gatepost."""
 
 from django.contrib import admin
-from django.contrib.auth.decorators import login_not_required
-from django.http import HttpRequest, HttpResponse
-from django.urls import path
+from django.urls import include, path
 
+from dashboard.views import (
+    approvals,
+    artifacts,
+    board,
+    changes,
+    health,
+    login,
+    start,
+    threads,
+)
 
-@login_not_required
-def healthz(_request: HttpRequest) -> HttpResponse:
-    return HttpResponse("ok", content_type="text/plain")
-
+THREAD = "threads/<uuid:thread_id>"
 
 urlpatterns = [
-    path("healthz", healthz, name="healthz"),
+    path("", board.board, name="board"),
+    path("threads/new/", start.new, name="thread_new"),
+    path(f"{THREAD}/", threads.page, name="thread"),
+    path(f"{THREAD}/fork/", changes.fork, name="thread_fork"),
+    path(f"{THREAD}/rollback/", changes.rollback, name="thread_rollback"),
+    path(f"{THREAD}/edit/", changes.edit, name="thread_edit"),
+    path(f"{THREAD}/pause/", threads.pause, name="thread_pause"),
+    path(f"{THREAD}/resume/", threads.resume, name="thread_resume"),
+    path(f"{THREAD}/retry/", threads.retry, name="thread_retry"),
+    path(f"{THREAD}/cancel/", threads.cancel, name="thread_cancel"),
+    path(f"{THREAD}/published/<str:slug>/<str:name>", threads.published_file, name="published"),
+    path("approvals/", approvals.inbox, name="approvals"),
+    path("approvals/<uuid:approval_id>/", approvals.approval, name="approval"),
+    path("approvals/<uuid:approval_id>/decide/", approvals.decide, name="approval_decide"),
+    path("artifacts/<str:sha256>/", artifacts.artifact, name="artifact"),
+    path("login/", login.SignIn.as_view(), name="login"),
+    path("logout/", login.SignOut.as_view(), name="logout"),
+    path("welcome/", login.welcome, name="welcome"),
+    path("favicon.ico", login.favicon, name="favicon"),
+    path("healthz", health.healthz, name="healthz"),
+    path("readyz", health.readyz, name="readyz"),
+    path("api/", include("dashboard.api.urls")),
     path("admin/", admin.site.urls),
 ]

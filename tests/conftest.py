@@ -9,6 +9,8 @@ from django.db import connection, connections
 from django.test.utils import setup_databases
 from pytest_django import DjangoDbBlocker
 
+from tests.cast import Cast, make_cast
+
 TEMPLATE = "gatepost_template"
 _numbers = itertools.count(1)
 
@@ -66,3 +68,9 @@ def real_db(django_db_setup: None, django_db_blocker: DjangoDbBlocker) -> Iterat
 @pytest.fixture
 def transactional_db() -> None:
     pytest.fail("Log tables refuse TRUNCATE: use the fixture `real_db`.")
+
+
+@pytest.fixture
+def cast(db: None) -> Cast:
+    """Two workspaces and the people of tests.cast; in a real database call `make_cast()`."""
+    return make_cast()

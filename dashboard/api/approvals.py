@@ -1,0 +1,87 @@
+"""Requests for approval and the verdicts on them; a GET never decides."""
+
+from __future__ import annotations
+
+from uuid import UUID
+
+from drf_spectacular.utils import OpenApiParameter, extend_schema
+from rest_framework.request import Request
+from rest_framework.response import Response
+
+from approvals import queries as gates
+from dashboard import actions
+from dashboard.errors import Invalid
+
+from .asked import Decide
+from .base import Door, answer
+from .shapes import Approval, ApprovalList, Problem
+from .threads import CURSOR, LIMIT
+
+STATUSES = ("pending", "held", "settled", "expired", "withdrawn", "decided", "all")
+
+
+class Approvals(Door):
+    """The inbox."""
+
+    @extend_schema(
+        responses={200: ApprovalList, 422: Problem},
+        parameters=[
+            OpenApiParameter("status", str, enum=STATUSES, description="pending unless given"),
+            OpenApiParameter("mine", bool, description="Only open ones the caller may decide."),
+            CURSOR,
+            LIMIT,
+        ],
+        summary="List requests",
+    )
+    def get(self, request: Request) -> Response:
+        """Open ones oldest first, others newest first."""
+        status = self.text("status") or "pending"
+        if status not in STATUSES:
+            raise Invalid("status", f"knows only {', '.join(STATUSES)}")
+        mine = self.flag("mine")
+        if mine and status != "pending":
+            raise Invalid("mine", "goes with the status pending only")
+        if mine and not actions.may(self.actor, "decide"):
+            return answer(ApprovalList(results=[], next_cursor=""))
+        page = gates.approvals(
+            workspace=self.actor.workspace,
+            status="" if status == "all" else status,
+            limit=self.limit(),
+            after=self._cursor(),
+        )
+        found = [Approval.told(row, self.actor) for row in page.rows]
+        return answer(ApprovalList(results=found, next_cursor=page.next_cursor))
+
+    def _cursor(self) -> UUID | None:
+        raw = self.text("cursor")
+        try:
+            return UUID(raw) if raw else None
+        except ValueError:
+            raise Invalid("cursor", "is not a cursor of this list") from None
+
+
+class OneApproval(Door):
+    """One request."""
+
+    @extend_schema(
+        responses={200: Approval, 404: Problem}, summary="A request with its whole proposal"
+    )
+    def get(self, request: Request, approval_id: UUID) -> Response:
+        """The proposal_hash names what a verdict binds to."""
+        row = gates.approval(approval_id, workspace=self.actor.workspace)
+        return answer(Approval.told(row, self.actor))
+
+
+class DecideApproval(Door):
+    """Decide a request."""
+
+    @extend_schema(
+        request=Decide,
+        responses={200: Approval, 403: Problem, 404: Problem, 409: Problem, 422: Problem},
+        summary="Approve, reject or answer",
+    )
+    def post(self, request: Request, approval_id: UUID) -> Response:
+        """One outcome: whoever is second gets 409 with the recorded one in `approval`."""
+        body = self.body(Decide)
+        row = actions.decide(self.actor, approval_id, **body.model_dump())
+        return answer(Approval.told(row, self.actor))

@@ -1,0 +1,82 @@
+"""What requests carry, as strict shapes: no value is turned into another type."""
+
+from __future__ import annotations
+
+from typing import Annotated, Any, Literal
+from uuid import UUID
+
+from pydantic import BaseModel, ConfigDict, Field
+
+# JSON has no ids, so the text of one is taken; everything else keeps its type.
+Id = Annotated[UUID, Field(strict=False)]
+Changes = Annotated[
+    dict[str, Any], Field(description="New values by channel; each replaces the old one.")
+]
+
+
+class Asked(BaseModel):
+    """A body without unknown members."""
+
+    model_config = ConfigDict(strict=True, extra="forbid")
+
+
+class StartThread(Asked):
+    """A new thread, or the continuation of the one of that name."""
+
+    agent: str
+    input: dict[str, Any] = Field(default_factory=dict)
+    name: str | None = None
+    title: str = ""
+    labels: dict[str, str] = Field(default_factory=dict)
+    pause_at: str = Field("", description="A node to stop before.")
+
+
+class Nothing(Asked):
+    """An empty body."""
+
+
+class Pause(Asked):
+    """A pause at the next step, or before a node."""
+
+    before_node: str = ""
+
+
+class Cancel(Asked):
+    """The end of a thread."""
+
+    reason: str = ""
+
+
+class Edit(Asked):
+    """New values over the head; `reason` is required unless it is a preview."""
+
+    changes: Changes
+    reason: str = ""
+
+
+class Fork(Asked):
+    """A new thread from a checkpoint of this one."""
+
+    checkpoint: Id
+    changes: Changes = Field(default_factory=dict)
+    title: str = ""
+    effects: Literal["ask", "run"] = "ask"
+    reason: str = ""
+
+
+class RollBack(Asked):
+    """The head moved back; `reason` is required unless it is a preview."""
+
+    checkpoint: Id
+    reason: str = ""
+    compensate: Literal[True] = True
+    run_on: bool = False
+
+
+class Decide(Asked):
+    """A verdict on exactly the proposal of this hash; `args` only with the verdict respond."""
+
+    verdict: str = Field(description="approve, reject or respond")
+    proposal_hash: str
+    comment: str = ""
+    args: Any = None

@@ -1,0 +1,116 @@
+"""What the views of the API share: the actor, strict bodies, versions, pages."""
+
+from __future__ import annotations
+
+import re
+from typing import Any, ClassVar
+
+from django.http import QueryDict
+from pydantic import BaseModel, ValidationError
+from rest_framework.exceptions import NotFound
+from rest_framework.request import Request
+from rest_framework.response import Response
+from rest_framework.views import APIView
+
+from checkpoints import deltas
+from checkpoints.errors import InvalidValue
+from dashboard.errors import Fault, Invalid, Malformed
+from dashboard.permissions import Actor, actor_of, require
+
+LIMIT_DEFAULT, LIMIT_MAX = 50, 200
+SEQ_MAX = 2**62
+_VERSION = re.compile(r'(?:W/)?"?([0-9]{1,18})"?')
+_YES = ("1", "true", "yes")
+
+
+class Door(APIView):
+    """A view for members of a workspace; `self.actor` is who calls, with the roles of now."""
+
+    needs: ClassVar[str] = "read"
+    actor: Actor
+
+    def initial(self, request: Request, *args: Any, **kwargs: Any) -> None:
+        """Sign-in first, then membership and the right to read."""
+        super().initial(request, *args, **kwargs)
+        self.actor = actor_of(request.user)
+        require(self.actor, self.needs)
+
+    def body[T: BaseModel](self, shape: type[T]) -> T:
+        """The request's body as `shape`; raises Invalid with all faults."""
+        data = self.request.data
+        if isinstance(data, QueryDict):
+            data = data.dict()  # an empty body has no type and comes as an empty form
+        try:
+            return shape.model_validate(data)
+        except ValidationError as error:
+            raise Invalid.of(_fault(e) for e in error.errors(include_url=False)) from error
+
+    def expected_version(self) -> int | None:
+        """The thread's version named by If-Match, or None where any will do."""
+        header = self.request.headers.get("If-Match", "").strip()
+        if header in ("", "*"):
+            return None
+        found = _VERSION.fullmatch(header)
+        if found is None:
+            raise Malformed('If-Match takes a thread\'s version such as "12".', path="If-Match")
+        return int(found[1])
+
+    def flag(self, name: str) -> bool:
+        """Whether a query parameter says yes."""
+        return self.text(name).lower() in _YES
+
+    def text(self, name: str) -> str:
+        """A query parameter, empty where it is missing; refused if it could not be stored."""
+        value = self.request.query_params.get(name, "")
+        try:
+            deltas.check(value, name)
+        except InvalidValue as error:
+            raise Invalid(name, error.reason) from error
+        if len(value) > 1_000:
+            raise Invalid(name, "is longer than 1,000 characters")
+        return str(value)
+
+    def number(self, name: str, default: int, *, low: int = 0, high: int = SEQ_MAX) -> int:
+        """A whole number among the query parameters; raises Invalid."""
+        raw = self.text(name)
+        if not raw:
+            return default
+        if not (raw.isascii() and raw.isdigit() and len(raw) < 20 and low <= int(raw) <= high):
+            raise Invalid(name, f"must be a whole number from {low} to {high}")
+        return int(raw)
+
+    def limit(self, high: int = LIMIT_MAX) -> int:
+        """How many rows a page has."""
+        return self.number("limit", LIMIT_DEFAULT, low=1, high=high)
+
+
+def _fault(error: Any) -> Fault:
+    path = "$"
+    for key in error["loc"]:
+        path = deltas.at(path, key)
+    kind = error["type"]
+    if kind == "missing":
+        return Fault(path, "is required")
+    if kind == "extra_forbidden":
+        return Fault(path, "is not taken here")
+    if kind == "model_type":
+        return Fault(path, "must be an object")
+    message = str(error["msg"])
+    return Fault(path, message[:1].lower() + message[1:300])
+
+
+def answer(shape: BaseModel, status: int = 200, **headers: str) -> Response:
+    """A response from one of our shapes; header names with underscores for hyphens."""
+    named = {name.replace("_", "-"): value for name, value in headers.items()}
+    return Response(shape.model_dump(mode="json", by_alias=True), status=status, headers=named)
+
+
+class Nowhere(Door):
+    """Whatever no address stands for: 404 as problem+json."""
+
+    schema = None
+
+    def initial(self, request: Request, *args: Any, **kwargs: Any) -> None:
+        """Also strangers get no other answer than members."""
+        super().initial(request, *args, **kwargs)
+        raise NotFound("There is nothing at this address.")

@@ -1,0 +1,30 @@
+"""Reading request bodies with the one strict decoder."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import IO, Any
+
+from rest_framework.parsers import BaseParser
+
+from checkpoints.deltas import LIMITS, decode_request
+from checkpoints.errors import InvalidValue
+from dashboard.errors import Malformed
+
+
+class StrictJSONParser(BaseParser):
+    """JSON of which nothing is silently changed; refusals name the path (Malformed, 400)."""
+
+    media_type = "application/json"
+
+    def parse(
+        self,
+        stream: IO[Any],
+        media_type: str | None = None,
+        parser_context: Mapping[str, Any] | None = None,
+    ) -> Any:
+        """The decoded body; read no further than one byte past the limit."""
+        try:
+            return decode_request(stream.read(LIMITS.request_bytes + 1))
+        except InvalidValue as error:
+            raise Malformed(str(error), path=error.path) from error

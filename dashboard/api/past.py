@@ -1,0 +1,219 @@
+"""The past of a thread: state, checkpoints, events, activities, differences."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+from uuid import UUID
+
+from drf_spectacular.utils import OpenApiParameter, extend_schema
+from rest_framework.renderers import JSONRenderer
+from rest_framework.request import Request
+from rest_framework.response import Response
+
+from checkpoints import queries
+from checkpoints.views import CheckpointRow, ThreadRow
+from dashboard.compare import compare
+from dashboard.errors import Invalid
+
+from .base import Door, answer
+from .renderers import YAMLRenderer
+from .shapes import (
+    Activity,
+    ActivityList,
+    Checkpoint,
+    CheckpointList,
+    Diff,
+    Event,
+    EventList,
+    Place,
+    Problem,
+    State,
+)
+from .threads import CURSOR, LIMIT
+
+
+class Past(Door):
+    """What the readers of one thread share."""
+
+    def thread(self, thread_id: UUID) -> ThreadRow:
+        """The thread, or 404 for unknown ids and those of other workspaces alike."""
+        return queries.thread(thread_id, workspace=self.actor.workspace)
+
+    def ident(self, name: str, default: UUID | None = None) -> UUID:
+        """An id among the query parameters."""
+        raw = self.text(name)
+        if not raw and default is not None:
+            return default
+        try:
+            return UUID(raw)
+        except ValueError:
+            raise Invalid(name, "must be the id of a checkpoint") from None
+
+
+class ThreadState(Past):
+    """The state."""
+
+    renderer_classes = (JSONRenderer, YAMLRenderer)
+
+    @extend_schema(
+        responses={
+            (200, "application/json"): State,
+            (200, "application/yaml"): State,
+            404: Problem,
+        },
+        parameters=[
+            OpenApiParameter("checkpoint", UUID, description="Another one than the head."),
+            OpenApiParameter("format", str, enum=["json", "yaml"]),
+        ],
+        summary="The whole state at a checkpoint",
+    )
+    def get(self, request: Request, thread_id: UUID) -> Response:
+        """At the head, or at any checkpoint of the thread's own."""
+        row = self.thread(thread_id)
+        point = queries.checkpoint(thread_id, self.ident("checkpoint", row.head))
+        state = queries.state_at(thread_id, point.id)
+        shown = State(
+            name=row.name,
+            version=row.version,
+            step=point.step,
+            status=str(row.status),
+            created_at=row.created_at,
+            updated_at=point.created_at,
+            context={
+                "thread": str(row.id),
+                "title": row.title,
+                "agent": row.agent,
+                "agent_version": row.version_label,
+                "labels": row.labels,
+                "checkpoint": str(point.id),
+                "number": point.number,
+                "branch": point.branch,
+                "head": point.id == row.head,
+                "next_nodes": list(point.next_nodes),
+                "state_hash": point.state_hash,
+                "schema_version": point.schema_version,
+            },
+            artifacts=list({ref["$artifact"]: ref for ref in files_in(state)}.values()),
+            state=state,
+        )
+        return answer(shown, ETag=f'"{row.version}"')
+
+
+def files_in(value: Any) -> Iterator[dict[str, Any]]:
+    """Every reference to a file inside a value."""
+    if isinstance(value, list):
+        for item in value:
+            yield from files_in(item)
+    elif isinstance(value, dict):
+        if isinstance(value.get("$artifact"), str):
+            yield value
+        for item in value.values():
+            yield from files_in(item)
+
+
+class ThreadCheckpoints(Past):
+    """The checkpoints."""
+
+    @extend_schema(
+        responses={200: CheckpointList, 404: Problem},
+        parameters=[CURSOR, LIMIT],
+        summary="A thread's own checkpoints, newest first",
+    )
+    def get(self, request: Request, thread_id: UUID) -> Response:
+        """Abandoned ones are marked."""
+        self.thread(thread_id)
+        page = queries.checkpoints(
+            thread_id,
+            limit=self.limit(),
+            before=self.number("cursor", 2**31 - 1, high=2**31 - 1),
+        )
+        found = [Checkpoint.model_validate(row) for row in page.rows]
+        return answer(CheckpointList(results=found, next_cursor=page.next_cursor))
+
+
+class ThreadEvents(Past):
+    """The events."""
+
+    @extend_schema(
+        responses={200: EventList, 404: Problem},
+        parameters=[
+            OpenApiParameter("after", int, description="A sequence number; 0 is the beginning."),
+            OpenApiParameter("kind", str, description="Kinds or nouns, by commas."),
+            LIMIT,
+        ],
+        summary="Events after a sequence number, oldest first, without gaps",
+    )
+    def get(self, request: Request, thread_id: UUID) -> Response:
+        """`next_cursor` is empty when there is no more by now; `last_seq` goes on from there."""
+        self.thread(thread_id)
+        after, limit = self.number("after", 0), self.limit(high=500)
+        kinds = [kind for kind in self.text("kind").split(",") if kind]
+        rows = queries.events_after(thread_id, after, limit=limit + 1, kinds=kinds)
+        shown = [Event.model_validate(row) for row in rows[:limit]]
+        last = shown[-1].seq if shown else after
+        return answer(
+            EventList(
+                results=shown,
+                last_seq=last,
+                next_cursor=str(last) if len(rows) > limit else "",
+            )
+        )
+
+
+class ThreadActivities(Past):
+    """The activities."""
+
+    @extend_schema(
+        responses={200: ActivityList, 404: Problem},
+        parameters=[LIMIT],
+        summary="What happened once: calls, effects, finished nodes; newest first",
+    )
+    def get(self, request: Request, thread_id: UUID) -> Response:
+        """Also those still at work, with their progress."""
+        self.thread(thread_id)
+        rows = queries.activities(thread_id, limit=self.limit(high=1_000))
+        return answer(ActivityList(results=[Activity.model_validate(row) for row in rows]))
+
+
+class ThreadDiff(Past):
+    """The differences."""
+
+    @extend_schema(
+        responses={200: Diff, 404: Problem, 422: Problem},
+        parameters=[
+            OpenApiParameter("from", UUID, required=True, description="A checkpoint."),
+            OpenApiParameter("to", UUID, description="A checkpoint; else the head."),
+            OpenApiParameter("to_thread", UUID, description="The thread of `to`, if another."),
+        ],
+        summary="What differs between two checkpoints, and where their ways part",
+    )
+    def get(self, request: Request, thread_id: UUID) -> Response:
+        """JSON Patch of the states; a fork and its base are compared by `to_thread`."""
+        row = self.thread(thread_id)
+        other = self.thread(self.ident("to_thread", thread_id))
+        old = queries.checkpoint(row.id, self.ident("from"))
+        new = queries.checkpoint(other.id, self.ident("to", other.head))
+        found = compare(old, new)
+        return answer(
+            Diff.model_validate(
+                {
+                    "from": _place(old),
+                    "to": _place(new),
+                    "patch": found.patch,
+                    "common": None if found.common is None else _place(found.common),
+                    "diverged": {
+                        "from": _event(found.old_event),
+                        "to": _event(found.new_event),
+                    },
+                }
+            )
+        )
+
+
+def _place(row: CheckpointRow) -> Place:
+    return Place(thread=row.thread, checkpoint=row.id, number=row.number, step=row.step)
+
+
+def _event(row: Any) -> Event | None:
+    return None if row is None else Event.model_validate(row)

@@ -1,0 +1,456 @@
+"""What the API answers; each shape reads the row of a reader by the same names."""
+
+from __future__ import annotations
+
+from datetime import datetime
+from typing import Any, Literal, Self
+from uuid import UUID
+
+from pydantic import BaseModel, ConfigDict, Field
+
+from approvals.queries import ApprovalRow
+from checkpoints.views import ThreadRow, Why
+from dashboard.permissions import Allowance, HasRoles, allowed_actions, may, needs
+from dashboard.plans import EditPlan, ForkPlan, RollBackPlan
+
+# Addresses that differ from the names of actions.
+ADDRESS = {"roll_back": "rollback"}
+
+
+class Shape(BaseModel):
+    """Read by attribute from the frozen rows of the floors below."""
+
+    model_config = ConfigDict(from_attributes=True)
+
+
+class Fault(Shape):
+    """One refused value."""
+
+    path: str
+    message: str
+
+
+class Problem(Shape):
+    """A refusal (RFC 9457)."""
+
+    type: str
+    title: str
+    status: int
+    detail: str
+    path: str = Field(description="JSON path from the root of the request")
+    errors: list[Fault] | None = None
+
+
+class Lease(Shape):
+    """Who works on a thread."""
+
+    owner: str
+    until: datetime | None
+    fence: int
+
+
+class Reason(Shape):
+    """Why a thread stands where it stands."""
+
+    kind: str
+    sentence: str
+    since: datetime
+    action: str
+    facts: dict[str, Any]
+
+    @classmethod
+    def of(cls, why: Why) -> Self:
+        """The same explanation as on the page."""
+        return cls.model_validate(why)
+
+
+class Allowed(Shape):
+    """Whether an action is possible now, and what is missing."""
+
+    allowed: bool
+    why: str
+
+
+class Thread(Shape):
+    """A thread."""
+
+    id: UUID
+    name: str | None
+    title: str
+    agent: str
+    agent_version: str
+    agent_version_id: UUID
+    labels: dict[str, str]
+    status: str
+    status_since: datetime
+    status_reason: str
+    version: int
+    head: UUID
+    number: int
+    step: int
+    branch: int
+    next_nodes: list[str]
+    waiting_on: Any
+    wake_at: datetime | None
+    wish: str
+    pause_at: str
+    effects: str
+    last_seq: int
+    lease: Lease | None
+    fence: int
+    crash_count: int
+    parent: UUID | None
+    base: UUID | None
+    forked_from: UUID | None
+    started_by: str
+    totals: dict[str, Any]
+    created_at: datetime
+
+    @classmethod
+    def values(cls, row: ThreadRow) -> dict[str, Any]:
+        """Every member of this shape."""
+        own = {name: getattr(row, name) for name in Thread.model_fields if hasattr(row, name)}
+        lease = None
+        if row.lease_owner:
+            lease = Lease(owner=row.lease_owner, until=row.lease_until, fence=row.fence)
+        return {
+            **own,
+            "agent_version": row.version_label,
+            "status": str(row.status),
+            "next_nodes": list(row.next_nodes),
+            "lease": lease,
+        }
+
+    @classmethod
+    def of(cls, row: ThreadRow) -> Self:
+        """A row of a list."""
+        return cls(**cls.values(row))
+
+
+class ThreadDetail(Thread):
+    """A thread with what it waits for and what the caller may do with it now."""
+
+    why_waiting: Reason
+    actions: dict[str, Allowed]
+    approvals: list[UUID] = Field(description="open requests, newest first")
+
+    @classmethod
+    def told(
+        cls, row: ThreadRow, *, why: Why, actor: HasRoles, approvals: list[ApprovalRow]
+    ) -> Self:
+        """The detail for one caller."""
+        actions = {
+            ADDRESS.get(name, name): Allowed.model_validate(a)
+            for name, a in allowed_actions(actor, row).items()
+        }
+        return cls(
+            **cls.values(row),
+            why_waiting=Reason.of(why),
+            actions=actions,
+            approvals=[a.id for a in approvals],
+        )
+
+
+class ThreadList(Shape):
+    """Threads by their last change of status, newest first."""
+
+    results: list[Thread]
+    next_cursor: str
+
+
+class Counts(Shape):
+    """Threads per status; finished ones are counted up to `cap`."""
+
+    counts: dict[str, int]
+    open_approvals: int
+    cap: int
+
+
+class Checkpoint(Shape):
+    """A checkpoint without its state."""
+
+    id: UUID
+    thread: UUID
+    number: int
+    branch: int
+    step: int
+    parent: UUID | None
+    parent_thread: UUID | None
+    parent_number: int | None
+    source: str
+    nodes: list[str]
+    next_nodes: list[str]
+    state_hash: str
+    state_bytes: int
+    schema_version: int
+    agent_version_id: UUID
+    created_by: str
+    created_at: datetime
+    abandoned: bool
+
+
+class CheckpointList(Shape):
+    """A thread's own checkpoints, newest first."""
+
+    results: list[Checkpoint]
+    next_cursor: str
+
+
+class Event(Shape):
+    """An entry of a thread's log."""
+
+    seq: int
+    kind: str
+    actor: str
+    data: Any
+    at: datetime
+    hash: str
+    prev_hash: str
+
+
+class EventList(Shape):
+    """Events after a sequence number, oldest first; go on with `?after=<last_seq>`."""
+
+    results: list[Event]
+    last_seq: int
+    next_cursor: str
+
+
+class Activity(Shape):
+    """Something that happened once."""
+
+    id: UUID
+    branch: int
+    step: int
+    node: str
+    index: int
+    key: str
+    kind: str
+    tool: str
+    state: str
+    args: Any
+    result: Any
+    error: str
+    attempts: int
+    idempotency_key: str
+    progress: Any
+    usage: Any
+    undo: str
+    undo_result: Any
+    started_at: datetime
+    finished_at: datetime | None
+
+
+class ActivityList(Shape):
+    """Activities, newest first."""
+
+    results: list[Activity]
+
+
+class State(Shape):
+    """The whole state at a checkpoint; `artifacts` are the files it refers to."""
+
+    name: str | None
+    version: int
+    step: int
+    status: str
+    created_at: datetime
+    updated_at: datetime
+    context: dict[str, Any]
+    artifacts: list[dict[str, Any]]
+    state: dict[str, Any]
+
+
+class Place(Shape):
+    """A checkpoint by its address."""
+
+    thread: UUID
+    checkpoint: UUID
+    number: int
+    step: int
+
+
+class Diff(Shape):
+    """From one checkpoint to another: JSON Patch of the states, and where the ways part.
+
+    `common` is the last checkpoint that both ways go through; `diverged` the first event of each
+    side after it, null where a side ends there.
+    """
+
+    from_: Place = Field(alias="from")
+    to: Place
+    patch: list[dict[str, Any]]
+    common: Place | None
+    diverged: dict[Literal["from", "to"], Event | None]
+
+    model_config = ConfigDict(from_attributes=True, populate_by_name=True)
+
+
+class EffectFate(Shape):
+    """What a rollback does about an effect: undoable, stays or unknown."""
+
+    activity: Activity
+    fate: str
+    text: str
+
+
+class EditPreview(Shape):
+    """What an edit would change and withdraw."""
+
+    head: UUID
+    version: int
+    patch: list[dict[str, Any]]
+    withdrawn_approvals: list[UUID]
+
+    @classmethod
+    def of(cls, plan: EditPlan) -> Self:
+        """The plan for the wire."""
+        return cls(
+            head=plan.head,
+            version=plan.version,
+            patch=list(plan.patch),
+            withdrawn_approvals=[a.id for a in plan.approvals],
+        )
+
+
+class ForkPreview(Shape):
+    """What a fork would call again, by what the base recorded after the checkpoint."""
+
+    checkpoint: Checkpoint
+    patch: list[dict[str, Any]]
+    next_nodes: list[str]
+    reused: int
+    again: int
+    tokens: int
+    cost: str
+    first_effect: str
+
+    @classmethod
+    def of(cls, plan: ForkPlan) -> Self:
+        """The plan for the wire."""
+        return cls(
+            checkpoint=Checkpoint.model_validate(plan.target),
+            patch=list(plan.patch),
+            next_nodes=list(plan.next_nodes),
+            reused=plan.reused,
+            again=plan.again,
+            tokens=plan.tokens,
+            cost=plan.cost,
+            first_effect=plan.first_effect,
+        )
+
+
+class RollBackPreview(Shape):
+    """What a rollback would undo, leave and withdraw; effects last first."""
+
+    checkpoint: Checkpoint
+    head: UUID
+    version: int
+    steps: int
+    effects: list[EffectFate]
+    withdrawn_approvals: list[UUID]
+
+    @classmethod
+    def of(cls, plan: RollBackPlan) -> Self:
+        """The plan for the wire."""
+        return cls(
+            checkpoint=Checkpoint.model_validate(plan.target),
+            head=plan.head,
+            version=plan.version,
+            steps=plan.steps,
+            effects=[EffectFate.model_validate(e) for e in plan.effects],
+            withdrawn_approvals=[a.id for a in plan.approvals],
+        )
+
+
+class Agent(Shape):
+    """One agent version as a worker announced it."""
+
+    id: UUID
+    agent: str
+    version: int
+    fingerprint: str
+    label: str
+    description: str
+    schema_version: int
+    schema_: dict[str, Any] = Field(alias="schema", description="JSON Schema of the state")
+    channels: dict[str, Any]
+    graph: dict[str, Any]
+    tools: dict[str, Any]
+    queue: str
+    created_at: datetime
+    live_workers: int
+
+
+class AgentList(Shape):
+    """The newest version of each agent."""
+
+    results: list[Agent]
+
+
+class Approval(Shape):
+    """A request for approval; `decide` says whether the caller may."""
+
+    id: UUID
+    thread: UUID
+    thread_title: str
+    agent: str
+    agent_version_id: UUID
+    branch: int
+    step: int
+    node: str
+    kind: str
+    tool: str
+    args: Any
+    proposal_hash: str
+    title: str
+    description: str
+    reasons: list[str]
+    risk: str
+    schema_: Any = Field(alias="schema", description="JSON Schema of the answer to a question")
+    undo: str
+    deadline: datetime | None
+    requested_at: datetime
+    status: str
+    outcome: str
+    comment: str
+    decided_by: str
+    decided_by_name: str
+    decided_at: datetime | None
+    decided_args: Any
+    effective_at: datetime | None
+    verdicts: list[str]
+    decide: Allowed
+
+    @classmethod
+    def told(cls, row: ApprovalRow, actor: HasRoles) -> Self:
+        """The request for one caller."""
+        names = [f.alias or name for name, f in cls.model_fields.items()]
+        own = {name: getattr(row, name) for name in names if hasattr(row, name)}
+        verdicts = ["approve", "reject"] if row.kind == "gate" else ["respond", "reject"]
+        return cls(**own, verdicts=verdicts, decide=Allowed.model_validate(decidable(row, actor)))
+
+
+def decidable(row: ApprovalRow, actor: HasRoles) -> Allowance:
+    """Whether this caller may decide this request now."""
+    if not may(actor, "decide"):
+        return Allowance(False, needs("decide"))
+    if not row.open:
+        return Allowance(False, f"The request is {row.status}.")
+    return Allowance(True)
+
+
+class ApprovalList(Shape):
+    """Requests; open ones oldest first, others newest first."""
+
+    results: list[Approval]
+    next_cursor: str
+
+
+class Artifact(BaseModel):
+    """The reference that state holds."""
+
+    sha256: str = Field(alias="$artifact")
+    name: str
+    media_type: str
+    size: int

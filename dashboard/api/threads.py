@@ -1,0 +1,293 @@
+"""Threads: list, start, one of them, and control."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, ClassVar
+from uuid import UUID
+
+from django.urls import reverse
+from drf_spectacular.utils import OpenApiParameter, extend_schema
+from rest_framework.request import Request
+from rest_framework.response import Response
+
+from approvals import queries as gates
+from checkpoints import queries
+from checkpoints.states import Status
+from checkpoints.why import why_waiting
+from dashboard import actions
+from dashboard.errors import Invalid
+
+from .asked import Cancel, Edit, Fork, Nothing, Pause, RollBack, StartThread
+from .base import Door, answer
+from .shapes import (
+    Counts,
+    EditPreview,
+    ForkPreview,
+    Problem,
+    RollBackPreview,
+    Thread,
+    ThreadDetail,
+    ThreadList,
+)
+
+IF_MATCH = OpenApiParameter(
+    "If-Match",
+    str,
+    OpenApiParameter.HEADER,
+    description="The thread's version that was looked at; 412 when it has moved.",
+)
+PREVIEW = OpenApiParameter("preview", bool, description="Answer the plan, do nothing.")
+CURSOR = OpenApiParameter("cursor", str, description="`next_cursor` of the page before.")
+LIMIT = OpenApiParameter("limit", int, description="Rows per page, 1 to 200.")
+REFUSED = dict.fromkeys((403, 404, 409, 412, 422), Problem)
+
+
+def detail(view: Door, thread_id: UUID, *, status: int = 200, **headers: str) -> Response:
+    """One thread as it is now, for the caller; ETag = version."""
+    row = queries.thread(thread_id, workspace=view.actor.workspace)
+    open_ones = gates.for_thread(thread_id, open_only=True)
+    told = ThreadDetail.told(
+        row,
+        why=why_waiting(row, open_ones, queries.workers()),
+        actor=view.actor,
+        approvals=open_ones,
+    )
+    return answer(told, status, ETag=f'"{row.version}"', **headers)
+
+
+class Threads(Door):
+    """The threads of the workspace."""
+
+    @extend_schema(
+        responses={200: ThreadList, 422: Problem},
+        parameters=[
+            OpenApiParameter("status", str, description="One status or several, by commas."),
+            OpenApiParameter("agent", str),
+            OpenApiParameter("label", str, description="key:value"),
+            OpenApiParameter("q", str, description="Part of a title, or how an id begins."),
+            OpenApiParameter("stuck", bool, description="Only threads that need attention."),
+            CURSOR,
+            LIMIT,
+        ],
+        summary="List threads",
+    )
+    def get(self, request: Request) -> Response:
+        """By their last change of status, newest first."""
+        page = queries.threads(
+            workspace=self.actor.workspace,
+            statuses=self._statuses(),
+            agent=self.text("agent"),
+            q=self.text("q"),
+            label=self._label(),
+            limit=self.limit(),
+            after=self.text("cursor"),
+        )
+        found = [Thread.of(row) for row in page.rows]
+        return answer(ThreadList(results=found, next_cursor=page.next_cursor))
+
+    @extend_schema(
+        request=StartThread,
+        responses={201: ThreadDetail, 200: ThreadDetail, 403: Problem, 422: Problem},
+        summary="Start a thread, or find the one of this name",
+    )
+    def post(self, request: Request) -> Response:
+        """201 with the new thread, 200 with the one that had this name already."""
+        body = self.body(StartThread)
+        thread, new = actions.start_or_continue(self.actor, **body.model_dump())
+        place = reverse("api:thread", args=[thread])
+        return detail(self, thread, status=201 if new else 200, Location=place)
+
+    def _statuses(self) -> list[Status]:
+        if self.flag("stuck"):
+            return [Status.ATTENTION]
+        words = [word for word in self.text("status").split(",") if word]
+        unknown = set(words) - set(map(str, Status))
+        if unknown:
+            raise Invalid("status", f"knows only {', '.join(Status)}")
+        return [Status(word) for word in words]
+
+    def _label(self) -> tuple[str, str] | None:
+        key, colon, value = self.text("label").partition(":")
+        if key and not colon:
+            raise Invalid("label", "is written key:value")
+        return (key, value) if key else None
+
+
+class ThreadCounts(Door):
+    """How many threads there are."""
+
+    @extend_schema(responses=Counts, summary="Threads per status")
+    def get(self, request: Request) -> Response:
+        """Live ones exactly, finished ones up to `cap`."""
+        counts = queries.counts(workspace=self.actor.workspace)
+        return answer(
+            Counts(
+                counts={str(s): min(n, queries.COUNT_CAP) for s, n in counts.items()},
+                open_approvals=gates.open_count(workspace=self.actor.workspace),
+                cap=queries.COUNT_CAP,
+            )
+        )
+
+
+class OneThread(Door):
+    """One thread."""
+
+    @extend_schema(
+        responses={200: ThreadDetail, 404: Problem},
+        summary="A thread, what it waits for, and what may be done",
+    )
+    def get(self, request: Request, thread_id: UUID) -> Response:
+        """ETag = version, for If-Match."""
+        return detail(self, thread_id)
+
+
+class Control(Door):
+    """What the verbs share: one body, one action, the thread as it is afterwards."""
+
+    act: ClassVar[Callable[..., Any]]
+
+    def done(self, thread_id: UUID, *args: Any) -> Response:
+        """Perform the action under the version of If-Match."""
+        type(self).act(self.actor, thread_id, *args, expected_version=self.expected_version())
+        return detail(self, thread_id)
+
+
+class PauseThread(Control):
+    """Pause a thread."""
+
+    act = actions.pause
+
+    @extend_schema(
+        request=Pause,
+        responses={200: ThreadDetail, **REFUSED},
+        parameters=[IF_MATCH],
+        summary="Pause at the next step, or before a node",
+    )
+    def post(self, request: Request, thread_id: UUID) -> Response:
+        """At once where no worker holds it, else `wish` is pause until the step is done."""
+        return self.done(thread_id, self.body(Pause).before_node)
+
+
+class ResumeThread(Control):
+    """Resume a thread."""
+
+    act = actions.resume
+
+    @extend_schema(
+        request=Nothing,
+        responses={200: ThreadDetail, **REFUSED},
+        parameters=[IF_MATCH],
+        summary="Let a paused thread go on",
+    )
+    def post(self, request: Request, thread_id: UUID) -> Response:
+        """paused -> queued."""
+        self.body(Nothing)
+        return self.done(thread_id)
+
+
+class RetryThread(Control):
+    """Retry a thread."""
+
+    act = actions.retry
+
+    @extend_schema(
+        request=Nothing,
+        responses={200: ThreadDetail, **REFUSED},
+        parameters=[IF_MATCH],
+        summary="Try the step again from the head",
+    )
+    def post(self, request: Request, thread_id: UUID) -> Response:
+        """failed or attention -> queued."""
+        self.body(Nothing)
+        return self.done(thread_id)
+
+
+class CancelThread(Control):
+    """Cancel a thread."""
+
+    act = actions.cancel
+
+    @extend_schema(
+        request=Cancel,
+        responses={200: ThreadDetail, **REFUSED},
+        parameters=[IF_MATCH],
+        summary="End a thread",
+    )
+    def post(self, request: Request, thread_id: UUID) -> Response:
+        """Any unfinished status -> cancelled; takes it away from its worker."""
+        return self.done(thread_id, self.body(Cancel).reason)
+
+
+class EditThread(Door):
+    """Edit a thread's state."""
+
+    @extend_schema(
+        request=Edit,
+        responses={200: ThreadDetail, **REFUSED},
+        parameters=[IF_MATCH, PREVIEW],
+        summary="Write new values over the head",
+    )
+    def post(self, request: Request, thread_id: UUID) -> Response:
+        """A checkpoint by a person; open requests are withdrawn."""
+        body = self.body(Edit)
+        if self.flag("preview"):
+            plan = actions.preview_edit(self.actor, thread_id, body.changes)
+            return answer(EditPreview.of(plan), ETag=f'"{plan.version}"')
+        actions.edit(self.actor, thread_id, body.changes, body.reason, self.expected_version())
+        return detail(self, thread_id)
+
+
+class ForkThread(Door):
+    """Fork a thread."""
+
+    @extend_schema(
+        request=Fork,
+        responses={201: ThreadDetail, 200: ForkPreview, **REFUSED},
+        parameters=[PREVIEW],
+        summary="Begin a new thread from a checkpoint of this one",
+    )
+    def post(self, request: Request, thread_id: UUID) -> Response:
+        """The base stays as it is; answers the new thread."""
+        body = self.body(Fork)
+        if self.flag("preview"):
+            plan = actions.preview_fork(self.actor, thread_id, body.checkpoint, body.changes)
+            return answer(ForkPreview.of(plan))
+        new = actions.fork(
+            self.actor,
+            thread_id,
+            body.checkpoint,
+            body.changes,
+            body.title,
+            body.effects,
+            body.reason,
+        )
+        return detail(self, new, status=201, Location=reverse("api:thread", args=[new]))
+
+
+class RollBackThread(Door):
+    """Roll a thread back."""
+
+    @extend_schema(
+        request=RollBack,
+        responses={202: ThreadDetail, 200: RollBackPreview, **REFUSED},
+        parameters=[IF_MATCH, PREVIEW],
+        summary="Move the head back and undo effects",
+        operation_id="threads_rollback_create",
+        description="202: a worker undoes the effects, last first, and pauses at the target.",
+    )
+    def post(self, request: Request, thread_id: UUID) -> Response:
+        """With `run_on` the thread is queued instead of paused afterwards."""
+        body = self.body(RollBack)
+        if self.flag("preview"):
+            plan = actions.preview_roll_back(self.actor, thread_id, body.checkpoint)
+            return answer(RollBackPreview.of(plan), ETag=f'"{plan.version}"')
+        actions.roll_back(
+            self.actor,
+            thread_id,
+            body.checkpoint,
+            body.reason,
+            self.expected_version(),
+            body.run_on,
+        )
+        return detail(self, thread_id, status=202)

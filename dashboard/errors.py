@@ -1,0 +1,155 @@
+"""What a person's action can be refused with: an HTTP status, a title, a sentence, a JSON path.
+
+Pages, API and commands show the same refusals. `translated` turns the errors of the floors below
+into these; errors of the database pass through.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from typing import Any, ClassVar
+
+from approvals import errors as gates
+from checkpoints import errors as ground
+
+
+@dataclass(frozen=True, slots=True)
+class Fault:
+    """One value that is refused: JSON path (`$.goal`) and what is wrong with it."""
+
+    path: str
+    message: str
+
+
+class ActionError(Exception):
+    """An action that is refused; `detail` is the sentence for people."""
+
+    status: ClassVar[int] = 400
+    code: ClassVar[str] = "refused"
+    title: ClassVar[str] = "Refused"
+
+    def __init__(self, detail: str = "", *, path: str = "", **facts: Any) -> None:
+        super().__init__(detail or self.title)
+        self.detail = detail or self.title
+        self.path = path
+        self.facts = facts
+
+
+class Malformed(ActionError):
+    """What was sent cannot be read."""
+
+    status, code, title = 400, "malformed", "The request cannot be read"
+
+
+class Forbidden(ActionError):
+    """The person's roles do not allow it."""
+
+    status, code, title = 403, "forbidden", "Not allowed"
+
+
+class Missing(ActionError):
+    """There is no such thing in the person's workspace."""
+
+    status, code, title = 404, "missing", "Not found"
+
+
+class Conflict(ActionError):
+    """It does not fit what is there now."""
+
+    status, code, title = 409, "conflict", "Not possible now"
+
+
+class NotAllowedNow(Conflict):
+    """The thread's status does not allow it; facts: status."""
+
+    code = "not-allowed-now"
+
+
+class AlreadyDecided(Conflict):
+    """Somebody else was first; facts: approval (the row with the recorded outcome)."""
+
+    code, title = "already-decided", "Already decided"
+
+
+class ProposalChanged(Conflict):
+    """The proposal is not the one the person saw."""
+
+    code, title = "proposal-changed", "The proposal has changed"
+
+
+class Stale(ActionError):
+    """The thread moved since the person looked; facts: version, status."""
+
+    status, code, title = 412, "stale", "Changed meanwhile"
+
+
+class Invalid(ActionError):
+    """Values are refused; `faults` lists all of them, `path` names the first.
+
+    `within` is the parameter that the paths start in ("input", "changes"), empty where they name
+    parameters themselves.
+    """
+
+    status, code, title = 422, "invalid", "A value is refused"
+
+    def __init__(
+        self,
+        path: str,
+        message: str,
+        *,
+        within: str = "",
+        faults: Sequence[Fault] = (),
+        **facts: Any,
+    ) -> None:
+        self.within = within
+        self.faults = tuple(faults) or (Fault(path, message),)
+        self.reason = message
+        super().__init__(f"{path}: {message}", path=path, **facts)
+
+    @classmethod
+    def of(cls, faults: Iterable[Fault], *, within: str = "") -> Invalid:
+        """One refusal for several faults; the first is its headline."""
+        found = tuple(faults)
+        return cls(found[0].path, found[0].message, within=within, faults=found)
+
+    @property
+    def request_path(self) -> str:
+        """The path from the root of the request: `$.input.goal`."""
+        return rooted(self.path, self.within)
+
+
+def rooted(path: str, within: str) -> str:
+    """A path inside a parameter as a path from the root of the request."""
+    return f"$.{within}{path[1:]}" if within and path.startswith("$") else path
+
+
+def of(error: ground.GatepostError, *, within: str = "") -> ActionError:
+    """The refusal for an error of a lower floor."""
+    match error:
+        case ground.InvalidValue():
+            path = error.path if error.path.startswith("$") else f"$.{error.path}"
+            return Invalid(path, error.reason, within=within)
+        case ground.NotFound():
+            return Missing(error.message)
+        case ground.ConcurrentModificationError():
+            return Stale(error.message, **error.facts)
+        case ground.NotAllowedNow():
+            return NotAllowedNow(error.message, **error.facts)
+        case gates.AlreadyDecided():
+            return AlreadyDecided(error.message, approval=error.row)
+        case gates.ProposalChanged():
+            return ProposalChanged(error.message)
+        case gates.VerdictRefused():
+            return Invalid("$.verdict", error.message)
+    return Conflict(error.message)
+
+
+@contextmanager
+def translated(within: str = "") -> Iterator[None]:
+    """Turn the errors of lower floors into ActionErrors; also usable as a decorator."""
+    try:
+        yield
+    except ground.GatepostError as error:
+        raise of(error, within=within) from error

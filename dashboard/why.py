@@ -1,0 +1,33 @@
+"""Why a thread stands still, for pages: what `checkpoints.why` explains, or nothing to explain."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from datetime import UTC, datetime, timedelta
+
+from approvals import queries as gates
+from approvals.queries import ApprovalRow
+from checkpoints import queries, why
+from checkpoints.states import Status
+from checkpoints.views import ThreadRow, Why
+
+QUEUED_TOO_LONG = timedelta(seconds=3)
+# Nothing holds these up; a page need not say so.
+_MOVING = ("working", "finished")
+_NEED_WORKERS = (Status.QUEUED, Status.RUNNING, Status.SLEEPING, Status.ROLLING_BACK)
+
+
+def why_waiting(thread: ThreadRow, *, approvals: Sequence[ApprovalRow] | None = None) -> Why | None:
+    """What holds the thread up and what can be done about it; None while nothing does.
+
+    `approvals` are its open requests where the caller has read them already.
+    """
+    if approvals is None:
+        decidable = thread.status in (Status.WAITING, Status.PAUSED)
+        approvals = gates.for_thread(thread.id, open_only=True) if decidable else []
+    workers = queries.workers() if thread.status in _NEED_WORKERS else []
+    found = why.why_waiting(thread, approvals, workers)
+    fresh = datetime.now(UTC) - thread.status_since < QUEUED_TOO_LONG
+    if found.kind in _MOVING or (thread.status is Status.QUEUED and fresh):
+        return None
+    return found

@@ -1,0 +1,58 @@
+"""The fixed cast: two workspaces and the people in them."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Any
+from uuid import UUID
+
+# name: (workspace, roles); the stranger has every right, elsewhere.
+PEOPLE: dict[str, tuple[str, tuple[str, ...]]] = {
+    "operator": ("default", ("operator",)),
+    "manager": ("default", ("reviewer",)),
+    "second_manager": ("default", ("reviewer",)),
+    "auditor": ("default", ("auditor",)),
+    "viewer": ("default", ("viewer",)),
+    "admin": ("default", ("admin",)),
+    "stranger": ("elsewhere", ("operator", "reviewer", "auditor", "admin")),
+    "nobody": ("", ()),
+}
+
+
+@dataclass(frozen=True)
+class Cast:
+    """Users by name, and the two workspaces."""
+
+    workspace: UUID
+    elsewhere: UUID
+    users: dict[str, Any] = field(default_factory=dict)
+
+    def actor(self, name: str) -> Any:
+        """The Actor of a user."""
+        from dashboard.permissions import actor_of
+
+        return actor_of(self.users[name])
+
+    def client(self, name: str, **options: Any) -> Any:
+        """A browser that is signed in as this user."""
+        from django.test import Client
+
+        client = Client(**options)
+        client.force_login(self.users[name], "django.contrib.auth.backends.ModelBackend")
+        return client
+
+
+def make_cast() -> Cast:
+    """Create workspaces, users and memberships in the database of now."""
+    from django.contrib.auth import get_user_model
+
+    from checkpoints.models import Membership, Workspace
+
+    places = {name: Workspace.objects.create(name=name) for name in ("default", "elsewhere")}
+    users = {}
+    for name, (place, roles) in PEOPLE.items():
+        user = get_user_model().objects.create_user(name, password=f"{name}-password")
+        for role in roles:
+            Membership.objects.create(workspace=places[place], user=user, role=role)
+        users[name] = user
+    return Cast(places["default"].pk, places["elsewhere"].pk, users)
