@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from checkpoints.admin import ReadOnly
 from django.contrib import admin
+
+from checkpoints.admin import ReadOnly
 
 from .models import Approval, Decision
 

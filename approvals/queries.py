@@ -8,10 +8,11 @@ from datetime import datetime
 from typing import Any
 from uuid import UUID
 
+from django.db import connection
+
 from checkpoints import deltas
 from checkpoints.errors import NotFound
 from checkpoints.views import Page
-from django.db import connection
 
 _APPROVAL = """
 SELECT a.id, a.workspace_id, a.thread_id, th.title, th.agent, a.agent_version_id, a.branch, a.step,
@@ -82,10 +83,8 @@ def _json(text: str | None) -> Any:
 
 
 def _row(r: tuple[Any, ...]) -> ApprovalRow:
-    return ApprovalRow(
-        *r[:14], _json(r[14]), *r[15:18], _json(r[18]), r[19], _json(r[20]), *r[21:29],
-        _json(r[29]), *r[30:],
-    )  # fmt: skip
+    return ApprovalRow(*(*r[:14], _json(r[14]), *r[15:18], _json(r[18]), r[19], _json(r[20]), *r[21:29],
+        _json(r[29]), *r[30:],))  # fmt: skip
 
 
 def approval(approval_id: UUID, *, workspace: UUID) -> ApprovalRow:
@@ -140,7 +139,8 @@ def open_count(*, workspace: UUID) -> int:
 def for_thread(thread_id: UUID, *, open_only: bool = False) -> list[ApprovalRow]:
     """A thread's requests, newest first."""
     return _rows(
-        _APPROVAL + "WHERE a.thread_id = %s::uuid "
+        _APPROVAL
+        + "WHERE a.thread_id = %s::uuid "
         + ("AND a.status = 'pending' " if open_only else "")
         + "ORDER BY a.requested_at DESC, a.id DESC LIMIT 100",
         (thread_id,),
@@ -153,4 +153,54 @@ def at_step(thread_id: UUID, *, branch: int, step: int) -> list[ApprovalRow]:
         _APPROVAL + "WHERE a.thread_id = %s::uuid AND a.branch = %s::integer "
         "AND a.step = %s::integer ORDER BY a.requested_at, a.revision",
         (thread_id, branch, step),
+    )
+
+
+def inbox_mark(*, workspace: UUID) -> tuple[int, tuple[Any, ...]]:
+    """(microseconds of the database's clock, a value that differs when the inbox moved)."""
+    with connection.cursor() as cursor:
+        cursor.execute(
+            "SELECT (extract(epoch FROM clock_timestamp()) * 1000000)::bigint, (SELECT "
+            "max(requested_at) FROM gp_approval WHERE workspace_id = %s::uuid), n, total FROM "
+            "(SELECT count(*) AS n, sum(hashtextextended(id::text, 0)) AS total FROM (SELECT id "
+            "FROM gp_approval WHERE workspace_id = %s::uuid AND status = 'pending' LIMIT 1000) x"
+            ") waiting",
+            (workspace, workspace),
+        )
+        row = cursor.fetchone()
+    return row[0], tuple(row[1:])
+
+
+def open_ids(*, workspace: UUID) -> list[UUID]:
+    """The first 1,000 open requests in the order of the inbox."""
+    with connection.cursor() as cursor:
+        cursor.execute(
+            "SELECT id FROM gp_approval WHERE workspace_id = %s::uuid AND status = 'pending' "
+            "ORDER BY requested_at, id LIMIT 1000",
+            (workspace,),
+        )
+        return [row[0] for row in cursor.fetchall()]
+
+
+def first_open(thread_ids: Sequence[UUID]) -> dict[UUID, UUID]:
+    """{thread: its oldest open request} for those of these threads that have one."""
+    with connection.cursor() as cursor:
+        cursor.execute(
+            "SELECT DISTINCT ON (thread_id) thread_id, id FROM gp_approval "
+            "WHERE thread_id = ANY(%s::uuid[]) AND status = 'pending' "
+            "ORDER BY thread_id, requested_at, id",
+            (list(thread_ids),),
+        )
+        return dict(cursor.fetchall())
+
+
+def decided_before(row: ApprovalRow, *, limit: int = 5) -> list[ApprovalRow]:
+    """The newest decisions on the same tool of the same agent, among the last 1,000 requests."""
+    return _rows(
+        _APPROVAL + "WHERE a.id IN (SELECT x.id FROM (SELECT id, tool, status, thread_id "
+        "FROM gp_approval WHERE workspace_id = %s::uuid AND requested_at < %s::timestamptz "
+        "ORDER BY requested_at DESC, id DESC LIMIT 1000) x WHERE x.tool = %s::varchar "
+        "AND x.status = 'settled') AND th.agent = %s::varchar AND a.kind = 'gate' "
+        "ORDER BY a.decided_at DESC LIMIT %s",
+        (row.workspace, row.requested_at, row.tool, row.agent, limit),
     )

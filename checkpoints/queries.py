@@ -32,6 +32,7 @@ from .views import (
 
 WORKER_ALIVE_SECONDS = 15
 COUNT_CAP = 10_000
+STANDSTILL_SECONDS = 3
 # Threads whose events come without a change of status; few enough to be summed up.
 MOVING = (Status.QUEUED, Status.RUNNING, Status.PAUSED, Status.ATTENTION, Status.ROLLING_BACK)
 
@@ -80,27 +81,35 @@ def _json(text: str | None) -> Any:
 
 
 def _thread(r: tuple[Any, ...]) -> ThreadRow:
-    return ThreadRow(
-        *r[:7], _json(r[7]), Status(r[8]), *r[9:17], tuple(_json(r[17])), _json(r[18]),
-        *r[19:32], _json(r[32]), *r[33:],
-    )  # fmt: skip
+    return ThreadRow(*(*r[:7], _json(r[7]), Status(r[8]), *r[9:17], tuple(_json(r[17])), _json(r[18]),
+        *r[19:32], _json(r[32]), *r[33:],))  # fmt: skip
 
 
 def _checkpoint(r: tuple[Any, ...]) -> CheckpointRow:
     return CheckpointRow(
-        *r[:9], tuple(_json(r[9])), tuple(_json(r[10])), _json(r[11]) or {}, *r[12:]
+        *(
+            *r[:9],
+            tuple(_json(r[9])),
+            tuple(_json(r[10])),
+            _json(r[11]) or {},
+            *r[12:],
+        )
     )
 
 
 def _event(r: tuple[Any, ...]) -> EventRow:
-    return EventRow(*r[:4], _json(r[4]), *r[5:])
+    return EventRow(
+        *(
+            *r[:4],
+            _json(r[4]),
+            *r[5:],
+        )
+    )
 
 
 def _activity(r: tuple[Any, ...]) -> ActivityRow:
-    return ActivityRow(
-        *r[:10], _json(r[10]), _json(r[11]), *r[12:15], _json(r[15]), _json(r[16]), r[17],
-        _json(r[18]), *r[19:],
-    )  # fmt: skip
+    return ActivityRow(*(*r[:10], _json(r[10]), _json(r[11]), *r[12:15], _json(r[15]), _json(r[16]), r[17],
+        _json(r[18]), *r[19:],))  # fmt: skip
 
 
 def _cursor_out(at: datetime, ident: UUID) -> str:
@@ -167,8 +176,7 @@ def threads(
         where.append("(th.status_since, th.id) < (%s::timestamptz, %s::uuid)")
         params += _cursor_in(after)
     rows = _all(
-        f"{_THREAD} WHERE {' AND '.join(where)} "
-        "ORDER BY th.status_since DESC, th.id DESC LIMIT %s",
+        f"{_THREAD} WHERE {' AND '.join(where)} ORDER BY th.status_since DESC, th.id DESC LIMIT %s",
         (*params, limit + 1),
     )
     found = tuple(_thread(r) for r in rows[:limit])
@@ -184,10 +192,10 @@ def lanes(
     rows = _all(
         _THREAD.replace(
             "FROM gp_thread th",
-            "FROM unnest(%s::text[]) AS lane(status) CROSS JOIN LATERAL (SELECT * FROM gp_thread x "
-            "WHERE x.workspace_id = %s::uuid AND x.status = lane.status "
-            + "".join(f"AND {w} " for w in where).replace("th.", "x.")
-            + "ORDER BY x.status_since DESC, x.id DESC LIMIT %s) th",
+            "FROM unnest(%s::text[]) AS lane(status) CROSS JOIN LATERAL (SELECT th.* "
+            "FROM gp_thread th WHERE th.workspace_id = %s::uuid AND th.status = lane.status "
+            + "".join(f"AND {condition} " for condition in where)
+            + "ORDER BY th.status_since DESC, th.id DESC LIMIT %s) th",
         )
         + "ORDER BY th.status_since DESC, th.id DESC",
         ([str(s) for s in statuses], workspace, *params, limit),
@@ -204,12 +212,30 @@ def titles(thread_ids: Sequence[UUID]) -> dict[UUID, str]:
     return {r[0]: r[1] for r in rows}
 
 
-def last_seqs(thread_ids: Sequence[UUID]) -> dict[UUID, int]:
-    """The number of the newest event of these threads: what tells a reader to look again."""
+def thread_marks(thread_ids: Sequence[UUID]) -> dict[UUID, tuple[int, bool]]:
+    """{thread: a value that differs when its page has more to show}.
+
+    The number of the newest event, and whether it waits for a worker suspiciously long: that
+    writes no event, but people want to know.
+    """
     rows = _all(
-        "SELECT id, last_seq FROM gp_thread WHERE id = ANY(%s::uuid[])", (list(thread_ids),)
+        "SELECT id, last_seq, CASE WHEN status = 'queued' OR lease_until IS NULL "
+        "THEN status IN ('queued', 'rolling_back') "
+        "AND status_since < clock_timestamp() - make_interval(secs => %s) "
+        "ELSE lease_until < clock_timestamp() END "
+        "FROM gp_thread WHERE id = ANY(%s::uuid[])",
+        (STANDSTILL_SECONDS, list(thread_ids)),
     )
-    return {r[0]: r[1] for r in rows}
+    return {r[0]: (r[1], r[2]) for r in rows}
+
+
+def in_workspace(thread_ids: Sequence[UUID], *, workspace: UUID) -> set[UUID]:
+    """Those of these threads that lie in the workspace."""
+    rows = _all(
+        "SELECT id FROM gp_thread WHERE id = ANY(%s::uuid[]) AND workspace_id = %s::uuid",
+        (list(thread_ids), workspace),
+    )
+    return {r[0] for r in rows}
 
 
 def board_mark(*, workspace: UUID) -> tuple[int, tuple[Any, ...]]:
@@ -228,17 +254,19 @@ def counts(*, workspace: UUID) -> dict[Status, int]:
     """Threads per status: live ones exactly, finished ones up to COUNT_CAP + 1."""
     rows = _all(
         "SELECT status, count(*) FROM gp_thread WHERE workspace_id = %s::uuid "
-        "AND status = ANY(%s::text[]) GROUP BY status",
-        (workspace, [str(s) for s in LIVE]),
+        "AND status = ANY(%s::text[]) GROUP BY status UNION ALL "
+        "SELECT f.status, (SELECT count(*) FROM (SELECT 1 FROM gp_thread th WHERE "
+        "th.workspace_id = %s::uuid AND th.status = f.status LIMIT %s) x) "
+        "FROM unnest(%s::text[]) f(status)",
+        (
+            workspace,
+            [str(s) for s in LIVE],
+            workspace,
+            COUNT_CAP + 1,
+            [str(s) for s in FINISHED],
+        ),
     )
-    found = dict.fromkeys(Status, 0) | {Status(s): n for s, n in rows}
-    for status in FINISHED:
-        found[status] = _all(
-            "SELECT count(*) FROM (SELECT 1 FROM gp_thread WHERE workspace_id = %s::uuid "
-            "AND status = %s::varchar LIMIT %s) x",
-            (workspace, str(status), COUNT_CAP + 1),
-        )[0][0]
-    return found
+    return dict.fromkeys(Status, 0) | {Status(s): n for s, n in rows}
 
 
 def state_at(thread_id: UUID, checkpoint_id: UUID) -> dict[str, Any]:
@@ -494,7 +522,16 @@ def diff(old: dict[str, Any], new: dict[str, Any]) -> list[dict[str, Any]]:
 
 
 def _agent(r: tuple[Any, ...]) -> AgentRow:
-    return AgentRow(*r[:7], _json(r[7]), _json(r[8]), _json(r[9]), _json(r[10]), *r[11:])
+    return AgentRow(
+        *(
+            *r[:7],
+            _json(r[7]),
+            _json(r[8]),
+            _json(r[9]),
+            _json(r[10]),
+            *r[11:],
+        )
+    )
 
 
 def agents() -> list[AgentRow]:
@@ -537,7 +574,15 @@ def workers() -> list[WorkerRow]:
         (WORKER_ALIVE_SECONDS,),
     )
     return [
-        WorkerRow(*r[:4], tuple(_json(r[4])), tuple(_json(r[5])), *r[6:]) for r in rows
+        WorkerRow(
+            *(
+                *r[:4],
+                tuple(_json(r[4])),
+                tuple(_json(r[5])),
+                *r[6:],
+            )
+        )
+        for r in rows
     ]
 
 

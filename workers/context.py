@@ -21,6 +21,8 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import IO, TYPE_CHECKING, Any
 
+from uuid_utils.compat import uuid7
+
 from approvals.gates import Proposal, proposal_hash
 from approvals.queries import ApprovalRow
 from checkpoints import deltas
@@ -29,7 +31,6 @@ from checkpoints.records import NewActivity, Position
 from checkpoints.states import EventKind
 from checkpoints.store import NewEvent
 from checkpoints.views import ActivityRow
-from uuid_utils.compat import uuid7
 
 from .errors import Asleep, Expired, GateReached, HandBack, Parked, Rejected
 from .frozen import thaw
@@ -95,9 +96,7 @@ class Context:
         run = self._run
         return Position(run.work.branch, run.step, self._node, 0, f"{label}#{ordinal}")
 
-    def _new(
-        self, position: Position, kind: str, tool: str, args: Any, **more: Any
-    ) -> NewActivity:
+    def _new(self, position: Position, kind: str, tool: str, args: Any, **more: Any) -> NewActivity:
         p = position
         idempotency = hashlib.sha256(
             deltas.canonical(
@@ -150,9 +149,12 @@ class Context:
         self, position: Position, kind: str, name: str, given: Any, call: Callable[[], Any]
     ) -> Any:
         known = self._run.record_at(position)
-        if known is not None and known.state == "done":
-            if deltas.canonical(known.args) == deltas.canonical(given):
-                return deltas.copied(known.result)
+        if (
+            known is not None
+            and known.state == "done"
+            and deltas.canonical(known.args) == deltas.canonical(given)
+        ):
+            return deltas.copied(known.result)
         self._boundary()
         same = known is not None and known.state != "done"
         activity = self._new(
@@ -192,15 +194,11 @@ class Context:
 
     def random(self) -> float:
         """A random number in [0, 1), recorded."""
-        return float(
-            self._once(self._position("random"), "value", "random", {}, random.random)
-        )
+        return float(self._once(self._position("random"), "value", "random", {}, random.random))
 
     def uuid(self) -> uuids.UUID:
         """A random id, recorded."""
-        made = self._once(
-            self._position("uuid"), "value", "uuid", {}, lambda: str(uuids.uuid4())
-        )
+        made = self._once(self._position("uuid"), "value", "uuid", {}, lambda: str(uuids.uuid4()))
         return uuids.UUID(made)
 
     def sleep(self, seconds: float) -> None:
@@ -261,9 +259,7 @@ class Context:
         self._run.ledger.begin_effect(self._run.work, activity, self._run.take_events())
         try:
             with self._inside(activity):
-                result = thaw(
-                    _call(lambda: tool.call(**given, key=activity.idempotency_key))
-                )
+                result = thaw(_call(lambda: tool.call(**given, key=activity.idempotency_key)))
             deltas.check(result, f"$.{tool.name}")
         except Exception as error:
             self._run.ledger.end_effect(

@@ -14,6 +14,8 @@ from typing import Any, Protocol
 from uuid import UUID
 
 import structlog
+from uuid_utils.compat import uuid7
+
 from approvals.gates import Proposal
 from approvals.queries import ApprovalRow
 from checkpoints import deltas
@@ -23,7 +25,6 @@ from checkpoints.records import NewActivity, Position, Work
 from checkpoints.states import EventKind, Status
 from checkpoints.store import NewCheckpoint, NewEvent
 from checkpoints.views import ActivityRow
-from uuid_utils.compat import uuid7
 
 from .context import Context, answered, describe
 from .errors import Asleep, GateReached, HandBack, Parked, StepFailed
@@ -136,8 +137,7 @@ class Engine:
         since_keyframe = 0
         first = True
         while True:
-            stop = self._before_step(work, began, first=first)
-            if stop:
+            if self._before_step(work, began, first=first):
                 self._keyframe(work, state, since_keyframe)
                 return
             run = self._open_step(work, resumed=first)
@@ -178,7 +178,10 @@ class Engine:
         self.heart.check()
         if work.wish == "pause":
             self.ledger.leave(
-                work, EventKind.THREAD_PAUSED, reason="Paused by a person", data={"by": work.wish_by}
+                work,
+                EventKind.THREAD_PAUSED,
+                reason="Paused by a person",
+                data={"by": work.wish_by},
             )
             return True
         if work.pause_at and work.pause_at in work.next_nodes:
@@ -393,9 +396,7 @@ class Engine:
         )
         return new
 
-    def _refuse_oversize(
-        self, new: dict[str, Any], digests: Digests, delta: deltas.Delta
-    ) -> None:
+    def _refuse_oversize(self, new: dict[str, Any], digests: Digests, delta: deltas.Delta) -> None:
         size = digests.size + len(deltas.canonical(delta))
         if size > STATE_MAX_BYTES and len(deltas.canonical(new)) > STATE_MAX_BYTES:
             raise InvalidValue(
@@ -508,9 +509,7 @@ class Engine:
                 work, ident, kind=EventKind.COMPENSATION_FAILED, error=describe(error)
             )
             return f"{name} ({describe(error)})"
-        self.ledger.compensation(
-            work, ident, kind=EventKind.COMPENSATION_FINISHED, result=result
-        )
+        self.ledger.compensation(work, ident, kind=EventKind.COMPENSATION_FINISHED, result=result)
         return ""
 
 

@@ -37,7 +37,7 @@ class FrozenList(Sequence[Any]):
         return (freeze(x, self._channel) for x in self._items)
 
     def __eq__(self, other: object) -> bool:
-        return self._items == thaw(other)
+        return bool(self._items == thaw(other))
 
     def __hash__(self) -> int:
         raise TypeError("unhashable type: 'FrozenList'")
@@ -74,7 +74,7 @@ class FrozenDict(Mapping[str, Any]):
         return len(self._items)
 
     def __eq__(self, other: object) -> bool:
-        return self._items == thaw(other)
+        return bool(self._items == thaw(other))
 
     def __hash__(self) -> int:
         raise TypeError("unhashable type: 'FrozenDict'")

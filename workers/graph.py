@@ -21,10 +21,11 @@ from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any, Final, Literal, get_args, get_origin, get_type_hints
 
-from checkpoints.channels import Append, Custom, Decimal, LastValue, Merge, Reducer, Sum
-from checkpoints.errors import InvalidValue
 from pydantic import BaseModel, ConfigDict, TypeAdapter, ValidationError
 from pydantic_core import PydanticUndefined, to_jsonable_python
+
+from checkpoints.channels import Append, Custom, Decimal, LastValue, Merge, Reducer, Sum
+from checkpoints.errors import InvalidValue
 
 from .errors import GraphError
 from .frozen import freeze, thaw
@@ -157,11 +158,10 @@ class Node:
         """(names, why) after this node; why is None unless a function chose."""
         if not callable(self.then):
             return self.ways, None
-        chosen = self.then(state)
-        because = ""
-        if isinstance(chosen, Way):
-            chosen, because = chosen.to, chosen.because
-        names = (chosen,) if isinstance(chosen, str) else tuple(chosen)
+        chosen: Any = self.then(state)
+        way = chosen if isinstance(chosen, Way) else Way(chosen)
+        because = way.because
+        names = (way.to,) if isinstance(way.to, str) else tuple(way.to)
         for name in names:
             if name not in self.ways:
                 raise GraphError(
@@ -279,9 +279,7 @@ class Graph:
                 valid = adapter.validate_python(plain, strict=True)
             except ValidationError as error:
                 first = error.errors(include_url=False)[0]
-                inner = "".join(
-                    f"[{p}]" if isinstance(p, int) else f".{p}" for p in first["loc"]
-                )
+                inner = "".join(f"[{p}]" if isinstance(p, int) else f".{p}" for p in first["loc"])
                 raise InvalidValue(f"$.{channel}{inner}", first["msg"]) from error
             checked[channel] = valid if self._plain[channel] else to_jsonable_python(valid)
         return checked

@@ -11,6 +11,9 @@ from pathlib import Path
 from typing import IO, Any, Protocol
 from uuid import UUID
 
+from django.core.files.storage import default_storage
+from django.db import connection
+
 from approvals import gates
 from approvals import queries as approval_queries
 from approvals.gates import Proposal
@@ -21,9 +24,7 @@ from checkpoints.records import NewActivity, Work
 from checkpoints.signals import activity_progressed
 from checkpoints.states import EventKind
 from checkpoints.store import NewCheckpoint, NewEvent
-from checkpoints.views import ActivityRow
-from django.core.files.storage import default_storage
-from django.db import connection
+from checkpoints.views import ActivityRow, CheckpointRow
 
 
 class Ledger(Protocol):
@@ -56,7 +57,7 @@ class Ledger(Protocol):
     def artifact_path(self, work: Work, sha256: str) -> Path: ...
     def activity(self, activity_id: UUID) -> ActivityRow: ...
     def compensation(self, work: Work, activity: UUID, **more: Any) -> bool: ...
-    def target(self, work: Work) -> queries.CheckpointRow: ...
+    def target(self, work: Work) -> CheckpointRow: ...
     def state_of(self, work: Work, checkpoint: UUID) -> dict[str, Any]: ...
     def clock(self) -> float: ...
     def adopt(self, work: Work, version: UUID, fingerprint: str) -> None: ...
@@ -65,9 +66,7 @@ class Ledger(Protocol):
 class DatabaseLedger:
     """The ledger over store, gates and queries."""
 
-    def load(
-        self, work: Work, reducers: dict[str, Reducer]
-    ) -> tuple[dict[str, Any], Digests, int]:
+    def load(self, work: Work, reducers: dict[str, Reducer]) -> tuple[dict[str, Any], Digests, int]:
         """The head's state, its digests (checked against the stored hash), its schema version."""
         found = history.materialise(work.thread, work.head)
         digests = history.checked_digests(found, reducers)
@@ -138,9 +137,9 @@ class DatabaseLedger:
     def compensation(self, work: Work, activity: UUID, **more: Any) -> bool:
         return store.record_compensation(work, activity, **more)
 
-    def target(self, work: Work) -> queries.CheckpointRow:
-        assert work.rollback is not None
-        return queries.checkpoint(work.thread, UUID(work.rollback["target"]))
+    def target(self, work: Work) -> CheckpointRow:
+        plan = work.rollback or {}
+        return queries.checkpoint(work.thread, UUID(plan["target"]))
 
     def state_of(self, work: Work, checkpoint: UUID) -> dict[str, Any]:
         return queries.state_at(work.thread, checkpoint)

@@ -11,8 +11,9 @@ from pathlib import Path
 from types import ModuleType
 from uuid import UUID
 
-from checkpoints import deltas, store
 from django.conf import settings
+
+from checkpoints import deltas, store
 
 from .engine import Agent
 from .errors import GraphError

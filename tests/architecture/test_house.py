@@ -107,7 +107,9 @@ def test_no_pickle_and_no_vendored_files() -> None:
 
 def test_no_secret_host_or_path_of_a_machine_is_in_the_repository() -> None:
     # Put together here, so that this file does not contain what it looks for.
-    refused = re.compile("|".join(("/" + "work/main", "/root/" + r"\.", "files\\." + "pythonhosted")))
+    refused = re.compile(
+        "|".join(("/" + "work/main", "/root/" + r"\.", "files\\." + "pythonhosted"))
+    )
     found = []
     for path in tracked():
         if path.suffix in {".png", ".ico", ".gz", ".zip"}:

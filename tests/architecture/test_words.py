@@ -7,6 +7,7 @@ import re
 from pathlib import Path
 
 import pytest
+
 from checkpoints.states import EventKind, Status
 
 ROOT = Path(__file__).parents[2]

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from dataclasses import dataclass
 from types import SimpleNamespace
 from typing import Any
 from uuid import UUID
 
 import pytest
+
 from approvals import gates
 from approvals import queries as approval_queries
 from approvals.queries import ApprovalRow
@@ -107,7 +108,7 @@ def bench_of(module: Any) -> Bench:
 
 
 @pytest.fixture
-def bench(db: None) -> Iterator[Bench]:
+def bench(db: None) -> Bench:
     """The sample agent `orders`, with its call counter emptied."""
     samples.counter.calls.clear()
-    yield bench_of(samples)
+    return bench_of(samples)

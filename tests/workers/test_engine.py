@@ -5,6 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
+
 from approvals import queries as approval_queries
 from checkpoints import queries, store
 from checkpoints.states import Status
