@@ -36,7 +36,7 @@ def phase(name: str) -> Iterator[None]:
     finally:
         if TERMINAL:
             print("\r\033[K", end="")
-    print(f"  {TICK} {name:<34}{time.monotonic() - started:5.1f} s", flush=True)
+    print(f"  {TICK} {name:<40}{time.monotonic() - started:5.1f} s", flush=True)
 
 
 def usable(folder: Path) -> bool:

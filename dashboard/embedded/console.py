@@ -7,7 +7,7 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from typing import TextIO
 
-_WIDTH = 34
+_WIDTH = 40
 
 
 class Console:
