@@ -20,6 +20,7 @@ from .shapes import Field
 
 PREFIX = "f-"
 LONG = 80
+ARTIFACT = "x-gatepost"  # a channel that holds a file says "artifact" here
 TRUE, FALSE = "true", "false"
 
 
@@ -48,13 +49,13 @@ def build(
             continue
         part, nullable = _resolve(raw, schema)
         value = values.get(channel, part.get("default", raw.get("default")))
-        kind, options = _kind(part, value, nullable)
+        kind, options = _kind(part, raw, value, nullable)
         was = to_text(value, kind)
-        text = (posted or {}).get(PREFIX + channel, was)
+        text = was if kind == "file" else (posted or {}).get(PREFIX + channel, was)
         fields.append(
             Field(
                 name=PREFIX + channel,
-                label=channel,
+                label=str(raw.get("title") or channel),
                 kind=kind,
                 value=text,
                 was=was if compare and _plain(text) != _plain(was) else None,
@@ -87,10 +88,10 @@ def parse(
             continue
         part, nullable = _resolve(raw, schema)
         old = values.get(channel, part.get("default", raw.get("default")))
-        kind, _ = _kind(part, old, nullable)
+        kind, _ = _kind(part, raw, old, nullable)
         if kind in ("file", "fixed"):
             continue
-        if every and not text.strip() and kind not in ("text", "textarea"):
+        if every and not text.strip() and kind not in ("text", "textarea", "lines"):
             continue
         if not every and _plain(text) == _plain(to_text(old, kind)):
             continue
@@ -108,6 +109,10 @@ def to_text(value: Any, kind: str) -> str:
     """A value as its input shows it."""
     if kind == "json":
         return json.dumps(value, ensure_ascii=False, indent=2)
+    if kind == "lines":
+        return "\n".join(value or ())
+    if kind == "file":
+        return str(value.get("name") or "a file") if isinstance(value, Mapping) else ""
     if value is None:
         return ""
     if isinstance(value, bool):
@@ -118,6 +123,8 @@ def to_text(value: Any, kind: str) -> str:
 def from_text(text: str, kind: str, *, nullable: bool = False, old: Any = None) -> Any:
     """The value a person meant; raises Unreadable."""
     stripped = text.strip()
+    if kind == "lines":
+        return [line.strip() for line in text.splitlines() if line.strip()]
     if kind in ("text", "textarea", "select"):
         if not text and nullable and (old is None or kind == "select"):
             return None
@@ -185,10 +192,12 @@ def _resolve(raw: Mapping[str, Any], schema: Mapping[str, Any]) -> tuple[Mapping
     return part, nullable
 
 
-def _kind(part: Mapping[str, Any], value: Any, nullable: bool) -> tuple[str, tuple[str, ...]]:
-    if "const" in part or part.get("readOnly"):
+def _kind(
+    part: Mapping[str, Any], raw: Mapping[str, Any], value: Any, nullable: bool
+) -> tuple[str, tuple[str, ...]]:
+    if "const" in part or raw.get("readOnly") or part.get("readOnly"):
         return "fixed", ()
-    if part.get("format") == "artifact" or "$artifact" in (part.get("properties") or {}):
+    if "artifact" in (raw.get(ARTIFACT), part.get(ARTIFACT)):
         return "file", ()
     if "enum" in part and all(isinstance(option, str) for option in part["enum"]):
         return "select", (("",) if nullable else ()) + tuple(part["enum"])
@@ -203,6 +212,11 @@ def _kind(part: Mapping[str, Any], value: Any, nullable: bool) -> tuple[str, tup
             return "integer", ()
         case "number":
             return "number", ()
+        case "array":
+            # Strings that are no lines themselves are easier to write without quotes and commas.
+            of_text = (part.get("items") or {}).get("type") == "string"
+            if of_text and all(isinstance(v, str) and v.strip() == v for v in value or ()):
+                return ("lines" if not any("\n" in v or not v for v in value or ()) else "json"), ()
     return "json", ()
 
 
@@ -212,6 +226,7 @@ def _help(part: Mapping[str, Any], raw: Mapping[str, Any], kind: str, *, nullabl
         "number": "number",
         "bool": "yes or no",
         "json": "JSON",
+        "lines": "one a line",
         "select": f"one of {len(part.get('enum') or ())}",
     }.get(kind, "")
     low = part.get("minimum", part.get("exclusiveMinimum"))

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from checkpoints.views import CheckpointRow
 
 END = "__end__"
-NODE_H, LAYER_GAP, NODE_GAP, MARGIN = 28, 22, 16, 12
+NODE_H, LAYER_GAP, NODE_GAP, MARGIN = 28, 22, 12, 8
 MIN_WIDTH = 268
 MAX_NODES = 40
 LABEL_MAX = 26
@@ -283,7 +283,7 @@ def _width(name: str) -> float:
         return 12
     if ">" in name:
         return 8
-    return max(64.0, min(len(name), LABEL_MAX) * CHAR_W + 40)
+    return max(64.0, min(len(name), LABEL_MAX) * CHAR_W + 36)
 
 
 def _positions(

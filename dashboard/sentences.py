@@ -117,6 +117,12 @@ def person(actor: str, people: Mapping[str, str] | None = None) -> str:
     return f"{kind} {rest}"
 
 
+def worker(owner: str) -> str:
+    """A lease owner for people: host and process, without the boot id."""
+    parts = owner.removeprefix("worker:").split(":")
+    return " ".join(parts[:2])
+
+
 def event_sentence(event: EventRow, people: Mapping[str, str] | None = None) -> str:
     """What happened, in one sentence without a full stop."""
     data, who = event.data, person(event.actor, people)

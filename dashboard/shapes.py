@@ -59,7 +59,8 @@ class Kind:
 class Field:
     """One input of a form made from a JSON Schema.
 
-    kind: text, textarea, integer, number, bool, select, json, file or fixed (shown, not editable).
+    kind: text, textarea, lines (one string each), integer, number, bool, select, json, file or
+    fixed (shown, not editable).
     name is the form name (`f-<channel>`), value and was are text as an input shows it.
     """
 
@@ -73,6 +74,11 @@ class Field:
     required: bool = False
     options: Sequence[str] = ()
     attrs: dict[str, str] = field(default_factory=dict)
+
+    @property
+    def channel(self) -> str:
+        """The key of the state that this input writes."""
+        return self.name.removeprefix("f-")
 
 
 @dataclass(frozen=True, slots=True)

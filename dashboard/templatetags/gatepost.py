@@ -29,6 +29,7 @@ register.filter("span", text.span)
 register.filter("event_icon", sentences.event_icon)
 register.filter("event_tone", sentences.event_tone)
 register.filter("json_text", trees.pretty)
+register.filter("worker", sentences.worker)
 
 # verb of an action -> icon, word on the button, key
 VERBS = {
@@ -157,6 +158,12 @@ def status_why(status: object) -> str:
 def risk_tone(risk: str) -> str:
     """The tone class of a risk."""
     return RISKS.get(risk, RISKS["medium"])[0]
+
+
+@register.filter
+def risk_icon(risk: str) -> str:
+    """The symbol of a risk."""
+    return RISKS.get(risk, RISKS["medium"])[1]
 
 
 @register.simple_tag
