@@ -8,11 +8,11 @@ from uuid import UUID
 
 from django.db import connection
 
-from .. import deltas
+from .. import deltas, queries
 from ..errors import LeaseLost, NotAllowedNow, NotFound, StaleVersion
 from ..records import Work
 from ..states import EventKind, Status, sources
-from .steps import _see, _SEEN, leased, release
+from .steps import _SEEN, _see, leased, release
 from .verbs import _in, _versioned, refuse
 from .writing import Move, NewEvent, perform
 
@@ -32,7 +32,8 @@ def roll_back(
 
     Takes the thread away from its worker. `undo` are the effects to compensate, last first, as
     computed for the head `head`: a thread that moved since raises StaleVersion, so that nothing
-    happens beyond what was shown. The target must be a checkpoint of this very thread.
+    happens beyond what was shown. The target must be a checkpoint of this very thread, on the
+    way to its head.
     """
     with connection.cursor() as cursor:
         cursor.execute(
@@ -44,6 +45,12 @@ def roll_back(
         raise NotFound("This checkpoint is not one of this thread's own; fork the base instead.")
     if checkpoint == head:
         raise NotAllowedNow("The thread stands at this checkpoint already.")
+    # Beside the way there is no "after": the plan would undo what the target's past rests on.
+    way = queries.way(thread, head)
+    if not any(owner == thread and lo <= row[0] <= hi for owner, _, lo, hi, _ in way):
+        raise NotAllowedNow(
+            "An earlier rollback left this checkpoint behind; fork from it to go on there."
+        )
     plan = {
         "target": str(checkpoint),
         "number": row[0],

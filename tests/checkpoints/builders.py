@@ -12,7 +12,7 @@ from uuid_utils.compat import uuid7
 from checkpoints import deltas, history, leases, store
 from checkpoints.channels import Digests
 from checkpoints.deltas import Folder
-from checkpoints.records import Work
+from checkpoints.records import NewActivity, Position, Work
 from checkpoints.states import EventKind, Status
 from checkpoints.store import NewCheckpoint, NewEvent
 
@@ -185,6 +185,33 @@ def drive(thread: UUID, steps: int = 0) -> Driver:
     for _ in range(steps):
         driver.step()
     return driver
+
+
+def new_activity(
+    work: Work, key: str, *, kind: str = "activity", undo: str = "", **more: Any
+) -> NewActivity:
+    """An activity at the step that `work` is about to do."""
+    tool = key.partition("#")[0]
+    values: dict[str, Any] = {
+        "id": uuid7(),
+        "position": Position(work.branch, work.step + 1, "work", 0, key),
+        "kind": kind,
+        "tool": tool,
+        "args": {"to": key},
+        "idempotency_key": f"{work.branch}:{work.step + 1}:{key}",
+        "undo": undo,
+    }
+    return NewActivity(**(values | more))
+
+
+def effect(work: Work, key: str, *, undo: str = "", state: str = "done") -> UUID:
+    """An effect as far as `state` says: started, done, failed or unknown; its id."""
+    activity = new_activity(work, key, kind="effect", undo=undo)
+    store.start_activity(work, activity)
+    if state != "started":
+        error = "" if state == "done" else "no answer"
+        store.finish_activity(work, activity, state=state, result={"sent": key}, error=error)
+    return activity.id
 
 
 def head_of(thread: UUID) -> UUID:

@@ -260,41 +260,56 @@ class Model:
 
     def __init__(self) -> None:
         self.states: dict[tuple[UUID, UUID], dict[str, Any]] = {}
+        self.parents: dict[tuple[UUID, UUID], UUID | None] = {}
         self.threads: list[UUID] = []
         self.played: Counter[str] = Counter()
 
     def born(self, thread: UUID, state: dict[str, Any]) -> None:
         self.threads.append(thread)
-        self.states[thread, head_of(thread)] = state
+        self.grew(thread, head_of(thread), None, state)
+
+    def grew(self, thread: UUID, new: UUID, parent: UUID | None, state: dict[str, Any]) -> None:
+        self.states[thread, new] = state
+        self.parents[thread, new] = parent
 
     def own(self, thread: UUID) -> list[UUID]:
         return [checkpoint for owner, checkpoint in self.states if owner == thread]
+
+    def behind(self, thread: UUID) -> list[UUID]:
+        """The thread's own checkpoints on the way to its head."""
+        found = []
+        at = self.parents[thread, head_of(thread)]
+        while at is not None and at in self.own(thread):
+            found.append(at)
+            at = self.parents[thread, at]
+        return found
 
     def play(self, move: tuple[str, int, int, dict[str, Any], dict[str, Any]]) -> None:
         kind, a, b, delta, changed = move
         among = self.threads
         if kind == "rollback":  # which needs a way back
-            among = [thread for thread in among if len(self.own(thread)) > 1] or among
+            among = [thread for thread in among if self.behind(thread)] or among
         thread = among[a % len(among)]
         head = head_of(thread)
         before = self.states[thread, head]
         own = self.own(thread)
         target = own[b % len(own)]
         if kind == "rollback":
-            if len(own) == 1:
+            behind = self.behind(thread)
+            if not behind:
                 return
-            target = own[b % (len(own) - 1)]  # the head is always the newest
+            target = behind[b % len(behind)]
         self.played[kind] += 1
         if kind == "step":
             driver = Driver(acquired(thread))
             new = driver.step(delta)
             store.hand_back(driver.work, reason="")
-            self.states[thread, new] = plainly(before, delta)
+            self.grew(thread, new, head, plainly(before, delta))
         elif kind == "edit":
             store.pause(thread, actor=OPERATOR)
             new = store.edit(thread, changes=changed, reason="", actor=OPERATOR)
             store.resume(thread, actor=OPERATOR)
-            self.states[thread, new] = plainly(before, {"set": changed})
+            self.grew(thread, new, head, plainly(before, {"set": changed}))
         elif kind == "fork":
             fork = store.fork(thread, checkpoint=target, changes=changed, actor=OPERATOR)
             self.born(fork, plainly(self.states[thread, target], {"set": changed}))
@@ -306,7 +321,7 @@ class Model:
                 thread, checkpoint=target, undo=(), reason="", actor=OPERATOR, head=head
             )
             new = Driver(acquired(thread)).finish_rollback(run_on=True)
-            self.states[thread, new] = self.states[thread, target]
+            self.grew(thread, new, target, self.states[thread, target])
 
 
 @pytest.fixture
@@ -342,4 +357,5 @@ def test_any_tree_of_forks_edits_and_rollbacks_reads_as_in_plain_python(
         assert report.intact, report.what
         marked = {c.id: c.abandoned for c in queries.checkpoints(owner, limit=100).rows}
         assert set(marked) == set(model.own(owner))
-        assert not marked[head_of(owner)]
+        on_way = {head_of(owner), *model.behind(owner)}
+        assert {ident for ident, abandoned in marked.items() if not abandoned} == on_way
