@@ -47,11 +47,11 @@ def welcome(request: HttpRequest) -> HttpResponse:
     row by the lock on the user, so that the second finds it used.
     """
     token = request.GET.get("sesame", "")
-    seen = get_user(token, update_last_login=False) if token else None
+    seen = get_user(request, update_last_login=False) if token else None
     if seen is not None:
         with transaction.atomic():
             get_user_model()._default_manager.select_for_update().get(pk=seen.pk)
-            user = get_user(token, update_last_login=False)
+            user = get_user(request, update_last_login=False)
             if user is not None:
                 login(request, user)  # sets last_login, which ends the token
                 return SeeOther(settings.LOGIN_REDIRECT_URL)
