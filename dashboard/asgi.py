@@ -10,10 +10,10 @@ os.environ.setdefault("DJANGO_SETTINGS_MODULE", "dashboard.settings")
 os.environ.setdefault("GATEPOST_ROLE", "web")
 django_application = get_asgi_application()
 
-from channels.auth import AuthMiddlewareStack  # noqa: E402
 from channels.routing import ProtocolTypeRouter, URLRouter  # noqa: E402
-from channels.security.websocket import AllowedHostsOriginValidator  # noqa: E402
 
+from dashboard.live import process  # noqa: E402
+from dashboard.live.origins import SameOrigin  # noqa: E402
 from dashboard.live.routing import websocket_urlpatterns  # noqa: E402
 
 Message = dict[str, Any]
@@ -27,6 +27,8 @@ async def lifespan(
     """Answer the server's two questions: may you start, have you stopped."""
     while True:
         message = await receive()
+        if message["type"] == "lifespan.shutdown":
+            await process.stop()
         await send({"type": f"{message['type']}.complete"})
         if message["type"] == "lifespan.shutdown":
             return
@@ -35,9 +37,8 @@ async def lifespan(
 application = ProtocolTypeRouter(
     {
         "http": django_application,
-        "websocket": AllowedHostsOriginValidator(
-            AuthMiddlewareStack(URLRouter(websocket_urlpatterns))
-        ),
+        # Who is signed in is found by the consumer itself, again and again while it is open.
+        "websocket": SameOrigin(URLRouter(websocket_urlpatterns)),
         "lifespan": lifespan,
     }
 )

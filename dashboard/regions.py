@@ -8,7 +8,7 @@ serves every socket of a rights class and is byte for byte what the page holds.
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Hashable, Iterable, Mapping
 from dataclasses import dataclass, replace
 from typing import Any, Protocol
 from uuid import UUID
@@ -38,11 +38,17 @@ class Page(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class Region:
-    """A part of a page: the kind of topic it belongs to, its template, what it needs to know."""
+    """A part of a page: the kind of topic it belongs to, its template, what it needs to know.
+
+    `by_roles` says that it differs with the reader's roles. `key` gives a value that is the same
+    only while the region is, for those that are dear to render.
+    """
 
     topic: str
     template: str
     context: Callable[[Any, Roles], dict[str, Any]]
+    by_roles: bool = False
+    key: Callable[[Any], Hashable] | None = None
 
 
 BOARD, THREAD = "thread/list.html", "thread/detail.html"
@@ -50,25 +56,25 @@ INBOX, APPROVAL = "approval/list.html", "approval/detail.html"
 
 REGIONS: dict[str, Region] = {
     "board-counts": Region("board", BOARD, board.board_counts),
-    "board-lanes": Region("board", BOARD, board.board_lanes),
+    "board-lanes": Region("board", BOARD, board.board_lanes, by_roles=True),
     "board-feed": Region("board", BOARD, board.board_feed),
-    "thread-head": Region("thread", THREAD, thread.thread_head),
+    "thread-head": Region("thread", THREAD, thread.thread_head, by_roles=True),
     "thread-facts": Region("thread", THREAD, thread.thread_facts),
     "thread-time": Region("thread", THREAD, thread.thread_time),
-    "thread-note": Region("thread", THREAD, thread.thread_note),
+    "thread-note": Region("thread", THREAD, thread.thread_note, by_roles=True),
     "thread-progress": Region("thread", THREAD, thread.thread_progress),
     "thread-lineage": Region("thread", THREAD, thread.thread_lineage),
     "thread-forks": Region("thread", THREAD, thread.thread_forks),
-    "thread-state": Region("thread", THREAD, thread.thread_state),
+    "thread-state": Region("thread", THREAD, thread.thread_state, key=thread.state_key),
     "thread-activities": Region("thread", THREAD, thread.thread_activities),
     "thread-events": Region("thread", THREAD, thread.thread_events),
     "thread-plan": Region("thread", THREAD, thread.thread_plan),
     "thread-graph": Region("thread", THREAD, thread.thread_graph),
-    "thread-artifacts": Region("thread", THREAD, thread.thread_artifacts),
-    "inbox-list": Region("approvals", INBOX, approvals.inbox_list),
+    "thread-artifacts": Region("thread", THREAD, thread.thread_artifacts, key=thread.artifacts_key),
+    "inbox-list": Region("approvals", INBOX, approvals.inbox_list, by_roles=True),
     "nav-approvals": Region("approvals", "base.html", approvals.nav_approvals),
     "approval-main": Region("approval", APPROVAL, approvals.approval_main),
-    "approval-side": Region("approval", APPROVAL, approvals.approval_side),
+    "approval-side": Region("approval", APPROVAL, approvals.approval_side, by_roles=True),
 }
 _OF_TOPIC: dict[str, frozenset[str]] = {
     kind: frozenset(name for name, region in REGIONS.items() if region.topic == kind)
@@ -94,6 +100,42 @@ def render(page: Page, name: str, roles: Roles) -> str:
     """One region as HTML."""
     region = REGIONS[name]
     return render_to_string(f"{region.template}#{name}", region.context(page, roles))
+
+
+Memo = dict[str, tuple[Hashable, str]]
+
+
+def render_for(
+    page: Page, wanted: Mapping[Roles, frozenset[str]], memo: Memo
+) -> dict[Roles, dict[str, str]]:
+    """Regions for several sets of roles, each rendered once; `memo` keeps dear ones between looks.
+
+    Only for pages without a filter, whose looks follow each other.
+    """
+    shared: dict[str, str] = {}
+    found: dict[Roles, dict[str, str]] = {}
+    for roles, names in wanted.items():
+        found[roles] = {}
+        for name in sorted(names):
+            region = REGIONS[name]
+            if region.by_roles:
+                found[roles][name] = render(page, name, roles)
+                continue
+            if name not in shared:
+                shared[name] = _remembered(page, name, roles, memo)
+            found[roles][name] = shared[name]
+    return found
+
+
+def _remembered(page: Page, name: str, roles: Roles, memo: Memo) -> str:
+    key = REGIONS[name].key
+    if key is None:
+        return render(page, name, roles)
+    now = key(page)
+    known = memo.get(name)
+    if known is None or known[0] != now:
+        known = memo[name] = (now, render(page, name, roles))
+    return known[1]
 
 
 def resolve(topic: Topic) -> Topic:

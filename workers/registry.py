@@ -60,7 +60,8 @@ def announce(graph: Graph, tools: dict[str, Tool], parts: Iterable[ModuleType]) 
         label=graph.label or graph.name.replace("-", " ").capitalize(),
         description=graph.description,
         schema_version=graph.schema_version,
-        schema=graph.state.model_json_schema(),
+        # PostgreSQL keeps no order of keys; forms want the author's.
+        schema=graph.state.model_json_schema() | {"x-order": list(graph.state.model_fields)},
         channels=graph.describe_channels(),
         graph=graph.describe_graph(),
         tools={name: tool.describe() for name, tool in tools.items()},

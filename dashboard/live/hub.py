@@ -58,8 +58,13 @@ class Look:
 class Floor(Protocol):
     """What the hub asks the rest of the product, always in a thread; blocking calls."""
 
-    def look(self, topic: Topic, wanted: Mapping[Roles, Regions], known: Any) -> Look | None:
-        """Read and render `wanted`; None when the topic's mark is still `known`."""
+    def look(
+        self, topic: Topic, wanted: Mapping[Roles, Regions], known: Any, memo: dict[str, Any]
+    ) -> Look | None:
+        """Read and render `wanted`; None when the topic's mark is still `known`.
+
+        `memo` is the topic's own, for what need not be rendered again.
+        """
 
     def marks(self, topics: Iterable[Topic]) -> Mapping[Topic, Any]:
         """The mark of each topic as it is now; a mark changes with everything a page shows."""
@@ -97,6 +102,7 @@ class Served:
         self.topic, self.hub = topic, hub
         self.members: dict[Member, Want] = {}
         self.frames: dict[Group, Frame] = {}
+        self.memo: dict[str, Any] = {}
         self.mark: Any = None
         self.seq = 0
         self.dirty = False
@@ -143,7 +149,9 @@ class Served:
             wanted[roles] |= regions
         began = time.monotonic()
         try:
-            look = await self.hub.in_thread(self.hub.floor.look, self.topic, dict(wanted), known)
+            look = await self.hub.in_thread(
+                self.hub.floor.look, self.topic, dict(wanted), known, self.memo
+            )
         except Exception:
             log.exception("Could not read %s; pages poll meanwhile", self.topic.name)
             self.free_at = time.monotonic() + MAX_INTERVAL

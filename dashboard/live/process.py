@@ -38,18 +38,17 @@ class House:
     """What the hub asks: the regions of the pages, and who is still signed in."""
 
     @tidy
-    def look(self, topic: Topic, wanted: Mapping[Roles, Regions], known: Any) -> Look | None:
+    def look(
+        self, topic: Topic, wanted: Mapping[Roles, Regions], known: Any, memo: dict[str, Any]
+    ) -> Look | None:
         """One read, then one rendering per region and rights class."""
         page = regions.page_of(topic)
         mark = page.mark
         # A hint may tell of something that the mark of a board does not cover.
         if topic.kind != "board" and known is not None and mark == known:
             return None
-        html = {
-            roles: {r: regions.render(page, r, roles) for r in sorted(ids)}
-            for roles, ids in wanted.items()
-        }
-        return Look(mark, page.seq, html)
+        seq = page.seq
+        return Look(mark, seq, regions.render_for(page, wanted, memo))
 
     @tidy
     def marks(self, topics: Iterable[Topic]) -> Mapping[Topic, Any]:

@@ -89,9 +89,12 @@ class ApprovalPage:
 
     @cached_property
     def thread(self) -> ThreadRow:
-        """Read before the request when its thread is known: its number is the page's."""
-        thread_id = self._thread_id or self.approval.thread
-        return queries.thread(thread_id, workspace=self.workspace)
+        """Read before the request: its number is the page's and never newer than what is shown."""
+        return queries.thread(self._known_thread, workspace=self.workspace)
+
+    @cached_property
+    def _known_thread(self) -> UUID:
+        return self._thread_id or gates.approval(self.id, workspace=self.workspace).thread
 
     @property
     def seq(self) -> int:
@@ -101,11 +104,11 @@ class ApprovalPage:
     @cached_property
     def mark(self) -> Any:
         """What tells the hub that the request or its thread moved."""
-        thread_id = self._thread_id or self.approval.thread
-        return queries.thread_marks([thread_id]).get(thread_id)
+        return queries.thread_marks([self._known_thread]).get(self._known_thread)
 
     @cached_property
     def approval(self) -> ApprovalRow:
+        _ = self.thread
         return gates.approval(self.id, workspace=self.workspace)
 
     @cached_property

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Hashable, Iterator
 from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any
@@ -259,6 +259,11 @@ def thread_state(page: ThreadPage, roles: Roles) -> dict[str, Any]:
     }
 
 
+def state_key(page: ThreadPage) -> Hashable:
+    """What region thread-state depends on: a checkpoint never changes."""
+    return page.checkpoint.id, page.past, page.tab
+
+
 def thread_activities(page: ThreadPage, roles: Roles) -> dict[str, Any]:
     """Region thread-activities."""
     return {"thread": page.thread, "activities": page.activities}
@@ -304,6 +309,11 @@ def thread_graph(page: ThreadPage, roles: Roles) -> dict[str, Any]:
 def thread_artifacts(page: ThreadPage, roles: Roles) -> dict[str, Any]:
     """Region thread-artifacts."""
     return {"thread": page.thread, "artifacts": page.artifacts}
+
+
+def artifacts_key(page: ThreadPage) -> Hashable:
+    """What region thread-artifacts depends on."""
+    return page.checkpoint.id, tuple((a.id, a.state) for a in page.activities)
 
 
 def _current(page: ThreadPage) -> tuple[str, ...]:

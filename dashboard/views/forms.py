@@ -14,6 +14,14 @@ from dashboard.shapes import Field
 WHOLE = ""  # the key of what belongs beside no field
 
 
+def ordered(schema: Mapping[str, Any]) -> dict[str, Any]:
+    """The schema with its channels in the author's order, which the database does not keep."""
+    properties: Mapping[str, Any] = schema.get("properties") or {}
+    order = {name: i for i, name in enumerate(schema.get("x-order") or ())}
+    names = sorted(properties, key=lambda name: order.get(name, len(order)))
+    return {**schema, "properties": {name: properties[name] for name in names}}
+
+
 def editable(schema: Mapping[str, Any]) -> list[str]:
     """The channels that people may write: those that the schema does not call read-only."""
     properties: Mapping[str, Any] = schema.get("properties") or {}
@@ -35,7 +43,7 @@ def state_fields(
 ) -> list[Field]:
     """Inputs for the channels people may write, filled with the values or what was posted."""
     return fields.build(
-        schema,
+        ordered(schema),
         values,
         posted=posted(request) if request.method == "POST" else None,
         errors=problems,
