@@ -177,7 +177,7 @@ CELERY_TASK_PUBLISH_RETRY = False
 
 # --- people --------------------------------------------------------------------------------------
 AUTHENTICATION_BACKENDS = [
-    "axes.backends.AxesStandaloneBackend",
+    "dashboard.lockout.PasswordLockout",
     "django.contrib.auth.backends.ModelBackend",
     "sesame.backends.ModelBackend",
 ]

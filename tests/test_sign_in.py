@@ -1,0 +1,73 @@
+"""The door: a link works once, a password may not be guessed, demo people have their roles."""
+
+from pathlib import Path
+
+import pytest
+from django.contrib.auth import get_user_model
+from django.test import Client
+
+from checkpoints import queries
+from dashboard.embedded import demo
+
+pytestmark = pytest.mark.django_db
+
+
+@pytest.fixture
+def logins(tmp_path: Path) -> dict[str, str]:
+    demo.create_logins(tmp_path)
+    demo.create_logins(tmp_path)  # a second start adds nothing
+    lines = demo.logins_file(tmp_path).read_text().splitlines()
+    assert len(lines) == 3
+    return dict(line.split() for line in lines)
+
+
+def test_a_login_link_works_once(logins: dict[str, str]) -> None:
+    link = demo.login_path("operator")
+    browser = Client()
+    assert browser.get(link).status_code in (302, 303)
+    assert browser.session["_auth_user_id"]
+    assert Client().get(link).status_code == 403
+    assert Client().get("/welcome/?sesame=made-up").status_code == 403
+    assert Client().get("/welcome/").status_code == 403
+
+
+def test_a_new_link_does_not_follow_an_old_one(logins: dict[str, str]) -> None:
+    first, second = demo.login_path("operator"), demo.login_path("operator")
+    assert Client().get(first).status_code in (302, 303)
+    assert Client().get(second).status_code == 403, "links of the same moment end together"
+
+
+def test_demo_people_have_the_roles_of_their_names(logins: dict[str, str]) -> None:
+    roles = {
+        user.username: {role for _, _, role in queries.memberships(user.pk)}
+        for user in get_user_model().objects.all()
+    }
+    assert roles == {"operator": {"operator"}, "manager": {"reviewer"}, "auditor": {"auditor"}}
+    assert demo.logins_exist()
+
+
+def test_the_auditor_may_look_at_everything_in_the_admin_and_change_nothing(
+    logins: dict[str, str],
+) -> None:
+    auditor = get_user_model().objects.get(username="auditor")
+    assert auditor.is_staff
+    assert not auditor.is_superuser
+    kinds = {
+        permission.rpartition(".")[2].partition("_")[0]
+        for permission in auditor.get_all_permissions()
+    }
+    assert kinds == {"view"}
+
+
+def test_guessing_a_password_is_stopped(logins: dict[str, str]) -> None:
+    browser = Client()
+
+    def sign_in(password: str) -> int:
+        return browser.post("/login/", {"username": "manager", "password": password}).status_code
+
+    answers = [sign_in(f"wrong-{number}") for number in range(9)]
+    assert 429 in answers
+    assert sign_in(logins["manager"]) == 429, "not even the right one, for a while"
+    other = Client()
+    other.post("/login/", {"username": "auditor", "password": logins["auditor"]})
+    assert other.session["_auth_user_id"], "others are not locked out"
