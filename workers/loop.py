@@ -5,15 +5,17 @@ from __future__ import annotations
 import os
 import socket
 import time
+from collections.abc import Iterable
 from functools import lru_cache
 from uuid import UUID
 
 import structlog
+from django.conf import settings
+
 from checkpoints import leases, store
 from checkpoints.errors import ConcurrentModificationError, LeaseLost
 from checkpoints.records import Work
 from checkpoints.states import EventKind, Status
-from django.conf import settings
 
 from . import registry
 from .engine import Agent, Engine, refuse_missing
@@ -23,6 +25,7 @@ from .stopping import stop_requested
 
 log = structlog.get_logger("gatepost.worker")
 BOOT = os.urandom(4).hex()
+_listening: list[str] = []
 
 
 def owner() -> str:
@@ -37,8 +40,13 @@ def agents() -> dict[str, Agent]:
 
 
 def queues() -> list[str]:
-    """The queues that the installed agents name."""
-    return sorted({a.graph.queue for a in agents().values()} | {"gatepost"})
+    """The queues that this worker serves: as told by `listen`, else all that its agents name."""
+    return list(_listening) or sorted({a.graph.queue for a in agents().values()} | {"gatepost"})
+
+
+def listen(names: Iterable[str]) -> None:
+    """Serve these queues only; said before the pool forks."""
+    _listening[:] = sorted(names)
 
 
 def slice_seconds() -> float:

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from multiprocessing import Value
+from multiprocessing.sharedctypes import RawValue
 
-# Shared memory made before the pool forks; a plain flag would stay in the main process.
-_stop = Value("b", 0)
+# Shared memory made before the pool forks; a plain flag would stay in the main process. Without a
+# lock: a process killed while it holds one would stop all others, and one byte needs none.
+_stop = RawValue("b", 0)
 
 
 def request_stop() -> None:

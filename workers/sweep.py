@@ -11,16 +11,19 @@ import threading
 from typing import Any
 
 import structlog
-from approvals import gates
 from celery.signals import (
     celeryd_after_setup,
+    celeryd_init,
     worker_ready,
     worker_shutdown,
     worker_shutting_down,
 )
-from checkpoints import store
+from celery.utils.text import str_to_list
 from django.conf import settings
 from django.db import DatabaseError, InterfaceError, connection
+
+from approvals import gates
+from checkpoints import store
 
 from . import loop
 from .receivers import ring
@@ -57,20 +60,34 @@ class Sweeper:
 
     def __init__(self) -> None:
         self.worker = f"worker:{socket.gethostname()}:{os.getpid()}:{loop.BOOT}"
+        self._slots = 1
+        self._announced = False
         self._stop = threading.Event()
         self._thread = threading.Thread(target=self._turn, name="sweep", daemon=True)
 
     def start(self, *, slots: int) -> None:
         """Announce the worker, then sweep until stopped."""
+        self._slots = slots
+        try:
+            self._announce()
+        except (DatabaseError, InterfaceError) as error:
+            # Tried again with each turn: a database that is away for a moment costs no sweeper.
+            log.warning("worker.not_announced", error=str(error).strip())
+            connection.close()
+        self._thread.start()
+
+    def _announce(self) -> None:
+        if self._announced:
+            return
         store.announce_worker(
             self.worker,
             host=socket.gethostname(),
             pid=os.getpid(),
-            slots=slots,
+            slots=self._slots,
             queues=loop.queues(),
             agents=[a.version_id for a in loop.agents().values()],
         )
-        self._thread.start()
+        self._announced = True
 
     def stop(self) -> None:
         """Stop, give the duty back and retire the worker."""
@@ -86,6 +103,7 @@ class Sweeper:
         try:
             while not self._stop.is_set():
                 try:
+                    self._announce()
                     store.heartbeat_worker(self.worker)
                     if store.claim_duty(DUTY, owner=self.worker, seconds=interval_seconds() * 3):
                         sweep_once(owner=self.worker)
@@ -98,13 +116,27 @@ class Sweeper:
 
 
 _sweepers: list[Sweeper] = []
+_asked_for: list[str] = []
+
+
+@celeryd_init.connect(dispatch_uid="workers.queues")
+def note_queues(options: Any = None, **_kwargs: Any) -> None:
+    """Remember whether the worker was told its queues (`--queues`)."""
+    _asked_for[:] = str_to_list((options or {}).get("queues")) or []
 
 
 @celeryd_after_setup.connect(dispatch_uid="workers.agents")
-def load_agents(**_kwargs: Any) -> None:
-    """Import the agents once, before the pool forks: its processes inherit them."""
+def load_agents(instance: Any = None, **_kwargs: Any) -> None:
+    """Import the agents once, before the pool forks, and listen to the queues that they name.
+
+    A worker that was told its queues keeps to those.
+    """
     loop.agents()
     connection.close()
+    consumed = instance.app.amqp.queues
+    for name in () if _asked_for else loop.queues():
+        consumed.select_add(name)
+    loop.listen(consumed.consume_from)
 
 
 @worker_ready.connect(dispatch_uid="workers.sweep.start")
