@@ -1,0 +1,67 @@
+"""What holds for every thread after every hazard."""
+
+from __future__ import annotations
+
+from collections import Counter
+
+from checkpoints.chain import verify_thread
+
+from .bench import Case, ask
+
+# Happens once per thing: (kind of event, what names the thing in it).
+ONCE = {
+    "checkpoint.committed": "checkpoint",
+    "activity.finished": "activity",
+    "effect.finished": "activity",
+    "node.finished": "activity",
+    "value.recorded": "activity",
+    "compensation.finished": "activity",
+    "approval.requested": "approval",
+    "approval.decided": "approval",
+}
+
+
+def check(case: Case) -> None:
+    """Fail with the first thing that does not hold."""
+    events = case.events()
+    row = case.row()
+
+    assert [e.seq for e in events] == list(range(1, row.last_seq + 1)), "gaps in the log"
+    report = verify_thread(case.id)
+    assert report.intact, report.what
+
+    seen = Counter((e.kind, e.data[ONCE[e.kind]]) for e in events if e.kind in ONCE)
+    assert not [what for what, times in seen.items() if times > 1], "an event is doubled"
+    thoughts = Counter(
+        (e.data["branch"], e.data["step"], e.data["node"], e.data["ordinal"])
+        for e in events
+        if e.kind == "thought.recorded"
+    )
+    assert not [what for what, times in thoughts.items() if times > 1], "a thought is doubled"
+
+    doubled = ask(
+        "SELECT branch, step, count(*) FROM gp_checkpoint WHERE thread_id = %s "
+        "AND source = 'step' GROUP BY 1, 2 HAVING count(*) > 1",
+        case.id,
+    )
+    assert doubled == [], "a step has two checkpoints"
+
+    effects = case.effects()
+    assert len({e.idempotency_key for e in effects}) == len(effects), "two effects share a key"
+    for effect in effects:
+        # `name` is where the tools of own_agents leave their lines.
+        keys = set(case.calls(effect.args["name"]))
+        assert effect.idempotency_key in keys or effect.state == "started", effect
+        undone = set(case.calls(f"undo-{effect.args['name']}"))
+        assert undone <= {f"undo:{e.idempotency_key}" for e in effects}, undone
+    named = Counter(e.args["name"] for e in effects)
+    for name, places in named.items():
+        # As many keys as places in the graph's course, whatever the number of calls.
+        assert len(set(case.calls(name))) <= places, f"{name} was called with several keys"
+
+    assert ask(
+        "SELECT count(*) FROM gp_thread WHERE id = %s AND ((status = 'running' "
+        "AND (lease_token IS NULL OR lease_until < clock_timestamp())) "
+        "OR (status NOT IN ('running', 'rolling_back') AND lease_token IS NOT NULL))",
+        case.id,
+    ) == [(0,)], "running without a live lease, or leased without running"

@@ -1,0 +1,176 @@
+"""Agents of somebody else: copied out of the repository and named by GATEPOST_AGENTS.
+
+`parcels` is an agent as a user writes one. `script` does what its input says, so that a hazard can
+strike at any place of a step; `thousand` only counts. What they do is seen in files alone: one
+line per call, and a call stays where a file `<name>.hold` lies until that is gone.
+"""
+
+from __future__ import annotations
+
+import os
+import time
+from pathlib import Path
+from typing import Annotated, Any
+
+from django.db import connection
+
+from workers.context import Context
+from workers.errors import Rejected
+from workers.graph import END, Append, Gate, Graph, State, Sum, Way, tool
+
+QUEUE = os.environ.get("HAZARD_QUEUE", "gatepost")
+SUFFIX = "" if QUEUE == "gatepost" else f"-{QUEUE}"
+
+
+def trace(folder: str, name: str, text: str = "") -> None:
+    """One line per call; short appends of several processes do not mix."""
+    with Path(folder, f"{name}.log").open("a") as file:
+        file.write(f"{os.getpid()} {text}\n")
+
+
+def hold(folder: str, name: str) -> None:
+    """Stay while the file lies there, a minute at most; only looks."""
+    deadline = time.monotonic() + 60
+    while Path(folder, f"{name}.hold").exists() and time.monotonic() < deadline:
+        time.sleep(0.005)
+
+
+# ---- script -------------------------------------------------------------------------------------
+
+
+class Script(State):
+    folder: str
+    script: list[list[list[str]]]
+    at: Annotated[int, Sum()] = 0
+    notes: Annotated[list[str], Append()] = []
+
+
+def look(folder: str, name: str) -> str:
+    trace(folder, name)
+    hold(folder, f"in-{name}")
+    return f"saw {name}"
+
+
+def backend(folder: str, name: str) -> int:
+    """Which backend of PostgreSQL serves this process."""
+    with connection.cursor() as cursor:
+        cursor.execute("SELECT pg_backend_pid()")
+        found: int = cursor.fetchone()[0]
+    trace(folder, name, str(found))
+    return found
+
+
+def fetch_back(args: dict[str, Any], result: Any, *, key: str) -> str:
+    trace(args["folder"], f"undo-{args['name']}", key)
+    Path(args["folder"], f"{args['name']}.parcel").unlink(missing_ok=True)
+    hold(args["folder"], f"in-undo-{args['name']}")
+    return "fetched back"
+
+
+@tool(f"deliver{SUFFIX}", undo=fetch_back, idempotent=True)
+def deliver(folder: str, name: str, *, key: str) -> str:
+    """Write the parcel, however often."""
+    trace(folder, name, key)
+    hold(folder, f"before-{name}")
+    Path(folder, f"{name}.parcel").write_text(key)
+    hold(folder, f"in-{name}")
+    return f"delivered {name}"
+
+
+@tool(f"shout{SUFFIX}")
+def shout(folder: str, name: str, *, key: str) -> str:
+    """Cannot be repeated."""
+    trace(folder, name, key)
+    hold(folder, f"in-{name}")
+    return f"shouted {name}"
+
+
+script = Graph(f"script{SUFFIX}", Script, queue=QUEUE)
+
+
+def until_done(state: Script) -> Way:
+    left = len(state.script) - state.at
+    return Way("play" if left else END, f"{left} steps left")
+
+
+@script.node(then=until_done, ways=("play", END))
+def play(state: Script, ctx: Context) -> dict[str, Any]:
+    notes = []
+    for order, name in state.script[state.at]:
+        at = {"folder": state.folder, "name": name}
+        if order == "look":
+            notes.append(ctx.activity(look, state.folder, name, key=name))
+        elif order == "backend":
+            ctx.activity(backend, state.folder, name, key=name)
+        elif order == "hold":
+            hold(state.folder, name)
+        elif order == "think":
+            ctx.think(name)
+        elif order == "deliver":
+            notes.append(ctx.effect(deliver, at).result)
+        elif order == "shout":
+            notes.append(ctx.effect(shout, at).result)
+        elif order == "ask":
+            notes.append(ctx.effect(deliver, at, gate=Gate(f"Deliver {name}?")).result)
+        elif order == "fall" and not Path(state.folder, f"{name}.mended").exists():
+            os._exit(7)
+    return {"at": 1, "notes": notes}
+
+
+# ---- thousand -----------------------------------------------------------------------------------
+
+
+class Count(State):
+    folder: str
+    upto: int
+    at: Annotated[int, Sum()] = 0
+    text: str = ""
+
+
+thousand = Graph(f"thousand{SUFFIX}", Count, queue=QUEUE)
+
+
+def count(folder: str, number: int) -> int:
+    trace(folder, "count", str(number))
+    return number
+
+
+@thousand.node(then=lambda state: "step" if state.at < state.upto else END, ways=("step", END))
+def step(state: Count, ctx: Context) -> dict[str, Any]:
+    number = ctx.activity(count, state.folder, state.at + 1)
+    return {"at": 1, "text": f"{state.text[:20]} {number}"}
+
+
+# ---- parcels ------------------------------------------------------------------------------------
+
+
+class Parcel(State):
+    folder: str
+    to: str = "Ada"
+    weighed: int = 0
+    outcome: str = ""
+
+
+parcels = Graph(f"parcels{SUFFIX}", Parcel, queue=f"own-queue{SUFFIX}", label="Parcels")
+
+
+def weigh(to: str) -> int:
+    return 100 + len(to)
+
+
+@parcels.node(then="send")
+def pack(state: Parcel, ctx: Context) -> dict[str, Any]:
+    weight = ctx.activity(weigh, state.to)
+    ctx.think(f"{weight} grams are cheap to send")
+    return {"weighed": weight}
+
+
+@parcels.node(then=END, gate=True)
+def send(state: Parcel, ctx: Context) -> dict[str, Any]:
+    try:
+        done = ctx.effect(
+            deliver, {"folder": state.folder, "name": state.to}, gate=Gate("Send the parcel?")
+        )
+    except Rejected as no:
+        return {"outcome": f"kept: {no.comment}"}
+    return {"outcome": f"{done.result}, {done.comment}"}

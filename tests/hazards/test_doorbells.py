@@ -1,0 +1,65 @@
+"""Celery's messages are doorbells: losing all of them or hearing each ten times changes nothing."""
+
+from __future__ import annotations
+
+import pytest
+from django.conf import settings
+from redis import Redis
+
+from workers.celery import app
+
+from .bench import Field, Worker, wait_until
+
+pytestmark = pytest.mark.hazard
+
+
+def test_everything_queued_finishes_after_flushall(field: Field, worker: Worker) -> None:
+    busy = [field.play("look first", hold=("in-first",)) for _ in worker.slots()]
+    for case in busy:
+        case.wait_called("first")
+    queued = [field.play("look first", "look second", "look last") for _ in range(20)]
+    with Redis.from_url(settings.REDIS_URL) as valkey:
+        assert int(valkey.llen("gatepost")) >= 18
+        valkey.flushall()
+        assert int(valkey.llen("gatepost")) == 0
+    assert [case.row().status for case in queued] == ["queued"] * 20
+    for case in busy:
+        case.go("in-first")
+    done = [case.wait_status("succeeded") for case in [*queued, *busy]]
+
+    assert len(done) == 22
+    for case in queued:
+        assert [len(case.calls(n)) for n in ("first", "second", "last")] == [1, 1, 1]
+        assert case.kinds().count("lease.acquired") == 1
+
+
+def test_queued_threads_are_found_by_an_idle_worker_after_flushall(
+    field: Field, worker: Worker
+) -> None:
+    """No slot is busy that would look for more: only the sweep can ring again."""
+    muted = app.send_task
+    app.send_task = lambda *_args, **_more: None
+    try:
+        cases = [field.play("look first") for _ in range(20)]
+    finally:
+        app.send_task = muted
+    done = [case.wait_status("succeeded") for case in cases]
+    assert len(done) == sum(len(case.calls("first")) for case in cases) == 20
+
+
+def test_ten_doorbells_for_one_thread_are_one_execution(field: Field, worker: Worker) -> None:
+    cases = [field.play("look first", "deliver parcel", hold=("in-first",)) for _ in range(5)]
+    for case in cases:
+        for _ in range(10):
+            app.send_task("gatepost.advance", args=[str(case.id)], queue="gatepost", retry=False)
+    for case in cases:
+        case.go("in-first")
+    done = [case.wait_status("succeeded") for case in cases]
+    with Redis.from_url(settings.REDIS_URL) as valkey:
+        wait_until(lambda: valkey.llen("gatepost") == 0, what="all doorbells to be answered")
+
+    assert len(done) == 5
+    for case in cases:
+        assert (len(case.calls("first")), len(case.calls("parcel"))) == (1, 1)
+        assert case.kinds().count("lease.acquired") == 1
+        assert case.kinds().count("checkpoint.committed") == 2
