@@ -306,6 +306,10 @@ class Graph:
             found[name] = entry
         return found
 
+    def describe_schema(self) -> dict[str, Any]:
+        """How AgentVersion.schema shows the state; jsonb keeps no order, so it is named."""
+        return {**self.state.model_json_schema(), "x-order": list(self.state.model_fields)}
+
     def describe_graph(self) -> dict[str, Any]:
         """How AgentVersion.graph shows it, for drawing without code."""
         return {

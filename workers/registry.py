@@ -78,7 +78,7 @@ def fingerprint_of(graph: Graph, parts: Iterable[ModuleType]) -> str:
         if module.__file__:
             digest.update(Path(module.__file__).read_bytes())
     digest.update(deltas.canonical(graph.describe_graph()))
-    digest.update(deltas.canonical(graph.state.model_json_schema()))
+    digest.update(deltas.canonical(graph.describe_schema()))
     return digest.hexdigest()
 
 
