@@ -137,6 +137,8 @@ def thread(thread_id: UUID, *, workspace: UUID) -> ThreadRow:
 
 def _search(*, agent: str, q: str) -> tuple[list[str], list[Any]]:
     """Conditions on th.* for an agent's name and for text in the title or a begun id."""
+    deltas.check(agent, "agent")
+    deltas.check(q, "q")
     where: list[str] = []
     params: list[Any] = []
     if agent:
