@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 import socket
-import time
 from collections.abc import Iterable
 from functools import lru_cache
 from uuid import UUID
@@ -21,6 +20,7 @@ from . import registry
 from .engine import Agent, Engine, refuse_missing
 from .heart import Heart
 from .ledger import DatabaseLedger
+from .receivers import ring, rings_waiting
 from .stopping import stop_requested
 
 log = structlog.get_logger("gatepost.worker")
@@ -55,20 +55,35 @@ def slice_seconds() -> float:
 
 
 def advance_and_claim(thread_id: str) -> None:
-    """Work on the named thread if it can be had, then on queued ones until none is left."""
+    """Work on the named thread if it can be had, then see that no queued one is left behind."""
     try:
         thread: UUID | None = UUID(thread_id)
     except ValueError:
         log.warning("doorbell.refused", thread=thread_id)
         return
-    began = time.monotonic()
     while thread is not None:
         work = leases.acquire(thread, owner=owner()) or leases.take_over(thread, owner=owner())
         if work is not None:
             work_on(work)
-        if stop_requested() or time.monotonic() - began > slice_seconds():
+        if stop_requested():
             return
-        thread = leases.next_queued(queues())
+        thread = left_behind()
+
+
+def left_behind() -> UUID | None:
+    """Ring for the longest queued thread of each queue without doorbells; rarely, claim one.
+
+    A thread is not worked on under the doorbell of another: what Celery lists as active is what
+    is being worked on, and nothing that waits. Only while the broker is away is the thread given
+    back, to be claimed here and now.
+    """
+    for queue in queues():
+        if rings_waiting(queue):
+            continue
+        thread = leases.next_queued([queue])
+        if thread is not None and not ring(thread_id=thread, queue=queue):
+            return thread
+    return None
 
 
 def work_on(work: Work) -> None:

@@ -6,10 +6,11 @@ from typing import Any
 from uuid import UUID
 
 import structlog
-from checkpoints.signals import thread_queued
 from django.dispatch import receiver
 from kombu.exceptions import OperationalError
 from redis.exceptions import RedisError
+
+from checkpoints.signals import thread_queued
 
 from .celery import app
 
@@ -17,8 +18,8 @@ log = structlog.get_logger("gatepost.doorbell")
 
 
 @receiver(thread_queued, dispatch_uid="workers.doorbell")
-def ring(*, thread_id: UUID, queue: str, **_kwargs: Any) -> None:
-    """Send the id to the queue; a broker that is away may never fail what was committed."""
+def ring(*, thread_id: UUID, queue: str, **_kwargs: Any) -> bool:
+    """Send the id to the queue; False: the broker is away, which may never fail a commit."""
     try:
         # By name: the web process knows neither tasks nor agents.
         app.send_task(
@@ -26,3 +27,14 @@ def ring(*, thread_id: UUID, queue: str, **_kwargs: Any) -> None:
         )
     except (OperationalError, RedisError, OSError) as error:
         log.warning("doorbell.lost", thread=str(thread_id), error=type(error).__name__)
+        return False
+    return True
+
+
+def rings_waiting(queue: str) -> int:
+    """How many doorbells nobody has answered yet; 0 as well when the broker is away."""
+    try:
+        with app.producer_pool.acquire(block=True) as producer:
+            return int(producer.channel._size(queue))
+    except (OperationalError, RedisError, OSError):
+        return 0

@@ -10,7 +10,7 @@ from .loop import advance_and_claim
 
 @shared_task(name="gatepost.advance", ignore_result=True)
 def advance(thread_id: str) -> None:
-    """Look at a thread; afterwards at whatever has been queued longest."""
+    """Look at a thread; afterwards see that no other one is left behind."""
     advance_and_claim(thread_id)
 
 
