@@ -10,11 +10,30 @@ from django.contrib.auth.models import Permission
 from django.db import transaction
 from sesame.utils import get_query_string
 
+from dashboard import actions
+
+from dashboard.actions import start_thread
+from dashboard.permissions import actor_of
+
 # name: (roles, may enter the admin site)
 PEOPLE = {
     "operator": (("operator",), False),
     "manager": (("reviewer",), False),
     "auditor": (("auditor",), True),
+}
+# name: (title, input of the agent market-research)
+THREADS = {
+    "demo-flights": (
+        "What makes flights from New York late?",
+        {"question": "What makes flights from New York late?", "dataset": "flights"},
+    ),
+    "demo-weather": (
+        "How does the weather differ between New York's airports?",
+        {
+            "question": "How does the weather differ between New York's airports?",
+            "dataset": "weather",
+        },
+    ),
 }
 # Reserved for ever by RFC 6761: nobody can own such an address, so it marks demo users safely.
 MAIL_DOMAIN = "demo.invalid"
@@ -70,8 +89,27 @@ def login_path(username: str) -> str:
     return "/welcome/" + str(get_query_string(user))
 
 
+# name: (title, input). The names make a second start find them instead of starting again.
+THREADS = {
+    "demo-flights": (
+        "What delays flights from New York?",
+        {"dataset": "flights", "question": "What makes flights arrive late?"},
+    ),
+    "demo-weather": (
+        "How cold does it get at New York's airports?",
+        {"dataset": "weather", "measure": "temp", "question": "When and where is it cold?"},
+    ),
+}
+
+
 def seed() -> None:
-    """Start the demo's threads, once per database."""
+    """Start the demo's threads, once per database; ActionError when the agent is missing."""
+    user = get_user_model().objects.filter(username="operator", is_active=True).first()
+    if user is None:
+        return
+    actor = actions.actor_of(user)
+    for name, (title, given) in THREADS.items():
+        actions.start_thread(actor, agent="market-research", input=given, title=title, name=name)
 
 
 def _grant(user_id: int, role: str) -> None:

@@ -24,6 +24,7 @@ from dashboard.embedded.parts import Web, Worker
 from dashboard.embedded.postgres import Postgres
 from dashboard.embedded.supervisor import Stopped, Supervisor
 from dashboard.embedded.valkey import Valkey
+from dashboard.errors import ActionError
 from dashboard.logs import masked
 
 # A worker at rest ends in a second; one in a long activity is cut off, which the lease is made for.
@@ -151,7 +152,10 @@ def _start_all(options: UpOptions, console: Console, supervisor: Supervisor) -> 
             supervisor=supervisor,
         )
     if options.demo:
-        demo.seed()
+        try:
+            demo.seed()
+        except ActionError as error:
+            console.complain(f"The demo's threads were not started: {error}")
         connection.close()
 
 
