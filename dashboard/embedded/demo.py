@@ -12,28 +12,11 @@ from sesame.utils import get_query_string
 
 from dashboard import actions
 
-from dashboard.actions import start_thread
-from dashboard.permissions import actor_of
-
 # name: (roles, may enter the admin site)
 PEOPLE = {
     "operator": (("operator",), False),
     "manager": (("reviewer",), False),
     "auditor": (("auditor",), True),
-}
-# name: (title, input of the agent market-research)
-THREADS = {
-    "demo-flights": (
-        "What makes flights from New York late?",
-        {"question": "What makes flights from New York late?", "dataset": "flights"},
-    ),
-    "demo-weather": (
-        "How does the weather differ between New York's airports?",
-        {
-            "question": "How does the weather differ between New York's airports?",
-            "dataset": "weather",
-        },
-    ),
 }
 # Reserved for ever by RFC 6761: nobody can own such an address, so it marks demo users safely.
 MAIL_DOMAIN = "demo.invalid"
