@@ -23,7 +23,7 @@ from checkpoints.views import (
     ThreadRow,
     Why,
 )
-from dashboard import graphs, lineage
+from dashboard import graphs, lineage, published
 from dashboard.live.progress import read_progress
 from dashboard.people import people
 from dashboard.shapes import Kind
@@ -308,12 +308,17 @@ def thread_graph(page: ThreadPage, roles: Roles) -> dict[str, Any]:
 
 def thread_artifacts(page: ThreadPage, roles: Roles) -> dict[str, Any]:
     """Region thread-artifacts."""
-    return {"thread": page.thread, "artifacts": page.artifacts}
+    return {
+        "thread": page.thread,
+        "artifacts": page.artifacts,
+        "published": published.files(page.activities),
+    }
 
 
 def artifacts_key(page: ThreadPage) -> Hashable:
-    """What region thread-artifacts depends on."""
-    return page.checkpoint.id, tuple((a.id, a.state) for a in page.activities)
+    """What region thread-artifacts depends on: the state, what was recorded, what lies there."""
+    lies = tuple((f.slug, f.name) for f in published.files(page.activities))
+    return page.checkpoint.id, tuple((a.id, a.state) for a in page.activities), lies
 
 
 def _current(page: ThreadPage) -> tuple[str, ...]:

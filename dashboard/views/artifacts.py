@@ -63,7 +63,7 @@ def download(
     if inline:
         inline = kind == "image/png" and file.read(len(PNG)) == PNG
         file.seek(0)
-    chunks = _chunks_async(file) if isinstance(request, ASGIRequest) else _chunks(file)
+    chunks = AsyncChunks(file) if isinstance(request, ASGIRequest) else Chunks(file)
     response = StreamingHttpResponse(
         chunks, content_type=f"{kind}; charset=utf-8" if kind.startswith("text/") else kind
     )
@@ -77,15 +77,27 @@ def download(
     return response
 
 
-def _chunks(file: IO[bytes]) -> Iterator[bytes]:
-    with file:
-        while chunk := file.read(CHUNK):
+class _File:
+    """A file that is closed with the response, also when nobody read a byte of it."""
+
+    def __init__(self, file: IO[bytes]) -> None:
+        self.file = file
+
+    def close(self) -> None:
+        self.file.close()
+
+
+class Chunks(_File):
+    """The bytes of a file, for a server that waits."""
+
+    def __iter__(self) -> Iterator[bytes]:
+        while chunk := self.file.read(CHUNK):
             yield chunk
 
 
-async def _chunks_async(file: IO[bytes]) -> AsyncIterator[bytes]:
-    try:
-        while chunk := await asyncio.to_thread(file.read, CHUNK):
+class AsyncChunks(_File):
+    """The bytes of a file, read in a thread: gigabytes never lie in memory."""
+
+    async def __aiter__(self) -> AsyncIterator[bytes]:
+        while chunk := await asyncio.to_thread(self.file.read, CHUNK):
             yield chunk
-    finally:
-        file.close()

@@ -111,7 +111,12 @@ def step(work: Work, *, leave_by: EventKind | None = None, **values: Any) -> UUI
 
 
 def effect(
-    work: Work, *, done: bool = True, undo: str = "unpublish", key: str = "publish:0"
+    work: Work,
+    *,
+    done: bool = True,
+    undo: str = "unpublish",
+    key: str = "publish:0",
+    result: Any = None,
 ) -> UUID:
     """An effect of the step in progress."""
     made = NewActivity(
@@ -126,7 +131,7 @@ def effect(
     store.start_activity(work, made)
     if done:
         usage = {"tokens": 12, "cost": "0.25"}
-        store.finish_activity(work, made, state="done", result={"path": "p"}, usage=usage)
+        store.finish_activity(work, made, state="done", result=result or {"path": "p"}, usage=usage)
     return made.id
 
 
