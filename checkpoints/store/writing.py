@@ -240,7 +240,10 @@ def perform(move: Move) -> tuple[Any, ...] | None:
         cursor.execute(statement, params)
         row: tuple[Any, ...] | None = cursor.fetchone()
     if row is not None:
-        announce(move.thread, row[0], row[1], queue=row[3] if row[2] == Status.QUEUED else "")
+        # A rollback without a lease needs a worker as much as a queued thread does.
+        given_back = move.sets.get("lease_token") == ("NULL", ())
+        idle = row[2] == Status.QUEUED or (row[2] == Status.ROLLING_BACK and given_back)
+        announce(move.thread, row[0], row[1], queue=row[3] if idle else "")
     return row
 
 
