@@ -160,13 +160,12 @@ def weigh(to: str) -> int:
 
 @parcels.node(then="send")
 def pack(state: Parcel, ctx: Context) -> dict[str, Any]:
-    weight = ctx.activity(weigh, state.to)
-    ctx.think(f"{weight} grams are cheap to send")
-    return {"weighed": weight}
+    return {"weighed": ctx.activity(weigh, state.to)}
 
 
 @parcels.node(then=END, gate=True)
 def send(state: Parcel, ctx: Context) -> dict[str, Any]:
+    ctx.think(f"{state.weighed} grams are cheap to send")
     try:
         done = ctx.effect(
             deliver, {"folder": state.folder, "name": state.to}, gate=Gate("Send the parcel?")
