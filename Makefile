@@ -51,7 +51,7 @@ lint: install-dev
 	@GATEPOST_DATA=$$(mktemp -d) $(PY) -W ignore manage.py makemigrations --check --dry-run
 
 check: lint
-	@GATEPOST_REQUIRE_BROWSER=1 $(PY) -W error -m pytest
+	@GATEPOST_REQUIRE_BROWSER=1 $(PY) -m pytest
 
 format: install-dev
 	@$(PY) -m ruff check --fix-only --quiet .

@@ -3,6 +3,7 @@
 import itertools
 import os
 from collections.abc import Iterator
+from typing import Any
 
 import pytest
 from django.db import connection, connections
@@ -10,6 +11,8 @@ from django.test.utils import setup_databases
 from pytest_django import DjangoDbBlocker
 
 from tests.cast import Cast, make_cast
+from tests.chromium import find_chromium
+from tests.site import Site, started_site
 
 TEMPLATE = "gatepost_template"
 _numbers = itertools.count(1)
@@ -63,6 +66,44 @@ def real_db(django_db_setup: None, django_db_blocker: DjangoDbBlocker) -> Iterat
         finally:
             _switch(former)
             _server(f"DROP DATABASE {name} WITH (FORCE)")
+
+
+@pytest.fixture
+def site(real_db: str) -> Iterator[Site]:
+    """Web server and worker as processes of their own; see tests.site for other settings."""
+    with started_site() as started:
+        yield started
+
+
+@pytest.fixture(scope="session")
+def browser_type_launch_args(browser_type_launch_args: dict[str, Any]) -> dict[str, Any]:
+    """The system's Chromium in place of one that Playwright would fetch."""
+    # Playwright's loop works in this very thread; Django would refuse each query beside it.
+    os.environ["DJANGO_ALLOW_ASYNC_UNSAFE"] = "true"
+    sandbox = ["--no-sandbox"] if os.geteuid() == 0 else []
+    return {**browser_type_launch_args, "executable_path": find_chromium(), "args": sandbox}
+
+
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    """Without a Chromium browser tests are skipped, loudly; where one is required they fail."""
+    if find_chromium() or os.environ.get("GATEPOST_REQUIRE_BROWSER"):
+        return
+    waiting = [item for item in items if item.get_closest_marker("browser")]
+    for item in waiting:
+        item.add_marker(pytest.mark.skip(reason="NO BROWSER: install chromium to try the pages"))
+
+
+def pytest_terminal_summary(terminalreporter: Any) -> None:
+    """One loud line, since a skipped browser test proves nothing."""
+    skipped = [
+        report
+        for report in terminalreporter.stats.get("skipped", ())
+        if "NO BROWSER" in str(report.longrepr)
+    ]
+    if skipped:
+        terminalreporter.write_line(
+            f"NO BROWSER: {len(skipped)} browser tests were not done; install chromium.", red=True
+        )
 
 
 @pytest.fixture

@@ -1,0 +1,17 @@
+"""Where this machine keeps its Chromium."""
+
+import os
+import shutil
+from functools import cache
+from pathlib import Path
+
+NAMES = ("chromium", "chromium-browser", "google-chrome", "google-chrome-stable")
+MAC = ("/Applications/Chromium.app/Contents/MacOS/Chromium",)
+
+
+@cache
+def find_chromium() -> str | None:
+    """The path of a Chromium, from GATEPOST_CHROMIUM or the usual places; None without one."""
+    named = os.environ.get("GATEPOST_CHROMIUM")
+    found = (named, *map(shutil.which, NAMES), *(path for path in MAC if Path(path).exists()))
+    return next((path for path in found if path), None)
