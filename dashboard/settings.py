@@ -7,6 +7,7 @@ GATEPOST_ROLE            web | worker | migrate | test | "" (a command): how con
 GATEPOST_AGENTS          modules with agents, separated by commas
 GATEPOST_PUBLISHED       where published reports go (default <data>/published)
 GATEPOST_POLL_SECONDS    how often a page asks by itself (default 5)
+GATEPOST_RECHECK_SECONDS how often logins and roles of open sockets are checked (default 8)
 GATEPOST_LEASE_SECONDS   how long a worker may be silent before its thread goes elsewhere (15)
 GATEPOST_SWEEP_SECONDS   how often each worker looks for what was lost (2)
 GATEPOST_SLICE_SECONDS   how long a thread may keep a slot while others wait (30)
@@ -38,6 +39,7 @@ CSRF_TRUSTED_ORIGINS = env.list("GATEPOST_TRUSTED_ORIGINS", default=[])
 GATEPOST_DATA = DATA
 GATEPOST_PUBLISHED = Path(env("GATEPOST_PUBLISHED", default=str(DATA / "published")))
 GATEPOST_POLL_SECONDS = env.float("GATEPOST_POLL_SECONDS", default=5.0)
+GATEPOST_RECHECK_SECONDS = env.float("GATEPOST_RECHECK_SECONDS", default=8.0)
 GATEPOST_LEASE_SECONDS = env.float("GATEPOST_LEASE_SECONDS", default=15.0)
 GATEPOST_SWEEP_SECONDS = env.float("GATEPOST_SWEEP_SECONDS", default=2.0)
 GATEPOST_SLICE_SECONDS = env.float("GATEPOST_SLICE_SECONDS", default=30.0)

@@ -27,7 +27,6 @@ MIN_INTERVAL = 0.05  # seconds between two renderings of a topic
 COST_FACTOR = 3.0  # and at least this many times as long as the last one took
 MAX_INTERVAL = 1.0
 RENDER_THREADS = 4
-RECHECK_SECONDS = 8.0
 GOODBYE_SECONDS = 3.0
 SIGNED_OUT, NOT_ALLOWED = 4401, 4403
 BEAT = event_of({"type": "beat"})
@@ -197,9 +196,7 @@ class Served:
 class Hub:
     """The sockets of this process, the topics they follow, and the tasks that keep them fresh."""
 
-    def __init__(
-        self, floor: Floor, *, poll_seconds: float, recheck_seconds: float = RECHECK_SECONDS
-    ) -> None:
+    def __init__(self, floor: Floor, *, poll_seconds: float, recheck_seconds: float) -> None:
         self.floor = floor
         self.poll_seconds, self.recheck_seconds = poll_seconds, recheck_seconds
         self.members: set[Member] = set()

@@ -40,7 +40,7 @@ def deliver(hub: Hub, raw: bytes) -> None:
             )
         else:
             hub.hint(thread, workspace, int(message["s"]))
-    except (ValueError, KeyError, TypeError):
+    except (ValueError, KeyError, TypeError, AttributeError):
         log.warning("Ignored a hint that is none: %r", raw[:200])
 
 

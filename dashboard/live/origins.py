@@ -22,7 +22,9 @@ def split(origin: str) -> tuple[str, str, int] | None:
     except ValueError:
         return None
     whole = f"{parts.scheme}://{parts.netloc}"
-    if parts.scheme not in PORTS or not parts.hostname or port is None or whole != origin:
+    if parts.scheme not in PORTS or not parts.hostname or port is None:
+        return None
+    if whole != origin or "@" in parts.netloc:
         return None
     return parts.scheme, parts.hostname.lower(), port
 

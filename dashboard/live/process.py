@@ -66,7 +66,11 @@ async def hub() -> Hub:
     loop = asyncio.get_running_loop()
     found = _hubs.get(loop)
     if found is None:
-        found = _hubs[loop] = Hub(House(), poll_seconds=settings.GATEPOST_POLL_SECONDS)
+        found = _hubs[loop] = Hub(
+            House(),
+            poll_seconds=settings.GATEPOST_POLL_SECONDS,
+            recheck_seconds=settings.GATEPOST_RECHECK_SECONDS,
+        )
         found.start()
         found.spawn(listen(settings.REDIS_URL, found, connected=found.look_round))
     return found
