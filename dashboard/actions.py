@@ -7,8 +7,6 @@ calls the floors below; errors of those come out as ActionError. Database errors
 from __future__ import annotations
 
 import mimetypes
-import re
-import unicodedata
 from collections.abc import Mapping
 from typing import Any
 from uuid import UUID
@@ -19,7 +17,7 @@ from django.db import transaction
 
 from approvals import gates
 from approvals.queries import ApprovalRow
-from checkpoints import deltas, queries, store
+from checkpoints import queries, store
 from checkpoints.errors import AlreadyStarted, NotFound, StaleVersion
 from checkpoints.views import AgentRow, ThreadRow
 
@@ -34,7 +32,14 @@ from .permissions import (
     require,
 )
 from .plans import EditPlan, ForkPlan, RollBackPlan, edit_plan, fork_plan, roll_back_plan
-from .validation import resulting_state
+from .validation import (
+    NAME_MAX,
+    check_labels,
+    check_node,
+    check_text,
+    clean_name,
+    resulting_state,
+)
 
 __all__ = [
     "RIGHTS",
@@ -43,6 +48,7 @@ __all__ = [
     "actor_of",
     "allowed_actions",
     "cancel",
+    "check_upload_size",
     "decide",
     "edit",
     "fork",
@@ -60,9 +66,7 @@ __all__ = [
 ]
 
 TITLE_MAX = 300
-NAME_MAX = 255
 TEXT_MAX = 5_000
-LABELS_MAX = 50
 UPLOAD_MAX_BYTES = 200 * 1024 * 1024
 
 
@@ -101,16 +105,16 @@ def start_or_continue(
 ) -> tuple[UUID, bool]:
     """(thread, whether it is new). Raises Invalid with paths in `input`, or `$.agent` and so on."""
     require(actor, "start")
-    _text("$.agent", agent, 100, required=True)
-    _text("$.title", title, TITLE_MAX)
+    check_text("$.agent", agent, 100, required=True)
+    check_text("$.title", title, TITLE_MAX)
     if name is not None:
-        _text("$.name", name, NAME_MAX, required=True)
-    _labels(labels or {})
+        check_text("$.name", name, NAME_MAX, required=True)
+    check_labels(labels or {})
     try:
         version = queries.agent(agent)
     except NotFound as error:
         raise Invalid("$.agent", error.message) from error
-    _node("$.pause_at", pause_at, version)
+    check_node("$.pause_at", pause_at, version)
     resulting_state(version, _defaults(version), input, workspace=actor.workspace, within="input")
     try:
         thread = store.start(
@@ -139,7 +143,7 @@ def pause(
     """Stop the thread, or let it stop before a node; "paused" or "requested"."""
     thread = _thread(actor, "pause", thread_id)
     if before_node:
-        _node("$.before_node", before_node, queries.agent_version(thread.agent_version_id))
+        check_node("$.before_node", before_node, queries.agent_version(thread.agent_version_id))
     return store.pause(
         thread_id,
         actor=actor.id,
@@ -168,7 +172,7 @@ def cancel(
 ) -> None:
     """Any unfinished status -> cancelled; open requests are withdrawn with it."""
     _thread(actor, "cancel", thread_id)
-    _text("$.reason", reason, TEXT_MAX)
+    check_text("$.reason", reason, TEXT_MAX)
     with transaction.atomic():
         gates.withdraw_open(thread_id, reason="The thread was cancelled.", actor=actor.id)
         store.cancel(thread_id, actor=actor.id, reason=reason, expected_version=expected_version)
@@ -192,7 +196,7 @@ def edit(
 ) -> UUID:
     """Write a checkpoint with new values over the head and withdraw open requests; its id."""
     _thread(actor, "edit", thread_id)
-    _text("$.reason", reason, TEXT_MAX, required=True)
+    check_text("$.reason", reason, TEXT_MAX, required=True)
     if not changes:
         raise Invalid("$.changes", "change at least one channel")
     with transaction.atomic():
@@ -235,8 +239,8 @@ def fork(
 ) -> UUID:
     """Begin a new thread from a checkpoint of this one, which stays as it is; the new id."""
     thread = _thread(actor, "fork", thread_id)
-    _text("$.title", title, TITLE_MAX)
-    _text("$.reason", reason, TEXT_MAX)
+    check_text("$.title", title, TITLE_MAX)
+    check_text("$.reason", reason, TEXT_MAX)
     if effects not in ("ask", "run"):
         raise Invalid("$.effects", "must be ask or run")
     _changed(actor, thread, checkpoint_id, changes or {})
@@ -268,7 +272,7 @@ def roll_back(
 ) -> RollBackPlan:
     """Move the head back; a worker undoes the effects of the plan, which is returned."""
     _thread(actor, "roll_back", thread_id)
-    _text("$.reason", reason, TEXT_MAX, required=True)
+    check_text("$.reason", reason, TEXT_MAX, required=True)
     with transaction.atomic():
         # The lock comes first: from here on no worker can finish an effect that the plan misses.
         gates.withdraw_open(
@@ -301,9 +305,9 @@ def decide(
 ) -> ApprovalRow:
     """Record the person's verdict on exactly the proposal they saw."""
     require(actor, "decide")
-    _text("$.verdict", verdict, 40, required=True)
-    _text("$.proposal_hash", proposal_hash, 100, required=True)
-    _text("$.comment", comment, TEXT_MAX)
+    check_text("$.verdict", verdict, 40, required=True)
+    check_text("$.proposal_hash", proposal_hash, 100, required=True)
+    check_text("$.comment", comment, TEXT_MAX)
     if args is not None and verdict != "respond":
         raise Invalid("$.args", f"are not taken with the verdict {verdict}")
     return gates.decide(
@@ -321,9 +325,7 @@ def decide(
 def upload(actor: Actor, file: UploadedFile[Any]) -> dict[str, Any]:
     """Keep a file; the reference that state holds: {"$artifact", "name", "media_type", "size"}."""
     require(actor, "upload")
-    limit = int(getattr(settings, "GATEPOST_UPLOAD_MAX_BYTES", UPLOAD_MAX_BYTES))
-    if (file.size or 0) > limit:
-        raise Invalid("$.file", f"has {file.size:,} bytes, at most {limit:,} are taken")
+    check_upload_size(file.size or 0)
     name = clean_name(file.name or "")
     # The name decides, as everywhere in the product: what a browser claims is not checked either.
     media_type = mimetypes.guess_type(name)[0] or "application/octet-stream"
@@ -332,15 +334,11 @@ def upload(actor: Actor, file: UploadedFile[Any]) -> dict[str, Any]:
     )
 
 
-def clean_name(name: str) -> str:
-    """The last part of a file's name without characters that hide, direct or control."""
-    text = unicodedata.normalize("NFC", re.split(r"[/\\]", name)[-1])
-    text = "".join(c for c in text if unicodedata.category(c)[0] != "C")
-    text = " ".join(text.split()).strip(". ")
-    stem, dot, suffix = text.rpartition(".")
-    if dot and len(text) > NAME_MAX:
-        text = stem[: NAME_MAX - len(suffix[:20]) - 1] + "." + suffix[:20]
-    return text[:NAME_MAX] or "file"
+def check_upload_size(size: int) -> None:
+    """Refuse a file of more bytes than the setting GATEPOST_UPLOAD_MAX_BYTES (200 MB)."""
+    limit = int(getattr(settings, "GATEPOST_UPLOAD_MAX_BYTES", UPLOAD_MAX_BYTES))
+    if size > limit:
+        raise Invalid("$.file", f"has {size:,} bytes, at most {limit:,} are taken")
 
 
 def _thread(actor: Actor, action: str, thread_id: UUID) -> ThreadRow:
@@ -369,30 +367,3 @@ def _defaults(version: AgentRow) -> dict[str, Any]:
     return {
         channel: spec["default"] for channel, spec in version.channels.items() if "default" in spec
     }
-
-
-def _text(path: str, value: Any, limit: int, *, required: bool = False) -> None:
-    if not isinstance(value, str):
-        raise Invalid(path, "must be text")
-    deltas.check(value, path)
-    if required and not value.strip():
-        raise Invalid(path, "is required")
-    if len(value) > limit:
-        raise Invalid(path, f"is longer than {limit:,} characters")
-
-
-def _labels(labels: Mapping[str, str]) -> None:
-    if not isinstance(labels, Mapping):
-        raise Invalid("$.labels", "must be an object of texts")
-    if len(labels) > LABELS_MAX:
-        raise Invalid("$.labels", f"has more than {LABELS_MAX} members")
-    for key, value in labels.items():
-        path = deltas.at("$.labels", str(key))
-        _text(path, key, 100, required=True)
-        _text(path, value, NAME_MAX)
-
-
-def _node(path: str, name: str, version: AgentRow) -> None:
-    known = [node["name"] for node in version.graph.get("nodes", [])]
-    if name and name not in known:
-        raise Invalid(path, f"{version.agent} has no such node; it has {', '.join(known)}")

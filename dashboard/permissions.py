@@ -154,6 +154,8 @@ def _allowance(actor: HasRoles, thread: ThreadRow, action: str) -> Allowance:
 
 def in_words(status: str) -> str:
     """A status as it stands in a sentence."""
+    if status == Status.ATTENTION:
+        return "in need of attention"
     return str(status).replace("_", " ")
 
 

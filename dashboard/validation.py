@@ -5,6 +5,8 @@ The agent's own validators speak later, in the worker. Faults carry JSON paths i
 
 from __future__ import annotations
 
+import re
+import unicodedata
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 from uuid import UUID
@@ -20,6 +22,8 @@ from checkpoints.views import AgentRow
 from .errors import Fault, Invalid
 
 SHOWN = 5
+NAME_MAX = 255
+LABELS_MAX = 50
 MESSAGE_MAX = 300
 
 
@@ -171,3 +175,44 @@ def _lost_files(value: Any, path: str, workspace: UUID) -> Iterator[Fault]:
                 yield Fault(path, "names a file that this workspace does not have")
         for key, item in value.items():
             yield from _lost_files(item, deltas.at(path, key), workspace)
+
+
+def check_text(path: str, value: Any, limit: int, *, required: bool = False) -> None:
+    """Refuse what is no text, cannot be stored, is too long, or is missing though required."""
+    if not isinstance(value, str):
+        raise Invalid(path, "must be text")
+    deltas.check(value, path)
+    if required and not value.strip():
+        raise Invalid(path, "is required")
+    if len(value) > limit:
+        raise Invalid(path, f"is longer than {limit:,} characters")
+
+
+def check_labels(labels: Mapping[str, str]) -> None:
+    """Refuse labels that are not a few short texts by name."""
+    if not isinstance(labels, Mapping):
+        raise Invalid("$.labels", "must be an object of texts")
+    if len(labels) > LABELS_MAX:
+        raise Invalid("$.labels", f"has more than {LABELS_MAX} members")
+    for key, value in labels.items():
+        path = deltas.at("$.labels", str(key))
+        check_text(path, key, 100, required=True)
+        check_text(path, value, NAME_MAX)
+
+
+def check_node(path: str, name: str, version: AgentRow) -> None:
+    """Refuse the name of a node that the agent does not have; empty is none."""
+    known = [node["name"] for node in version.graph.get("nodes", [])]
+    if name and name not in known:
+        raise Invalid(path, f"{version.agent} has no such node; it has {', '.join(known)}")
+
+
+def clean_name(name: str) -> str:
+    """The last part of a file's name without characters that hide, direct or control."""
+    text = unicodedata.normalize("NFC", re.split(r"[/\\]", name)[-1])
+    text = "".join(c for c in text if unicodedata.category(c)[0] != "C")
+    text = " ".join(text.split()).strip(". ")
+    stem, dot, suffix = text.rpartition(".")
+    if dot and len(text) > NAME_MAX:
+        text = stem[: NAME_MAX - len(suffix[:20]) - 1] + "." + suffix[:20]
+    return text[:NAME_MAX] or "file"

@@ -6,16 +6,20 @@ from drf_spectacular.utils import extend_schema
 from rest_framework.request import Request
 from rest_framework.response import Response
 
-from checkpoints import queries
+from checkpoints import deltas, queries
 
-from .base import Door, answer
+from .base import Door, answer, refusals
 from .shapes import Agent, AgentList
 
 
 class Agents(Door):
     """All agents."""
 
-    @extend_schema(responses=AgentList, summary="The newest version of each agent")
+    @extend_schema(
+        operation_id="agents_list",
+        responses={200: AgentList, **refusals()},
+        summary="The newest version of each agent",
+    )
     def get(self, request: Request) -> Response:
         """By name."""
         found = [Agent.model_validate(row) for row in queries.agents()]
@@ -25,7 +29,11 @@ class Agents(Door):
 class OneAgent(Door):
     """One agent."""
 
-    @extend_schema(responses=Agent, summary="The version that a new thread would take")
+    @extend_schema(
+        responses={200: Agent, **refusals(404)},
+        summary="The version that a new thread would take",
+    )
     def get(self, request: Request, name: str) -> Response:
         """The version of live workers, else the newest."""
+        deltas.check(name, "name")
         return answer(Agent.model_validate(queries.agent(name)))

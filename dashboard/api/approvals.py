@@ -13,8 +13,8 @@ from dashboard import actions
 from dashboard.errors import Invalid
 
 from .asked import Decide
-from .base import Door, answer
-from .shapes import Approval, ApprovalList, Problem
+from .base import Door, answer, refusals
+from .shapes import Approval, ApprovalList
 from .threads import CURSOR, LIMIT
 
 STATUSES = ("pending", "held", "settled", "expired", "withdrawn", "decided", "all")
@@ -24,7 +24,8 @@ class Approvals(Door):
     """The inbox."""
 
     @extend_schema(
-        responses={200: ApprovalList, 422: Problem},
+        operation_id="approvals_list",
+        responses={200: ApprovalList, **refusals(422)},
         parameters=[
             OpenApiParameter("status", str, enum=STATUSES, description="pending unless given"),
             OpenApiParameter("mine", bool, description="Only open ones the caller may decide."),
@@ -64,7 +65,7 @@ class OneApproval(Door):
     """One request."""
 
     @extend_schema(
-        responses={200: Approval, 404: Problem}, summary="A request with its whole proposal"
+        responses={200: Approval, **refusals(404)}, summary="A request with its whole proposal"
     )
     def get(self, request: Request, approval_id: UUID) -> Response:
         """The proposal_hash names what a verdict binds to."""
@@ -77,7 +78,8 @@ class DecideApproval(Door):
 
     @extend_schema(
         request=Decide,
-        responses={200: Approval, 403: Problem, 404: Problem, 409: Problem, 422: Problem},
+        operation_id="approvals_decide",
+        responses={200: Approval, **refusals(404, 409, 422)},
         summary="Approve, reject or answer",
     )
     def post(self, request: Request, approval_id: UUID) -> Response:

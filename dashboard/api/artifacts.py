@@ -13,9 +13,10 @@ from dashboard import actions
 from dashboard.errors import Invalid
 from dashboard.permissions import require
 
-from .base import Door, answer
-from .shapes import Artifact, Problem
+from .base import Door, answer, refusals
+from .shapes import Artifact
 
+FORM_BYTES = 64 * 1024
 _FORM: dict[str, Any] = {
     "type": "object",
     "properties": {"file": {"type": "string", "format": "binary"}},
@@ -30,12 +31,16 @@ class Artifacts(Door):
 
     @extend_schema(
         request={"multipart/form-data": _FORM},
-        responses={201: Artifact, 403: Problem, 422: Problem},
+        operation_id="artifacts_upload",
+        responses={201: Artifact, **refusals(422)},
         summary="Upload a file; the answer is what a thread's input takes",
     )
     def post(self, request: Request) -> Response:
         """The same bytes are kept once."""
-        require(self.actor, "upload")  # before the bytes are read
+        # Before the bytes are read; the form around the file is small.
+        require(self.actor, "upload")
+        length = request.META.get("CONTENT_LENGTH") or "0"
+        actions.check_upload_size(int(length) - FORM_BYTES if length.isdigit() else 0)
         file = request.FILES.get("file")
         if file is None:
             raise Invalid("$.file", "is required")

@@ -5,6 +5,7 @@ Bearer tokens come as a second class in this list; nothing else in the API needs
 
 from __future__ import annotations
 
+from drf_spectacular.authentication import SessionScheme
 from rest_framework import authentication
 from rest_framework.request import Request
 
@@ -15,3 +16,9 @@ class SessionAuthentication(authentication.SessionAuthentication):
     def authenticate_header(self, request: Request) -> str:
         """A scheme that makes no browser ask for a password."""
         return "Session"
+
+
+class SessionDescription(SessionScheme):  # type: ignore[no-untyped-call]
+    """The cookie, in the schema."""
+
+    target_class = "dashboard.api.authentication.SessionAuthentication"

@@ -17,8 +17,11 @@ from checkpoints.errors import InvalidValue
 from dashboard.errors import Fault, Invalid, Malformed
 from dashboard.permissions import Actor, actor_of, require
 
+from .shapes import Problem
+
 LIMIT_DEFAULT, LIMIT_MAX = 50, 200
 SEQ_MAX = 2**62
+PROBLEM = "application/problem+json"
 _VERSION = re.compile(r'(?:W/)?"?([0-9]{1,18})"?')
 _YES = ("1", "true", "yes")
 
@@ -103,6 +106,11 @@ def answer(shape: BaseModel, status: int = 200, **headers: str) -> Response:
     """A response from one of our shapes; header names with underscores for hyphens."""
     named = {name.replace("_", "-"): value for name, value in headers.items()}
     return Response(shape.model_dump(mode="json", by_alias=True), status=status, headers=named)
+
+
+def refusals(*codes: int) -> dict[Any, Any]:
+    """The refusals of a call, for the schema."""
+    return {(code, PROBLEM): Problem for code in (401, 403, *codes)}
 
 
 class Nowhere(Door):

@@ -16,7 +16,7 @@ from checkpoints.views import CheckpointRow, ThreadRow
 from dashboard.compare import compare
 from dashboard.errors import Invalid
 
-from .base import Door, answer
+from .base import Door, answer, refusals
 from .renderers import YAMLRenderer
 from .shapes import (
     Activity,
@@ -27,7 +27,6 @@ from .shapes import (
     Event,
     EventList,
     Place,
-    Problem,
     State,
 )
 from .threads import CURSOR, LIMIT
@@ -60,7 +59,7 @@ class ThreadState(Past):
         responses={
             (200, "application/json"): State,
             (200, "application/yaml"): State,
-            404: Problem,
+            **refusals(404, 422),
         },
         parameters=[
             OpenApiParameter("checkpoint", UUID, description="Another one than the head."),
@@ -116,7 +115,7 @@ class ThreadCheckpoints(Past):
     """The checkpoints."""
 
     @extend_schema(
-        responses={200: CheckpointList, 404: Problem},
+        responses={200: CheckpointList, **refusals(404, 422)},
         parameters=[CURSOR, LIMIT],
         summary="A thread's own checkpoints, newest first",
     )
@@ -136,7 +135,7 @@ class ThreadEvents(Past):
     """The events."""
 
     @extend_schema(
-        responses={200: EventList, 404: Problem},
+        responses={200: EventList, **refusals(404, 422)},
         parameters=[
             OpenApiParameter("after", int, description="A sequence number; 0 is the beginning."),
             OpenApiParameter("kind", str, description="Kinds or nouns, by commas."),
@@ -165,7 +164,7 @@ class ThreadActivities(Past):
     """The activities."""
 
     @extend_schema(
-        responses={200: ActivityList, 404: Problem},
+        responses={200: ActivityList, **refusals(404, 422)},
         parameters=[LIMIT],
         summary="What happened once: calls, effects, finished nodes; newest first",
     )
@@ -180,7 +179,7 @@ class ThreadDiff(Past):
     """The differences."""
 
     @extend_schema(
-        responses={200: Diff, 404: Problem, 422: Problem},
+        responses={200: Diff, **refusals(404, 422)},
         parameters=[
             OpenApiParameter("from", UUID, required=True, description="A checkpoint."),
             OpenApiParameter("to", UUID, description="A checkpoint; else the head."),

@@ -11,7 +11,6 @@ from pydantic import BaseModel, ConfigDict, Field
 from approvals.queries import ApprovalRow
 from checkpoints.views import ThreadRow, Why
 from dashboard.permissions import Allowance, HasRoles, allowed_actions, may, needs
-from dashboard.plans import EditPlan, ForkPlan, RollBackPlan
 
 # Addresses that differ from the names of actions.
 ADDRESS = {"roll_back": "rollback"}
@@ -284,83 +283,6 @@ class Diff(Shape):
     diverged: dict[Literal["from", "to"], Event | None]
 
     model_config = ConfigDict(from_attributes=True, populate_by_name=True)
-
-
-class EffectFate(Shape):
-    """What a rollback does about an effect: undoable, stays or unknown."""
-
-    activity: Activity
-    fate: str
-    text: str
-
-
-class EditPreview(Shape):
-    """What an edit would change and withdraw."""
-
-    head: UUID
-    version: int
-    patch: list[dict[str, Any]]
-    withdrawn_approvals: list[UUID]
-
-    @classmethod
-    def of(cls, plan: EditPlan) -> Self:
-        """The plan for the wire."""
-        return cls(
-            head=plan.head,
-            version=plan.version,
-            patch=list(plan.patch),
-            withdrawn_approvals=[a.id for a in plan.approvals],
-        )
-
-
-class ForkPreview(Shape):
-    """What a fork would call again, by what the base recorded after the checkpoint."""
-
-    checkpoint: Checkpoint
-    patch: list[dict[str, Any]]
-    next_nodes: list[str]
-    reused: int
-    again: int
-    tokens: int
-    cost: str
-    first_effect: str
-
-    @classmethod
-    def of(cls, plan: ForkPlan) -> Self:
-        """The plan for the wire."""
-        return cls(
-            checkpoint=Checkpoint.model_validate(plan.target),
-            patch=list(plan.patch),
-            next_nodes=list(plan.next_nodes),
-            reused=plan.reused,
-            again=plan.again,
-            tokens=plan.tokens,
-            cost=plan.cost,
-            first_effect=plan.first_effect,
-        )
-
-
-class RollBackPreview(Shape):
-    """What a rollback would undo, leave and withdraw; effects last first."""
-
-    checkpoint: Checkpoint
-    head: UUID
-    version: int
-    steps: int
-    effects: list[EffectFate]
-    withdrawn_approvals: list[UUID]
-
-    @classmethod
-    def of(cls, plan: RollBackPlan) -> Self:
-        """The plan for the wire."""
-        return cls(
-            checkpoint=Checkpoint.model_validate(plan.target),
-            head=plan.head,
-            version=plan.version,
-            steps=plan.steps,
-            effects=[EffectFate.model_validate(e) for e in plan.effects],
-            withdrawn_approvals=[a.id for a in plan.approvals],
-        )
 
 
 class Agent(Shape):

@@ -19,13 +19,10 @@ from dashboard import actions
 from dashboard.errors import Invalid
 
 from .asked import Cancel, Edit, Fork, Nothing, Pause, RollBack, StartThread
-from .base import Door, answer
+from .base import Door, answer, refusals
+from .previews import EditPreview, ForkPreview, RollBackPreview
 from .shapes import (
     Counts,
-    EditPreview,
-    ForkPreview,
-    Problem,
-    RollBackPreview,
     Thread,
     ThreadDetail,
     ThreadList,
@@ -40,7 +37,7 @@ IF_MATCH = OpenApiParameter(
 PREVIEW = OpenApiParameter("preview", bool, description="Answer the plan, do nothing.")
 CURSOR = OpenApiParameter("cursor", str, description="`next_cursor` of the page before.")
 LIMIT = OpenApiParameter("limit", int, description="Rows per page, 1 to 200.")
-REFUSED = dict.fromkeys((403, 404, 409, 412, 422), Problem)
+REFUSED = refusals(404, 409, 412, 422)
 
 
 def detail(view: Door, thread_id: UUID, *, status: int = 200, **headers: str) -> Response:
@@ -60,7 +57,8 @@ class Threads(Door):
     """The threads of the workspace."""
 
     @extend_schema(
-        responses={200: ThreadList, 422: Problem},
+        operation_id="threads_list",
+        responses={200: ThreadList, **refusals(422)},
         parameters=[
             OpenApiParameter("status", str, description="One status or several, by commas."),
             OpenApiParameter("agent", str),
@@ -88,7 +86,8 @@ class Threads(Door):
 
     @extend_schema(
         request=StartThread,
-        responses={201: ThreadDetail, 200: ThreadDetail, 403: Problem, 422: Problem},
+        operation_id="threads_start",
+        responses={201: ThreadDetail, 200: ThreadDetail, **refusals(422)},
         summary="Start a thread, or find the one of this name",
     )
     def post(self, request: Request) -> Response:
@@ -117,7 +116,7 @@ class Threads(Door):
 class ThreadCounts(Door):
     """How many threads there are."""
 
-    @extend_schema(responses=Counts, summary="Threads per status")
+    @extend_schema(responses={200: Counts, **refusals()}, summary="Threads per status")
     def get(self, request: Request) -> Response:
         """Live ones exactly, finished ones up to `cap`."""
         counts = queries.counts(workspace=self.actor.workspace)
@@ -134,7 +133,7 @@ class OneThread(Door):
     """One thread."""
 
     @extend_schema(
-        responses={200: ThreadDetail, 404: Problem},
+        responses={200: ThreadDetail, **refusals(404)},
         summary="A thread, what it waits for, and what may be done",
     )
     def get(self, request: Request, thread_id: UUID) -> Response:
@@ -159,6 +158,7 @@ class PauseThread(Control):
     act = actions.pause
 
     @extend_schema(
+        operation_id="threads_pause",
         request=Pause,
         responses={200: ThreadDetail, **REFUSED},
         parameters=[IF_MATCH],
@@ -175,6 +175,7 @@ class ResumeThread(Control):
     act = actions.resume
 
     @extend_schema(
+        operation_id="threads_resume",
         request=Nothing,
         responses={200: ThreadDetail, **REFUSED},
         parameters=[IF_MATCH],
@@ -192,6 +193,7 @@ class RetryThread(Control):
     act = actions.retry
 
     @extend_schema(
+        operation_id="threads_retry",
         request=Nothing,
         responses={200: ThreadDetail, **REFUSED},
         parameters=[IF_MATCH],
@@ -209,6 +211,7 @@ class CancelThread(Control):
     act = actions.cancel
 
     @extend_schema(
+        operation_id="threads_cancel",
         request=Cancel,
         responses={200: ThreadDetail, **REFUSED},
         parameters=[IF_MATCH],
@@ -223,6 +226,7 @@ class EditThread(Door):
     """Edit a thread's state."""
 
     @extend_schema(
+        operation_id="threads_edit",
         request=Edit,
         responses={200: ThreadDetail, **REFUSED},
         parameters=[IF_MATCH, PREVIEW],
@@ -242,6 +246,7 @@ class ForkThread(Door):
     """Fork a thread."""
 
     @extend_schema(
+        operation_id="threads_fork",
         request=Fork,
         responses={201: ThreadDetail, 200: ForkPreview, **REFUSED},
         parameters=[PREVIEW],
@@ -269,11 +274,11 @@ class RollBackThread(Door):
     """Roll a thread back."""
 
     @extend_schema(
+        operation_id="threads_roll_back",
         request=RollBack,
         responses={202: ThreadDetail, 200: RollBackPreview, **REFUSED},
         parameters=[IF_MATCH, PREVIEW],
         summary="Move the head back and undo effects",
-        operation_id="threads_rollback_create",
         description="202: a worker undoes the effects, last first, and pauses at the target.",
     )
     def post(self, request: Request, thread_id: UUID) -> Response:

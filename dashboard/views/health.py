@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable
 
 import redis
 from django.conf import settings
@@ -27,8 +26,15 @@ def healthz(_request: HttpRequest) -> HttpResponse:
 @login_not_required
 def readyz(_request: HttpRequest) -> HttpResponse:
     """{"database", "valkey", "worker"}: each ok or down; 503 unless all are ok."""
-    parts = {name: OK if check() else DOWN for name, check in _CHECKS.items()}
-    ready = DOWN not in parts.values()
+    database = _database()
+    found = {
+        "database": database,
+        "valkey": _valkey(),
+        # Without a database nobody knows, and asking again would only wait again.
+        "worker": database and _worker(),
+    }
+    parts = {name: OK if up else DOWN for name, up in found.items()}
+    ready = all(found.values())
     return JsonResponse({"ready": ready, **parts}, status=200 if ready else 503)
 
 
@@ -59,10 +65,3 @@ def _worker() -> bool:
         return any(worker.alive for worker in queries.workers())
     except (DatabaseError, InterfaceError):
         return False
-
-
-_CHECKS: dict[str, Callable[[], bool]] = {
-    "database": _database,
-    "valkey": _valkey,
-    "worker": _worker,
-}

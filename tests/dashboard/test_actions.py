@@ -27,6 +27,7 @@ from dashboard.errors import (
     Stale,
 )
 from dashboard.permissions import Actor, may
+from dashboard.validation import clean_name
 from tests.cast import PEOPLE, Cast
 
 from . import scene
@@ -485,7 +486,7 @@ def test_upload(cast: Cast, agent: UUID, settings: Any) -> None:
     ],
 )
 def test_names_are_cleaned(given: str, kept: str) -> None:
-    assert actions.clean_name(given) == kept
+    assert clean_name(given) == kept
 
 
 # --- what may be done now -------------------------------------------------------------------------
@@ -499,7 +500,9 @@ def test_allowed_actions_say_why_not(cast: Cast, agent: UUID) -> None:
     allowed = {name for name, a in found.items() if a.allowed}
     assert allowed == {"pause", "edit", "fork", "roll_back", "cancel"}
     assert found["resume"].why == "Only while the thread is paused; now it is waiting."
-    assert found["retry"].why == "Only while the thread is attention or failed; now it is waiting."
+    assert found["retry"].why == (
+        "Only while the thread is in need of attention or failed; now it is waiting."
+    )
     seen = actions.allowed_actions(cast.actor("auditor"), thread)
     assert not any(a.allowed for a in seen.values())
     assert seen["pause"].why == "Needs the role operator."

@@ -190,6 +190,8 @@ def test_other_ways_to_be_wrong(operator: Client, row: gates.ApprovalRow) -> Non
     refused(operator.get(f"{V1}/threads/{uuid4()}/"), 404)
     refused(operator.get(f"{V1}/threads/no-id/"), 404)
     refused(operator.get(f"{V1}/agents/nothing/"), 404)
+    refused(operator.get(f"{V1}/agents/%00/"), 422, "name")
+    refused(operator.get(f"{V1}/threads"), 404)
     refused(operator.put(f"{V1}/threads/"), 405)
     refused(operator.post(f"{V1}/threads/", {"agent": "research"}), 415)
     refused(operator.get(f"{V1}/threads/", headers={"Accept": "image/png"}), 406)
@@ -509,7 +511,7 @@ def test_roll_back_with_preview(manager: Client, cast: Cast, agent: UUID) -> Non
     refused(post(manager, at, {"checkpoint": target, "reason": "again"}), 409)
 
 
-def test_upload(operator: Client, cast: Cast, agent: UUID) -> None:
+def test_upload(operator: Client, cast: Cast, agent: UUID, settings: Any) -> None:
     made = operator.post(f"{V1}/artifacts/", {"file": SimpleUploadedFile("a.csv", b"1,2")})
     assert made.status_code == 201
     ref = made.json()
@@ -517,6 +519,10 @@ def test_upload(operator: Client, cast: Cast, agent: UUID) -> None:
     body = {"agent": "research", "input": {"goal": "abc", "file": ref}}
     assert post(operator, "/threads/", body).status_code == 201
     refused(operator.post(f"{V1}/artifacts/", {}), 422, "$.file")
+    settings.GATEPOST_UPLOAD_MAX_BYTES = 1_000
+    for size in (1_001, 100_000):  # told by the file, told by the length of the request
+        big = {"file": SimpleUploadedFile("a.csv", b"x" * size)}
+        assert "at most 1,000" in refused(operator.post(f"{V1}/artifacts/", big), 422)["detail"]
     other = {**body["input"], "file": {**ref, "$artifact": "0" * 64}}
     refused(post(operator, "/threads/", {**body, "input": other}), 422, "$.input.file")
 

@@ -1,0 +1,112 @@
+"""`./manage.py approve [ID] [--verdict ...]`: see what waits for a decision, and decide it."""
+
+from __future__ import annotations
+
+import argparse
+from uuid import UUID
+
+from rich.table import Table
+
+from approvals import queries as gates
+from approvals.queries import ApprovalRow
+from checkpoints import deltas
+from dashboard import actions
+from dashboard.api.shapes import Approval
+from dashboard.errors import Invalid, Missing
+from dashboard.permissions import Actor
+from dashboard.terminal import PersonalCommand, common_arguments, facts, json_given, table
+
+
+class Command(PersonalCommand):
+    """Without an id it lists, without a verdict it shows, with both it decides."""
+
+    help = "Lists what waits for a decision, shows one request, or decides it."
+
+    def add_arguments(self, parser: argparse.ArgumentParser) -> None:
+        """Options of the verdict."""
+        for action in common_arguments()._actions:
+            parser._add_action(action)
+        parser.add_argument("approval", nargs="?", help="id, or how it begins")
+        parser.add_argument("--verdict", choices=("approve", "reject", "respond"))
+        parser.add_argument("--comment", default="")
+        parser.add_argument(
+            "--args", dest="answer", metavar="JSON|@PATH", help="the answer to a question"
+        )
+        parser.add_argument(
+            "--hash", default="", help="the proposal_hash that was seen; else the one of now"
+        )
+
+    def act(self) -> None:
+        """List, show or decide."""
+        o = self.options
+        if o["approval"] and o["verdict"]:
+            self._decide()
+            return
+        if o["verdict"]:
+            raise Invalid("--verdict", "needs the id of a request")
+        actor = self.actor("read")
+        if o["approval"]:
+            self._tell(actor, _named(actor, o["approval"]))
+            return
+        rows = gates.approvals(workspace=actor.workspace, limit=200).rows
+        self.tell(
+            [Approval.told(row, actor) for row in rows],
+            table("", ("approval", "since", "risk", "agent", "title"), map(_line, rows)),
+        )
+        if not rows:
+            self.say("Nothing waits for a decision.")
+
+    def _decide(self) -> None:
+        o, actor = self.options, self.actor("decide")
+        row = _named(actor, o["approval"])
+        done = actions.decide(
+            actor,
+            row.id,
+            o["verdict"],
+            o["hash"] or row.proposal_hash,
+            o["comment"],
+            None if o["answer"] is None else json_given(o["answer"], "--args"),
+        )
+        self._tell(actor, done)
+
+    def _tell(self, actor: Actor, row: ApprovalRow) -> None:
+        self.tell(Approval.told(row, actor), _table(row))
+
+
+def _line(row: ApprovalRow) -> tuple[object, ...]:
+    return row.id, f"{row.requested_at:%Y-%m-%d %H:%M:%S}", row.risk, row.agent, row.title
+
+
+def _table(row: ApprovalRow) -> Table:
+    decided = row.outcome or ("" if row.open else row.status)
+    return facts(
+        row.title,
+        [
+            ("approval", row.id),
+            ("thread", f"{row.thread} {row.thread_title}"),
+            ("tool", row.tool or "-"),
+            ("arguments", deltas.canonical(row.args).decode()),
+            ("undo", row.undo or "cannot be undone"),
+            ("risk", row.risk),
+            *(("reason", reason) for reason in row.reasons),
+            ("hash", row.proposal_hash),
+            ("deadline", row.deadline or "none"),
+            ("status", row.status),
+            *([("outcome", f"{decided} by {row.decided_by_name or '-'}")] if decided else []),
+            *([("comment", row.comment)] if row.comment else []),
+        ],
+    )
+
+
+def _named(actor: Actor, given: str) -> ApprovalRow:
+    try:
+        return gates.approval(UUID(given), workspace=actor.workspace)
+    except ValueError:
+        pass
+    rows = gates.approvals(workspace=actor.workspace, limit=200).rows
+    found = [row for row in rows if str(row.id).startswith(given.lower())]
+    if len(found) != 1:
+        raise Missing(
+            f"{'More than one' if found else 'No'} open request has an id that begins with {given}."
+        )
+    return found[0]

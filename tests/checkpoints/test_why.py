@@ -1,0 +1,122 @@
+"""One explanation for every standstill; pure."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from datetime import UTC, datetime, timedelta
+from typing import Any
+from uuid import UUID, uuid4
+
+import pytest
+
+from checkpoints.states import Status
+from checkpoints.views import ThreadRow, WorkerRow
+from checkpoints.why import why_waiting
+
+NOW = datetime(2026, 1, 2, 3, 4, 5, tzinfo=UTC)
+VERSION = uuid4()
+
+
+@dataclass
+class Request:
+    title: str
+    requested_at: datetime
+    deadline: datetime | None = None
+    id: UUID = VERSION
+
+
+def thread(status: Status, **more: Any) -> ThreadRow:
+    row = ThreadRow(
+        id=uuid4(), workspace=uuid4(), name=None, title="t", agent="research", version_label="3",
+        agent_version_id=VERSION, labels={}, status=status, status_since=NOW, status_reason="",
+        version=1, last_seq=1, last_at=NOW, number=1, step=1, branch=0,
+        next_nodes=("analyse", "chart"), waiting_on=None, wake_at=None, wish="", pause_at="",
+        effects="run", lease_owner="", lease_until=None, fence=1, crash_count=0, head=uuid4(),
+        parent=None, base=None, forked_from=None, started_by="user:1", rollback=None, n_steps=1,
+        tokens=0, cost="0", tokens_saved=0, state_bytes=2, created_at=NOW,
+    )  # fmt: skip
+    return replace(row, **more)
+
+
+def worker(*, alive: bool = True, agents: tuple[str, ...] = (str(VERSION),)) -> WorkerRow:
+    return WorkerRow("w", "h", 1, 2, ("gatepost",), agents, NOW, NOW, alive)
+
+
+LATER, BEFORE = NOW + timedelta(minutes=1), NOW - timedelta(minutes=1)
+HELD = {"lease_owner": "w:1:b", "lease_until": LATER}
+
+
+@pytest.mark.parametrize(
+    ("row", "workers", "kind", "said"),
+    [
+        (thread(Status.QUEUED), [worker()], "queue", "Waits for a free worker; next comes analyse"),
+        (thread(Status.QUEUED), [], "no_worker", "No worker is alive."),
+        (thread(Status.QUEUED), [worker(alive=False)], "no_worker", "last sign of one came at"),
+        (thread(Status.QUEUED), [worker(agents=())], "no_code", "research (version 3)"),
+        (thread(Status.RUNNING, **HELD), [worker()], "working", "Works on analyse, chart."),
+        (thread(Status.RUNNING, wish="pause", **HELD), [worker()], "pause", "after this step"),
+        (
+            thread(Status.RUNNING, lease_owner="w:1:b", lease_until=BEFORE),
+            [worker()],
+            "lease",
+            "has been silent",
+        ),
+        (
+            thread(Status.RUNNING, lease_owner="w:1:b", lease_until=BEFORE),
+            [],
+            "no_worker",
+            "No worker is alive",
+        ),
+        (thread(Status.WAITING), [], "wake", "Nothing is open any more"),
+        (thread(Status.SLEEPING, wake_at=LATER), [], "timer", "until 2026-01-02 03:05:05 UTC"),
+        (thread(Status.SLEEPING, wake_at=BEFORE), [worker()], "timer", "Its time has come"),
+        (thread(Status.SLEEPING, wake_at=BEFORE), [], "no_worker", "No worker is alive"),
+        (thread(Status.PAUSED), [], "paused", "Paused; next comes analyse, chart."),
+        (
+            thread(Status.PAUSED, status_reason="Paused by a person."),
+            [],
+            "paused",
+            "Paused by a person; next",
+        ),
+        (
+            thread(Status.ATTENTION, status_reason="Crashed 3 times"),
+            [],
+            "attention",
+            "Crashed 3 times.",
+        ),
+        (thread(Status.FAILED, status_reason="no column"), [], "failed", "no column."),
+        (thread(Status.ROLLING_BACK), [worker()], "queue", "undo effects"),
+        (thread(Status.ROLLING_BACK), [], "no_worker", "No worker is alive"),
+        (thread(Status.ROLLING_BACK, **HELD), [worker()], "working", "is undoing effects"),
+        (thread(Status.SUCCEEDED), [], "finished", "The thread has succeeded."),
+        (
+            thread(Status.CANCELLED, status_reason="x"),
+            [],
+            "finished",
+            "The thread was cancelled.",
+        ),
+    ],
+)
+def test_each_standstill(row: ThreadRow, workers: list[WorkerRow], kind: str, said: str) -> None:
+    why = why_waiting(row, (), workers, now=NOW)
+    assert why.kind == kind
+    assert said in why.sentence
+    assert why.sentence.endswith((".", "!", "?"))
+    helped = kind in ("no_worker", "no_code", "paused", "attention", "failed")
+    assert bool(why.action) is helped
+
+
+def test_every_status_is_explained() -> None:
+    for status in Status:
+        assert why_waiting(thread(status), now=NOW).sentence
+
+
+def test_a_gate_names_the_oldest_request() -> None:
+    requests = [Request("Pay?", NOW), Request("Publish", BEFORE, LATER)]
+    why = why_waiting(thread(Status.WAITING), requests, now=NOW)
+    assert why.sentence == (
+        "Waits for a decision: Publish and 1 more; it expires at 2026-01-02 03:05:05 UTC."
+    )
+    assert (why.kind, why.since, why.action) == ("gate", BEFORE, "A reviewer decides.")
+    paused = why_waiting(thread(Status.PAUSED), requests[:1], now=NOW)
+    assert paused.sentence.endswith("1 request can be decided meanwhile.")

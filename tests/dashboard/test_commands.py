@@ -1,0 +1,178 @@
+"""`./manage.py threads` and `approve`: the same door, from a terminal."""
+
+from __future__ import annotations
+
+import io
+import json
+from pathlib import Path
+from typing import Any
+from uuid import UUID
+
+import pytest
+from django.core.management import call_command
+
+from approvals import queries as gates
+from checkpoints import queries
+from checkpoints.states import EventKind, Status
+from tests.cast import Cast
+
+from . import scene
+
+
+@pytest.fixture
+def agent(cast: Cast) -> UUID:
+    return scene.make_agent()
+
+
+def said(*words: object) -> str:
+    out = io.StringIO()
+    call_command(*map(str, words), stdout=out)
+    return out.getvalue()
+
+
+def told(*words: object) -> Any:
+    return json.loads(said(*words, "--json"))
+
+
+def refused(*words: object) -> str:
+    """The one sentence on stderr."""
+    err = io.StringIO()
+    with pytest.raises(SystemExit) as caught:
+        call_command(*map(str, words), stdout=io.StringIO(), stderr=err)
+    assert caught.value.code == 1
+    line = err.getvalue().strip()
+    assert line
+    assert "\n" not in line
+    assert line.endswith((".", "!", "?"))
+    return line
+
+
+def test_start_list_show(cast: Cast, agent: UUID, tmp_path: Path) -> None:
+    file = tmp_path / "data.csv"
+    file.write_text("a,b\n")
+    (tmp_path / "input.json").write_text('{"report": "none yet"}')
+    made = told(
+        "threads", "start", "research", "--input", f"@{tmp_path}/input.json",
+        "--set", "goal=2013", "--set", "limit=5", "--file", f"file={file}",
+        "--title", "Delays", "--label", "team=ops",
+    )  # fmt: skip
+    row = queries.thread(UUID(made["id"]), workspace=cast.workspace)
+    state = queries.state_at(row.id, row.head)
+    assert (state["goal"], state["limit"], state["report"]) == ("2013", 5, "none yet")
+    assert state["file"]["name"] == "data.csv"
+    assert row.started_by == cast.actor("operator").id
+    assert row.labels == {"team": "ops"}
+    (listed,) = told("threads", "list", "--status", "queued,running")
+    assert listed["id"] == made["id"]
+    assert told("threads", "list", "--status", "failed") == []
+    assert "No threads." in said("threads", "list", "-q", "nothing")
+    assert "Delays" in said("threads", "list")
+    shown = said("threads", "show", made["id"][:20])
+    assert "No worker is alive" in shown
+    assert "data.csv" in shown
+    assert told("threads", "show", made["id"])["id"] == made["id"]
+    assert "user" in said("threads", "events", made["id"])
+    assert told("threads", "events", made["id"])[0]["kind"] == "thread.started"
+
+
+def test_control(cast: Cast, agent: UUID) -> None:
+    thread = scene.start(cast.workspace, agent)
+    for words, status in (
+        (("pause",), "paused"),
+        (("resume",), "queued"),
+        (("pause", "--before", "publish"), "queued"),
+        (("cancel", "--reason", "no need"), "cancelled"),
+    ):
+        verb, *rest = words
+        assert told("threads", verb, thread, *rest)["status"] == status
+    assert refused("threads", "retry", thread) == (
+        "Retrying is not possible while the thread is cancelled."
+    )
+
+
+def test_edit_fork_rollback(cast: Cast, agent: UUID) -> None:
+    work = scene.lease(scene.start(cast.workspace, agent))
+    scene.step(work, report="one")
+    undone = scene.effect(work)
+    scene.step(work, report="two", leave_by=EventKind.THREAD_PAUSED)
+    at = work.thread
+    told("threads", "edit", at, "--set", "goal=weather", "--reason", "typo")
+    row = queries.thread(at, workspace=cast.workspace)
+    assert queries.state_at(at, row.head)["goal"] == "weather"
+    assert "$.reason is required." in refused("threads", "edit", at, "--set", "goal=abc")
+    assert refused("threads", "edit", at, "--set", "limit=x", "--reason", "r") == (
+        '$.changes.limit must be a whole number or null, not "x".'
+    )
+    assert "reload and retry" in refused(
+        "threads", "edit", at, "--set", "goal=abc", "--reason", "r", "--version", 1
+    )
+    assert "call again" in said("threads", "fork", at, "--checkpoint", 1, "--preview")
+    fork = told("threads", "fork", at, "--checkpoint", 1, "--set", "goal=what if")
+    assert fork["base"] == str(at)
+    plan = told("threads", "rollback", at, 1, "--preview")
+    assert [e["activity"]["id"] for e in plan["effects"]] == [str(undone)]
+    assert "1 of 1 effects" in said("threads", "rollback", at, 1, "--preview")
+    assert "$.reason is required." in refused("threads", "rollback", at, 1)
+    back = told("threads", "rollback", at, 1, "--reason", "wrong", "--as", "manager")
+    assert back["status"] == "rolling_back"
+
+
+@pytest.mark.parametrize(
+    ("words", "sentence"),
+    [
+        (("list", "--status", "late"), "--status does not know late."),
+        (("list", "--as", "ghost"), "There is no active user ghost."),
+        (
+            ("list", "--as", "nobody"),
+            "You are not a member of any workspace yet; ask an admin.",
+        ),
+        (("start", "research", "--as", "auditor"), "Needs the role operator."),
+        (("start", "research"), "$.input.goal is required."),
+        (("start", "ghost"), "$.agent No worker has announced an agent named 'ghost'."),
+        (("start", "research", "--input", "{"), "--input $: not JSON"),
+        (("start", "research", "--input", "@/no/file"), "--input /no/file: No such file"),
+        (("start", "research", "--set", "goal"), "--set is written channel=value, not goal."),
+        (("start", "research", "--file", "file=/no/file"), "--file /no/file: No such file"),
+        (("show", "ffff"), "No thread's id begins with ffff."),
+        (("show", "00000000-0000-0000-0000-000000000000"), "There is no such thread"),
+    ],
+)
+def test_refusals(cast: Cast, agent: UUID, words: tuple[str, ...], sentence: str) -> None:
+    assert refused("threads", *words).startswith(sentence)
+
+
+def test_other_workspaces_do_not_exist(cast: Cast, agent: UUID) -> None:
+    thread = scene.start(cast.workspace, agent)
+    assert told("threads", "list", "--as", "stranger") == []
+    assert "no such thread" in refused("threads", "cancel", thread, "--as", "stranger")
+
+
+def test_approve(cast: Cast, agent: UUID) -> None:
+    row = scene.waiting(cast.workspace, agent)
+    assert "Publish this report?" in said("approve")
+    shown = said("approve", str(row.id))
+    assert row.proposal_hash in shown
+    assert "unpublish" in shown
+    assert gates.approval(row.id, workspace=cast.workspace).open
+    assert refused("approve", row.id, "--verdict", "approve", "--as", "operator") == (
+        "Needs the role reviewer."
+    )
+    assert refused("approve", row.id, "--verdict", "reject").startswith("$.comment say why")
+    assert "changed since you opened it" in refused(
+        "approve", row.id, "--verdict", "approve", "--hash", "0" * 64
+    )
+    done = told("approve", row.id, "--verdict", "approve", "--comment", "fine")
+    assert (done["outcome"], done["decided_by_name"]) == ("approve", "manager")
+    assert queries.thread(row.thread, workspace=cast.workspace).status == Status.QUEUED
+    late = refused("approve", row.id, "--verdict", "approve", "--as", "second_manager")
+    assert late == "manager has decided this request already: approve."
+    assert "Nothing waits for a decision." in said("approve")
+    assert refused("approve", "ffff").startswith("No open request has an id that begins")
+
+
+def test_agent_text_cannot_steer_the_terminal(cast: Cast, agent: UUID) -> None:
+    row = scene.waiting(cast.workspace, agent, title="Publish\x1b[2J [red]this[/red] \u202eltd?")
+    for text in (said("approve"), said("approve", row.id), said("threads", "show", row.thread)):
+        assert "\x1b" not in text
+        assert "\u202e" not in text
+        assert "[red]this[/red]" in text
