@@ -1,0 +1,85 @@
+"""Activities: save points, what a step has recorded, what a rollback would undo."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+from uuid import UUID
+
+from ..errors import NotFound
+from ..views import ActivityRow, EffectFate
+from .past import checkpoint, way
+from .reading import decoded, row_of, rows
+
+ACTIVITY = """
+SELECT id, thread_id, branch, step, node, index, key, kind, tool, state, args::text, result::text,
+  error, attempts, idempotency_key, progress::text, usage::text, undo, undo_result::text,
+  revision, approval_id, started_at, finished_at
+FROM gp_activity
+"""
+
+
+def activity_of(values: Sequence[Any]) -> ActivityRow:
+    """An activity as selected by ACTIVITY."""
+    places = (10, 11, 15, 16, 18)
+    return row_of(ActivityRow, values, dict.fromkeys(places, decoded))
+
+
+def activities(thread_id: UUID, *, limit: int = 200) -> list[ActivityRow]:
+    """Save points of the thread, newest first."""
+    found = rows(
+        ACTIVITY + "WHERE thread_id = %s::uuid "
+        "ORDER BY branch DESC, step DESC, started_at DESC, id DESC LIMIT %s",
+        (thread_id, limit),
+    )
+    return [activity_of(r) for r in found]
+
+
+def activity(activity_id: UUID) -> ActivityRow:
+    """One activity; raises NotFound."""
+    found = rows(ACTIVITY + "WHERE id = %s::uuid", (activity_id,))
+    if not found:
+        raise NotFound("There is no such activity.")
+    return activity_of(found[0])
+
+
+def step_activities(thread_id: UUID, *, branch: int, step: int) -> list[ActivityRow]:
+    """What is recorded at one step, oldest first, newest revision of a position last."""
+    found = rows(
+        ACTIVITY + "WHERE thread_id = %s::uuid AND branch = %s::integer AND step = %s::integer "
+        "ORDER BY started_at, revision",
+        (thread_id, branch, step),
+    )
+    return [activity_of(r) for r in found]
+
+
+def effects_after(thread_id: UUID, checkpoint_id: UUID) -> list[EffectFate]:
+    """What happened outside after a checkpoint on the way to the head, last first, and its fate."""
+    target = checkpoint(thread_id, checkpoint_id)
+    head = rows("SELECT head FROM gp_thread WHERE id = %s::uuid", (thread_id,))[0][0]
+    found: list[ActivityRow] = []
+    for i, (owner, branch, lo, hi, hi_step) in enumerate(way(thread_id, head)):
+        if owner != thread_id:
+            break
+        here = lo <= target.number <= hi
+        # The step in progress stands one above the head's own.
+        top = hi_step + 1 if i == 0 else hi_step
+        raw = rows(
+            ACTIVITY + "WHERE thread_id = %s::uuid AND branch = %s::integer "
+            "AND step > %s::integer AND step <= %s::integer AND kind = 'effect' "
+            "AND state IN ('done', 'started', 'unknown') "
+            "ORDER BY step DESC, started_at DESC, id DESC",
+            (thread_id, branch, target.step if here else -1, top),
+        )
+        found += [activity_of(r) for r in raw]
+        if here:
+            break
+    return [_fate(a) for a in found]
+
+
+def _fate(a: ActivityRow) -> EffectFate:
+    if a.state != "done":
+        return EffectFate(a, "unknown", "had started; nobody knows yet whether it happened")
+    if a.undo:
+        return EffectFate(a, "undoable", f"will be undone by {a.undo}")
+    return EffectFate(a, "stays", "cannot be undone and stays done")

@@ -1,0 +1,99 @@
+"""Agents, workers, files, workspaces and who may do what in them."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+from uuid import UUID
+
+from ..errors import NotFound
+from ..views import AgentRow, ArtifactRow, WorkerRow
+from .reading import decoded, names, row_of, rows
+
+WORKER_ALIVE_SECONDS = 15
+
+
+AGENT = """
+SELECT v.id, v.agent, v.version, v.fingerprint, v.label, v.description, v.schema_version,
+  v.schema::text, v.channels::text, v.graph::text, v.tools::text, v.queue, v.created_at,
+  (SELECT count(*) FROM gp_worker w WHERE w.stopped_at IS NULL AND w.agents ? v.id::text
+    AND w.seen_at > clock_timestamp() - make_interval(secs => %s))
+FROM gp_agent_version v
+"""
+
+
+def _agent(values: Sequence[Any]) -> AgentRow:
+    return row_of(AgentRow, values, dict.fromkeys((7, 8, 9, 10), decoded))
+
+
+def agents() -> list[AgentRow]:
+    """The newest announced version of each agent, by name."""
+    found = rows(
+        f"SELECT DISTINCT ON (x.agent) x.* FROM ({AGENT}) x "
+        "ORDER BY x.agent, x.created_at DESC, x.version DESC",
+        (WORKER_ALIVE_SECONDS,),
+    )
+    return [_agent(r) for r in found]
+
+
+def agent(name: str) -> AgentRow:
+    """The version of an agent that live workers know, else the newest; raises NotFound."""
+    found = rows(
+        f"SELECT x.* FROM ({AGENT}) x WHERE x.agent = %s::varchar "
+        "ORDER BY (x.count > 0) DESC, x.created_at DESC, x.version DESC LIMIT 1",
+        (WORKER_ALIVE_SECONDS, name),
+    )
+    if not found:
+        raise NotFound(f"No worker has announced an agent named {name!r}.")
+    return _agent(found[0])
+
+
+def agent_version(version_id: UUID) -> AgentRow:
+    """One agent version; raises NotFound."""
+    found = rows(AGENT + "WHERE v.id = %s::uuid", (WORKER_ALIVE_SECONDS, version_id))
+    if not found:
+        raise NotFound("There is no such agent version.")
+    return _agent(found[0])
+
+
+def workers() -> list[WorkerRow]:
+    """Workers seen within a day, newest sign of life first."""
+    found = rows(
+        "SELECT id, host, pid, slots, queues::text, agents::text, started_at, seen_at, "
+        "stopped_at IS NULL AND seen_at > clock_timestamp() - make_interval(secs => %s) "
+        "FROM gp_worker WHERE seen_at > clock_timestamp() - interval '1 day' "
+        "ORDER BY seen_at DESC",
+        (WORKER_ALIVE_SECONDS,),
+    )
+    return [row_of(WorkerRow, r, {4: names, 5: names}) for r in found]
+
+
+def artifact(sha256: str, *, workspace: UUID) -> ArtifactRow:
+    """One file by its content hash; raises NotFound."""
+    found = rows(
+        "SELECT sha256, name, media_type, size, path FROM gp_artifact "
+        "WHERE workspace_id = %s::uuid AND sha256 = %s::varchar",
+        (workspace, sha256),
+    )
+    if not found:
+        raise NotFound("There is no such file in this workspace.")
+    return ArtifactRow(*found[0])
+
+
+def default_workspace() -> UUID:
+    """The oldest workspace; raises NotFound before the first is made."""
+    raw = rows("SELECT id FROM gp_workspace ORDER BY created_at LIMIT 1")
+    if not raw:
+        raise NotFound("There is no workspace yet; `manage.py up` makes one.")
+    found: UUID = raw[0][0]
+    return found
+
+
+def memberships(user_id: int) -> list[tuple[UUID, str, str]]:
+    """(workspace, workspace name, role) of a user, oldest workspace first."""
+    found = rows(
+        "SELECT w.id, w.name, m.role FROM gp_membership m JOIN gp_workspace w "
+        "ON w.id = m.workspace_id WHERE m.user_id = %s ORDER BY w.created_at, m.role",
+        (user_id,),
+    )
+    return [(r[0], r[1], r[2]) for r in found]

@@ -1,0 +1,103 @@
+"""Events: catching up, lists by kind, the newest of a workspace."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+from uuid import UUID
+
+from ..views import EventRow, Page
+from .reading import decoded, row_of, rows
+
+EVENT = """
+SELECT thread_id, seq, kind, actor, data::text, at, encode(hash, 'hex'), encode(prev_hash, 'hex')
+FROM gp_event
+"""
+
+
+def event_of(values: Sequence[Any]) -> EventRow:
+    """An event as selected by EVENT."""
+    return row_of(EventRow, values, {4: decoded})
+
+
+def events_after(
+    thread_id: UUID, seq: int, *, limit: int = 500, kinds: Sequence[str] = ()
+) -> list[EventRow]:
+    """Events after `seq`, oldest first: how a reader catches up without gaps.
+
+    `kinds` as in `events`; then there are gaps of course.
+    """
+    where = ""
+    params: list[Any] = [thread_id, seq]
+    if kinds:
+        where = "AND (kind = ANY(%s::text[]) OR split_part(kind, '.', 1) = ANY(%s::text[])) "
+        params += [list(kinds), list(kinds)]
+    found = rows(
+        f"{EVENT} WHERE thread_id = %s::uuid AND seq > %s::bigint {where}ORDER BY seq LIMIT %s",
+        (*params, limit),
+    )
+    return [event_of(r) for r in found]
+
+
+def event_of_checkpoint(thread_id: UUID, checkpoint_id: UUID) -> EventRow | None:
+    """The event that proves a checkpoint: its commit, or the birth of its thread."""
+    found = rows(
+        f"{EVENT} WHERE thread_id = %s::uuid AND kind IN ('checkpoint.committed', "
+        "'thread.started', 'thread.forked') AND coalesce(data -> 'checkpoint' ->> 'checkpoint', "
+        "data ->> 'checkpoint') = %s::text ORDER BY seq LIMIT 1",
+        (thread_id, str(checkpoint_id)),
+    )
+    return event_of(found[0]) if found else None
+
+
+def events(
+    thread_id: UUID, *, kinds: Sequence[str] = (), before: int | None = None, limit: int = 50
+) -> Page[EventRow]:
+    """Events newest first; `kinds` are whole kinds or nouns ("approval"); cursor = seq."""
+    where = ["thread_id = %s::uuid", "seq < %s::bigint"]
+    params: list[Any] = [thread_id, 2**62 if before is None else before]
+    if kinds:
+        where.append("(kind = ANY(%s::text[]) OR split_part(kind, '.', 1) = ANY(%s::text[]))")
+        params += [list(kinds), list(kinds)]
+    raw = rows(
+        f"{EVENT} WHERE {' AND '.join(where)} ORDER BY seq DESC LIMIT %s", (*params, limit + 1)
+    )
+    found = tuple(event_of(r) for r in raw[:limit])
+    return Page(found, str(found[-1].seq) if len(raw) > limit else "")
+
+
+def event_nouns(thread_id: UUID) -> dict[str, int]:
+    """How many events of each noun the thread has."""
+    found = rows(
+        "SELECT split_part(kind, '.', 1), count(*) FROM gp_event WHERE thread_id = %s::uuid "
+        "GROUP BY 1 ORDER BY 1",
+        (thread_id,),
+    )
+    return {r[0]: r[1] for r in found}
+
+
+def recent_events(*, workspace: UUID, limit: int = 30) -> list[EventRow]:
+    """The newest entries of the workspace's most recently moved threads, newest first."""
+    found = rows(
+        "SELECT e.thread_id, e.seq, e.kind, e.actor, e.data::text, e.at, encode(e.hash, 'hex'), "
+        "encode(e.prev_hash, 'hex') FROM (SELECT id FROM gp_thread WHERE workspace_id = %s::uuid "
+        "ORDER BY status_since DESC, id DESC LIMIT 50) th CROSS JOIN LATERAL (SELECT * FROM "
+        "gp_event WHERE thread_id = th.id ORDER BY seq DESC LIMIT 10) e "
+        "ORDER BY e.at DESC LIMIT %s",
+        (workspace, limit),
+    )
+    return [event_of(r) for r in found]
+
+
+def recorded_thoughts(thread_id: UUID, *, branch: int, step: int) -> set[tuple[str, int]]:
+    """(node, ordinal) of the thoughts recorded so far at one step."""
+    found = rows(
+        "SELECT data ->> 'node', (data ->> 'ordinal')::integer FROM gp_event "
+        "WHERE thread_id = %s::uuid AND kind = 'thought.recorded' AND seq > (SELECT "
+        "coalesce(max(seq), 0) FROM gp_event WHERE thread_id = %s::uuid AND seq > (SELECT "
+        "last_seq - 200 FROM gp_thread WHERE id = %s::uuid) AND kind = 'checkpoint.committed') "
+        "AND (data ->> 'branch')::integer = %s::integer "
+        "AND (data ->> 'step')::integer = %s::integer",
+        (thread_id, thread_id, thread_id, branch, step),
+    )
+    return {(r[0], r[1]) for r in found}

@@ -1,0 +1,125 @@
+"""Checkpoints: one, lists, the way back to the first input, states and their differences."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+from typing import Any
+from uuid import UUID
+
+import jsonpatch
+
+from .. import history
+from ..errors import NotFound
+from ..views import CheckpointRow, Page
+from .reading import decoded, names, row_of, rows
+
+CHECKPOINT = """
+SELECT c.id, c.thread_id, c.number, c.branch, c.step, c.parent, c.parent_thread, c.parent_number,
+  c.source, c.nodes::text, c.next_nodes::text, {delta}, encode(c.state_hash, 'hex'),
+  c.state_bytes, c.schema_version, c.agent_version_id, c.created_by, c.created_at
+FROM gp_checkpoint c
+"""
+
+
+def checkpoint_of(values: Sequence[Any]) -> CheckpointRow:
+    """A checkpoint as selected by CHECKPOINT; without its delta where that was left out."""
+    return row_of(
+        CheckpointRow, values, {9: names, 10: names, 11: lambda text: decoded(text) or {}}
+    )
+
+
+def state_at(thread_id: UUID, checkpoint_id: UUID) -> dict[str, Any]:
+    """The full state at a checkpoint of this thread, from one query; raises NotFound."""
+    return history.materialise(thread_id, checkpoint_id).state
+
+
+def checkpoint(thread_id: UUID, checkpoint_id: UUID) -> CheckpointRow:
+    """One checkpoint of this thread; raises NotFound."""
+    found = rows(
+        CHECKPOINT.format(delta="c.delta::text")
+        + "WHERE c.thread_id = %s::uuid AND c.id = %s::uuid",
+        (thread_id, checkpoint_id),
+    )
+    if not found:
+        raise NotFound("There is no such checkpoint in this thread.")
+    return checkpoint_of(found[0])
+
+
+def checkpoint_by_number(thread_id: UUID, number: int) -> CheckpointRow:
+    """The checkpoint with this ordinal in the thread; raises NotFound."""
+    found = rows(
+        CHECKPOINT.format(delta="c.delta::text")
+        + "WHERE c.thread_id = %s::uuid AND c.number = %s::integer",
+        (thread_id, number),
+    )
+    if not found:
+        raise NotFound("There is no such checkpoint in this thread.")
+    return checkpoint_of(found[0])
+
+
+def checkpoints(
+    thread_id: UUID, *, limit: int = 50, before: int | None = None
+) -> Page[CheckpointRow]:
+    """A thread's own checkpoints, newest first, without deltas; cursor = ordinal."""
+    found = rows(
+        CHECKPOINT.format(delta="NULL") + "WHERE c.thread_id = %s::uuid AND c.number < %s::integer "
+        "ORDER BY c.number DESC LIMIT %s",
+        (thread_id, 2**31 - 1 if before is None else before, limit + 1),
+    )
+    marked = _mark(thread_id, [checkpoint_of(r) for r in found[:limit]])
+    return Page(tuple(marked), str(marked[-1].number) if len(found) > limit else "")
+
+
+# The whole way from a checkpoint to the first input, one row per branch gone through.
+_WAY = """
+WITH RECURSIVE seg AS (
+  SELECT c.thread_id, c.branch, c.branch_start AS lo, c.number AS hi, c.step AS hi_step, 0 AS depth
+  FROM gp_checkpoint c WHERE c.thread_id = %s::uuid AND c.id = %s::uuid
+  UNION ALL
+  SELECT p.thread_id, p.branch, p.branch_start, p.number, p.step, s.depth + 1
+  FROM seg s
+  JOIN gp_checkpoint f ON f.thread_id = s.thread_id AND f.number = s.lo
+  JOIN gp_checkpoint p ON p.thread_id = f.parent_thread AND p.number = f.parent_number
+) SELECT thread_id, branch, lo, hi, hi_step FROM seg ORDER BY depth
+"""
+
+
+def way(thread_id: UUID, checkpoint_id: UUID) -> list[tuple[UUID, int, int, int, int]]:
+    """Ranges (thread, branch, first number, last number, last step), newest first."""
+    return [(r[0], r[1], r[2], r[3], r[4]) for r in rows(_WAY, (thread_id, checkpoint_id))]
+
+
+def _mark(thread_id: UUID, marked: list[CheckpointRow]) -> list[CheckpointRow]:
+    """Set `abandoned` on checkpoints that the head's path does not go through."""
+    head = rows("SELECT head FROM gp_thread WHERE id = %s::uuid", (thread_id,))
+    if not head or not marked:
+        return marked
+    ranges = [(lo, hi) for t, _, lo, hi, _ in way(thread_id, head[0][0]) if t == thread_id]
+    return [
+        r if any(lo <= r.number <= hi for lo, hi in ranges) else replace(r, abandoned=True)
+        for r in marked
+    ]
+
+
+def lineage(thread_id: UUID, *, limit: int = 200) -> list[CheckpointRow]:
+    """The thread's newest checkpoints, then those of its base up to the fork; newest first."""
+    own = list(checkpoints(thread_id, limit=limit).rows)
+    if own and own[-1].number == 0 and own[-1].parent_thread not in (None, thread_id):
+        first = own[-1]
+        for base, _, lo, hi, _ in way(first.thread, first.id)[1:]:
+            if len(own) >= limit:
+                break
+            found = rows(
+                CHECKPOINT.format(delta="NULL") + "WHERE c.thread_id = %s::uuid "
+                "AND c.number BETWEEN %s::integer AND %s::integer ORDER BY c.number DESC LIMIT %s",
+                (base, lo, hi, limit - len(own)),
+            )
+            own += [checkpoint_of(r) for r in found]
+    return own
+
+
+def diff(old: dict[str, Any], new: dict[str, Any]) -> list[dict[str, Any]]:
+    """What changed between two states, as RFC 6902 operations."""
+    found: list[dict[str, Any]] = jsonpatch.make_patch(old, new).patch
+    return found

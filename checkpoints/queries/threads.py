@@ -1,0 +1,205 @@
+"""Threads: one, lists by keyset, lanes, counts, marks."""
+
+from __future__ import annotations
+
+import base64
+from collections.abc import Iterable, Sequence
+from datetime import datetime
+from typing import Any
+from uuid import UUID
+
+from .. import deltas
+from ..errors import InvalidValue, NotFound
+from ..states import FINISHED, LIVE, Status
+from ..views import Page, ThreadRow
+from .reading import decoded, names, row_of, rows
+
+COUNT_CAP = 10_000
+STANDSTILL_SECONDS = 3
+# Threads whose events come without a change of status; few enough to be summed up.
+MOVING = (Status.QUEUED, Status.RUNNING, Status.PAUSED, Status.ATTENTION, Status.ROLLING_BACK)
+
+
+THREAD = """
+SELECT th.id, th.workspace_id, th.name, th.title, th.agent, v.version::text, th.agent_version_id,
+  th.labels::text, th.status, th.status_since, th.status_reason, th.version, th.last_seq,
+  th.last_at, th.number, th.step, th.branch, th.next_nodes::text, th.waiting_on::text, th.wake_at,
+  th.wish, th.pause_at, th.effects, th.lease_owner, th.lease_until, th.fence, th.crash_count,
+  th.head, th.parent, th.base, th.forked_from, th.started_by, th.rollback::text, th.n_steps,
+  th.tokens, trim_scale(th.cost)::text, th.tokens_saved, th.state_bytes, th.created_at
+FROM gp_thread th JOIN gp_agent_version v ON v.id = th.agent_version_id
+"""
+
+
+def thread_of(values: Sequence[Any]) -> ThreadRow:
+    """A thread as selected by THREAD."""
+    return row_of(ThreadRow, values, {7: decoded, 8: Status, 17: names, 18: decoded, 32: decoded})
+
+
+def _cursor_out(at: datetime, ident: UUID) -> str:
+    return base64.urlsafe_b64encode(f"{at.isoformat()} {ident}".encode()).decode().rstrip("=")
+
+
+def _cursor_in(cursor: str) -> tuple[datetime, UUID]:
+    try:
+        raw = base64.urlsafe_b64decode(cursor + "=" * (-len(cursor) % 4)).decode()
+        at, ident = raw.split(" ")
+        return datetime.fromisoformat(at), UUID(ident)
+    except (ValueError, UnicodeDecodeError) as error:
+        raise InvalidValue("cursor", "is not a cursor of this list") from error
+
+
+def thread(thread_id: UUID, *, workspace: UUID) -> ThreadRow:
+    """One thread; raises NotFound for unknown ids and those of other workspaces alike."""
+    found = rows(
+        THREAD + "WHERE th.id = %s::uuid AND th.workspace_id = %s::uuid", (thread_id, workspace)
+    )
+    if not found:
+        raise NotFound("There is no such thread in this workspace.")
+    return thread_of(found[0])
+
+
+def _search(*, agent: str, q: str) -> tuple[list[str], list[Any]]:
+    """Conditions on th.* for an agent's name and for text in the title or a begun id."""
+    deltas.check(agent, "agent")
+    deltas.check(q, "q")
+    where: list[str] = []
+    params: list[Any] = []
+    if agent:
+        where.append("th.agent = %s::varchar")
+        params.append(agent)
+    if q:
+        where.append("(strpos(lower(th.title), lower(%s::text)) > 0 OR th.id::text LIKE %s::text)")
+        escaped = q.lower().replace("\\", "\\\\").replace("%", "\\%").replace("_", "\\_")
+        params += [q, f"%{escaped}%"]
+    return where, params
+
+
+def threads(
+    *,
+    workspace: UUID,
+    statuses: Iterable[Status] = (),
+    agent: str = "",
+    q: str = "",
+    label: tuple[str, str] | None = None,
+    limit: int = 50,
+    after: str = "",
+) -> Page[ThreadRow]:
+    """Threads by time of their last change of status, newest first."""
+    where = ["th.workspace_id = %s::uuid"]
+    params: list[Any] = [workspace]
+    wanted = [str(s) for s in statuses]
+    if wanted:
+        where.append("th.status = ANY(%s::text[])")
+        params.append(wanted)
+    searched, values = _search(agent=agent, q=q)
+    where += searched
+    params += values
+    if label:
+        where.append("th.labels ->> %s::text = %s::text")
+        params += label
+    if after:
+        where.append("(th.status_since, th.id) < (%s::timestamptz, %s::uuid)")
+        params += _cursor_in(after)
+    raw = rows(
+        f"{THREAD} WHERE {' AND '.join(where)} ORDER BY th.status_since DESC, th.id DESC LIMIT %s",
+        (*params, limit + 1),
+    )
+    found = tuple(thread_of(r) for r in raw[:limit])
+    more = _cursor_out(found[-1].status_since, found[-1].id) if len(raw) > limit else ""
+    return Page(found, more)
+
+
+def lanes(
+    *, workspace: UUID, statuses: Sequence[Status], agent: str = "", q: str = "", limit: int = 25
+) -> dict[Status, list[ThreadRow]]:
+    """The newest threads of each status, by time of their last change, in one statement."""
+    where, params = _search(agent=agent, q=q)
+    raw = rows(
+        THREAD.replace(
+            "FROM gp_thread th",
+            "FROM unnest(%s::text[]) AS lane(status) CROSS JOIN LATERAL (SELECT th.* "
+            "FROM gp_thread th WHERE th.workspace_id = %s::uuid AND th.status = lane.status "
+            + "".join(f"AND {condition} " for condition in where)
+            + "ORDER BY th.status_since DESC, th.id DESC LIMIT %s) th",
+        )
+        + "ORDER BY th.status_since DESC, th.id DESC",
+        ([str(s) for s in statuses], workspace, *params, limit),
+    )
+    found: dict[Status, list[ThreadRow]] = {status: [] for status in statuses}
+    for row in map(thread_of, raw):
+        found[row.status].append(row)
+    return found
+
+
+def titles(thread_ids: Sequence[UUID]) -> dict[UUID, str]:
+    """Titles of these threads."""
+    found = rows("SELECT id, title FROM gp_thread WHERE id = ANY(%s::uuid[])", (list(thread_ids),))
+    return {r[0]: r[1] for r in found}
+
+
+def thread_marks(thread_ids: Sequence[UUID]) -> dict[UUID, tuple[int, bool]]:
+    """{thread: a value that differs when its page has more to show}.
+
+    The number of the newest event, and whether it waits for a worker suspiciously long: that
+    writes no event, but people want to know.
+    """
+    found = rows(
+        "SELECT id, last_seq, CASE WHEN status = 'queued' OR lease_until IS NULL "
+        "THEN status IN ('queued', 'rolling_back') "
+        "AND status_since < clock_timestamp() - make_interval(secs => %s) "
+        "ELSE lease_until < clock_timestamp() END "
+        "FROM gp_thread WHERE id = ANY(%s::uuid[])",
+        (STANDSTILL_SECONDS, list(thread_ids)),
+    )
+    return {r[0]: (r[1], r[2]) for r in found}
+
+
+def in_workspace(thread_ids: Sequence[UUID], *, workspace: UUID) -> set[UUID]:
+    """Those of these threads that lie in the workspace."""
+    found = rows(
+        "SELECT id FROM gp_thread WHERE id = ANY(%s::uuid[]) AND workspace_id = %s::uuid",
+        (list(thread_ids), workspace),
+    )
+    return {r[0] for r in found}
+
+
+def board_mark(*, workspace: UUID) -> tuple[int, tuple[Any, ...]]:
+    """(microseconds of the database's clock, a value that differs when the board moved)."""
+    row = rows(
+        "SELECT (extract(epoch FROM clock_timestamp()) * 1000000)::bigint, "
+        "(SELECT max(status_since) FROM gp_thread WHERE workspace_id = %s::uuid), n, total "
+        "FROM (SELECT count(*) AS n, sum(last_seq) AS total FROM gp_thread WHERE "
+        "workspace_id = %s::uuid AND status = ANY(%s::text[])) moving",
+        (workspace, workspace, [str(s) for s in MOVING]),
+    )[0]
+    return row[0], tuple(row[1:])
+
+
+def counts(*, workspace: UUID) -> dict[Status, int]:
+    """Threads per status: live ones exactly, finished ones up to COUNT_CAP + 1."""
+    found = rows(
+        "SELECT status, count(*) FROM gp_thread WHERE workspace_id = %s::uuid "
+        "AND status = ANY(%s::text[]) GROUP BY status UNION ALL "
+        "SELECT f.status, (SELECT count(*) FROM (SELECT 1 FROM gp_thread th WHERE "
+        "th.workspace_id = %s::uuid AND th.status = f.status LIMIT %s) x) "
+        "FROM unnest(%s::text[]) f(status)",
+        (
+            workspace,
+            [str(s) for s in LIVE],
+            workspace,
+            COUNT_CAP + 1,
+            [str(s) for s in FINISHED],
+        ),
+    )
+    return dict.fromkeys(Status, 0) | {Status(s): n for s, n in found}
+
+
+def children(thread_id: UUID) -> list[ThreadRow]:
+    """Threads forked from any checkpoint of this one, newest first."""
+    found = rows(
+        THREAD + "WHERE th.forked_from IN (SELECT id FROM gp_checkpoint "
+        "WHERE thread_id = %s::uuid) ORDER BY th.created_at DESC LIMIT 100",
+        (thread_id,),
+    )
+    return [thread_of(r) for r in found]
