@@ -71,7 +71,15 @@ class Worker:
         try:
             return processes.start(
                 [
-                    *(sys.executable, "-m", "celery", "--app", "workers.celery:app", "worker"),
+                    *(
+                        sys.executable,
+                        "-m",
+                        "celery",
+                        "--quiet",
+                        "--app",
+                        "workers.celery:app",
+                        "worker",
+                    ),
                     *("--pool", self.options.pool, "--concurrency", str(self.options.workers)),
                     *("--hostname", "gatepost@%h", "--loglevel", "WARNING"),
                     *("--without-gossip", "--without-mingle", "--without-heartbeat"),
