@@ -307,12 +307,15 @@ def _positions(
                 sum(centre[m] for m in near[n]) / len(near[n]) if near.get(n) else centre[n]
                 for n in layer
             ]
-            for i in range(1, len(layer)):
-                gap = (widths[layer[i - 1]] + widths[layer[i]]) / 2 + NODE_GAP
-                wish[i] = max(wish[i], wish[i - 1] + gap)
-            pull = sum(wish) / len(wish) - sum(centre[n] for n in layer) / len(layer)
-            for name, x in zip(layer, wish, strict=True):
-                centre[name] = x - (pull / 2 if len(layer) > 1 else 0)
+            gaps = [(widths[a] + widths[b]) / 2 + NODE_GAP for a, b in pairwise(layer)]
+            right, left = list(wish), list(wish)
+            for i, gap in enumerate(gaps):
+                right[i + 1] = max(right[i + 1], right[i] + gap)
+            for i, gap in reversed(list(enumerate(gaps))):
+                left[i] = min(left[i], left[i + 1] - gap)
+            # Pushed apart to either side; the mean of both keeps the gaps and the balance.
+            for name, x, y in zip(layer, left, right, strict=True):
+                centre[name] = (x + y) / 2
     return centre
 
 

@@ -130,7 +130,7 @@ def event_sentence(event: EventRow, people: Mapping[str, str] | None = None) -> 
     if say is None:
         noun, _, participle = event.kind.partition(".")
         return f"{noun.capitalize()} {participle.replace('_', ' ')}{_tail(data)}"
-    return say(data, who)
+    return str(say(data, who))
 
 
 def _cut(text: object) -> str:

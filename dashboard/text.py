@@ -43,7 +43,8 @@ def visible(text: object) -> SafeString:
     raw = str(text)
     if not HIDDEN.search(raw):
         return SafeString(escape(raw))
-    parts, end = [], 0
+    parts: list[str] = []
+    end = 0
     for match in HIDDEN.finditer(raw):
         name = unicodedata.name(match[0], "control character").lower()
         parts.append(escape(raw[end : match.start()]))

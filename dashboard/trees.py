@@ -18,6 +18,7 @@ from django.utils.safestring import SafeString, mark_safe
 from .text import number, size, visible
 
 SHA256 = re.compile("[0-9a-f]{64}")
+FILE_KEYS = {"$artifact", "name", "media_type", "size"}
 MAX_CHILDREN = 200
 MAX_NODES = 3000
 MAX_DEPTH = 60
@@ -56,7 +57,7 @@ def _differences(new: Any, old: Any) -> Iterator[str]:
             yield "del"
         elif _same(after, before):
             continue
-        elif _container(after) and type(after) is type(before):
+        elif _container(after) and _container(before) and type(after) is type(before):
             yield from _differences(after, before)
         else:
             yield "chg"
@@ -82,7 +83,7 @@ def _pairs(new: Any, old: Any) -> Iterator[tuple[str, Any, Any]]:
 
 
 def _container(value: Any) -> bool:
-    return isinstance(value, Mapping | list)
+    return isinstance(value, Mapping | list) and not _is_file(value)
 
 
 def _same(a: Any, b: Any) -> bool:
@@ -129,13 +130,13 @@ class _Writer:
 
     def line(self, key: str, new: Any, old: Any, depth: int, mode: str) -> str:
         mark, inner = _mark(new, old, mode)
+        if inner == "compare" and depth >= MAX_DEPTH:
+            mark = "chg"  # too deep to show what, but not that
         value = old if new is MISSING else new
         css = _css(depth, mark)
         name = f'<span class="k">{visible(key)}:</span>'
-        if _container(value) and value and depth < MAX_DEPTH:
-            if _is_file(value):
-                opened = False
-            elif mode == "plain" or inner == "plain":
+        if _container(value) and (value or inner == "compare") and depth < MAX_DEPTH:
+            if mode == "plain" or inner == "plain":
                 opened = mode == "plain" and depth < self.unfold
             else:
                 opened = inner == "compare" or (mode == "compare" and len(value) <= OPEN_MAX)
@@ -163,7 +164,7 @@ def _mark(new: Any, old: Any, mode: str) -> tuple[str, str]:
         return "add", "add"
     if _same(new, old):
         return "", "plain"
-    if _container(new) and type(new) is type(old):
+    if _container(new) and _container(old) and type(new) is type(old):
         return "", "compare"
     return "chg", "chg"
 
@@ -173,26 +174,30 @@ def _css(depth: int, mark: str) -> str:
 
 
 def _is_file(value: Any) -> bool:
-    """Whether a value refers to an artifact by its content hash."""
-    return isinstance(value, Mapping) and bool(SHA256.fullmatch(str(value.get("$artifact", ""))))
+    """Whether a value is a reference to an artifact and nothing else."""
+    return (
+        isinstance(value, Mapping)
+        and value.keys() <= FILE_KEYS
+        and bool(SHA256.fullmatch(str(value.get("$artifact", ""))))
+    )
 
 
 def _file(value: Mapping[str, Any]) -> str:
     """A file as a link: what is decided on must be readable with one click."""
-    name, length = visible(value.get("name") or "file"), value.get("size")
-    shown = f" {size(length)}" if isinstance(length, int | float) else ""
+    sha, length = value["$artifact"], value.get("size")
+    name: str = visible(value.get("name") or "file")
+    about = [size(length)] if isinstance(length, int | float) else []
+    about += [visible(value.get("media_type") or ""), f"sha256 {sha[:8]}…{sha[-4:]}"]
     try:
-        url = reverse("artifact", args=[value["$artifact"]])
+        name = f'<a class="link" href="{reverse("artifact", args=[sha])}">{name}</a>'
     except NoReverseMatch:  # a page of its own settings, as in a test
-        return f"{name}{shown}"
-    return f'<a class="link" href="{url}">{name}</a>{shown}'
+        pass
+    return f'{name} <span class="x" title="{sha}">{" · ".join(filter(None, about))}</span>'
 
 
 def _count(value: Any) -> str:
     n = len(value)
     if isinstance(value, Mapping):
-        if _is_file(value):
-            return _file(value)
         return f"{{ {number(n)} {'key' if n == 1 else 'keys'} }}"
     return f"[ {number(n)} {'item' if n == 1 else 'items'} ]"
 
@@ -205,16 +210,11 @@ def scalar(value: Any) -> str:
         return f'<span class="b">{json.dumps(value)}</span>'
     if isinstance(value, int | float):
         return f'<span class="n">{json.dumps(value)}</span>'
+    if _is_file(value):
+        return _file(value)
     if _container(value):
-        return (
-            f'<span class="x">{_count(value)}</span>'
-            if value
-            else (
-                '<span class="x">{ }</span>'
-                if isinstance(value, Mapping)
-                else '<span class="x">[ ]</span>'
-            )
-        )
+        empty = "{ }" if isinstance(value, Mapping) else "[ ]"
+        return f'<span class="x">{_count(value) if value else empty}</span>'
     return visible(value)
 
 

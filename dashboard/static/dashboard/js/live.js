@@ -1,7 +1,6 @@
 // The page follows the server: pushes over one socket, and a slow poll as a net below it.
-// Nothing is sent up but "join": decisions are forms. A region is an element with data-region;
-// data-topic says what it follows, data-refetch that this page shows a variant of it which is
-// not pushed and has to be fetched.
+// Nothing is sent up but "join": decisions are forms. data-region marks a region, data-topic what
+// it follows; data-refetch says that this page shows a variant which is fetched, not pushed.
 (() => {
   const POLL_MS = 1000 * (Number(document.body.dataset.poll) || 5);
   const badge = gatepost.badge;
@@ -10,14 +9,12 @@
   const said = new Map(); // region id -> its data-say
   let frames = new Map(); // region id -> html, until the next animation frame
   let socket = null, tries = 0, opened = false, over = false, resting = false;
-  let lastFrame = 0, downSince = null, failures = 0, asking = false, refetch = new Set();
+  let lastFrame = 0, lastAsk = 0, downSince = null, failures = 0, refetch = new Set();
 
   const regions = () => [...document.querySelectorAll("[data-region]")];
   const isOpen = () => socket?.readyState === WebSocket.OPEN;
 
-  function down() {
-    if (!over && !resting && !isOpen() && downSince) badge.offline(downSince);
-  }
+  const down = () => !over && !resting && !isOpen() && downSince && badge.offline(downSince);
   function end(reason) {
     over = true;
     socket?.close();
@@ -39,7 +36,7 @@
   function paint() {
     const now = frames;
     frames = new Map();
-    for (const [id, html] of now) patch(id, html);
+    now.forEach((html, id) => patch(id, html));
     badge.again();
   }
   function queue(id, html) {
@@ -63,6 +60,7 @@
   async function ask(ids = regions().map((el) => el.id)) {
     if (!ids.length || over) return true;
     const before = new Map(seqs);
+    lastAsk = performance.now();
     try {
       const answer = await fetch(location.href, { headers: { "X-Gatepost-Regions": ids.join(","), Accept: "application/json" }, cache: "no-store" });
       if (answer.redirected || answer.status === 401 || answer.status === 403) return end();
@@ -128,13 +126,11 @@
       setTimeout(connect, wait * (0.5 + Math.random() / 2));
     };
   }
+  // Due when nothing came from above and nothing was asked for one poll's length.
   async function net() {
-    if (!document.hidden && !asking && !(isOpen() && performance.now() - lastFrame < POLL_MS)) {
-      asking = true;
-      await ask();
-      asking = false;
-    }
-    if (!over) setTimeout(net, POLL_MS);
+    const due = Math.max(isOpen() ? lastFrame : 0, lastAsk) + POLL_MS - performance.now();
+    if (due <= 0 && !document.hidden) await ask();
+    if (!over) setTimeout(net, Math.min(POLL_MS, Math.max(50, due)));
   }
 
   let rest = 0;

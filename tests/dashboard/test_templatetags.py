@@ -1,0 +1,325 @@
+"""Words, times, escapes and trees of the pages: what reaches HTML and how."""
+
+from __future__ import annotations
+
+import re
+from datetime import UTC, datetime, timedelta
+from html import unescape
+from types import SimpleNamespace
+from typing import Any
+from uuid import uuid4
+
+import pytest
+from django.template import Context, Template
+from hypothesis import given
+from hypothesis import strategies as st
+
+from checkpoints.states import EventKind, Status
+from dashboard import sentences, text, trees
+from dashboard.templatetags import gatepost
+
+NOW = datetime(2026, 11, 21, 14, 0, tzinfo=UTC)
+SHA = "ab" * 32
+
+
+def render(source: str, **context: Any) -> str:
+    return Template("{% load gatepost %}" + source).render(Context(context))
+
+
+def event(kind: str, data: dict[str, Any] | None = None, actor: str = "user:7") -> Any:
+    return SimpleNamespace(kind=kind, data=data or {}, actor=actor)
+
+
+# --- text of agents is text ----------------------------------------------------------------------
+
+
+def test_markup_is_shown_not_obeyed() -> None:
+    assert render("{{ x|visible }}", x="<b onclick='x'>") == "&lt;b onclick=&#x27;x&#x27;&gt;"
+
+
+@pytest.mark.parametrize(
+    "char", ["\u202e", "\u200b", "\ufeff", "\u2066", "\x07", "\U000e0041", "\ud800"]
+)
+def test_what_cannot_be_seen_is_written_out(char: str) -> None:
+    shown = text.visible(f"pay{char}ee")
+    assert char not in shown
+    assert 'class="esc" title="' in shown
+    assert f">U+{ord(char):04X}<" in shown
+    assert char not in text.plain(f"pay{char}ee")
+    shown.encode()
+
+
+def test_line_breaks_and_emoji_stay() -> None:
+    assert text.visible("a\nb\tc\r\nd ❤\ufe0f") == "a\nb\tc\r\nd ❤\ufe0f"
+
+
+@given(st.text())
+def test_nothing_is_lost_and_no_tag_slips_through(raw: str) -> None:
+    shown = text.visible(raw)
+    assert not re.search(r"<(?!/?span)", shown)
+    if not text.has_hidden(raw):
+        assert unescape(shown) == raw
+
+
+def test_hidden_characters_are_found_inside_json() -> None:
+    assert gatepost.json_hides({"a": ["x\u202ey"]})
+    assert not gatepost.json_hides({"a": ["plain\n"]})
+
+
+# --- statuses and events -------------------------------------------------------------------------
+
+
+def test_every_status_has_shape_colour_and_word_of_its_own() -> None:
+    assert set(sentences.LOOKS) == set(Status)
+    looks = list(sentences.LOOKS.values())
+    assert len({look.icon for look in looks}) == len(looks)
+    assert len({look.word for look in looks}) == len(looks)
+    assert set(gatepost.BOARD_ORDER) == set(Status)
+    badge = gatepost.status_badge(Status.WAITING, pill=True)
+    assert 'class="st t-wait pill"' in badge
+    assert "#i-wait" in badge
+    assert badge.endswith("Waiting</span>")
+
+
+def test_every_event_kind_has_a_sentence_and_a_symbol_of_the_sprite() -> None:
+    sprite = Template('{% include "components/sprite.html" %}').render(Context())
+    known = set(re.findall(r'id="i-([a-z]+)"', sprite))
+    for kind in EventKind:
+        said = sentences.event_sentence(event(kind, {"reason": "because", "error": "because"}))
+        assert said
+        assert "{" not in said
+        assert kind in sentences._SAY, f"{kind} has no sentence of its own"
+        assert sentences.event_icon(kind) in known
+    assert {look.icon for look in sentences.LOOKS.values()} <= known
+    assert {icon for icon, _, _ in gatepost.VERBS.values()} <= known
+
+
+def test_sentences_name_people_nodes_and_reasons() -> None:
+    people = {"user:7": "ada"}
+    assert sentences.event_sentence(event("thread.cancelled", {"reason": "too late"}), people) == (
+        "ada cancelled the thread: too late"
+    )
+    decided = event("approval.decided", {"verdict": "reject", "title": "Pay?", "comment": "no"})
+    assert sentences.event_sentence(decided, people) == "ada rejected Pay?: “no”"
+    committed = event("checkpoint.committed", {"number": 4, "nodes": ["clean"], "next": ["draft"]})
+    assert sentences.event_sentence(committed) == "Checkpoint 4 after clean, next draft"
+    assert (
+        sentences.event_sentence(event("stranger.came_by", {"text": "hi"}))
+        == "Stranger came by: hi"
+    )
+    assert sentences.person("worker:host-5:41:ab12") == "worker host-5"
+    assert len(sentences.event_sentence(event("thought.recorded", {"text": "x" * 999}))) <= 200
+
+
+def test_an_event_of_an_agent_cannot_bring_markup() -> None:
+    thought = event("thought.recorded", {"text": "<script>alert(1)</script>"})
+    assert "<script" not in render("{% event_sentence e %}", e=thought)
+
+
+def test_counters_stand_worst_first_and_hide_rare_ones() -> None:
+    items = gatepost.status_counts({Status.RUNNING: 3, Status.WAITING: 1}, "waiting")
+    assert [item["status"] for item in items][:3] == ["attention", "waiting", "failed"]
+    assert "cancelled" not in [item["status"] for item in items]
+    assert [item["status"] for item in items if item["pressed"]] == ["waiting"]
+    with_rare = gatepost.status_counts({Status.CANCELLED: 2}, "")
+    assert "cancelled" in [item["status"] for item in with_rare]
+    assert gatepost.total({Status.RUNNING: 3, Status.WAITING: 1}) == 4
+
+
+def test_a_row_on_the_board_says_what_happens() -> None:
+    row = SimpleNamespace(
+        status=Status.RUNNING, status_reason="", next_nodes=("draft",), waiting_on=None
+    )
+    assert gatepost.thread_line(row) == "Working on draft"
+    row.status, row.waiting_on = Status.WAITING, {"title": "Publish?", "approval": "not an id"}
+    assert gatepost.thread_line(row) == "Publish?"
+    assert gatepost.approval_of(row) == ""
+    ident = uuid4()
+    row.waiting_on = {"approvals": [str(ident)]}
+    assert gatepost.approval_of(row) == str(ident)
+    row.status_reason = "Column “a” is <broken>"
+    assert gatepost.thread_line(row) == "Column “a” is &lt;broken&gt;"
+
+
+# --- times, sizes, ids ---------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("seconds", "said"),
+    [
+        (2, "now"),
+        (12, "12 s"),
+        (59, "59 s"),
+        (61, "1 min"),
+        (840, "14 min"),
+        (7800, "2 h 10"),
+        (3 * 86400, "3 d"),
+    ],
+)
+def test_ages(seconds: int, said: str) -> None:
+    assert text.since(NOW - timedelta(seconds=seconds), now=NOW) == said
+
+
+@pytest.mark.parametrize(
+    ("seconds", "said"), [(2421, "40:21"), (9, "0:09"), (7800, "2 h 10"), (-3, "over")]
+)
+def test_time_left(seconds: int, said: str) -> None:
+    assert text.left(NOW + timedelta(seconds=seconds), now=NOW) == said
+
+
+def test_times_are_marked_up_for_the_counting_script() -> None:
+    shown = gatepost.age(NOW)
+    assert 'datetime="2026-11-21T14:00:00Z"' in shown
+    assert "data-age" in shown
+    assert "data-clock" in gatepost.clock(NOW)
+    assert gatepost.clock(None) == gatepost.age(None) == gatepost.left(None) == "–"
+    assert gatepost.deadline_used(NOW, NOW) == 0
+    far = datetime.now(UTC) + timedelta(hours=1)
+    assert gatepost.deadline_used(datetime.now(UTC) - timedelta(hours=1), far) == 50
+
+
+def test_sizes_spans_numbers_and_short_forms() -> None:
+    assert [text.size(n) for n in (812, 41_200, 3_240_000, None)] == [
+        "812 B",
+        "41 kB",
+        "3.2 MB",
+        "–",
+    ]
+    assert [text.span(s) for s in (0.012, 0.4, 12, 90, None)] == [
+        "12 ms",
+        "0.4 s",
+        "12 s",
+        "2 min",
+        "–",
+    ]
+    assert [text.number(n) for n in (336776, 12.0, "x", True)] == ["336,776", "12", "x", "True"]
+    assert gatepost.short_id("0197-aaaa-bbbbccdd11ee") == "ccdd11ee"
+    assert gatepost.short_hash("9f2c41aa0be7" + "0" * 48 + "d310") == "9f2c 41aa 0be7 … d310"
+    assert gatepost.per_cent(50, 200) == 25
+    assert gatepost.per_cent(5, None) == 0
+    assert gatepost.initials("ada lovelace") == "al"
+
+
+# --- JSON as a tree ------------------------------------------------------------------------------
+
+
+def lines(html: str) -> dict[str, str]:
+    """{key: css of its line}."""
+    found = re.findall(r'class="(ln[^"]*)">\s*<span class="k">([^<]*):', html)
+    return {key: css for css, key in found}
+
+
+def test_a_tree_shows_types_by_form() -> None:
+    html = trees.render({"s": "x", "n": 1.5, "b": True, "z": None, "l": [], "o": {"k": 1}})
+    assert '<span class="s">"x"</span>' in html
+    assert '<span class="n">1.5</span>' in html
+    assert '<span class="b">null</span>' in html
+    assert "{ 1 key }" in html
+    assert "[ ]" in html
+
+
+def test_differences_are_marked_and_unfolded() -> None:
+    old = {"same": {"deep": 1}, "gone": 1, "changed": 1, "inner": {"a": 1, "b": 2}, "kind": [1]}
+    new = {
+        "same": {"deep": 1},
+        "fresh": {"x": 1},
+        "changed": 2,
+        "inner": {"a": 1, "b": 3},
+        "kind": {"a": 1},
+    }
+    html = trees.render(new, old)
+    assert lines(html) == {
+        "same": "ln", "deep": "ln d1", "fresh": "ln add", "x": "ln d1 add", "changed": "ln chg",
+        "inner": "ln", "a": "ln d1 chg", "b": "ln d1 chg", "kind": "ln chg", "gone": "ln del",
+    }  # fmt: skip
+    assert '<del><span class="n">1</span></del> <ins><span class="n">2</span></ins>' in html
+    assert len(re.findall("<details open>", html)) == 3  # fresh, inner, kind; not same
+    assert trees.changes(new, old) == trees.Changes(added=1, changed=3, removed=1)
+
+
+def test_true_is_not_one() -> None:
+    assert trees.changes({"a": True}, {"a": 1}).changed == 1
+    assert trees.changes({"a": 1.0}, {"a": 1}).changed == 1
+
+
+def test_nothing_changed_is_said_too() -> None:
+    assert trees.changes({"a": [1, {"b": 2}]}, {"a": [1, {"b": 2}]}) == trees.Changes(0, 0, 0)
+
+
+def test_keys_and_strings_of_agents_are_escaped() -> None:
+    html = trees.render({"<img src=x>": "<script>\u202e"})
+    assert "<img" not in html
+    assert "<script" not in html
+    assert "U+202E" in html
+
+
+def test_long_things_are_cut_and_say_so() -> None:
+    html = trees.render({"text": "a" * 5000, "list": list(range(5000))})
+    assert "4,600 more" in html
+    assert "4,800 more" in html
+    assert len(html) < 60_000
+    wide = trees.render(
+        {f"k{i}": {"x": i} for i in range(200)} | {"deep": [[i] * 50 for i in range(200)]}
+    )
+    assert len(wide) < 1_000_000
+
+
+def test_depth_of_a_hundred_is_no_error() -> None:
+    value: Any = 1
+    for _ in range(100):
+        value = {"k": value}
+    assert "{ 1 key }" in trees.render(value)
+
+
+def test_a_file_is_a_link_with_its_hash() -> None:
+    file = {"$artifact": SHA, "name": "<report>.md", "size": 5120}
+    html = trees.render({"report": file})
+    assert "&lt;report&gt;.md" in html
+    assert "5.1 kB" in html
+    assert f'title="{SHA}"' in html
+    other = file | {"$artifact": "cd" * 32}
+    assert trees.changes({"report": other}, {"report": file}) == trees.Changes(0, 1, 0)
+    assert "$artifact" in trees.render({"report": {"$artifact": "../../etc", "name": "x"}})
+
+
+_json = st.recursive(
+    st.none() | st.booleans() | st.integers(-9, 9) | st.text(max_size=5),
+    lambda inner: (
+        st.lists(inner, max_size=3) | st.dictionaries(st.text(max_size=3), inner, max_size=3)
+    ),
+    max_leaves=12,
+)
+
+
+@given(_json, _json)
+def test_any_two_values_can_be_compared(new: Any, old: Any) -> None:
+    state, before = {"v": new}, {"v": old}
+    found = trees.changes(state, before)
+    html = trees.render(state, before)
+    marked = len(re.findall(r'class="ln[^"]* (?:add|chg|del)"', html))
+    assert (found == trees.Changes(0, 0, 0)) == (marked == 0)
+    assert html.count("<ul") == html.count("</ul>")
+    assert html.count("<details") == html.count("</details>")
+
+
+# --- tags ----------------------------------------------------------------------------------------
+
+
+def test_form_faults_and_fates_are_summed() -> None:
+    field = SimpleNamespace(name="f-a", label="a", error="is not a number")
+    fine = SimpleNamespace(name="f-b", label="b", error="")
+    faults = gatepost.form_faults([field, fine], {"reason": "Say why.", "": ""})
+    assert [fault["target"] for fault in faults] == ["reason", "f-a"]
+    fates = [SimpleNamespace(fate=f) for f in ("undoable", "stays", "undoable")]
+    assert gatepost.fate_counts(fates) == {"undoable": 2, "stays": 1, "unknown": 0}
+
+
+def test_badges_have_a_look_for_everything_stored() -> None:
+    for state in ("planned", "started", "done", "failed", "unknown", "compensated"):
+        assert state in gatepost.ACTIVITY_LOOKS
+    approval = SimpleNamespace(outcome="", status="pending")
+    assert "Waiting for a decision" in gatepost.approval_badge(approval)
+    approval.outcome = "reject"
+    assert "Rejected" in gatepost.approval_badge(approval)
+    approval.outcome, approval.status = "", "expired"
+    assert "Expired" in gatepost.approval_badge(approval)
