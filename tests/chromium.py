@@ -6,6 +6,16 @@ from functools import cache
 from pathlib import Path
 
 NAMES = ("chromium", "chromium-browser", "google-chrome", "google-chrome-stable")
+# No container lets root have a sandbox, and nothing here may talk to anybody but the product.
+FLAGS = (
+    *(("--no-sandbox",) if os.geteuid() == 0 else ()),
+    "--disable-gpu",
+    "--disable-quic",
+    "--no-first-run",
+    "--disable-background-networking",
+    "--disable-component-update",
+    "--disable-sync",
+)
 MAC = ("/Applications/Chromium.app/Contents/MacOS/Chromium",)
 
 

@@ -3,6 +3,7 @@
 import itertools
 import os
 from collections.abc import Iterator
+from contextlib import contextmanager
 from typing import Any
 
 import pytest
@@ -11,7 +12,7 @@ from django.test.utils import setup_databases
 from pytest_django import DjangoDbBlocker
 
 from tests.cast import Cast, make_cast
-from tests.chromium import find_chromium
+from tests.chromium import FLAGS, find_chromium
 from tests.site import Site, started_site
 
 TEMPLATE = "gatepost_template"
@@ -49,6 +50,19 @@ def django_db_setup(django_test_environment: None, django_db_blocker: DjangoDbBl
         os.environ["GATEPOST_DATABASE"] = name
 
 
+@contextmanager
+def real_database(name: str) -> Iterator[str]:
+    """A fresh database that commits for real, for this process and its future children."""
+    former = str(connection.settings_dict["NAME"])
+    _server(f"CREATE DATABASE {name} TEMPLATE {TEMPLATE}")
+    _switch(name)
+    try:
+        yield name
+    finally:
+        _switch(former)
+        _server(f"DROP DATABASE {name} WITH (FORCE)")
+
+
 @pytest.fixture
 def real_db(django_db_setup: None, django_db_blocker: DjangoDbBlocker) -> Iterator[str]:
     """A fresh database that commits for real: for several connections, threads and processes.
@@ -56,16 +70,8 @@ def real_db(django_db_setup: None, django_db_blocker: DjangoDbBlocker) -> Iterat
     Gives its name; every connection of this process and its children goes there. Use it in place
     of `transactional_db`, which empties tables with TRUNCATE, and log tables refuse that.
     """
-    former = str(connection.settings_dict["NAME"])
-    name = f"gatepost_test_{next(_numbers)}"
-    with django_db_blocker.unblock():
-        _server(f"CREATE DATABASE {name} TEMPLATE {TEMPLATE}")
-        _switch(name)
-        try:
-            yield name
-        finally:
-            _switch(former)
-            _server(f"DROP DATABASE {name} WITH (FORCE)")
+    with django_db_blocker.unblock(), real_database(f"gatepost_test_{next(_numbers)}") as name:
+        yield name
 
 
 @pytest.fixture
@@ -80,12 +86,15 @@ def browser_type_launch_args(browser_type_launch_args: dict[str, Any]) -> dict[s
     """The system's Chromium in place of one that Playwright would fetch."""
     # Playwright's loop works in this very thread; Django would refuse each query beside it.
     os.environ["DJANGO_ALLOW_ASYNC_UNSAFE"] = "true"
-    sandbox = ["--no-sandbox"] if os.geteuid() == 0 else []
-    return {**browser_type_launch_args, "executable_path": find_chromium(), "args": sandbox}
+    return {**browser_type_launch_args, "executable_path": find_chromium(), "args": list(FLAGS)}
 
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
-    """Without a Chromium browser tests are skipped, loudly; where one is required they fail."""
+    """Without a Chromium browser tests are skipped, loudly; where one is required they fail.
+
+    They come last: Playwright's event loop then stands in no other test's way.
+    """
+    items.sort(key=lambda item: item.get_closest_marker("browser") is not None)
     if find_chromium() or os.environ.get("GATEPOST_REQUIRE_BROWSER"):
         return
     waiting = [item for item in items if item.get_closest_marker("browser")]

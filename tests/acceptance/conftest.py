@@ -1,0 +1,94 @@
+"""One product and one browser for all acceptance tests; each person has windows of their own."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+from playwright.sync_api import Browser
+from pytest_django import DjangoDbBlocker
+
+from tests.cast import make_cast
+from tests.conftest import real_database
+
+from .house import House, site
+from .screens import PHONE, WIDE, Screen
+
+type People = Callable[..., Screen]
+
+
+@pytest.fixture(scope="package")
+def house(
+    browser: Browser,
+    django_db_setup: None,
+    django_db_blocker: DjangoDbBlocker,
+    tmp_path_factory: pytest.TempPathFactory,
+) -> Iterator[House]:
+    """Real data, web server and worker; the browser comes first, without one nothing starts."""
+    folder = tmp_path_factory.mktemp("acceptance")
+    published = folder / "published"
+    with (
+        django_db_blocker.unblock(),
+        real_database("gatepost_acceptance"),
+        site(GATEPOST_PUBLISHED=str(published)) as started,
+    ):
+        yield House(make_cast(), started, folder, published)
+
+
+@pytest.fixture
+def people(browser: Browser, house: House) -> Iterator[People]:
+    """Opens windows: `people("manager", phone=True)`; "" is somebody who is not signed in.
+
+    Afterwards no console may have complained about anything that the test did not bring about.
+    """
+    screens: list[Screen] = []
+
+    def enter(name: str, *, phone: bool = False, url: str = house.url, **more: Any) -> Screen:
+        width, height = PHONE if phone else WIDE
+        context = browser.new_context(
+            viewport={"width": width, "height": height},
+            is_mobile=phone,
+            has_touch=phone,
+            reduced_motion="reduce",
+            **more,
+        )
+        if name:
+            cookie: Any = {**house.login(name), "url": url}
+            context.add_cookies([cookie])
+        screens.append(Screen(context, url))
+        return screens[-1]
+
+    yield enter
+    complaints = [text for screen in screens for text in screen.unforeseen()]
+    for screen in screens:
+        screen.context.close()
+    assert complaints == []
+
+
+def shop_table(rows: int, *, broken: int = 0) -> bytes:
+    """A table of sales with real gaps; the last `broken` rows hold words in `price`."""
+    lines = ["shop,day,price,pieces,weight"]
+    for i in range(rows):
+        price = "on demand" if i >= rows - broken else f"{3 + (i * 7919 % 997) / 100 + i % 3:.2f}"
+        weight = "" if i % 17 == 5 else f"{(i * 104_729 % 1_009) / 50:.2f}"
+        day = f"2025-{1 + i % 12:02}-{1 + i % 28:02}"
+        lines.append(f"{('North', 'South', 'Harbour')[i % 3]},{day},{price},{i % 9},{weight}")
+    return "\n".join(lines).encode()
+
+
+@pytest.fixture(scope="package")
+def shop(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A table of 12,000 rows to upload."""
+    path = tmp_path_factory.mktemp("tables") / "sales.csv"
+    path.write_bytes(shop_table(12_000))
+    return path
+
+
+@pytest.fixture(scope="package")
+def broken_shop(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The same with a broken column."""
+    path = tmp_path_factory.mktemp("tables") / "sales-broken.csv"
+    path.write_bytes(shop_table(12_000, broken=900))
+    return path

@@ -1,0 +1,88 @@
+"""The real product on a database of its own, and doors into it that are no browser."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+from uuid import UUID
+
+from django.conf import settings
+
+from dashboard import actions
+from tests.cast import Cast
+from tests.hazards.bench import Case
+from tests.site import Site, started_site
+
+# The leases are short here, but a step that draws may hold its interpreter for a second.
+SETTINGS = {
+    "GATEPOST_LEASE_SECONDS": "6",
+    "GATEPOST_SWEEP_SECONDS": "0.5",
+    "GATEPOST_AGENTS": "tests.workers.samples",
+    "GATEPOST_POLL_SECONDS": "600",  # so that only pushes can move a page
+}
+LEAVE = "DJANGO_ALLOW_ASYNC_UNSAFE"
+
+
+@contextmanager
+def without_leave() -> Iterator[None]:
+    """Our own leave to query beside a browser's event loop is none for children started here."""
+    former = os.environ.pop(LEAVE, None)
+    try:
+        yield
+    finally:
+        if former is not None:
+            os.environ[LEAVE] = former
+
+
+@contextmanager
+def site(**more: str) -> Iterator[Site]:
+    """Web server and a worker with one slot, `slots="0"` for none; `more` is their environment."""
+    slots = int(more.pop("slots", "1"))
+    started = started_site(slots=slots, **SETTINGS | more)
+    with without_leave():
+        entered = started.__enter__()
+    try:
+        yield entered
+    finally:
+        started.__exit__(None, None, None)
+
+
+@dataclass
+class House:
+    """What the tests share: people, folders, and the service at `url`."""
+
+    cast: Cast
+    site: Site
+    folder: Path
+    published: Path
+
+    @property
+    def url(self) -> str:
+        return self.site.url
+
+    def start(self, agent: str = "market-research", title: str = "", **values: Any) -> Case:
+        """Start a thread as the operator, past the browser."""
+        who = self.cast.actor("operator")
+        thread = actions.start_thread(who, agent=agent, input=values, title=title or agent)
+        return self.case(thread)
+
+    def case(self, thread: UUID | str) -> Case:
+        """A thread as the database knows it."""
+        return Case(UUID(str(thread)), self.folder, self.cast.workspace)
+
+    def files(self) -> dict[str, bytes]:
+        """Everything in the published folder but manifests: {"slug/name": content}."""
+        return {
+            str(path.relative_to(self.published)): path.read_bytes()
+            for path in sorted(self.published.glob("*/*"))
+            if path.name != "manifest.json"
+        }
+
+    def login(self, name: str) -> dict[str, str]:
+        """The cookie of a new login of this person."""
+        key = settings.SESSION_COOKIE_NAME
+        return {"name": key, "value": self.cast.client(name).cookies[key].value}

@@ -1,0 +1,102 @@
+"""Windows of people, and what their pages asked for, were sent and complained about."""
+
+from __future__ import annotations
+
+import json
+import re
+from typing import Any
+from urllib.parse import urlsplit
+
+from playwright.sync_api import (
+    BrowserContext,
+    ConsoleMessage,
+    Locator,
+    Page,
+    Request,
+    WebSocket,
+    expect,
+)
+
+WIDE, PHONE = (1440, 900), (390, 844)
+PATIENCE = 40_000  # milliseconds: a step may take long on a machine that does much else
+expect.set_options(timeout=PATIENCE)
+
+
+class Screen:
+    """One page of one person, with a record of what went to and fro since the last `forget`."""
+
+    def __init__(self, context: BrowserContext, base: str) -> None:
+        self.context, self.base = context, base
+        self.page: Page = context.new_page()
+        self.documents: list[str] = []  # "GET /path" of whole pages
+        self.polls: list[str] = []  # the regions that were asked for
+        self.frames: list[dict[str, Any]] = []  # what the socket was sent
+        self.complaints: list[str] = []
+        self._allowed: list[re.Pattern[str]] = []
+        self.page.on("request", self._requested)
+        self.page.on("websocket", self._socket)
+        self.page.on("console", self._told)
+        self.page.on("pageerror", lambda error: self.complaints.append(f"pageerror: {error}"))
+
+    def _requested(self, request: Request) -> None:
+        if request.is_navigation_request() and request.frame == self.page.main_frame:
+            self.documents.append(f"{request.method} {urlsplit(request.url).path}")
+        elif regions := request.headers.get("x-gatepost-regions"):
+            self.polls.append(regions)
+
+    def _socket(self, socket: WebSocket) -> None:
+        socket.on("framereceived", lambda text: self.frames.append(json.loads(text)))
+
+    def _told(self, message: ConsoleMessage) -> None:
+        if message.type in ("error", "warning"):
+            self.complaints.append(f"{message.type}: {message.text}")
+
+    def allow(self, pattern: str) -> None:
+        """What the console may say in this test, since the test brings it about."""
+        self._allowed.append(re.compile(pattern))
+
+    def unforeseen(self) -> list[str]:
+        """Everything the console said that no test allowed."""
+        return [c for c in self.complaints if not any(p.search(c) for p in self._allowed)]
+
+    def forget(self) -> None:
+        """Count from here on."""
+        for record in (self.documents, self.polls, self.frames):
+            record.clear()
+
+    # ---- what a person does ----
+
+    def open(self, path: str) -> Page:
+        """Go to an address of the product."""
+        self.page.goto(self.base + path)
+        return self.page
+
+    def press(self, name: str) -> None:
+        """Press the button or link of this name; the one that can be seen."""
+        found = self.page.locator("button, a.btn").filter(visible=True)
+        found.filter(has_text=re.compile(rf"^\s*{re.escape(name)}(\s|…|\b)")).first.click()
+
+    def one(self, selector: str) -> Locator:
+        """An element."""
+        return self.page.locator(selector)
+
+    def see_live(self) -> None:
+        """Wait until the badge says that the page follows."""
+        expect(self.one("#live-badge")).to_have_attribute("data-state", "live")
+
+    def see_status(self, *statuses: str, timeout: float = PATIENCE) -> None:
+        """Wait until the thread's page shows one of the statuses, by itself."""
+        pattern = re.compile(f"^({'|'.join(statuses)})$")
+        expect(self.one("#thread-head")).to_have_attribute("data-status", pattern, timeout=timeout)
+
+    def progress(self) -> list[dict[str, Any]]:
+        """The progress that was pushed."""
+        return [frame for frame in self.frames if frame["type"] == "progress"]
+
+    def sideways(self) -> int:
+        """Pixels that the page is wider than the window."""
+        return int(
+            self.page.evaluate(
+                "document.documentElement.scrollWidth - document.documentElement.clientWidth"
+            )
+        )
