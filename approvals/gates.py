@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, fields, replace
 from datetime import datetime
 from typing import Any
 from uuid import UUID
@@ -100,6 +100,7 @@ def request(
     False when news came meanwhile (a decision on another gate): nothing was written, the engine
     goes round once more. Raises LeaseLost.
     """
+    held = replace(work)  # what the store notes there counts once all of it is written
     with transaction.atomic():
         rows = [(uuid7(), p, _deadline(p)) for p in proposals]
         hashes = {
@@ -131,17 +132,18 @@ def request(
             for ident, p, _ in rows
         ]
         # The thread row first: it carries the lease, and it is the first lock everywhere.
-        if not store.leave(
-            work,
+        waits = store.leave(
+            held,
             EventKind.THREAD_SUSPENDED,
             events=[*events, *asked],
             waiting_on=waiting_on,
             unless_woken=True,
-        ):
-            return False
-        for ident, p, deadline in rows:
+        )
+        for ident, p, deadline in rows if waits else ():
             _insert(work, ident, p, deadline, hashes[ident])
-    return True
+    for field in fields(work):
+        setattr(work, field.name, getattr(held, field.name))
+    return waits
 
 
 def _deadline(proposal: Proposal) -> datetime | None:
@@ -214,6 +216,7 @@ def decide(
     """
     row = queries.approval(approval_id, workspace=workspace)
     _check(row, verdict=verdict, comment=comment, args=args)
+    deltas.check(proposal_hash, "proposal_hash")
     with transaction.atomic():
         with connection.cursor() as cursor:
             cursor.execute("SELECT 1 FROM gp_thread WHERE id = %s::uuid FOR UPDATE", (row.thread,))
@@ -251,6 +254,9 @@ def _check(row: ApprovalRow, *, verdict: str, comment: str, args: Any) -> None:
     if len(comment) > COMMENT_MAX:
         raise InvalidValue("comment", f"is longer than {COMMENT_MAX} characters")
     deltas.check(comment, "comment")
+    if args is not None and verdict != "respond":
+        # Approved is exactly what the reviewer saw.
+        raise InvalidValue("args", f"are not taken with the verdict {verdict}")
     if verdict == "respond":
         deltas.check(args, "args")
         if row.schema is not None:
