@@ -3,8 +3,12 @@
 from .activities import finish_activity, record_activity, report_progress, start_activity
 from .agents import announce_version, announce_worker, heartbeat_worker, retire_worker
 from .artifacts import put_artifact
+from .births import fork, start
+from .control import cancel, edit, pause, resume, retry
 from .keyframes import write_keyframe
+from .news import add_event, wake
 from .rollbacks import record_compensation, roll_back
+from .steps import adopt_version, commit_step, hand_back, leave, record
 from .sweeping import (
     claim_duty,
     forget_duty,
@@ -12,8 +16,6 @@ from .sweeping import (
     stranded_threads,
     wake_sleepers,
 )
-from .steps import adopt_version, commit_step, hand_back, leave, record
-from .verbs import add_event, cancel, edit, fork, pause, resume, retry, start, wake
 from .writing import NewCheckpoint, NewEvent
 
 __all__ = [

@@ -11,7 +11,7 @@ from .. import deltas
 from ..errors import LeaseLost
 from ..records import NewActivity, Work
 from ..states import EventKind
-from .steps import _see, _SEEN, leased
+from .steps import _SEEN, _see, leased
 from .writing import Insert, NewEvent, perform, salted
 
 _POSITION = "(thread_id, branch, step, node, index, key, revision)"
@@ -127,9 +127,7 @@ def record_activity(
     _see(work, seen)
 
 
-def start_activity(
-    work: Work, activity: NewActivity, *, events: Sequence[NewEvent] = ()
-) -> None:
+def start_activity(work: Work, activity: NewActivity, *, events: Sequence[NewEvent] = ()) -> None:
     """Commit that an effect is about to happen, before it happens; raises LeaseLost.
 
     An approval named by the activity is consumed here: its id is unique among activities.

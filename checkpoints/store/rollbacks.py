@@ -12,8 +12,8 @@ from .. import deltas, queries
 from ..errors import LeaseLost, NotAllowedNow, NotFound, StaleVersion
 from ..records import Work
 from ..states import EventKind, Status, sources
+from .guards import in_statuses, refuse, versioned
 from .steps import _SEEN, _see, leased, release
-from .verbs import _in, _versioned, refuse
 from .writing import Move, NewEvent, perform
 
 
@@ -61,8 +61,8 @@ def roll_back(
         "by": actor,
     }
     froms = sources(EventKind.ROLLBACK_STARTED)
-    move = _versioned(
-        Move(thread, f"{_in(froms)} AND th.head = %s::uuid", (head,)), expected_version
+    move = versioned(
+        Move(thread, f"{in_statuses(froms)} AND th.head = %s::uuid", (head,)), expected_version
     )
     move.to_status(Status.ROLLING_BACK, reason=reason)
     move.set("rollback", deltas.canonical(plan).decode(), "jsonb")

@@ -16,6 +16,7 @@ from __future__ import annotations
 
 import hashlib
 import os
+import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import lru_cache, partial
@@ -126,65 +127,59 @@ def encode_event(event: NewEvent) -> tuple[str, bytes, bytes]:
     return raw.decode(), salt, digest
 
 
-def _linked(n: int, source: str) -> str:
-    """The row of `source` (chain, seq, at, prev) with h1..hn: the hash after each of n events.
+@lru_cache(maxsize=64)
+def _linked(versions: tuple[int, ...]) -> str:
+    """A sub-select of the UPDATE: (time, the hash before each event, the hash after the last).
 
-    Nested, one level per event: side by side the planner would try their orders, 3 s for 20.
+    One level per event: side by side the planner would try their orders, 3 s for 20. OFFSET 0
+    keeps it from merging the levels, which would work out a hash again wherever it is used.
     """
-    for i in range(1, n + 1):
-        prev = "y.prev" if i == 1 else f"y.h{i - 1}"
-        source = (
-            f"(SELECT y.*, gp_link(y.chain, y.seq + {i}, %(k{i})s::text, %(v{i})s::integer, "
-            f"%(a{i})s::text, y.at, %(d{i})s::bytea, {prev}) AS h{i} FROM {source} y OFFSET 0)"
+    text = "SELECT clock_timestamp() AS at, ''::bytea AS before, th.last_hash AS h"
+    for i, v in enumerate(versions, 1):
+        text = (
+            f"SELECT x.at, x.before || x.h AS before, gp_link(th.chain_id, th.last_seq + {i}, "
+            f"%(k{i})s::text, {v}, %(a{i})s::text, x.at, %(d{i})s::bytea, x.h) AS h "
+            f"FROM ({text} OFFSET 0) x"
         )
-    return source
+    return text
 
 
 @lru_cache(maxsize=64)
-def _event_insert(n: int) -> str:
-    """The INSERT of n chained events, given t as the UPDATE returned it."""
+def _event_insert(versions: tuple[int, ...]) -> str:
+    """The INSERT of chained events, given t as the UPDATE returned it."""
+    n = len(versions)
     rows = " UNION ALL ".join(
-        f"SELECT {i}, %(k{i})s::text, %(v{i})s::integer, %(a{i})s::text, %(j{i})s::jsonb, "
-        f"%(s{i})s::bytea, %(d{i})s::bytea, {'x.prev' if i == 1 else f'x.h{i - 1}'}, x.h{i}"
-        for i in range(1, n + 1)
-    )
-    told = (
-        "(SELECT t.id, t.workspace_id, t.last_at AS at, t.prev_hash AS prev, "
-        f"t.last_seq - {n} AS seq, t.chain_id AS chain FROM t)"
+        f"SELECT t.id, t.workspace_id, t.last_at, t.last_seq - {n - i}, %(k{i})s::text, {v}, "
+        f"%(a{i})s::text, %(j{i})s::jsonb, %(s{i})s::bytea, %(d{i})s::bytea, "
+        f"substr(t.prev_hash, {32 * i - 31}, 32), "
+        + ("t.last_hash" if i == n else f"substr(t.prev_hash, {32 * i + 1}, 32)")
+        + " FROM t"
+        for i, v in enumerate(versions, 1)
     )
     return (
         "e AS (INSERT INTO gp_event (thread_id, workspace_id, at, seq, kind, v, actor, data, "
-        "salt, data_hash, prev_hash, hash) "
-        "SELECT x.id, x.workspace_id, x.at, x.seq + r.i, r.kind, r.v, r.actor, r.data, "
-        f"r.salt, r.data_hash, r.prev, r.h FROM {_linked(n, told)} x, "
-        f"LATERAL ({rows}) r(i, kind, v, actor, data, salt, data_hash, prev, h))"
+        f"salt, data_hash, prev_hash, hash) {rows})"
     )
 
 
 # psycopg keeps the translation of a statement only up to 4,096 bytes and 50 parameters, and
-# translating anew costs more than the round trip: parameters are therefore named, so that the
-# hash links in both places share theirs, and a checkpoint takes over what the UPDATE has set.
+# translating anew costs more than the round trip: parameters are therefore named, so that an event
+# and its hash share theirs, and a checkpoint takes over what the UPDATE has set.
 @lru_cache(maxsize=512)
 def _statement(
     sets: tuple[tuple[str, str], ...],
     guard: str,
-    n: int,
+    versions: tuple[int, ...],
     inserts: tuple[tuple[str, tuple[tuple[str, str], ...], str], ...],
     updates: tuple[str, ...],
     returning: tuple[str, ...],
     unflushed: bool,
-) -> str:
-    """The text for a move of this shape; its %s become %(q0)s, %(q1)s ... in order."""
+) -> tuple[str, tuple[str, ...]]:
+    """(the text for a move of this shape, the names of its parameters in order)."""
+    n = len(versions)
     assigned = [f"{column} = {sql}" for column, sql in sets]
     if n:
-        now = (
-            "(SELECT clock_timestamp() AS at, th.last_hash AS prev, th.last_seq AS seq, "
-            "th.chain_id AS chain OFFSET 0)"
-        )
-        assigned.append(
-            "(last_at, prev_hash, last_hash) = "
-            f"(SELECT x.at, x.prev, x.h{n} FROM {_linked(n, now)} x)"
-        )
+        assigned.append(f"(last_at, prev_hash, last_hash) = ({_linked(versions)})")
         assigned.append(f"last_seq = th.last_seq + {n}")
     head, source, clause = "WITH ", "", ""
     if unflushed:
@@ -193,21 +188,30 @@ def _statement(
         head += "s AS MATERIALIZED (SELECT set_config('synchronous_commit', 'off', true) AS v), "
         source, clause = " FROM s", " AND s.v = 'off'"
     parts = [
-        f"{head}t AS (UPDATE gp_thread AS th SET {', '.join(assigned)}{source} "
-        f"WHERE th.id = %s::uuid AND ({guard}){clause} RETURNING th.*)"
+        f"i{i} AS (INSERT INTO {table} ({', '.join(c for c, _ in columns)}) "
+        f"SELECT {', '.join(sql for _, sql in columns)} FROM t {conflict})"
+        for i, (table, columns, conflict) in enumerate(inserts)
     ]
-    for i, (table, columns, conflict) in enumerate(inserts):
-        parts.append(
-            f"i{i} AS (INSERT INTO {table} ({', '.join(c for c, _ in columns)}) "
-            f"SELECT {', '.join(sql for _, sql in columns)} FROM t {conflict})"
-        )
     parts += [f"u{i} AS ({update})" for i, update in enumerate(updates)]
     if n:
-        parts.append(_event_insert(n))
-    text = ", ".join(parts) + f" SELECT {', '.join(returning)} FROM t"
+        parts.append(_event_insert(versions))
+    # Only what is used further on: the row is wide, and each column of t costs.
+    used = dict.fromkeys(_COLUMN_OF_T.findall(" ".join(parts)))
+    used |= dict.fromkeys(column.partition("::")[0] for column in returning)
+    moved = (
+        f"{head}t AS (UPDATE gp_thread AS th SET {', '.join(assigned)}{source} WHERE th.id = "
+        f"%s::uuid AND ({guard}){clause} RETURNING {', '.join(f'th.{c}' for c in used)})"
+    )
+    text = ", ".join([moved, *parts]) + f" SELECT {', '.join(returning)} FROM t"
     pieces = text.split("%s")
-    named = [f"%(q{i})s{piece}" for i, piece in enumerate(pieces[1:])]
-    return pieces[0] + "".join(named)
+    names = tuple(f"q{i}" for i in range(len(pieces) - 1))
+    named = [f"%({name})s{piece}" for name, piece in zip(names, pieces[1:], strict=True)]
+    of_events = tuple(f"{letter}{i}" for i in range(1, n + 1) for letter in "kajsd")
+    return pieces[0] + "".join(named), names + of_events
+
+
+_COLUMN_OF_T = re.compile(r"\bt\.([a-z_]+)")
+_ALWAYS = ("workspace_id", "last_seq", "status", "queue")
 
 
 def perform(move: Move) -> tuple[Any, ...] | None:
@@ -215,35 +219,35 @@ def perform(move: Move) -> tuple[Any, ...] | None:
 
     The row begins with (workspace_id, last_seq, status, queue), then `move.returning`.
     """
-    statement = _statement(
-        tuple((column, sql) for column, (sql, _) in move.sets.items()),
+    statement, names = _statement(
+        tuple([(column, sql) for column, (sql, _) in move.sets.items()]),
         move.guard,
-        len(move.events),
+        tuple([event.v for event in move.events]),
         tuple(
-            (i.table, tuple((c, sql) for c, (sql, _) in i.columns.items()), i.conflict)
-            for i in move.inserts
+            [
+                (i.table, tuple([(c, sql) for c, (sql, _) in i.columns.items()]), i.conflict)
+                for i in move.inserts
+            ]
         ),
-        tuple(sql for sql, _ in move.updates),
-        ("workspace_id", "last_seq", "status", "queue", *move.returning),
+        tuple([sql for sql, _ in move.updates]),
+        _ALWAYS + move.returning,
         move.unflushed,
     )
-    ordered: list[Any] = [p for _, ps in move.sets.values() for p in ps]
-    ordered += [move.thread, *move.guard_params]
-    ordered += [p for i in move.inserts for _, ps in i.columns.values() for p in ps]
-    ordered += [p for _, ps in move.updates for p in ps]
-    params: dict[str, Any] = {f"q{i}": p for i, p in enumerate(ordered)}
-    for i, event in enumerate(move.events, 1):
+    params: list[Any] = []
+    for _, given in move.sets.values():
+        params += given
+    params.append(move.thread)
+    params += move.guard_params
+    for insert in move.inserts:
+        for _, given in insert.columns.values():
+            params += given
+    for _, given in move.updates:
+        params += given
+    for event in move.events:
         raw, salt, digest = encode_event(event)
-        params |= {
-            f"k{i}": str(event.kind),
-            f"v{i}": event.v,
-            f"a{i}": event.actor,
-            f"j{i}": raw,
-            f"s{i}": salt,
-            f"d{i}": digest,
-        }
+        params += (str(event.kind), event.actor, raw, salt, digest)
     with connection.cursor() as cursor:
-        cursor.execute(statement, params)
+        cursor.execute(statement, dict(zip(names, params, strict=True)))
         row: tuple[Any, ...] | None = cursor.fetchone()
     if row is not None:
         # A rollback without a lease needs a worker as much as a queued thread does.
@@ -337,4 +341,9 @@ def head_sets(move: Move, checkpoint: NewCheckpoint) -> None:
 
 
 def _names(names: Sequence[str]) -> str:
+    return _names_text(tuple(names))
+
+
+@lru_cache(maxsize=1024)
+def _names_text(names: tuple[str, ...]) -> str:
     return deltas.canonical(list(names)).decode()

@@ -295,11 +295,11 @@ def test_an_edit_between_reading_and_writing_of_another_is_refused(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     """Without a version as well: nobody writes over what they have not seen."""
-    from checkpoints.store import verbs
+    from checkpoints.store import control
 
     thread = make_thread()
     bring_to(thread, S.PAUSED)
-    materialise = verbs.history.materialise
+    materialise = control.history.materialise
 
     def slowly(*args: Any) -> Any:
         monkeypatch.undo()
@@ -307,7 +307,7 @@ def test_an_edit_between_reading_and_writing_of_another_is_refused(
         store.edit(thread, changes={"total": 1}, reason="", actor="user:2")
         return found
 
-    monkeypatch.setattr(verbs.history, "materialise", slowly)
+    monkeypatch.setattr(control.history, "materialise", slowly)
     with pytest.raises(StaleVersion):
         store.edit(thread, changes={"goal": "mine"}, reason="", actor="user:3")
     assert queries.state_at(thread, head_of(thread))["total"] == 1

@@ -1,0 +1,281 @@
+"""How a thread begins: started with an input, or forked from any checkpoint of another."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+from uuid import UUID
+
+from django.db import connection, transaction
+from uuid_utils.compat import uuid7
+
+from .. import deltas, history
+from ..channels import Digests, reducers_of
+from ..errors import AlreadyStarted, NotFound
+from ..states import EventKind, Status
+from .guards import check_texts
+from .writing import (
+    NO_HASH,
+    Move,
+    NewCheckpoint,
+    NewEvent,
+    checkpoint_insert,
+    perform,
+)
+
+
+def _insert_thread(values: Mapping[str, tuple[str, Any]]) -> bool:
+    columns = ", ".join(values)
+    sql = ", ".join(cast if "%s" in cast else f"%s::{cast}" for cast, _ in values.values())
+    with connection.cursor() as cursor:
+        cursor.execute(
+            f"INSERT INTO gp_thread ({columns}) VALUES ({sql}) ON CONFLICT DO NOTHING",
+            [v for _, v in values.values()],
+        )
+        return bool(cursor.rowcount)
+
+
+def _birth(
+    *,
+    thread: UUID,
+    checkpoint: NewCheckpoint,
+    first: NewEvent,
+    row: Mapping[str, tuple[str, Any]],
+) -> bool:
+    """Insert a thread with its first checkpoint and events; False when its name is taken."""
+    insert, committed = checkpoint_insert(checkpoint)
+    chain = uuid7()
+    values: dict[str, tuple[str, Any]] = {
+        "id": ("uuid", thread),
+        "chain_id": ("uuid", chain),
+        "last_hash": ("bytea", NO_HASH),
+        "prev_hash": ("bytea", NO_HASH),
+        "head": ("uuid", checkpoint.id),
+        "number": ("integer", checkpoint.number),
+        "step": ("integer", checkpoint.step),
+        "branch": ("integer", checkpoint.branch),
+        "branch_start": ("integer", checkpoint.branch_start),
+        "next_nodes": ("jsonb", deltas.canonical(list(checkpoint.next_nodes)).decode()),
+        "state_bytes": ("bigint", checkpoint.state_bytes),
+        **_DEFAULTS,
+        **row,
+    }
+    with transaction.atomic():
+        if not _insert_thread(values):
+            return False
+        data = dict(first.data)
+        # The event proves the first checkpoint; a separate one would only repeat it.
+        data["checkpoint"] = committed.data
+        move = Move(thread, events=[NewEvent(first.kind, data, first.actor)], inserts=[insert])
+        perform(move)
+    return True
+
+
+_DEFAULTS: dict[str, tuple[str, Any]] = {
+    "status": ("varchar", str(Status.QUEUED)),
+    "status_reason": ("text", ""),
+    "wake_seq": ("bigint", 0),
+    "wish": ("varchar", ""),
+    "wish_by": ("varchar", ""),
+    "pause_at": ("varchar", ""),
+    "effects": ("varchar", "run"),
+    "version": ("bigint", 1),
+    "last_seq": ("bigint", 0),
+    "lease_owner": ("varchar", ""),
+    "fence": ("bigint", 0),
+    "crash_count": ("smallint", 0),
+    "n_steps": ("bigint", 0),
+    "tokens": ("bigint", 0),
+    "cost": ("numeric", 0),
+    "tokens_saved": ("bigint", 0),
+    "labels": ("jsonb", "{}"),
+}
+
+
+def _agent_version(agent_version: UUID) -> dict[str, Any]:
+    with connection.cursor() as cursor:
+        cursor.execute(
+            "SELECT agent, queue, schema_version, channels::text, graph::text "
+            "FROM gp_agent_version WHERE id = %s::uuid",
+            (agent_version,),
+        )
+        row = cursor.fetchone()
+    if row is None:
+        raise NotFound("There is no such agent version.")
+    return {
+        "agent": row[0],
+        "queue": row[1],
+        "schema_version": row[2],
+        "channels": deltas.decode(row[3]),
+        "graph": deltas.decode(row[4]),
+    }
+
+
+def start(
+    agent_version_id: UUID,
+    *,
+    input: Mapping[str, Any],
+    workspace: UUID,
+    actor: str,
+    name: str | None = None,
+    title: str = "",
+    labels: Mapping[str, str] | None = None,
+    pause_at: str = "",
+    effects: str = "run",
+    parent: UUID | None = None,
+) -> UUID:
+    """Begin a thread: (nothing) -> queued, with the input as its first checkpoint.
+
+    Channels that the input leaves out get the defaults of the agent version. Returns the id.
+    Raises AlreadyStarted (with thread=) when the workspace has a thread of this agent and name.
+    """
+    check_texts(title=title, name=name, pause_at=pause_at)
+    version = _agent_version(agent_version_id)
+    state = {
+        channel: spec["default"]
+        for channel, spec in version["channels"].items()
+        if "default" in spec
+    } | dict(input)
+    deltas.check(state)
+    thread = uuid7()
+    digests = Digests.of(state, reducers_of(version["channels"]))
+    checkpoint = NewCheckpoint(
+        id=uuid7(),
+        number=0,
+        step=0,
+        branch=0,
+        branch_start=0,
+        parent=None,
+        parent_thread=None,
+        parent_number=None,
+        source="input",
+        nodes=(),
+        next_nodes=tuple(version["graph"]["entry"]),
+        delta={"set": state},
+        state_hash=digests.root,
+        state_bytes=digests.size,
+        schema_version=version["schema_version"],
+        agent_version=agent_version_id,
+        created_by=actor,
+    )
+    first = NewEvent(
+        EventKind.THREAD_STARTED,
+        {"agent": version["agent"], "agent_version": str(agent_version_id), "title": title},
+        actor,
+    )
+    born = _birth(
+        thread=thread,
+        checkpoint=checkpoint,
+        first=first,
+        row={
+            "workspace_id": ("uuid", workspace),
+            "agent_version_id": ("uuid", agent_version_id),
+            "agent": ("varchar", version["agent"]),
+            "queue": ("varchar", version["queue"]),
+            "name": ("varchar", name),
+            "title": ("varchar", title or version["agent"]),
+            "labels": ("jsonb", deltas.canonical(dict(labels or {})).decode()),
+            "pause_at": ("varchar", pause_at),
+            "effects": ("varchar", effects),
+            "started_by": ("varchar", actor),
+            "parent": ("uuid", parent),
+        },
+    )
+    if not born:
+        with connection.cursor() as cursor:
+            cursor.execute(
+                "SELECT id FROM gp_thread WHERE workspace_id = %s::uuid AND agent = %s::varchar "
+                "AND name = %s::varchar",
+                (workspace, version["agent"], name),
+            )
+            raise AlreadyStarted(thread=cursor.fetchone()[0])
+    return thread
+
+
+def fork(
+    base: UUID,
+    *,
+    checkpoint: UUID,
+    changes: Mapping[str, Any],
+    actor: str,
+    title: str = "",
+    effects: str = "ask",
+    reason: str = "",
+) -> UUID:
+    """Begin a new thread from any checkpoint of another; writes nothing to the base.
+
+    Three rows whatever the length of the past: thread, checkpoint, event. The first event binds
+    the base's chain, sequence number and hash, so the shared past is proved by the fork as well.
+    `effects="ask"` opens a gate before the fork's first effect that has none.
+    """
+    check_texts(title=title)
+    with connection.cursor() as cursor:
+        cursor.execute(
+            "SELECT th.workspace_id, th.agent, th.queue, th.title, th.chain_id, th.last_seq, "
+            "th.last_hash, th.labels::text, c.number, c.step, c.next_nodes::text, "
+            "c.schema_version, c.agent_version_id FROM gp_thread th "
+            "JOIN gp_checkpoint c ON c.thread_id = th.id AND c.id = %s::uuid "
+            "WHERE th.id = %s::uuid",
+            (checkpoint, base),
+        )
+        row = cursor.fetchone()
+    if row is None:
+        raise NotFound("There is no such checkpoint in this thread.")
+    found = history.materialise(base, checkpoint)
+    reducers = history.reducers_of(row[12])
+    delta = deltas.delta_of_changes(dict(changes))
+    state = deltas.apply(found.state, delta)
+    deltas.check(state)
+    digests = Digests.of(state, reducers)
+    thread = uuid7()
+    first_checkpoint = NewCheckpoint(
+        id=uuid7(),
+        number=0,
+        step=row[9],
+        branch=0,
+        branch_start=0,
+        parent=checkpoint,
+        parent_thread=base,
+        parent_number=row[8],
+        source="fork",
+        nodes=(),
+        next_nodes=tuple(deltas.decode(row[10])),
+        delta=delta,
+        state_hash=digests.root,
+        state_bytes=digests.size,
+        schema_version=row[11],
+        agent_version=row[12],
+        created_by=actor,
+    )
+    first = NewEvent(
+        EventKind.THREAD_FORKED,
+        {
+            "base": str(base),
+            "base_checkpoint": str(checkpoint),
+            "base_number": row[8],
+            "base_chain": str(row[4]),
+            "base_seq": row[5],
+            "base_hash": bytes(row[6]).hex(),
+            "changed": sorted(changes),
+            "reason": reason,
+        },
+        actor,
+    )
+    _birth(
+        thread=thread,
+        checkpoint=first_checkpoint,
+        first=first,
+        row={
+            "workspace_id": ("uuid", row[0]),
+            "agent_version_id": ("uuid", row[12]),
+            "agent": ("varchar", row[1]),
+            "queue": ("varchar", row[2]),
+            "title": ("varchar", title or f"{row[3]} (fork)"[:300]),
+            "labels": ("jsonb", row[7]),
+            "effects": ("varchar", effects),
+            "started_by": ("varchar", actor),
+            "base": ("uuid", base),
+            "forked_from": ("uuid", checkpoint),
+        },
+    )
+    return thread

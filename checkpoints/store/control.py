@@ -1,0 +1,222 @@
+"""What people do to a thread as it stands: pause, resume, retry, cancel, edit."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+from uuid import UUID
+
+from django.db import connection
+from uuid_utils.compat import uuid7
+
+from .. import deltas, history
+from ..channels import Digests
+from ..errors import NotFound, StaleVersion
+from ..states import EDITABLE, EventKind, Status, sources, target
+from .guards import check_texts, in_statuses, refuse, versioned
+from .steps import release
+from .writing import (
+    Move,
+    NewCheckpoint,
+    NewEvent,
+    checkpoint_insert,
+    head_sets,
+    perform,
+)
+
+
+# Nobody works on these: they pause at once.
+IDLE = (Status.QUEUED, Status.WAITING, Status.SLEEPING)
+
+
+def pause(
+    thread: UUID, *, actor: str, before_node: str = "", expected_version: int | None = None
+) -> str:
+    """Stop a thread: at once where nobody works on it, else at the next step ("requested").
+
+    With `before_node` it goes on and stops before that node. Returns "paused" or "requested".
+    """
+    if before_node:
+        check_texts(before_node=before_node)
+        ahead = versioned(
+            Move(
+                thread,
+                in_statuses((Status.QUEUED, Status.RUNNING, Status.WAITING, Status.SLEEPING)),
+            ),
+            expected_version,
+        )
+        ahead.set("pause_at", before_node, "varchar")
+        ahead.events = [NewEvent(EventKind.PAUSE_REQUESTED, {"before": before_node}, actor)]
+        if perform(ahead) is None:
+            refuse(thread, expected_version=expected_version, wanted="Pausing before a node")
+        return "requested"
+    for _ in range(3):  # The thread may change hands between the two looks.
+        idle = Move(thread, in_statuses(IDLE))
+        versioned(idle, expected_version)
+        idle.to_status(Status.PAUSED, reason="Paused by a person")
+        idle.events = [NewEvent(EventKind.THREAD_PAUSED, {}, actor)]
+        if perform(idle) is not None:
+            return "paused"
+        busy = Move(thread, "th.status = 'running' AND th.wish = ''")
+        versioned(busy, expected_version)
+        busy.set("wish", "pause", "varchar")
+        busy.set("wish_by", actor, "varchar")
+        busy.events = [NewEvent(EventKind.PAUSE_REQUESTED, {}, actor)]
+        if perform(busy) is not None:
+            return "requested"
+        with connection.cursor() as cursor:
+            cursor.execute(
+                "SELECT status, wish, version FROM gp_thread WHERE id = %s::uuid", (thread,)
+            )
+            row = cursor.fetchone()
+        if row is not None and expected_version not in (None, row[2]):
+            break
+        if row is not None and (row[1] == "pause" or row[0] == Status.PAUSED):
+            return "requested" if row[1] else "paused"
+    refuse(thread, expected_version=expected_version, wanted="Pausing")
+    raise AssertionError("unreachable")
+
+
+def _move_on(
+    thread: UUID,
+    by: EventKind,
+    *,
+    actor: str,
+    expected_version: int | None,
+    wanted: str,
+    data: Mapping[str, Any] | None = None,
+    free: bool = False,
+) -> None:
+    froms = sources(by)
+    move = versioned(Move(thread, in_statuses(froms)), expected_version)
+    move.to_status(target(by, froms[0]))
+    # Retrying a thread that stopped because its code changed is how a person accepts the new code.
+    move.express(
+        "wish",
+        "CASE WHEN th.status = 'attention' AND th.waiting_on ->> 'kind' = 'code' "
+        "THEN 'accept' ELSE '' END",
+    )
+    move.express("waiting_on", "NULL")
+    move.express("wake_at", "NULL")
+    if free:
+        release(move)
+    else:
+        move.express("crash_count", "0")
+    move.events = [NewEvent(by, dict(data or {}), actor)]
+    if perform(move) is None:
+        refuse(thread, expected_version=expected_version, wanted=wanted)
+
+
+def resume(thread: UUID, *, actor: str, expected_version: int | None = None) -> None:
+    """paused -> queued."""
+    _move_on(
+        thread,
+        EventKind.THREAD_RESUMED,
+        actor=actor,
+        expected_version=expected_version,
+        wanted="Resuming",
+    )
+
+
+def retry(thread: UUID, *, actor: str, expected_version: int | None = None) -> None:
+    """failed or attention -> queued, from the head."""
+    _move_on(
+        thread,
+        EventKind.THREAD_RETRIED,
+        actor=actor,
+        expected_version=expected_version,
+        wanted="Retrying",
+    )
+
+
+def cancel(
+    thread: UUID, *, actor: str, reason: str = "", expected_version: int | None = None
+) -> None:
+    """Any status but a finished one -> cancelled; takes the thread away from its worker."""
+    _move_on(
+        thread,
+        EventKind.THREAD_CANCELLED,
+        actor=actor,
+        expected_version=expected_version,
+        wanted="Cancelling",
+        data={"reason": reason},
+        free=True,
+    )
+
+
+def edit(
+    thread: UUID,
+    *,
+    changes: Mapping[str, Any],
+    reason: str,
+    actor: str,
+    expected_version: int | None = None,
+) -> UUID:
+    """Write a checkpoint by a person over the head; a waiting or sleeping thread pauses.
+
+    Values are validated by the caller against the agent's JSON Schema. Returns the checkpoint.
+    Raises StaleVersion when the thread moved since `expected_version` or since it was read here.
+    """
+    with connection.cursor() as cursor:
+        cursor.execute(
+            "SELECT head, number, step, branch, branch_start, next_nodes::text, "
+            "agent_version_id, status FROM gp_thread WHERE id = %s::uuid",
+            (thread,),
+        )
+        row = cursor.fetchone()
+        if row is None:
+            raise NotFound("There is no such thread.")
+        cursor.execute(
+            "SELECT schema_version FROM gp_checkpoint WHERE thread_id = %s::uuid AND id = %s::uuid",
+            (thread, row[0]),
+        )
+        schema_version = cursor.fetchone()[0]
+    found = history.materialise(thread, row[0])
+    delta = deltas.delta_of_changes(dict(changes))
+    state = deltas.apply(found.state, delta)
+    deltas.check(state)
+    digests = Digests.of(state, history.reducers_of(row[6]))
+    checkpoint = NewCheckpoint(
+        id=uuid7(),
+        number=row[1] + 1,
+        step=row[2],
+        branch=row[3],
+        branch_start=row[4],
+        parent=row[0],
+        parent_thread=thread,
+        parent_number=row[1],
+        source="edit",
+        nodes=(),
+        next_nodes=tuple(deltas.decode(row[5])),
+        delta=delta,
+        state_hash=digests.root,
+        state_bytes=digests.size,
+        schema_version=schema_version,
+        agent_version=row[6],
+        created_by=actor,
+    )
+    insert, committed = checkpoint_insert(checkpoint)
+    move = versioned(
+        Move(thread, f"{in_statuses(EDITABLE)} AND th.head = %s::uuid", (row[0],)), expected_version
+    )
+    head_sets(move, checkpoint)
+    move.express(
+        "status",
+        "CASE WHEN th.status IN ('waiting', 'sleeping') THEN 'paused' ELSE th.status END::varchar",
+    )
+    move.express(
+        "status_since",
+        "CASE WHEN th.status IN ('waiting', 'sleeping') THEN clock_timestamp() "
+        "ELSE th.status_since END",
+    )
+    move.express("waiting_on", "NULL")
+    move.events = [
+        NewEvent(EventKind.STATE_EDITED, {"changed": sorted(changes), "reason": reason}, actor),
+        committed,
+    ]
+    move.inserts = [insert]
+    if perform(move) is None:
+        if Status(row[7]) in EDITABLE and expected_version is None:
+            raise StaleVersion
+        refuse(thread, expected_version=expected_version, wanted="Editing the state")
+    return checkpoint.id
