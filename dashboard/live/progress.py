@@ -40,7 +40,7 @@ def publish_progress(thread_id: UUID, workspace: UUID, progress: Mapping[str, An
 
     def both(valkey: redis.Redis) -> None:
         pipe = valkey.pipeline(transaction=False)
-        pipe.setex(_key(thread_id), KEPT_SECONDS, kept)
+        pipe.set(_key(thread_id), kept, ex=KEPT_SECONDS)
         pipe.publish(CHANNEL, sent)
         pipe.execute()
 
