@@ -2,8 +2,9 @@
 
 Log tables (checkpoint, event, keyframe) carry the thread first in every unique key and have no
 foreign keys in the database: the one statement that writes them has just locked the thread row,
-and tables without references can be partitioned by thread later. Nobody above imports this
-module: upper floors write through `store` and read through `queries`.
+and tables without references can be partitioned by thread later. What a status, kind or source may
+be is said by domains (migration 0003), since a step would read each CHECK anew. Nobody above
+imports this module: upper floors write through `store` and read through `queries`.
 """
 
 from __future__ import annotations
@@ -13,7 +14,7 @@ from django.db import models
 from django.db.models.functions import Now
 from uuid_utils.compat import uuid7
 
-from .states import ACTIVITY_KINDS, ACTIVITY_STATES, CHECKPOINT_SOURCES, Status
+from .states import Status
 
 ROLES = ("viewer", "operator", "reviewer", "auditor", "admin")
 
@@ -106,7 +107,8 @@ class Thread(models.Model):
     next_nodes = models.JSONField(default=list)
     state_bytes = models.BigIntegerField(default=0)
     version = models.BigIntegerField(default=1)
-    # The tail of the hash chain; prev_hash and last_at let one statement write the events.
+    # The tail of the hash chain. One statement writes events and moves this row: last_at is their
+    # time, prev_hash the hashes before each of them, 32 bytes apiece.
     chain_id = models.UUIDField()
     last_seq = models.BigIntegerField(default=0)
     last_hash = models.BinaryField()
@@ -132,12 +134,6 @@ class Thread(models.Model):
         db_table = "gp_thread"
         constraints = (
             models.UniqueConstraint(fields=("workspace", "agent", "name"), name="gp_thread_name"),
-            models.CheckConstraint(
-                condition=models.Q(status__in=[str(s) for s in Status]), name="gp_thread_status"
-            ),
-            models.CheckConstraint(
-                condition=models.Q(effects__in=("run", "ask")), name="gp_thread_effects"
-            ),
         )
         indexes = (
             models.Index(fields=("workspace", "-status_since", "-id"), name="gp_thread_since"),
@@ -187,7 +183,7 @@ class Checkpoint(models.Model):
     delta_hash = models.BinaryField()
     state_hash = models.BinaryField()
     state_bytes = models.BigIntegerField()
-    schema_version = models.PositiveIntegerField(default=1)
+    schema_version = models.IntegerField(default=1)
     agent_version_id = models.UUIDField()
     config = models.JSONField(null=True)
     created_by = models.CharField(max_length=200)
@@ -197,9 +193,6 @@ class Checkpoint(models.Model):
         db_table = "gp_checkpoint"
         constraints = (
             models.UniqueConstraint(fields=("thread", "number"), name="gp_checkpoint_number"),
-            models.CheckConstraint(
-                condition=models.Q(source__in=CHECKPOINT_SOURCES), name="gp_checkpoint_source"
-            ),
         )
 
 
@@ -275,12 +268,6 @@ class Activity(models.Model):
             models.UniqueConstraint(
                 fields=("thread", "branch", "step", "node", "index", "key", "revision"),
                 name="gp_activity_position",
-            ),
-            models.CheckConstraint(
-                condition=models.Q(state__in=ACTIVITY_STATES), name="gp_activity_state"
-            ),
-            models.CheckConstraint(
-                condition=models.Q(kind__in=ACTIVITY_KINDS), name="gp_activity_kind"
             ),
         )
 
