@@ -7,64 +7,34 @@ effects of its own.
 
 from __future__ import annotations
 
-import asyncio
-import hashlib
-import inspect
-import random
 import time
 import uuid as uuids
-from collections.abc import Callable, Iterable, Iterator, Mapping
-from contextlib import contextmanager
-from contextvars import ContextVar
-from dataclasses import dataclass
-from datetime import UTC, datetime
+from collections.abc import Callable, Iterable, Mapping
 from pathlib import Path
 from typing import IO, TYPE_CHECKING, Any
-
-from uuid_utils.compat import uuid7
 
 from approvals.gates import Proposal, proposal_hash
 from approvals.queries import ApprovalRow
 from checkpoints import deltas
-from checkpoints.errors import GatepostError, InvalidValue
-from checkpoints.records import NewActivity, Position
+from checkpoints.records import Position
 from checkpoints.states import EventKind
 from checkpoints.store import NewEvent
-from checkpoints.views import ActivityRow
 
-from .errors import Asleep, Expired, GateReached, HandBack, Parked, Rejected
+from .answers import Answer, Outcome, chunks_of, describe, outcome_of, result_of, sha_of
+from .errors import Expired, GateReached, Parked, Rejected
 from .frozen import thaw
 from .graph import Gate, Tool
+from .recording import Recording, here
 
 if TYPE_CHECKING:
-    from .engine import OpenStep
+    pass
 
-_here: ContextVar[Context | None] = ContextVar("gatepost_context", default=None)
 PROGRESS_KEEP_SECONDS = 1.0
-CHUNK_BYTES = 1 << 20
-
-
-@dataclass(frozen=True, slots=True)
-class Outcome:
-    """What came of an effect: its result, and who had approved it with which comment."""
-
-    result: Any
-    comment: str = ""
-    decided_by: str = ""
-
-
-@dataclass(frozen=True, slots=True)
-class Answer:
-    """A person's answer to a question."""
-
-    value: Any
-    comment: str
-    by: str
 
 
 def current() -> Context:
     """The context of the working activity or effect; LookupError outside of one."""
-    context = _here.get()
+    context: Context | None = here.get()
     if context is None:
         raise LookupError("There is no working activity here.")
     return context
@@ -72,62 +42,13 @@ def current() -> Context:
 
 def progress(done: float, total: float | None = None, text: str = "") -> None:
     """Report progress from inside an activity's function; does nothing outside of one."""
-    context = _here.get()
+    context: Context | None = here.get()
     if context is not None:
         context.progress(done, total, text)
 
 
-class Context:
+class Context(Recording):
     """One node's side of one step. Sync; an activity's function may be `async def`."""
-
-    def __init__(self, run: OpenStep, node: str) -> None:
-        self._run = run
-        self._node = node
-        self._ordinals: dict[str, int] = {}
-        self._current: NewActivity | None = None
-        self._kept_at = 0.0
-
-    # ---- positions ---------------------------------------------------------------------------
-
-    def _position(self, name: str, key: str | None = None) -> Position:
-        label = key or name
-        ordinal = self._ordinals.get(label, 0)
-        self._ordinals[label] = ordinal + 1
-        run = self._run
-        return Position(run.work.branch, run.step, self._node, 0, f"{label}#{ordinal}")
-
-    def _new(self, position: Position, kind: str, tool: str, args: Any, **more: Any) -> NewActivity:
-        p = position
-        idempotency = hashlib.sha256(
-            deltas.canonical(
-                [str(self._run.work.chain_id), p.branch, p.step, p.node, p.index, p.key]
-            )
-        ).hexdigest()
-        return NewActivity(
-            id=more.pop("id", None) or uuid7(),
-            position=position,
-            kind=kind,
-            tool=tool,
-            args=args,
-            idempotency_key=idempotency,
-            **more,
-        )
-
-    @contextmanager
-    def _inside(self, activity: NewActivity) -> Iterator[None]:
-        token = _here.set(self)
-        self._current = activity
-        try:
-            yield
-        finally:
-            self._current = None
-            _here.reset(token)
-
-    def _boundary(self) -> None:
-        """Between two things that happen once: the place to stop without losing any of them."""
-        self._run.heart.check()
-        if self._run.stopping():
-            raise HandBack
 
     # ---- activities --------------------------------------------------------------------------
 
@@ -144,73 +65,6 @@ class Context:
         given = {"args": thaw(list(args)), **({"kwargs": thaw(kwargs)} if kwargs else {})}
         deltas.check(given, f"$.{name}")
         return self._once(position, "activity", name, given, lambda: call(*args, **kwargs))
-
-    def _once(
-        self, position: Position, kind: str, name: str, given: Any, call: Callable[[], Any]
-    ) -> Any:
-        known = self._run.record_at(position)
-        if (
-            known is not None
-            and known.state == "done"
-            and deltas.canonical(known.args) == deltas.canonical(given)
-        ):
-            return deltas.copied(known.result)
-        self._boundary()
-        same = known is not None and known.state != "done"
-        activity = self._new(
-            position,
-            kind,
-            name,
-            given,
-            id=known.id if known is not None and same else None,
-            revision=self._run.revision(position, same=same),
-            attempts=known.attempts + 1 if known is not None and same else 1,
-        )
-        self._run.flush_if_many()
-        try:
-            with self._inside(activity):
-                result = thaw(_call(call))
-            deltas.check(result, f"$.{name}")
-        except Exception as error:
-            self._run.heart.check()
-            self._run.ledger.record(
-                self._run.work,
-                activity,
-                error=describe(error),
-                events=self._run.take_events(),
-            )
-            raise
-        self._run.heart.check()
-        self._run.ledger.record(
-            self._run.work, activity, result=result, events=self._run.take_events()
-        )
-        return deltas.copied(result)
-
-    def now(self) -> datetime:
-        """The time, recorded: the same after every stop."""
-        position = self._position("now")
-        seconds = self._once(position, "value", "now", {}, self._run.ledger.clock)
-        return datetime.fromtimestamp(seconds, UTC)
-
-    def random(self) -> float:
-        """A random number in [0, 1), recorded."""
-        return float(self._once(self._position("random"), "value", "random", {}, random.random))
-
-    def uuid(self) -> uuids.UUID:
-        """A random id, recorded."""
-        made = self._once(self._position("uuid"), "value", "uuid", {}, lambda: str(uuids.uuid4()))
-        return uuids.UUID(made)
-
-    def sleep(self, seconds: float) -> None:
-        """Let the thread sleep without a worker; it goes on here when the time has come."""
-        clock = self._run.ledger.clock
-        position = self._position("sleep")
-        until = self._once(
-            position, "value", "sleep", {"seconds": seconds}, lambda: clock() + seconds
-        )
-        left = until - clock()
-        if left > 0:
-            raise Asleep(left)
 
     # ---- effects and gates -------------------------------------------------------------------
 
@@ -229,7 +83,7 @@ class Context:
         if known is not None and known.kind == "effect":
             same = deltas.canonical(known.args) == deltas.canonical(given)
             if known.state == "done" and same:
-                return _outcome(known.result, approval)
+                return outcome_of(known.result, approval)
             if not same:
                 raise Parked(
                     f"{tool.name!r} happened here with other arguments. Look at what was done, "
@@ -252,14 +106,14 @@ class Context:
             tool.name,
             given,
             id=known.id if known else None,
-            undo=tool.name if tool.undo else "",
+            undo=tool.undo.__name__ if tool.undo else "",
             approval=approval.id if approval and approval.outcome == "approve" else None,
             attempts=known.attempts + 1 if known else 1,
         )
         self._run.ledger.begin_effect(self._run.work, activity, self._run.take_events())
         try:
             with self._inside(activity):
-                result = thaw(_call(lambda: tool.call(**given, key=activity.idempotency_key)))
+                result = thaw(result_of(lambda: tool.call(**given, key=activity.idempotency_key)))
             deltas.check(result, f"$.{tool.name}")
         except Exception as error:
             self._run.ledger.end_effect(
@@ -273,7 +127,7 @@ class Context:
             result=result,
             events=self._run.take_events(),
         )
-        return _outcome(deltas.copied(result), approval)
+        return outcome_of(deltas.copied(result), approval)
 
     def _decided(
         self,
@@ -404,7 +258,7 @@ class Context:
         self, name: str, data: bytes | Path | Iterable[bytes], media_type: str
     ) -> dict[str, Any]:
         """Keep a file outside the state; the reference to put into the state or a result."""
-        chunks = _chunks(data)
+        chunks = chunks_of(data)
         ref = self._run.ledger.artifact(self._run.work, name, media_type, chunks)
         self._run.add_event(
             NewEvent(
@@ -423,11 +277,11 @@ class Context:
 
     def open_artifact(self, ref: Mapping[str, Any]) -> IO[bytes]:
         """The bytes behind a reference, as a binary file."""
-        return self._run.ledger.open_artifact(self._run.work, _sha(ref))
+        return self._run.ledger.open_artifact(self._run.work, sha_of(ref))
 
     def artifact_path(self, ref: Mapping[str, Any]) -> Path:
         """Where the file lies on this machine; read only."""
-        return self._run.ledger.artifact_path(self._run.work, _sha(ref))
+        return self._run.ledger.artifact_path(self._run.work, sha_of(ref))
 
     @property
     def thread_id(self) -> uuids.UUID:
@@ -438,53 +292,3 @@ class Context:
     def thread_title(self) -> str:
         """The title of the thread that this node works for."""
         return self._run.work.title
-
-
-def _outcome(result: Any, approval: ApprovalRow | None) -> Outcome:
-    if approval is None:
-        return Outcome(result)
-    return Outcome(result, approval.comment, approval.decided_by_name)
-
-
-def _sha(ref: Mapping[str, Any]) -> str:
-    sha = ref.get("$artifact")
-    if not isinstance(sha, str):
-        raise InvalidValue("$", "is not a reference to an artifact")
-    return sha
-
-
-def _chunks(data: bytes | Path | Iterable[bytes]) -> Iterable[bytes]:
-    if isinstance(data, bytes):
-        return [data]
-    if isinstance(data, Path):
-        return _file_chunks(data)
-    return data
-
-
-def _file_chunks(path: Path) -> Iterator[bytes]:
-    with path.open("rb") as file:
-        while chunk := file.read(CHUNK_BYTES):
-            yield chunk
-
-
-def _call(call: Callable[[], Any]) -> Any:
-    result = call()
-    if inspect.iscoroutine(result):
-        return asyncio.run(result)
-    return result
-
-
-def describe(error: Exception) -> str:
-    """An error as people read it: its message, with the type where the message says little."""
-    text = str(error).strip()
-    if isinstance(error, GatepostError) or getattr(error, "plain", False):
-        return text or type(error).__name__
-    return f"{type(error).__name__}: {text}" if text else type(error).__name__
-
-
-def answered(rows: Iterable[ActivityRow]) -> dict[Position, ActivityRow]:
-    """The newest revision per position."""
-    found: dict[Position, ActivityRow] = {}
-    for row in rows:
-        found[Position(row.branch, row.step, row.node, row.index, row.key)] = row
-    return found

@@ -9,103 +9,31 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
-from typing import Any, Protocol
-from uuid import UUID
+from dataclasses import dataclass
+from typing import Any
 
 import structlog
 from uuid_utils.compat import uuid7
 
 from approvals.gates import Proposal
-from approvals.queries import ApprovalRow
 from checkpoints import deltas
 from checkpoints.channels import Digests, build_delta
-from checkpoints.errors import CorruptHistory, GatepostError, InvalidValue, LeaseLost
+from checkpoints.errors import CorruptHistory, InvalidValue, LeaseLost
 from checkpoints.records import NewActivity, Position, Work
 from checkpoints.states import EventKind, Status
 from checkpoints.store import NewCheckpoint, NewEvent
-from checkpoints.views import ActivityRow
 
-from .context import Context, answered, describe
-from .errors import Asleep, GateReached, HandBack, Parked, StepFailed
-from .graph import END, Graph, Node, Tool
+from .answers import answered, describe
+from .context import Context
+from .errors import Asleep, GateReached, HandBack, Parked
+from .graph import END, Node
 from .ledger import Ledger
+from .step import Agent, Heart, OpenStep
 
 log = structlog.get_logger("gatepost.engine")
 
 STATE_MAX_BYTES = 8 * 1024 * 1024
-EVENTS_BUFFERED = 50
 KEYFRAME_MIN_STEPS = 50
-
-
-class Heart(Protocol):
-    """Keeps the lease alive; `check` raises LeaseLost once it cannot be trusted any more."""
-
-    def check(self) -> None: ...
-
-
-@dataclass(frozen=True, slots=True)
-class Agent:
-    """An installed agent: its graph, its tools by name, and the version row that names it."""
-
-    graph: Graph
-    tools: dict[str, Tool]
-    version_id: UUID
-    fingerprint: str
-
-
-@dataclass
-class OpenStep:
-    """One step in progress: what is recorded of it, and what waits to be written."""
-
-    work: Work
-    step: int
-    ledger: Ledger
-    heart: Heart
-    stopping: Callable[[], bool]
-    records: dict[Position, ActivityRow] = field(default_factory=dict)
-    decided: dict[Position, ApprovalRow] = field(default_factory=dict)
-    known_thoughts: set[tuple[str, int]] = field(default_factory=set)
-    thoughts: dict[str, list[str]] = field(default_factory=dict)
-    buffer: list[NewEvent] = field(default_factory=list)
-
-    def record_at(self, position: Position) -> ActivityRow | None:
-        """What is recorded at a position, newest revision."""
-        return self.records.get(position)
-
-    def revision(self, position: Position, *, same: bool) -> int:
-        """The revision that a new call at a recorded position gets."""
-        known = self.records.get(position)
-        return 0 if known is None else known.revision + (0 if same else 1)
-
-    def approval_at(self, position: Position) -> ApprovalRow | None:
-        """The request at a position, newest revision."""
-        return self.decided.get(position)
-
-    def add_event(self, event: NewEvent) -> None:
-        """Write an event together with the next record or commit."""
-        self.buffer.append(event)
-
-    def think(self, node: str, ordinal: int, data: dict[str, Any]) -> None:
-        """Buffer a thought unless a former attempt at this step has recorded it."""
-        self.thoughts.setdefault(node, []).append(data["text"])
-        if (node, ordinal) not in self.known_thoughts:
-            self.known_thoughts.add((node, ordinal))
-            self.add_event(NewEvent(EventKind.THOUGHT_RECORDED, data, self.work.owner))
-
-    def thoughts_of(self, node: str) -> tuple[str, ...]:
-        """What the node has thought in this step."""
-        return tuple(self.thoughts.get(node, ()))
-
-    def take_events(self) -> list[NewEvent]:
-        """The buffered events; the caller writes them now."""
-        taken, self.buffer = self.buffer, []
-        return taken
-
-    def flush_if_many(self) -> None:
-        """Do not let one statement grow without bound."""
-        if len(self.buffer) >= EVENTS_BUFFERED:
-            self.ledger.events(self.work, self.take_events())
 
 
 @dataclass
@@ -427,91 +355,6 @@ class Engine:
         if steps >= KEYFRAME_MIN_STEPS:
             self.ledger.keyframe(work, state)
 
-    # ---- rollback ----------------------------------------------------------------------------
-
-    def roll_back(self, work: Work) -> None:
-        """Undo the planned effects, last first, then set the head back: rolling_back -> paused.
-
-        Each undo is logged before and after; one that was done is never done again, one that was
-        cut off is finished by the next worker with the same key. A failing undo is logged and the
-        rest still happen; the thread then ends in `attention` with the list.
-        """
-        plan = work.rollback
-        if plan is None:
-            raise StepFailed("There is no plan for this rollback.")
-        failed: list[str] = []
-        for ident in plan["undo"]:
-            self.heart.check()
-            if self.stopping():
-                self.ledger.hand_back(work, "the worker stops")
-                return
-            problem = self._undo(work, UUID(ident))
-            if problem:
-                failed.append(problem)
-        target = self.ledger.target(work)
-        state = self.ledger.state_of(work, target.id)
-        digests = Digests.of(state, self.agent.graph.reducers)
-        checkpoint = NewCheckpoint(
-            id=uuid7(),
-            number=work.number + 1,
-            step=target.step,
-            branch=work.branch + 1,
-            branch_start=work.number + 1,
-            parent=target.id,
-            parent_thread=work.thread,
-            parent_number=target.number,
-            source="rollback",
-            nodes=(),
-            next_nodes=target.next_nodes,
-            delta={},
-            state_hash=digests.root,
-            state_bytes=digests.size,
-            schema_version=target.schema_version,
-            agent_version=work.agent_version,
-            created_by=plan["by"],
-        )
-        if failed:
-            leave_by, reason = EventKind.THREAD_PARKED, "Not undone: " + "; ".join(failed)
-        elif plan.get("run_on"):
-            leave_by, reason = EventKind.ROLLBACK_RUN_ON, ""
-        else:
-            leave_by = EventKind.ROLLBACK_FINISHED
-            reason = f"Rolled back to step {target.step}: {plan['reason']}"
-        self.ledger.commit(work, checkpoint, leave_by=leave_by, reason=reason)
-
-    def _undo(self, work: Work, ident: UUID) -> str:
-        """Take one effect back; what went wrong, or an empty string."""
-        activity = self.ledger.activity(ident)
-        if activity.state == "compensated":
-            return ""
-        tool = self.agent.tools.get(activity.tool)
-        name = f"{activity.tool} of step {activity.step}"
-        if tool is None or tool.undo is None:
-            self.ledger.compensation(
-                work, ident, kind=EventKind.COMPENSATION_FAILED, error="its undo is not installed"
-            )
-            log.critical("compensation.failed", thread=str(work.thread), activity=str(ident))
-            return f"{name} (its undo is not installed)"
-        self.ledger.compensation(work, ident, kind=EventKind.COMPENSATION_STARTED)
-        try:
-            result = tool.undo(
-                activity.args, activity.result, key=f"undo:{activity.idempotency_key}"
-            )
-            deltas.check(result)
-        except Exception as error:
-            log.critical(
-                "compensation.failed",
-                thread=str(work.thread),
-                activity=str(ident),
-                exc_info=True,
-            )
-            self.ledger.compensation(
-                work, ident, kind=EventKind.COMPENSATION_FAILED, error=describe(error)
-            )
-            return f"{name} ({describe(error)})"
-        self.ledger.compensation(work, ident, kind=EventKind.COMPENSATION_FINISHED, result=result)
-        return ""
-
 
 def refuse_missing(ledger: Ledger, work: Work) -> None:
     """Park a thread whose agent is not installed here."""
@@ -524,6 +367,3 @@ def refuse_missing(ledger: Ledger, work: Work) -> None:
         ),
         waiting_on={"kind": "agent"},
     )
-
-
-__all__ = ["Agent", "Engine", "GatepostError", "Heart", "OpenStep", "refuse_missing"]

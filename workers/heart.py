@@ -12,10 +12,11 @@ import time
 from uuid import UUID
 
 import structlog
+from django.db import DatabaseError, InterfaceError, connection
+
 from checkpoints import leases
 from checkpoints.errors import LeaseLost
 from checkpoints.limits import lease_seconds
-from django.db import DatabaseError, InterfaceError, connection
 
 log = structlog.get_logger("gatepost.heart")
 

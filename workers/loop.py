@@ -6,21 +6,24 @@ import os
 import socket
 from collections.abc import Iterable
 from functools import lru_cache
+from typing import Any
 from uuid import UUID
 
 import structlog
 from django.conf import settings
 
 from checkpoints import leases, store
-from checkpoints.errors import ConcurrentModificationError, LeaseLost
+from checkpoints.errors import ConcurrentModificationError
 from checkpoints.records import Work
 from checkpoints.states import EventKind, Status
 
 from . import registry
-from .engine import Agent, Engine, refuse_missing
+from .engine import Engine, refuse_missing
 from .heart import Heart
 from .ledger import DatabaseLedger
 from .receivers import ring, rings_waiting
+from .rollback import roll_back
+from .step import Agent
 from .stopping import stop_requested
 
 log = structlog.get_logger("gatepost.worker")
@@ -98,18 +101,17 @@ def work_on(work: Work) -> None:
             if agent is None:
                 refuse_missing(ledger, work)
                 return
-            engine = Engine(
-                agent=agent,
-                ledger=ledger,
-                heart=heart,
-                stopping=stop_requested,
-                slice_seconds=slice_seconds(),
-            )
+            parts: dict[str, Any] = {
+                "agent": agent,
+                "ledger": ledger,
+                "heart": heart,
+                "stopping": stop_requested,
+            }
             if work.status is Status.ROLLING_BACK:
-                engine.roll_back(work)
+                roll_back(work, **parts)
             else:
-                engine.advance(work)
-        except (LeaseLost, ConcurrentModificationError):
+                Engine(**parts, slice_seconds=slice_seconds()).advance(work)
+        except ConcurrentModificationError:
             fenced(work)
 
 

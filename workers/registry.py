@@ -15,9 +15,9 @@ from django.conf import settings
 
 from checkpoints import deltas, store
 
-from .engine import Agent
 from .errors import GraphError
 from .graph import Graph, Tool
+from .step import Agent
 
 SHIPPED = ("workers.agents.market_research",)
 ENTRY_POINTS = "gatepost.agents"

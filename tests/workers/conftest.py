@@ -17,9 +17,11 @@ from checkpoints import leases, queries, store
 from checkpoints.models import Workspace
 from checkpoints.states import Status
 from checkpoints.views import ThreadRow
-from workers.engine import Agent, Engine
+from workers.engine import Engine
 from workers.ledger import DatabaseLedger
 from workers.registry import announce
+from workers.rollback import roll_back
+from workers.step import Agent
 
 from . import samples
 
@@ -47,17 +49,16 @@ class Bench:
             thread, owner="worker:test"
         )
         assert work is not None, self.row(thread).status
-        engine = Engine(
-            agent=self.agent,
-            ledger=DatabaseLedger(),
-            heart=SimpleNamespace(check=lambda: None),
-            stopping=self.stopping,
-            slice_seconds=slice_seconds,
-        )
+        parts: dict[str, Any] = {
+            "agent": self.agent,
+            "ledger": DatabaseLedger(),
+            "heart": SimpleNamespace(check=lambda: None),
+            "stopping": self.stopping,
+        }
         if work.status is Status.ROLLING_BACK:
-            engine.roll_back(work)
+            roll_back(work, **parts)
         else:
-            engine.advance(work)
+            Engine(**parts, slice_seconds=slice_seconds).advance(work)
         return self.row(thread)
 
     def row(self, thread: UUID) -> ThreadRow:

@@ -1,0 +1,85 @@
+"""What a node is answered with, and the small steps on the way there."""
+
+from __future__ import annotations
+
+import asyncio
+import inspect
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from approvals.queries import ApprovalRow
+from checkpoints.errors import GatepostError, InvalidValue
+from checkpoints.records import Position
+from checkpoints.views import ActivityRow
+
+CHUNK_BYTES = 1 << 20
+
+
+@dataclass(frozen=True, slots=True)
+class Outcome:
+    """What came of an effect: its result, and who had approved it with which comment."""
+
+    result: Any
+    comment: str = ""
+    decided_by: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Answer:
+    """A person's answer to a question."""
+
+    value: Any
+    comment: str
+    by: str
+
+
+def outcome_of(result: Any, approval: ApprovalRow | None) -> Outcome:
+    if approval is None:
+        return Outcome(result)
+    return Outcome(result, approval.comment, approval.decided_by_name)
+
+
+def sha_of(ref: Mapping[str, Any]) -> str:
+    sha = ref.get("$artifact")
+    if not isinstance(sha, str):
+        raise InvalidValue("$", "is not a reference to an artifact")
+    return sha
+
+
+def chunks_of(data: bytes | Path | Iterable[bytes]) -> Iterable[bytes]:
+    if isinstance(data, bytes):
+        return [data]
+    if isinstance(data, Path):
+        return _file_chunks(data)
+    return data
+
+
+def _file_chunks(path: Path) -> Iterator[bytes]:
+    with path.open("rb") as file:
+        while chunk := file.read(CHUNK_BYTES):
+            yield chunk
+
+
+def result_of(call: Callable[[], Any]) -> Any:
+    result = call()
+    if inspect.iscoroutine(result):
+        return asyncio.run(result)
+    return result
+
+
+def describe(error: Exception) -> str:
+    """An error as people read it: its message, with the type where the message says little."""
+    text = str(error).strip()
+    if isinstance(error, GatepostError) or getattr(error, "plain", False):
+        return text or type(error).__name__
+    return f"{type(error).__name__}: {text}" if text else type(error).__name__
+
+
+def answered(rows: Iterable[ActivityRow]) -> dict[Position, ActivityRow]:
+    """The newest revision per position."""
+    found: dict[Position, ActivityRow] = {}
+    for row in rows:
+        found[Position(row.branch, row.step, row.node, row.index, row.key)] = row
+    return found

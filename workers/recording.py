@@ -1,0 +1,146 @@
+"""How things happen once: positions, records, and the boundaries between two of them."""
+
+from __future__ import annotations
+
+import hashlib
+import random
+import uuid as uuids
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from contextvars import ContextVar
+from datetime import UTC, datetime
+from typing import TYPE_CHECKING, Any
+
+from uuid_utils.compat import uuid7
+
+from checkpoints import deltas
+from checkpoints.records import NewActivity, Position
+
+from .answers import describe, result_of
+from .errors import Asleep, HandBack
+from .frozen import thaw
+
+if TYPE_CHECKING:
+    from .step import OpenStep
+
+here: ContextVar[Any] = ContextVar("gatepost_context", default=None)
+
+
+class Recording:
+    """A node's records in one step: asked again at the same position, they answer."""
+
+    def __init__(self, run: OpenStep, node: str) -> None:
+        self._run = run
+        self._node = node
+        self._ordinals: dict[str, int] = {}
+        self._current: NewActivity | None = None
+        self._kept_at = 0.0
+
+    # ---- positions ---------------------------------------------------------------------------
+
+    def _position(self, name: str, key: str | None = None) -> Position:
+        label = key or name
+        ordinal = self._ordinals.get(label, 0)
+        self._ordinals[label] = ordinal + 1
+        run = self._run
+        return Position(run.work.branch, run.step, self._node, 0, f"{label}#{ordinal}")
+
+    def _new(self, position: Position, kind: str, tool: str, args: Any, **more: Any) -> NewActivity:
+        p = position
+        idempotency = hashlib.sha256(
+            deltas.canonical(
+                [str(self._run.work.chain_id), p.branch, p.step, p.node, p.index, p.key]
+            )
+        ).hexdigest()
+        return NewActivity(
+            id=more.pop("id", None) or uuid7(),
+            position=position,
+            kind=kind,
+            tool=tool,
+            args=args,
+            idempotency_key=idempotency,
+            **more,
+        )
+
+    @contextmanager
+    def _inside(self, activity: NewActivity) -> Iterator[None]:
+        token = here.set(self)
+        self._current = activity
+        try:
+            yield
+        finally:
+            self._current = None
+            here.reset(token)
+
+    def _boundary(self) -> None:
+        """Between two things that happen once: the place to stop without losing any of them."""
+        self._run.heart.check()
+        if self._run.stopping():
+            raise HandBack
+
+    def _once(
+        self, position: Position, kind: str, name: str, given: Any, call: Callable[[], Any]
+    ) -> Any:
+        known = self._run.record_at(position)
+        if (
+            known is not None
+            and known.state == "done"
+            and deltas.canonical(known.args) == deltas.canonical(given)
+        ):
+            return deltas.copied(known.result)
+        self._boundary()
+        same = known is not None and known.state != "done"
+        activity = self._new(
+            position,
+            kind,
+            name,
+            given,
+            id=known.id if known is not None and same else None,
+            revision=self._run.revision(position, same=same),
+            attempts=known.attempts + 1 if known is not None and same else 1,
+        )
+        self._run.flush_if_many()
+        try:
+            with self._inside(activity):
+                result = thaw(result_of(call))
+            deltas.check(result, f"$.{name}")
+        except Exception as error:
+            self._run.heart.check()
+            self._run.ledger.record(
+                self._run.work,
+                activity,
+                error=describe(error),
+                events=self._run.take_events(),
+            )
+            raise
+        self._run.heart.check()
+        self._run.ledger.record(
+            self._run.work, activity, result=result, events=self._run.take_events()
+        )
+        return deltas.copied(result)
+
+    def now(self) -> datetime:
+        """The time, recorded: the same after every stop."""
+        position = self._position("now")
+        seconds = self._once(position, "value", "now", {}, self._run.ledger.clock)
+        return datetime.fromtimestamp(seconds, UTC)
+
+    def random(self) -> float:
+        """A random number in [0, 1), recorded."""
+        return float(self._once(self._position("random"), "value", "random", {}, random.random))
+
+    def uuid(self) -> uuids.UUID:
+        """A random id, recorded."""
+        made = self._once(self._position("uuid"), "value", "uuid", {}, lambda: str(uuids.uuid4()))
+        return uuids.UUID(made)
+
+    def sleep(self, seconds: float) -> None:
+        """Let the thread sleep without a worker; it goes on here when the time has come."""
+        clock = self._run.ledger.clock
+        position = self._position("sleep")
+        until = self._once(
+            position, "value", "sleep", {"seconds": seconds}, lambda: clock() + seconds
+        )
+        left = until - clock()
+        if left > 0:
+            raise Asleep(left)

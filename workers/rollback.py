@@ -1,0 +1,110 @@
+"""The worker's side of a rollback: effects are taken back under the lease, then the head moves."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from uuid import UUID
+
+import structlog
+from uuid_utils.compat import uuid7
+
+from checkpoints import deltas
+from checkpoints.channels import Digests
+from checkpoints.records import Work
+from checkpoints.states import EventKind
+from checkpoints.store import NewCheckpoint
+
+from .answers import describe
+from .errors import StepFailed
+from .ledger import Ledger
+from .step import Agent, Heart
+
+log = structlog.get_logger("gatepost.rollback")
+
+
+def roll_back(
+    work: Work,
+    *,
+    agent: Agent,
+    ledger: Ledger,
+    heart: Heart,
+    stopping: Callable[[], bool],
+) -> None:
+    """Undo the planned effects, last first, then set the head back: rolling_back -> paused.
+
+    Each undo is logged before and after; one that was done is never done again, one that was
+    cut off is finished by the next worker with the same key. A failing undo is logged and the
+    rest still happen; the thread then ends in `attention` with the list.
+    """
+    plan = work.rollback
+    if plan is None:
+        raise StepFailed("There is no plan for this rollback.")
+    failed: list[str] = []
+    for ident in plan["undo"]:
+        heart.check()
+        if stopping():
+            ledger.hand_back(work, "the worker stops")
+            return
+        problem = _undo(work, UUID(ident), agent, ledger)
+        if problem:
+            failed.append(problem)
+    target = ledger.target(work)
+    state = ledger.state_of(work, target.id)
+    digests = Digests.of(state, agent.graph.reducers)
+    checkpoint = NewCheckpoint(
+        id=uuid7(),
+        number=work.number + 1,
+        step=target.step,
+        branch=work.branch + 1,
+        branch_start=work.number + 1,
+        parent=target.id,
+        parent_thread=work.thread,
+        parent_number=target.number,
+        source="rollback",
+        nodes=(),
+        next_nodes=target.next_nodes,
+        delta={},
+        state_hash=digests.root,
+        state_bytes=digests.size,
+        schema_version=target.schema_version,
+        agent_version=work.agent_version,
+        created_by=plan["by"],
+    )
+    if failed:
+        leave_by, reason = EventKind.THREAD_PARKED, "Not undone: " + "; ".join(failed)
+    elif plan.get("run_on"):
+        leave_by, reason = EventKind.ROLLBACK_RUN_ON, ""
+    else:
+        leave_by = EventKind.ROLLBACK_FINISHED
+        reason = f"Rolled back to step {target.step}: {plan['reason']}"
+    ledger.commit(work, checkpoint, leave_by=leave_by, reason=reason)
+
+
+def _undo(work: Work, ident: UUID, agent: Agent, ledger: Ledger) -> str:
+    """Take one effect back; what went wrong, or an empty string."""
+    activity = ledger.activity(ident)
+    if activity.state == "compensated":
+        return ""
+    tool = agent.tools.get(activity.tool)
+    name = f"{activity.tool} of step {activity.step}"
+    if tool is None or tool.undo is None:
+        ledger.compensation(
+            work, ident, kind=EventKind.COMPENSATION_FAILED, error="its undo is not installed"
+        )
+        log.critical("compensation.failed", thread=str(work.thread), activity=str(ident))
+        return f"{name} (its undo is not installed)"
+    ledger.compensation(work, ident, kind=EventKind.COMPENSATION_STARTED)
+    try:
+        result = tool.undo(activity.args, activity.result, key=f"undo:{activity.idempotency_key}")
+        deltas.check(result)
+    except Exception as error:
+        log.critical(
+            "compensation.failed",
+            thread=str(work.thread),
+            activity=str(ident),
+            exc_info=True,
+        )
+        ledger.compensation(work, ident, kind=EventKind.COMPENSATION_FAILED, error=describe(error))
+        return f"{name} ({describe(error)})"
+    ledger.compensation(work, ident, kind=EventKind.COMPENSATION_FINISHED, result=result)
+    return ""

@@ -1,0 +1,89 @@
+"""What the engine holds: the installed agent, the heart, one step in progress."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import Any, Protocol
+from uuid import UUID
+
+from approvals.queries import ApprovalRow
+from checkpoints.records import Position, Work
+from checkpoints.states import EventKind
+from checkpoints.store import NewEvent
+from checkpoints.views import ActivityRow
+
+from .graph import Graph, Tool
+from .ledger import Ledger
+
+EVENTS_BUFFERED = 50
+
+
+class Heart(Protocol):
+    """Keeps the lease alive; `check` raises LeaseLost once it cannot be trusted any more."""
+
+    def check(self) -> None: ...
+
+
+@dataclass(frozen=True, slots=True)
+class Agent:
+    """An installed agent: its graph, its tools by name, and the version row that names it."""
+
+    graph: Graph
+    tools: dict[str, Tool]
+    version_id: UUID
+    fingerprint: str
+
+
+@dataclass
+class OpenStep:
+    """One step in progress: what is recorded of it, and what waits to be written."""
+
+    work: Work
+    step: int
+    ledger: Ledger
+    heart: Heart
+    stopping: Callable[[], bool]
+    records: dict[Position, ActivityRow] = field(default_factory=dict)
+    decided: dict[Position, ApprovalRow] = field(default_factory=dict)
+    known_thoughts: set[tuple[str, int]] = field(default_factory=set)
+    thoughts: dict[str, list[str]] = field(default_factory=dict)
+    buffer: list[NewEvent] = field(default_factory=list)
+
+    def record_at(self, position: Position) -> ActivityRow | None:
+        """What is recorded at a position, newest revision."""
+        return self.records.get(position)
+
+    def revision(self, position: Position, *, same: bool) -> int:
+        """The revision that a new call at a recorded position gets."""
+        known = self.records.get(position)
+        return 0 if known is None else known.revision + (0 if same else 1)
+
+    def approval_at(self, position: Position) -> ApprovalRow | None:
+        """The request at a position, newest revision."""
+        return self.decided.get(position)
+
+    def add_event(self, event: NewEvent) -> None:
+        """Write an event together with the next record or commit."""
+        self.buffer.append(event)
+
+    def think(self, node: str, ordinal: int, data: dict[str, Any]) -> None:
+        """Buffer a thought unless a former attempt at this step has recorded it."""
+        self.thoughts.setdefault(node, []).append(data["text"])
+        if (node, ordinal) not in self.known_thoughts:
+            self.known_thoughts.add((node, ordinal))
+            self.add_event(NewEvent(EventKind.THOUGHT_RECORDED, data, self.work.owner))
+
+    def thoughts_of(self, node: str) -> tuple[str, ...]:
+        """What the node has thought in this step."""
+        return tuple(self.thoughts.get(node, ()))
+
+    def take_events(self) -> list[NewEvent]:
+        """The buffered events; the caller writes them now."""
+        taken, self.buffer = self.buffer, []
+        return taken
+
+    def flush_if_many(self) -> None:
+        """Do not let one statement grow without bound."""
+        if len(self.buffer) >= EVENTS_BUFFERED:
+            self.ledger.events(self.work, self.take_events())
