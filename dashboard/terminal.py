@@ -14,6 +14,7 @@ from django.contrib.auth import get_user_model
 from django.core.files import File
 from django.core.files.uploadedfile import UploadedFile
 from django.core.management.base import BaseCommand
+from django.db import InterfaceError, OperationalError
 from pydantic import BaseModel
 from rich.console import Console
 from rich.table import Table
@@ -46,8 +47,13 @@ class PersonalCommand(BaseCommand):
             with translated():
                 self.act()
         except ActionError as error:
-            self.stderr.write(sentence(error))
-            raise SystemExit(1) from None
+            said = sentence(error)
+        except (OperationalError, InterfaceError) as error:
+            said = f"The database does not answer; is Gatepost up? {first_line(error)}"
+        else:
+            return
+        self.stderr.write(said)
+        raise SystemExit(1)
 
     def act(self) -> None:
         """The command's own work."""
@@ -114,6 +120,11 @@ def sentence(error: ActionError) -> str:
         said = error.detail
     said = " ".join(plain(said).split())
     return said if said.endswith((".", "!", "?")) else f"{said}."
+
+
+def first_line(error: Exception) -> str:
+    """What a driver says, as one line."""
+    return plain(str(error).strip().partition("\n")[0])
 
 
 def person(username: str, action: str) -> Actor:
