@@ -1,0 +1,215 @@
+"""The proofs themselves: the table is whole, and nothing counts as proved that did not pass."""
+
+from __future__ import annotations
+
+import ast
+import os
+import re
+import subprocess
+import sys
+from collections import Counter
+from pathlib import Path
+
+import pytest
+import redis
+from django.conf import settings
+from django.db import connection
+
+from dashboard.embedded.library import postgres_programs, valkey_program
+
+from . import table
+
+ROWS = table.read()
+
+
+def markers() -> Counter[str]:
+    """The rows that tests name, by reading their source."""
+    found: Counter[str] = Counter()
+    for path in sorted((table.ROOT / "tests").rglob("test_*.py")):
+        for node in ast.walk(ast.parse(path.read_text())):
+            if isinstance(node, ast.Call) and ast.unparse(node.func).endswith("mark.requirement"):
+                found.update(str(argument.value) for argument in node.args)  # type: ignore[attr-defined]
+    return found
+
+
+def test_the_table_holds_every_row_once() -> None:
+    assert len(ROWS) == 143
+    groups = Counter(ident[0] for ident in ROWS)
+    assert groups == {"A": 44, "B": 48, "C": 42, "D": 9}
+    for letter, count in groups.items():
+        assert [i for i in ROWS if i[0] == letter] == [
+            f"{letter}{n:02}" for n in range(1, count + 1)
+        ]
+    assert {row.stage for row in ROWS.values()} == set(range(1, 11))
+    assert [row.id for row in ROWS.values() if row.kind == "measure" and row.stage == 1] == ["A32"]
+
+
+def test_every_row_of_the_first_stage_says_how_it_is_proved() -> None:
+    first = [row for row in ROWS.values() if row.stage == 1]
+    assert len(first) == 27
+    for row in first:
+        assert row.how, row.id
+        assert row.places or row.benchmark, row.id
+        assert (row.benchmark is not None) == (row.kind == "measure"), row.id
+        for place in row.places:
+            assert re.fullmatch(r"tests/([a-z_]+/)+(test_[a-z_]+\.py)?", place), place
+            assert (table.ROOT / place).exists(), place
+
+
+def test_tests_name_rows_that_exist() -> None:
+    named = markers()
+    assert not set(named) - set(ROWS)
+    assert named["A26"] == 1
+
+
+@pytest.mark.django_db
+@pytest.mark.requirement("D08")
+def test_the_suite_works_on_servers_from_wheels() -> None:
+    data = Path(settings.GATEPOST_DATA).resolve()
+    with connection.cursor() as cursor:
+        cursor.execute(
+            "SELECT current_setting('data_directory'), current_setting('listen_addresses'), "
+            "pg_backend_pid(), version()"
+        )
+        directory, addresses, pid, version = cursor.fetchone()
+    assert version.startswith("PostgreSQL ")
+    assert data in Path(directory).resolve().parents
+    assert addresses == ""
+    client = redis.Redis.from_url(settings.REDIS_URL)
+    valkey = client.info("server")
+    client.close()
+    assert valkey["server_name"] == "valkey"
+    programs = {
+        int(pid): postgres_programs(settings.PLACES) / "postgres",
+        int(valkey["process_id"]): valkey_program(settings.PLACES),
+    }
+    if Path("/proc").exists():
+        for process, program in programs.items():
+            link = Path(f"/proc/{process}/exe")
+            try:
+                assert link.resolve() == program.resolve()
+            except PermissionError:  # another account's process: its command line says the same
+                assert str(program).encode() in Path(f"/proc/{process}/cmdline").read_bytes()
+
+
+# --- the runner -------------------------------------------------------------------------------
+
+DOCS = """
+## Stage 1: how each row is proved
+
+| id | how it is proved | where | what would break it |
+|---|---|---|---|
+| A01 | so | `{tests}test_a.py` | x |
+| A02 | so | `{tests}` | x |
+| A03 | so | `{tests}test_b.py` | x |
+| A05 | so | benchmark row 7 | x |
+
+## All rows
+
+| id | area | kind | stage | requirement |
+|---|---|---|---|---|
+| A01 | a | must | 1 first | one |
+| A02 | a | must | 1 first | two |
+| A03 | a | must | 1 first | three |
+| A04 | a | should | 1 first | four |
+| A05 | a | measure | 1 first | five |
+| A06 | a | must | 2 second | six |
+"""
+GOOD = """
+import pytest
+@pytest.mark.requirement("A01")
+@pytest.mark.requirement("A02")
+def test_one(): pass
+@pytest.mark.requirement("A03")
+@pytest.mark.parametrize("n", [1, 2])
+def test_three(n): pass
+@pytest.mark.requirement("A06")
+def test_of_another_stage(): raise AssertionError("not asked for")
+def test_of_no_row(): raise AssertionError("not asked for")
+"""
+BENCH = 'print(\'{{"row": 7, "value": 1, "unit": "ms", "budget": 2, "ok": {ok}}}\')'
+
+
+def prove(folder: Path, *, a: str = GOOD, b: str = GOOD, ok: str = "true", docs: str = DOCS) -> str:
+    """What the runner prints for two test modules and a benchmark, with its exit code."""
+    (folder / "pytest.ini").write_text("[pytest]\nmarkers = requirement(id): row\n")
+    (folder / "test_a.py").write_text(a)
+    (folder / "test_b.py").write_text(b)
+    (folder / "docs.md").write_text(docs.format(tests=""))
+    (folder / "bench.py").write_text(BENCH.format(ok=ok))
+    answer = subprocess.run(
+        [
+            sys.executable, "-m", "tests.requirements", "--stage", "1", "--docs",
+            str(folder / "docs.md"), "--tests", str(folder), "--benchmark", sys.executable,
+            str(folder / "bench.py"),
+        ],
+        cwd=table.ROOT, capture_output=True, text=True, timeout=120,
+        env=os.environ | {"PYTEST_ADDOPTS": "-p no:django -p no:cacheprovider"},
+    )  # fmt: skip
+    return f"{answer.stderr}{answer.stdout}exit {answer.returncode}"
+
+
+def verdicts(said: str) -> dict[str, bool]:
+    lines = re.findall(r"^(A\d\d)  \w+ +(proved|NOT PROVED) ", said, re.MULTILINE)
+    return {ident: word == "proved" for ident, word in lines}
+
+
+def test_a_stage_is_proved_when_everything_that_carries_its_rows_passed(tmp_path: Path) -> None:
+    said = prove(tmp_path)
+    assert verdicts(said) == {
+        "A01": True, "A02": True, "A03": True, "A04": False, "A05": True,
+    }, said  # fmt: skip
+    assert "not asked for" not in said
+    assert "benchmark row 7: 1 ms, budget 2" in said
+    assert said.endswith("stage 1: 4 of 4 proved\nexit 0")  # a `should` row is not counted
+
+
+def test_skipped_and_xfailed_tests_and_figures_over_budget_prove_nothing(tmp_path: Path) -> None:
+    less = """
+import pytest
+@pytest.mark.requirement("A01")
+def test_passes(): pass
+@pytest.mark.requirement("A01")
+def test_skips(): pytest.skip("not here")
+@pytest.mark.requirement("A02")
+@pytest.mark.xfail
+def test_xfails(): raise AssertionError
+@pytest.mark.requirement("A03")
+def test_passes_elsewhere(): pass
+"""
+    said = prove(tmp_path, a=less, b="", ok="false")
+    assert set(verdicts(said).values()) == {False}, said
+    for words in ("1 skipped of 2", "1 xfailed of 1", "nothing in test_b.py", "budget 2"):
+        assert words in said
+    assert said.endswith("stage 1: 0 of 4 proved\nexit 1")
+
+
+def test_half_a_pass_proves_nothing(tmp_path: Path) -> None:
+    broken = """
+import pytest
+@pytest.fixture
+def falls_apart():
+    yield
+    raise AssertionError
+@pytest.mark.requirement("A01")
+def test_then(falls_apart): pass
+@pytest.mark.requirement("A02")
+@pytest.mark.xfail
+def test_xpasses(): pass
+@pytest.mark.requirement("A03")
+def test_never_starts(no_such_fixture): pass
+"""
+    said = prove(tmp_path, a=GOOD.replace("A03", "A06"), b=broken, ok="'yes'")
+    assert set(verdicts(said).values()) == {False}, said
+    for words in ("1 failed of 2", "1 xpassed of 2", "1 failed of 1"):
+        assert words in said
+    assert said.endswith("stage 1: 0 of 4 proved\nexit 1")
+
+
+def test_what_cannot_be_collected_is_no_proof(tmp_path: Path) -> None:
+    (tmp_path / "test_c.py").write_text("import nothing_of_that_name")
+    said = prove(tmp_path, b=GOOD.replace("A01", "Z99"))
+    assert "problem: test_c.py could not be collected" in said
+    assert "problem: test_b.py::test_one carries the unknown row Z99" in said
+    assert "not ended" in said  # merely collected is not proved
+    assert said.endswith("stage 1: 1 of 4 proved\nexit 1")  # the figure alone
