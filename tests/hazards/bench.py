@@ -25,7 +25,7 @@ from checkpoints.views import ActivityRow, EventRow, ThreadRow
 from dashboard.embedded import processes
 
 ROOT = Path(__file__).resolve().parents[2]
-LEASE, SWEEP = 2.0, 0.25
+LEASE, SWEEP = 3.0, 0.25
 SHORT = {
     "GATEPOST_LEASE_SECONDS": str(LEASE),
     "GATEPOST_SWEEP_SECONDS": str(SWEEP),
@@ -107,6 +107,10 @@ class Worker:
         """The processes of the pool."""
         found = Path(f"/proc/{self.pid}/task/{self.pid}/children").read_text().split()
         return [int(pid) for pid in found if processes.alive(int(pid))]
+
+    def working(self) -> list[int]:
+        """The processes in which steps are done: the pool's, or with threads the main one."""
+        return self.slots() or [self.pid]
 
     def command(self, pid: int) -> str:
         """The command line of a process, as `ps` shows it."""

@@ -11,7 +11,7 @@ from .bench import LEASE, SWEEP, Field, Worker
 
 pytestmark = pytest.mark.hazard
 # A lease that was just renewed, the sweep after it, and room for a slow machine.
-GOES_ON = LEASE + SWEEP + 8
+GOES_ON = LEASE + SWEEP + 12
 
 
 @pytest.mark.parametrize(

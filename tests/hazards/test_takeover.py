@@ -17,7 +17,7 @@ from .bench import LEASE, SWEEP, Case, Field, Worker, ask, wait_until, workers
 
 pytestmark = pytest.mark.hazard
 PAIR = {"HAZARD_QUEUE": "pair"}
-GOES_ON = LEASE + SWEEP + 8
+GOES_ON = LEASE + SWEEP + 12
 
 
 @pytest.fixture
@@ -31,7 +31,7 @@ def pair(ground: Path) -> Iterator[tuple[Worker, Worker]]:
 def parted(case: Case, pair: tuple[Worker, Worker]) -> tuple[Worker, Worker]:
     """(the worker that holds the thread, the other one)."""
     one, two = pair
-    return (one, two) if case.holder() in one.slots() else (two, one)
+    return (one, two) if case.holder() in one.working() else (two, one)
 
 
 @pytest.mark.requirement("C06")
@@ -45,7 +45,7 @@ def test_a_killed_group_loses_nothing_and_disturbs_nobody(
     for case in cases:
         case.wait_called("second")
     lost, other = parted(cases[0], pair)
-    stricken = [case for case in cases if case.holder() in lost.slots()]
+    stricken = [case for case in cases if case.holder() in lost.working()]
     spared = [case for case in cases if case not in stricken]
     assert len(stricken) == len(spared) == 2
     lost.kill()
@@ -57,7 +57,7 @@ def test_a_killed_group_loses_nothing_and_disturbs_nobody(
     for case in stricken:
         assert case.kinds().count("lease.taken_over") == 1
         assert (len(case.calls("first")), len(case.calls("second"))) == (1, 2)
-        assert set(case.callers("last")) <= set(other.slots())
+        assert set(case.callers("last")) <= set(other.working())
     for case in spared:
         assert "lease.taken_over" not in case.kinds()
         assert (len(case.calls("first")), len(case.calls("second"))) == (1, 1)
@@ -75,7 +75,7 @@ def test_a_frozen_worker_cannot_commit_after_its_lease(
     frozen.signal(signal.SIGSTOP)
     case.wait_event("lease.taken_over", seconds=GOES_ON)
     case.wait_called("second", 2)
-    assert case.holder() in other.slots()
+    assert case.holder() in other.working()
     frozen.signal(signal.SIGCONT)
     case.go("in-second")
     case.wait_status("succeeded")
@@ -95,6 +95,7 @@ def test_a_frozen_worker_cannot_commit_after_its_lease(
     ]
 
 
+@pytest.mark.parametrize("pair", ["prefork", "threads"], indirect=True)
 def test_sigterm_hands_the_thread_back_at_the_next_boundary(
     field: Field, pair: tuple[Worker, Worker]
 ) -> None:
@@ -115,7 +116,7 @@ def test_sigterm_hands_the_thread_back_at_the_next_boundary(
     # What was begun was finished and recorded; the next thing was done elsewhere, at once.
     names = ("first", "second", "third", "last")
     assert [len(case.calls(name)) for name in names] == [1, 1, 1, 1]
-    assert set(case.callers("third")) <= set(other.slots())
+    assert set(case.callers("third")) <= set(other.working())
     kinds = case.kinds()
     assert kinds.count("thread.handed_back") == 1
     assert "lease.taken_over" not in kinds

@@ -6,7 +6,7 @@ import pytest
 
 from workers.celery import app
 
-from .bench import Field, Worker, ask, wait_until
+from .bench import LEASE, SWEEP, Field, Worker, ask, wait_until
 
 pytestmark = pytest.mark.hazard
 
@@ -84,3 +84,22 @@ def test_twenty_threads_use_one_backend_per_process(field: Field, worker: Worker
     assert len(after) == len({process for process, _ in after}) <= 2
     assert not {backend for _, backend in before} & {backend for _, backend in after}
     wait_until(lambda: set(worker.slots()) >= processes, what="the same processes to live on")
+
+
+def test_a_connection_lost_in_the_middle_of_a_step_doubles_nothing(
+    field: Field, worker: Worker
+) -> None:
+    case = field.play(
+        "look first", "backend mine, look second, look third", "look last", hold=("in-second",)
+    )
+    case.wait_called("second")
+    ((dropped,),) = ask("SELECT pg_terminate_backend(%s, 2000)", int(case.calls("mine")[0]))
+    assert dropped
+    case.go("in-second")
+    case.wait_status("succeeded", seconds=LEASE + SWEEP + 12)
+
+    # The result that could not be recorded counts for nothing; what was recorded is not repeated.
+    names = ("first", "mine", "second", "third", "last")
+    assert [len(case.calls(name)) for name in names] == [1, 1, 2, 1, 1]
+    assert case.kinds().count("activity.finished") == 5
+    assert "thread.failed" not in case.kinds()
