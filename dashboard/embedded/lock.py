@@ -10,10 +10,10 @@ from dashboard.embedded.folders import EmbeddedError
 
 
 class DataLock:
-    """Holds `<data>/lock`; the watchdog shares the handle and so holds it until all parts ended."""
+    """Holds `<data>/gatepost.lock`; the watchdog shares the handle and so holds it until all parts ended."""
 
     def __init__(self, data: Path) -> None:
-        self.path = data / "lock"
+        self.path = data / "gatepost.lock"
         self.handle = -1
 
     def take(self, *, patience: float = 2.0) -> Self:

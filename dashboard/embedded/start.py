@@ -229,10 +229,18 @@ def _table(options: UpOptions) -> list[tuple[str, str]]:
         ("Admin", f"{base}/admin/"),
         ("API docs", f"{base}/api/docs/"),
         ("Data folder", str(options.data)),
+        *_elsewhere(options),
         ("Logs", str(options.data / "logs")),
         ("Stop", "Ctrl-C; data are kept"),
     ]
     return rows
+
+
+def _elsewhere(options: UpOptions) -> list[tuple[str, str]]:
+    """Under a closed home of root the servers keep their files in a place of their own."""
+    store = folders(options.data).postgres.parent
+    embedded = not (options.database_url and options.redis_url)
+    return [("Databases", str(store))] if embedded and store != options.data else []
 
 
 def _manage() -> str:

@@ -22,7 +22,7 @@ class Command(BaseCommand):
 
     def handle(self, *_args: Any, **options: Any) -> None:
         data = Path(os.path.abspath(Path(options["data_dir"]).expanduser()))
-        if not (data / "lock").exists():
+        if not (data / "gatepost.lock").exists():
             raise CommandError(f"{data} is no data folder of Gatepost: nothing was deleted.")
         try:
             places = folders(data)
@@ -33,7 +33,8 @@ class Command(BaseCommand):
             if not options["yes"] and input(f"Delete everything in {data}? [y/N] ").lower() != "y":
                 self.stdout.write("Nothing was deleted.")
                 return
-            for folder in (places.run, places.postgres, places.valkey, places.library, data):
+            # The sockets, what root's servers keep outside of the data folder, and the folder.
+            for folder in (places.run, places.postgres.parent, data):
                 shutil.rmtree(folder, ignore_errors=True)
         finally:
             lock.release()
