@@ -226,7 +226,7 @@ def _help(part: Mapping[str, Any], raw: Mapping[str, Any], kind: str, *, nullabl
         "number": "number",
         "bool": "yes or no",
         "json": "JSON",
-        "lines": "one a line",
+        "lines": "one per line",
         "select": f"one of {len(part.get('enum') or ())}",
     }.get(kind, "")
     low = part.get("minimum", part.get("exclusiveMinimum"))
@@ -237,7 +237,7 @@ def _help(part: Mapping[str, Any], raw: Mapping[str, Any], kind: str, *, nullabl
         words += f", at least {low}"
     elif high is not None:
         words += f", at most {high}"
-    if nullable:
+    if nullable and kind != "file":
         words += ", may be empty" if words else "may be empty"
     said = str(raw.get("description") or part.get("description") or "").strip()
     return f"{said} ({words})" if said and words else said or words

@@ -21,7 +21,9 @@ ROW = 40  # pixels of a row, as in thread.css
 LANE_X, LANE_GAP = 16, 18
 MAX_LANES = 4
 LIMIT = 200
-STANDING = frozenset({"waiting", "sleeping", "paused", "attention"})
+# How much of the bar of time its hatched end takes: standing still, or at work on the next step.
+TAILS = {"waiting": 18.0, "sleeping": 18.0, "paused": 18.0, "attention": 18.0}
+TAILS |= {"running": 9.0, "queued": 9.0, "rolling_back": 9.0}
 SHAPES = {"edit": "hollow", "fork": "hollow", "rollback": "hook", "upgrade": "hollow"}
 TAGS = {
     "input": "input",
@@ -240,20 +242,21 @@ class TimeBar:
     total: int
     before: UUID | None
     after: UUID | None
-    standing_x: float | None
+    tail_x: float | None
+    tail_width: float
 
 
 def timebar(
     rows: Sequence[CheckpointRow], *, thread: ThreadRow, selected: UUID | None = None
 ) -> TimeBar | None:
-    """The bar of the head's way, or None when there is nothing to choose from.
+    """The bar of the head's way, or None while there is nothing to choose from.
 
     A segment's width grows with the root of its seconds, so that one long wait does not press
-    the others flat; a thread that stands still gets a hatched end. A checkpoint that was left
+    the others flat; a thread that is not at its end gets a hatched tail. A checkpoint that was left
     behind is shown at the point where its way was left.
     """
     path = head_path(rows, thread.head)[::-1]
-    if not path:
+    if len(path) < 2:
         return None
     ids = [row.id for row in path]
     parents = {row.id: row.parent for row in rows}
@@ -266,8 +269,8 @@ def timebar(
         max((b.created_at - a.created_at).total_seconds(), 0.0) for a, b in pairwise(path)
     ]
     weights = [min(max(span or 0.0, 0.25) ** 0.5, 9.0) for span in spans]
-    standing = thread.status in STANDING
-    scale = (82.0 if standing else 100.0) / sum(weights)
+    tail = TAILS.get(thread.status, 0.0)
+    scale = (100.0 - tail) / sum(weights)
     segments, x = [], 0.0
     for row, weight, span in zip(path, weights, spans, strict=True):
         width = weight * scale
@@ -292,5 +295,6 @@ def timebar(
         total=len(path),
         before=ids[index - 1] if index else None,
         after=ids[index + 1] if index + 1 < len(ids) else None,
-        standing_x=round(x, 2) if standing else None,
+        tail_x=round(x, 2) if tail else None,
+        tail_width=tail,
     )

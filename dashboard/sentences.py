@@ -257,7 +257,9 @@ def thread_line(row: ThreadRow) -> str:
     if row.status_reason:
         return _cut(row.status_reason)
     if status == "waiting" and isinstance(row.waiting_on, dict):
-        return _cut(row.waiting_on.get("title") or row.waiting_on.get("sentence") or "A decision")
+        said = row.waiting_on.get("title") or row.waiting_on.get("sentence")
+        if said:
+            return _cut(said)
     return {
         "queued": f"Next: {where}" if where else "Waits for a worker",
         "running": f"Working on {where}" if where else "Working",

@@ -10,6 +10,7 @@ import json
 import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
+from itertools import takewhile
 from typing import Any, Final
 
 from django.urls import NoReverseMatch, reverse
@@ -24,6 +25,7 @@ MAX_NODES = 3000
 MAX_DEPTH = 60
 CUT = 400  # characters of a string before the rest is folded
 MAX_STRING = 20_000
+KEPT = 3  # so many unchanged items at the front of a list are still shown
 OPEN_MAX = 12  # an added object of at most so many keys starts open
 
 
@@ -113,19 +115,22 @@ class _Writer:
 
     def children(self, new: Any, old: Any, depth: int, mode: str) -> str:
         pairs = list(_pairs(new, old if mode == "compare" else None))
-        shown = pairs[:MAX_CHILDREN]
-        if mode == "compare" and len(pairs) > MAX_CHILDREN:
-            # Of a long list that was compared, the end is what changed.
-            shown = pairs[: MAX_CHILDREN // 2] + pairs[-MAX_CHILDREN // 2 :]
-        parts = []
-        for key, after, before in shown:
+        parts: list[str] = []
+        done = 0
+        if mode == "compare" and isinstance(new, list):
+            # Of a list that grew, the items that stayed are only counted.
+            same = sum(1 for _ in takewhile(lambda pair: _same(pair[1], pair[2]), pairs))
+            if same > KEPT:
+                done = same - 1 if same < len(pairs) else same
+                parts.append(_aside(f"… {number(done)} unchanged", depth))
+        for key, after, before in pairs[done : done + MAX_CHILDREN]:
             if self.left <= 0:
                 break
             self.left -= 1
+            done += 1
             parts.append(self.line(key, after, before, depth, mode))
-        if len(parts) < len(pairs):
-            rest = f"… {number(len(pairs) - len(parts))} more"
-            parts.append(f'<li class="{_css(depth, "")}"><span class="x">{rest}</span></li>')
+        if done < len(pairs):
+            parts.append(_aside(f"… {number(len(pairs) - done)} more", depth))
         return "".join(parts)
 
     def line(self, key: str, new: Any, old: Any, depth: int, mode: str) -> str:
@@ -169,8 +174,21 @@ def _mark(new: Any, old: Any, mode: str) -> tuple[str, str]:
     return "chg", "chg"
 
 
+def _aside(text: str, depth: int) -> str:
+    return f'<li class="{_css(depth, "")}"><span class="x">{text}</span></li>'
+
+
 def _css(depth: int, mark: str) -> str:
     return " ".join(filter(None, ("ln", f"d{min(depth, 8)}" if depth else "", mark)))
+
+
+def files(value: Any) -> Iterator[Mapping[str, Any]]:
+    """The references to artifacts anywhere inside a value."""
+    if _is_file(value):
+        yield value
+    elif _container(value):
+        for inner in value.values() if isinstance(value, Mapping) else value:
+            yield from files(inner)
 
 
 def _is_file(value: Any) -> bool:

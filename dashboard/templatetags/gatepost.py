@@ -258,9 +258,14 @@ def short_hash(value: object) -> str:
 
 
 @register.filter
-def seconds_between(end: datetime | None, start: datetime | None) -> float | None:
-    """`end|seconds_between:start`, None while one of them is missing."""
-    return (end - start).total_seconds() if end and start else None
+def took(activity: Any) -> float | None:
+    """Seconds that an activity worked: as measured, else between its two records if they differ."""
+    usage = activity.usage if isinstance(activity.usage, Mapping) else {}
+    if usage.get("milliseconds"):
+        return float(usage["milliseconds"]) / 1000
+    if not activity.finished_at or not activity.started_at:
+        return None
+    return (activity.finished_at - activity.started_at).total_seconds() or None
 
 
 @register.filter
@@ -373,3 +378,14 @@ def fate_counts(fates: Iterable[Any] | None) -> dict[str, int]:
     """How many effects will be undone, stay and are unknown."""
     found = [fate.fate for fate in fates or ()]
     return {name: found.count(name) for name in FATES}
+
+
+@register.simple_tag
+def pictures(value: Any) -> list[dict[str, str]]:
+    """{sha, name} of the PNG files that a proposal refers to, each once: what can be shown."""
+    found = {
+        file["$artifact"]: str(file.get("name") or "picture")
+        for file in trees.files(value)
+        if file.get("media_type") == "image/png"
+    }
+    return [{"sha": sha, "name": name} for sha, name in found.items()]

@@ -143,7 +143,7 @@ def test_the_bar_fills_its_width_and_steps_to_the_neighbours() -> None:
     assert len(bar.segments) == 5
     last = bar.segments[-1]
     assert 99 <= last.x + last.width <= 100
-    assert bar.standing_x is None
+    assert bar.tail_x is None
     assert (bar.before, bar.after) == (rows[3].id, rows[1].id)
     assert bar.shown is rows[2]
     assert [s.selected for s in bar.segments] == [False, False, True, False, False]
@@ -153,7 +153,8 @@ def test_a_thread_that_stands_still_gets_a_hatched_end() -> None:
     rows = straight(3)
     bar = lineage.timebar(rows, thread=thread(rows[0], "waiting"))
     assert bar is not None
-    assert bar.standing_x == 82.0
+    assert bar.tail_x == 82.0
+    assert bar.tail_width == 18.0
     assert bar.after is None
 
 
@@ -173,3 +174,4 @@ def test_a_checkpoint_left_behind_is_shown_where_its_way_was_left() -> None:
     assert bar.shown is r[3]
     assert [s.checkpoint.number for s in bar.segments if s.selected] == [1]
     assert lineage.timebar([], thread=thread(r[6])) is None
+    assert lineage.timebar([r[0]], thread=thread(r[0])) is None

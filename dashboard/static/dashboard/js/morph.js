@@ -4,7 +4,7 @@
 window.gatepost ??= {};
 gatepost.morph = (() => {
   // Set by the page or by other scripts, never by the server's fragment.
-  const KEEP = new Set(["data-at", "data-updates", "data-off", "data-region", "data-topic", "data-refetch"]);
+  const KEEP = new Set(["data-at", "data-mine", "data-updates", "data-off", "data-region", "data-topic", "data-refetch"]);
   const FIELD = /^(INPUT|TEXTAREA|SELECT)$/;
 
   const typed = (el) =>
@@ -12,10 +12,16 @@ gatepost.morph = (() => {
     ("defaultValue" in el && el.value !== el.defaultValue) ||
     ("defaultChecked" in el && el.checked !== el.defaultChecked);
 
+  // A fold that the person moved stays as they left it; others follow the server.
+  document.addEventListener("click", (event) => {
+    event.target.closest("summary")?.parentElement.setAttribute("data-mine", "");
+  });
+
   const same = (a, b) => a.nodeType === b.nodeType && a.nodeName === b.nodeName && (a.id || "") === (b.id || "");
 
   function attributes(from, to) {
-    const kept = (name) => KEEP.has(name) || (name === "open" && /^(DETAILS|DIALOG)$/.test(from.nodeName));
+    const mine = from.nodeName === "DIALOG" || from.hasAttribute("data-mine");
+    const kept = (name) => KEEP.has(name) || (name === "open" && mine);
     for (const { name, value } of [...to.attributes]) {
       if (!kept(name) && from.getAttribute(name) !== value) from.setAttribute(name, value);
     }

@@ -1,5 +1,6 @@
 // gatepost.progress: how far a step is, straight into #thread-progress; not history, so it has no
-// sequence number. data-updates counts what arrived. gatepost.say: one polite sentence a second.
+// sequence number. data-updates counts what arrived. gatepost.say: one polite sentence a second,
+// and what was told about the last click goes when the thread has moved on since.
 window.gatepost ??= {};
 gatepost.progress = ({ topic, done, total, text }) => {
   const box = document.getElementById("thread-progress");
@@ -21,6 +22,7 @@ gatepost.say = (() => {
   return (id, said) => {
     const now = document.getElementById(id)?.dataset.say;
     if (!now || said.get(id) === now) return;
+    if (said.has(id)) for (const note of document.querySelectorAll("[data-passing]")) note.remove();
     said.set(id, now);
     if (!waiting) setTimeout(() => { document.getElementById("say").textContent = waiting; waiting = null; }, 1000);
     waiting = now;
