@@ -12,6 +12,7 @@ from pytest_django import DjangoDbBlocker
 
 from tests.cast import make_cast
 from tests.conftest import real_database
+from tests.hazards.bench import Case, Field
 
 from .house import House, site
 from .screens import PHONE, WIDE, Screen
@@ -34,7 +35,21 @@ def house(
         real_database("gatepost_acceptance"),
         site(GATEPOST_PUBLISHED=str(published)) as started,
     ):
-        yield House(make_cast(), started, folder, published)
+        cast = make_cast()
+        made = House(cast, started, folder, published, Field(folder, cast.workspace))
+        try:
+            yield made
+        finally:
+            made.kill_web()  # it may be another one than was started
+
+
+@pytest.fixture(scope="package")
+def at_gate(house: House) -> Case:
+    """A real report on 26,115 rows that waits for a decision; tests only look at it."""
+    question = "How does the temperature differ between the airports?"
+    case = house.start(title="Weather at the airports", question=question, dataset="weather")
+    case.wait_status("waiting", seconds=60)
+    return case
 
 
 @pytest.fixture

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import signal
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -11,17 +12,21 @@ from typing import Any
 from uuid import UUID
 
 from django.conf import settings
+from django.core.files.uploadedfile import SimpleUploadedFile
 
 from dashboard import actions
+from dashboard.embedded import processes
+from dashboard.embedded.arguments import from_command_line
+from dashboard.embedded.parts import Web
 from tests.cast import Cast
-from tests.hazards.bench import Case
+from tests.hazards.bench import Case, Field
 from tests.site import Site, started_site
 
 # The leases are short here, but a step that draws may hold its interpreter for a second.
 SETTINGS = {
     "GATEPOST_LEASE_SECONDS": "6",
     "GATEPOST_SWEEP_SECONDS": "0.5",
-    "GATEPOST_AGENTS": "tests.workers.samples",
+    "GATEPOST_AGENTS": "tests.workers.samples,tests.hazards.own_agents",
     "GATEPOST_POLL_SECONDS": "600",  # so that only pushes can move a page
 }
 LEAVE = "DJANGO_ALLOW_ASYNC_UNSAFE"
@@ -59,10 +64,27 @@ class House:
     site: Site
     folder: Path
     published: Path
+    field: Field
 
     @property
     def url(self) -> str:
         return self.site.url
+
+    def kill_web(self) -> None:
+        """kill -9 of the web server."""
+        processes.signal_group(self.site.web.pid, signal.SIGKILL)
+        self.site.web.wait()
+
+    def start_web(self) -> None:
+        """Start it again where it was; it answers a little later."""
+        port = self.url.rpartition(":")[2]
+        flags = ["--data-dir", os.environ["GATEPOST_DATA"], "--port", port]
+        with without_leave():
+            self.site.web = Web(from_command_line(flags)).start()
+
+    def play(self, *steps: str, hold: tuple[str, ...] = ()) -> Case:
+        """Start a thread of the agent `script`; see tests.hazards.own_agents."""
+        return self.field.play(*steps, hold=hold)
 
     def start(self, agent: str = "market-research", title: str = "", **values: Any) -> Case:
         """Start a thread as the operator, past the browser."""
@@ -73,6 +95,17 @@ class House:
     def case(self, thread: UUID | str) -> Case:
         """A thread as the database knows it."""
         return Case(UUID(str(thread)), self.folder, self.cast.workspace)
+
+    def upload(self, path: Path) -> dict[str, Any]:
+        """Store a file as the operator; the reference for a state."""
+        file = SimpleUploadedFile(path.name, path.read_bytes(), "text/csv")
+        return actions.upload(self.cast.actor("operator"), file)
+
+    def decide(self, case: Case, verdict: str, comment: str = "") -> None:
+        """Decide the open request as the manager."""
+        row = case.open()
+        who = self.cast.actor("manager")
+        actions.decide(who, row.id, verdict, row.proposal_hash, comment, None)
 
     def files(self) -> dict[str, bytes]:
         """Everything in the published folder but manifests: {"slug/name": content}."""

@@ -72,9 +72,11 @@ class Screen:
         return self.page
 
     def press(self, name: str) -> None:
-        """Press the button or link of this name; the one that can be seen."""
-        found = self.page.locator("button, a.btn").filter(visible=True)
-        found.filter(has_text=re.compile(rf"^\s*{re.escape(name)}(\s|…|\b)")).first.click()
+        """Press the button or link of this name; the first that can be seen."""
+        exactly = re.compile(rf"^{re.escape(name)}…?$")
+        button = self.page.get_by_role("button", name=exactly)
+        link = self.page.get_by_role("link", name=exactly)
+        button.or_(link).filter(visible=True).first.click()
 
     def one(self, selector: str) -> Locator:
         """An element."""
