@@ -83,8 +83,10 @@ def _json(text: str | None) -> Any:
 
 
 def _row(r: tuple[Any, ...]) -> ApprovalRow:
-    return ApprovalRow(*(*r[:14], _json(r[14]), *r[15:18], _json(r[18]), r[19], _json(r[20]), *r[21:29],
-        _json(r[29]), *r[30:],))  # fmt: skip
+    values = list(r)
+    for column in (14, 18, 20, 29):  # args, reasons, schema, decided_args
+        values[column] = _json(r[column])
+    return ApprovalRow(*values)
 
 
 def approval(approval_id: UUID, *, workspace: UUID) -> ApprovalRow:
