@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import mimetypes
 from collections.abc import Mapping
+from functools import partial
 from typing import Any
 from uuid import UUID
 
@@ -22,6 +23,7 @@ from checkpoints.errors import AlreadyStarted, NotFound, StaleVersion
 from checkpoints.views import AgentRow, ThreadRow
 
 from .errors import Invalid, translated
+from .live.hints import look_again
 from .permissions import (
     RIGHTS,
     Actor,
@@ -244,7 +246,7 @@ def fork(
     if effects not in ("ask", "run"):
         raise Invalid("$.effects", "must be ask or run")
     _changed(actor, thread, checkpoint_id, changes or {})
-    return store.fork(
+    born = store.fork(
         thread_id,
         checkpoint=checkpoint_id,
         changes=changes or {},
@@ -253,6 +255,9 @@ def fork(
         effects=effects,
         reason=reason,
     )
+    # Nothing is written to the base, but its pages list the fork.
+    transaction.on_commit(partial(look_again, thread_id, actor.workspace))
+    return born
 
 
 @translated()

@@ -257,9 +257,10 @@ def thread_line(row: ThreadRow) -> str:
     if row.status_reason:
         return _cut(row.status_reason)
     if status == "waiting" and isinstance(row.waiting_on, dict):
-        said = row.waiting_on.get("title") or row.waiting_on.get("sentence")
+        titles = row.waiting_on.get("titles") or ()
+        said = row.waiting_on.get("sentence") or next(iter(titles), "")
         if said:
-            return _cut(said)
+            return _cut(said) + (f" and {len(titles) - 1} more" if len(titles) > 1 else "")
     return {
         "queued": f"Next: {where}" if where else "Waits for a worker",
         "running": f"Working on {where}" if where else "Working",

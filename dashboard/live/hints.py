@@ -1,6 +1,7 @@
 """Saying "look" through Valkey: short, never raising, never waited for.
 
-A hint is `{"t": thread, "w": workspace, "s": seq}`, news of progress `{"t", "w", "p": {...}}`.
+A hint is `{"t": thread, "w": workspace, "s": seq}`, with `"again": true` when its pages show
+something new that is no event of its own; news of progress is `{"t", "w", "p": {...}}`.
 Losing one costs a page at most one poll.
 """
 
@@ -10,6 +11,7 @@ import logging
 import threading
 import time
 from collections.abc import Callable
+from uuid import UUID
 
 import redis
 from django.conf import settings
@@ -70,3 +72,8 @@ def attempt[T](call: Callable[[redis.Redis], T]) -> T | None:
 def publish(text: str) -> None:
     """Send one message to all hubs."""
     attempt(lambda valkey: valkey.publish(CHANNEL, text))
+
+
+def look_again(thread_id: UUID, workspace: UUID) -> None:
+    """Pages of this thread show something new beside its events, for example a fork of it."""
+    publish(f'{{"t":"{thread_id}","w":"{workspace}","s":0,"again":true}}')

@@ -285,14 +285,21 @@ class Hub:
             log.debug("A socket did not take its goodbye", exc_info=True)
 
     # --- news ------------------------------------------------------------------------------------
-    def hint(self, thread: UUID, workspace: UUID, seq: int) -> None:
-        """Something about a thread is new: look at every topic that may show it."""
+    def hint(self, thread: UUID, workspace: UUID, seq: int, *, again: bool = False) -> None:
+        """Something about a thread is new: look at every topic that may show it.
+
+        `again` says that its pages show something new that is no event of its own.
+        """
         for topic in (Topic("board", workspace), Topic("approvals", workspace)):
             if served := self.served.get(topic):
                 served.poke()
         for topic in self._by_thread.get(thread, ()):
             served = self.served[topic]
-            if topic.workspace == workspace and served.seq < seq:
+            if topic.workspace != workspace:
+                continue
+            if again:
+                served.mark = None
+            if again or served.seq < seq:
                 served.poke()
 
     def progress(self, thread: UUID, workspace: UUID, progress: Mapping[str, Any]) -> None:

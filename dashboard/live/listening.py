@@ -39,7 +39,7 @@ def deliver(hub: Hub, raw: bytes) -> None:
                 {"done": progress["done"], "total": progress["total"], "text": progress["text"]},
             )
         else:
-            hub.hint(thread, workspace, int(message["s"]))
+            hub.hint(thread, workspace, int(message["s"]), again="again" in message)
     except (ValueError, KeyError, TypeError, AttributeError):
         log.warning("Ignored a hint that is none: %r", raw[:200])
 

@@ -16,15 +16,16 @@ from dashboard.shapes import Lane
 
 from .rights import Roles, rights_of
 
+# Worst first, as the counters above them.
 ORDER = (
     Status.ATTENTION,
     Status.WAITING,
     Status.FAILED,
     Status.SLEEPING,
-    Status.ROLLING_BACK,
     Status.RUNNING,
     Status.QUEUED,
     Status.PAUSED,
+    Status.ROLLING_BACK,
     Status.SUCCEEDED,
     Status.CANCELLED,
 )

@@ -15,6 +15,8 @@ from checkpoints import queries
 from checkpoints.views import CheckpointRow, ThreadRow
 from dashboard import actions, errors, lineage
 from dashboard.permissions import require
+from dashboard.plans import ForkPlan
+from dashboard.shapes import ForkPreview
 
 from . import forms
 from .base import SeeOther, actor, member, refused, say, thread_url, version_of
@@ -60,7 +62,7 @@ def fork(request: HttpRequest, thread_id: UUID) -> HttpResponse:
             "title": title,
             "effects": effects,
             "reason": reason,
-            "preview": actions.preview_fork(who, thread.id, target.id),
+            "preview": _preview(actions.preview_fork(who, thread.id, target.id)),
             "errors": problems,
         }
         return render(request, "thread/fork.html", context, status=status)
@@ -73,6 +75,11 @@ def fork(request: HttpRequest, thread_id: UUID) -> HttpResponse:
     if request.method != "POST":
         return form({}, 200)
     return _post(request, schema, values, act, form)
+
+
+def _preview(plan: ForkPlan) -> ForkPreview:
+    cost = plan.cost if plan.cost.strip("0.") else ""
+    return ForkPreview(plan.reused, plan.again, plan.tokens, cost, plan.first_effect)
 
 
 @_form_page

@@ -27,6 +27,7 @@ from websockets.sync.client import ClientConnection, connect
 from checkpoints import store
 from checkpoints.models import Membership
 from checkpoints.signals import activity_progressed
+from checkpoints.states import EventKind
 from dashboard.live import hints
 from dashboard.live.progress import publish_progress, read_progress
 from tests.cast import Cast, make_cast
@@ -252,6 +253,17 @@ def test_board_inbox_and_request_follow_too(place: Place) -> None:
         assert "Recorded at" in seen["approval-side"]
         assert "looks right" in seen["board-feed"]
         assert str(row.id) not in seen["inbox-list"]
+
+
+def test_a_base_shows_its_new_fork(place: Place) -> None:
+    scene.step(scene.lease(place.thread), leave_by=EventKind.THREAD_PAUSED)
+    with place.follow("viewer", {place.name: (["thread-forks"], 0)}) as page:
+        page.frame()
+        answer = place.cast.client("manager").post(
+            f"/threads/{place.thread}/fork/?checkpoint=1", {"title": "The other way"}
+        )
+        assert answer.status_code == 303
+        assert "The other way" in page.frame()["regions"]["thread-forks"]
 
 
 def test_an_old_page_catches_up_when_it_joins(place: Place) -> None:
