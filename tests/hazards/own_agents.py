@@ -85,6 +85,13 @@ def shout(folder: str, name: str, *, key: str) -> str:
     return f"shouted {name}"
 
 
+def asked(ctx: Context, at: dict[str, str]) -> str:
+    try:
+        return str(ctx.effect(deliver, at, gate=Gate(f"Deliver {at['name']}?")).result)
+    except Rejected as no:
+        return f"kept {at['name']}: {no.comment}"
+
+
 script = Graph(f"script{SUFFIX}", Script, queue=QUEUE)
 
 
@@ -111,7 +118,7 @@ def play(state: Script, ctx: Context) -> dict[str, Any]:
         elif order == "shout":
             notes.append(ctx.effect(shout, at).result)
         elif order == "ask":
-            notes.append(ctx.effect(deliver, at, gate=Gate(f"Deliver {name}?")).result)
+            notes.append(asked(ctx, at))
         elif order == "fall" and not Path(state.folder, f"{name}.mended").exists():
             os._exit(7)
     return {"at": 1, "notes": notes}

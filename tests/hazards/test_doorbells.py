@@ -2,15 +2,31 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
 import pytest
 from django.conf import settings
 from redis import Redis
 
+from checkpoints.models import Workspace
 from workers.celery import app
 
-from .bench import Field, Worker, wait_until
+from .bench import Field, Worker, wait_until, workers
 
 pytestmark = pytest.mark.hazard
+
+
+@contextmanager
+def silence() -> Iterator[None]:
+    """Doorbells of this process get lost."""
+    send = app.send_task
+    app.send_task = lambda *_args, **_more: None
+    try:
+        yield
+    finally:
+        app.send_task = send
 
 
 def test_everything_queued_finishes_after_flushall(field: Field, worker: Worker) -> None:
@@ -37,13 +53,28 @@ def test_queued_threads_are_found_by_an_idle_worker_after_flushall(
     field: Field, worker: Worker
 ) -> None:
     """No slot is busy that would look for more: only the sweep can ring again."""
-    muted = app.send_task
-    app.send_task = lambda *_args, **_more: None
-    try:
+    with silence():
         cases = [field.play("look first") for _ in range(20)]
-    finally:
-        app.send_task = muted
     done = [case.wait_status("succeeded") for case in cases]
+    assert len(done) == sum(len(case.calls("first")) for case in cases) == 20
+
+
+def test_one_doorbell_brings_all_that_were_left_behind(
+    ground: Path, real_db: str, tmp_path: Path
+) -> None:
+    """Without a sweep: the only worker's next one is a minute away."""
+    made = Worker(
+        ground,
+        "calm",
+        queues="calm",
+        environment={"HAZARD_QUEUE": "calm", "GATEPOST_SWEEP_SECONDS": "60"},
+    )
+    with workers(made):
+        field = Field(tmp_path, Workspace.objects.create(name="calm").id)
+        with silence():
+            cases = [field.play("look first", agent="script-calm") for _ in range(20)]
+        app.send_task("gatepost.advance", args=[str(cases[0].id)], queue="calm", retry=False)
+        done = [case.wait_status("succeeded") for case in cases]
     assert len(done) == sum(len(case.calls("first")) for case in cases) == 20
 
 
