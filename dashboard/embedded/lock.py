@@ -10,7 +10,7 @@ from dashboard.embedded.folders import EmbeddedError
 
 
 class DataLock:
-    """Holds `<data>/gatepost.lock`; the watchdog shares the handle and so holds it until all parts ended."""
+    """Holds `<data>/gatepost.lock`; the watchdog shares it until all parts have ended."""
 
     def __init__(self, data: Path) -> None:
         self.path = data / "gatepost.lock"
