@@ -14,8 +14,8 @@ from uuid import UUID
 
 from django.db import connection
 
-from . import deltas
 from . import channels as _channels
+from . import deltas
 from .channels import Digests, Reducer
 from .errors import CorruptHistory, NotFound
 

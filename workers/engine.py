@@ -32,7 +32,6 @@ from .step import Agent, Heart, OpenStep
 
 log = structlog.get_logger("gatepost.engine")
 
-STATE_MAX_BYTES = 8 * 1024 * 1024
 KEYFRAME_MIN_STEPS = 50
 
 
@@ -286,7 +285,6 @@ class Engine:
             delta = build_delta(state, [(n.name, u) for n, u in done], graph.reducers)
             new = deltas.apply(state, delta)
             graph.check_state(new)
-            self._refuse_oversize(new, digests, delta)
             following, ways = self._ways(run, new, done)
         except InvalidValue as error:
             self._rejected(run, done[0][0], error)
@@ -296,6 +294,12 @@ class Engine:
             self._fail(run, done[0][0], describe(error))
             return None
         root = digests.update(delta, new)
+        try:
+            deltas.check_size(digests.size, deltas.LIMITS.state_bytes, "the state")
+        except InvalidValue as error:
+            self._rejected(run, done[0][0], error)
+            self._fail(run, done[0][0], f"{error}. Keep what is large with ctx.artifact.")
+            return None
         checkpoint = NewCheckpoint(
             id=uuid7(),
             number=work.number + 1,
@@ -323,13 +327,6 @@ class Engine:
             leave_by=None if following else EventKind.THREAD_SUCCEEDED,
         )
         return new
-
-    def _refuse_oversize(self, new: dict[str, Any], digests: Digests, delta: deltas.Delta) -> None:
-        size = digests.size + len(deltas.canonical(delta))
-        if size > STATE_MAX_BYTES and len(deltas.canonical(new)) > STATE_MAX_BYTES:
-            raise InvalidValue(
-                "$", f"the state would exceed {STATE_MAX_BYTES} bytes; use ctx.artifact"
-            )
 
     def _ways(
         self, run: OpenStep, state: dict[str, Any], done: Sequence[tuple[Node, Any]]

@@ -11,6 +11,7 @@ from uuid import UUID
 
 import structlog
 from django.conf import settings
+from django.db import DatabaseError, InterfaceError
 
 from checkpoints import leases, store
 from checkpoints.errors import ConcurrentModificationError
@@ -18,9 +19,10 @@ from checkpoints.records import Work
 from checkpoints.states import EventKind, Status
 
 from . import registry
+from .answers import describe
 from .engine import Engine, refuse_missing
 from .heart import Heart
-from .ledger import DatabaseLedger
+from .ledger import DatabaseLedger, Ledger
 from .receivers import ring, rings_waiting
 from .rollback import roll_back
 from .step import Agent
@@ -113,6 +115,21 @@ def work_on(work: Work) -> None:
                 Engine(**parts, slice_seconds=slice_seconds()).advance(work)
         except ConcurrentModificationError:
             fenced(work)
+        except (DatabaseError, InterfaceError):
+            # Nothing can be written now; the lease runs out and another slot takes over.
+            log.exception("step.interrupted")
+        except Exception as error:
+            log.exception("engine.failed")
+            give_up(ledger, work, error)
+
+
+def give_up(ledger: Ledger, work: Work, error: Exception) -> None:
+    """Leave a thread on which the engine itself failed, so that it does not hang in its lease."""
+    by = EventKind.THREAD_PARKED if work.status is Status.ROLLING_BACK else EventKind.THREAD_FAILED
+    try:
+        ledger.leave(work, by, reason=f"The engine failed: {describe(error)}")
+    except ConcurrentModificationError:
+        fenced(work)
 
 
 def fenced(work: Work) -> None:

@@ -24,7 +24,6 @@ from .writing import (
     perform,
 )
 
-
 # Nobody works on these: they pause at once.
 IDLE = (Status.QUEUED, Status.WAITING, Status.SLEEPING)
 

@@ -492,6 +492,7 @@ def test_fork_with_preview(manager: Client, cast: Cast, row: gates.ApprovalRow) 
     assert gates.approval(row.id, workspace=cast.workspace).open
 
 
+@pytest.mark.requirement("A19")
 def test_roll_back_with_preview(manager: Client, cast: Cast, agent: UUID) -> None:
     work = scene.lease(scene.start(cast.workspace, agent))
     target = str(scene.step(work, report="one"))
