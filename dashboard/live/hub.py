@@ -229,7 +229,7 @@ class Hub:
         for task in tuple(self._tasks):
             task.cancel()
         await asyncio.gather(*self._tasks, return_exceptions=True)
-        self._threads.shutdown(wait=True)
+        self._threads.shutdown(wait=False, cancel_futures=True)
 
     # --- sockets ---------------------------------------------------------------------------------
     def enter(self, member: Member) -> None:

@@ -11,12 +11,16 @@ from django.dispatch import receiver
 from checkpoints.signals import activity_progressed, thread_changed
 
 from . import hints, progress
+from .coalescing import Coalescer
+
+# `publish` is looked up at each call, since tests replace it.
+_hints = Coalescer(lambda text: hints.publish(text))
 
 
 @receiver(thread_changed, dispatch_uid="dashboard.live.thread_changed")
 def tell_hubs(*, thread_id: UUID, workspace: UUID, seq: int, **_kwargs: Any) -> None:
-    """A thread has new events: one hint, after the commit."""
-    hints.publish(f'{{"t":"{thread_id}","w":"{workspace}","s":{seq}}}')
+    """A thread has new events: one hint, after the commit; many at once are told together."""
+    _hints.offer(thread_id, f'{{"t":"{thread_id}","w":"{workspace}","s":{seq}}}')
 
 
 @receiver(activity_progressed, dispatch_uid="dashboard.live.activity_progressed")

@@ -399,6 +399,16 @@ def test_pages_from_elsewhere_may_not_connect(place: Place, origin: str) -> None
     assert refusal.value.response.status_code == 403
 
 
+def test_there_is_one_address_of_sockets(place: Place) -> None:
+    with pytest.raises(InvalidStatus) as refusal:
+        connect(
+            f"ws://localhost:{place.server.port}/ws/other/",
+            origin=place.server.origin,
+            proxy=None,
+        )
+    assert refusal.value.response.status_code == 403
+
+
 def test_another_port_is_elsewhere(place: Place) -> None:
     with pytest.raises(InvalidStatus):
         place.server.open(place.key("operator"), origin=f"http://localhost:{place.server.port + 1}")
