@@ -145,6 +145,19 @@ def test_the_question_names_the_measure(tmp_path: Path) -> None:
     assert summary["measure"] == {"name": "pieces", "how": "named in the question"}
 
 
+def test_what_a_question_is_about_is_not_taken_for_what_it_asks(tmp_path: Path) -> None:
+    """Flights have a number; why they arrive late is a question about the delay."""
+    rows = [f"{100 + i % 37},{i % 11 - 3}.5,{i % 7}" for i in range(200)]
+    text = "\n".join(["flight,arr_delay,dep_delay", *rows])
+    for question in ("What makes flights arrive late?", "Which delay do flights have?"):
+        measure = cleaned(tmp_path, text, question=question)["measure"]
+        assert measure["name"] in {"arr_delay", "dep_delay"}
+    assert cleaned(tmp_path, text, question="What makes flights arrive late?")["measure"] == {
+        "name": "arr_delay",
+        "how": "named in the question",
+    }
+
+
 def test_another_measure_after_cleaning_counts_the_rows_it_lacks(tmp_path: Path) -> None:
     lines = [f"{'AB'[i % 2]},{i},{'' if i % 4 else i / 1000}" for i in range(1, 101)]
     (tmp_path / "x.csv").write_text("\n".join(["shop,price,weight", *lines]))

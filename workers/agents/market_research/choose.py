@@ -52,11 +52,17 @@ def choose_measure(columns: Sequence[Column], settings: Settings) -> dict[str, s
 
 def _worth(
     pair: tuple[int, Column], asked: Mapping[str, float]
-) -> tuple[float, bool, bool, int, int]:
-    """Asked for, then an outcome by name, then finely graded, then late in the table."""
+) -> tuple[bool, float, bool, bool, int, int]:
+    """An outcome that is asked for, then asked for, then an outcome by name, then finely graded.
+
+    A question names what it is about, too: "why do flights arrive late" asks for `arr_delay`, not
+    for the number in `flight`.
+    """
     index, column = pair
     outcome = bool(OUTCOMES & set(words_of(column["name"])))
-    return asked[column["name"]], outcome, not column["whole"], column["distinct"], index
+    heard = asked[column["name"]]
+    whole = bool(column["whole"])
+    return bool(heard and outcome), heard, outcome, not whole, column["distinct"], index
 
 
 def choose_groups(
