@@ -16,7 +16,7 @@ from dashboard.shapes import Lane
 
 from .rights import Roles, rights_of
 
-# Worst first, as the counters above them.
+# Worst first: what needs a person stands on top.
 ORDER = (
     Status.ATTENTION,
     Status.WAITING,
