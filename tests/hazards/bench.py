@@ -20,7 +20,6 @@ from approvals import gates
 from approvals import queries as approval_queries
 from approvals.queries import ApprovalRow
 from checkpoints import queries, store
-from checkpoints.states import Status
 from checkpoints.views import ActivityRow, EventRow, ThreadRow
 from dashboard.embedded import processes
 
@@ -304,7 +303,3 @@ def ask(sql: str, *params: Any) -> list[tuple[Any, ...]]:
     with connection.cursor() as cursor:
         cursor.execute(sql, params)
         return cursor.fetchall()
-
-
-def finished(status: str) -> bool:
-    return status in {Status.SUCCEEDED, Status.FAILED, Status.CANCELLED}

@@ -124,6 +124,37 @@ def play(state: Script, ctx: Context) -> dict[str, Any]:
     return {"at": 1, "notes": notes}
 
 
+# ---- fan: two nodes in one step ------------------------------------------------------------------
+
+
+class Fan(State):
+    folder: str
+    notes: Annotated[list[str], Append()] = []
+
+
+fan = Graph(f"fan{SUFFIX}", Fan, queue=QUEUE)
+
+
+@fan.node(then=("ask_first", "beside"))
+def begin(state: Fan, ctx: Context) -> dict[str, Any]:
+    return {}
+
+
+@fan.node(then="end", gate=True)
+def ask_first(state: Fan, ctx: Context) -> dict[str, Any]:
+    return {"notes": [asked(ctx, {"folder": state.folder, "name": "parcel"})]}
+
+
+@fan.node(then="end")
+def beside(state: Fan, ctx: Context) -> dict[str, Any]:
+    return {"notes": [ctx.activity(look, state.folder, "beside")]}
+
+
+@fan.node(then=END)
+def end(state: Fan, ctx: Context) -> dict[str, Any]:
+    return {"notes": [ctx.activity(look, state.folder, "end")]}
+
+
 # ---- thousand -----------------------------------------------------------------------------------
 
 

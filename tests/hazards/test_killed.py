@@ -23,6 +23,7 @@ GOES_ON = LEASE + SWEEP + 12
     ],
 )
 @pytest.mark.requirement("C06")
+@pytest.mark.requirement("C10")
 def test_killed_in_a_step_around_an_activity(
     field: Field, worker: Worker, place: str, looked: dict[str, int]
 ) -> None:

@@ -18,10 +18,11 @@ BACKENDS = (
 
 @pytest.mark.requirement("B07")
 @pytest.mark.requirement("B08")
-@pytest.mark.requirement("C32")
 @pytest.mark.requirement("C33")
 @pytest.mark.requirement("D05")
 def test_twenty_threads_at_gates_hold_nothing(field: Field, worker: Worker) -> None:
+    # A pool replaces what earlier tests have killed within five seconds.
+    wait_until(lambda: len(worker.slots()) == 2, what="a whole pool")
     processes = set(worker.slots())
     backends = {pid for pid, _, _ in ask(BACKENDS)}
     cases = [field.play("look first", "ask parcel") for _ in range(20)]
@@ -63,6 +64,29 @@ def test_twenty_threads_at_gates_hold_nothing(field: Field, worker: Worker) -> N
     assert len(done) == 20
     assert [len(case.calls("parcel")) for case in cases] == [1] * 20
     assert [len(case.calls("first")) for case in cases] == [1] * 20
+
+
+@pytest.mark.requirement("C32")
+def test_a_node_beside_a_gate_goes_on_and_the_effect_waits(field: Field, worker: Worker) -> None:
+    cases = [field.start("fan") for _ in range(5)]
+    for case in cases:
+        case.wait_status("waiting")
+        # The other node of the step is done and kept; nothing after the gate has begun.
+        assert [len(case.calls(name)) for name in ("beside", "parcel", "end")] == [1, 0, 0]
+        assert case.row().step == 1
+        assert case.effects() == []
+        kinds = case.kinds()
+        assert kinds.index("approval.requested") > kinds.index("activity.finished")
+        assert "effect.started" not in kinds
+        case.decide("approve")
+    done = [case.wait_status("succeeded") for case in cases]
+    assert len(done) == 5
+    for case in cases:
+        assert [len(case.calls(name)) for name in ("beside", "parcel", "end")] == [1, 1, 1]
+        kinds = case.kinds()
+        assert kinds.index("effect.started") > kinds.index("approval.decided")
+        # Merged in the order of the graph, whatever was done first.
+        assert case.state()["notes"] == ["delivered parcel", "saw beside", "saw end"]
 
 
 def test_twenty_threads_use_one_backend_per_process(field: Field, worker: Worker) -> None:
