@@ -46,11 +46,11 @@ BOARD_ORDER = (
     Status.ATTENTION,
     Status.WAITING,
     Status.FAILED,
-    Status.ROLLING_BACK,
-    Status.RUNNING,
     Status.SLEEPING,
-    Status.PAUSED,
+    Status.RUNNING,
     Status.QUEUED,
+    Status.PAUSED,
+    Status.ROLLING_BACK,
     Status.SUCCEEDED,
     Status.CANCELLED,
 )
@@ -192,9 +192,8 @@ def total(counts: Mapping[Any, int] | None) -> int:
 def _time(at: datetime, shown: str, attribute: str) -> SafeString:
     at = at.astimezone(UTC)
     return format_html(
-        '<time datetime="{}" title="{}" {}>{}</time>',
+        '<time datetime="{}" {}>{}</time>',
         at.isoformat(timespec="seconds").replace("+00:00", "Z"),
-        at.strftime("%Y-%m-%d %H:%M:%S UTC"),
         attribute,
         shown,
     )

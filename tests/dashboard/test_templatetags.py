@@ -16,6 +16,7 @@ from hypothesis import strategies as st
 
 from checkpoints.states import EventKind, Status
 from dashboard import sentences, text, trees
+from dashboard.pages.board import ORDER
 from dashboard.templatetags import gatepost
 
 NOW = datetime(2026, 11, 21, 14, 0, tzinfo=UTC)
@@ -75,6 +76,7 @@ def test_every_status_has_shape_colour_and_word_of_its_own() -> None:
     assert len({look.icon for look in looks}) == len(looks)
     assert len({look.word for look in looks}) == len(looks)
     assert set(gatepost.BOARD_ORDER) == set(Status)
+    assert gatepost.BOARD_ORDER == ORDER, "lanes stand in the order of the counters"
     badge = gatepost.status_badge(Status.WAITING, pill=True)
     assert 'class="st t-wait pill"' in badge
     assert "#i-wait" in badge
@@ -131,7 +133,7 @@ def test_a_row_on_the_board_says_what_happens() -> None:
         status=Status.RUNNING, status_reason="", next_nodes=("draft",), waiting_on=None
     )
     assert gatepost.thread_line(row) == "Working on draft"
-    row.status, row.waiting_on = Status.WAITING, {"title": "Publish?", "approval": "not an id"}
+    row.status, row.waiting_on = Status.WAITING, {"titles": ["Publish?"], "approval": "x"}
     assert gatepost.thread_line(row) == "Publish?"
     assert gatepost.approval_of(row) == ""
     ident = uuid4()

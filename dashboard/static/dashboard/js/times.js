@@ -35,6 +35,7 @@ window.gatepost ??= {};
       const say = "age" in el.dataset ? age : "left" in el.dataset ? left : clock;
       const text = Number.isNaN(at) ? el.textContent : say(at, now);
       if (el.textContent !== text) el.textContent = text;
+      if (!el.title) el.title = `${el.dateTime.replace("T", " ").replace("Z", "")} UTC`;
     }
   };
   gatepost.times(document);
