@@ -1,0 +1,77 @@
+"""At most one hint per thread and 50 ms: the first at once, the newest of the others after that.
+
+A thread of a thousand steps a second would otherwise pay for a thousand messages that all say
+"look"; the hub renders 20 times a second at most.
+"""
+
+from __future__ import annotations
+
+import atexit
+import os
+import threading
+import time
+from collections.abc import Callable
+from uuid import UUID
+
+PAUSE = 0.05  # seconds between two hints of one thread
+MANY = 256  # threads whose last hint is remembered before old ones are forgotten
+
+
+class Coalescer:
+    """Decides when `send(text)` is called. Safe in threads, and in processes that fork."""
+
+    def __init__(self, send: Callable[[str], None], *, pause: float = PAUSE) -> None:
+        self._send = send
+        self._pause = pause
+        self._reset()
+        os.register_at_fork(after_in_child=self._reset)
+        atexit.register(self.flush)
+
+    def _reset(self) -> None:
+        # A forked child has none of its parent's threads, and what waits is the parent's to send.
+        self._lock = threading.Lock()
+        self._sent: dict[UUID, float] = {}
+        self._waiting: dict[UUID, str] = {}
+        self._some = threading.Event()
+        self._sender: threading.Thread | None = None
+
+    def offer(self, thread: UUID, text: str) -> None:
+        """Send now, or keep as the newest of this thread."""
+        now = time.monotonic()
+        with self._lock:
+            if now - self._sent.get(thread, -self._pause) < self._pause:
+                self._waiting[thread] = text
+                if len(self._waiting) == 1:
+                    self._wake()
+                return
+            self._sent[thread] = now
+            self._waiting.pop(thread, None)
+            if len(self._sent) > MANY:
+                kept = {t: at for t, at in self._sent.items() if now - at < self._pause}
+                self._sent = {t: self._sent[t] for t in self._waiting} | kept
+        self._send(text)
+
+    def flush(self, *, all: bool = True) -> None:
+        """Send what waits, or only what has waited long enough."""
+        now = time.monotonic()
+        with self._lock:
+            due = [t for t in self._waiting if all or now - self._sent[t] >= self._pause]
+            texts = [self._waiting.pop(thread) for thread in due]
+            self._sent.update(dict.fromkeys(due, now))
+            if self._waiting:
+                self._some.set()
+        for text in texts:
+            self._send(text)
+
+    def _wake(self) -> None:
+        self._some.set()
+        if self._sender is None:
+            self._sender = threading.Thread(target=self._turn, name="hints", daemon=True)
+            self._sender.start()
+
+    def _turn(self) -> None:
+        while True:
+            self._some.wait()
+            self._some.clear()
+            time.sleep(self._pause)
+            self.flush(all=False)

@@ -1,0 +1,96 @@
+"""Hints of a busy thread: the first at once, then one per pause, the newest always at last."""
+
+from __future__ import annotations
+
+import os
+import threading
+import time
+from uuid import uuid4
+
+from dashboard.live.coalescing import Coalescer
+
+PAUSE = 0.1
+
+
+def wait_for(sent: list[str], text: str) -> None:
+    deadline = time.monotonic() + 5
+    while text not in sent:
+        assert time.monotonic() < deadline, sent
+        time.sleep(0.005)
+
+
+def test_the_first_goes_at_once_and_the_newest_afterwards() -> None:
+    sent: list[str] = []
+    hints, thread = Coalescer(sent.append, pause=PAUSE), uuid4()
+    hints.offer(thread, "1")
+    assert sent == ["1"]
+    for number in range(2, 1000):
+        hints.offer(thread, str(number))
+    assert sent == ["1"]
+    wait_for(sent, "999")
+    assert sent == ["1", "999"]
+
+
+def test_a_quiet_thread_is_never_kept_waiting() -> None:
+    sent: list[str] = []
+    hints, busy = Coalescer(sent.append, pause=PAUSE), uuid4()
+    for number in range(20):
+        hints.offer(busy, "busy")
+        hints.offer(uuid4(), str(number))
+        assert sent[-1] == str(number)
+    time.sleep(PAUSE * 3)
+    count = len(sent)
+    hints.offer(busy, "again")
+    assert sent[count:] == ["again"]
+
+
+def test_a_busy_thread_is_told_about_at_a_steady_rate() -> None:
+    sent: list[str] = []
+    hints, thread = Coalescer(sent.append, pause=PAUSE), uuid4()
+    began, number = time.monotonic(), 0
+    while time.monotonic() - began < PAUSE * 8:
+        number += 1
+        hints.offer(thread, str(number))
+        time.sleep(0.001)
+    wait_for(sent, str(number))
+    assert 2 <= len(sent) <= (time.monotonic() - began) / PAUSE + 2 < number
+
+
+def test_many_threads_at_once_lose_no_last_word() -> None:
+    sent: list[str] = []
+    hints = Coalescer(sent.append, pause=0.02)
+    threads = [uuid4() for _ in range(300)]
+
+    def talk(worker: int) -> None:
+        for number in range(20):
+            for n, thread in enumerate(threads[worker::3]):
+                hints.offer(thread, f"{worker} {n} {number}")
+
+    talkers = [threading.Thread(target=talk, args=(worker,)) for worker in range(3)]
+    for talker in talkers:
+        talker.start()
+    for talker in talkers:
+        talker.join()
+    for worker in range(3):
+        for n in range(100):
+            wait_for(sent, f"{worker} {n} 19")
+
+
+def test_a_forked_process_sends_its_own() -> None:
+    reading, writing = os.pipe()
+    hints, thread = Coalescer(lambda text: None, pause=PAUSE), uuid4()
+    hints.offer(thread, "first")
+    hints.offer(thread, "waits in the parent")
+    hints._send = lambda text: os.write(writing, text.encode() + b"\n") and None
+    child = os.fork()
+    if child == 0:
+        hints.offer(thread, "child 1")
+        hints.offer(thread, "child 2")
+        time.sleep(PAUSE * 4)
+        os._exit(0)
+    os.waitpid(child, 0)
+    time.sleep(PAUSE * 2)
+    os.close(writing)
+    with os.fdopen(reading) as lines:
+        told = sorted(lines.read().splitlines())
+    assert told == ["child 1", "child 2", "waits in the parent"]
