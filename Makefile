@@ -45,7 +45,7 @@ lint: install-dev
 	@$(PY) tools/lock.py --check
 	@$(PY) -m ruff check .
 	@$(PY) -m ruff format --check .
-	@git ls-files -z '*.html' | xargs -0 -r $(PY) -m djade --check --target-version 6.1
+	@git ls-files -z '*.html' | xargs -0 -r .venv/bin/djade --check --target-version 6.1
 	@.venv/bin/lint-imports
 	@$(PY) -m mypy
 	@GATEPOST_DATA=$$(mktemp -d) $(PY) -W ignore manage.py makemigrations --check --dry-run
@@ -56,7 +56,7 @@ check: lint
 format: install-dev
 	@$(PY) -m ruff check --fix-only --quiet .
 	@$(PY) -m ruff format .
-	@git ls-files -z '*.html' | xargs -0 -r $(PY) -m djade --target-version 6.1
+	@git ls-files -z '*.html' | xargs -0 -r .venv/bin/djade --target-version 6.1
 
 bench: install-dev
 	@$(PY) -m benchmarks --rows $(ROWS)
