@@ -61,27 +61,26 @@ class Engine:
         except CorruptHistory as error:
             self._park(work, Parked(error.message))
             return
+        folder = deltas.Folder(state)
         since_keyframe = 0
         first = True
         while True:
             if self._before_step(work, began, first=first):
-                self._keyframe(work, state, since_keyframe)
+                self._keyframe(work, folder.state, since_keyframe)
                 return
             run = self._open_step(work, resumed=first)
             first = False
-            outcome = self._work_nodes(run, state)
+            outcome = self._work_nodes(run, folder.state)
             if outcome is None:
                 if work.status is not Status.RUNNING:
                     return
                 first = True  # News arrived while going to sleep: look at the step again.
                 continue
-            committed = self._commit(run, state, digests, schema_version, outcome)
-            if committed is None:
+            if not self._commit(run, folder, digests, schema_version, outcome):
                 return
-            state = committed
             since_keyframe += 1
             if work.status is not Status.RUNNING:
-                self._keyframe(work, state, since_keyframe)
+                self._keyframe(work, folder.state, since_keyframe)
                 return
 
     # ---- before a step -----------------------------------------------------------------------
@@ -274,32 +273,36 @@ class Engine:
     def _commit(
         self,
         run: OpenStep,
-        state: dict[str, Any],
+        folder: deltas.Folder,
         digests: Digests,
         schema_version: int,
         done: Sequence[tuple[Node, dict[str, Any]]],
-    ) -> dict[str, Any] | None:
-        """Merge, choose the way on, commit; the new state, or None when the step failed."""
+    ) -> bool:
+        """Merge, choose the way on, commit; False when the step failed.
+
+        State and digests grow in place, at the cost of what the step adds. After a failure they
+        are ahead of the head: the caller stops and forgets them.
+        """
         graph, work = self.agent.graph, run.work
         try:
-            delta = build_delta(state, [(n.name, u) for n, u in done], graph.reducers)
-            new = deltas.apply(state, delta)
-            graph.check_state(new)
-            following, ways = self._ways(run, new, done)
+            delta = build_delta(folder.state, [(n.name, u) for n, u in done], graph.reducers)
+            folder.add(delta)
+            graph.check_state(folder.state)
+            following, ways = self._ways(run, folder.state, done)
         except InvalidValue as error:
             self._rejected(run, done[0][0], error)
             self._fail(run, done[0][0], f"The updates do not fit together: {error}")
-            return None
+            return False
         except Exception as error:
             self._fail(run, done[0][0], describe(error))
-            return None
-        root = digests.update(delta, new)
+            return False
+        root = digests.update(delta, folder.state)
         try:
             deltas.check_size(digests.size, deltas.LIMITS.state_bytes, "the state")
         except InvalidValue as error:
             self._rejected(run, done[0][0], error)
             self._fail(run, done[0][0], f"{error}. Keep what is large with ctx.artifact.")
-            return None
+            return False
         checkpoint = NewCheckpoint(
             id=uuid7(),
             number=work.number + 1,
@@ -326,7 +329,7 @@ class Engine:
             events=ways,
             leave_by=None if following else EventKind.THREAD_SUCCEEDED,
         )
-        return new
+        return True
 
     def _ways(
         self, run: OpenStep, state: dict[str, Any], done: Sequence[tuple[Node, Any]]
@@ -335,7 +338,8 @@ class Engine:
         chosen: set[str] = set()
         events = []
         for node, _ in done:
-            names, because = node.next_nodes(graph.view(state))
+            view = graph.view(state) if callable(node.then) else None
+            names, because = node.next_nodes(view)
             chosen.update(n for n in names if n != END)
             if because is not None:
                 events.append(
