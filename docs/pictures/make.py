@@ -1,0 +1,363 @@
+"""Takes the pictures of this folder anew from the working product: `make pictures`.
+
+Starts everything on a fresh data folder as `make up` does, lets people and agents make a story of
+threads in many states, and takes each page in both themes, wide and on a phone. `made.json` keeps
+the title that each picture showed and a hash of the templates and styles it was made from.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import io
+import json
+import re
+import shutil
+import sys
+import tempfile
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Literal
+
+HERE = Path(__file__).resolve().parent
+ROOT = HERE.parents[1]
+sys.path.insert(0, str(ROOT))
+
+TEMPLATES = ROOT / "templates"
+STATIC = ROOT / "dashboard" / "static"
+MADE = HERE / "made.json"
+THEMES: tuple[Literal["light", "dark"], ...] = ("light", "dark")
+WIDTHS = {1440: 900, 390: 844}
+COLOURS = 128
+REFERENCE = re.compile(
+    r"""\{%\s*(?:extends|include)\s+"([^"]+)"|\{%\s*static\s+'([^']+\.(?:css|svg))'"""
+)
+
+
+@dataclass(frozen=True)
+class Shot:
+    """A page: who looks at it, where it is, the template it comes from, the title it has."""
+
+    who: str
+    path: str
+    template: str
+    title: str
+
+
+SHOTS = {
+    "login": Shot("", "/login/", "registration/login.html", "Sign in"),
+    "start": Shot("operator", "/threads/new/", "thread/new.html", "Start a thread"),
+    "thread": Shot("operator", "/threads/{gate}/", "thread/detail.html", "What delays flights"),
+    "thread-finished": Shot(
+        "operator", "/threads/{published}/", "thread/detail.html", "How cold does it get"
+    ),
+    "thread-past": Shot(
+        "operator", "/threads/{published}/?cp=3", "thread/detail.html", "How cold does it get"
+    ),
+    "thread-failed": Shot(
+        "operator", "/threads/{failed}/", "thread/detail.html", "Prices of the second quarter"
+    ),
+    "thread-rolled-back": Shot(
+        "operator", "/threads/{rolled_back}/", "thread/detail.html", "Sales of the first quarter"
+    ),
+    "inbox": Shot("manager", "/approvals/", "approval/list.html", "Approvals"),
+    "approval": Shot(
+        "manager", "/approvals/{open}/", "approval/detail.html", "Publish this report?"
+    ),
+    "approval-decided": Shot(
+        "manager", "/approvals/{decided}/", "approval/detail.html", "Publish this report?"
+    ),
+    "fork": Shot(
+        "manager", "/threads/{published}/fork/?checkpoint=1", "thread/fork.html", "Fork How cold"
+    ),
+    "rollback": Shot(
+        "manager",
+        "/threads/{published}/rollback/?checkpoint=1",
+        "thread/rollback.html",
+        "Roll back How cold",
+    ),
+    "edit": Shot("operator", "/threads/{failed}/edit/", "thread/edit.html", "Edit Prices"),
+    "admin": Shot("auditor", "/admin/", "", "Site administration"),
+    "api-docs": Shot("operator", "/api/docs/", "drf_spectacular/swagger_ui.html", "Gatepost API"),
+    "board": Shot("operator", "/", "thread/list.html", "Board"),
+}
+
+
+# ---- what a picture was made from ---------------------------------------------------------------
+
+
+def sources(template: str) -> list[Path]:
+    """The files that decide how a template's page looks: templates it uses, and styles."""
+    found: dict[Path, None] = {}
+    waiting = [TEMPLATES / template] if template else []
+    while waiting:
+        path = waiting.pop()
+        if path in found:
+            continue
+        found[path] = None
+        if path.suffix != ".html":
+            continue
+        for used, static in REFERENCE.findall(path.read_text()):
+            waiting.append(TEMPLATES / used if used else STATIC / static)
+    return sorted(path for path in found if path.exists())
+
+
+def made_from(template: str) -> str:
+    """A hash that changes with any of the sources."""
+    digest = hashlib.sha256()
+    for path in sources(template):
+        digest.update(f"{path.relative_to(ROOT)}\0".encode())
+        digest.update(path.read_bytes())
+    return digest.hexdigest()
+
+
+def pictures() -> Iterator[tuple[str, str, int, Path]]:
+    """(page, theme, width, file) of every picture that should be there."""
+    for page in SHOTS:
+        for theme in THEMES:
+            for width in WIDTHS:
+                yield page, theme, width, HERE / f"{page}-{theme}-{width}.png"
+
+
+# ---- the story ----------------------------------------------------------------------------------
+
+
+class Person:
+    """Somebody who is signed in and uses the API."""
+
+    def __init__(self, base: str, name: str, password: str) -> None:
+        import httpx
+
+        self.http = httpx.Client(base_url=base, timeout=60)
+        page = self.http.get("/login/").text
+        token = re.findall(r'name="csrfmiddlewaretoken" value="(\w+)"', page)[0]
+        form = {"username": name, "password": password, "csrfmiddlewaretoken": token}
+        answer = self.http.post("/login/", data=form)
+        assert answer.status_code == 302, answer.text
+        self.http.headers["X-CSRFToken"] = self.http.cookies["csrftoken"]
+
+    def get(self, path: str) -> Any:
+        """What the API answers."""
+        answer = self.http.get(f"/api/v1{path}")
+        assert answer.is_success, answer.text
+        return answer.json()
+
+    def post(self, path: str, **body: Any) -> Any:
+        """Ask the API for a change."""
+        answer = self.http.post(f"/api/v1{path}", json=body)
+        assert answer.is_success, (path, answer.text)
+        return answer.json()
+
+    def upload(self, name: str, content: bytes) -> Any:
+        """Store a table."""
+        answer = self.http.post("/api/v1/artifacts/", files={"file": (name, content, "text/csv")})
+        assert answer.is_success, answer.text
+        return answer.json()
+
+    def start(self, title: str, pause_at: str = "", **given: Any) -> str:
+        """Start the agent; the thread's id."""
+        body = {"agent": "market-research", "title": title, "input": given, "pause_at": pause_at}
+        return str(self.post("/threads/", **body)["id"])
+
+    def wait(self, thread: str, status: str) -> None:
+        """Return when the thread has come that far."""
+        deadline = time.monotonic() + 120
+        while (found := self.get(f"/threads/{thread}/")["status"]) != status:
+            assert time.monotonic() < deadline, f"{thread} is {found}, not {status}"
+            time.sleep(0.1)
+
+    def checkpoint(self, thread: str, number: int) -> str:
+        """The id of a checkpoint of this number."""
+        rows = self.get(f"/threads/{thread}/checkpoints/")["results"]
+        return str(next(row["id"] for row in rows if row["number"] == number))
+
+    def decide(self, thread: str, verdict: str, comment: str) -> str:
+        """Decide what the thread asks; the approval's id."""
+        rows = self.get("/approvals/?status=pending")["results"]
+        row = next(row for row in rows if row["thread"] == thread)
+        said = {"verdict": verdict, "comment": comment, "proposal_hash": row["proposal_hash"]}
+        self.post(f"/approvals/{row['id']}/decide/", **said)
+        return str(row["id"])
+
+
+def tell(operator: Person, manager: Person) -> dict[str, str]:
+    """Let everything happen that the pictures show; the ids they need."""
+    from tests.acceptance.tables import shop_table
+
+    seeded = {row["name"]: row["id"] for row in operator.get("/threads/")["results"]}
+    gate, published = seeded["demo-flights"], seeded["demo-weather"]
+    for thread in (gate, published):
+        operator.wait(thread, "waiting")
+    sound = "Figures checked against the source."
+    ids = {"gate": gate, "published": published}
+    ids["decided"] = manager.decide(published, "approve", sound)
+
+    first = operator.upload("sales-2025-q1.csv", shop_table(12_000))
+    sold = {"question": "Which shop has the highest price?", "file": first}
+    ids["rolled_back"] = sales = operator.start("Sales of the first quarter", **sold)
+    broken = operator.upload("sales-2025-q2.csv", shop_table(12_000, broken=900))
+    ids["failed"] = failed = operator.start(
+        "Prices of the second quarter", file=broken, measure="price"
+    )
+    refused = operator.start(
+        "Does the wind keep planes on the ground?", dataset="weather", measure="wind_gust"
+    )
+    paused = operator.start("How far can one see in fog?", "draw", dataset="weather")
+
+    operator.wait(sales, "waiting")
+    manager.decide(sales, "approve", "Goes to the board meeting.")
+    operator.wait(sales, "succeeded")
+    target = manager.checkpoint(sales, 1)
+    reason = "Weight was meant, not price."
+    manager.post(f"/threads/{sales}/rollback/", checkpoint=target, reason=reason)
+
+    operator.wait(refused, "waiting")
+    manager.decide(refused, "reject", "Gusts are missing in too many rows; use wind speed.")
+    operator.wait(published, "succeeded")
+    target = manager.checkpoint(published, 1)
+    changes = {"measure": "wind_speed", "question": "Where does it blow?"}
+    title = "How windy is it instead?"
+    fork = manager.post(
+        f"/threads/{published}/fork/", checkpoint=target, changes=changes, title=title
+    )["id"]
+    for thread, status in {
+        fork: "waiting",
+        refused: "succeeded",
+        sales: "paused",
+        paused: "paused",
+        failed: "failed",
+    }.items():
+        operator.wait(thread, status)
+    rows = manager.get("/approvals/?status=pending")["results"]
+    ids["open"] = next(row["id"] for row in rows if row["thread"] == gate)
+    return ids
+
+
+def keep_busy(operator: Person) -> list[str]:
+    """Threads that are being worked on and one that waits its turn, for the board."""
+    titles = ("Delays by carrier", "Delays by airport", "Delays by month")
+    made = [operator.start(title, dataset="flights", measure="dep_delay") for title in titles]
+    operator.wait(made[1], "running")
+    return made
+
+
+# ---- taking them --------------------------------------------------------------------------------
+
+
+def small(png: bytes) -> bytes:
+    """The same picture with a palette."""
+    from PIL import Image
+
+    with Image.open(io.BytesIO(png)) as image:
+        plain = image.convert("RGB")
+        few = plain.quantize(COLOURS, Image.Quantize.MEDIANCUT, dither=Image.Dither.NONE)
+    out = io.BytesIO()
+    few.save(out, "PNG", optimize=True)
+    return out.getvalue()
+
+
+class Camera:
+    """One window of each person for each width."""
+
+    def __init__(self, browser: Any, base: str, people: dict[str, Person]) -> None:
+        self.browser, self.base, self.people = browser, base, people
+        self.windows: dict[tuple[str, int], Any] = {}
+        self.faults: list[str] = []
+
+    def window(self, who: str, width: int) -> Any:
+        """The page of a person."""
+        if (who, width) not in self.windows:
+            phone = width < 500
+            context = self.browser.new_context(
+                viewport={"width": width, "height": WIDTHS[width]},
+                device_scale_factor=2 if phone else 1,
+                is_mobile=phone,
+                has_touch=phone,
+                reduced_motion="reduce",
+            )
+            if who:
+                cookies = self.people[who].http.cookies.items()
+                context.add_cookies(
+                    [{"name": name, "value": value, "url": self.base} for name, value in cookies]
+                )
+            self.windows[who, width] = context.new_page()
+        return self.windows[who, width]
+
+    def take(self, shot: Shot, path: str, width: int) -> tuple[str, dict[str, bytes]]:
+        """(title, {theme: picture}) of a page; an error page is none."""
+        page = self.window(shot.who, width)
+        answer = page.goto(self.base + path)
+        assert answer.status == 200, f"{path}: {answer.status}"
+        page.wait_for_load_state("networkidle" if "/api/" in path else "load")
+        if shot.template and shot.who and "/api/" not in path:
+            page.wait_for_selector("#live-badge[data-state=live]")
+        assert page.locator(".error-page").count() == 0, f"{path}: an error page"
+        for image in page.locator("img").all():
+            image.scroll_into_view_if_needed()  # it loads when it is seen
+            image.evaluate("image => image.decode()")
+        page.evaluate("window.scrollTo(0, 0)")
+        found = {}
+        for theme in THEMES:
+            page.emulate_media(color_scheme=theme, reduced_motion="reduce")
+            found[theme] = page.screenshot(full_page=True, animations="disabled")
+        over = page.evaluate("document.documentElement.scrollWidth - innerWidth")
+        if over > 0 and shot.template and "/api/" not in path:
+            self.faults.append(f"{path} is {over} px wider than {width}")
+        return page.title(), found
+
+
+@contextmanager
+def product() -> Iterator[Any]:
+    """A fresh data folder and everything started in it; both gone afterwards."""
+    from tests.embedded.helpers import up
+
+    folder = Path(tempfile.mkdtemp(prefix="gatepost-pictures-", dir="/tmp"))
+    folder.chmod(0o711)  # the account that serves the database goes through it
+    try:
+        with up(folder / "data", "--workers", "2") as started:
+            yield started
+    finally:
+        shutil.rmtree(folder, ignore_errors=True)
+
+
+def main() -> None:
+    from playwright.sync_api import sync_playwright
+
+    from tests.chromium import FLAGS, find_chromium
+
+    made: dict[str, dict[str, str]] = {}
+    taken: dict[Path, bytes] = {}
+    with product() as started, sync_playwright() as playwright:
+        base = f"http://127.0.0.1:{started.port}"
+        lines = (started.data / "demo-logins.txt").read_text().splitlines()
+        people = {name: Person(base, name, word) for name, word in map(str.split, lines)}
+        ids = tell(people["operator"], people["manager"])
+        browser = playwright.chromium.launch(executable_path=find_chromium(), args=list(FLAGS))
+        camera = Camera(browser, base, people)
+        for name, shot in SHOTS.items():
+            for width in WIDTHS:
+                busy = keep_busy(people["operator"]) if name == "board" else []
+                title, found = camera.take(shot, shot.path.format(**ids), width)
+                assert shot.title in title, f"{name}: {title}"
+                for theme, png in found.items():
+                    taken[HERE / f"{name}-{theme}-{width}.png"] = small(png)
+                for thread in busy:
+                    people["operator"].post(f"/threads/{thread}/cancel/")
+            made[name] = {"title": title, "template": shot.template}
+            made[name]["made_from"] = made_from(shot.template)
+            print(f"  {name}: {title}", flush=True)
+        browser.close()
+    for old in HERE.glob("*.png"):
+        old.unlink()
+    for path, png in taken.items():
+        path.write_bytes(png)
+    MADE.write_text(json.dumps(made, indent=1, sort_keys=True) + "\n")
+    print(f"  {len(taken)} pictures, {sum(map(len, taken.values())) / 1e6:.1f} MB")
+    for fault in camera.faults:
+        print(f"  LOOK: {fault}")
+
+
+if __name__ == "__main__":
+    main()
