@@ -1,0 +1,76 @@
+"""`python -m benchmarks --rows 1,2,3 [--handicap MS] [--scale 0.1]`.
+
+Exactly one JSON line per asked row goes to stdout, everything else to stderr; the exit code is 1
+if any row is not ok. `--scale` makes counts smaller (or larger) for a quick look.
+"""
+
+from __future__ import annotations
+
+import argparse
+import importlib
+import os
+import sys
+import time
+from collections.abc import Callable, Sequence
+from contextlib import ExitStack
+from typing import Any
+
+from . import handicap, servers
+from .budgets import BUDGETS
+from .report import Measured, dumped, failed, line
+
+MODULES = {1: "step", 2: "thread", 3: "length", 8: "decision", 9: "start", 14: "up"}
+ALONE = {14}  # starts servers of its own
+
+
+def main(arguments: Sequence[str]) -> int:
+    """Measure the rows asked for; the exit code."""
+    parser = argparse.ArgumentParser(prog="python -m benchmarks", description=__doc__)
+    parser.add_argument("--rows", default=",".join(map(str, MODULES)), help="such as 1,2,3")
+    parser.add_argument("--handicap", type=float, default=0.0, help="ms to sleep in each write")
+    parser.add_argument("--scale", type=float, default=1.0, help="share of the usual counts")
+    given = parser.parse_args(arguments)
+    try:
+        rows = [int(row) for row in given.rows.split(",") if row.strip()]
+    except ValueError:
+        parser.error("--rows takes numbers, such as 1,2,3")
+    servers.clean_environment()
+    more: dict[str, Any] = {}
+    if given.handicap:
+        os.environ[handicap.VARIABLE] = str(given.handicap)
+        more["handicap_ms"] = given.handicap
+    answers = sys.stdout
+    sys.stdout = sys.stderr  # whatever prints meanwhile
+    good = True
+    with ExitStack() as stack:
+        bench: servers.Bench | None = None
+        for row in rows:
+            told(f"row {row}: {BUDGETS[row].what if row in BUDGETS else 'unknown'} ...")
+            began = time.monotonic()
+            try:
+                if row in MODULES and row not in ALONE and bench is None:
+                    bench = stack.enter_context(servers.bench())
+                found = line(row, _measure(row, bench, given.scale), **more)
+            except Exception as error:
+                found = failed(row, f"{type(error).__name__}: {error}", **more)
+            good = good and found["ok"]
+            told(f"row {row}: {time.monotonic() - began:.0f} s, {'ok' if found['ok'] else 'no'}")
+            print(dumped(found), file=answers, flush=True)
+    return 0 if good else 1
+
+
+def _measure(row: int, bench: servers.Bench | None, scale: float) -> Measured:
+    if row not in MODULES:
+        raise LookupError(f"there is no row {row}; there are {', '.join(map(str, MODULES))}")
+    module = importlib.import_module(f".rows.{MODULES[row]}", __package__)
+    measure: Callable[..., Measured] = module.measure
+    return measure(scale) if row in ALONE else measure(bench, scale)
+
+
+def told(text: str) -> None:
+    """A line of progress."""
+    print(text, file=sys.stderr, flush=True)
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))

@@ -1,0 +1,1 @@
+"""Agents of the bench: trivial nodes, so that the engine is what is measured."""

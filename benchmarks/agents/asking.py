@@ -1,0 +1,63 @@
+"""`bench-asking` and `bench-acting`: stop for a person, then say at what time they go on."""
+
+from __future__ import annotations
+
+from django.db import connection
+
+from benchmarks import handicap
+from workers.context import Context
+from workers.graph import END, Gate, Graph, State, tool
+
+handicap.install()
+
+
+def clock() -> float:
+    """Seconds since 1970 by the database's clock."""
+    with connection.cursor() as cursor:
+        cursor.execute("SELECT extract(epoch FROM clock_timestamp())::float8")
+        return float(cursor.fetchone()[0])
+
+
+class Asking(State):
+    """When each line was reached."""
+
+    began: float = 0.0
+    went_on: float = 0.0
+
+
+asking = Graph("bench-asking", Asking, version=1)
+
+
+@asking.node(then="ask")
+def begin(state: Asking, ctx: Context) -> dict[str, object]:
+    """The first line of the first node."""
+    return {"began": clock()}
+
+
+@asking.node(then=END, gate=True)
+def ask(state: Asking, ctx: Context) -> dict[str, object]:
+    """A question; the line after it is the next line."""
+    ctx.ask("Go on?")
+    return {"went_on": clock()}
+
+
+class Acting(State):
+    """When the effect was reached."""
+
+    went_on: float = 0.0
+
+
+acting = Graph("bench-acting", Acting, version=1)
+
+
+@tool("bench_note", idempotent=True)
+def note(*, key: str) -> float:
+    """The first line of what was approved."""
+    return clock()
+
+
+@acting.node(then=END, gate=True)
+def act(state: Acting, ctx: Context) -> dict[str, object]:
+    """A gate before an effect."""
+    done = ctx.effect(note, {}, gate=Gate("Note the time"))
+    return {"went_on": float(done.result)}

@@ -1,0 +1,96 @@
+"""The budgets: the one place where they stand in code. A test compares it with docs/budgets.md."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Final, Literal
+
+type Sense = Literal["at most", "at least"]
+
+
+@dataclass(frozen=True, slots=True)
+class Part:
+    """One figure of a row and its limit."""
+
+    limit: float
+    unit: str
+    sense: Sense = "at most"
+
+    def holds(self, value: float) -> bool:
+        """Whether a measured value keeps the budget."""
+        return value <= self.limit if self.sense == "at most" else value >= self.limit
+
+    def strain(self, value: float) -> float:
+        """How much of the budget a value takes: 1.0 is all of it, more is too much."""
+        if self.sense == "at most":
+            return value / self.limit if self.limit else (0.0 if value <= 0 else float("inf"))
+        return self.limit / value if value > 0 else float("inf")
+
+
+@dataclass(frozen=True, slots=True)
+class Row:
+    """One row of the table: what is measured, and the parts that must all hold.
+
+    The names of parts end in `_f0` or `_f2` for the disk as it is and for one that takes 2 ms to
+    flush.
+    """
+
+    what: str
+    parts: Mapping[str, Part]
+
+
+F2_MS: Final = 2.0
+
+BUDGETS: Final[dict[int, Row]] = {
+    1: Row(
+        "commit of a step (1 KB delta, 2 chained events) against a raw prepared INSERT",
+        {
+            "round_trips": Part(1, "round trips per step"),
+            "write_transactions": Part(1.05, "write transactions per step"),
+            "ratio_f0": Part(2.0, "x raw INSERT"),
+            "ratio_f2": Part(1.15, "x raw INSERT"),
+        },
+    ),
+    2: Row(
+        "1,000-step thread through Celery and the worker's own advance (+1 KB each)",
+        {
+            "steps_f0": Part(3_000, "steps/s", "at least"),
+            "rate_f2": Part(0.8, "x the rate of raw INSERTs", "at least"),
+        },
+    ),
+    3: Row(
+        "the last 100 steps of a thread against its first 100 (0.5 KB each)",
+        {
+            "steps_1000": Part(1.2, "x the first 100"),
+            "steps_10000": Part(1.2, "x the first 100"),
+        },
+    ),
+    8: Row(
+        "decision's commit to the next line of the node, and from the HTTP request",
+        {
+            "p50_f0": Part(5, "ms"),
+            "p95_f0": Part(20, "ms"),
+            "p50_f2": Part(5 + F2_MS, "ms"),
+            "p95_f2": Part(20 + F2_MS, "ms"),
+            "http_p50_f0": Part(10, "ms"),
+            "http_p50_f2": Part(10 + 2 * F2_MS, "ms"),
+            "held": Part(0, "leases, tasks and transactions held meanwhile"),
+        },
+    ),
+    9: Row(
+        "start's commit to the first line of the first node",
+        {
+            "p50_f0": Part(5, "ms"),
+            "p50_f2": Part(5 + F2_MS, "ms"),
+        },
+    ),
+    14: Row(
+        "`make up`, second start",
+        {
+            "ready": Part(4, "s"),
+            "stopped": Part(3, "s"),
+            "orphans": Part(0, "processes left after SIGKILL"),
+        },
+    ),
+}

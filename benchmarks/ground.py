@@ -1,0 +1,64 @@
+"""What the rows start from: a workspace, agents, threads, people."""
+
+from __future__ import annotations
+
+import statistics
+import time
+from collections.abc import Sequence
+from typing import Any
+from uuid import UUID
+
+from checkpoints import queries, store
+from checkpoints.states import FINISHED, Status
+
+WORKSPACE = "bench"
+
+
+def workspace() -> UUID:
+    """The bench's workspace."""
+    from checkpoints.models import Workspace
+
+    return Workspace.objects.get_or_create(name=WORKSPACE)[0].id
+
+
+def version_of(agent: str) -> UUID:
+    """The newest version of an agent that a worker has announced."""
+    return queries.agent(agent).id
+
+
+def start(agent: str, **input: Any) -> UUID:
+    """A queued thread; its doorbell rings."""
+    return store.start(
+        version_of(agent), input=input, workspace=workspace(), actor="bench:1", title="bench"
+    )
+
+
+def wait_for(
+    thread: UUID, *statuses: Status, seconds: float = 120, first_after: float = 0.0
+) -> None:
+    """Wait until the thread has one of these statuses; RuntimeError when it ended otherwise.
+
+    Looks for the first time after `first_after` seconds, so as not to take part in what is timed.
+    """
+    deadline = time.monotonic() + seconds
+    time.sleep(first_after)
+    while True:
+        row = queries.thread(thread, workspace=workspace())
+        if row.status in statuses:
+            return
+        if row.status in FINISHED or row.status is Status.ATTENTION:
+            raise RuntimeError(f"the thread is {row.status}: {row.status_reason}")
+        if time.monotonic() > deadline:
+            raise TimeoutError(f"the thread is still {row.status} after {seconds} s")
+        time.sleep(0.005)
+
+
+def percentile(values: Sequence[float], share: float) -> float:
+    """The value that `share` of all values do not exceed."""
+    ordered = sorted(values)
+    return ordered[min(len(ordered) - 1, int(share * len(ordered)))]
+
+
+def median(values: Sequence[float]) -> float:
+    """The middle one."""
+    return statistics.median(values)

@@ -1,0 +1,99 @@
+"""A worker and a web server as `up` starts them, on the servers of the bench."""
+
+from __future__ import annotations
+
+import os
+import select
+import signal
+import socket
+import time
+import urllib.error
+import urllib.request
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+
+from dashboard.embedded import processes
+from dashboard.embedded.arguments import UpOptions
+from dashboard.embedded.parts import Web, Worker
+
+from .servers import Bench
+
+SLOTS = 2
+AGENTS = "benchmarks.agents.growing,benchmarks.agents.asking"
+
+
+def free_port() -> int:
+    """A port that nobody listens on."""
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        return int(probe.getsockname()[1])
+
+
+def wait_until[T](answer: Callable[[], T], *, seconds: float, what: str) -> T:
+    """Ask until the answer is true; TimeoutError otherwise."""
+    deadline = time.monotonic() + seconds
+    while not (found := answer()):
+        if time.monotonic() > deadline:
+            raise TimeoutError(f"{what} did not happen within {seconds} s")
+        time.sleep(0.002)
+    return found
+
+
+def _options(bench: Bench, port: int) -> UpOptions:
+    return UpOptions(
+        host="127.0.0.1",
+        port=port,
+        data=bench.data,
+        workers=SLOTS,
+        pool="prefork",
+        demo=False,
+        database_url="",
+        redis_url="",
+    )
+
+
+@contextmanager
+def worker(bench: Bench) -> Iterator[None]:
+    """A Celery worker that listens, with the agents of the bench."""
+    os.environ["GATEPOST_AGENTS"] = AGENTS
+    part = Worker(_options(bench, 0))
+    process = part.start()
+    try:
+        if not select.select([part.ready], [], [], 60)[0]:
+            raise TimeoutError(f"the worker does not listen; its log: {part.log.read_text()}")
+        yield
+    finally:
+        processes.signal_group(process.pid, signal.SIGTERM)
+        try:
+            process.wait(5)
+        except Exception:
+            processes.signal_group(process.pid, signal.SIGKILL)
+            process.wait()
+
+
+@contextmanager
+def web(bench: Bench) -> Iterator[int]:
+    """A web server that answers; its port."""
+    port = free_port()
+    part = Web(_options(bench, port))
+    process = part.start()
+
+    def answers() -> bool:
+        if process.poll() is not None:
+            raise RuntimeError(f"the web server ended: {part.log.read_text()}")
+        try:
+            with urllib.request.urlopen(f"http://127.0.0.1:{port}/healthz", timeout=5) as page:
+                return bool(page.status == 200)
+        except (OSError, urllib.error.URLError):
+            return False
+
+    try:
+        wait_until(answers, seconds=60, what="an answer of the web server")
+        yield port
+    finally:
+        processes.signal_group(process.pid, signal.SIGTERM)
+        try:
+            process.wait(5)
+        except Exception:
+            processes.signal_group(process.pid, signal.SIGKILL)
+            process.wait()

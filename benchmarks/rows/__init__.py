@@ -1,0 +1,1 @@
+"""One module per row; each has `measure(bench, scale) -> Measured`."""

@@ -1,0 +1,173 @@
+"""Row 1: one `store.commit_step` beside one raw INSERT of the same bytes, in alternation."""
+
+from __future__ import annotations
+
+import tempfile
+import time
+from collections.abc import Iterator
+from typing import Any
+
+from django.db import connection
+from uuid_utils.compat import uuid7
+
+from checkpoints import history, leases, store
+from checkpoints.channels import Digests
+from checkpoints.deltas import Folder
+from checkpoints.records import Work
+from checkpoints.states import EventKind
+from checkpoints.store import NewCheckpoint, NewEvent
+
+from .. import handicap
+from ..agents.growing import text
+from ..baseline import RawInserts
+from ..budgets import F2_MS
+from ..ground import median, percentile, workspace
+from ..report import Measured
+from ..servers import Bench
+
+DELTA_BYTES = 1_000
+CHANNELS = {"log": {"reducer": "append", "default": []}}
+XMAX = "SELECT pg_snapshot_xmax(pg_current_snapshot())::text::bigint"
+
+
+def steps() -> Iterator[tuple[Work, NewCheckpoint, NewEvent]]:
+    """Steps ready to be committed, one after the other, on a leased thread."""
+    version = store.announce_version(
+        agent="bench-step",
+        version=1,
+        fingerprint="bench",
+        label="Step",
+        description="",
+        schema_version=1,
+        schema={"type": "object"},
+        channels=CHANNELS,
+        graph={"entry": ["grow"], "nodes": [{"name": "grow", "then": ["grow"]}]},
+        tools={},
+        queue="bench-nobody-listens",
+    )
+    thread = store.start(version, input={}, workspace=workspace(), actor="bench:1")
+    work = leases.acquire(thread, owner="worker:bench:1:00000000")
+    assert work is not None
+    folder = Folder(history.materialise(thread, work.head).state)
+    digests = Digests.of(folder.state, history.reducers_of(version))
+    while True:
+        delta: Any = {"append": {"log": [text(work.number, DELTA_BYTES)]}}
+        folder.add(delta)
+        checkpoint = NewCheckpoint(
+            id=uuid7(),
+            number=work.number + 1,
+            step=work.step + 1,
+            branch=work.branch,
+            branch_start=work.branch_start,
+            parent=work.head,
+            parent_thread=work.thread,
+            parent_number=work.number,
+            source="step",
+            nodes=("grow",),
+            next_nodes=("grow",),
+            delta=delta,
+            state_hash=digests.update(delta, folder.state),
+            state_bytes=digests.size,
+            schema_version=1,
+            agent_version=version,
+            created_by=work.owner,
+        )
+        facts = {"node": "grow", "ordinal": 0, "text": f"Text {work.number} is long enough."}
+        yield work, checkpoint, NewEvent(EventKind.THOUGHT_RECORDED, facts, work.owner)
+
+
+class Stepper:
+    """Commits steps and counts what they cost."""
+
+    def __init__(self) -> None:
+        self._steps = steps()
+        self.thread = next(self._steps)[0].thread
+
+    def step(self) -> float:
+        """Commit one step; the seconds that `commit_step` took."""
+        work, checkpoint, thought = next(self._steps)
+        began = time.perf_counter()
+        store.commit_step(work, checkpoint, before=[thought])
+        return time.perf_counter() - began
+
+    def round_trips(self, n: int) -> float:
+        """Waits for the server per step, from the client library's own log of the protocol."""
+        connection.ensure_connection()
+        with tempfile.TemporaryFile() as log:
+            pgconn = connection.connection.pgconn
+            pgconn.trace(log.fileno())
+            try:
+                for _ in range(n):
+                    self.step()
+            finally:
+                pgconn.untrace()
+            log.seek(0)
+            lines = [line.split(b"\t") for line in log]
+        asked = [line[3].strip() for line in lines if line[1] == b"F"]
+        return sum(message in (b"Sync", b"Query") for message in asked) / n
+
+    def write_transactions(self, n: int) -> float:
+        """Transactions with an id per step: those that write."""
+        before = self._xmax()
+        for _ in range(n):
+            self.step()
+        return (self._xmax() - before) / n
+
+    def _xmax(self) -> int:
+        with connection.cursor() as cursor:
+            cursor.execute(XMAX)
+            return int(cursor.fetchone()[0])
+
+
+def measure(bench: Bench, scale: float) -> Measured:
+    """Medians of rounds, each with a block of INSERTs and a block of steps."""
+    handicap.install()
+    stepper = Stepper()
+    for _ in range(20):
+        stepper.step()
+    raw = RawInserts.like_last_step(bench, stepper.thread)
+    try:
+        for _ in range(200):
+            raw.insert()
+            stepper.step()
+        found = Measured({}, details={"raw_row_bytes": raw.row_bytes})
+        found.values["round_trips"] = stepper.round_trips(20)
+        found.values["write_transactions"] = stepper.write_transactions(max(20, int(200 * scale)))
+        for name, flush, rounds, block in (("f0", 0.0, 60, 40), ("f2", F2_MS, 15, 15)):
+            bench.flush_takes(flush)
+            _compare(found, name, stepper, raw, max(3, int(rounds * scale)), block)
+        found.values = {
+            name: found.values[name]
+            for name in ("round_trips", "write_transactions", "ratio_f0", "ratio_f2")
+        }
+    finally:
+        bench.flush_takes(0)
+        raw.close()
+    return found
+
+
+def _compare(
+    found: Measured, name: str, stepper: Stepper, raw: RawInserts, rounds: int, block: int
+) -> None:
+    ratios, ours, theirs = [], [], []
+    for _ in range(rounds):
+        inserts, steps = [], []
+        # One by one in turn: whatever else the machine does then meets both alike.
+        for _ in range(block):
+            began = time.perf_counter()
+            raw.insert()
+            inserts.append(time.perf_counter() - began)
+            steps.append(stepper.step())
+        ratios.append(median(steps) / median(inserts))
+        ours += steps
+        theirs += inserts
+    found.values[f"ratio_{name}"] = found.ratios[f"ratio_{name}"] = median(ratios)
+    found.baselines[f"ratio_{name}"] = round(1 / median(theirs), 1)
+    found.details[f"timing_{name}"] = {
+        "raw_ms": round(median(theirs) * 1e3, 3),
+        "step_ms": round(median(ours) * 1e3, 3),
+        "step_p95_ms": round(percentile(ours, 0.95) * 1e3, 3),
+        "raw_per_second": round(1 / median(theirs)),
+        "steps_per_second": round(1 / median(ours)),
+        "steps": len(ours),
+    }

@@ -1,0 +1,97 @@
+"""PostgreSQL and Valkey of a bench run: set up as in production (fsync on), gone afterwards."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import tempfile
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import psycopg
+
+from dashboard.embedded.folders import folders, prepare
+from dashboard.embedded.postgres import Postgres
+from dashboard.embedded.valkey import Valkey
+
+OUTSIDE = ("GATEPOST_", "DJANGO_", "DATABASE_URL", "REDIS_URL", "CELERY_")
+
+
+def clean_environment() -> None:
+    """Forget what somebody's shell says about another Gatepost."""
+    for name in list(os.environ):
+        if name.startswith(OUTSIDE):
+            del os.environ[name]
+
+
+@contextmanager
+def scratch_folder() -> Iterator[Path]:
+    """A short folder that the account of the servers can enter."""
+    home = Path(tempfile.mkdtemp(prefix="gp-bench-", dir="/tmp"))
+    home.chmod(0o711 if os.geteuid() == 0 else 0o700)
+    try:
+        yield home
+    finally:
+        shutil.rmtree(home, ignore_errors=True)
+
+
+class Bench:
+    """The servers, Django on them, and what all rows need."""
+
+    def __init__(self, data: Path, address: str) -> None:
+        self.data = data
+        self.address = address
+
+    def connect(self) -> psycopg.Connection[Any]:
+        """A connection of its own beside Django's, in autocommit."""
+        return psycopg.connect(self.address, autocommit=True, prepare_threshold=0)
+
+    def flush_takes(self, milliseconds: float) -> None:
+        """Let each flush of the log take that much longer, in all sessions: 0 is the disk as is."""
+        with self.connect() as server:
+            server.execute(f"ALTER SYSTEM SET commit_delay = {int(milliseconds * 1000)}")
+            server.execute(f"ALTER SYSTEM SET commit_siblings = {0 if milliseconds else 5}")
+            server.execute("SELECT pg_reload_conf()")
+            # Sessions take it over between two statements; look until a new one has it.
+            for _ in range(100):
+                with self.connect() as other:
+                    row = other.execute("SHOW commit_delay").fetchone()
+                if row is not None and int(row[0]) == int(milliseconds * 1000):
+                    break
+                time.sleep(0.01)
+        time.sleep(0.2)
+
+
+@contextmanager
+def bench() -> Iterator[Bench]:
+    """Start everything, migrate, give it, stop it."""
+    with scratch_folder() as home:
+        data = home / "data"
+        places = folders(data)
+        prepare(places)
+        postgres, valkey = Postgres(places), Valkey(places)
+        postgres.start()
+        valkey.start()
+        try:
+            postgres.wait()
+            valkey.wait()
+            postgres.create_database()
+            os.environ["DJANGO_SETTINGS_MODULE"] = "dashboard.settings"
+            os.environ["GATEPOST_DATA"] = str(data)
+            os.environ["GATEPOST_LOG_LEVEL"] = "WARNING"
+            import django
+            from django.core.management import call_command
+            from django.db import connections
+
+            django.setup()
+            call_command("migrate", interactive=False, verbosity=0, skip_checks=True)
+            try:
+                yield Bench(data, postgres.address())
+            finally:
+                connections.close_all()
+        finally:
+            valkey.stop()
+            postgres.stop()

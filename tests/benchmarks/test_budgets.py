@@ -1,0 +1,118 @@
+"""One set of budgets: the code, docs/budgets.md, and `ok` computed from them alone."""
+
+from __future__ import annotations
+
+import json
+import re
+from pathlib import Path
+
+import pytest
+
+from benchmarks.budgets import BUDGETS, F2_MS, Part
+from benchmarks.report import Measured, dumped, failed, line
+
+ROOT = Path(__file__).resolve().parents[2]
+TEXT = (ROOT / "docs/budgets.md").read_text()
+FORM = ("row", "what", "value", "unit", "baseline", "ratio", "budget", "ok")
+
+# The figures of the upper table and the limits of the parts that they stand for.
+SAID = {
+    1: {
+        "one round trip": ("round_trips", 1),
+        "<= 1.05 write transactions": ("write_transactions", 1.05),
+        "<= 2x a raw prepared INSERT at F=0": ("ratio_f0", 2),
+        "<= 1.15x at F=2 ms": ("ratio_f2", 1.15),
+    },
+    2: {
+        ">= 3,000 steps/s at F=0": ("steps_f0", 3000),
+        ">= 0.8 of the raw INSERT rate at F=2 ms": ("rate_f2", 0.8),
+    },
+    3: {"<= 1.2x": ("steps_10000", 1.2)},
+    8: {
+        "p50 <= 5 ms + F": ("p50_f2", 5 + F2_MS),
+        "p95 <= 20 ms + F": ("p95_f2", 20 + F2_MS),
+        "p50 <= 10 ms + 2F": ("http_p50_f2", 10 + 2 * F2_MS),
+        "nothing held": ("held", 0),
+    },
+    9: {"p50 <= 5 ms + F": ("p50_f2", 5 + F2_MS)},
+    14: {
+        "ready in <= 4 s": ("ready", 4),
+        "gone <= 3 s": ("stopped", 3),
+        "no orphan": ("orphans", 0),
+    },
+}
+
+
+def rows_of(width: int) -> list[list[str]]:
+    """The cells of numbered rows: the upper table has four columns, the lower one five."""
+    found = [
+        [cell.strip() for cell in row.strip().strip("|").split("|")]
+        for row in TEXT.splitlines()
+        if re.match(r"\| \d+ \|", row)
+    ]
+    return [row for row in found if len(row) == width]
+
+
+def test_the_parts_in_the_document_are_those_in_the_code() -> None:
+    written = rows_of(5)
+    assert written
+    assert [
+        (int(number), name.strip("`"), Part(float(limit.replace(",", "")), unit, sense))
+        for number, name, sense, limit, unit in written
+    ] == [(n, name, part) for n, row in BUDGETS.items() for name, part in row.parts.items()]
+
+
+@pytest.mark.parametrize("number", BUDGETS)
+def test_the_figures_of_the_table_are_those_of_the_parts(number: int) -> None:
+    [row] = [budget for n, _, budget, _ in rows_of(4) if int(n) == number]
+    for words, (name, limit) in SAID[number].items():
+        assert words in row
+        assert BUDGETS[number].parts[name].limit == limit
+    named = {name for name, _ in SAID[number].values()}
+    # A part without words of its own is the same figure at another disk or length.
+    for name in set(BUDGETS[number].parts) - named:
+        stem = re.sub(r"_?(f0|f2|\d+)$", "", name)
+        assert any(other.startswith(stem) for other in named), name
+
+
+def test_the_table_has_all_rows() -> None:
+    numbers = [int(row[0]) for row in rows_of(4)]
+    assert numbers == list(range(1, 15))
+    assert set(BUDGETS) <= set(numbers)
+
+
+def within() -> Measured:
+    return Measured({name: part.limit for name, part in BUDGETS[1].parts.items()})
+
+
+def test_a_row_at_its_limits_is_ok_and_has_the_form() -> None:
+    found = line(1, within())
+    assert tuple(key for key in FORM if key in found) == FORM
+    assert found["ok"] is True
+    assert "\n" not in dumped(found)
+    assert json.loads(dumped(found)) == found
+
+
+@pytest.mark.parametrize("name", BUDGETS[1].parts)
+def test_one_part_beyond_its_limit_is_shown_and_fails_the_row(name: str) -> None:
+    measured = within()
+    measured.values[name] *= 1.1
+    found = line(1, measured)
+    assert found["ok"] is False
+    assert found["what"].endswith(name)
+    assert found["value"] > found["budget"] == BUDGETS[1].parts[name].limit
+
+
+def test_at_least_is_the_other_way_round() -> None:
+    good = Measured({"steps_f0": 3000.0, "rate_f2": 0.9})
+    assert line(2, good)["ok"] is True
+    slow = line(2, Measured({"steps_f0": 2900.0, "rate_f2": 0.9}))
+    assert (slow["ok"], slow["value"], slow["sense"]) == (False, 2900, "at least")
+
+
+def test_what_was_not_measured_is_not_ok() -> None:
+    assert line(2, Measured({"steps_f0": 9000.0}))["ok"] is False
+    for found in (failed(3, "no server"), failed(99, "unknown")):
+        assert tuple(key for key in FORM if key in found) == FORM
+        assert found["ok"] is False
+        assert found["value"] is None
