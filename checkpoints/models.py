@@ -264,6 +264,7 @@ class Activity(models.Model):
 
     class Meta:
         db_table = "gp_activity"
+        verbose_name_plural = "activities"
         constraints = (
             models.UniqueConstraint(
                 fields=("thread", "branch", "step", "node", "index", "key", "revision"),

@@ -15,6 +15,9 @@ from dashboard.views import (
 )
 
 THREAD = "threads/<uuid:thread_id>"
+admin.site.site_header = "Gatepost audit"
+admin.site.site_title = "Gatepost"
+admin.site.index_title = "What is kept"
 
 urlpatterns = [
     path("", board.board, name="board"),

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import random
+import time
 import uuid as uuids
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -100,6 +101,7 @@ class Recording:
             attempts=known.attempts + 1 if known is not None and same else 1,
         )
         self._run.flush_if_many()
+        began = time.monotonic()
         try:
             with self._inside(activity):
                 result = thaw(result_of(call))
@@ -114,8 +116,13 @@ class Recording:
             )
             raise
         self._run.heart.check()
+        took = round((time.monotonic() - began) * 1000)
         self._run.ledger.record(
-            self._run.work, activity, result=result, events=self._run.take_events()
+            self._run.work,
+            activity,
+            result=result,
+            usage={"milliseconds": took} if kind == "activity" and took else None,
+            events=self._run.take_events(),
         )
         return deltas.copied(result)
 

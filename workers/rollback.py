@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import partial
 from uuid import UUID
 
 import structlog
@@ -87,13 +88,12 @@ def _undo(work: Work, ident: UUID, agent: Agent, ledger: Ledger) -> str:
         return ""
     tool = agent.tools.get(activity.tool)
     name = f"{activity.tool} of step {activity.step}"
+    tell = partial(ledger.compensation, work, ident, tool=activity.tool)
     if tool is None or tool.undo is None:
-        ledger.compensation(
-            work, ident, kind=EventKind.COMPENSATION_FAILED, error="its undo is not installed"
-        )
+        tell(kind=EventKind.COMPENSATION_FAILED, error="its undo is not installed")
         log.critical("compensation.failed", thread=str(work.thread), activity=str(ident))
         return f"{name} (its undo is not installed)"
-    ledger.compensation(work, ident, kind=EventKind.COMPENSATION_STARTED)
+    tell(kind=EventKind.COMPENSATION_STARTED)
     try:
         result = tool.undo(activity.args, activity.result, key=f"undo:{activity.idempotency_key}")
         deltas.check(result)
@@ -104,7 +104,7 @@ def _undo(work: Work, ident: UUID, agent: Agent, ledger: Ledger) -> str:
             activity=str(ident),
             exc_info=True,
         )
-        ledger.compensation(work, ident, kind=EventKind.COMPENSATION_FAILED, error=describe(error))
+        tell(kind=EventKind.COMPENSATION_FAILED, error=describe(error))
         return f"{name} ({describe(error)})"
-    ledger.compensation(work, ident, kind=EventKind.COMPENSATION_FINISHED, result=result)
+    tell(kind=EventKind.COMPENSATION_FINISHED, result=result)
     return ""

@@ -260,6 +260,7 @@ class Migration(migrations.Migration):
                 ('thread', models.ForeignKey(db_constraint=False, db_index=False, on_delete=django.db.models.deletion.DO_NOTHING, to='checkpoints.thread')),
             ],
             options={
+                'verbose_name_plural': 'activities',
                 'db_table': 'gp_activity',
                 'constraints': [models.UniqueConstraint(fields=('thread', 'branch', 'step', 'node', 'index', 'key', 'revision'), name='gp_activity_position'), models.CheckConstraint(condition=models.Q(('state__in', ('planned', 'started', 'done', 'failed', 'unknown', 'compensated'))), name='gp_activity_state'), models.CheckConstraint(condition=models.Q(('kind__in', ('activity', 'effect', 'node', 'value'))), name='gp_activity_kind')],
             },

@@ -82,14 +82,20 @@ def roll_back(
 
 
 def record_compensation(
-    work: Work, activity: UUID, *, kind: EventKind, result: Any = None, error: str = ""
+    work: Work,
+    activity: UUID,
+    *,
+    kind: EventKind,
+    tool: str = "",
+    result: Any = None,
+    error: str = "",
 ) -> bool:
-    """Log that an undo starts, is done (once) or failed; raises LeaseLost.
+    """Log that the undo of an effect of `tool` starts, is done (once) or failed; raises LeaseLost.
 
     False when it had been recorded as done before: then nothing is written.
     """
     move = leased(work)
-    data: dict[str, Any] = {"activity": str(activity)}
+    data: dict[str, Any] = {"activity": str(activity)} | ({"tool": tool} if tool else {})
     if kind is EventKind.COMPENSATION_FINISHED:
         with connection.cursor() as cursor:
             cursor.execute("SELECT state FROM gp_activity WHERE id = %s::uuid", (activity,))

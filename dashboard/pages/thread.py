@@ -107,7 +107,7 @@ class ThreadPage:
 
     @cached_property
     def state(self) -> dict[str, Any]:
-        return queries.state_at(self.checkpoint.thread, self.checkpoint.id)
+        return self._ordered(queries.state_at(self.checkpoint.thread, self.checkpoint.id))
 
     @cached_property
     def before_state(self) -> dict[str, Any]:
@@ -115,7 +115,12 @@ class ThreadPage:
         shown = self.checkpoint
         if shown.parent is None or shown.parent_thread is None:
             return {}
-        return queries.state_at(shown.parent_thread, shown.parent)
+        return self._ordered(queries.state_at(shown.parent_thread, shown.parent))
+
+    def _ordered(self, state: dict[str, Any]) -> dict[str, Any]:
+        """The same with its channels in the author's order, which the database does not keep."""
+        order = {name: i for i, name in enumerate(self.version.schema.get("x-order") or ())}
+        return dict(sorted(state.items(), key=lambda item: order.get(item[0], len(order))))
 
     @cached_property
     def version(self) -> AgentRow:

@@ -45,8 +45,12 @@ class Research(State):
         Ref | None,
         _field("Your own table", "CSV or TSV with a header line.", **{"x-gatepost": "artifact"}),
     ] = None
-    measure: Annotated[str, _field("Measure", "The column to explain; empty: chosen.")] = ""
-    groups: Annotated[list[str], _field("Group by", "Columns to compare; empty: chosen.")] = []
+    measure: Annotated[
+        str, _field("Measure", "The column to explain; the agent chooses when it is empty.")
+    ] = ""
+    groups: Annotated[
+        list[str], _field("Group by", "Columns to compare; the agent chooses when it is empty.")
+    ] = []
     ignore_columns: Annotated[list[str], _field("Ignore", "Columns to leave out.")] = []
     profile: Annotated[dict[str, Any], _field("Profile", "", readOnly=True)] = {}
     table: Annotated[Ref | None, _field("Table read", "", readOnly=True)] = None
