@@ -30,7 +30,8 @@ STATIC = ROOT / "dashboard" / "static"
 MADE = HERE / "made.json"
 THEMES: tuple[Literal["light", "dark"], ...] = ("light", "dark")
 WIDTHS = {1440: 900, 390: 844}
-COLOURS = 128
+TALLEST = {1440: 1900, 390: 2400}  # pixels of the page; what lies below is left out
+COLOURS = 256
 REFERENCE = re.compile(
     r"""\{%\s*(?:extends|include)\s+"([^"]+)"|\{%\s*static\s+'([^']+\.(?:css|svg))'"""
 )
@@ -79,7 +80,7 @@ SHOTS = {
         "Roll back How cold",
     ),
     "edit": Shot("operator", "/threads/{failed}/edit/", "thread/edit.html", "Edit Prices"),
-    "admin": Shot("auditor", "/admin/", "", "Site administration"),
+    "admin": Shot("auditor", "/admin/", "", "What is kept"),
     "api-docs": Shot("operator", "/api/docs/", "drf_spectacular/swagger_ui.html", "Gatepost API"),
     "board": Shot("operator", "/", "thread/list.html", "Board"),
 }
@@ -235,12 +236,12 @@ def tell(operator: Person, manager: Person) -> dict[str, str]:
     return ids
 
 
-def keep_busy(operator: Person) -> list[str]:
-    """Threads that are being worked on and one that waits its turn, for the board."""
+def keep_busy(operator: Person, board: Any) -> None:
+    """Threads that are worked on and one that waits its turn, pushed to the open board."""
     titles = ("Delays by carrier", "Delays by airport", "Delays by month")
-    made = [operator.start(title, dataset="flights", measure="dep_delay") for title in titles]
-    operator.wait(made[1], "running")
-    return made
+    for title in titles:
+        operator.start(title, dataset="flights", measure="dep_delay")
+    board.locator("tr[data-status=running]").nth(1).wait_for()
 
 
 # ---- taking them --------------------------------------------------------------------------------
@@ -252,7 +253,9 @@ def small(png: bytes) -> bytes:
 
     with Image.open(io.BytesIO(png)) as image:
         plain = image.convert("RGB")
-        few = plain.quantize(COLOURS, Image.Quantize.MEDIANCUT, dither=Image.Dither.NONE)
+        few = plain.quantize(
+            COLOURS, Image.Quantize.MAXCOVERAGE, kmeans=1, dither=Image.Dither.NONE
+        )
     out = io.BytesIO()
     few.save(out, "PNG", optimize=True)
     return out.getvalue()
@@ -285,27 +288,38 @@ class Camera:
             self.windows[who, width] = context.new_page()
         return self.windows[who, width]
 
-    def take(self, shot: Shot, path: str, width: int) -> tuple[str, dict[str, bytes]]:
-        """(title, {theme: picture}) of a page; an error page is none."""
+    def open(self, shot: Shot, path: str, width: int) -> Any:
+        """Show a page of the product that is whole; an error page is none."""
         page = self.window(shot.who, width)
+        page.set_viewport_size({"width": width, "height": WIDTHS[width]})
         answer = page.goto(self.base + path)
         assert answer.status == 200, f"{path}: {answer.status}"
-        page.wait_for_load_state("networkidle" if "/api/" in path else "load")
-        if shot.template and shot.who and "/api/" not in path:
-            page.wait_for_selector("#live-badge[data-state=live]")
         assert page.locator(".error-page").count() == 0, f"{path}: an error page"
+        if page.locator("#live-badge").count():
+            page.wait_for_selector("#live-badge[data-state=live]")
+        elif not shot.template.startswith("registration"):
+            page.wait_for_load_state("networkidle")
         for image in page.locator("img").all():
             image.scroll_into_view_if_needed()  # it loads when it is seen
             image.evaluate("image => image.decode()")
         page.evaluate("window.scrollTo(0, 0)")
+        return page
+
+    def take(self, page: Any, width: int) -> dict[str, bytes]:
+        """{theme: picture} of the page that is open, as tall as it is."""
+        # Not "the full page": bars at the lower edge would then lie across its middle.
+        for _ in range(2):
+            tall = page.evaluate("document.documentElement.scrollHeight")
+            height = min(max(tall, WIDTHS[width]), TALLEST[width])
+            page.set_viewport_size({"width": width, "height": height})
         found = {}
         for theme in THEMES:
             page.emulate_media(color_scheme=theme, reduced_motion="reduce")
-            found[theme] = page.screenshot(full_page=True, animations="disabled")
+            found[theme] = page.screenshot(animations="disabled")
         over = page.evaluate("document.documentElement.scrollWidth - innerWidth")
-        if over > 0 and shot.template and "/api/" not in path:
-            self.faults.append(f"{path} is {over} px wider than {width}")
-        return page.title(), found
+        if over > 0:
+            self.faults.append(f"{page.url} is {over} px wider than {width}")
+        return found
 
 
 @contextmanager
@@ -337,14 +351,15 @@ def main() -> None:
         browser = playwright.chromium.launch(executable_path=find_chromium(), args=list(FLAGS))
         camera = Camera(browser, base, people)
         for name, shot in SHOTS.items():
-            for width in WIDTHS:
-                busy = keep_busy(people["operator"]) if name == "board" else []
-                title, found = camera.take(shot, shot.path.format(**ids), width)
+            path = shot.path.format(**ids)
+            pages = {width: camera.open(shot, path, width) for width in WIDTHS}
+            if name == "board":
+                keep_busy(people["operator"], pages[1440])
+            for width, page in pages.items():
+                title = page.title()
                 assert shot.title in title, f"{name}: {title}"
-                for theme, png in found.items():
+                for theme, png in camera.take(page, width).items():
                     taken[HERE / f"{name}-{theme}-{width}.png"] = small(png)
-                for thread in busy:
-                    people["operator"].post(f"/threads/{thread}/cancel/")
             made[name] = {"title": title, "template": shot.template}
             made[name]["made_from"] = made_from(shot.template)
             print(f"  {name}: {title}", flush=True)
