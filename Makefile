@@ -10,6 +10,9 @@ ROWS ?= 1,2,3,8,9,14
 STAGE ?= 1
 PICK ?=
 
+# An environment that is there looks after itself; the first one needs a Python of the system.
+BRING := python=$(PY); [ -x $(PY) ] || python=$$(tools/find-python) || exit 1; "$$python" tools/install.py
+
 .DEFAULT_GOAL := help
 .PHONY: help up test check lint format demo bench requirements pictures reset lock install install-dev
 
@@ -27,10 +30,10 @@ help:  ## list what can be called
 	@echo "make reset         delete the data folder (asks first)"
 
 install:
-	@python=$$(tools/find-python) && "$$python" tools/install.py requirements.lock
+	@$(BRING) requirements.lock
 
 install-dev:
-	@python=$$(tools/find-python) && "$$python" tools/install.py requirements-dev.lock
+	@$(BRING) requirements-dev.lock
 
 up: install  ## start everything and stay until Ctrl-C
 	@exec $(PY) manage.py up --host $(HOST) --port $(PORT) --data-dir $(DATA) --workers $(WORKERS) $(ARGS)

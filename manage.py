@@ -3,17 +3,28 @@
 
 import os
 import sys
+from typing import NoReturn
+
+
+def _up() -> NoReturn:
+    """Start everything, before Django reads settings that the flags decide."""
+    from dashboard.embedded import start
+
+    code = start.main(sys.argv[2:])
+    # All parts are gone and all files closed; the interpreter's own farewell to hundreds of
+    # modules would only keep the person at the terminal waiting.
+    sys.stdout.flush()
+    sys.stderr.flush()
+    os._exit(code)
 
 
 def main() -> None:
     os.environ.setdefault("DJANGO_SETTINGS_MODULE", "dashboard.settings")
-    if sys.argv[1:2] == ["up"]:
-        from dashboard.embedded.arguments import into_environment
-
-        into_environment(sys.argv[2:])
     if sys.argv[1:2] in (["migrate"], ["up"]):
         # Migrations may take longer than the time-outs of a web request allow.
         os.environ.setdefault("GATEPOST_ROLE", "migrate")
+    if sys.argv[1:2] == ["up"]:
+        _up()
     try:
         from django.core.management import execute_from_command_line
     except ImportError:

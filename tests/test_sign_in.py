@@ -14,9 +14,10 @@ pytestmark = pytest.mark.django_db
 
 @pytest.fixture
 def logins(tmp_path: Path) -> dict[str, str]:
-    demo.create_logins(tmp_path)
-    demo.create_logins(tmp_path)  # a second start adds nothing
-    lines = demo.logins_file(tmp_path).read_text().splitlines()
+    path = tmp_path / "logins"
+    demo.create_logins(path)
+    demo.create_logins(path)  # a second start adds nothing
+    lines = path.read_text().splitlines()
     assert len(lines) == 3
     return dict(line.split() for line in lines)
 

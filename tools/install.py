@@ -71,6 +71,8 @@ def pip(python: Path, *arguments: str, total: int, word: str) -> None:
 
 
 def main() -> None:
+    if sys.version_info < (3, 12):  # noqa: UP036 - said by the very Python that is too old
+        sys.exit("The .venv here is of an older Python: delete it and call make again.")
     lock = Path(sys.argv[1])
     folder = Path(sys.argv[2] if len(sys.argv) > 2 else ".venv").absolute()
     content = lock.read_bytes()

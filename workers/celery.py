@@ -1,11 +1,12 @@
 """The Celery application: doorbells that carry ids only; PostgreSQL is the queue's truth."""
 
+import importlib
 import os
 from typing import Any
 
 from celery import Celery
 from celery.fixups.django import DjangoFixup, DjangoWorkerFixup
-from celery.signals import worker_ready
+from celery.signals import celeryd_after_setup, worker_ready
 from django.db import close_old_connections
 
 os.environ.setdefault("DJANGO_SETTINGS_MODULE", "dashboard.settings")
@@ -48,6 +49,27 @@ def fixup(application: Celery) -> WarmFixup:
 app = Celery("gatepost", fixups=[fixup])
 app.config_from_object("django.conf:settings", namespace="CELERY")
 app.autodiscover_tasks(["workers"])
+
+
+@celeryd_after_setup.connect
+def wait_for_tables(**_kwargs: Any) -> None:
+    """With a supervisor: import the agents while it still makes the tables, then wait for those.
+
+    Connected first, so that the agents are announced afterwards. The gate is a pipe whose other
+    end closes: when the tables are there, or when the supervisor dies.
+    """
+    handle = os.environ.pop("GATEPOST_GATE_FD", "")
+    if not handle:
+        return
+    from .registry import agent_modules
+
+    for name in agent_modules():
+        try:
+            importlib.import_module(name)
+        except Exception:  # noqa: S112 - the registry imports it again and says what is wrong
+            continue
+    os.read(int(handle), 1)
+    os.close(int(handle))
 
 
 @worker_ready.connect

@@ -21,6 +21,11 @@ class UpOptions:
     database_url: str
     redis_url: str
 
+    @property
+    def logins_file(self) -> Path:
+        """Where the demo passwords stand, readable by the owner only."""
+        return self.data / "demo-logins.txt"
+
 
 def _at_least_one(text: str) -> int:
     number = int(text)
@@ -80,18 +85,18 @@ def from_parsed(parsed: Mapping[str, Any]) -> UpOptions:
 
 
 def from_command_line(arguments: Sequence[str]) -> UpOptions:
-    """Read the flags of `up`, ignoring those that Django adds to every command."""
-    parser = argparse.ArgumentParser(add_help=False, exit_on_error=False, allow_abbrev=False)
+    """Read the flags of `up`; ends the process with a usage line when one is wrong."""
+    parser = argparse.ArgumentParser(
+        prog="manage.py up",
+        description="Starts PostgreSQL, Valkey, the web server and a worker; Ctrl-C ends all.",
+        allow_abbrev=False,
+    )
     add_arguments(parser)
-    return from_parsed(vars(parser.parse_known_args(list(arguments))[0]))
+    return from_parsed(vars(parser.parse_args(list(arguments))))
 
 
-def into_environment(arguments: Sequence[str]) -> None:
-    """Let the settings of this process and all its children follow the flags of `up`."""
-    try:
-        options = from_command_line(arguments)
-    except (argparse.ArgumentError, argparse.ArgumentTypeError, SystemExit):
-        return  # the command itself reads them again and says what is wrong
+def into_environment(options: UpOptions) -> None:
+    """Let the settings of this process and of all its children follow the flags."""
     os.environ["GATEPOST_DATA"] = str(options.data)
     for name, url in (("DATABASE_URL", options.database_url), ("REDIS_URL", options.redis_url)):
         if url:

@@ -22,11 +22,6 @@ PEOPLE = {
 MAIL_DOMAIN = "demo.invalid"
 
 
-def logins_file(data: Path) -> Path:
-    """Where the demo passwords stand, readable by the owner only."""
-    return data / "demo-logins.txt"
-
-
 def logins_exist() -> bool:
     """Whether this database has demo users who may sign in."""
     people = get_user_model().objects
@@ -38,8 +33,8 @@ def anyone_exists() -> bool:
     return get_user_model().objects.filter(is_active=True).exists()
 
 
-def create_logins(data: Path) -> None:
-    """Create the demo users that are missing and note their passwords in the data folder."""
+def create_logins(path: Path) -> None:
+    """Create the demo users that are missing and note their passwords in the file `path`."""
     model = get_user_model()
     known = set(model.objects.filter(username__in=PEOPLE).values_list("username", flat=True))
     lines = []
@@ -57,7 +52,6 @@ def create_logins(data: Path) -> None:
                 _grant(user.pk, role)
         lines.append(f"{name}  {password}\n")
     if lines:
-        path = logins_file(data)
         handle = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o600)
         with os.fdopen(handle, "a") as file:
             file.writelines(lines)

@@ -50,44 +50,52 @@ class Web:
 
 
 class Worker:
-    """Celery with as many slots as asked for."""
+    """Celery with as many slots as asked for.
+
+    `gated`: the first one imports its modules and then waits for `open_gate`, that is for tables.
+    """
 
     name = "worker"
     stop_signal = signal.SIGTERM
 
-    def __init__(self, options: UpOptions) -> None:
+    def __init__(self, options: UpOptions, *, gated: bool = False) -> None:
         self.options = options
         self.log = options.data / "logs" / "worker.log"
         self.ready = -1  # the reading end of the pipe on which the worker says that it listens
+        self._gate = -1  # the writing end of the pipe on which it hears that tables are there
+        self._gated = gated
+
+    def open_gate(self) -> None:
+        """Let the worker go on; later ones find the gate open."""
+        self._gated = False
+        if self._gate >= 0:
+            os.close(self._gate)
+            self._gate = -1
 
     def start(self) -> subprocess.Popen[bytes]:
         if self.ready >= 0:
             os.close(self.ready)
         self.ready, theirs = os.pipe()
-        environment = _environment(self.options, "worker") | {
-            "GATEPOST_READY_FD": str(theirs),
-            "CELERY_SKIP_CHECKS": "1",  # `up` itself has just done them
-        }
+        told = {"GATEPOST_READY_FD": str(theirs), "CELERY_SKIP_CHECKS": "1"}
+        handles = [theirs]
+        if self._gated:
+            gate, self._gate = os.pipe()
+            told["GATEPOST_GATE_FD"] = str(gate)
+            handles.append(gate)
         try:
             return processes.start(
                 [
-                    *(
-                        sys.executable,
-                        "-m",
-                        "celery",
-                        "--quiet",
-                        "--app",
-                        "workers.celery:app",
-                        "worker",
-                    ),
+                    *(sys.executable, "-m", "celery", "--quiet"),
+                    *("--app", "workers.celery:app", "worker"),
                     *("--pool", self.options.pool, "--concurrency", str(self.options.workers)),
                     *("--hostname", "gatepost@%h", "--loglevel", "WARNING"),
                     *("--without-gossip", "--without-mingle", "--without-heartbeat"),
                 ],
                 log=self.log,
-                env=environment,
+                env=_environment(self.options, "worker") | told,
                 cwd=Path.cwd(),
-                pass_fds=(theirs,),
+                pass_fds=handles,
             )
         finally:
-            os.close(theirs)
+            for handle in handles:
+                os.close(handle)

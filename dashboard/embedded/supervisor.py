@@ -14,6 +14,7 @@ from typing import Protocol
 from dashboard.embedded import processes
 
 FIRST_DELAY, LONGEST_DELAY, CALM_SECONDS = 0.5, 30.0, 60.0
+LAST_RESORT_SECONDS = 5.0
 
 
 class Stopped(Exception):
@@ -33,7 +34,8 @@ class Part(Protocol):
 class _Child:
     part: Part
     stop_signal: int
-    patience: float  # seconds from the stop signal to SIGKILL
+    patience: float  # seconds from the stop signal to the last signal
+    last_signal: int
     process: subprocess.Popen[bytes]
     started: float
     delay: float = FIRST_DELAY
@@ -78,12 +80,23 @@ class Supervisor:
         if self.stop_wanted:
             raise Stopped
 
-    def start(self, part: Part, *, stop_signal: int, patience: float) -> subprocess.Popen[bytes]:
-        """Start a part and put it under watch."""
+    def start(
+        self,
+        part: Part,
+        *,
+        stop_signal: int,
+        patience: float,
+        last_signal: int = signal.SIGKILL,
+    ) -> subprocess.Popen[bytes]:
+        """Start a part and put it under watch.
+
+        It is stopped with `stop_signal`, and after `patience` seconds with `last_signal`.
+        """
         self.check()
         process = part.start()
-        self.children.append(_Child(part, stop_signal, patience, process, time.monotonic()))
-        self._note(f"+ {process.pid} {int(stop_signal)}")
+        child = _Child(part, stop_signal, patience, last_signal, process, time.monotonic())
+        self.children.append(child)
+        self._watch(child)
         return process
 
     def keep(self) -> None:
@@ -114,7 +127,7 @@ class Supervisor:
         elif now >= child.again_at:
             child.process = child.part.start()
             child.started, child.again_at = now, None
-            self._note(f"+ {child.process.pid} {int(child.stop_signal)}")
+            self._watch(child)
 
     def stop(self) -> None:
         """End the children in waves, last started first: people's doors and work, then servers."""
@@ -138,14 +151,22 @@ class Supervisor:
         while waiting:
             time.sleep(0.01)
             for child in waiting:
-                late = time.monotonic() - asked > child.patience
-                if late and child.process.pid not in killed and child.process.poll() is None:
+                late = time.monotonic() - asked
+                if child.process.poll() is not None or late < child.patience:
+                    continue
+                if child.process.pid not in killed:
                     killed.add(child.process.pid)
+                    processes.signal_group(child.process.pid, child.last_signal)
+                elif late > child.patience + LAST_RESORT_SECONDS:
                     processes.signal_group(child.process.pid, signal.SIGKILL)
             waiting = [child for child in waiting if child.process.poll() is None]
         for child in wave:
             processes.signal_group(child.process.pid, signal.SIGKILL)
             self._note(f"- {child.process.pid}")
+
+    def _watch(self, child: _Child) -> None:
+        signals = f"{int(child.stop_signal)} {int(child.last_signal)}"
+        self._note(f"+ {child.process.pid} {signals}")
 
     def _note(self, line: str) -> None:
         """Tell the watchdog; without one (it was killed) Linux still ends the children with us."""

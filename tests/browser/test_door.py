@@ -16,7 +16,7 @@ def test_the_link_of_the_console_opens_the_board(site: Site, page: Page) -> None
     complaints: list[str] = []
     page.on("console", lambda line: complaints.append(line.text) if line.type == "error" else None)
     page.on("pageerror", lambda error: complaints.append(str(error)))
-    demo.create_logins(Path(os.environ["GATEPOST_DATA"]))
+    demo.create_logins(Path(os.environ["GATEPOST_DATA"]) / "logins")
     page.goto(site.url + demo.login_path("operator"))
     assert page.url == f"{site.url}/"
     assert "Gatepost" in page.title()

@@ -4,6 +4,8 @@ import os
 import signal
 import subprocess
 import sys
+import threading
+import time
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -155,3 +157,19 @@ def test_the_server_ends_with_its_starter(places: Folders) -> None:
     starter.wait()
     starter.stdout.close()
     wait_until(lambda: not Path(f"/proc/{pid}").exists(), seconds=3, what="the end of PostgreSQL")
+
+
+def test_a_server_whose_children_still_work_is_waited_for(postgres: Postgres) -> None:
+    """PostgreSQL refuses to start while a child of the killed server has its memory."""
+    assert postgres.process is not None
+    with psycopg.connect(postgres.address("postgres"), autocommit=True) as busy:
+        child = busy.info.backend_pid
+        os.kill(child, signal.SIGSTOP)
+        postgres.process.kill()
+        postgres.process.wait()
+        threading.Timer(1.0, os.kill, (child, signal.SIGCONT)).start()
+        began = time.monotonic()
+        postgres.start()
+        postgres.wait()
+        assert time.monotonic() - began > 0.9
+    postgres.stop()

@@ -13,7 +13,7 @@ from pathlib import Path
 
 import pytest
 
-from dashboard.embedded.start import is_loopback
+from dashboard.embedded.checks import is_loopback
 from tests.embedded.helpers import ROOT, Up, clean_environment, up, wait_until
 
 pytestmark = [
@@ -86,7 +86,8 @@ def test_one_life_of_a_data_folder(data: Path) -> None:
         # The supervisor is killed: nothing is left a second later, and the next start is clean.
         again.process.kill()
         again.process.wait()
-        wait_until(lambda: not again.leftovers(), seconds=2, what="the end of all parts")
+        took = wait_until(lambda: not again.leftovers(), seconds=20, what="the end of all parts")
+        assert took < 2, again.text
 
     with up(data) as last:
         assert status_of(last.port, "/healthz") == 200
