@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import shutil
 import threading
 from collections.abc import Iterator
 from typing import Any
@@ -12,12 +11,11 @@ from django.core.management import call_command
 from django.core.servers.basehttp import ThreadedWSGIServer, WSGIRequestHandler
 from django.core.wsgi import get_wsgi_application
 from django.db import connections
+from playwright.sync_api import Browser, expect
 
 from tests.cast import Cast, make_cast
 
 from . import scene
-
-CHROMIUM = shutil.which("chromium") or shutil.which("chromium-browser")
 
 
 def test_the_schema_has_no_gaps(tmp_path: Any, db: None) -> None:
@@ -47,32 +45,25 @@ def served(real_db: str) -> Iterator[tuple[str, Cast]]:
 
 
 @pytest.mark.browser
-@pytest.mark.skipif(not CHROMIUM, reason="NO CHROMIUM HERE: the documentation page is not proved")
-def test_the_page_works_under_the_policy(served: tuple[str, Cast]) -> None:
-    from playwright.sync_api import expect, sync_playwright
-
+def test_the_page_works_under_the_policy(served: tuple[str, Cast], browser: Browser) -> None:
     address, cast = served
     cookie = cast.client("operator").cookies["sessionid"].value
     said: list[str] = []
-    with sync_playwright() as playwright:
-        browser = playwright.chromium.launch(executable_path=CHROMIUM, args=["--no-sandbox"])
-        context = browser.new_context(viewport={"width": 1440, "height": 900})
-        context.add_cookies([{"name": "sessionid", "value": cookie, "url": address}])
-        page = context.new_page()
-        page.on(
-            "console", lambda m: said.append(m.text) if m.type in ("error", "warning") else None
-        )
-        page.on("pageerror", lambda error: said.append(str(error)))
-        answer = page.goto(f"{address}/api/docs/")
-        assert answer is not None
-        assert "style-src 'self';" in answer.headers["content-security-policy"]
-        expect(page.locator(".opblock").first).to_be_visible()
-        assert page.locator(".opblock").count() >= 20
-        row = page.locator("#operations-agents-agents_list")
-        row.locator("button.opblock-summary-control").click()
-        row.get_by_role("button", name="Try it out").click()
-        row.get_by_role("button", name="Execute").click()
-        status = row.locator(".live-responses-table tbody .response-col_status").first
-        expect(status).to_contain_text("200")
-        browser.close()
+    context = browser.new_context(viewport={"width": 1440, "height": 900})
+    context.add_cookies([{"name": "sessionid", "value": cookie, "url": address}])
+    page = context.new_page()
+    page.on("console", lambda m: said.append(m.text) if m.type in ("error", "warning") else None)
+    page.on("pageerror", lambda error: said.append(str(error)))
+    answer = page.goto(f"{address}/api/docs/")
+    assert answer is not None
+    assert "style-src 'self';" in answer.headers["content-security-policy"]
+    expect(page.locator(".opblock").first).to_be_visible()
+    assert page.locator(".opblock").count() >= 20
+    row = page.locator("#operations-agents-agents_list")
+    row.locator("button.opblock-summary-control").click()
+    row.get_by_role("button", name="Try it out").click()
+    row.get_by_role("button", name="Execute").click()
+    status = row.locator(".live-responses-table tbody .response-col_status").first
+    expect(status).to_contain_text("200")
+    context.close()
     assert said == []
