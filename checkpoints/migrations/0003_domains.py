@@ -25,8 +25,10 @@ CREATE DOMAIN gp_event_actor AS varchar(200) CONSTRAINT gp_event_actor
   CHECK (position('|' in VALUE) = 0);
 """
 
+# After instead of before: PostgreSQL locks the row once more for each BEFORE trigger of a table,
+# also in the updates that it is not for.
 TRIGGER = """
-CREATE TRIGGER gp_thread_transition BEFORE UPDATE OF status ON gp_thread
+CREATE TRIGGER gp_thread_transition AFTER UPDATE OF status ON gp_thread
   FOR EACH ROW WHEN (OLD.status IS DISTINCT FROM NEW.status) EXECUTE FUNCTION gp_transition();
 """
 

@@ -11,6 +11,7 @@ from .. import deltas
 from ..errors import LeaseLost
 from ..records import NewActivity, Work
 from ..states import EventKind
+from .statement import Columns
 from .steps import _SEEN, _see, leased
 from .writing import Insert, NewEvent, perform, salted
 
@@ -32,51 +33,79 @@ def _named(activity: NewActivity) -> dict[str, Any]:
     }
 
 
-def _insert(activity: NewActivity, state: str, result: Any, error: str, usage: Any) -> Insert:
+_COLUMNS = {
+    "thread_id": "t.id",
+    "workspace_id": "t.workspace_id",
+    "id": "%s::uuid",
+    "branch": "%s::integer",
+    "step": "%s::integer",
+    "node": "%s::varchar",
+    "index": "%s::integer",
+    "key": "%s::varchar",
+    "revision": "%s::smallint",
+    "kind": "%s::varchar",
+    "tool": "%s::varchar",
+    "state": "%s::varchar",
+    "args": "%s::jsonb",
+    "salt": "%s::bytea",
+    "input_hash": "%s::bytea",
+    "result": "%s::jsonb",
+    "result_hash": "%s::bytea",
+    "error": "%s::text",
+    "attempts": "%s::smallint",
+    "usage": "%s::jsonb",
+    "idempotency_key": "%s::varchar",
+    "undo": "%s::varchar",
+    "approval_id": "%s::uuid",
+    "started_at": "t.last_at",
+}
+# A row of this position may stand there as merely started (progress was shown, or the worker died
+# in the call); what is done is never written over.
+_UPSERT = (
+    f"ON CONFLICT {_POSITION} DO UPDATE SET state = EXCLUDED.state, result = EXCLUDED.result,"
+    " result_hash = EXCLUDED.result_hash, error = EXCLUDED.error, args = EXCLUDED.args,"
+    " salt = EXCLUDED.salt, input_hash = EXCLUDED.input_hash, usage = EXCLUDED.usage,"
+    " attempts = EXCLUDED.attempts, finished_at = EXCLUDED.finished_at,"
+    " approval_id = EXCLUDED.approval_id"
+    " WHERE gp_activity.state IN ('planned', 'started', 'failed')"
+)
+_STARTED = Columns("gp_activity", _COLUMNS | {"finished_at": "NULL::timestamptz"}, _UPSERT)
+_ENDED = Columns("gp_activity", _COLUMNS | {"finished_at": "t.last_at"}, _UPSERT)
+
+
+def _insert(
+    activity: NewActivity, state: str, result: Any, error: str, usage: Any
+) -> tuple[Insert, bytes | None]:
+    """(the row of an activity, the hash of its result when there is one)."""
     p = activity.position
-    salt, input_hash = salted(deltas.canonical(activity.args))
+    args = deltas.canonical(activity.args)
+    salt, input_hash = salted(args)
     encoded = None if state != "done" else deltas.canonical(result)
-    return Insert(
-        "gp_activity",
-        {
-            "thread_id": ("t.id", ()),
-            "workspace_id": ("t.workspace_id", ()),
-            "id": ("%s::uuid", (activity.id,)),
-            "branch": ("%s::integer", (p.branch,)),
-            "step": ("%s::integer", (p.step,)),
-            "node": ("%s::varchar", (p.node,)),
-            "index": ("%s::integer", (p.index,)),
-            "key": ("%s::varchar", (p.key,)),
-            "revision": ("%s::smallint", (activity.revision,)),
-            "kind": ("%s::varchar", (activity.kind,)),
-            "tool": ("%s::varchar", (activity.tool,)),
-            "state": ("%s::varchar", (state,)),
-            "args": ("%s::jsonb", (deltas.canonical(activity.args).decode(),)),
-            "salt": ("%s::bytea", (salt,)),
-            "input_hash": ("%s::bytea", (input_hash,)),
-            "result": ("%s::jsonb", (None if encoded is None else encoded.decode(),)),
-            "result_hash": (
-                "%s::bytea",
-                (None if encoded is None else _result_hash(salt, encoded),),
-            ),
-            "error": ("%s::text", (error,)),
-            "attempts": ("%s::smallint", (activity.attempts,)),
-            "usage": ("%s::jsonb", (None if usage is None else deltas.canonical(usage).decode(),)),
-            "idempotency_key": ("%s::varchar", (activity.idempotency_key,)),
-            "undo": ("%s::varchar", (activity.undo,)),
-            "approval_id": ("%s::uuid", (activity.approval,)),
-            "started_at": ("t.last_at", ()),
-            "finished_at": ("NULL::timestamptz" if state == "started" else "t.last_at", ()),
-        },
-        # A row of this position may stand there as merely started (progress was shown, or the
-        # worker died in the call); what is done is never written over.
-        f"ON CONFLICT {_POSITION} DO UPDATE SET state = EXCLUDED.state, result = EXCLUDED.result,"
-        " result_hash = EXCLUDED.result_hash, error = EXCLUDED.error, args = EXCLUDED.args,"
-        " salt = EXCLUDED.salt, input_hash = EXCLUDED.input_hash, usage = EXCLUDED.usage,"
-        " attempts = EXCLUDED.attempts, finished_at = EXCLUDED.finished_at,"
-        " approval_id = EXCLUDED.approval_id"
-        " WHERE gp_activity.state IN ('planned', 'started', 'failed')",
+    result_hash = None if encoded is None else _result_hash(salt, encoded)
+    params = (
+        activity.id,
+        p.branch,
+        p.step,
+        p.node,
+        p.index,
+        p.key,
+        activity.revision,
+        activity.kind,
+        activity.tool,
+        state,
+        args.decode(),
+        salt,
+        input_hash,
+        None if encoded is None else encoded.decode(),
+        result_hash,
+        error,
+        activity.attempts,
+        None if usage is None else deltas.canonical(usage).decode(),
+        activity.idempotency_key,
+        activity.undo,
+        activity.approval,
     )
+    return Insert(_STARTED if state == "started" else _ENDED, params), result_hash
 
 
 def _result_hash(salt: bytes, encoded: bytes) -> bytes:
@@ -100,7 +129,7 @@ def record_activity(
     """
     state = "failed" if error else "done"
     move = leased(work)
-    row = _insert(activity, state, result, error, usage)
+    row, result_hash = _insert(activity, state, result, error, usage)
     if activity.kind == "node":
         kind = EventKind.NODE_FINISHED
     elif activity.kind == "value":
@@ -110,8 +139,8 @@ def record_activity(
     data = _named(activity)
     if error:
         data["error"] = error
-    else:
-        data["result_hash"] = row.columns["result_hash"][1][0].hex()
+    elif result_hash is not None:
+        data["result_hash"] = result_hash.hex()
     if usage:
         data["usage"] = usage
     move.inserts = [row]
@@ -133,7 +162,7 @@ def start_activity(work: Work, activity: NewActivity, *, events: Sequence[NewEve
     An approval named by the activity is consumed here: its id is unique among activities.
     """
     move = leased(work)
-    move.inserts = [_insert(activity, "started", None, "", None)]
+    move.inserts = [_insert(activity, "started", None, "", None)[0]]
     data = {
         **_named(activity),
         "idempotency_key": activity.idempotency_key,

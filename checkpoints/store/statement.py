@@ -1,0 +1,115 @@
+"""The text of the one statement that moves a thread; pure, made once per shape of a move.
+
+psycopg keeps the translation of a statement only up to 4,096 bytes and 50 parameters, and
+translating anew costs more than the round trip: parameters are therefore named, so that an event
+and its hash share theirs, and a checkpoint takes over what the UPDATE has set.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import lru_cache
+
+ALWAYS = ("workspace_id", "last_seq", "status", "queue")
+_COLUMN_OF_T = re.compile(r"\bt\.([a-z_]+)")
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Columns:
+    """A table's columns with their SQL, %s for each value, in order.
+
+    Made once per kind of row and told apart by identity: comparing the texts for each step would
+    cost more than the rest of its preparation.
+    """
+
+    table: str
+    sql: Mapping[str, str]
+    conflict: str = ""
+
+
+@lru_cache(maxsize=64)
+def _linked(versions: tuple[int, ...]) -> str:
+    """A sub-select of the UPDATE: (time, the hash before each event, the hash after the last).
+
+    One level per event: side by side the planner would try their orders, 3 s for 20. OFFSET 0
+    keeps it from merging the levels, which would work out a hash again wherever it is used.
+    """
+    text = "SELECT clock_timestamp() AS at, ''::bytea AS before, th.last_hash AS h"
+    for i, v in enumerate(versions, 1):
+        text = (
+            f"SELECT x.at, x.before || x.h AS before, gp_link(th.chain_id, th.last_seq + {i}, "
+            f"%(k{i})s::text, {v}, %(a{i})s::text, x.at, %(d{i})s::bytea, x.h) AS h "
+            f"FROM ({text} OFFSET 0) x"
+        )
+    return text
+
+
+@lru_cache(maxsize=64)
+def _event_insert(versions: tuple[int, ...]) -> str:
+    """The INSERT of chained events, given t as the UPDATE returned it."""
+    n = len(versions)
+    rows = " UNION ALL ".join(
+        f"SELECT t.id, t.workspace_id, t.last_at, t.last_seq - {n - i}, %(k{i})s::text, {v}, "
+        f"%(a{i})s::text, %(j{i})s::jsonb, %(s{i})s::bytea, %(d{i})s::bytea, "
+        f"substr(t.prev_hash, {32 * i - 31}, 32), "
+        + ("t.last_hash" if i == n else f"substr(t.prev_hash, {32 * i + 1}, 32)")
+        + " FROM t"
+        for i, v in enumerate(versions, 1)
+    )
+    return (
+        "e AS (INSERT INTO gp_event (thread_id, workspace_id, at, seq, kind, v, actor, data, "
+        f"salt, data_hash, prev_hash, hash) {rows})"
+    )
+
+
+@lru_cache(maxsize=512)
+def statement(
+    head: Columns | None,
+    sets: tuple[tuple[str, str], ...],
+    guard: str,
+    versions: tuple[int, ...],
+    inserts: tuple[Columns, ...],
+    updates: tuple[str, ...],
+    returning: tuple[str, ...],
+    unflushed: bool,
+) -> tuple[str, tuple[str, ...]]:
+    """(the text for a move of this shape, the names of its parameters in order).
+
+    The order: `head`, `sets`, the thread's id, guard, inserts, updates, then kind, actor, data,
+    salt and hash of each event.
+    """
+    n = len(versions)
+    assigned = [f"{column} = {sql}" for column, sql in head.sql.items()] if head else []
+    assigned += [f"{column} = {sql}" for column, sql in sets]
+    if n:
+        assigned.append(f"(last_at, prev_hash, last_hash) = ({_linked(versions)})")
+        assigned.append(f"last_seq = th.last_seq + {n}")
+    begin, source, clause = "WITH ", "", ""
+    if unflushed:
+        # Saves one flush. After a crash of the server this move may be undone with all that
+        # followed it; only leases may be written so, and each carries a random token.
+        begin += "s AS MATERIALIZED (SELECT set_config('synchronous_commit', 'off', true) AS v), "
+        source, clause = " FROM s", " AND s.v = 'off'"
+    parts = [
+        f"i{i} AS (INSERT INTO {row.table} ({', '.join(row.sql)}) "
+        f"SELECT {', '.join(row.sql.values())} FROM t {row.conflict})"
+        for i, row in enumerate(inserts)
+    ]
+    parts += [f"u{i} AS ({update})" for i, update in enumerate(updates)]
+    if n:
+        parts.append(_event_insert(versions))
+    # Only what is used further on: the row is wide, and each column of t costs.
+    used = dict.fromkeys(_COLUMN_OF_T.findall(" ".join(parts)))
+    used |= dict.fromkeys(column.partition("::")[0] for column in ALWAYS + returning)
+    moved = (
+        f"{begin}t AS (UPDATE gp_thread AS th SET {', '.join(assigned)}{source} WHERE th.id = "
+        f"%s::uuid AND ({guard}){clause} RETURNING {', '.join(f'th.{c}' for c in used)})"
+    )
+    text = ", ".join([moved, *parts]) + f" SELECT {', '.join(ALWAYS + returning)} FROM t"
+    pieces = text.split("%s")
+    names = tuple(f"q{i}" for i in range(len(pieces) - 1))
+    named = [f"%({name})s{piece}" for name, piece in zip(names, pieces[1:], strict=True)]
+    of_events = tuple(f"{letter}{i}" for i in range(1, n + 1) for letter in "kajsd")
+    return pieces[0] + "".join(named), names + of_events
