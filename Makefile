@@ -19,7 +19,7 @@ BRING := python=$(PY); [ -x $(PY) ] || python=$$(tools/find-python) || exit 1; "
 help:  ## list what can be called
 	@echo "make up            start Gatepost (PORT=8000 HOST=127.0.0.1 DATA=.gatepost WORKERS=2 ARGS=...)"
 	@echo "make demo          the same with demo logins and threads, in a data folder of its own"
-	@echo "make test          all tests that need no browser (PICK='-k words' picks some)"
+	@echo "make test          all tests; those in a browser where a chromium is (PICK='-k words')"
 	@echo "make check         everything CI does: lock, style, types, floors, migrations, tests, browser"
 	@echo "make lint          the parts of check that take seconds"
 	@echo "make format        put Python and templates into form"
