@@ -2,7 +2,8 @@
 
 A checkpoint's past is a few ranges of checkpoints, one per branch it went through, possibly in
 other threads (forks share their past). The query walks from branch to branch, stops at the newest
-keyframe on the way, and returns the keyframe and the deltas after it, oldest first.
+keyframe on the way, and returns the keyframe and the deltas after it, oldest first. Each range is
+looked up by itself (OFFSET 0): as a join the planner would rather read the whole table.
 """
 
 from __future__ import annotations
@@ -37,11 +38,12 @@ WITH RECURSIVE seg AS (
   WHERE s.kf IS NULL
 )
 SELECT s.depth, k.number, true, k.state::text, s.state_hash, s.schema_version
-  FROM seg s JOIN gp_keyframe k ON k.thread_id = s.thread_id AND k.number = s.kf
+  FROM seg s, LATERAL (SELECT x.number, x.state FROM gp_keyframe x
+    WHERE x.thread_id = s.thread_id AND x.number = s.kf OFFSET 0) k
 UNION ALL
 SELECT s.depth, c.number, false, c.delta::text, s.state_hash, s.schema_version
-  FROM seg s JOIN gp_checkpoint c ON c.thread_id = s.thread_id
-   AND c.number BETWEEN coalesce(s.kf + 1, s.lo) AND s.hi
+  FROM seg s, LATERAL (SELECT x.number, x.delta FROM gp_checkpoint x WHERE
+    x.thread_id = s.thread_id AND x.number BETWEEN coalesce(s.kf + 1, s.lo) AND s.hi OFFSET 0) c
 ORDER BY 1 DESC, 2, 3 DESC
 """
 
