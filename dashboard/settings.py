@@ -129,6 +129,10 @@ else:
         "NAME": env("GATEPOST_DATABASE", default="gatepost"),
         "USER": "gatepost",
     }
+if ROLE == "worker":
+    # Its statements are short and go by keys, so one plan is as good as another; otherwise each
+    # slot plans each of them anew five times, and some always.
+    TIMEOUTS |= {"plan_cache_mode": "force_generic_plan"}
 session_options = " ".join(f"-c {name}={value}" for name, value in TIMEOUTS.items())
 database["OPTIONS"] = database.get("OPTIONS", {}) | {
     "application_name": f"gatepost-{ROLE or 'command'}",

@@ -64,17 +64,19 @@ class Engine:
         folder = deltas.Folder(state)
         since_keyframe = 0
         first = True
+        # Only the first step of a lease can have a past, and under a thread's first lease none has.
+        resumed = work.fence > 1
         while True:
             if self._before_step(work, began, first=first):
                 self._keyframe(work, folder.state, since_keyframe)
                 return
-            run = self._open_step(work, resumed=first)
-            first = False
+            run = self._open_step(work, resumed=resumed)
+            first = resumed = False
             outcome = self._work_nodes(run, folder.state)
             if outcome is None:
                 if work.status is not Status.RUNNING:
                     return
-                first = True  # News arrived while going to sleep: look at the step again.
+                resumed = True  # News arrived while going to sleep: look at the step again.
                 continue
             if not self._commit(run, folder, digests, schema_version, outcome):
                 return
@@ -126,7 +128,6 @@ class Engine:
     def _open_step(self, work: Work, *, resumed: bool) -> OpenStep:
         run = OpenStep(work, work.step + 1, self.ledger, self.heart, self.stopping)
         if resumed:
-            # Only the first step of a lease can have a past: later ones begin right here.
             run.records = answered(self.ledger.recorded(work, run.step))
             run.decided = {
                 Position(a.branch, a.step, a.node, a.index, a.key): a

@@ -136,6 +136,7 @@ class _Kept(threading.local):
     """The last cursor of this thread: making a new one costs as much as preparing a step."""
 
     cursor: CursorWrapper | None = None
+    link: Any = None
 
 
 _kept = _Kept()
@@ -143,17 +144,16 @@ _kept = _Kept()
 
 def _cursor() -> CursorWrapper:
     """A cursor on this thread's connection, with all that `connection.cursor()` looks after."""
-    database = connections[DEFAULT_DB_ALIAS]
-    database.close_if_health_check_failed()
     cursor = _kept.cursor
-    if (
-        cursor is None
-        or database.queries_logged
-        or cursor.db is not database
-        or cursor.cursor.connection is not database.connection
-    ):
-        cursor = database.cursor()
-        _kept.cursor = None if database.queries_logged else cursor
+    if cursor is not None:
+        database = cursor.db
+        database.close_if_health_check_failed()
+        if database.connection is _kept.link and not database.queries_logged:
+            return cursor
+    database = connections[DEFAULT_DB_ALIAS]
+    cursor = database.cursor()
+    if not database.queries_logged:
+        _kept.cursor, _kept.link = cursor, database.connection
     return cursor
 
 
@@ -197,16 +197,18 @@ def perform(move: Move) -> tuple[Any, ...] | None:
 
 def announce(thread: UUID, workspace: UUID, seq: int, *, queue: str = "") -> None:
     """Tell the floors above after commit; `queue` when a worker should look."""
+    # The worker first: it has more to do than the pages.
+    if queue:
+        transaction.on_commit(
+            partial(thread_queued.send_robust, sender=None, thread_id=thread, queue=queue)
+        )
     tell = partial(
         thread_changed.send_robust, sender=None, thread_id=thread, workspace=workspace, seq=seq
     )
-    ring = partial(thread_queued.send_robust, sender=None, thread_id=thread, queue=queue)
-    later = connections[DEFAULT_DB_ALIAS].in_atomic_block
-    for news in (tell, ring) if queue else (tell,):
-        if later:
-            transaction.on_commit(news)
-        else:
-            news()
+    if _kept.cursor is not None and not _kept.cursor.db.in_atomic_block:
+        tell()
+    else:
+        transaction.on_commit(tell)
 
 
 _HEAD = Columns(

@@ -82,7 +82,7 @@ def test_a_start_tells_the_floors_above_after_commit(
     finally:
         thread_changed.disconnect(changed)
         thread_queued.disconnect(queued)
-    assert heard == [("changed", (thread, 1)), ("queued", (thread, "fast"))]
+    assert heard == [("queued", (thread, "fast")), ("changed", (thread, 1))]
 
 
 @pytest.mark.django_db

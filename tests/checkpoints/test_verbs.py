@@ -395,6 +395,6 @@ def test_signals_tell_of_every_change_and_of_what_a_worker_should_take(
         thread_changed.disconnect(changed)
         thread_queued.disconnect(queued)
     assert heard == [
-        "changed 1", "queued", "changed 2", "changed 3", "queued", "changed 4", "changed 5",
-        "changed 6", "queued",
+        "queued", "changed 1", "changed 2", "queued", "changed 3", "changed 4", "changed 5",
+        "queued", "changed 6",
     ]  # fmt: skip
