@@ -61,6 +61,12 @@ class RawInserts:
             prepare=True,
         )
 
+    def timed_insert(self) -> float:
+        """One row; the seconds it took."""
+        began = time.perf_counter()
+        self.insert()
+        return time.perf_counter() - began
+
     def rate(self, n: int) -> float:
         """Rows per second over `n` rows."""
         began = time.perf_counter()
