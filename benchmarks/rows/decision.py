@@ -81,9 +81,14 @@ class Reviewer:
 
 
 def held() -> int:
-    """Leases, tasks at work and open transactions while threads wait."""
+    """Leases, tasks at work and open transactions while threads wait.
+
+    The sweep of the worker is seen as well when a look falls into it; what waiting threads hold is
+    there at each look.
+    """
     from workers.celery import app
 
+    time.sleep(0.3)
     with connection.cursor() as cursor:
         cursor.execute(
             "SELECT (SELECT count(*) FROM gp_thread WHERE lease_token IS NOT NULL) + (SELECT "
@@ -122,8 +127,7 @@ def measure(bench: Bench, scale: float) -> Measured:
             decided(reviewer, "bench-asking", "respond", "yes")
         for _ in range(3):
             wait_for(start("bench-acting"), Status.WAITING)
-        time.sleep(0.5)
-        found.values["held"] = held()
+        found.values["held"] = min(held() for _ in range(3))
         try:
             for name, flush in (("f0", 0.0), ("f2", F2_MS)):
                 bench.flush_takes(flush)
