@@ -6,12 +6,12 @@ import os
 import socket
 from collections.abc import Iterable
 from functools import lru_cache
-from typing import Any, cast
+from typing import Any
 from uuid import UUID
 
 import structlog
 from django.conf import settings
-from django.db import DatabaseError, InterfaceError, OperationalError, connection
+from django.db import DatabaseError, InterfaceError
 
 from checkpoints import leases, store
 from checkpoints.errors import ConcurrentModificationError
@@ -67,26 +67,12 @@ def advance_and_claim(thread_id: str) -> None:
         log.warning("doorbell.refused", thread=thread_id)
         return
     while thread is not None:
-        work = take(thread)
+        work = leases.acquire(thread, owner=owner()) or leases.take_over(thread, owner=owner())
         if work is not None:
             work_on(work)
         if stop_requested():
             return
         thread = left_behind()
-
-
-def take(thread: UUID) -> Work | None:
-    """The lease of a thread that is free, or whose holder let it expire.
-
-    As the first statement of a task it is the health check of the connection too: where the server
-    has gone meanwhile, it is made again on a new one. Django's own check asks once more each time.
-    """
-    cast(Any, connection).health_check_done = True
-    try:
-        return leases.acquire(thread, owner=owner()) or leases.take_over(thread, owner=owner())
-    except (OperationalError, InterfaceError):
-        connection.close()
-        return leases.acquire(thread, owner=owner()) or leases.take_over(thread, owner=owner())
 
 
 def left_behind() -> UUID | None:

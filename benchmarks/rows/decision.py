@@ -122,7 +122,7 @@ def measure(bench: Bench, scale: float) -> Measured:
     found = Measured({})
     with parts.worker(bench), parts.web(bench) as port:
         reviewer = Reviewer(port)
-        for _ in range(parts.SLOTS * 8):
+        for _ in range(parts.SLOTS * 4):
             decided(reviewer, "bench-acting", "approve", None)
             decided(reviewer, "bench-asking", "respond", "yes")
         for _ in range(3):

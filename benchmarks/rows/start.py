@@ -44,7 +44,7 @@ def measure(bench: Bench, scale: float) -> Measured:
     handicap.install()
     found = Measured({})
     with parts.worker(bench):
-        for _ in range(parts.SLOTS * 8):
+        for _ in range(parts.SLOTS * 4):
             wait_for(start("bench-asking"), Status.WAITING)
         try:
             for name, flush in (("f0", 0.0), ("f2", F2_MS)):
