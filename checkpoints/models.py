@@ -10,21 +10,27 @@ imports this module: upper floors write through `store` and read through `querie
 from __future__ import annotations
 
 from django.conf import settings
+from django.contrib.postgres.functions import RandomUUID
 from django.db import models
+from django.db.models import Value
 from django.db.models.functions import Now
 from uuid_utils.compat import uuid7
 
-from .states import Status
-
-ROLES = ("viewer", "operator", "reviewer", "auditor", "admin")
+from .states import ROLES, Status
 
 
 class Workspace(models.Model):
-    """The tenant; every row of the product belongs to one."""
+    """The tenant; every row of the product belongs to one. Its own log says who may do what."""
 
     id = models.UUIDField(primary_key=True, default=uuid7, editable=False)
     name = models.CharField(max_length=100, unique=True)
     created_at = models.DateTimeField(db_default=Now())
+    # The tail of the workspace's own hash chain, as a thread has one.
+    chain_id = models.UUIDField(db_default=RandomUUID(), editable=False)
+    last_seq = models.BigIntegerField(db_default=0)
+    last_hash = models.BinaryField(db_default=Value(bytes(32)))
+    prev_hash = models.BinaryField(db_default=Value(b""))
+    last_at = models.DateTimeField(db_default=Now())
 
     class Meta:
         db_table = "gp_workspace"
@@ -46,6 +52,26 @@ class Membership(models.Model):
             models.UniqueConstraint(fields=("workspace", "user", "role"), name="gp_member_once"),
             models.CheckConstraint(condition=models.Q(role__in=ROLES), name="gp_member_role"),
         )
+
+
+class WorkspaceEvent(models.Model):
+    """One immutable entry of a workspace's log: who belongs to it and who was given which right."""
+
+    pk = models.CompositePrimaryKey("workspace_id", "seq")
+    workspace = models.ForeignKey(Workspace, models.PROTECT, related_name="+", db_index=False)
+    seq = models.BigIntegerField()
+    kind = models.CharField(max_length=50)
+    v = models.SmallIntegerField(default=1)
+    actor = models.CharField(max_length=200)
+    data = models.JSONField()
+    salt = models.BinaryField()
+    data_hash = models.BinaryField()
+    at = models.DateTimeField()
+    prev_hash = models.BinaryField()
+    hash = models.BinaryField()
+
+    class Meta:
+        db_table = "gp_workspace_event"
 
 
 class AgentVersion(models.Model):
@@ -197,12 +223,12 @@ class Checkpoint(models.Model):
 
 
 class Keyframe(models.Model):
-    """A cached full state of one checkpoint; may be deleted at any time."""
+    """A cached full state of one checkpoint as canonical JSON; may be deleted at any time."""
 
     pk = models.CompositePrimaryKey("thread_id", "number")
     thread = models.ForeignKey(Thread, models.DO_NOTHING, db_constraint=False, db_index=False)
     number = models.IntegerField()
-    state = models.JSONField()
+    state = models.TextField()
     created_at = models.DateTimeField(db_default=Now())
 
     class Meta:
@@ -307,6 +333,23 @@ class Wake(models.Model):
         )
 
 
+class Verification(models.Model):
+    """When a thread's past was last verified, up to which event, and what came out."""
+
+    thread = models.OneToOneField(
+        Thread, models.DO_NOTHING, primary_key=True, db_constraint=False, related_name="+"
+    )
+    n_events = models.BigIntegerField()
+    intact = models.BooleanField()
+    broken_seq = models.BigIntegerField(null=True)
+    what = models.TextField(default="", blank=True)
+    checked_by = models.CharField(max_length=200)
+    checked_at = models.DateTimeField(db_default=Now())
+
+    class Meta:
+        db_table = "gp_verification"
+
+
 class Worker(models.Model):
     """One worker process group and when it last proved that its loop turns."""
 
@@ -322,6 +365,7 @@ class Worker(models.Model):
 
     class Meta:
         db_table = "gp_worker"
+        indexes = (models.Index(fields=("-started_at", "-id"), name="gp_worker_started"),)
 
 
 class Duty(models.Model):

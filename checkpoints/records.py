@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+import os
+from dataclasses import dataclass, field
 from typing import Any
 from uuid import UUID
 
 from .states import Status
+
+SALT_BYTES = 16
 
 
 @dataclass(slots=True)
@@ -43,6 +46,9 @@ class Work:
     crash_count: int
     started_by: str
     rollback: dict[str, Any] | None
+    # Weight and rows of the deltas since the newest keyframe on the way to the head.
+    unfolded: int = 0
+    unfolded_rows: int = 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,7 +64,10 @@ class Position:
 
 @dataclass(frozen=True, slots=True)
 class NewActivity:
-    """An activity about to be recorded; JSON values, hashes over canonical bytes."""
+    """An activity about to be recorded; JSON values, hashes over canonical bytes.
+
+    The salt is chosen here, so that whoever writes the row knows every hash in it beforehand.
+    """
 
     id: UUID
     position: Position
@@ -70,6 +79,7 @@ class NewActivity:
     approval: UUID | None = None
     revision: int = 0
     attempts: int = 1
+    salt: bytes = field(default_factory=lambda: os.urandom(SALT_BYTES))
 
 
 @dataclass(frozen=True, slots=True)

@@ -47,10 +47,13 @@ class EventKind(StrEnum):
     THREAD_PARKED = "thread.parked"
     STATE_EDITED = "state.edited"
     ROLLBACK_STARTED = "rollback.started"
+    ROLLBACK_RETRIED = "rollback.retried"
     ROLLBACK_FINISHED = "rollback.finished"
     ROLLBACK_RUN_ON = "rollback.run_on"
     # Events that leave the status alone.
     CHECKPOINT_COMMITTED = "checkpoint.committed"
+    INPUT_RECEIVED = "input.received"
+    INPUT_TAKEN = "input.taken"
     STEP_FAILED = "step.failed"
     STEP_FENCED = "step.fenced"
     NODE_FINISHED = "node.finished"
@@ -73,6 +76,25 @@ class EventKind(StrEnum):
     APPROVAL_EXPIRED = "approval.expired"
     PAUSE_REQUESTED = "pause.requested"
     CODE_CHANGED = "code.changed"
+    CHECKPOINT_SKIPPED = "checkpoint.skipped"
+    THREAD_IMPORTED = "thread.imported"
+
+
+class WorkspaceEventKind(StrEnum):
+    """What an entry of a workspace's own log says; the same form."""
+
+    WORKSPACE_CREATED = "workspace.created"
+    WORKSPACE_RENAMED = "workspace.renamed"
+    MEMBER_ADDED = "member.added"
+    MEMBER_REMOVED = "member.removed"
+    ROLE_GRANTED = "role.granted"
+    ROLE_WITHDRAWN = "role.withdrawn"
+    USER_CREATED = "user.created"
+    USER_CHANGED = "user.changed"
+    USER_DISABLED = "user.disabled"
+    TOKEN_CREATED = "token.created"  # noqa: S105
+    TOKEN_REVOKED = "token.revoked"  # noqa: S105
+    CAPSULE_EXPORTED = "capsule.exported"
 
 
 S, K = Status, EventKind
@@ -84,6 +106,8 @@ FINISHED: Final = frozenset({S.SUCCEEDED, S.FAILED, S.CANCELLED})
 LEASED: Final = frozenset({S.RUNNING, S.ROLLING_BACK})
 # A person may write the state only while no worker can be working on it.
 EDITABLE: Final = frozenset({S.PAUSED, S.WAITING, S.SLEEPING, S.ATTENTION, S.FAILED})
+# New input has to find a step that can still see it.
+TAKES_INPUT: Final = frozenset(Status) - {S.SUCCEEDED, S.CANCELLED}
 
 _CONTROL: Final = {
     K.THREAD_CANCELLED: S.CANCELLED,
@@ -122,7 +146,12 @@ TRANSITIONS: Final[dict[Status | None, dict[EventKind, Status]]] = {
         **_CONTROL,
     },
     S.PAUSED: {K.THREAD_RESUMED: S.QUEUED, K.STATE_EDITED: S.PAUSED, **_CONTROL},
-    S.ATTENTION: {K.THREAD_RETRIED: S.QUEUED, K.STATE_EDITED: S.ATTENTION, **_CONTROL},
+    S.ATTENTION: {
+        K.THREAD_RETRIED: S.QUEUED,
+        K.ROLLBACK_RETRIED: S.ROLLING_BACK,
+        K.STATE_EDITED: S.ATTENTION,
+        **_CONTROL,
+    },
     S.SUCCEEDED: {K.ROLLBACK_STARTED: S.ROLLING_BACK},
     S.FAILED: {K.THREAD_RETRIED: S.QUEUED, K.STATE_EDITED: S.FAILED, **_CONTROL},
     S.CANCELLED: {K.ROLLBACK_STARTED: S.ROLLING_BACK},
@@ -135,6 +164,7 @@ TRANSITIONS: Final[dict[Status | None, dict[EventKind, Status]]] = {
     },
 }
 
+ROLES: Final = ("viewer", "operator", "reviewer", "auditor", "admin")
 CHECKPOINT_SOURCES: Final = ("input", "step", "edit", "fork", "rollback", "upgrade", "import")
 ACTIVITY_STATES: Final = ("planned", "started", "done", "failed", "unknown", "compensated")
 ACTIVITY_KINDS: Final = ("activity", "effect", "node", "value")

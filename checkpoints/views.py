@@ -61,6 +61,7 @@ class ThreadRow:
     tokens_saved: int
     state_bytes: int
     created_at: datetime
+    inbox: str = ""
 
     @property
     def live(self) -> bool:
@@ -109,6 +110,30 @@ class EventRow:
     """An entry of a thread's log."""
 
     thread: UUID
+    seq: int
+    kind: str
+    actor: str
+    data: dict[str, Any]
+    at: datetime
+    hash: str
+    prev_hash: str
+
+
+@dataclass(frozen=True, slots=True)
+class InputRow:
+    """A message that a thread has received and not taken yet; `seq` is that of its event."""
+
+    seq: int
+    message: Any
+    actor: str
+    at: datetime
+
+
+@dataclass(frozen=True, slots=True)
+class WorkspaceEventRow:
+    """An entry of a workspace's own log."""
+
+    workspace: UUID
     seq: int
     kind: str
     actor: str
@@ -194,6 +219,21 @@ class WorkerRow:
 
 
 @dataclass(frozen=True, slots=True)
+class StorageRow:
+    """What a thread takes in the database.
+
+    `bytes` is added up over a sample of rows; `sampled_all` says that it was all of them.
+    """
+
+    events: int
+    checkpoints: int
+    activities: int
+    keyframes: int
+    bytes: int
+    sampled_all: bool
+
+
+@dataclass(frozen=True, slots=True)
 class EffectFate:
     """What a rollback would do about one effect: undoable, stays or unknown."""
 
@@ -211,3 +251,26 @@ class Why:
     since: datetime
     action: str = ""
     facts: dict[str, Any] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True)
+class VerificationRow:
+    """What the last verification of a thread found."""
+
+    n_events: int
+    intact: bool
+    broken_seq: int | None
+    what: str
+    checked_by: str
+    checked_at: datetime
+
+
+@dataclass(frozen=True, slots=True)
+class HeadRow:
+    """How a log (`of` a thread or a workspace) stands: its chain, an event's number and hash."""
+
+    of: str
+    ident: UUID
+    chain: UUID
+    seq: int
+    hash: str

@@ -74,10 +74,11 @@ def effects_after(thread_id: UUID, checkpoint_id: UUID) -> list[EffectFate]:
         found += [activity_of(r) for r in raw]
         if here:
             break
-    return [_fate(a) for a in found]
+    return [fate_of(a) for a in found]
 
 
-def _fate(a: ActivityRow) -> EffectFate:
+def fate_of(a: ActivityRow) -> EffectFate:
+    """What a rollback would do about this effect, from its record alone."""
     if a.state != "done":
         return EffectFate(a, "unknown", "had started; nobody knows yet whether it happened")
     if a.undo:

@@ -56,6 +56,16 @@ def agent_version(version_id: UUID) -> AgentRow:
     return _agent(found[0])
 
 
+def agent_versions(agent: str = "") -> list[AgentRow]:
+    """All announced versions, of one agent or of all, by name and newest first; up to 1,000."""
+    found = rows(
+        AGENT + "WHERE (%s::text = '' OR v.agent = %s::varchar) "
+        "ORDER BY v.agent, v.created_at DESC, v.version DESC LIMIT 1000",
+        (WORKER_ALIVE_SECONDS, agent, agent),
+    )
+    return [_agent(r) for r in found]
+
+
 def workers() -> list[WorkerRow]:
     """Workers seen within a day, newest sign of life first."""
     found = rows(

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from typing import Any
 from uuid import UUID
 
-from ..views import EventRow, Page
+from ..views import EventRow, InputRow, Page
 from .reading import decoded, row_of, rows
 
 EVENT = """
@@ -101,3 +101,16 @@ def recorded_thoughts(thread_id: UUID, *, branch: int, step: int) -> set[tuple[s
         (thread_id, thread_id, thread_id, branch, step),
     )
     return {(r[0], r[1]) for r in found}
+
+
+def waiting_inputs(thread_id: UUID, *, limit: int = 100) -> list[InputRow]:
+    """Messages that the thread has received and not taken yet, oldest first."""
+    # The number is read only from rows of this kind: other news names other things.
+    found = rows(
+        "SELECT e.seq, (e.data -> 'message')::text, e.actor, e.at FROM gp_wake w JOIN gp_event e "
+        "ON e.thread_id = w.thread_id AND e.seq = CASE WHEN w.kind = 'input' "
+        "THEN w.ref::bigint END WHERE w.thread_id = %s::uuid AND w.kind = 'input' "
+        "ORDER BY e.seq LIMIT %s",
+        (thread_id, limit),
+    )
+    return [row_of(InputRow, r, {1: decoded}) for r in found]

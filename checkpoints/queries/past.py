@@ -3,23 +3,35 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import replace
 from typing import Any
 from uuid import UUID
 
 import jsonpatch
 
 from .. import history
-from ..errors import NotFound
+from ..errors import CorruptHistory, NotFound
 from ..views import CheckpointRow, Page
 from .reading import decoded, names, row_of, rows
 
 CHECKPOINT = """
 SELECT c.id, c.thread_id, c.number, c.branch, c.step, c.parent, c.parent_thread, c.parent_number,
   c.source, c.nodes::text, c.next_nodes::text, {delta}, encode(c.state_hash, 'hex'),
-  c.state_bytes, c.schema_version, c.agent_version_id, c.created_by, c.created_at
+  c.state_bytes, c.schema_version, c.agent_version_id, c.created_by, c.created_at, {abandoned}
 FROM gp_checkpoint c
 """
+# The part of a thread's way to its head that lies in the thread itself.
+_OWN_WAY = """
+WITH RECURSIVE seg AS (
+  SELECT h.branch_start AS lo, h.number AS hi FROM gp_thread th
+  JOIN gp_checkpoint h ON h.thread_id = th.id AND h.id = th.head WHERE th.id = %s::uuid
+  UNION ALL
+  SELECT p.branch_start, p.number FROM seg s
+  JOIN gp_checkpoint f ON f.thread_id = %s::uuid AND f.number = s.lo
+  JOIN gp_checkpoint p ON p.thread_id = f.thread_id AND p.number = f.parent_number
+  WHERE f.parent_thread = f.thread_id
+)
+"""
+_BESIDE_THE_WAY = "NOT EXISTS (SELECT FROM seg s WHERE c.number BETWEEN s.lo AND s.hi)"
 
 
 def checkpoint_of(values: Sequence[Any]) -> CheckpointRow:
@@ -37,7 +49,7 @@ def state_at(thread_id: UUID, checkpoint_id: UUID) -> dict[str, Any]:
 def checkpoint(thread_id: UUID, checkpoint_id: UUID) -> CheckpointRow:
     """One checkpoint of this thread; raises NotFound."""
     found = rows(
-        CHECKPOINT.format(delta="c.delta::text")
+        CHECKPOINT.format(delta="c.delta::text", abandoned="false")
         + "WHERE c.thread_id = %s::uuid AND c.id = %s::uuid",
         (thread_id, checkpoint_id),
     )
@@ -49,7 +61,7 @@ def checkpoint(thread_id: UUID, checkpoint_id: UUID) -> CheckpointRow:
 def checkpoint_by_number(thread_id: UUID, number: int) -> CheckpointRow:
     """The checkpoint with this ordinal in the thread; raises NotFound."""
     found = rows(
-        CHECKPOINT.format(delta="c.delta::text")
+        CHECKPOINT.format(delta="c.delta::text", abandoned="false")
         + "WHERE c.thread_id = %s::uuid AND c.number = %s::integer",
         (thread_id, number),
     )
@@ -61,14 +73,31 @@ def checkpoint_by_number(thread_id: UUID, number: int) -> CheckpointRow:
 def checkpoints(
     thread_id: UUID, *, limit: int = 50, before: int | None = None
 ) -> Page[CheckpointRow]:
-    """A thread's own checkpoints, newest first, without deltas; cursor = ordinal."""
+    """A thread's own checkpoints, newest first, without deltas; cursor = ordinal.
+
+    `abandoned` are those that the way to the head does not go through. One query, no state.
+    """
     found = rows(
-        CHECKPOINT.format(delta="NULL") + "WHERE c.thread_id = %s::uuid AND c.number < %s::integer "
+        _OWN_WAY
+        + CHECKPOINT.format(delta="NULL", abandoned=_BESIDE_THE_WAY)
+        + "WHERE c.thread_id = %s::uuid AND c.number < %s::integer "
         "ORDER BY c.number DESC LIMIT %s",
-        (thread_id, 2**31 - 1 if before is None else before, limit + 1),
+        (thread_id, thread_id, thread_id, 2**31 - 1 if before is None else before, limit + 1),
     )
-    marked = _mark(thread_id, [checkpoint_of(r) for r in found[:limit]])
-    return Page(tuple(marked), str(marked[-1].number) if len(found) > limit else "")
+    shown = tuple(checkpoint_of(r) for r in found[:limit])
+    return Page(shown, str(shown[-1].number) if len(found) > limit else "")
+
+
+def config_of(thread_id: UUID) -> dict[str, Any]:
+    """Model, temperature, prompt texts and the like that hold for the thread; {} where none do.
+
+    Given when the thread began and kept on its first checkpoint; a fork's has its base's in it.
+    """
+    found = rows(
+        "SELECT config::text FROM gp_checkpoint WHERE thread_id = %s::uuid AND number = 0",
+        (thread_id,),
+    )
+    return (decoded(found[0][0]) or {}) if found else {}
 
 
 # The whole way from a checkpoint to the first input, one row per branch gone through.
@@ -90,18 +119,6 @@ def way(thread_id: UUID, checkpoint_id: UUID) -> list[tuple[UUID, int, int, int,
     return [(r[0], r[1], r[2], r[3], r[4]) for r in rows(_WAY, (thread_id, checkpoint_id))]
 
 
-def _mark(thread_id: UUID, marked: list[CheckpointRow]) -> list[CheckpointRow]:
-    """Set `abandoned` on checkpoints that the head's path does not go through."""
-    head = rows("SELECT head FROM gp_thread WHERE id = %s::uuid", (thread_id,))
-    if not head or not marked:
-        return marked
-    ranges = [(lo, hi) for t, _, lo, hi, _ in way(thread_id, head[0][0]) if t == thread_id]
-    return [
-        r if any(lo <= r.number <= hi for lo, hi in ranges) else replace(r, abandoned=True)
-        for r in marked
-    ]
-
-
 def lineage(thread_id: UUID, *, limit: int = 200) -> list[CheckpointRow]:
     """The thread's newest checkpoints, then those of its base up to the fork; newest first."""
     own = list(checkpoints(thread_id, limit=limit).rows)
@@ -111,12 +128,42 @@ def lineage(thread_id: UUID, *, limit: int = 200) -> list[CheckpointRow]:
             if len(own) >= limit:
                 break
             found = rows(
-                CHECKPOINT.format(delta="NULL") + "WHERE c.thread_id = %s::uuid "
+                CHECKPOINT.format(delta="NULL", abandoned="false") + "WHERE c.thread_id = %s::uuid "
                 "AND c.number BETWEEN %s::integer AND %s::integer ORDER BY c.number DESC LIMIT %s",
                 (base, lo, hi, limit - len(own)),
             )
             own += [checkpoint_of(r) for r in found]
     return own
+
+
+def newest_sound(thread_id: UUID, checkpoint_id: UUID) -> CheckpointRow | None:
+    """The newest checkpoint before this one whose state fits its hash; None when there is none.
+
+    Goes back within the thread and to where its branch began: the steps after it find what was
+    recorded of them, those before it stand in another branch and would happen once more.
+    """
+    found = first = checkpoint(thread_id, checkpoint_id)
+    while found.parent is not None and found.parent_thread == thread_id:
+        before, found = found, checkpoint(thread_id, found.parent)
+        if found.branch != first.branch and found.step != before.step:
+            return None
+        try:
+            history.checked(thread_id, found.id)
+        except CorruptHistory:
+            continue
+        return found
+    return None
+
+
+def upgraded_from(thread_id: UUID) -> set[UUID]:
+    """The agent versions that wrote what upgrades of this thread's state began with."""
+    found = rows(
+        "SELECT DISTINCT p.agent_version_id FROM gp_checkpoint c JOIN gp_checkpoint p "
+        "ON p.thread_id = c.parent_thread AND p.number = c.parent_number "
+        "WHERE c.thread_id = %s::uuid AND c.source = 'upgrade'",
+        (thread_id,),
+    )
+    return {version for (version,) in found}
 
 
 def diff(old: dict[str, Any], new: dict[str, Any]) -> list[dict[str, Any]]:

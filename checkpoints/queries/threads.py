@@ -26,7 +26,8 @@ SELECT th.id, th.workspace_id, th.name, th.title, th.agent, v.version::text, th.
   th.last_at, th.number, th.step, th.branch, th.next_nodes::text, th.waiting_on::text, th.wake_at,
   th.wish, th.pause_at, th.effects, th.lease_owner, th.lease_until, th.fence, th.crash_count,
   th.head, th.parent, th.base, th.forked_from, th.started_by, th.rollback::text, th.n_steps,
-  th.tokens, trim_scale(th.cost)::text, th.tokens_saved, th.state_bytes, th.created_at
+  th.tokens, trim_scale(th.cost)::text, th.tokens_saved, th.state_bytes, th.created_at,
+  coalesce(v.graph ->> 'inbox', '')
 FROM gp_thread th JOIN gp_agent_version v ON v.id = th.agent_version_id
 """
 
@@ -57,6 +58,16 @@ def thread(thread_id: UUID, *, workspace: UUID) -> ThreadRow:
     if not found:
         raise NotFound("There is no such thread in this workspace.")
     return thread_of(found[0])
+
+
+def thread_named(name: str, *, agent: str, workspace: UUID) -> ThreadRow | None:
+    """The workspace's thread of this agent and name, or None."""
+    found = rows(
+        THREAD + "WHERE th.workspace_id = %s::uuid AND th.agent = %s::varchar "
+        "AND th.name = %s::varchar",
+        (workspace, agent, name),
+    )
+    return thread_of(found[0]) if found else None
 
 
 def _search(*, agent: str, q: str) -> tuple[list[str], list[Any]]:
@@ -153,6 +164,28 @@ def thread_marks(thread_ids: Sequence[UUID]) -> dict[UUID, tuple[int, bool]]:
         (STANDSTILL_SECONDS, list(thread_ids)),
     )
     return {r[0]: (r[1], r[2]) for r in found}
+
+
+def ids_beginning(begins: str, *, workspace: UUID) -> list[UUID]:
+    """Up to two threads whose ids begin with these hexadecimal digits and hyphens."""
+    digits = begins.replace("-", "")[:32]
+    low, high = UUID(digits.ljust(32, "0")), UUID(digits.ljust(32, "f"))
+    found = rows(
+        "SELECT id FROM gp_thread WHERE id BETWEEN %s::uuid AND %s::uuid "
+        "AND workspace_id = %s::uuid AND id::text LIKE %s::text LIMIT 2",
+        (low, high, workspace, f"{begins}%"),
+    )
+    return [r[0] for r in found]
+
+
+def ids_named(name: str, *, workspace: UUID) -> list[UUID]:
+    """Up to two threads of this name; it is unique per agent only."""
+    deltas.check(name, "name")
+    found = rows(
+        "SELECT id FROM gp_thread WHERE workspace_id = %s::uuid AND name = %s::varchar LIMIT 2",
+        (workspace, name),
+    )
+    return [r[0] for r in found]
 
 
 def in_workspace(thread_ids: Sequence[UUID], *, workspace: UUID) -> set[UUID]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from hashlib import sha256
 from typing import Any
 
 from django.db import connection
@@ -10,10 +11,11 @@ from django.db import connection
 from .. import deltas
 from ..errors import LeaseLost
 from ..records import NewActivity, Work
+from ..seals import activity_seal
 from ..states import EventKind
 from .statement import Columns
 from .steps import _SEEN, _see, leased
-from .writing import Insert, NewEvent, perform, salted
+from .writing import Insert, NewEvent, perform
 
 _POSITION = "(thread_id, branch, step, node, index, key, revision)"
 
@@ -30,6 +32,7 @@ def _named(activity: NewActivity) -> dict[str, Any]:
         "key": p.key,
         "kind": activity.kind,
         "tool": activity.tool,
+        "attempt": activity.attempts,
     }
 
 
@@ -60,28 +63,73 @@ _COLUMNS = {
     "started_at": "t.last_at",
 }
 # A row of this position may stand there as merely started (progress was shown, or the worker died
-# in the call); what is done is never written over.
+# in the call); what is done is never written over. All that the event seals is written anew.
+_WRITTEN_ANEW = (
+    "tool",
+    "state",
+    "args",
+    "salt",
+    "input_hash",
+    "result",
+    "result_hash",
+    "error",
+    "attempts",
+    "usage",
+    "undo",
+    "approval_id",
+    "started_at",
+    "finished_at",
+)
 _UPSERT = (
-    f"ON CONFLICT {_POSITION} DO UPDATE SET state = EXCLUDED.state, result = EXCLUDED.result,"
-    " result_hash = EXCLUDED.result_hash, error = EXCLUDED.error, args = EXCLUDED.args,"
-    " salt = EXCLUDED.salt, input_hash = EXCLUDED.input_hash, usage = EXCLUDED.usage,"
-    " attempts = EXCLUDED.attempts, finished_at = EXCLUDED.finished_at,"
-    " approval_id = EXCLUDED.approval_id"
-    " WHERE gp_activity.state IN ('planned', 'started', 'failed')"
+    f"ON CONFLICT {_POSITION} DO UPDATE SET "
+    + ", ".join(f"{column} = EXCLUDED.{column}" for column in _WRITTEN_ANEW)
+    + " WHERE gp_activity.state IN ('planned', 'started', 'failed')"
 )
 _STARTED = Columns("gp_activity", _COLUMNS | {"finished_at": "NULL::timestamptz"}, _UPSERT)
 _ENDED = Columns("gp_activity", _COLUMNS | {"finished_at": "t.last_at"}, _UPSERT)
 
 
-def _insert(
-    activity: NewActivity, state: str, result: Any, error: str, usage: Any
-) -> tuple[Insert, bytes | None]:
-    """(the row of an activity, the hash of its result when there is one)."""
+def _hashed(activity: NewActivity, encoded: bytes) -> bytes:
+    return sha256(activity.salt + encoded).digest()
+
+
+def _sealed(
+    activity: NewActivity, state: str, *, result: bytes | None, error: str, usage: Any
+) -> str:
+    """The seal of the row as it is after this write; `result` is its hash."""
+    p = activity.position
+    return activity_seal(
+        {
+            "id": activity.id,
+            "branch": p.branch,
+            "step": p.step,
+            "node": p.node,
+            "index": p.index,
+            "key": p.key,
+            "revision": activity.revision,
+            "kind": activity.kind,
+            "tool": activity.tool,
+            "state": state,
+            "input_hash": _hashed(activity, deltas.canonical(activity.args)),
+            "result_hash": result,
+            "error": error,
+            "attempts": activity.attempts,
+            "usage": usage,
+            "idempotency_key": activity.idempotency_key,
+            "undo": activity.undo,
+            "approval_id": activity.approval,
+        }
+    )
+
+
+def written_as(
+    activity: NewActivity, state: str, result: Any = None, error: str = "", usage: Any = None
+) -> tuple[Insert, dict[str, Any]]:
+    """(the row of an activity, what its event says of it)."""
     p = activity.position
     args = deltas.canonical(activity.args)
-    salt, input_hash = salted(args)
     encoded = None if state != "done" else deltas.canonical(result)
-    result_hash = None if encoded is None else _result_hash(salt, encoded)
+    result_hash = None if encoded is None else _hashed(activity, encoded)
     params = (
         activity.id,
         p.branch,
@@ -94,8 +142,8 @@ def _insert(
         activity.tool,
         state,
         args.decode(),
-        salt,
-        input_hash,
+        activity.salt,
+        _hashed(activity, args),
         None if encoded is None else encoded.decode(),
         result_hash,
         error,
@@ -105,13 +153,12 @@ def _insert(
         activity.undo,
         activity.approval,
     )
-    return Insert(_STARTED if state == "started" else _ENDED, params), result_hash
-
-
-def _result_hash(salt: bytes, encoded: bytes) -> bytes:
-    import hashlib
-
-    return hashlib.sha256(salt + encoded).digest()
+    data = _named(activity) | {
+        "seal": _sealed(activity, state, result=result_hash, error=error, usage=usage)
+    }
+    if result_hash is not None:
+        data["result_hash"] = result_hash.hex()
+    return Insert(_STARTED if state == "started" else _ENDED, params), data
 
 
 def record_activity(
@@ -129,18 +176,15 @@ def record_activity(
     """
     state = "failed" if error else "done"
     move = leased(work)
-    row, result_hash = _insert(activity, state, result, error, usage)
+    row, data = written_as(activity, state, result, error, usage)
     if activity.kind == "node":
         kind = EventKind.NODE_FINISHED
     elif activity.kind == "value":
         kind = EventKind.VALUE_RECORDED
     else:
         kind = EventKind.ACTIVITY_FAILED if error else EventKind.ACTIVITY_FINISHED
-    data = _named(activity)
     if error:
         data["error"] = error
-    elif result_hash is not None:
-        data["result_hash"] = result_hash.hex()
     if usage:
         data["usage"] = usage
     move.inserts = [row]
@@ -162,13 +206,10 @@ def start_activity(work: Work, activity: NewActivity, *, events: Sequence[NewEve
     An approval named by the activity is consumed here: its id is unique among activities.
     """
     move = leased(work)
-    move.inserts = [_insert(activity, "started", None, "", None)[0]]
-    data = {
-        **_named(activity),
-        "idempotency_key": activity.idempotency_key,
-        "attempt": activity.attempts,
-        "approval": None if activity.approval is None else str(activity.approval),
-    }
+    row, data = written_as(activity, "started")
+    move.inserts = [row]
+    data["idempotency_key"] = activity.idempotency_key
+    data["approval"] = None if activity.approval is None else str(activity.approval)
     move.events = [*events, NewEvent(EventKind.EFFECT_STARTED, data, work.owner)]
     move.returning = _SEEN
     seen = perform(move)
@@ -189,18 +230,18 @@ def finish_activity(
 ) -> None:
     """Commit the outcome of a started effect: done, failed or unknown; raises LeaseLost."""
     move = leased(work)
-    encoded = deltas.canonical(result)
-    salt, digest = salted(encoded)
+    encoded = deltas.canonical(result) if state == "done" else None
+    result_hash = None if encoded is None else _hashed(activity, encoded)
     move.updates = [
         (
             "UPDATE gp_activity a SET state = %s::varchar, result = %s::jsonb, "
-            "result_hash = sha256(a.salt || %s::bytea), error = %s::text, usage = %s::jsonb, "
+            "result_hash = %s::bytea, error = %s::text, usage = %s::jsonb, "
             "finished_at = t.last_at FROM t "
             "WHERE a.id = %s::uuid AND a.thread_id = t.id AND a.state = 'started'",
             (
                 state,
-                encoded.decode() if state == "done" else None,
-                encoded,
+                None if encoded is None else encoded.decode(),
+                result_hash,
                 error,
                 None if usage is None else deltas.canonical(usage).decode(),
                 activity.id,
@@ -208,12 +249,14 @@ def finish_activity(
         )
     ]
     kind = EventKind.EFFECT_FINISHED if state == "done" else EventKind.EFFECT_FAILED
-    data = _named(activity) | {"state": state}
+    data = _named(activity) | {
+        "state": state,
+        "seal": _sealed(activity, state, result=result_hash, error=error, usage=usage),
+    }
     if error:
         data["error"] = error
-    else:
-        # The event proves the result by itself, with a salt of its own.
-        data |= {"result_salt": salt.hex(), "result_hash": digest.hex()}
+    if result_hash is not None:
+        data["result_hash"] = result_hash.hex()
     move.events = [NewEvent(kind, data, work.owner), *events]
     if state == "done" and work.crash_count:
         move.express("crash_count", "0")
@@ -227,7 +270,7 @@ def finish_activity(
 def report_progress(work: Work, activity: NewActivity, progress: dict[str, Any]) -> None:
     """Show how far a working activity is; mutable, unchained, at most once a second."""
     p = activity.position
-    salt, input_hash = salted(deltas.canonical(activity.args))
+    args = deltas.canonical(activity.args)
     with connection.cursor() as cursor:
         cursor.execute(
             "INSERT INTO gp_activity (id, thread_id, workspace_id, branch, step, node, index, key,"
@@ -249,9 +292,9 @@ def report_progress(work: Work, activity: NewActivity, progress: dict[str, Any])
                 activity.revision,
                 activity.kind,
                 activity.tool,
-                deltas.canonical(activity.args).decode(),
-                salt,
-                input_hash,
+                args.decode(),
+                activity.salt,
+                _hashed(activity, args),
                 activity.idempotency_key,
                 activity.attempts,
                 deltas.canonical(progress).decode(),

@@ -4,10 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from typing import Any
-from uuid import UUID
+from uuid import NAMESPACE_URL, UUID, uuid5
 
 from django.db import connection
-from uuid_utils.compat import uuid7
 
 from .. import deltas
 
@@ -26,7 +25,13 @@ def announce_version(
     tools: dict[str, Any],
     queue: str,
 ) -> UUID:
-    """Insert the agent version unless it is known (agent, version, fingerprint); its id."""
+    """Insert the agent version unless it is known (agent, version, fingerprint); its id.
+
+    The id follows from what is announced, so that every installation gives the same code the same
+    one: checkpoints name it in their hashes, also after a thread was carried elsewhere.
+    """
+    content = [agent, version, fingerprint, schema_version, schema, channels, graph, tools]
+    ident = uuid5(NAMESPACE_URL, "gatepost-agent-version-1" + deltas.canonical(content).decode())
     with connection.cursor() as cursor:
         cursor.execute(
             "INSERT INTO gp_agent_version (id, agent, version, fingerprint, label, description, "
@@ -34,7 +39,7 @@ def announce_version(
             "%s::varchar, %s::integer, %s::varchar, %s::varchar, %s::text, %s::integer, "
             "%s::jsonb, %s::jsonb, %s::jsonb, %s::jsonb, %s::varchar) ON CONFLICT DO NOTHING",
             (
-                uuid7(),
+                ident,
                 agent,
                 version,
                 fingerprint,

@@ -3,17 +3,19 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from functools import partial
 from typing import Any
 from uuid import UUID
 
 from django.db import connection, transaction
 from uuid_utils.compat import uuid7
 
-from .. import deltas, history
+from .. import deltas, history, keyframes
 from ..channels import Digests, reducers_of
 from ..errors import AlreadyStarted, NotFound
 from ..states import EventKind, Status
 from .guards import check_texts
+from .keyframes import keep_state, trusted
 from .writing import (
     NO_HASH,
     Move,
@@ -111,6 +113,11 @@ def _agent_version(agent_version: UUID) -> dict[str, Any]:
     }
 
 
+def joined_config(base: Mapping[str, Any], changes: Mapping[str, Any]) -> dict[str, Any]:
+    """A configuration with other members; null takes one away."""
+    return {name: value for name, value in {**base, **changes}.items() if value is not None}
+
+
 def start(
     agent_version_id: UUID,
     *,
@@ -123,10 +130,12 @@ def start(
     pause_at: str = "",
     effects: str = "run",
     parent: UUID | None = None,
+    config: Mapping[str, Any] | None = None,
 ) -> UUID:
     """Begin a thread: (nothing) -> queued, with the input as its first checkpoint.
 
-    Channels that the input leaves out get the defaults of the agent version. Returns the id.
+    Channels that the input leaves out get the defaults of the agent version. `config` (model,
+    temperature, prompt texts) holds for the whole thread. Returns the id.
     Raises AlreadyStarted (with thread=) when the workspace has a thread of this agent and name.
     """
     check_texts(title=title, name=name, pause_at=pause_at)
@@ -157,6 +166,7 @@ def start(
         schema_version=version["schema_version"],
         agent_version=agent_version_id,
         created_by=actor,
+        config=joined_config({}, config or {}) or None,
     )
     first = NewEvent(
         EventKind.THREAD_STARTED,
@@ -201,33 +211,40 @@ def fork(
     title: str = "",
     effects: str = "ask",
     reason: str = "",
+    config: Mapping[str, Any] | None = None,
 ) -> UUID:
     """Begin a new thread from any checkpoint of another; writes nothing to the base.
 
     Three rows whatever the length of the past: thread, checkpoint, event. The first event binds
     the base's chain, sequence number and hash, so the shared past is proved by the fork as well.
-    `effects="ask"` opens a gate before the fork's first effect that has none.
+    `effects="ask"` opens a gate before the fork's first effect that has none. `config` names what
+    differs from the base's; the fork's first checkpoint keeps the whole of what then holds.
     """
     check_texts(title=title)
     with connection.cursor() as cursor:
         cursor.execute(
-            "SELECT th.workspace_id, th.agent, th.queue, th.title, th.chain_id, th.last_seq, "
+            history.RANGES
+            + "SELECT th.workspace_id, th.agent, th.queue, th.title, th.chain_id, th.last_seq, "
             "th.last_hash, th.labels::text, c.number, c.step, c.next_nodes::text, "
-            "c.schema_version, c.agent_version_id FROM gp_thread th "
+            "c.schema_version, c.agent_version_id, c.state_hash, c.state_bytes, "
+            "(SELECT count(*) FROM seg), (SELECT f.config::text FROM gp_checkpoint f "
+            "WHERE f.thread_id = th.id AND f.number = 0) FROM gp_thread th "
             "JOIN gp_checkpoint c ON c.thread_id = th.id AND c.id = %s::uuid "
             "WHERE th.id = %s::uuid",
-            (checkpoint, base),
+            (base, checkpoint, checkpoint, base),
         )
         row = cursor.fetchone()
     if row is None:
         raise NotFound("There is no such checkpoint in this thread.")
-    found = history.materialise(base, checkpoint)
-    reducers = history.reducers_of(row[12])
     delta = deltas.delta_of_changes(dict(changes))
-    state = deltas.apply(found.state, delta)
-    deltas.check(state)
-    digests = Digests.of(state, reducers)
+    # Without changes the state is the base's: its hash is known, and nothing has to be read.
+    state_hash, state_bytes = bytes(row[13]), row[14]
+    if changes:
+        found, digests = trusted(base, checkpoint)
+        state_hash = digests.update(delta, deltas.apply(found.state, delta))
+        state_bytes = digests.size
     thread = uuid7()
+    whole_config = joined_config(deltas.decode(row[16]) if row[16] else {}, config or {})
     first_checkpoint = NewCheckpoint(
         id=uuid7(),
         number=0,
@@ -241,11 +258,12 @@ def fork(
         nodes=(),
         next_nodes=tuple(deltas.decode(row[10])),
         delta=delta,
-        state_hash=digests.root,
-        state_bytes=digests.size,
+        state_hash=state_hash,
+        state_bytes=state_bytes,
         schema_version=row[11],
         agent_version=row[12],
         created_by=actor,
+        config=whole_config or None,
     )
     first = NewEvent(
         EventKind.THREAD_FORKED,
@@ -258,6 +276,7 @@ def fork(
             "base_hash": bytes(row[6]).hex(),
             "changed": sorted(changes),
             "reason": reason,
+            **({"config": dict(config)} if config else {}),
         },
         actor,
     )
@@ -278,4 +297,7 @@ def fork(
             "forked_from": ("uuid", checkpoint),
         },
     )
+    if row[15] + 1 >= keyframes.RANGES:
+        # Afterwards and apart: the fork is there whether or not its cache can be written.
+        transaction.on_commit(partial(keep_state, thread, first_checkpoint.id, 0), robust=True)
     return thread

@@ -14,6 +14,7 @@ from ..channels import Digests
 from ..errors import NotFound, StaleVersion
 from ..states import EDITABLE, EventKind, Status, sources, target
 from .guards import check_texts, in_statuses, refuse, versioned
+from .keyframes import trusted
 from .steps import release
 from .writing import (
     Move,
@@ -76,18 +77,22 @@ def pause(
     raise AssertionError("unreachable")
 
 
+# A rollback that parked before its end: its plan still stands in the row.
+_UNDONE_HALF = "(th.status = 'attention' AND th.rollback IS NOT NULL)"
+
+
 def _move_on(
     thread: UUID,
     by: EventKind,
     *,
     actor: str,
     expected_version: int | None,
-    wanted: str,
     data: Mapping[str, Any] | None = None,
+    guard: str = "TRUE",
     free: bool = False,
-) -> None:
+) -> bool:
     froms = sources(by)
-    move = versioned(Move(thread, in_statuses(froms)), expected_version)
+    move = versioned(Move(thread, f"{in_statuses(froms)} AND {guard}"), expected_version)
     move.to_status(target(by, froms[0]))
     # Retrying a thread that stopped because its code changed is how a person accepts the new code.
     move.express(
@@ -99,32 +104,49 @@ def _move_on(
     move.express("wake_at", "NULL")
     if free:
         release(move)
+    if by is EventKind.THREAD_CANCELLED:
+        move.express("rollback", "NULL")
     else:
         move.express("crash_count", "0")
     move.events = [NewEvent(by, dict(data or {}), actor)]
-    if perform(move) is None:
-        refuse(thread, expected_version=expected_version, wanted=wanted)
+    return perform(move) is not None
 
 
 def resume(thread: UUID, *, actor: str, expected_version: int | None = None) -> None:
     """paused -> queued."""
-    _move_on(
-        thread,
-        EventKind.THREAD_RESUMED,
-        actor=actor,
-        expected_version=expected_version,
-        wanted="Resuming",
-    )
+    by = EventKind.THREAD_RESUMED
+    if not _move_on(thread, by, actor=actor, expected_version=expected_version):
+        refuse(thread, expected_version=expected_version, wanted="Resuming")
 
 
-def retry(thread: UUID, *, actor: str, expected_version: int | None = None) -> None:
-    """failed or attention -> queued, from the head."""
-    _move_on(
+def retry(thread: UUID, *, actor: str, expected_version: int | None = None) -> Status:
+    """failed or attention -> queued, from the head; the status it has then.
+
+    A thread whose rollback stopped half-way (its code was missing, its worker was lost) is not
+    where its head says: attention -> rolling_back, and a worker goes on undoing.
+    """
+    if retry_rollback(thread, actor=actor, expected_version=expected_version):
+        return Status.ROLLING_BACK
+    if not _move_on(
         thread,
         EventKind.THREAD_RETRIED,
         actor=actor,
         expected_version=expected_version,
-        wanted="Retrying",
+        guard=f"NOT {_UNDONE_HALF}",
+    ):
+        refuse(thread, expected_version=expected_version, wanted="Retrying")
+    return Status.QUEUED
+
+
+def retry_rollback(thread: UUID, *, actor: str, expected_version: int | None = None) -> bool:
+    """attention -> rolling_back where a rollback has not come to its end; False for any other."""
+    return _move_on(
+        thread,
+        EventKind.ROLLBACK_RETRIED,
+        actor=actor,
+        expected_version=expected_version,
+        guard=_UNDONE_HALF,
+        free=True,
     )
 
 
@@ -132,15 +154,15 @@ def cancel(
     thread: UUID, *, actor: str, reason: str = "", expected_version: int | None = None
 ) -> None:
     """Any status but a finished one -> cancelled; takes the thread away from its worker."""
-    _move_on(
+    if not _move_on(
         thread,
         EventKind.THREAD_CANCELLED,
         actor=actor,
         expected_version=expected_version,
-        wanted="Cancelling",
         data={"reason": reason},
         free=True,
-    )
+    ):
+        refuse(thread, expected_version=expected_version, wanted="Cancelling")
 
 
 def edit(
@@ -158,23 +180,25 @@ def edit(
     """
     with connection.cursor() as cursor:
         cursor.execute(
-            "SELECT head, number, step, branch, branch_start, next_nodes::text, "
-            "agent_version_id, status FROM gp_thread WHERE id = %s::uuid",
+            "SELECT head, number, step, branch, branch_start, next_nodes::text, status "
+            "FROM gp_thread WHERE id = %s::uuid",
             (thread,),
         )
         row = cursor.fetchone()
         if row is None:
             raise NotFound("There is no such thread.")
         cursor.execute(
-            "SELECT schema_version FROM gp_checkpoint WHERE thread_id = %s::uuid AND id = %s::uuid",
+            # The head's: after a rollback over an upgrade the thread has worked with newer code.
+            "SELECT schema_version, agent_version_id FROM gp_checkpoint "
+            "WHERE thread_id = %s::uuid AND id = %s::uuid",
             (thread, row[0]),
         )
-        schema_version = cursor.fetchone()[0]
-    found = history.materialise(thread, row[0])
+        schema_version, agent_version = cursor.fetchone()
+    found, _ = trusted(thread, row[0])
     delta = deltas.delta_of_changes(dict(changes))
     state = deltas.apply(found.state, delta)
     deltas.check(state)
-    digests = Digests.of(state, history.reducers_of(row[6]))
+    digests = Digests.of(state, history.reducers_of(agent_version))
     checkpoint = NewCheckpoint(
         id=uuid7(),
         number=row[1] + 1,
@@ -191,7 +215,7 @@ def edit(
         state_hash=digests.root,
         state_bytes=digests.size,
         schema_version=schema_version,
-        agent_version=row[6],
+        agent_version=agent_version,
         created_by=actor,
     )
     insert, committed = checkpoint_insert(checkpoint)
@@ -215,7 +239,7 @@ def edit(
     ]
     move.inserts = [insert]
     if perform(move) is None:
-        if Status(row[7]) in EDITABLE and expected_version is None:
+        if Status(row[6]) in EDITABLE and expected_version is None:
             raise StaleVersion
         refuse(thread, expected_version=expected_version, wanted="Editing the state")
     return checkpoint.id

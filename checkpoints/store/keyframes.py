@@ -1,4 +1,4 @@
-"""Keyframes: cached full states, written outside the commit of a step."""
+"""Keyframes: cached full states, written after what they are a copy of is committed."""
 
 from __future__ import annotations
 
@@ -7,7 +7,8 @@ from uuid import UUID
 
 from django.db import connection
 
-from .. import deltas
+from .. import deltas, history
+from ..channels import Digests
 
 
 def write_keyframe(thread: UUID, number: int, state: dict[str, Any]) -> None:
@@ -15,6 +16,29 @@ def write_keyframe(thread: UUID, number: int, state: dict[str, Any]) -> None:
     with connection.cursor() as cursor:
         cursor.execute(
             "INSERT INTO gp_keyframe (thread_id, number, state) "
-            "VALUES (%s::uuid, %s::integer, %s::jsonb) ON CONFLICT DO NOTHING",
+            "VALUES (%s::uuid, %s::integer, %s::text) ON CONFLICT DO NOTHING",
             (thread, number, deltas.canonical(state).decode()),
         )
+
+
+def drop_keyframe(thread: UUID, number: int) -> None:
+    """Forget a keyframe; states are then folded from an older one or from the first input."""
+    with connection.cursor() as cursor:
+        cursor.execute(
+            "DELETE FROM gp_keyframe WHERE thread_id = %s::uuid AND number = %s::integer",
+            (thread, number),
+        )
+
+
+def keep_state(thread: UUID, checkpoint: UUID, number: int) -> None:
+    """Keep the state at a checkpoint: for one that is read through many branches."""
+    found, _ = trusted(thread, checkpoint)
+    write_keyframe(thread, number, found.state)
+
+
+def trusted(thread: UUID, checkpoint: UUID) -> tuple[history.Materialised, Digests]:
+    """A state to build upon, checked against its hash; a keyframe that does not fit is dropped."""
+    found, digests = history.checked(thread, checkpoint)
+    if found.refused:
+        drop_keyframe(*found.refused)
+    return found, digests

@@ -30,7 +30,7 @@ class Columns:
 
 
 @lru_cache(maxsize=64)
-def _linked(versions: tuple[int, ...]) -> str:
+def linked(versions: tuple[int, ...]) -> str:
     """A sub-select of the UPDATE: (time, the hash before each event, the hash after the last).
 
     One level per event: side by side the planner would try their orders, 3 s for 20. OFFSET 0
@@ -47,11 +47,19 @@ def _linked(versions: tuple[int, ...]) -> str:
 
 
 @lru_cache(maxsize=64)
-def _event_insert(versions: tuple[int, ...]) -> str:
-    """The INSERT of chained events, given t as the UPDATE returned it."""
+def event_insert(versions: tuple[int, ...], *, of_workspace: bool = False) -> str:
+    """The INSERT of chained events, given t as the UPDATE of their thread or workspace returned it.
+
+    Parameters of event i: kind k, actor a, data j, salt s, hash d, each followed by i.
+    """
     n = len(versions)
+    table, owner, ids = (
+        ("gp_workspace_event", "workspace_id", "t.id")
+        if of_workspace
+        else ("gp_event", "thread_id, workspace_id", "t.id, t.workspace_id")
+    )
     rows = " UNION ALL ".join(
-        f"SELECT t.id, t.workspace_id, t.last_at, t.last_seq - {n - i}, %(k{i})s::text, {v}, "
+        f"SELECT {ids}, t.last_at, t.last_seq - {n - i}, %(k{i})s::text, {v}, "
         f"%(a{i})s::text, %(j{i})s::jsonb, %(s{i})s::bytea, %(d{i})s::bytea, "
         f"substr(t.prev_hash, {32 * i - 31}, 32), "
         + ("t.last_hash" if i == n else f"substr(t.prev_hash, {32 * i + 1}, 32)")
@@ -59,7 +67,7 @@ def _event_insert(versions: tuple[int, ...]) -> str:
         for i, v in enumerate(versions, 1)
     )
     return (
-        "e AS (INSERT INTO gp_event (thread_id, workspace_id, at, seq, kind, v, actor, data, "
+        f"e AS (INSERT INTO {table} ({owner}, at, seq, kind, v, actor, data, "
         f"salt, data_hash, prev_hash, hash) {rows})"
     )
 
@@ -84,7 +92,7 @@ def statement(
     assigned = [f"{column} = {sql}" for column, sql in head.sql.items()] if head else []
     assigned += [f"{column} = {sql}" for column, sql in sets]
     if n:
-        assigned.append(f"(last_at, prev_hash, last_hash) = ({_linked(versions)})")
+        assigned.append(f"(last_at, prev_hash, last_hash) = ({linked(versions)})")
         assigned.append(f"last_seq = th.last_seq + {n}")
     begin, source, clause = "WITH ", "", ""
     if unflushed:
@@ -99,7 +107,7 @@ def statement(
     ]
     parts += [f"u{i} AS ({update})" for i, update in enumerate(updates)]
     if n:
-        parts.append(_event_insert(versions))
+        parts.append(event_insert(versions))
     # Only what is used further on: the row is wide, and each column of t costs.
     used = dict.fromkeys(_COLUMN_OF_T.findall(" ".join(parts)))
     used |= dict.fromkeys(column.partition("::")[0] for column in ALWAYS + returning)

@@ -8,11 +8,20 @@ from uuid import UUID
 
 from django.db import InterfaceError, OperationalError, connection
 
-from .. import deltas
+from .. import deltas, keyframes
 from ..errors import LeaseLost
 from ..records import Work
 from ..states import EventKind, Status, target
-from .writing import Move, NewCheckpoint, NewEvent, checkpoint_insert, head_sets, perform
+from .inputs import take
+from .writing import (
+    Move,
+    NewCheckpoint,
+    NewEvent,
+    checkpoint_insert,
+    delta_bytes,
+    head_sets,
+    perform,
+)
 
 RELEASE = {
     "lease_owner": "''",
@@ -43,10 +52,12 @@ def commit_step(
     reason: str = "",
     tokens: int = 0,
     cost: str = "0",
+    taken: Sequence[int] = (),
 ) -> None:
     """Commit one step: checkpoint, events and new head, in one statement and one transaction.
 
-    `before` are events of the step itself (thoughts), `events` what follows from it (the way on).
+    `before` are events of the step itself (thoughts), `events` what follows from it (the way on),
+    `taken` the numbers of the messages that the checkpoint brings into the state.
 
     Keeps running -> running, or with `leave_by` moves on (thread.succeeded, thread.paused,
     thread.handed_back ...) and gives the lease back. `work` afterwards stands on the new head.
@@ -69,6 +80,7 @@ def commit_step(
         move.express("cost", "th.cost + %s::numeric", cost)
     move.events = [*before, committed, *events]
     move.inserts = [insert]
+    take(move, taken)
     move.returning = _SEEN
     if leave_by is not None:
         move.to_status(target(leave_by, work.status), reason=reason)
@@ -79,12 +91,14 @@ def commit_step(
             move.express("pause_at", "''")
     if work.status is Status.ROLLING_BACK:
         move.express("rollback", "NULL")
-    else:
+    elif checkpoint.step > work.step:
         move.express("n_steps", "th.n_steps + 1")
     row = _perform_or_look(move, work, checkpoint)
     work.head, work.number, work.step = checkpoint.id, checkpoint.number, checkpoint.step
     work.branch, work.branch_start = checkpoint.branch, checkpoint.branch_start
     work.next_nodes = tuple(checkpoint.next_nodes)
+    work.unfolded += keyframes.weight(delta_bytes(insert))
+    work.unfolded_rows += 1
     work.crash_count = 0
     _see(work, row)
 
@@ -115,10 +129,11 @@ def _see(work: Work, row: tuple[Any, ...]) -> None:
     work.version, work.wake_seq, work.wish, work.wish_by, work.pause_at = row[4:9]
 
 
-def record(work: Work, events: Sequence[NewEvent]) -> None:
-    """Append events under the lease; raises LeaseLost."""
+def record(work: Work, events: Sequence[NewEvent], *, taken: Sequence[int] = ()) -> None:
+    """Append events under the lease, `taken` as in `commit_step`; raises LeaseLost."""
     move = leased(work)
     move.events = list(events)
+    take(move, taken)
     move.returning = _SEEN
     row = perform(move)
     if row is None:

@@ -14,34 +14,35 @@ a thread never carry decreasing times.
 
 from __future__ import annotations
 
-import hashlib
 import os
 import threading
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import lru_cache, partial
+from hashlib import sha256
 from typing import Any
 from uuid import UUID
 
 from django.db import DEFAULT_DB_ALIAS, connections, transaction
 from django.db.backends.utils import CursorWrapper
+from uuid_utils.compat import uuid7
 
 from .. import deltas
 from ..errors import InvalidValue
+from ..records import SALT_BYTES, Work
 from ..signals import thread_changed, thread_queued
-from ..states import EventKind, Status
+from ..states import EventKind, Status, WorkspaceEventKind
 from .statement import Columns, statement
 
-SALT_BYTES = 16
 NO_HASH = bytes(32)
 EVENT_MAX_BYTES = 256 * 1024
 
 
 @dataclass(frozen=True, slots=True)
 class NewEvent:
-    """An entry to append to a thread's log; `data` is JSON of at most 256 KiB."""
+    """An entry to append to a thread's log or a workspace's; `data` is JSON of at most 256 KiB."""
 
-    kind: EventKind
+    kind: EventKind | WorkspaceEventKind
     data: Mapping[str, Any]
     actor: str
     v: int = 1
@@ -69,6 +70,44 @@ class NewCheckpoint:
     agent_version: UUID
     created_by: str
     config: Mapping[str, Any] | None = None
+
+
+def next_checkpoint(
+    work: Work,
+    *,
+    source: str,
+    delta: Mapping[str, Any],
+    state_hash: bytes,
+    state_bytes: int,
+    schema_version: int,
+    **other: Any,
+) -> NewCheckpoint:
+    """What follows the head of a leased thread in its branch; `other` says what differs.
+
+    Left alone, step and nodes to come stay those of the head: nothing was worked.
+    """
+    values: dict[str, Any] = {
+        "id": uuid7(),
+        "number": work.number + 1,
+        "step": work.step,
+        "branch": work.branch,
+        "branch_start": work.branch_start,
+        "parent": work.head,
+        "parent_thread": work.thread,
+        "parent_number": work.number,
+        "nodes": (),
+        "next_nodes": work.next_nodes,
+        "agent_version": work.agent_version,
+        "created_by": work.owner,
+    }
+    return NewCheckpoint(
+        source=source,
+        delta=delta,
+        state_hash=state_hash,
+        state_bytes=state_bytes,
+        schema_version=schema_version,
+        **values | other,
+    )
 
 
 @dataclass(slots=True)
@@ -120,7 +159,7 @@ class Move:
 def salted(data: bytes) -> tuple[bytes, bytes]:
     """(salt, sha256(salt | data)); content and salt can be erased together, the proof stays."""
     salt = os.urandom(SALT_BYTES)
-    return salt, hashlib.sha256(salt + data).digest()
+    return salt, sha256(salt + data).digest()
 
 
 def encode_event(event: NewEvent) -> tuple[str, bytes, bytes]:
@@ -144,13 +183,13 @@ _kept = _Kept()
 
 def _cursor() -> CursorWrapper:
     """A cursor on this thread's connection, with all that `connection.cursor()` looks after."""
+    # Which connection is this thread's own can change: beside a running event loop it is another.
+    database = connections[DEFAULT_DB_ALIAS]
     cursor = _kept.cursor
-    if cursor is not None:
-        database = cursor.db
+    if cursor is not None and cursor.db is database:
         database.close_if_health_check_failed()
         if database.connection is _kept.link and not database.queries_logged:
             return cursor
-    database = connections[DEFAULT_DB_ALIAS]
     cursor = database.cursor()
     if not database.queries_logged:
         _kept.cursor, _kept.link = cursor, database.connection
@@ -205,7 +244,7 @@ def announce(thread: UUID, workspace: UUID, seq: int, *, queue: str = "") -> Non
     tell = partial(
         thread_changed.send_robust, sender=None, thread_id=thread, workspace=workspace, seq=seq
     )
-    if _kept.cursor is not None and not _kept.cursor.db.in_atomic_block:
+    if not connections[DEFAULT_DB_ALIAS].in_atomic_block:
         tell()
     else:
         transaction.on_commit(tell)
@@ -252,6 +291,9 @@ _CHECKPOINT = Columns(
     },
 )
 
+# Where the delta stands among the parameters of that row.
+_DELTA = 5
+
 
 def checkpoint_insert(checkpoint: NewCheckpoint) -> tuple[Insert, NewEvent]:
     """The row of a checkpoint and the event that names it; InvalidValue for too large a state."""
@@ -259,6 +301,7 @@ def checkpoint_insert(checkpoint: NewCheckpoint) -> tuple[Insert, NewEvent]:
     raw = deltas.canonical(dict(checkpoint.delta))
     salt, delta_hash = salted(raw)
     c = checkpoint
+    config = None if c.config is None else deltas.canonical(dict(c.config))
     params = (
         c.parent,
         c.parent_thread,
@@ -271,7 +314,7 @@ def checkpoint_insert(checkpoint: NewCheckpoint) -> tuple[Insert, NewEvent]:
         c.state_hash,
         c.schema_version,
         c.agent_version,
-        None if c.config is None else deltas.canonical(dict(c.config)).decode(),
+        None if config is None else config.decode(),
         c.created_by,
     )
     event = NewEvent(
@@ -287,10 +330,18 @@ def checkpoint_insert(checkpoint: NewCheckpoint) -> tuple[Insert, NewEvent]:
             "next": list(c.next_nodes),
             "delta_hash": delta_hash.hex(),
             "state_hash": c.state_hash.hex(),
+            "schema_version": c.schema_version,
+            "agent_version": str(c.agent_version),
+            **({} if config is None else {"config_hash": sha256(salt + config).hexdigest()}),
         },
         c.created_by,
     )
     return Insert(_CHECKPOINT, params), event
+
+
+def delta_bytes(insert: Insert) -> int:
+    """The size of the delta in the row of a checkpoint, in characters of its JSON."""
+    return len(insert.params[_DELTA])
 
 
 def head_sets(move: Move, checkpoint: NewCheckpoint) -> None:

@@ -39,12 +39,7 @@ def one(sql: str, params: Sequence[Any] = ()) -> Any:
 
 def make_workspace(name: str = "") -> UUID:
     """A workspace of its own."""
-    ident: UUID = uuid7()
-    rows(
-        "INSERT INTO gp_workspace (id, name) VALUES (%s::uuid, %s::varchar)",
-        (ident, name or f"workspace {ident}"),
-    )
-    return ident
+    return store.create_workspace(name or f"workspace {uuid7()}", actor=OPERATOR)
 
 
 def make_agent(

@@ -15,13 +15,13 @@ from checkpoints.records import Position
 from .builders import acquired, drive, make_thread, make_workspace, one, rows
 
 pytestmark = pytest.mark.django_db
-LOGS = ("gp_event", "gp_checkpoint", "gp_decision", "gp_agent_version")
-KEPT = ("gp_thread", "gp_approval")
+LOGS = ("gp_event", "gp_checkpoint", "gp_decision", "gp_agent_version", "gp_workspace_event")
+KEPT = ("gp_thread", "gp_approval", "gp_workspace")
 
 
 @pytest.fixture
 def decided() -> UUID:
-    """A thread with events, checkpoints and a decision."""
+    """A thread with events, checkpoints and a decision, in a workspace with a log."""
     workspace = make_workspace()
     thread = make_thread(workspace=workspace)
     driver = drive(thread, 2)
@@ -45,6 +45,7 @@ def refused(statement: str) -> str:
     return str(caught.value)
 
 
+@pytest.mark.requirement("A21")
 @pytest.mark.parametrize("table", LOGS)
 def test_logs_refuse_change_and_removal(decided: UUID, table: str) -> None:
     columns = [

@@ -63,6 +63,7 @@ def test_python_and_the_database_hash_the_same_text(db: None, **e: Any) -> None:
     assert bytes(found) == chain.link(chain=ident, v=1, **e | {"kind": str(e["kind"])})
 
 
+@pytest.mark.requirement("A20")
 def test_a_thread_that_lived_through_everything_is_intact() -> None:
     thread = make_thread()
     driver = drive(thread, 4)
@@ -206,7 +207,7 @@ CHECKPOINTS = {
     "time": ("created_at = created_at - interval '1 day'", "author or time"),
     "size": ("state_bytes = 1", "does not fit its hash"),
     "way": ("parent_number = 0", "does not continue"),
-    "branch": ("branch_start = number", "does not fit its hash"),
+    "branch": ("branch_start = number", "checkpoint's parent was altered"),
     "all that names the delta": (
         "salt = '', delta = '{}', delta_hash = sha256('{}')",
         "missing or was altered",
@@ -259,6 +260,12 @@ def test_a_false_keyframe_is_found() -> None:
     report = broken(thread)
     assert report.first_broken_seq == 4
     assert "cached" in report.what
+    for text in ("no JSON", "[7]", '{"a": 1, "a": 2}'):
+        rows(
+            "UPDATE gp_keyframe SET state = %s WHERE thread_id = %s::uuid AND number = 2",
+            (text, thread),
+        )
+        assert "no state" in broken(thread).what
 
 
 def test_a_fork_proves_the_past_it_shares() -> None:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import asyncio
+import os
 import tempfile
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -409,3 +411,32 @@ def test_a_worker_that_loads_the_head_goes_on_with_the_same_hashes() -> None:
     assert second.digests.root == first.digests.root
     second.step()
     assert verify_thread(thread).intact
+
+
+def test_a_kept_cursor_is_left_when_the_thread_has_another_connection(real_db: str) -> None:
+    """Beside a running event loop Django gives the same thread another connection."""
+    before = make_thread()
+    seen: list[Any] = []
+
+    async def beside_a_loop() -> None:
+        with allowed_in_async():
+            seen.append(make_thread())
+            seen.append(one("SELECT pg_backend_pid()"))
+            connection.close()
+
+    asyncio.run(beside_a_loop())
+    own = one("SELECT pg_backend_pid()")
+    after = make_thread()
+    assert seen[1] != own
+    for thread in (before, seen[0], after):
+        assert one("SELECT count(*) FROM gp_checkpoint WHERE thread_id = %s::uuid", (thread,)) == 1
+        assert one("SELECT count(*) FROM gp_event WHERE thread_id = %s::uuid", (thread,)) == 1
+
+
+@contextmanager
+def allowed_in_async() -> Iterator[None]:
+    os.environ["DJANGO_ALLOW_ASYNC_UNSAFE"] = "1"
+    try:
+        yield
+    finally:
+        del os.environ["DJANGO_ALLOW_ASYNC_UNSAFE"]

@@ -332,6 +332,7 @@ def counted() -> Iterator[Counter[str]]:
     assert min(seen[kind] for kind in ("step", "edit", "fork", "rollback", "keyframe")) >= 5, seen
 
 
+@pytest.mark.requirement("A20")
 @given(plan=moves)
 @settings(max_examples=40, suppress_health_check=[HealthCheck.function_scoped_fixture])
 def test_any_tree_of_forks_edits_and_rollbacks_reads_as_in_plain_python(

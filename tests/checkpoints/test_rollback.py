@@ -188,6 +188,64 @@ def test_effects_are_undone_once_last_first_and_failures_stop_nothing() -> None:
     roll_back(thread, 0)
 
 
+def test_retrying_a_rollback_that_parked_goes_on_undoing() -> None:
+    thread = make_thread()
+    driver = drive(thread, 1)
+    first, second = effect(driver.work, "send#0"), effect(driver.work, "send#1")
+    driver.step()
+    roll_back(thread, 1, undo=[second, first])
+    work = acquired(thread)
+    done = K.COMPENSATION_FINISHED
+    assert store.record_compensation(work, second, kind=done, tool="send", result="gone")
+    store.leave(work, K.THREAD_PARKED, reason="its code is missing")
+    assert status_of(thread) is Status.ATTENTION
+
+    head, last = head_of(thread), one("SELECT last_seq FROM gp_thread")
+    store.retry(thread, actor=OPERATOR)
+    assert status_of(thread) is Status.ROLLING_BACK
+    [event] = queries.events_after(thread, last)
+    assert (event.kind, event.actor) == ("rollback.retried", OPERATOR)
+    with pytest.raises(NotAllowedNow):
+        store.retry(thread, actor=OPERATOR)
+    again = acquired(thread)
+    assert again.rollback is not None
+    assert again.rollback["undo"] == [str(second), str(first)]
+    assert again.head == head
+    # What was undone before it parked is not undone again.
+    assert not store.record_compensation(again, second, kind=done, tool="send", result="twice")
+    assert store.record_compensation(again, first, kind=done, tool="send", result="gone")
+    Driver(again).finish_rollback()
+    assert status_of(thread) is Status.PAUSED
+    assert one("SELECT rollback FROM gp_thread") is None
+    assert verify_thread(thread).intact
+
+
+def test_retrying_after_a_finished_rollback_works_from_its_target() -> None:
+    """Undone as far as it could be: the plan is over, what needs a person is the list."""
+    thread = make_thread()
+    driver = drive(thread, 2)
+    roll_back(thread, 1)
+    again = acquired(thread)
+    target = numbered(thread, 1)
+    checkpoint = Driver(again).next_checkpoint(
+        {}, step=1, branch=1, branch_start=3, parent=target, parent_number=1, source="rollback"
+    )
+    store.commit_step(again, checkpoint, leave_by=K.THREAD_PARKED, reason="Not undone: send")
+    assert driver.work.head != head_of(thread)
+    store.retry(thread, actor=OPERATOR)
+    assert status_of(thread) is Status.QUEUED
+    assert kinds_of(thread)[-1] == "thread.retried"
+
+
+def test_cancelling_a_parked_rollback_ends_its_plan() -> None:
+    thread = make_thread()
+    drive(thread, 1)
+    roll_back(thread, 0)
+    store.leave(acquired(thread), K.THREAD_PARKED, reason="its code is missing")
+    store.cancel(thread, actor=OPERATOR)
+    assert one("SELECT rollback FROM gp_thread") is None
+
+
 def test_the_same_position_on_another_branch_is_another_activity() -> None:
     thread = make_thread()
     driver = drive(thread, 1)

@@ -11,7 +11,7 @@ import pytest
 from django.db import IntegrityError, transaction
 
 from checkpoints import leases, store
-from checkpoints.errors import GatepostError, LeaseLost
+from checkpoints.errors import GatepostError, LeaseLost, NotAllowedNow
 from checkpoints.records import Work
 from checkpoints.states import (
     EDITABLE,
@@ -25,6 +25,7 @@ from checkpoints.states import (
     sources,
     target,
 )
+from checkpoints.store import control
 from checkpoints.store.writing import Move, NewEvent, perform
 
 from .builders import (
@@ -111,6 +112,16 @@ def roll_back(thread: UUID, former: Work | None) -> None:
     )
 
 
+def retry_rollback(thread: UUID, former: Work | None) -> None:
+    if status_of(thread) is S.ATTENTION:  # as a rollback leaves it that parked before its end
+        plan = '{"target": "", "undo": []}'
+        rows("UPDATE gp_thread SET rollback = %s::jsonb WHERE id = %s::uuid", (plan, thread))
+        store.retry(thread, actor=OPERATOR)
+    else:
+        assert not control.retry_rollback(thread, actor=OPERATOR)
+        raise NotAllowedNow
+
+
 def finish_rollback(*, run_on: bool) -> Callable[[UUID, Work | None], object]:
     def verb(thread: UUID, former: Work | None) -> object:
         work = lease_on(thread, former)
@@ -139,6 +150,7 @@ VERBS: dict[EventKind, Callable[[UUID, Work | None], object]] = {
         thread, changes={"total": 7}, reason="", actor=OPERATOR
     ),
     K.ROLLBACK_STARTED: roll_back,
+    K.ROLLBACK_RETRIED: retry_rollback,
     K.ROLLBACK_FINISHED: finish_rollback(run_on=False),
     K.ROLLBACK_RUN_ON: finish_rollback(run_on=True),
 }

@@ -1,0 +1,326 @@
+"""The names in a capsule, and how its file is written and read; knows nothing of rows.
+
+A capsule is a zip file that is not compressed: what is in it can be looked at with any tool, and it
+cannot unfold to more than the file itself. MANIFEST lists the sha256 of each member in the form
+that `sha256sum --check` reads. Nothing is ever unpacked to a path that the file names.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import re
+import tempfile
+import weakref
+import zipfile
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import IO, Any
+
+from .. import deltas
+from ..errors import GatepostError, InvalidValue
+
+FORMAT = 1
+MANIFEST, THREAD, STATE, STATE_YAML, FILES = (
+    "MANIFEST",
+    "thread.json",
+    "state.json",
+    "state.yaml",
+    "artifacts.jsonl",
+)
+EVENTS, ACTIVITIES, APPROVALS, DECISIONS = (
+    "events.jsonl",
+    "activities.jsonl",
+    "approvals.jsonl",
+    "decisions.jsonl",
+)
+CHUNK = 1024 * 1024
+# A state has at most 8 MiB; as text for people it may take a few times that.
+TEXT_MAX = 64 * 1024 * 1024
+MEMBERS_MAX = 2_000_000
+_ID = "[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}"
+_NAMES = re.compile(
+    rf"MANIFEST|state\.(?:json|yaml)|artifacts\.jsonl|artifacts/[0-9a-f]{{64}}|agents/{_ID}\.json"
+    rf"|(?:bases/{_ID}/)?(?:thread\.json|(?:events|activities|approvals|decisions)\.jsonl"
+    r"|checkpoints/[0-9]{6,10}\.json)"
+)
+_LINE = re.compile(r"([0-9a-f]{64})  (\S+)")
+
+
+class BadCapsule(GatepostError):
+    """The capsule is damaged or not one; nothing was imported."""
+
+
+def sha_of(raw: bytes) -> str:
+    """What MANIFEST would call these bytes."""
+    return hashlib.sha256(raw).hexdigest()
+
+
+def checkpoint_name(number: int) -> str:
+    """Where the checkpoint of this number stands in the folder of its thread."""
+    return f"checkpoints/{number:06}.json"
+
+
+def base_folder(thread: object) -> str:
+    """Where a thread that another was forked from stands."""
+    return f"bases/{thread}/"
+
+
+def agent_name(version: object) -> str:
+    """Where an agent version stands."""
+    return f"agents/{version}.json"
+
+
+def artifact_name(sha: str) -> str:
+    """Where the bytes of a file stand."""
+    return f"artifacts/{sha}"
+
+
+# --- writing ------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True)
+class _Member:
+    name: str
+    sha: str
+    offset: int
+    size: int
+
+
+class Writer:
+    """Collects members in a temporary file, then gives the capsule's bytes; memory stays flat."""
+
+    def __init__(self) -> None:
+        self._spool: IO[bytes] = tempfile.TemporaryFile()  # noqa: SIM115
+        # An answer that nobody reads to its end is never told so.
+        weakref.finalize(self, self._spool.close)
+        self._members: list[_Member] = []
+        self._files: dict[str, Any] = {}
+
+    def close(self) -> None:
+        """Forget it all."""
+        self._spool.close()
+
+    def add(self, name: str, parts: Iterable[bytes]) -> None:
+        """A member of these bytes."""
+        offset, digest = self._spool.tell(), hashlib.sha256()
+        for part in parts:
+            digest.update(part)
+            self._spool.write(part)
+        size = self._spool.tell() - offset
+        self._members.append(_Member(name, digest.hexdigest(), offset, size))
+
+    def add_json(self, name: str, value: Any) -> None:
+        """A member that is one line of canonical JSON."""
+        self.add(name, [deltas.canonical(value), b"\n"])
+
+    def add_lines(self, name: str, values: Iterable[Any]) -> None:
+        """A member with one line of canonical JSON per value."""
+        self.add(name, (deltas.canonical(value) + b"\n" for value in values))
+
+    def add_file(self, sha: str, opened: Any) -> None:
+        """A file by its hash; `opened` opens it when its turn comes."""
+        self._files[sha] = opened
+
+    @property
+    def manifest(self) -> bytes:
+        """sha256 and name of each member."""
+        lines = [f"{m.sha}  {m.name}\n" for m in self._members]
+        lines += [f"{sha}  {artifact_name(sha)}\n" for sha in sorted(self._files)]
+        return "".join(lines).encode()
+
+    def chunks(self) -> Iterator[bytes]:
+        """The capsule: MANIFEST, the members in their order, then the files.
+
+        Raises BadCapsule where the bytes of a file are not those of its hash any more.
+        """
+        sink: Any = _Sink()
+        with self._spool, zipfile.ZipFile(sink, "w") as packed:
+            with packed.open(_info(MANIFEST), "w") as into:
+                into.write(self.manifest)
+            yield sink.taken()
+            for member in self._members:
+                with packed.open(_info(member.name), "w", force_zip64=True) as into:
+                    self._spool.seek(member.offset)
+                    left = member.size
+                    while left:
+                        chunk = self._spool.read(min(CHUNK, left))
+                        left -= len(chunk)
+                        into.write(chunk)
+                        yield sink.taken()
+            for sha in sorted(self._files):
+                digest = hashlib.sha256()
+                with (
+                    self._files[sha]() as file,
+                    packed.open(_info(artifact_name(sha)), "w", force_zip64=True) as into,
+                ):
+                    while chunk := file.read(CHUNK):
+                        digest.update(chunk)
+                        into.write(chunk)
+                        yield sink.taken()
+                if digest.hexdigest() != sha:
+                    raise BadCapsule(f"The bytes of the file {sha} were altered; see `verify`.")
+        yield sink.taken()
+
+
+def _info(name: str) -> zipfile.ZipInfo:
+    """No time and no owner: the same thread gives the same bytes."""
+    info = zipfile.ZipInfo(name, (1980, 1, 1, 0, 0, 0))
+    info.external_attr = 0o644 << 16
+    info.create_system = 3
+    return info
+
+
+class _Sink:
+    """What a zip file is written to when nobody can go back in it."""
+
+    def __init__(self) -> None:
+        self._parts: list[bytes] = []
+
+    def write(self, data: bytes, /) -> int:
+        """Take some bytes."""
+        self._parts.append(bytes(data))
+        return len(data)
+
+    def flush(self) -> None:
+        """Nothing is held back."""
+
+    def taken(self) -> bytes:
+        """What was written since the last time."""
+        found = b"".join(self._parts)
+        self._parts.clear()
+        return found
+
+
+# --- reading ------------------------------------------------------------------------------------
+
+
+class Reader:
+    """A capsule whose members are all there and have the bytes that MANIFEST names."""
+
+    def __init__(self, packed: zipfile.ZipFile) -> None:
+        self._packed = packed
+        self._infos = {info.filename: info for info in packed.infolist()}
+        self.manifest_sha = ""
+
+    @property
+    def names(self) -> list[str]:
+        """All members but MANIFEST, in their order."""
+        return [name for name in self._infos if name != MANIFEST]
+
+    def has(self, name: str) -> bool:
+        """Whether there is such a member."""
+        return name in self._infos
+
+    def size(self, name: str) -> int:
+        """Bytes of a member."""
+        return self._infos[name].file_size
+
+    def chunks(self, name: str) -> Iterator[bytes]:
+        """The bytes of a member."""
+        with self._open(name) as file, _damage(name):
+            while chunk := file.read(CHUNK):
+                yield chunk
+
+    def json(self, name: str) -> Any:
+        """A member that is one JSON value; raises BadCapsule."""
+        if self.size(name) > TEXT_MAX:
+            raise BadCapsule(f"{name} in the capsule is too large.")
+        return _decoded(b"".join(self.chunks(name)), name)
+
+    def lines(self, name: str) -> Iterator[Any]:
+        """A member with one JSON value per line; raises BadCapsule."""
+        number = 0
+        with self._open(name) as file:
+            while True:
+                with _damage(name):
+                    line = file.readline(TEXT_MAX)
+                if not line:
+                    return
+                number += 1
+                if not line.endswith(b"\n"):
+                    raise BadCapsule(f"{name} in the capsule is cut off at line {number}.")
+                yield _decoded(line, f"{name} line {number}")
+
+    def check(self) -> None:
+        """Read everything once and compare it with MANIFEST; raises BadCapsule."""
+        if len(self._infos) > MEMBERS_MAX:
+            raise BadCapsule("The capsule has too many members.")
+        if len(self._infos) != len(self._packed.infolist()):
+            raise BadCapsule("A name occurs twice in the capsule.")
+        for name, info in self._infos.items():
+            if not _NAMES.fullmatch(name):
+                raise BadCapsule(f"The capsule has a member that does not belong there: {name!r}.")
+            plain = info.compress_type == zipfile.ZIP_STORED and not info.flag_bits & 1
+            if not plain or info.compress_size != info.file_size:
+                raise BadCapsule(f"{name} in the capsule is compressed or encrypted.")
+        if MANIFEST not in self._infos:
+            raise BadCapsule("The capsule has no MANIFEST.")
+        named = self._manifest()
+        if strange := sorted(named.keys() ^ set(self.names)):
+            told = "is missing" if strange[0] in named else "is not named in MANIFEST"
+            raise BadCapsule(f"{strange[0]} {told} in the capsule.")
+        for name, sha in named.items():
+            digest = hashlib.sha256()
+            for chunk in self.chunks(name):
+                digest.update(chunk)
+            if digest.hexdigest() != sha:
+                raise BadCapsule(f"{name} in the capsule was altered: its hash is another.")
+            if name.startswith("artifacts/") and name != artifact_name(sha):
+                raise BadCapsule(f"{name} in the capsule is named after other bytes.")
+
+    def _manifest(self) -> dict[str, str]:
+        raw = b"".join(self.chunks(MANIFEST))
+        self.manifest_sha = hashlib.sha256(raw).hexdigest()
+        found: dict[str, str] = {}
+        for line in raw.decode("ascii", "replace").splitlines():
+            parts = _LINE.fullmatch(line)
+            if parts is None or parts[2] in found:
+                raise BadCapsule("The capsule's MANIFEST cannot be read.")
+            found[parts[2]] = parts[1]
+        return found
+
+    def _open(self, name: str) -> IO[bytes]:
+        if name not in self._infos:
+            raise BadCapsule(f"{name} is missing in the capsule.")
+        with _damage(name):
+            return self._packed.open(self._infos[name])
+
+
+@contextmanager
+def opened(path: Path) -> Iterator[Reader]:
+    """A capsule to read, checked against its MANIFEST; raises BadCapsule."""
+    try:
+        size = path.stat().st_size
+        packed = zipfile.ZipFile(path)
+    except OSError as error:
+        raise BadCapsule(f"{path}: {error.strerror}.") from error
+    except (zipfile.BadZipFile, ValueError, NotImplementedError) as error:
+        raise BadCapsule(f"{path} is no capsule, or its end is cut off.") from error
+    with packed:
+        # Members that share bytes would make a small file large.
+        if sum(info.file_size for info in packed.infolist()) > size:
+            raise BadCapsule("The capsule claims to hold more than its file does.")
+        reader = Reader(packed)
+        reader.check()
+        yield reader
+
+
+@contextmanager
+def _damage(name: str) -> Iterator[None]:
+    try:
+        yield
+    except (zipfile.BadZipFile, EOFError, ValueError, OSError, NotImplementedError) as error:
+        raise BadCapsule(f"{name} in the capsule cannot be read.") from error
+
+
+def _decoded(raw: bytes, place: str) -> Any:
+    try:
+        value = deltas.decode(raw)
+        deltas.canonical(value)  # also refuses what is too deep or cannot be stored
+    except InvalidValue as error:
+        raise BadCapsule(f"{place} in the capsule: {error.path} {error.reason}.") from error
+    except RecursionError:
+        raise BadCapsule(f"{place} in the capsule is nested too deeply.") from None
+    return value

@@ -1,0 +1,26 @@
+"""Proof that the past of a thread or a workspace was not altered.
+
+Found are edits, deletions, insertions and reorders of events, checkpoints, keyframes, activities
+and roles. An end cut off together with the owner's own row is found only against an anchor kept
+elsewhere.
+"""
+
+from .events import Event
+from .files import Files
+from .links import LINK_TEXT, NO_HASH, Broken, link
+from .verify import ChainReport, Witness, WitnessFor, verify_thread
+from .workspaces import verify_workspace
+
+__all__ = [
+    "LINK_TEXT",
+    "NO_HASH",
+    "Broken",
+    "ChainReport",
+    "Event",
+    "Files",
+    "Witness",
+    "WitnessFor",
+    "link",
+    "verify_thread",
+    "verify_workspace",
+]

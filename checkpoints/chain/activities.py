@@ -1,0 +1,168 @@
+"""A thread's activities beside the events that name them: each row must fit its last event."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+from uuid import UUID
+
+from django.db import connection
+
+from .. import deltas
+from ..seals import activity_seal
+from ..states import EventKind
+from .events import Event, plain
+from .links import Broken, fits
+
+_NAMING = frozenset(
+    {
+        EventKind.ACTIVITY_FINISHED,
+        EventKind.ACTIVITY_FAILED,
+        EventKind.NODE_FINISHED,
+        EventKind.VALUE_RECORDED,
+        EventKind.EFFECT_STARTED,
+        EventKind.EFFECT_FINISHED,
+        EventKind.EFFECT_FAILED,
+        EventKind.COMPENSATION_FINISHED,
+    }
+)
+_COLUMNS = (
+    "id",
+    "thread_id",
+    "workspace_id",
+    "branch",
+    "step",
+    "node",
+    "index",
+    "key",
+    "revision",
+    "kind",
+    "tool",
+    "state",
+    "args",
+    "salt",
+    "input_hash",
+    "result",
+    "result_hash",
+    "error",
+    "attempts",
+    "usage",
+    "idempotency_key",
+    "undo",
+    "undo_result",
+    "approval_id",
+    "started_at",
+    "finished_at",
+)
+_JSON = ("args", "result", "usage", "undo_result")
+_SELECT = ", ".join(f"{name}::text" if name in _JSON else name for name in _COLUMNS)
+
+
+class Activities:
+    """Checks each activity against the events that name it, batch by batch.
+
+    A row may be written again (started, failed, done, compensated), each time with an event. The
+    event that describes it as it stands seals it; earlier ones must describe an earlier form.
+    """
+
+    def __init__(self, thread: UUID, workspace: UUID) -> None:
+        self._thread = thread
+        self._workspace = workspace
+        self._sealed = 0
+        self._compensated = 0
+
+    def see(self, events: Sequence[Event]) -> None:
+        """Check the activities that these events name; raises Broken."""
+        told = [(e, deltas.decode(e.data)) for e in events if e.kind in _NAMING]
+        naming = [(e, data) for e, data in told if "activity" in data]
+        rows = self._rows({UUID(data["activity"]) for _, data in naming})
+        for event, data in naming:
+            row = rows.get(UUID(data["activity"]))
+            if row is None or row["thread_id"] != self._thread:
+                raise Broken(event.seq, "the activity it names is missing")
+            if event.kind == EventKind.COMPENSATION_FINISHED:
+                self._check_undone(event, data, row)
+            else:
+                self._check(event, data, row)
+
+    def end(self, last_seq: int) -> None:
+        """Refuse activities that no event describes as they stand; raises Broken."""
+        with connection.cursor() as cursor:
+            # What has merely shown progress is no record yet.
+            cursor.execute(
+                "SELECT count(*) FILTER (WHERE state <> 'started' OR kind = 'effect'), "
+                "count(*) FILTER (WHERE state = 'compensated') "
+                "FROM gp_activity WHERE thread_id = %s::uuid",
+                (self._thread,),
+            )
+            counts = cursor.fetchone()
+        if counts[0] != self._sealed:
+            raise Broken(last_seq, "the activities are not those that the events describe")
+        if counts[1] != self._compensated:
+            raise Broken(last_seq, "the undone effects are not those that the events describe")
+
+    def _rows(self, wanted: set[UUID]) -> dict[UUID, dict[str, Any]]:
+        if not wanted:
+            return {}
+        with connection.cursor() as cursor:
+            cursor.execute(
+                f"SELECT {_SELECT} FROM gp_activity WHERE id = ANY(%s::uuid[])", (list(wanted),)
+            )
+            found = [dict(zip(_COLUMNS, plain(r), strict=True)) for r in cursor.fetchall()]
+        return {row["id"]: row for row in found}
+
+    def _check(self, event: Event, data: dict[str, Any], row: dict[str, Any]) -> None:
+        state = _state_after(event, data)
+        told = (data.get("attempt", row["attempts"]), state != "started")
+        stands = (row["attempts"], row["state"] != "started")
+        if told > stands:
+            raise Broken(event.seq, "the activity it names was set back")
+        if event.kind == EventKind.EFFECT_STARTED and told[0] == stands[0]:
+            _same(event, row["started_at"], event.at)
+        if told < stands:
+            return
+        if row["workspace_id"] != self._workspace:
+            raise Broken(event.seq, "the activity it names lies in another workspace")
+        if state == "started":
+            _same(event, row["finished_at"], None)
+        else:
+            _same(event, row["finished_at"], event.at)
+            if row["kind"] != "effect":
+                _same(event, row["started_at"], event.at)
+        _check_content(event, row)
+        if row["state"] != "compensated" and row["undo_result"] is not None:
+            raise Broken(event.seq, "the activity it names was never undone")
+        sealed = row | {
+            "state": "done" if row["state"] == "compensated" else row["state"],
+            "usage": None if row["usage"] is None else deltas.decode(row["usage"]),
+        }
+        if "seal" in data and activity_seal(sealed) != data["seal"]:
+            raise Broken(event.seq, "the activity it names was altered")
+        self._sealed += 1
+
+    def _check_undone(self, event: Event, data: dict[str, Any], row: dict[str, Any]) -> None:
+        result = "null" if row["undo_result"] is None else row["undo_result"]
+        if row["state"] != "compensated" or deltas.decode(result) != data["result"]:
+            raise Broken(event.seq, "the undo it names was altered")
+        self._compensated += 1
+
+
+def _state_after(event: Event, data: dict[str, Any]) -> str:
+    if event.kind == EventKind.EFFECT_STARTED:
+        return "started"
+    return str(data.get("state") or ("failed" if "error" in data else "done"))
+
+
+def _same(event: Event, stored: Any, expected: Any) -> None:
+    if stored != expected:
+        raise Broken(event.seq, "the times of the activity it names were altered")
+
+
+def _check_content(event: Event, row: dict[str, Any]) -> None:
+    if fits(event.seq, row["salt"], row["args"]) != row["input_hash"]:
+        raise Broken(event.seq, "the input of the activity it names does not fit its hash")
+    if row["result_hash"] is None:
+        if row["result"] is not None:
+            raise Broken(event.seq, "the activity it names has a result without a hash")
+    elif fits(event.seq, row["salt"], row["result"] or "null") != row["result_hash"]:
+        raise Broken(event.seq, "the result of the activity it names does not fit its hash")

@@ -1,0 +1,122 @@
+"""Reading a log in batches by keyset, and checking one entry after the other."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Any
+from uuid import UUID
+
+from django.db import connection
+
+from .links import NO_HASH, Broken, fits, link
+
+# Rows per statement: an event has at most 256 KiB.
+EVENTS_AT_ONCE = 200
+_TABLES = {"thread": ("gp_event", "thread_id"), "workspace": ("gp_workspace_event", "workspace_id")}
+
+
+@dataclass(frozen=True, slots=True)
+class Event:
+    """One entry as it stands in the log."""
+
+    seq: int
+    workspace: UUID
+    kind: str
+    v: int
+    actor: str
+    data: str
+    salt: bytes
+    data_hash: bytes
+    at: datetime
+    prev_hash: bytes
+    hash: bytes
+
+
+@dataclass(slots=True)
+class Log:
+    """The log of a thread or a workspace, and how far it is verified.
+
+    `last_seq` and `last_hash` are what its owner's row says, `highest_seq` what stands there.
+    """
+
+    of: str
+    ident: UUID
+    workspace: UUID
+    chain: UUID
+    last_seq: int
+    last_hash: bytes
+    highest_seq: int
+    n_verified: int = 0
+    prev: bytes = NO_HASH
+
+    def batches(self) -> Iterator[list[Event]]:
+        """What is not yet verified in order, also entries that should not be there."""
+        table, column = _TABLES[self.of]
+        seq = self.n_verified or -(2**62)
+        while True:
+            with connection.cursor() as cursor:
+                cursor.execute(
+                    "SELECT seq, workspace_id, kind, v, actor, data::text, salt, data_hash, at, "
+                    f"prev_hash, hash FROM {table} WHERE {column} = %s::uuid "
+                    "AND seq > %s::bigint AND seq <= %s::bigint ORDER BY seq LIMIT %s",
+                    (self.ident, seq, self.last_seq, EVENTS_AT_ONCE),
+                )
+                rows = cursor.fetchall()
+            if rows:
+                yield [Event(*plain(r)) for r in rows]
+            if len(rows) < EVENTS_AT_ONCE:
+                return
+            seq = rows[-1][0]
+
+    def check(self, event: Event) -> None:
+        """Take `event` as the next one; raises Broken."""
+        expected = self.n_verified + 1
+        if event.seq > expected:
+            raise Broken(expected, "missing in the log")
+        if event.seq < expected:
+            raise Broken(event.seq, "stands before the first one")
+        if event.workspace != self.workspace:
+            raise Broken(event.seq, f"lies in another workspace than its {self.of}")
+        if event.prev_hash != self.prev:
+            raise Broken(event.seq, "does not continue the event before it")
+        if fits(event.seq, event.salt, event.data) != event.data_hash:
+            raise Broken(event.seq, "its data do not fit their hash")
+        self.prev = link(
+            chain=self.chain,
+            seq=event.seq,
+            kind=event.kind,
+            v=event.v,
+            actor=event.actor,
+            at=event.at,
+            data_hash=event.data_hash,
+            prev_hash=event.prev_hash,
+        )
+        if self.prev != event.hash:
+            raise Broken(event.seq, "does not fit its hash")
+        self.n_verified = expected
+
+    def check_end(self) -> None:
+        """Refuse a log that ends elsewhere than its owner's row says; raises Broken."""
+        if self.n_verified < self.last_seq:
+            raise Broken(self.n_verified + 1, "missing at the end of the log")
+        if self.highest_seq > self.last_seq:
+            raise Broken(
+                self.last_seq + 1, f"stands behind the last event that the {self.of} knows of"
+            )
+        if self.prev != self.last_hash:
+            raise Broken(self.last_seq, f"its hash is not the one that the {self.of} ends with")
+
+    def verified(self) -> Iterator[Event]:
+        """Each event when it is checked, and the end after the last; raises Broken."""
+        for batch in self.batches():
+            for event in batch:
+                self.check(event)
+                yield event
+        self.check_end()
+
+
+def plain(row: tuple[Any, ...]) -> list[Any]:
+    """The values of a row, bytes as bytes."""
+    return [bytes(v) if isinstance(v, memoryview) else v for v in row]

@@ -1,0 +1,222 @@
+"""A thread's checkpoints, folded again beside the events that name them."""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Mapping
+from dataclasses import dataclass
+from datetime import datetime
+from hashlib import sha256
+from typing import Any
+from uuid import UUID
+
+from django.db import connection
+
+from .. import deltas, history
+from ..channels import Digests
+from ..deltas import Folder
+from ..errors import GatepostError
+from ..states import EventKind
+from .events import Event, plain
+from .links import Broken, fits
+
+# Rows per statement: a delta has at most what a state may have.
+CHECKPOINTS_AT_ONCE = 50
+NAMING = frozenset(
+    {EventKind.CHECKPOINT_COMMITTED, EventKind.THREAD_STARTED, EventKind.THREAD_FORKED}
+)
+
+
+@dataclass(frozen=True, slots=True)
+class _Checkpoint:
+    id: UUID
+    number: int
+    step: int
+    branch: int
+    branch_start: int
+    parent: UUID | None
+    parent_thread: UUID | None
+    parent_number: int | None
+    source: str
+    nodes: str
+    next_nodes: str
+    delta: str
+    salt: bytes
+    delta_hash: bytes
+    state_hash: bytes
+    state_bytes: int
+    agent_version: UUID
+    created_by: str
+    created_at: datetime
+    workspace: UUID
+    schema_version: int
+    config: str | None
+
+    def named(self) -> dict[str, Any]:
+        """How the event of its commit names it."""
+        found = {
+            "checkpoint": str(self.id),
+            "number": self.number,
+            "step": self.step,
+            "branch": self.branch,
+            "parent": None if self.parent is None else str(self.parent),
+            "source": self.source,
+            "nodes": deltas.decode(self.nodes),
+            "next": deltas.decode(self.next_nodes),
+            "delta_hash": self.delta_hash.hex(),
+            "state_hash": self.state_hash.hex(),
+            "schema_version": self.schema_version,
+            "agent_version": str(self.agent_version),
+        }
+        if self.config is not None:
+            raw = deltas.canonical(deltas.decode(self.config))
+            found["config_hash"] = sha256(self.salt + raw).hexdigest()
+        return found
+
+
+def _fits(row: dict[str, Any], named: dict[str, Any]) -> bool:
+    """Whether a row is as named. Events of the first days name less; what they do not, is free."""
+    former = {"schema_version", "agent_version"} - set(named)
+    return {key: value for key, value in row.items() if key not in former} == named
+
+
+class Past:
+    """A thread's checkpoints in the order of their commits, folded again beside the events."""
+
+    def __init__(self, thread: UUID, workspace: UUID, *, upto: int) -> None:
+        self.upto = upto
+        self._thread = thread
+        self._workspace = workspace
+        self._batch: deque[_Checkpoint] = deque()
+        self._number = -(2**31)
+        self._former: _Checkpoint | None = None
+        self._folder = Folder({})
+        self._digests = Digests({})
+        with connection.cursor() as cursor:
+            cursor.execute("SELECT number FROM gp_keyframe WHERE thread_id = %s::uuid", (thread,))
+            self._keyframes = {number for (number,) in cursor.fetchall()}
+
+    def _next(self) -> _Checkpoint | None:
+        """The next one in the order of numbers, up to `upto`."""
+        if not self._batch:
+            with connection.cursor() as cursor:
+                cursor.execute(
+                    "SELECT id, number, step, branch, branch_start, parent, parent_thread, "
+                    "parent_number, source, nodes::text, next_nodes::text, delta::text, salt, "
+                    "delta_hash, state_hash, state_bytes, agent_version_id, created_by, "
+                    "created_at, workspace_id, schema_version, config::text FROM gp_checkpoint "
+                    "WHERE thread_id = %s::uuid AND number > %s::integer AND number <= %s::integer "
+                    "ORDER BY number LIMIT %s",
+                    (self._thread, self._number, self.upto, CHECKPOINTS_AT_ONCE),
+                )
+                self._batch.extend(_Checkpoint(*plain(r)) for r in cursor.fetchall())
+        if not self._batch:
+            return None
+        found = self._batch.popleft()
+        self._number = found.number
+        return found
+
+    def check_next(self, event: Event) -> tuple[UUID, int, int, int, int]:
+        """Check the checkpoint that `event` names; (id, number, step, branch, bytes)."""
+        data = deltas.decode(event.data)
+        named = data if event.kind == EventKind.CHECKPOINT_COMMITTED else data.get("checkpoint")
+        c = self._next()
+        if c is None or not isinstance(named, dict) or not _fits(c.named(), named):
+            raise Broken(event.seq, "the checkpoint it names is missing or was altered")
+        if (c.created_by, c.created_at) != (event.actor, event.at):
+            raise Broken(event.seq, "author or time of its checkpoint were altered")
+        if c.workspace != self._workspace:
+            raise Broken(event.seq, "its checkpoint lies in another workspace")
+        if fits(event.seq, c.salt, c.delta) != c.delta_hash:
+            raise Broken(event.seq, "the delta of its checkpoint does not fit its hash")
+        if event.kind == EventKind.THREAD_FORKED:
+            self._check_base(event, c, data)
+        try:
+            self._fold(event, c)
+        except GatepostError as error:
+            raise Broken(event.seq, f"its checkpoint cannot be applied ({error})") from error
+        if (self._digests.root, self._digests.size) != (c.state_hash, c.state_bytes):
+            raise Broken(event.seq, "the state at its checkpoint does not fit its hash")
+        if c.number in self._keyframes:
+            self._check_keyframe(event, c)
+        self._former = c
+        return c.id, c.number, c.step, c.branch, c.state_bytes
+
+    def check_end(self, last_seq: int) -> None:
+        """Refuse checkpoints that no event names."""
+        if (left := self._next()) is not None:
+            raise Broken(last_seq, f"no event names checkpoint {left.number}")
+
+    def _fold(self, event: Event, c: _Checkpoint) -> None:
+        """Bring state and digests from the checkpoint's parent to the checkpoint."""
+        former = self._former
+        delta = deltas.decode(c.delta)
+        if c.number != c.branch_start:
+            expected = former and (former.id, self._thread, former.number, former.branch_start)
+            if expected != (c.parent, c.parent_thread, c.parent_number, c.branch_start):
+                raise Broken(event.seq, "its checkpoint does not continue the one before it")
+            self._folder.add(delta)
+            if former and former.agent_version == c.agent_version:
+                self._digests.update(delta, self._folder.state)
+                return
+        else:
+            self._check_parent(event, c)
+            base: Mapping[str, Any] = {}
+            if c.parent is not None and c.parent_thread is not None:
+                base = history.materialise(c.parent_thread, c.parent).state
+            self._folder = Folder(base)
+            self._folder.add(delta)
+        reducers = history.reducers_of(c.agent_version)
+        self._digests = Digests.of(self._folder.state, reducers)
+
+    def _check_parent(self, event: Event, c: _Checkpoint) -> None:
+        """Where a branch begins, its parent must be the checkpoint of that thread and number."""
+        if c.parent is not None:
+            with connection.cursor() as cursor:
+                cursor.execute(
+                    "SELECT id FROM gp_checkpoint WHERE thread_id = %s::uuid "
+                    "AND number = %s::integer",
+                    (c.parent_thread, c.parent_number),
+                )
+                row = cursor.fetchone()
+            stands = None if row is None else row[0]
+            foreign = c.number > 0 and c.parent_thread != self._thread
+            if foreign or stands != c.parent:
+                raise Broken(event.seq, "the place of its checkpoint's parent was altered")
+        elif (c.parent_thread, c.parent_number) != (None, None):
+            raise Broken(event.seq, "its checkpoint was given a parent")
+
+    def _check_keyframe(self, event: Event, c: _Checkpoint) -> None:
+        with connection.cursor() as cursor:
+            cursor.execute(
+                "SELECT state::text FROM gp_keyframe WHERE thread_id = %s::uuid "
+                "AND number = %s::integer",
+                (self._thread, c.number),
+            )
+            row = cursor.fetchone()
+        if row is None:
+            return
+        try:
+            cached = Digests.of(deltas.decode(row[0]), history.reducers_of(c.agent_version))
+        except (GatepostError, AttributeError) as error:
+            raise Broken(event.seq, "the cached state at its checkpoint is no state") from error
+        if cached.root != c.state_hash:
+            raise Broken(event.seq, "the cached state at its checkpoint does not fit its hash")
+
+    def _check_base(self, event: Event, c: _Checkpoint, data: Mapping[str, Any]) -> None:
+        """The base's chain must still hold, at its place, the event that the fork is bound to."""
+        named = (data["base"], data["base_checkpoint"], data["base_number"])
+        if named != (str(c.parent_thread), str(c.parent), c.parent_number):
+            raise Broken(event.seq, "its checkpoint was taken from elsewhere")
+        with connection.cursor() as cursor:
+            cursor.execute(
+                "SELECT th.chain_id, e.hash FROM gp_thread th JOIN gp_event e "
+                "ON e.thread_id = th.id AND e.seq = %s::bigint WHERE th.id = %s::uuid",
+                (data["base_seq"], c.parent_thread),
+            )
+            row = cursor.fetchone()
+        if row is None or (str(row[0]), bytes(row[1]).hex()) != (
+            data["base_chain"],
+            data["base_hash"],
+        ):
+            raise Broken(event.seq, "the thread it was forked from was altered")

@@ -1,0 +1,171 @@
+"""Verifying a thread: everything is computed again from the stored rows."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any, Protocol
+from uuid import UUID
+
+from django.db import connection
+
+from ..errors import NotFound
+from .activities import Activities
+from .events import Event, Log
+from .links import Broken
+from .past import NAMING, Past
+
+# A thread that is worked on grows meanwhile; after so many looks the rest is for the next time.
+LOOKS = 5
+
+
+@dataclass(frozen=True, slots=True)
+class ChainReport:
+    """What a verification found; `first_broken_seq` is where, `what` says it in words.
+
+    `ident` is the thread or the workspace whose log it is.
+    """
+
+    ident: UUID
+    intact: bool
+    n_events: int
+    first_broken_seq: int | None
+    what: str
+
+
+def report(log: Log, broken: Broken | None = None) -> ChainReport:
+    """What came out of verifying a log."""
+    if broken is None:
+        return ChainReport(log.ident, True, log.n_verified, None, "")
+    what = f"Event {broken.seq}: {broken}."
+    return ChainReport(log.ident, False, log.n_verified, broken.seq, what)
+
+
+class Witness(Protocol):
+    """Something beside the log that its events name; both methods raise Broken."""
+
+    def see(self, events: Sequence[Event]) -> None: ...
+    def end(self, last_seq: int) -> None: ...
+
+
+# Makes a witness for (thread, its workspace).
+type WitnessFor = Callable[[UUID, UUID], Witness]
+
+
+def verify_thread(
+    thread_id: UUID,
+    *,
+    witnesses: Sequence[WitnessFor] = (),
+    seen: Callable[[int], None] | None = None,
+) -> ChainReport:
+    """Verify all events, checkpoints and activities of a thread as it stands; raises NotFound.
+
+    `witnesses` check what floors above or the file storage hold; `seen` is told how many events
+    are done. Reads in batches by keyset: memory holds one state, however long the thread is.
+    """
+    facts = _facts(thread_id)
+    if facts is None:
+        raise NotFound("There is no such thread.")
+    log = Log("thread", thread_id, facts.workspace, facts.chain, *facts.end)
+    try:
+        _Verification(log, facts, witnesses, seen).go_through()
+    except Broken as broken:
+        return report(log, broken)
+    return report(log)
+
+
+@dataclass(frozen=True, slots=True)
+class _Facts:
+    """The thread row and the ends of its logs as of one moment.
+
+    `end` is (last_seq, last_hash, highest seq), `head` (id, number, step, branch, bytes).
+    """
+
+    chain: UUID
+    workspace: UUID
+    end: tuple[int, bytes, int]
+    head: tuple[Any, ...]
+    highest_number: int
+
+
+def _facts(thread: UUID) -> _Facts | None:
+    with connection.cursor() as cursor:
+        cursor.execute(
+            "SELECT th.chain_id, th.workspace_id, th.last_seq, th.last_hash, "
+            "(SELECT coalesce(max(seq), 0) FROM gp_event WHERE thread_id = th.id), "
+            "(SELECT coalesce(max(number), -1) FROM gp_checkpoint WHERE thread_id = th.id), "
+            "th.head, th.number, th.step, th.branch, th.state_bytes "
+            "FROM gp_thread th WHERE th.id = %s::uuid",
+            (thread,),
+        )
+        row: Any = cursor.fetchone()
+    if row is None:
+        return None
+    chain, workspace, last_seq, last_hash, highest_seq, number, *head = row
+    return _Facts(chain, workspace, (last_seq, bytes(last_hash), highest_seq), tuple(head), number)
+
+
+class _Verification:
+    """One way through a thread's log, with all that its events name."""
+
+    def __init__(
+        self,
+        log: Log,
+        facts: _Facts,
+        witnesses: Sequence[WitnessFor],
+        seen: Callable[[int], None] | None,
+    ) -> None:
+        self._log = log
+        self._facts = facts
+        self._seen = seen
+        self._at_head: Any = None
+        self._past = Past(log.ident, facts.workspace, upto=facts.highest_number)
+        makers: tuple[WitnessFor, ...] = (Activities, *witnesses)
+        self._witnesses = [make(log.ident, facts.workspace) for make in makers]
+
+    def go_through(self) -> None:
+        """Check everything; raises Broken."""
+        for _ in range(LOOKS):
+            for batch in self._log.batches():
+                self._check(batch)
+            self._log.check_end()
+            self._past.check_end(self._log.last_seq)
+            if self._at_head != self._facts.head:
+                raise Broken(
+                    self._log.last_seq, "the thread's head is not the checkpoint named last"
+                )
+            found = self._witnesses_end()
+            now = _facts(self._log.ident)
+            if now is None:
+                raise Broken(self._log.last_seq, "the thread is gone")
+            if now.end == self._facts.end:
+                if found is not None:
+                    raise found
+                return
+            # It moved between the two: what is there belongs to events not yet read.
+            self._facts = now
+            self._log.last_seq, self._log.last_hash, self._log.highest_seq = now.end
+            self._past.upto = now.highest_number
+
+    def _witnesses_end(self) -> Broken | None:
+        try:
+            for witness in self._witnesses:
+                witness.end(self._log.last_seq)
+        except Broken as broken:
+            return broken
+        return None
+
+    def _check(self, batch: Sequence[Event]) -> None:
+        good = 0
+        try:
+            for event in batch:
+                self._log.check(event)
+                good += 1
+                if event.kind in NAMING:
+                    self._at_head = self._past.check_next(event)
+        finally:
+            # Also before a break: what a witness finds may stand earlier.
+            for witness in self._witnesses:
+                witness.see(batch[:good])
+        if self._seen is not None:
+            self._seen(self._log.n_verified)

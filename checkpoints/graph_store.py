@@ -1,0 +1,69 @@
+"""The small interface to checkpoints that articles on agent state show: read one, fork one.
+
+A thin layer over queries and store; `agent_checkpoints` is the same for plain SQL.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+from uuid import UUID
+
+from django.db import connection
+
+from . import queries, store
+
+
+class StateGraphStore:
+    """Checkpoints by the text ids of thread and checkpoint.
+
+    `db` is Django's connection to the database of the settings; `actor` is who forks, as the log
+    shall name them.
+    """
+
+    def __init__(self, db: Any = connection, *, actor: str = "system") -> None:
+        self.db = db
+        self.actor = actor
+
+    def get_checkpoint(self, thread_id: str, checkpoint_id: str) -> dict[str, Any] | None:
+        """The whole state at a checkpoint of this thread, or None when there is none.
+
+        The first checkpoint of a fork is found under its base's id as well as under its own.
+        """
+        found = self._find(thread_id, checkpoint_id)
+        return None if found is None else queries.state_at(*found)
+
+    def fork_trajectory(
+        self, thread_id: str, base_checkpoint_id: str, modifications: Mapping[str, Any]
+    ) -> str:
+        """Begin a fork at a checkpoint with other values; the id of its first checkpoint.
+
+        It is found under the given thread id; the base stays as it is, and the fork goes on as a
+        thread of its own. Raises ValueError for an unknown base, InvalidValue for values that are
+        no state.
+        """
+        found = self._find(thread_id, base_checkpoint_id)
+        if found is None:
+            raise ValueError("Historical checkpoint not found.")
+        base, checkpoint = found
+        born = store.fork(
+            base, checkpoint=checkpoint, changes=dict(modifications), actor=self.actor
+        )
+        return str(queries.checkpoint_by_number(born, 0).id)
+
+    def _find(self, thread_id: str, checkpoint_id: str) -> tuple[UUID, UUID] | None:
+        """(the thread that holds it, the checkpoint)."""
+        try:
+            thread, checkpoint = UUID(thread_id), UUID(checkpoint_id)
+        except ValueError:
+            return None
+        with self.db.cursor() as cursor:
+            cursor.execute(
+                "SELECT c.thread_id FROM gp_checkpoint c WHERE c.thread_id = %s::uuid "
+                "AND c.id = %s::uuid UNION ALL SELECT f.id FROM gp_thread f JOIN gp_checkpoint c "
+                "ON c.thread_id = f.id AND c.id = %s::uuid AND c.number = 0 WHERE f.forked_from "
+                "IN (SELECT id FROM gp_checkpoint WHERE thread_id = %s::uuid) LIMIT 1",
+                (thread, checkpoint, checkpoint, thread),
+            )
+            row = cursor.fetchone()
+        return None if row is None else (row[0], checkpoint)

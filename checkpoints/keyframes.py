@@ -1,0 +1,31 @@
+"""When a keyframe is due; pure.
+
+Reading a state folds the newest keyframe on the way and all deltas after it. Rule: a keyframe is
+written once the deltas since the last one weigh as much as the state itself. Then all keyframes of
+a thread together weigh no more than its deltas do, so storage stays linear in what the agent adds
+(copies at fixed distances are quadratic), and a read folds at most about twice the state.
+"""
+
+from __future__ import annotations
+
+# What a row costs a reader beyond its bytes, and what going on in another branch or thread costs,
+# in bytes that could be read in that time.
+ROW = 32
+RANGE = 4_096
+# Below this a keyframe saves nothing worth a write: small states are folded from many deltas.
+FLOOR = 64 * 1024
+# A fork that nobody works on yet is given a keyframe when it is read through so many branches.
+RANGES = 8
+
+
+def weight(size: int, rows: int = 1, ranges: int = 1) -> int:
+    """What deltas of so many bytes in so many rows weigh, read from so many branches."""
+    return size + ROW * rows + RANGE * max(ranges - 1, 0)
+
+
+def due(unfolded: int, rows: int, state_bytes: int) -> bool:
+    """Whether a state of this size should be kept, given weight and rows since the last keyframe.
+
+    A single delta may be the whole state: keeping it a second time would help nobody.
+    """
+    return rows >= 2 and unfolded >= max(state_bytes, FLOOR)

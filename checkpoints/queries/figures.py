@@ -1,0 +1,94 @@
+"""Figures of the whole installation for monitoring: bounded statements, every workspace counts.
+
+Counts stop at COUNT_CAP per workspace and status, those of events at EVENT_CAP: an index answers
+each, whatever the size of the tables. Ages are seconds by the database's clock.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from ..states import EventKind, Status
+from .fleet import WORKER_ALIVE_SECONDS
+from .reading import rows
+from .threads import COUNT_CAP
+
+WORKSPACES, QUEUES = 1_000, 200
+EVENT_CAP = 100_000
+# The index gp_event_faults holds exactly these kinds (migration 0005).
+FAULTS = (EventKind.LEASE_TAKEN_OVER, EventKind.STEP_FENCED)
+
+# In the order of their indexes: otherwise the planner hopes to meet enough of them sooner by
+# reading the whole table, which is so only while they are many.
+_STATUSES = """
+SELECT s.status, coalesce(sum(found.n), 0)::bigint FROM unnest(%s::text[]) AS s(status)
+LEFT JOIN (SELECT id FROM gp_workspace ORDER BY id LIMIT %s) w ON true
+LEFT JOIN LATERAL (SELECT count(*) AS n FROM (SELECT 1 FROM gp_thread th
+  WHERE th.workspace_id = w.id AND th.status = s.status
+  ORDER BY th.status_since DESC, th.id DESC LIMIT %s) x) found ON true
+GROUP BY s.status
+"""
+_QUEUES = """
+SELECT q.queue, (SELECT count(*) FROM (SELECT 1 FROM gp_thread th
+  WHERE th.queue = q.queue AND th.status = 'queued'
+  ORDER BY th.status_since LIMIT %s) x),
+  coalesce((SELECT extract(epoch FROM clock_timestamp() - th.status_since)::float8
+  FROM gp_thread th WHERE th.queue = q.queue AND th.status = 'queued'
+  ORDER BY th.status_since LIMIT 1), 0)
+FROM (SELECT queue FROM gp_agent_version UNION SELECT 'gatepost' ORDER BY 1 LIMIT %s) q
+"""
+_FAULTS = " UNION ALL ".join(
+    f"SELECT '{kind}', count(*) FROM (SELECT 1 FROM gp_event WHERE kind = '{kind}' LIMIT %s) x"
+    for kind in FAULTS
+)
+_FLEET = """
+SELECT (SELECT count(*) FROM gp_worker w WHERE w.stopped_at IS NULL AND w.seen_at > c.then),
+  (SELECT coalesce(sum(w.slots), 0) FROM gp_worker w
+   WHERE w.stopped_at IS NULL AND w.seen_at > c.then),
+  (SELECT greatest(extract(epoch FROM clock_timestamp() - d.until)::float8, 0)
+   FROM gp_duty d WHERE d.name = 'sweep'),
+  coalesce((SELECT greatest(extract(epoch FROM clock_timestamp() - th.wake_at)::float8, 0)
+   FROM gp_thread th WHERE th.status = 'sleeping' ORDER BY th.wake_at LIMIT 1), 0)
+FROM (SELECT clock_timestamp() - make_interval(secs => %s) AS then) c
+"""
+
+
+@dataclass(frozen=True, slots=True)
+class QueueFigures:
+    """How many threads wait in a queue, and for how long the first of them has."""
+
+    queue: str
+    threads: int
+    oldest_seconds: float
+
+
+@dataclass(frozen=True, slots=True)
+class Figures:
+    """One reading. `unswept_seconds` is None before the first sweep of an installation."""
+
+    statuses: dict[Status, int]
+    queues: tuple[QueueFigures, ...]
+    takeovers: int
+    fenced: int
+    workers: int
+    slots: int
+    unswept_seconds: float | None
+    timer_late_seconds: float
+
+
+def figures() -> Figures:
+    """Read them all: four statements."""
+    statuses = rows(_STATUSES, ([str(s) for s in Status], WORKSPACES, COUNT_CAP + 1))
+    queues = rows(_QUEUES, (COUNT_CAP + 1, QUEUES))
+    faults = dict(rows(_FAULTS, [EVENT_CAP] * len(FAULTS)))
+    workers, slots, unswept, late = rows(_FLEET, (WORKER_ALIVE_SECONDS,))[0]
+    return Figures(
+        {Status(s): n for s, n in statuses},
+        tuple(QueueFigures(*row) for row in queues),
+        faults[str(EventKind.LEASE_TAKEN_OVER)],
+        faults[str(EventKind.STEP_FENCED)],
+        workers,
+        int(slots),
+        unswept,
+        late,
+    )

@@ -1,0 +1,54 @@
+"""New input for a living thread: received by anyone's word, taken by its worker between two steps.
+
+The message stands once, in the event `input.received`. A `wake` row names that event until the
+commit that takes it removes the row: received and taken are one statement each, so a message is
+seen exactly once whoever is killed in between.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+from uuid import UUID
+
+from ..states import TAKES_INPUT, EventKind
+from .guards import in_statuses, refuse, versioned
+from .statement import Columns
+from .writing import Insert, Move, NewEvent, perform
+
+WAKE_KIND = "input"
+# In a column of `t` the event's own number is only known to the statement.
+_WAKE = Columns(
+    "gp_wake",
+    {"thread_id": "t.id", "kind": "%s::varchar", "ref": "t.last_seq::varchar"},
+)
+_TAKEN = (
+    "DELETE FROM gp_wake w USING t WHERE w.thread_id = t.id AND w.kind = %s::varchar "
+    "AND w.ref = ANY(%s::varchar[])"
+)
+
+
+def send_input(
+    thread: UUID, *, message: Any, actor: str, expected_version: int | None = None
+) -> int:
+    """Keep a message for the thread's next step; the number of its event.
+
+    Any status but succeeded and cancelled. The lease stays with its worker, nobody is woken and
+    no version is spent: several people may write at once. `wake_seq` tells the worker with its
+    next commit that there is something to take.
+    """
+    move = versioned(Move(thread, in_statuses(TAKES_INPUT)), expected_version)
+    move.express("wake_seq", "th.wake_seq + 1")
+    move.events = [NewEvent(EventKind.INPUT_RECEIVED, {"message": message}, actor)]
+    move.inserts = [Insert(_WAKE, (WAKE_KIND,))]
+    row = perform(move)
+    if row is None:
+        refuse(thread, expected_version=expected_version, wanted="Taking new input")
+        raise AssertionError("unreachable")
+    return int(row[1])
+
+
+def take(move: Move, seqs: Sequence[int]) -> None:
+    """Let `move` settle these messages in the same statement."""
+    if seqs:
+        move.updates.append((_TAKEN, (WAKE_KIND, [str(seq) for seq in seqs])))

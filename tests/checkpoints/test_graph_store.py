@@ -1,0 +1,119 @@
+"""The small interface of the articles: get_checkpoint, fork_trajectory, and the view in SQL."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+from uuid import UUID, uuid4
+
+import pytest
+from django.db import connection
+from hypothesis import HealthCheck, given, settings
+
+from checkpoints import queries
+from checkpoints.chain import verify_thread
+from checkpoints.graph_store import StateGraphStore
+
+from .builders import drive, head_of, make_thread, rows
+from .test_fork import Model, moves, rows_of
+
+pytestmark = pytest.mark.django_db
+
+
+@pytest.fixture
+def thread() -> UUID:
+    made = make_thread()
+    drive(made, 3)
+    return made
+
+
+@pytest.mark.requirement("C13")
+def test_a_checkpoint_is_the_whole_state_or_none(thread: UUID) -> None:
+    found = StateGraphStore(connection)
+    for row in queries.checkpoints(thread).rows:
+        assert found.get_checkpoint(str(thread), str(row.id)) == queries.state_at(thread, row.id)
+    head = str(head_of(thread))
+    assert found.get_checkpoint(str(thread), str(uuid4())) is None
+    assert found.get_checkpoint(str(make_thread()), head) is None, "of another thread"
+    assert found.get_checkpoint("no id", head) is None
+    assert found.get_checkpoint(str(thread), "'; DROP TABLE gp_thread; --") is None
+
+
+@pytest.mark.requirement("C14")
+def test_a_trajectory_forks_and_the_base_stays_as_it_is(thread: UUID) -> None:
+    found = StateGraphStore(connection, actor="user:7")
+    base = str(queries.checkpoint_by_number(thread, 2).id)
+    before = rows_of(thread)
+    state = found.get_checkpoint(str(thread), base)
+    assert state is not None
+    new = found.fork_trajectory(str(thread), base, {"goal": "another"})
+    assert found.get_checkpoint(str(thread), new) == {**state, "goal": "another"}
+    assert found.get_checkpoint(str(thread), base) == state
+    assert rows_of(thread) == before
+    (row,) = rows(
+        "SELECT parent_checkpoint_id FROM agent_checkpoints WHERE thread_id = %s "
+        "AND checkpoint_id = %s",
+        (str(thread), new),
+    )
+    assert row == (base,)
+    (fork,) = queries.children(thread)
+    assert fork.started_by == "user:7"
+    assert verify_thread(fork.id).intact
+    again = found.fork_trajectory(str(thread), new, {"goal": "a third"})
+    assert found.get_checkpoint(str(fork.id), again) == {**state, "goal": "a third"}
+
+
+@pytest.mark.requirement("C14")
+def test_an_unknown_base_raises_value_error(thread: UUID) -> None:
+    found = StateGraphStore(connection)
+    for base in (str(uuid4()), "no id", ""):
+        with pytest.raises(ValueError, match="not found"):
+            found.fork_trajectory(str(thread), base, {})
+    with pytest.raises(ValueError, match="not found"):
+        found.fork_trajectory(str(uuid4()), str(head_of(thread)), {})
+
+
+@pytest.mark.requirement("C12")
+def test_the_view_has_the_columns_of_the_article(thread: UUID) -> None:
+    columns = rows(
+        "SELECT column_name, data_type, character_maximum_length FROM information_schema.columns "
+        "WHERE table_name = 'agent_checkpoints' ORDER BY ordinal_position"
+    )
+    assert columns == [
+        ("thread_id", "character varying", 255),
+        ("checkpoint_id", "character varying", 255),
+        ("parent_checkpoint_id", "character varying", 255),
+        ("state_payload", "bytea", None),
+        ("created_at", "timestamp with time zone", None),
+    ]
+    StateGraphStore(connection).fork_trajectory(str(thread), str(head_of(thread)), {})
+    assert (
+        rows(
+            "SELECT thread_id, checkpoint_id FROM agent_checkpoints GROUP BY 1, 2 "
+            "HAVING count(*) > 1"
+        )
+        == []
+    )
+
+
+def article(thread: UUID, checkpoint: UUID) -> Any:
+    """`get_checkpoint` as the article has it."""
+    cursor = connection.cursor()
+    cursor.execute(
+        "SELECT state_payload FROM agent_checkpoints WHERE thread_id = %s AND checkpoint_id = %s",
+        (str(thread), str(checkpoint)),
+    )
+    row = cursor.fetchone()
+    return json.loads(bytes(row[0]).decode("utf-8")) if row else None
+
+
+@given(plan=moves)
+@settings(max_examples=15, suppress_health_check=[HealthCheck.function_scoped_fixture])
+def test_the_view_folds_as_the_product_does(db: None, plan: list[Any]) -> None:
+    model = Model()
+    thread = make_thread()
+    model.born(thread, {"goal": "count", "log": [], "facts": {}, "total": 0})
+    for move in plan:
+        model.play(move)
+    for (owner, checkpoint), expected in model.states.items():
+        assert article(owner, checkpoint) == expected

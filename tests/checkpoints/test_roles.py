@@ -1,0 +1,151 @@
+"""The runtime role: enough for the product, nothing against the logs."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+import psycopg
+import pytest
+from django.db import connection
+
+from checkpoints import roles
+
+ROLE = "gatepost_runtime_test"
+LOGS = ("gp_agent_version", "gp_checkpoint", "gp_decision", "gp_event", "gp_workspace_event")
+
+
+@contextmanager
+def as_role(role: str) -> Iterator[psycopg.Connection]:
+    """A connection with the rights of `role` and no more."""
+    at = connection.settings_dict
+    address = f"host='{at['HOST']}' dbname={at['NAME']} user={at['USER']}"
+    with psycopg.connect(address, autocommit=True) as opened:
+        opened.execute(f"SET SESSION AUTHORIZATION {role}")
+        yield opened
+
+
+@pytest.fixture
+def granted(real_db: str) -> Iterator[str]:
+    roles.grant(ROLE, password="hush-hush")
+    yield real_db
+    with connection.cursor() as cursor:
+        cursor.execute(f"DROP OWNED BY {ROLE}")
+        cursor.execute(f"DROP ROLE {ROLE}")
+
+
+REFUSED = (
+    "UPDATE {t} SET {c} = {c}",
+    "DELETE FROM {t}",
+    "TRUNCATE {t}",
+    "TRUNCATE {t} CASCADE",
+    "ALTER TABLE {t} DISABLE TRIGGER ALL",
+    "ALTER TABLE {t} DISABLE TRIGGER USER",
+    "DROP TABLE {t}",
+    "ALTER TABLE {t} RENAME TO gone",
+    "CREATE TRIGGER mine BEFORE INSERT ON {t} FOR EACH ROW EXECUTE FUNCTION gp_refuse()",
+    "CREATE RULE mine AS ON INSERT TO {t} DO INSTEAD NOTHING",
+)
+
+
+def test_logs_can_be_read_and_grow_and_nothing_else(granted: str) -> None:
+    refused = 0
+    with as_role(ROLE) as role:
+        for table in roles.logs():
+            columns = role.execute(f"SELECT * FROM {table} LIMIT 0").description
+            assert columns is not None
+            for statement in REFUSED:
+                with pytest.raises(psycopg.errors.InsufficientPrivilege):
+                    role.execute(statement.format(t=table, c=columns[0].name))
+                refused += 1
+            allowed = role.execute(
+                "SELECT has_table_privilege(%s, 'SELECT'), has_table_privilege(%s, 'INSERT'), "
+                "has_table_privilege(%s, 'UPDATE, DELETE, TRUNCATE, TRIGGER')",
+                [table] * 3,
+            ).fetchone()
+            assert allowed == (True, True, False)
+    assert refused >= len(LOGS) * len(REFUSED)
+
+
+def test_guards_cannot_be_switched_off(granted: str) -> None:
+    with as_role(ROLE) as role:
+        for statement in (
+            "SET session_replication_role = replica",
+            "CREATE OR REPLACE FUNCTION gp_refuse() RETURNS trigger LANGUAGE plpgsql AS "
+            "$$ BEGIN RETURN NEW; END $$",
+            "DROP FUNCTION gp_refuse CASCADE",
+            "CREATE TABLE mine (id integer)",
+            "UPDATE django_migrations SET name = name",
+            "DELETE FROM gp_thread",
+        ):
+            with pytest.raises(psycopg.errors.InsufficientPrivilege):
+                role.execute(statement)
+
+
+def test_every_table_is_covered_by_its_own_guards(granted: str) -> None:
+    found = roles.rights()
+    assert set(LOGS) <= set(roles.logs())
+    assert found["gp_thread"] == found["gp_approval"] == roles.CHANGE
+    assert found["gp_worker"] == found["django_session"] == roles.ALL
+    assert found["django_migrations"] == roles.READ
+
+
+def test_later_tables_and_older_grants_follow_at_the_next_migration(granted: str) -> None:
+    with connection.cursor() as cursor:
+        cursor.execute("CREATE TABLE later (id integer)")
+        cursor.execute(
+            "CREATE TRIGGER kept BEFORE UPDATE OR DELETE ON later "
+            "FOR EACH ROW EXECUTE FUNCTION gp_refuse()"
+        )
+        cursor.execute("CREATE TABLE plain (id integer)")
+        cursor.execute(f"GRANT UPDATE, TRUNCATE ON gp_event TO {ROLE}")
+    assert roles.excess(ROLE) == [
+        f"The role {ROLE} has UPDATE on gp_event.",
+        f"The role {ROLE} has TRUNCATE on gp_event.",
+    ]
+    with as_role(ROLE) as role:  # already readable and writable before the grants are renewed
+        role.execute("INSERT INTO plain VALUES (1)")
+        with pytest.raises(psycopg.errors.InsufficientPrivilege):
+            role.execute("UPDATE plain SET id = 2")
+    roles.grant(ROLE)
+    assert roles.excess(ROLE) == []
+    assert (roles.rights()["later"], roles.rights()["plain"]) == (roles.ADD, roles.ALL)
+    with as_role(ROLE) as role:
+        role.execute("UPDATE plain SET id = 2")
+        role.execute("INSERT INTO later VALUES (1)")
+        with pytest.raises(psycopg.errors.InsufficientPrivilege):
+            role.execute("UPDATE later SET id = 2")
+
+
+def test_too_powerful_roles_are_named(granted: str) -> None:
+    assert "superuser" in roles.excess()[0]
+    with connection.cursor() as cursor:
+        cursor.execute("CREATE ROLE gatepost_owner_test")
+        cursor.execute("ALTER TABLE gp_event OWNER TO gatepost_owner_test")
+        cursor.execute(f"GRANT gatepost_owner_test TO {ROLE}")
+    try:
+        assert roles.excess(ROLE) == [f"The role {ROLE} owns gp_event: it can drop guards."]
+    finally:
+        with connection.cursor() as cursor:
+            cursor.execute(f"REVOKE gatepost_owner_test FROM {ROLE}")
+            cursor.execute("REASSIGN OWNED BY gatepost_owner_test TO CURRENT_USER")
+            cursor.execute("DROP ROLE gatepost_owner_test")
+
+
+def test_an_owner_who_may_not_create_roles_hears_it(real_db: str) -> None:
+    with connection.cursor() as cursor:
+        cursor.execute("CREATE ROLE gatepost_plain_test")
+        cursor.execute("SET SESSION AUTHORIZATION gatepost_plain_test")
+        try:
+            with pytest.raises(roles.RoleMissing):
+                roles.grant("gatepost_nobody_test", password="hush-hush")
+        finally:
+            cursor.execute("RESET SESSION AUTHORIZATION")
+            cursor.execute("DROP ROLE gatepost_plain_test")
+
+
+def test_the_password_travels_as_its_verifier(granted: str) -> None:
+    with connection.cursor() as cursor:
+        cursor.execute("SELECT rolpassword FROM pg_authid WHERE rolname = %s", [ROLE])
+        (kept,) = cursor.fetchone()
+    assert kept.startswith("SCRAM-SHA-256$")
