@@ -2,27 +2,126 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 from django.contrib import admin
+from django.urls import reverse
 
-from checkpoints.admin import ReadOnly
+from checkpoints.browsing import Records
+from checkpoints.narrowing import choice, ident, since
+from checkpoints.paging import Walk
 
-from .models import Approval, Decision
+from .models import STATUSES, VERDICTS, Approval, Decision
+
+REFUSAL = "Approvals are opened by agents and decided on their own page, under Approvals."
 
 
 @admin.register(Approval)
-class ApprovalAdmin(ReadOnly):
+class ApprovalRecords(Records):
     """Requests and what became of them."""
 
-    list_display = ("title", "tool", "risk", "status", "outcome", "decided_by_name", "requested_at")
-    list_filter = ("status", "outcome", "risk")
-    search_fields = ("title", "tool")
-    ordering = ("-requested_at",)
+    columns = ("title", "thread_id", "risk", "status", "outcome", "decided_by", "requested_at")
+    walks = (
+        Walk(("requested_at", "id"), ("thread_id",)),
+        Walk(("requested_at", "id"), ("workspace_id",)),
+        Walk(("id",)),
+    )
+    filters = (
+        choice("status", STATUSES),
+        choice("outcome", VERDICTS),
+        choice("risk", ("low", "medium", "high")),
+        since("requested_at"),
+        ident("thread_id", "thread"),
+        ident("workspace_id", "workspace"),
+    )
+    search_ids = ("id", "thread_id")
+    search_exact = ("tool", "proposal_hash")
+    search_text = ("title",)
+    actors = ("decided_by",)
+    thread_column = "thread_id"
+    search_help_text = "Id or its beginning, thread id, tool, words of the title, who decided"
+    groups = (
+        (
+            "What was asked",
+            (
+                "title",
+                "description",
+                "reasons",
+                "risk",
+                "kind",
+                "tool",
+                "args",
+                "undo",
+                "schema",
+                "requested_at",
+                "deadline",
+                "policy_version",
+            ),
+        ),
+        (
+            "What became of it",
+            (
+                "status",
+                "outcome",
+                "decided_by",
+                "decided_by_name",
+                "decided_at",
+                "effective_at",
+                "comment",
+                "decided_args",
+            ),
+        ),
+        (
+            "Where",
+            ("thread_id", "branch", "step", "node", "index", "key", "revision", "agent_version_id"),
+        ),
+        ("Proof", ("id", "proposal_hash")),
+    )
+    refusal = REFUSAL
+
+    def related(self, row: Any) -> list[tuple[str, str]]:
+        decisions = reverse("admin:approvals_decision_changelist")
+        return [
+            ("Open the approval", reverse("approval", args=[row.pk])),
+            ("Open the thread", reverse("thread", args=[row.thread_id])),
+            ("Its decisions", f"{decisions}?approval_id={row.pk}"),
+        ]
+
+    def name_of(self, row: Any) -> str:
+        return str(row.title)
 
 
 @admin.register(Decision)
-class DecisionAdmin(ReadOnly):
-    """Verdicts; the database refuses to change them."""
+class DecisionRecords(Records):
+    """Verdicts: who decided what, when; the database refuses to change them."""
 
-    list_display = ("reviewer_name", "verdict", "proposal_hash", "at")
-    list_filter = ("verdict",)
-    ordering = ("-at",)
+    columns = ("at", "reviewer", "verdict", "asked", "comment", "proposal_hash")
+    walks = (Walk(("id",), ("approval_id",)), Walk(("id",)))
+    filters = (
+        choice("verdict", VERDICTS),
+        since("at"),
+        ident("approval_id", "approval"),
+        ident("workspace_id", "workspace"),
+    )
+    joins = ("approval",)
+    needs = ("approval__title",)
+    search_ids = ("id", "approval_id")
+    search_exact = ("reviewer_name", "proposal_hash")
+    actors = ("reviewer",)
+    search_help_text = "Id or its beginning, approval id, who decided, proposal hash"
+    groups = (
+        ("What was decided", ("approval_id", "verdict", "comment", "args", "at")),
+        ("By whom", ("reviewer", "reviewer_name")),
+        ("Proof", ("id", "proposal_hash", "hash", "salt")),
+    )
+    refusal = REFUSAL
+
+    def asked(self, row: Any) -> Any:
+        """What the approval is called."""
+        return self.desk.cell(row.approval, "title")
+
+    def related(self, row: Any) -> list[tuple[str, str]]:
+        return [
+            ("Open the approval", reverse("approval", args=[row.approval_id])),
+            ("Its row", reverse("admin:approvals_approval_change", args=[row.approval_id])),
+        ]

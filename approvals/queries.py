@@ -11,9 +11,14 @@ from uuid import UUID
 from django.db import connection
 
 from checkpoints import deltas
-from checkpoints.errors import NotFound
+from checkpoints.errors import InvalidValue, NotFound
 from checkpoints.views import Page
 
+# Triggers that keep rows as they were written.
+GUARDS = {
+    "gp_decision": ("gp_decision_row", "gp_decision_table"),
+    "gp_approval": ("gp_approval_kept", "gp_approval_table"),
+}
 _APPROVAL = """
 SELECT a.id, a.workspace_id, a.thread_id, th.title, th.agent, a.agent_version_id, a.branch, a.step,
   a.node, a.index, a.key, a.revision, a.kind, a.tool, a.args::text, a.proposal_hash, a.title,
@@ -102,7 +107,10 @@ def approval(approval_id: UUID, *, workspace: UUID) -> ApprovalRow:
 def approvals(
     *, workspace: UUID, status: str = "pending", limit: int = 50, after: UUID | None = None
 ) -> Page[ApprovalRow]:
-    """Requests: open ones by deadline and age, others newest first; cursor = id of the last."""
+    """Requests: open ones by age, others newest first; cursor = id of the last.
+
+    Raises InvalidValue for a cursor that names no request of the workspace.
+    """
     where = ["a.workspace_id = %s::uuid"]
     params: list[Any] = [workspace]
     if status == "pending":
@@ -118,13 +126,25 @@ def approvals(
     if after is not None:
         where.append(
             f"(a.requested_at, a.id) {sign} "
-            "(SELECT requested_at, id FROM gp_approval WHERE id = %s::uuid)"
+            "(SELECT requested_at, id FROM gp_approval "
+            "WHERE id = %s::uuid AND workspace_id = %s::uuid)"
         )
-        params.append(after)
+        params += [after, workspace]
     rows = _rows(
         f"{_APPROVAL} WHERE {' AND '.join(where)} ORDER BY {order} LIMIT %s", (*params, limit + 1)
     )
+    if not rows and after is not None and not _exists(after, workspace):
+        raise InvalidValue("cursor", "is not a cursor of this list")
     return Page(tuple(rows[:limit]), str(rows[limit - 1].id) if len(rows) > limit else "")
+
+
+def _exists(approval_id: UUID, workspace: UUID) -> bool:
+    with connection.cursor() as cursor:
+        cursor.execute(
+            "SELECT 1 FROM gp_approval WHERE id = %s::uuid AND workspace_id = %s::uuid",
+            (approval_id, workspace),
+        )
+        return cursor.fetchone() is not None
 
 
 def open_count(*, workspace: UUID) -> int:
@@ -134,6 +154,17 @@ def open_count(*, workspace: UUID) -> int:
             "SELECT count(*) FROM (SELECT 1 FROM gp_approval WHERE workspace_id = %s::uuid "
             "AND status = 'pending' LIMIT 1000) x",
             (workspace,),
+        )
+        return int(cursor.fetchone()[0])
+
+
+def overdue(*, seconds: float) -> int:
+    """How many open requests of all workspaces passed their deadline longer ago than `seconds`."""
+    with connection.cursor() as cursor:
+        cursor.execute(
+            "SELECT count(*) FROM (SELECT 1 FROM gp_approval WHERE status = 'pending' "
+            "AND deadline < clock_timestamp() - make_interval(secs => %s) LIMIT 1000) late",
+            (seconds,),
         )
         return int(cursor.fetchone()[0])
 

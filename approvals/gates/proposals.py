@@ -1,0 +1,113 @@
+"""What people are asked, and the hashes that bind it; pure."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Mapping
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from typing import Any
+from uuid import UUID
+
+from checkpoints import deltas
+from checkpoints.records import Position
+from checkpoints.seals import seal
+
+
+@dataclass(frozen=True, slots=True)
+class Proposal:
+    """What would be done, or is asked, at one position; canonical JSON arguments."""
+
+    position: Position
+    kind: str
+    tool: str
+    args: Any
+    title: str
+    description: str = ""
+    reasons: tuple[str, ...] = ()
+    risk: str = "medium"
+    schema: Any = None
+    undo: str = ""
+    expires_in: float | None = None
+    policy_version: str = "author"
+    revision: int = 0
+
+
+def proposal_hash(
+    *,
+    workspace: UUID,
+    thread: UUID,
+    position: Position,
+    tool: str,
+    args: Any,
+    agent_version: UUID,
+    policy_version: str,
+    deadline: datetime | None,
+) -> str:
+    """What a decision binds to, as hex sha256; an upgrade of the checkpoint leaves it alone."""
+    p = position
+    return hashlib.sha256(
+        b"gatepost-proposal-1"
+        + deltas.canonical(
+            {
+                "workspace": str(workspace),
+                "thread": str(thread),
+                "position": [p.branch, p.step, p.node, p.index, p.key],
+                "tool": tool,
+                "args": args,
+                "agent_version": str(agent_version),
+                "policy": policy_version,
+                "deadline": None if deadline is None else deadline.isoformat(),
+            }
+        )
+    ).hexdigest()
+
+
+# The columns of a request, which never change after it was made, with their types.
+REQUEST = {
+    "id": "uuid",
+    "workspace_id": "uuid",
+    "thread_id": "uuid",
+    "agent_version_id": "uuid",
+    "branch": "integer",
+    "step": "integer",
+    "node": "varchar",
+    "index": "integer",
+    "key": "varchar",
+    "revision": "smallint",
+    "kind": "varchar",
+    "tool": "varchar",
+    "args": "jsonb",
+    "proposal_hash": "varchar",
+    "policy_version": "varchar",
+    "title": "varchar",
+    "description": "text",
+    "reasons": "jsonb",
+    "risk": "varchar",
+    "schema": "jsonb",
+    "undo": "varchar",
+    "deadline": "timestamptz",
+}
+
+
+def request_seal(row: Mapping[str, Any]) -> str:
+    """What the event of a request binds: every column of REQUEST; JSON as values."""
+    deadline = row["deadline"]
+    times = {"deadline": None if deadline is None else deadline.astimezone(UTC).isoformat()}
+    return seal("request", {name: row[name] for name in REQUEST} | times)
+
+
+def decision_content(
+    *, approval: UUID, reviewer: str, verdict: str, proposal_hash: str, comment: str, args: Any
+) -> bytes:
+    """The canonical bytes that the hash of a decision covers, after its salt."""
+    return deltas.canonical(
+        {
+            "approval": str(approval),
+            "reviewer": reviewer,
+            "verdict": verdict,
+            "proposal_hash": proposal_hash,
+            "comment": comment,
+            "args": args,
+        }
+    )

@@ -1,0 +1,137 @@
+"""Opening approvals: a leased thread stops and waits for people."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import fields, replace
+from datetime import datetime
+from typing import Any
+from uuid import UUID
+
+from django.db import connection, transaction
+from uuid_utils.compat import uuid7
+
+from checkpoints import deltas, store
+from checkpoints.records import Work
+from checkpoints.states import EventKind
+
+from .proposals import REQUEST, Proposal, proposal_hash, request_seal
+
+
+def request(
+    work: Work,
+    proposals: Sequence[Proposal],
+    *,
+    events: Sequence[store.NewEvent] = (),
+    waiting_on: Any = None,
+) -> bool:
+    """Open approvals and let the thread wait: running -> waiting, in one transaction.
+
+    False when news came meanwhile (a decision on another gate): nothing was written, the engine
+    goes round once more. Raises LeaseLost.
+    """
+    held = replace(work)  # what the store notes there counts once all of it is written
+    with transaction.atomic():
+        rows = [(uuid7(), p, _deadline(p)) for p in proposals]
+        hashes = {
+            ident: proposal_hash(
+                workspace=work.workspace,
+                thread=work.thread,
+                position=p.position,
+                tool=p.tool,
+                args=p.args,
+                agent_version=work.agent_version,
+                policy_version=p.policy_version,
+                deadline=deadline,
+            )
+            for ident, p, deadline in rows
+        }
+        asked = [
+            store.NewEvent(
+                EventKind.APPROVAL_REQUESTED,
+                {
+                    "approval": str(ident),
+                    "title": p.title,
+                    "tool": p.tool,
+                    "node": p.position.node,
+                    "risk": p.risk,
+                    "proposal_hash": hashes[ident],
+                    "seal": request_seal(columns_of(work, ident, p, deadline, hashes[ident])),
+                },
+                work.owner,
+            )
+            for ident, p, deadline in rows
+        ]
+        # The thread row first: it carries the lease, and it is the first lock everywhere.
+        waits = store.leave(
+            held,
+            EventKind.THREAD_SUSPENDED,
+            events=[*events, *asked],
+            waiting_on=waiting_on,
+            unless_woken=True,
+        )
+        for ident, p, deadline in rows if waits else ():
+            _insert(work, columns_of(work, ident, p, deadline, hashes[ident]))
+    for field in fields(work):
+        setattr(work, field.name, getattr(held, field.name))
+    return waits
+
+
+def _deadline(proposal: Proposal) -> datetime | None:
+    if proposal.expires_in is None:
+        return None
+    with connection.cursor() as cursor:
+        cursor.execute(
+            "SELECT clock_timestamp() + make_interval(secs => %s)", (proposal.expires_in,)
+        )
+        found: datetime = cursor.fetchone()[0]
+    return found
+
+
+def columns_of(
+    work: Work, ident: UUID, p: Proposal, deadline: datetime | None, digest: str
+) -> dict[str, Any]:
+    """A request as its row begins; `digest` is its proposal hash."""
+    return {
+        "id": ident,
+        "workspace_id": work.workspace,
+        "thread_id": work.thread,
+        "agent_version_id": work.agent_version,
+        "branch": p.position.branch,
+        "step": p.position.step,
+        "node": p.position.node,
+        "index": p.position.index,
+        "key": p.position.key,
+        "revision": p.revision,
+        "kind": p.kind,
+        "tool": p.tool,
+        "args": p.args,
+        "proposal_hash": digest,
+        "policy_version": p.policy_version,
+        "title": p.title[:300],
+        "description": p.description,
+        "reasons": list(p.reasons),
+        "risk": p.risk,
+        "schema": p.schema,
+        "undo": p.undo,
+        "deadline": deadline,
+    }
+
+
+_INSERT = (
+    f"INSERT INTO gp_approval ({', '.join(REQUEST)}, status, outcome, comment, decided_by, "
+    f"decided_by_name, requested_at) SELECT {', '.join(f'%s::{t}' for t in REQUEST.values())}, "
+    # The time of the event that tells of it: the thread was written just before.
+    "'pending', '', '', '', '', th.last_at FROM gp_thread th WHERE th.id = %s::uuid"
+)
+
+
+def _insert(work: Work, columns: Mapping[str, Any]) -> None:
+    values = [
+        deltas.canonical(columns[name]).decode()
+        if kind == "jsonb" and columns[name] is not None
+        else columns[name]
+        for name, kind in REQUEST.items()
+    ]
+    with connection.cursor() as cursor:
+        cursor.execute(_INSERT, [*values, work.thread])
