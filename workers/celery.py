@@ -6,7 +6,7 @@ from typing import Any
 
 from celery import Celery
 from celery.fixups.django import DjangoFixup, DjangoWorkerFixup
-from celery.signals import celeryd_after_setup, worker_ready
+from celery.signals import celeryd_after_setup, setup_logging, worker_ready
 from django.db import close_old_connections
 
 os.environ.setdefault("DJANGO_SETTINGS_MODULE", "dashboard.settings")
@@ -46,7 +46,12 @@ def fixup(application: Celery) -> WarmFixup:
     return warm
 
 
-app = Celery("gatepost", fixups=[fixup])
+@setup_logging.connect
+def keep_logging(**_kwargs: Any) -> None:
+    """Django has set up all logging; somebody listening here keeps Celery from doing it again."""
+
+
+app = Celery("gatepost", amqp="workers.broker:Broker", fixups=[fixup])
 app.config_from_object("django.conf:settings", namespace="CELERY")
 app.autodiscover_tasks(["workers"])
 

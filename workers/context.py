@@ -20,9 +20,10 @@ from checkpoints.records import Position
 from checkpoints.states import EventKind
 from checkpoints.store import NewEvent
 
+from .advice import check_activity, check_effect, storable
 from .answers import Answer, Outcome, chunks_of, describe, outcome_of, result_of, sha_of
 from .errors import Expired, GateReached, Parked, Rejected
-from .frozen import thaw
+from .frozen import plain
 from .graph import Gate, Tool
 from .recording import Recording, here
 
@@ -60,11 +61,17 @@ class Context(Recording):
         Arguments must be JSON. Asked with other arguments at the same place, it is called again
         and both results stay. Errors are recorded and end the step; a retry calls it again.
         """
+        check_activity(call)
         name = getattr(call, "__name__", "activity")
         position = self._position(name, key)
-        given = {"args": thaw(list(args)), **({"kwargs": thaw(kwargs)} if kwargs else {})}
-        deltas.check(given, f"$.{name}")
-        return self._once(position, "activity", name, given, lambda: call(*args, **kwargs))
+        given = {"args": plain(list(args)), **({"kwargs": plain(kwargs)} if kwargs else {})}
+        storable(given, f"What {name!r} is called with")
+
+        def carry_out() -> Any:
+            # Copies: what the function does to its arguments shall not change what is recorded.
+            return call(*deltas.copied(given["args"]), **deltas.copied(given.get("kwargs", {})))
+
+        return self._once(position, "activity", name, given, carry_out)
 
     # ---- effects and gates -------------------------------------------------------------------
 
@@ -75,9 +82,10 @@ class Context(Recording):
         a stop in between repeats it with the same key when the tool is idempotent, else the thread
         waits in `attention`. Raises Rejected or Expired when people said no or nothing.
         """
+        check_effect(tool, args)
         position = self._position(tool.name)
-        given = thaw(dict(args))
-        deltas.check(given, f"$.{tool.name}")
+        given = plain(dict(args))
+        storable(given, f"What {tool.name!r} is called with")
         known = self._run.record_at(position)
         approval = self._run.approval_at(position)
         if known is not None and known.kind == "effect":
@@ -113,8 +121,8 @@ class Context(Recording):
         self._run.ledger.begin_effect(self._run.work, activity, self._run.take_events())
         try:
             with self._inside(activity):
-                result = thaw(result_of(lambda: tool.call(**given, key=activity.idempotency_key)))
-            deltas.check(result, f"$.{tool.name}")
+                result = plain(result_of(lambda: tool.call(**given, key=activity.idempotency_key)))
+            storable(result, f"What {tool.name!r} returned")
         except Exception as error:
             self._run.ledger.end_effect(
                 self._run.work, activity, state="failed", error=describe(error)
@@ -151,7 +159,7 @@ class Context(Recording):
             position=position,
             tool=tool.name,
             args=given,
-            agent_version=self._run.work.agent_version,
+            agent_version=self._sealed_for(approval),
             policy_version="author",
             deadline=approval.deadline,
         )
@@ -164,6 +172,17 @@ class Context(Recording):
             raise Expired
         if approval.outcome == "reject":
             raise Rejected(approval.comment, approval.decided_by_name)
+
+    def _sealed_for(self, approval: ApprovalRow) -> uuids.UUID:
+        """The agent version that the hash has to name: this one, or one upgraded from.
+
+        An upgrade of the state leaves open requests alone; any other change of code asks again.
+        """
+        work = self._run.work
+        asked_by = approval.agent_version_id
+        if asked_by != work.agent_version and asked_by in self._run.ledger.upgraded_from(work):
+            return asked_by
+        return work.agent_version
 
     def _proposal(
         self,
@@ -231,8 +250,8 @@ class Context(Recording):
             "text": text,
         }
         if facts:
-            data["facts"] = thaw(facts)
-        deltas.check(data, "$.think")
+            data["facts"] = plain(facts)
+        storable(data, "This thought")
         self._run.think(self._node, ordinal, data)
 
     def progress(self, done: float, total: float | None = None, text: str = "") -> None:
@@ -282,6 +301,11 @@ class Context(Recording):
     def artifact_path(self, ref: Mapping[str, Any]) -> Path:
         """Where the file lies on this machine; read only."""
         return self._run.ledger.artifact_path(self._run.work, sha_of(ref))
+
+    @property
+    def config(self) -> Mapping[str, Any]:
+        """Model, temperature, prompt texts and the like, as the thread or its fork was begun."""
+        return self._run.config
 
     @property
     def thread_id(self) -> uuids.UUID:

@@ -13,26 +13,28 @@ from dataclasses import dataclass
 from typing import Any
 
 import structlog
+from structlog.contextvars import bound_contextvars
 from uuid_utils.compat import uuid7
 
 from approvals.gates import Proposal
-from checkpoints import deltas
+from checkpoints import deltas, keyframes
 from checkpoints.channels import Digests, build_delta
-from checkpoints.errors import CorruptHistory, InvalidValue, LeaseLost
+from checkpoints.errors import InvalidValue, LeaseLost
 from checkpoints.records import NewActivity, Position, Work
 from checkpoints.states import EventKind, Status
 from checkpoints.store import NewCheckpoint, NewEvent
 
+from .advice import place_of
 from .answers import answered, describe
 from .context import Context
 from .errors import Asleep, GateReached, HandBack, Parked
 from .graph import END, Node
+from .inbox import take_input
 from .ledger import Ledger
+from .opening import open_thread
 from .step import Agent, Heart, OpenStep
 
 log = structlog.get_logger("gatepost.engine")
-
-KEYFRAME_MIN_STEPS = 50
 
 
 @dataclass
@@ -52,25 +54,31 @@ class Engine:
         """
         graph = self.agent.graph
         began = time.monotonic()
+        # Steps up to here may have a past; under a thread's first lease none has. A head that is
+        # skipped below leaves the steps after it worked once already.
+        known = work.step + 1 if work.fence > 1 else 0
         try:
-            self._same_code(work)
-            state, digests, schema_version = self.ledger.load(work, graph.reducers)
+            state, digests = open_thread(work, self.agent, self.ledger)
         except Parked as stop:
             self._park(work, stop)
             return
-        except CorruptHistory as error:
-            self._park(work, Parked(error.message))
+        except InvalidValue as error:
+            self._unfit(work, error)
             return
         folder = deltas.Folder(state)
-        since_keyframe = 0
         first = True
-        # Only the first step of a lease can have a past, and under a thread's first lease none has.
-        resumed = work.fence > 1
+        seen = 0  # of wake_seq: a thread without news costs no look
+        resumed = False
         while True:
             if self._before_step(work, began, first=first):
-                self._keyframe(work, folder.state, since_keyframe)
                 return
-            run = self._open_step(work, resumed=resumed)
+            run = self._open_step(work, resumed=resumed or work.step < known)
+            if graph.inbox and work.wake_seq != seen and not run.begun:
+                looked = work.wake_seq
+                if take_input(work, graph, self.ledger, folder, digests):
+                    self._keyframe(work, folder.state, digests.size)
+                    continue
+                seen = looked
             first = resumed = False
             outcome = self._work_nodes(run, folder.state)
             if outcome is None:
@@ -78,28 +86,13 @@ class Engine:
                     return
                 resumed = True  # News arrived while going to sleep: look at the step again.
                 continue
-            if not self._commit(run, folder, digests, schema_version, outcome):
+            if not self._commit(run, folder, digests, outcome):
                 return
-            since_keyframe += 1
+            self._keyframe(work, folder.state, digests.size)
             if work.status is not Status.RUNNING:
-                self._keyframe(work, folder.state, since_keyframe)
                 return
 
     # ---- before a step -----------------------------------------------------------------------
-
-    def _same_code(self, work: Work) -> None:
-        """A thread never silently runs other code than it stopped with."""
-        if work.agent_version == self.agent.version_id:
-            return
-        allowed = self.agent.graph.on_code_change == "go_on" or work.wish == "accept"
-        if not allowed:
-            raise Parked(
-                f"The code of {work.agent!r} changed since this thread last worked "
-                f"(now {self.agent.fingerprint[:12]}). Retry to go on with the new code, or "
-                "install the former code again.",
-                {"kind": "code", "fingerprint": self.agent.fingerprint},
-            )
-        self.ledger.adopt(work, self.agent.version_id, self.agent.fingerprint)
 
     def _before_step(self, work: Work, began: float, *, first: bool) -> bool:
         """Obey wishes and the clock; True when the thread was left."""
@@ -111,6 +104,10 @@ class Engine:
                 reason="Paused by a person",
                 data={"by": work.wish_by},
             )
+            return True
+        if not work.next_nodes:
+            # A fork of the end: what there was to do is done.
+            self.ledger.leave(work, EventKind.THREAD_SUCCEEDED)
             return True
         if work.pause_at and work.pause_at in work.next_nodes:
             self.ledger.leave(
@@ -162,7 +159,8 @@ class Engine:
                 done.append((node, known.result))
                 continue
             try:
-                update = node.call(graph.view(state), Context(run, node.name))
+                with bound_contextvars(step=run.step, node=node.name):
+                    update = node.call(graph.view(state), Context(run, node.name))
                 checked = graph.checked_update(update, node.name)
             except GateReached as stop:
                 stops.append(stop)
@@ -180,12 +178,12 @@ class Engine:
                 raise
             except InvalidValue as error:
                 self._rejected(run, node, error)
-                self._fail(run, node, f"{node.name} returned what its schema refuses: {error}")
+                self._fail(run, node, f"returned what the schema of the state refuses: {error}")
                 return None
             except Exception as error:
                 log.info("step.failed", thread=str(run.work.thread), node=node.name, exc_info=True)
                 self._keep(run, fresh)
-                self._fail(run, node, describe(error))
+                self._fail(run, node, describe(error) + place_of(error, node.call))
                 return None
             else:
                 done.append((node, checked))
@@ -244,6 +242,16 @@ class Engine:
             )
         )
 
+    def _unfit(self, work: Work, error: InvalidValue) -> None:
+        """Fail a thread whose state the installed schema refuses: an input, an edit, other code."""
+        self.ledger.leave(
+            work,
+            EventKind.THREAD_FAILED,
+            reason=f"The state does not fit the schema of {work.agent!r}: {error}. "
+            "Edit the state, then retry.",
+            data={"path": error.path},
+        )
+
     def _fail(self, run: OpenStep, node: Node, reason: str) -> None:
         run.add_event(
             NewEvent(
@@ -276,7 +284,6 @@ class Engine:
         run: OpenStep,
         folder: deltas.Folder,
         digests: Digests,
-        schema_version: int,
         done: Sequence[tuple[Node, dict[str, Any]]],
     ) -> bool:
         """Merge, choose the way on, commit; False when the step failed.
@@ -319,7 +326,7 @@ class Engine:
             delta=delta,
             state_hash=root,
             state_bytes=digests.size,
-            schema_version=schema_version,
+            schema_version=self.agent.graph.schema_version,
             agent_version=work.agent_version,
             created_by=work.owner,
         )
@@ -352,9 +359,9 @@ class Engine:
                 )
         return [n for n in graph.nodes if n in chosen], events
 
-    def _keyframe(self, work: Work, state: dict[str, Any], steps: int) -> None:
-        """Cache the full state when many deltas stand before it; outside of any commit."""
-        if steps >= KEYFRAME_MIN_STEPS:
+    def _keyframe(self, work: Work, state: dict[str, Any], state_bytes: int) -> None:
+        """Cache the full state when it is due, after the commit and in a transaction of its own."""
+        if keyframes.due(work.unfolded, work.unfolded_rows, state_bytes):
             self.ledger.keyframe(work, state)
 
 

@@ -1,9 +1,21 @@
-"""Read-only views of stored values: O(1) to make, refusing every change by the channel's name."""
+"""Read-only views of stored values: O(1) to make, refusing every change by the channel's name.
+
+A list or dict of models builds each model when it is looked at, so that a view of a long channel
+costs what the node reads of it. What is read by slicing, adding or copying is an ordinary value.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+import operator
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any, NoReturn
+
+from pydantic import BaseModel
+from pydantic_core import to_jsonable_python
+
+from checkpoints.deltas import copied
+
+type Build = Callable[[Any], Any]
 
 
 class FrozenState(TypeError):
@@ -11,85 +23,127 @@ class FrozenState(TypeError):
 
 
 def _refuse(channel: str) -> NoReturn:
+    if channel == "ctx.config":
+        raise FrozenState("ctx.config is read-only in a node: fork with another config instead.")
     raise FrozenState(
         f"The state is read-only in a node: return {{{channel!r}: ...}} instead of changing it."
     )
 
 
-class FrozenList(Sequence[Any]):
-    """A list that cannot be changed; items come frozen."""
+class _Frozen:
+    """What lists and dicts have in common; `build` makes an author's type of a stored value."""
 
-    __slots__ = ("_channel", "_items")
+    __slots__ = ("_build", "_built", "_channel", "_items")
 
-    def __init__(self, items: list[Any], channel: str) -> None:
+    def __init__(self, items: Any, channel: str, build: Build | None = None) -> None:
         self._items = items
         self._channel = channel
+        self._build = build
+        self._built: dict[Any, Any] = {}
 
-    def __getitem__(self, index: Any) -> Any:
-        if isinstance(index, slice):
-            return [freeze(x, self._channel) for x in self._items[index]]
-        return freeze(self._items[index], self._channel)
+    def _at(self, key: Any) -> Any:
+        """The value at a key or (not negative) index; of one view always the same object."""
+        if self._build is None:
+            return freeze(self._items[key], self._channel)
+        if key not in self._built:
+            self._built[key] = self._build(self._items[key])
+        return self._built[key]
 
     def __len__(self) -> int:
         return len(self._items)
 
-    def __iter__(self) -> Iterator[Any]:
-        return (freeze(x, self._channel) for x in self._items)
-
-    def __eq__(self, other: object) -> bool:
-        return bool(self._items == thaw(other))
-
     def __hash__(self) -> int:
-        raise TypeError("unhashable type: 'FrozenList'")
+        raise TypeError(f"unhashable type: {type(self).__name__!r}")
 
-    def __add__(self, other: Any) -> list[Any]:
-        return [*self._items, *thaw(other)]
+    def __deepcopy__(self, _memo: Any) -> Any:
+        return self.copy()
 
-    def __repr__(self) -> str:
-        return repr(self._items)
+    def copy(self) -> Any:
+        """An ordinary list or dict of the author's own, which may be changed."""
+        raise NotImplementedError
 
     def _change(self, *_args: Any, **_kwargs: Any) -> NoReturn:
         _refuse(self._channel)
 
-    append = extend = insert = pop = remove = clear = sort = reverse = _change
-    __setitem__ = __delitem__ = __iadd__ = __imul__ = _change
+    __setitem__ = __delitem__ = __iadd__ = __imul__ = __ior__ = _change
 
 
-class FrozenDict(Mapping[str, Any]):
-    """A dict that cannot be changed; values come frozen."""
+class FrozenList(_Frozen, Sequence[Any]):
+    """A list that cannot be changed; items come frozen, or as the author's models."""
 
-    __slots__ = ("_channel", "_items")
+    __slots__ = ()
+    __hash__ = _Frozen.__hash__
 
-    def __init__(self, items: dict[str, Any], channel: str) -> None:
-        self._items = items
-        self._channel = channel
+    def __getitem__(self, index: Any) -> Any:
+        if isinstance(index, slice):
+            return [self._at(i) for i in range(*index.indices(len(self._items)))]
+        place = operator.index(index)
+        if not -len(self._items) <= place < len(self._items):
+            raise IndexError("list index out of range")
+        return self._at(place % len(self._items))
+
+    def __iter__(self) -> Iterator[Any]:
+        return (self._at(i) for i in range(len(self._items)))
+
+    def __eq__(self, other: object) -> bool:
+        if isinstance(other, FrozenList):
+            return bool(self._items == other._items)
+        if not isinstance(other, list):
+            return NotImplemented
+        return self.copy() == other if self._build else bool(self._items == thaw(other))
+
+    def __add__(self, other: Any) -> list[Any]:
+        return [*self.copy(), *thaw(other)]
+
+    def __radd__(self, other: Any) -> list[Any]:
+        return [*other, *self.copy()]
+
+    def __repr__(self) -> str:
+        return repr(list(self) if self._build else self._items)
+
+    def copy(self) -> list[Any]:
+        """An ordinary list of the author's own, which may be changed."""
+        return list(self) if self._build else copied(self._items)
+
+    append = extend = insert = pop = remove = clear = sort = reverse = _Frozen._change
+
+
+class FrozenDict(_Frozen, Mapping[str, Any]):
+    """A dict that cannot be changed; values come frozen, or as the author's models."""
+
+    __slots__ = ()
+    __hash__ = _Frozen.__hash__
 
     def __getitem__(self, key: str) -> Any:
-        return freeze(self._items[key], self._channel)
+        return self._at(key)
+
+    def __contains__(self, key: object) -> bool:
+        return key in self._items
 
     def __iter__(self) -> Iterator[str]:
         return iter(self._items)
 
-    def __len__(self) -> int:
-        return len(self._items)
-
     def __eq__(self, other: object) -> bool:
-        return bool(self._items == thaw(other))
-
-    def __hash__(self) -> int:
-        raise TypeError("unhashable type: 'FrozenDict'")
+        if isinstance(other, FrozenDict):
+            return bool(self._items == other._items)
+        if not isinstance(other, dict):
+            return NotImplemented
+        return self.copy() == other if self._build else bool(self._items == thaw(other))
 
     def __or__(self, other: Any) -> dict[str, Any]:
-        return {**self._items, **thaw(other)}
+        return {**self.copy(), **thaw(other)}
+
+    def __ror__(self, other: Any) -> dict[str, Any]:
+        return {**other, **self.copy()}
 
     def __repr__(self) -> str:
-        return repr(self._items)
+        return repr(dict(self) if self._build else self._items)
 
-    def _change(self, *_args: Any, **_kwargs: Any) -> NoReturn:
-        _refuse(self._channel)
+    def copy(self) -> dict[str, Any]:
+        """An ordinary dict of the author's own, which may be changed."""
+        return dict(self) if self._build else copied(self._items)
 
-    pop = popitem = clear = update = setdefault = _change
-    __setitem__ = __delitem__ = __ior__ = _change
+    pop = popitem = clear = update = setdefault = _Frozen._change
 
 
 def freeze(value: Any, channel: str) -> Any:
@@ -102,13 +156,24 @@ def freeze(value: Any, channel: str) -> Any:
 
 
 def thaw(value: Any) -> Any:
-    """Plain JSON from what may hold frozen views (arguments, updates); views are copied deeply."""
-    if isinstance(value, FrozenList):
-        return [thaw(x) for x in value._items]
-    if isinstance(value, FrozenDict):
-        return {k: thaw(v) for k, v in value._items.items()}
+    """Ordinary values from an update that may hold frozen views; views are copied deeply."""
+    if isinstance(value, _Frozen):
+        return value.copy()
     if isinstance(value, list):
         return [thaw(x) for x in value]
     if isinstance(value, dict):
         return {k: thaw(v) for k, v in value.items()}
+    return value
+
+
+def plain(value: Any) -> Any:
+    """JSON from arguments and results that may hold frozen views or models; copied deeply."""
+    if isinstance(value, BaseModel):
+        return to_jsonable_python(value)
+    if isinstance(value, _Frozen):
+        return copied(value._items)
+    if isinstance(value, list):
+        return [plain(x) for x in value]
+    if isinstance(value, dict):
+        return {k: plain(v) for k, v in value.items()}
     return value

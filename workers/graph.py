@@ -15,20 +15,20 @@ The first node declared is where a thread begins.
 from __future__ import annotations
 
 import inspect
-import typing
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import Any, Final, Literal, get_args, get_origin, get_type_hints
+from typing import Any, Final, Literal, Self, get_args, get_origin, get_type_hints
 
-from pydantic import BaseModel, ConfigDict, TypeAdapter, ValidationError
+from pydantic import BaseModel, ConfigDict, TypeAdapter
 from pydantic_core import PydanticUndefined, to_jsonable_python
 
 from checkpoints.channels import Append, Custom, Decimal, LastValue, Merge, Reducer, Sum
-from checkpoints.errors import InvalidValue
+from checkpoints.schema import Upgrades
 
+from .border import Border, holds_list
 from .errors import GraphError
-from .frozen import freeze, thaw
+from .frozen import plain
 
 __all__ = [
     "END",
@@ -43,7 +43,9 @@ __all__ = [
     "State",
     "Sum",
     "Tool",
+    "Upgrades",
     "Way",
+    "plain",
     "tool",
 ]
 
@@ -51,9 +53,24 @@ END: Final = "__end__"
 
 
 class State(BaseModel):
-    """The schema of a thread's state: one field per channel, reducer in `Annotated`."""
+    """The schema of a thread's state: one field per channel, reducer in `Annotated`.
+
+    Good for the items of a channel as well: no field of it can be assigned.
+    """
 
     model_config = ConfigDict(extra="forbid", frozen=True)
+
+    def _ordinary(self) -> Self:
+        """The same without the views of a node, which Pydantic cannot write."""
+        return type(self).model_validate({k: plain(v) for k, v in self.__dict__.items()})
+
+    def model_dump(self, **how: Any) -> dict[str, Any]:
+        """As Pydantic does it; costs a copy of the whole."""
+        return super(State, self._ordinary()).model_dump(**how)
+
+    def model_dump_json(self, **how: Any) -> str:
+        """As Pydantic does it; costs a copy of the whole."""
+        return super(State, self._ordinary()).model_dump_json(**how)
 
 
 @dataclass(frozen=True, slots=True)
@@ -173,7 +190,14 @@ class Node:
 
 @dataclass
 class Graph:
-    """An agent: nodes, edges, the state's schema and a version."""
+    """An agent: nodes, edges, the state's schema and a version.
+
+    `inbox` names the Append channel that takes what people send into a living thread: each
+    message is one item. Without it the agent takes no new input.
+
+    `schema_version` counts the forms that the state has had; `upgrades` leads from each to the
+    next. A thread that stopped with an older form goes on with this code when the way is there.
+    """
 
     name: str
     state: type[State]
@@ -183,7 +207,21 @@ class Graph:
     schema_version: int = 1
     queue: str = "gatepost"
     on_code_change: Literal["stop", "go_on"] = "stop"
+    inbox: str = ""
+    upgrades: Upgrades = field(default_factory=Upgrades)
     nodes: dict[str, Node] = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        """Raise GraphError for an inbox that cannot take messages."""
+        if not self.inbox:
+            return
+        if self.inbox not in self.state.model_fields:
+            raise GraphError(f"The inbox {self.inbox!r} is no channel of the state.")
+        if not isinstance(self.reducers[self.inbox], Append):
+            raise GraphError(
+                f"The inbox {self.inbox!r} must be an Append channel: "
+                f"{self.inbox}: Annotated[list[...], Append()] = []."
+            )
 
     def node(
         self,
@@ -232,67 +270,37 @@ class Graph:
             named = [m for m in info.metadata if isinstance(m, Reducer)]
             if len(named) > 1:
                 raise GraphError(f"Channel {name!r} names more than one reducer.")
+            if len(named) == 1 and named[0].name == "append" and not holds_list(info.annotation):
+                raise GraphError(
+                    f"Channel {name!r} has the reducer Append: declare it as list[...]."
+                )
             found[name] = named[0] if named else LastValue()
         return found
 
     @cached_property
-    def _adapters(self) -> dict[str, TypeAdapter[Any]]:
-        hints = get_type_hints(self.state, include_extras=True)
-        return {name: TypeAdapter(hints[name]) for name in self.state.model_fields}
-
-    @cached_property
-    def _plain(self) -> dict[str, bool]:
-        hints = get_type_hints(self.state)
-        return {name: _is_json(hints[name]) for name in self.state.model_fields}
-
-    @cached_property
-    def _whole(self) -> bool:
-        decorators = self.state.__pydantic_decorators__
-        return bool(decorators.model_validators)
+    def _border(self) -> Border:
+        return Border(self.state)
 
     def view(self, state: dict[str, Any]) -> State:
         """The state as a node sees it: typed, read-only, O(channels) to make."""
-        values = {}
-        for name, value in state.items():
-            if self._plain.get(name, True):
-                values[name] = freeze(value, name)
-            else:
-                values[name] = self._adapters[name].validate_python(value)
-        return self.state.model_construct(**values)
+        seen: State = self._border.view(state)
+        return seen
 
     def checked_update(self, update: Any, node: str) -> dict[str, Any]:
-        """A node's return value as JSON, validated per channel; InvalidValue names the path.
+        """A node's return value as JSON, validated per channel; InvalidValue names the path."""
+        return self._border.checked_update(update, node)
 
-        Strict: a value of another type is refused rather than converted.
-        """
-        if update is None:
-            return {}
-        if not isinstance(update, dict):
-            raise InvalidValue("$", f"{node!r} must return a dict of channels or None")
-        checked = {}
-        for channel, value in update.items():
-            adapter = self._adapters.get(channel)
-            if adapter is None:
-                raise InvalidValue(f"$.{channel}", "the state has no such channel")
-            plain = thaw(value)
-            try:
-                valid = adapter.validate_python(plain, strict=True)
-            except ValidationError as error:
-                first = error.errors(include_url=False)[0]
-                inner = "".join(f"[{p}]" if isinstance(p, int) else f".{p}" for p in first["loc"])
-                raise InvalidValue(f"$.{channel}{inner}", first["msg"]) from error
-            checked[channel] = valid if self._plain[channel] else to_jsonable_python(valid)
-        return checked
+    def check_loaded(self, state: dict[str, Any]) -> None:
+        """Let the author's types and validators judge a whole state; raises InvalidValue."""
+        self._border.check_loaded(state)
+
+    def checked_message(self, message: Any) -> Any:
+        """A person's message as an item of the inbox; InvalidValue names the path in it."""
+        return self._border.checked_message(self.inbox, message)
 
     def check_state(self, state: dict[str, Any]) -> None:
         """Run the schema's own whole-state validators where it has any; raises InvalidValue."""
-        if not self._whole:
-            return
-        try:
-            self.state.model_validate(state)
-        except ValidationError as error:
-            first = error.errors(include_url=False)[0]
-            raise InvalidValue("$", first["msg"]) from error
+        self._border.check_state(state)
 
     def describe_channels(self) -> dict[str, Any]:
         """How AgentVersion.channels shows the state: reducer and default per channel."""
@@ -325,6 +333,8 @@ class Graph:
                 }
                 for n in self.nodes.values()
             ],
+            # Left out where there is none: what is described is part of the fingerprint.
+            **({"inbox": self.inbox} if self.inbox else {}),
         }
 
 
@@ -339,13 +349,3 @@ def _ways(then: Edge, ways: Sequence[str]) -> tuple[str, ...]:
     if get_origin(answer) is Literal:
         return tuple(get_args(answer))
     raise GraphError("A function edge needs `ways=(...)` or a Literal return type.")
-
-
-def _is_json(hint: Any) -> bool:
-    """Whether values of this type are stored as they are, so that no conversion is needed."""
-    if hint in (str, int, float, bool, type(None), Any, list, dict):
-        return True
-    origin = get_origin(hint)
-    if origin in (list, dict, typing.Union) or str(origin) == "<class 'types.UnionType'>":
-        return all(_is_json(a) for a in get_args(hint))
-    return origin is Literal

@@ -18,6 +18,8 @@ from checkpoints import leases
 from checkpoints.errors import LeaseLost
 from checkpoints.limits import lease_seconds
 
+from .slots import lease_is_fresh
+
 log = structlog.get_logger("gatepost.heart")
 
 
@@ -34,6 +36,7 @@ class Heart:
         self._beating = threading.Thread(target=self._beat, name="heart", daemon=True)
 
     def __enter__(self) -> Heart:
+        lease_is_fresh()
         self._beating.start()
         return self
 
@@ -61,6 +64,7 @@ class Heart:
                     pause = 0.5
                 else:
                     self._trusted_until = asked + lease_seconds() - self._margin
+                    lease_is_fresh()
                     pause = lease_seconds() / 3
         finally:
             connection.close()

@@ -11,8 +11,9 @@ from pathlib import Path
 from typing import IO, Any, Protocol
 from uuid import UUID
 
+import structlog
 from django.core.files.storage import default_storage
-from django.db import connection
+from django.db import DatabaseError, connection
 
 from approvals import gates
 from approvals import queries as approval_queries
@@ -24,14 +25,16 @@ from checkpoints.records import NewActivity, Work
 from checkpoints.signals import activity_progressed
 from checkpoints.states import EventKind
 from checkpoints.store import NewCheckpoint, NewEvent
-from checkpoints.views import ActivityRow, CheckpointRow
+from checkpoints.views import ActivityRow, CheckpointRow, InputRow
+
+log = structlog.get_logger("gatepost.worker")
 
 
 class Ledger(Protocol):
     """Everything the engine reads and writes."""
 
     def load(
-        self, work: Work, reducers: dict[str, Reducer]
+        self, work: Work, version: UUID, reducers: dict[str, Reducer]
     ) -> tuple[dict[str, Any], Digests, int]: ...
     def recorded(self, work: Work, step: int) -> list[ActivityRow]: ...
     def approvals(self, work: Work, step: int) -> list[ApprovalRow]: ...
@@ -42,7 +45,11 @@ class Ledger(Protocol):
         self, work: Work, activity: NewActivity, events: Sequence[NewEvent]
     ) -> None: ...
     def end_effect(self, work: Work, activity: NewActivity, **more: Any) -> None: ...
-    def events(self, work: Work, events: Sequence[NewEvent]) -> None: ...
+    def events(
+        self, work: Work, events: Sequence[NewEvent], *, taken: Sequence[int] = ()
+    ) -> None: ...
+    def inputs(self, work: Work) -> list[InputRow]: ...
+    def config(self, work: Work) -> dict[str, Any]: ...
     def ask(self, work: Work, proposals: Sequence[Proposal], **more: Any) -> bool: ...
     def leave(self, work: Work, by: EventKind, **more: Any) -> bool: ...
     def hand_back(self, work: Work, reason: str) -> None: ...
@@ -58,7 +65,8 @@ class Ledger(Protocol):
     def activity(self, activity_id: UUID) -> ActivityRow: ...
     def compensation(self, work: Work, activity: UUID, **more: Any) -> bool: ...
     def target(self, work: Work) -> CheckpointRow: ...
-    def state_of(self, work: Work, checkpoint: UUID) -> dict[str, Any]: ...
+    def upgraded_from(self, work: Work) -> set[UUID]: ...
+    def newest_sound(self, work: Work) -> CheckpointRow | None: ...
     def clock(self) -> float: ...
     def adopt(self, work: Work, version: UUID, fingerprint: str) -> None: ...
 
@@ -66,10 +74,20 @@ class Ledger(Protocol):
 class DatabaseLedger:
     """The ledger over store, gates and queries."""
 
-    def load(self, work: Work, reducers: dict[str, Reducer]) -> tuple[dict[str, Any], Digests, int]:
-        """The head's state, its digests (checked against the stored hash), its schema version."""
-        found = history.materialise(work.thread, work.head)
-        digests = history.checked_digests(found, reducers)
+    def load(
+        self, work: Work, version: UUID, reducers: dict[str, Reducer]
+    ) -> tuple[dict[str, Any], Digests, int]:
+        """The head's state, checked against its hash, and the schema version it was written in.
+
+        The digests are those of `reducers`, which the agent version `version` declares; the head
+        may have been written by another one.
+        """
+        found, digests = history.checked(work.thread, work.head, reducers, declared_by=version)
+        if found.agent_version != version:
+            digests = Digests.of(found.state, reducers)
+        if found.refused:
+            store.drop_keyframe(*found.refused)
+        work.unfolded, work.unfolded_rows = found.unfolded, found.unfolded_rows
         return found.state, digests, found.schema_version
 
     def recorded(self, work: Work, step: int) -> list[ActivityRow]:
@@ -93,8 +111,16 @@ class DatabaseLedger:
     def end_effect(self, work: Work, activity: NewActivity, **more: Any) -> None:
         store.finish_activity(work, activity, **more)
 
-    def events(self, work: Work, events: Sequence[NewEvent]) -> None:
-        store.record(work, events)
+    def events(self, work: Work, events: Sequence[NewEvent], *, taken: Sequence[int] = ()) -> None:
+        store.record(work, events, taken=taken)
+
+    def inputs(self, work: Work) -> list[InputRow]:
+        """Messages that the thread has not taken yet, oldest first; `commit(taken=)` settles."""
+        return queries.waiting_inputs(work.thread)
+
+    def config(self, work: Work) -> dict[str, Any]:
+        """What holds for the whole thread: model, temperature, prompt texts."""
+        return queries.config_of(work.thread)
 
     def ask(self, work: Work, proposals: Sequence[Proposal], **more: Any) -> bool:
         return gates.request(work, proposals, **more)
@@ -115,7 +141,12 @@ class DatabaseLedger:
         )
 
     def keyframe(self, work: Work, state: dict[str, Any]) -> None:
-        store.write_keyframe(work.thread, work.number, state)
+        try:
+            store.write_keyframe(work.thread, work.number, state)
+        except DatabaseError:
+            # A cache: the step is committed, and the next one may try again later.
+            log.warning("keyframe.skipped", thread=str(work.thread), exc_info=True)
+        work.unfolded = work.unfolded_rows = 0
 
     def artifact(
         self, work: Work, name: str, media_type: str, chunks: Iterable[bytes]
@@ -141,8 +172,13 @@ class DatabaseLedger:
         plan = work.rollback or {}
         return queries.checkpoint(work.thread, UUID(plan["target"]))
 
-    def state_of(self, work: Work, checkpoint: UUID) -> dict[str, Any]:
-        return queries.state_at(work.thread, checkpoint)
+    def newest_sound(self, work: Work) -> CheckpointRow | None:
+        """The newest checkpoint before the head, of this branch, whose state fits its hash."""
+        return queries.newest_sound(work.thread, work.head)
+
+    def upgraded_from(self, work: Work) -> set[UUID]:
+        """Agent versions whose state was led to this code's schema; their gates still stand."""
+        return queries.upgraded_from(work.thread)
 
     def clock(self) -> float:
         """Seconds since 1970 by the database's clock."""

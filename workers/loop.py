@@ -97,7 +97,9 @@ def work_on(work: Work) -> None:
     agent = agents().get(work.agent)
     with (
         Heart(work.thread, work.token) as heart,
-        structlog.contextvars.bound_contextvars(thread=str(work.thread)),
+        structlog.contextvars.bound_contextvars(
+            thread=str(work.thread), agent=work.agent, fence=work.fence
+        ),
     ):
         try:
             if agent is None:

@@ -17,9 +17,10 @@ from uuid_utils.compat import uuid7
 from checkpoints import deltas
 from checkpoints.records import NewActivity, Position
 
+from .advice import check_key, storable
 from .answers import describe, result_of
 from .errors import Asleep, HandBack
-from .frozen import thaw
+from .frozen import plain
 
 if TYPE_CHECKING:
     from .step import OpenStep
@@ -41,6 +42,7 @@ class Recording:
 
     def _position(self, name: str, key: str | None = None) -> Position:
         label = key or name
+        check_key(label)
         ordinal = self._ordinals.get(label, 0)
         self._ordinals[label] = ordinal + 1
         run = self._run
@@ -104,8 +106,8 @@ class Recording:
         began = time.monotonic()
         try:
             with self._inside(activity):
-                result = thaw(result_of(call))
-            deltas.check(result, f"$.{name}")
+                result = plain(result_of(call))
+            storable(result, f"What {name!r} returned")
         except Exception as error:
             self._run.heart.check()
             self._run.ledger.record(

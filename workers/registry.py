@@ -37,9 +37,9 @@ def load(modules: Iterable[str] | None = None) -> dict[str, Agent]:
     """
     found: dict[str, Agent] = {}
     for name in agent_modules() if modules is None else modules:
-        parts = _parts(importlib.import_module(name))
-        graphs = _held(parts, Graph)
-        tools = {t.name: t for t in _held(parts, Tool)}
+        parts = parts_of(importlib.import_module(name))
+        graphs = held(parts, Graph)
+        tools = {t.name: t for t in held(parts, Tool)}
         if not graphs:
             raise GraphError(f"The module {name!r} holds no Graph; is `graph = Graph(...)` there?")
         for graph in graphs:
@@ -82,14 +82,15 @@ def fingerprint_of(graph: Graph, parts: Iterable[ModuleType]) -> str:
     return digest.hexdigest()
 
 
-def _parts(module: ModuleType) -> list[ModuleType]:
+def parts_of(module: ModuleType) -> list[ModuleType]:
+    """A module and, of a package, all modules in it; imports them."""
     parts = [module]
     for info in pkgutil.walk_packages(getattr(module, "__path__", []), f"{module.__name__}."):
         parts.append(importlib.import_module(info.name))
     return parts
 
 
-def _held[T](parts: Iterable[ModuleType], kind: type[T]) -> list[T]:
+def held[T](parts: Iterable[ModuleType], kind: type[T]) -> list[T]:
     """Objects of a kind in the modules, each once, in the order of their definition."""
     found: dict[int, T] = {}
     for module in parts:

@@ -7,16 +7,15 @@ from functools import partial
 from uuid import UUID
 
 import structlog
-from uuid_utils.compat import uuid7
 
-from checkpoints import deltas
-from checkpoints.channels import Digests
 from checkpoints.records import Work
 from checkpoints.states import EventKind
-from checkpoints.store import NewCheckpoint
+from checkpoints.store import next_checkpoint
 
-from .answers import describe
+from .advice import storable
+from .answers import describe, result_of
 from .errors import StepFailed
+from .frozen import plain
 from .ledger import Ledger
 from .step import Agent, Heart
 
@@ -50,25 +49,21 @@ def roll_back(
         if problem:
             failed.append(problem)
     target = ledger.target(work)
-    state = ledger.state_of(work, target.id)
-    digests = Digests.of(state, agent.graph.reducers)
-    checkpoint = NewCheckpoint(
-        id=uuid7(),
-        number=work.number + 1,
+    checkpoint = next_checkpoint(
+        work,
+        source="rollback",
+        delta={},
+        # The target's own state once more, by whatever code it was written.
+        state_hash=bytes.fromhex(target.state_hash),
+        state_bytes=target.state_bytes,
+        schema_version=target.schema_version,
+        agent_version=target.agent_version_id,
         step=target.step,
         branch=work.branch + 1,
         branch_start=work.number + 1,
         parent=target.id,
-        parent_thread=work.thread,
         parent_number=target.number,
-        source="rollback",
-        nodes=(),
         next_nodes=target.next_nodes,
-        delta={},
-        state_hash=digests.root,
-        state_bytes=digests.size,
-        schema_version=target.schema_version,
-        agent_version=work.agent_version,
         created_by=plan["by"],
     )
     if failed:
@@ -95,8 +90,9 @@ def _undo(work: Work, ident: UUID, agent: Agent, ledger: Ledger) -> str:
         return f"{name} (its undo is not installed)"
     tell(kind=EventKind.COMPENSATION_STARTED)
     try:
-        result = tool.undo(activity.args, activity.result, key=f"undo:{activity.idempotency_key}")
-        deltas.check(result)
+        key = f"undo:{activity.idempotency_key}"
+        result = plain(result_of(partial(tool.undo, activity.args, activity.result, key=key)))
+        storable(result, f"What the undo of {activity.tool!r} returned")
     except Exception as error:
         log.critical(
             "compensation.failed",

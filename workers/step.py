@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, field
+from functools import cached_property
 from typing import Any, Protocol
 from uuid import UUID
 
@@ -13,6 +14,7 @@ from checkpoints.states import EventKind
 from checkpoints.store import NewEvent
 from checkpoints.views import ActivityRow
 
+from .frozen import FrozenDict
 from .graph import Graph, Tool
 from .ledger import Ledger
 
@@ -49,6 +51,18 @@ class OpenStep:
     known_thoughts: set[tuple[str, int]] = field(default_factory=set)
     thoughts: dict[str, list[str]] = field(default_factory=dict)
     buffer: list[NewEvent] = field(default_factory=list)
+
+    @cached_property
+    def config(self) -> FrozenDict:
+        """The thread's configuration, read when a node first asks for it."""
+        return FrozenDict(self.ledger.config(self.work), "ctx.config")
+
+    @property
+    def begun(self) -> bool:
+        """Whether something recorded here answers only for the state that the step began with."""
+        return any(a.status != "withdrawn" for a in self.decided.values()) or any(
+            a.state == "done" or a.kind == "effect" for a in self.records.values()
+        )
 
     def record_at(self, position: Position) -> ActivityRow | None:
         """What is recorded at a position, newest revision."""

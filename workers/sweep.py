@@ -25,7 +25,7 @@ from django.db import DatabaseError, InterfaceError, connection
 from approvals import gates
 from checkpoints import store
 
-from . import loop
+from . import canary, loop
 from .receivers import ring
 from .stopping import request_stop
 
@@ -56,10 +56,11 @@ def sweep_once(*, owner: str) -> dict[str, int]:
 
 
 class Sweeper:
-    """The sweeping thread of one worker; it also gives the worker's signs of life."""
+    """The sweeping thread of one worker; it also asks its slots for their signs of life."""
 
     def __init__(self) -> None:
-        self.worker = f"worker:{socket.gethostname()}:{os.getpid()}:{loop.BOOT}"
+        self.worker = canary.worker_id()
+        self._canary = canary.Canary()
         self._slots = 1
         self._announced = False
         self._stop = threading.Event()
@@ -104,7 +105,7 @@ class Sweeper:
             while not self._stop.is_set():
                 try:
                     self._announce()
-                    store.heartbeat_worker(self.worker)
+                    self._canary.turn()
                     if store.claim_duty(DUTY, owner=self.worker, seconds=interval_seconds() * 3):
                         sweep_once(owner=self.worker)
                 except (DatabaseError, InterfaceError) as error:
@@ -137,6 +138,7 @@ def load_agents(instance: Any = None, **_kwargs: Any) -> None:
     for name in () if _asked_for else loop.queues():
         consumed.select_add(name)
     loop.listen(consumed.consume_from)
+    canary.listen(consumed)
 
 
 @worker_ready.connect(dispatch_uid="workers.sweep.start")

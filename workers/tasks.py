@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from celery import shared_task
 
+from . import canary as own_canary
 from . import sweep  # noqa: F401  (connects the signals of the worker's main process)
 from .loop import advance_and_claim
 
@@ -15,6 +16,6 @@ def advance(thread_id: str) -> None:
 
 
 @shared_task(name="gatepost.canary", ignore_result=True)
-def canary(token: str) -> str:
-    """Prove that the loop turns."""
-    return token
+def canary(worker: str) -> None:
+    """Prove that this worker takes messages and that a slot does what they say."""
+    own_canary.answer(worker)

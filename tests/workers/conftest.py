@@ -1,7 +1,11 @@
-"""A bench for the engine on the real store: threads are advanced in this very process."""
+"""Benches for the engine: threads are advanced in this very process.
+
+`Bench` stands on the real store; `make_bench` and `bench` run a test on it and on memory.
+"""
 
 from __future__ import annotations
 
+import time
 from collections.abc import Callable
 from dataclasses import dataclass
 from types import SimpleNamespace
@@ -9,21 +13,25 @@ from typing import Any
 from uuid import UUID
 
 import pytest
+from django.db import transaction
 
 from approvals import gates
 from approvals import queries as approval_queries
 from approvals.queries import ApprovalRow
 from checkpoints import leases, queries, store
-from checkpoints.models import Workspace
+from checkpoints.chain import verify_thread
+from checkpoints.records import Work
 from checkpoints.states import Status
-from checkpoints.views import ThreadRow
+from checkpoints.views import ActivityRow, CheckpointRow, EventRow, InputRow, ThreadRow
 from workers.engine import Engine
-from workers.ledger import DatabaseLedger
+from workers.graph import Graph, Tool
+from workers.ledger import DatabaseLedger, Ledger
 from workers.registry import announce
 from workers.rollback import roll_back
 from workers.step import Agent
 
 from . import samples
+from .memory_bench import MemoryBench, memory_bench_of
 
 
 @dataclass
@@ -34,13 +42,18 @@ class Bench:
     workspace: UUID
     stopping: Callable[[], bool] = lambda: False
 
-    def start(self, **input: Any) -> UUID:
+    def install(self, graph: Graph, tools: dict[str, Tool], *parts: Any) -> None:
+        """Put other code in place, as a restart with a new release does."""
+        self.agent = announce(graph, tools, parts)
+
+    def start(self, *, config: dict[str, Any] | None = None, **input: Any) -> UUID:
         return store.start(
             self.agent.version_id,
             input=input,
             workspace=self.workspace,
             actor="user:1",
             title="A test",
+            config=config,
         )
 
     def advance(self, thread: UUID, *, slice_seconds: float = 30) -> ThreadRow:
@@ -84,9 +97,16 @@ class Bench:
         )
 
     def roll_back(self, thread: UUID, number: int, reason: str = "wrong") -> ThreadRow:
+        self.begin_roll_back(thread, number, reason)
+        return self.advance(thread)
+
+    @transaction.atomic
+    def begin_roll_back(self, thread: UUID, number: int, reason: str = "wrong") -> None:
+        """Let it be planned; no worker has taken it yet."""
         row = self.row(thread)
         target = queries.checkpoint_by_number(thread, number)
         effects = queries.effects_after(thread, target.id)
+        gates.withdraw_open(thread, reason=f"The thread was rolled back: {reason}", actor="user:1")
         store.roll_back(
             thread,
             checkpoint=target.id,
@@ -95,21 +115,103 @@ class Bench:
             actor="user:1",
             head=row.head,
         )
-        return self.advance(thread)
+
+    def lease(self, thread: UUID) -> Work:
+        work = leases.acquire(thread, owner="worker:elsewhere")
+        assert work is not None
+        return work
+
+    def ledger(self) -> Ledger:
+        return DatabaseLedger()
 
     def kinds(self, thread: UUID) -> list[str]:
-        return [e.kind for e in queries.events_after(thread, 0)]
+        return [e.kind for e in self.events(thread)]
+
+    def events(self, thread: UUID) -> list[EventRow]:
+        return queries.events_after(thread, 0)
+
+    def state_at(self, thread: UUID, checkpoint: UUID) -> dict[str, Any]:
+        return queries.state_at(thread, checkpoint)
+
+    def checkpoints(self, thread: UUID) -> list[CheckpointRow]:
+        return list(queries.checkpoints(thread).rows)
+
+    def checkpoint(self, thread: UUID, number: int) -> CheckpointRow:
+        return queries.checkpoint_by_number(thread, number)
+
+    def activities(self, thread: UUID) -> list[ActivityRow]:
+        return queries.activities(thread)[::-1]
+
+    def approvals(self, thread: UUID) -> list[ApprovalRow]:
+        return approval_queries.for_thread(thread)[::-1]
+
+    def waiting_inputs(self, thread: UUID) -> list[InputRow]:
+        return queries.waiting_inputs(thread)
+
+    def config(self, thread: UUID) -> dict[str, Any]:
+        return queries.config_of(thread)
+
+    def intact(self, thread: UUID) -> bool:
+        return verify_thread(thread).intact
+
+    # ---- what people do, as the actions put it together ----
+
+    def fork(self, base: UUID, number: int, changes: dict[str, Any], **more: Any) -> UUID:
+        point = self.checkpoint(base, number).id
+        return store.fork(base, checkpoint=point, changes=changes, actor="user:2", **more)
+
+    @transaction.atomic
+    def edit(self, thread: UUID, changes: dict[str, Any], reason: str) -> None:
+        gates.withdraw_open(thread, reason=f"The state was edited: {reason}", actor="user:1")
+        store.edit(thread, changes=changes, reason=reason, actor="user:1")
+
+    def pause(self, thread: UUID, before_node: str = "") -> str:
+        return store.pause(thread, actor="user:1", before_node=before_node)
+
+    def resume(self, thread: UUID) -> None:
+        store.resume(thread, actor="user:1")
+
+    def retry(self, thread: UUID) -> None:
+        store.retry(thread, actor="user:1")
+
+    @transaction.atomic
+    def cancel(self, thread: UUID) -> None:
+        gates.withdraw_open(thread, reason="The thread was cancelled.", actor="user:1")
+        store.cancel(thread, actor="user:1")
+
+    def send(self, thread: UUID, message: Any) -> int:
+        return store.send_input(thread, message=message, actor="user:1")
+
+    # ---- the clock ----
+
+    def pass_time(self, seconds: float) -> None:
+        time.sleep(seconds)
+
+    def wake_sleepers(self) -> int:
+        return store.wake_sleepers(owner="sweep")
+
+    def expire_due(self) -> int:
+        return gates.expire_due()
 
 
 def bench_of(module: Any) -> Bench:
     """A bench for the agent that a module holds, in a workspace of its own."""
-    workspace = Workspace.objects.create(name=f"bench {module.__name__}")
+    workspace = store.create_workspace(f"bench {module.__name__}", actor="user:0")
     tools = getattr(module, "TOOLS", {})
-    return Bench(announce(module.graph, tools, [module]), workspace.id)
+    return Bench(announce(module.graph, tools, [module]), workspace)
+
+
+@pytest.fixture(params=["database", "memory"])
+def make_bench(request: pytest.FixtureRequest) -> Callable[[Any], Bench | MemoryBench]:
+    """What makes a bench of a module; each test runs on the real store and on memory."""
+    if request.param == "memory":
+        return memory_bench_of
+    request.getfixturevalue("db")
+    return bench_of
 
 
 @pytest.fixture
-def bench(db: None) -> Bench:
+def bench(make_bench: Callable[[Any], Bench | MemoryBench]) -> Bench | MemoryBench:
     """The sample agent `orders`, with its call counter emptied."""
     samples.counter.calls.clear()
-    return bench_of(samples)
+    return make_bench(samples)

@@ -1,4 +1,4 @@
-"""The engine on the real store: cycles, gates, effects, forks, rollbacks, failures."""
+"""The engine, on the real store and in memory: cycles, gates, effects, forks, rollbacks."""
 
 from __future__ import annotations
 
@@ -6,8 +6,6 @@ from pathlib import Path
 
 import pytest
 
-from approvals import queries as approval_queries
-from checkpoints import queries, store
 from checkpoints.states import Status
 
 from .conftest import Bench
@@ -21,9 +19,9 @@ def test_a_cycle_is_checkpointed_at_each_pass(bench: Bench, tmp_path: Path) -> N
     row = bench.advance(thread)
     assert row.status is Status.WAITING
     assert row.step == 3
-    rows = queries.checkpoints(thread).rows
+    rows = bench.checkpoints(thread)
     assert [c.nodes for c in rows] == [("gather",), ("gather",), ("gather",), ()]
-    assert [queries.state_at(thread, c.id)["done"] for c in rows] == [3, 2, 1, 0]
+    assert [bench.state_at(thread, c.id)["done"] for c in rows] == [3, 2, 1, 0]
     assert counter.count("look_up") == 3
 
 
@@ -80,36 +78,48 @@ def test_rollback_undoes_the_effect_once_and_the_next_step_takes_edited_values(
     assert (row.step, row.branch) == (1, 1)
     assert counter.count("take_back") == 1
     assert not (tmp_path / "order.txt").exists()
-    abandoned = [c.number for c in queries.checkpoints(thread).rows if c.abandoned]
+    abandoned = [c.number for c in bench.checkpoints(thread) if c.abandoned]
     assert abandoned == [2]
 
-    store.edit(thread, changes={"goal": "coffee"}, reason="no tea", actor="user:1")
-    store.resume(thread, actor="user:1")
+    bench.edit(thread, {"goal": "coffee"}, "no tea")
+    bench.resume(thread)
     assert bench.advance(thread).status is Status.WAITING
     assert bench.open(thread).args["goal"] == "coffee"
     bench.decide(thread, "approve")
     assert bench.advance(thread).status is Status.SUCCEEDED
     assert (tmp_path / "order.txt").read_text().startswith("coffee ")
     assert counter.count("place") == 2
-    assert len(approval_queries.for_thread(thread)) == 2
+    assert len(bench.approvals(thread)) == 2
 
 
 @pytest.mark.requirement("C16")
 def test_a_fork_works_its_own_way_beside_the_untouched_base(bench: Bench, tmp_path: Path) -> None:
     base = bench.start(folder=str(tmp_path), rounds=2)
     bench.advance(base)
-    before = [(c.id, c.state_hash) for c in queries.checkpoints(base).rows]
+    before = [(c.id, c.state_hash) for c in bench.checkpoints(base)]
     seq = bench.row(base).last_seq
-    point = queries.checkpoint_by_number(base, 1)
-    fork = store.fork(base, checkpoint=point.id, changes={"goal": "milk"}, actor="user:2")
+    fork = bench.fork(base, 1, {"goal": "milk"})
     row = bench.advance(fork)
     assert row.status is Status.WAITING
     assert bench.state(fork)["notes"] == ["tea 1", "milk 2"]
-    assert [(c.id, c.state_hash) for c in queries.checkpoints(base).rows] == before
+    assert [(c.id, c.state_hash) for c in bench.checkpoints(base)] == before
     assert bench.row(base).last_seq == seq
     bench.decide(fork, "approve")
     assert bench.advance(fork).status is Status.SUCCEEDED
     assert bench.row(base).status is Status.WAITING
+
+
+def test_a_fork_of_the_end_has_nothing_left_to_do(bench: Bench, tmp_path: Path) -> None:
+    base = bench.start(folder=str(tmp_path), rounds=1)
+    bench.advance(base)
+    bench.decide(base, "approve")
+    assert bench.advance(base).status is Status.SUCCEEDED
+    calls = list(counter.calls)
+    fork = bench.fork(base, bench.row(base).number, {"goal": "milk"})
+    assert bench.advance(fork).status is Status.SUCCEEDED
+    assert bench.state(fork) == {**bench.state(base), "goal": "milk"}
+    assert counter.calls == calls
+    assert bench.intact(fork)
 
 
 def test_a_stop_hands_the_thread_back_between_activities(bench: Bench, tmp_path: Path) -> None:
@@ -125,10 +135,10 @@ def test_a_stop_hands_the_thread_back_between_activities(bench: Bench, tmp_path:
 
 def test_a_pause_wish_is_obeyed_at_the_next_step(bench: Bench, tmp_path: Path) -> None:
     thread = bench.start(folder=str(tmp_path), rounds=1)
-    store.pause(thread, actor="user:1", before_node="buy")
+    bench.pause(thread, before_node="buy")
     row = bench.advance(thread)
     assert row.status is Status.PAUSED
     assert row.next_nodes == ("buy",)
     assert "buy" in row.status_reason
-    store.resume(thread, actor="user:1")
+    bench.resume(thread)
     assert bench.advance(thread).status is Status.WAITING

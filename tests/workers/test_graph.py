@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import time
 from collections.abc import Callable
 from datetime import date
 from types import SimpleNamespace
@@ -10,13 +9,10 @@ from typing import Annotated, Any, Literal
 
 import pytest
 
-from checkpoints import queries, store
 from checkpoints.states import Status
 from workers.context import Context
 from workers.errors import GraphError, Rejected
 from workers.graph import END, Append, Decimal, Graph, LastValue, Merge, State, Sum, Way
-
-from .conftest import Bench, bench_of
 
 
 class Letter(State):
@@ -29,19 +25,22 @@ class Letter(State):
     mood: Annotated[Literal["calm", "loud"], LastValue()] = "calm"
 
 
-def bench_with(*nodes: Callable[..., Any], ways: dict[str, Any] | None = None) -> Bench:
-    """A bench for a straight graph of these functions; `ways` overrides where a node leads."""
-    graph = Graph("letters", Letter)
-    for i, call in enumerate(nodes):
-        after = nodes[i + 1].__name__ if i + 1 < len(nodes) else END
-        graph.node(**((ways or {}).get(call.__name__) or {"then": after}))(call)
-    module = SimpleNamespace(__name__="letters", __file__=None, graph=graph)
-    return bench_of(module)
+@pytest.fixture
+def bench_with(make_bench: Callable[[Any], Any]) -> Callable[..., Any]:
+    """A bench for a straight graph of functions; `ways` overrides where a node leads."""
+
+    def made(*nodes: Callable[..., Any], ways: dict[str, Any] | None = None) -> Any:
+        graph = Graph("letters", Letter)
+        for i, call in enumerate(nodes):
+            after = nodes[i + 1].__name__ if i + 1 < len(nodes) else END
+            graph.node(**((ways or {}).get(call.__name__) or {"then": after}))(call)
+        return make_bench(SimpleNamespace(__name__="letters", __file__=None, graph=graph))
+
+    return made
 
 
-@pytest.mark.django_db
 @pytest.mark.requirement("C02")
-def test_nodes_act_and_function_edges_choose_the_way_and_say_why() -> None:
+def test_nodes_act_and_function_edges_choose_the_way_and_say_why(bench_with: Any) -> None:
     def look(state: Letter, ctx: Context) -> dict[str, Any]:
         return {"count": 2}
 
@@ -63,14 +62,15 @@ def test_nodes_act_and_function_edges_choose_the_way_and_say_why() -> None:
     thread = bench.start()
     assert bench.advance(thread).status is Status.SUCCEEDED
     assert bench.state(thread)["messages"] == ["long"]
-    (way,) = [e for e in queries.events_after(thread, 0) if e.kind == "way.taken"]
+    (way,) = [e for e in bench.events(thread) if e.kind == "way.taken"]
     assert way.data == {"from": "look", "to": ["long"], "because": "count is 2"}
 
 
-@pytest.mark.django_db
 @pytest.mark.requirement("C03")
 @pytest.mark.requirement("C04")
-def test_one_typed_state_passes_through_the_graph_and_each_key_has_its_reducer() -> None:
+def test_one_typed_state_passes_through_the_graph_and_each_key_has_its_reducer(
+    bench_with: Any,
+) -> None:
     def first(state: Letter, ctx: Context) -> dict[str, Any]:
         return {
             "messages": ["a"],
@@ -106,7 +106,6 @@ def test_one_typed_state_passes_through_the_graph_and_each_key_has_its_reducer()
     }
 
 
-@pytest.mark.django_db
 @pytest.mark.requirement("C05")
 @pytest.mark.parametrize(
     ("update", "path"),
@@ -123,7 +122,9 @@ def test_one_typed_state_passes_through_the_graph_and_each_key_has_its_reducer()
         (["not a dict"], "$"),
     ],
 )
-def test_an_invalid_update_changes_nothing_and_is_an_event(update: Any, path: str) -> None:
+def test_an_invalid_update_changes_nothing_and_is_an_event(
+    update: Any, path: str, bench_with: Any
+) -> None:
     def wrong(state: Letter, ctx: Context) -> Any:
         return update
 
@@ -134,13 +135,12 @@ def test_an_invalid_update_changes_nothing_and_is_an_event(update: Any, path: st
     assert row.status is Status.FAILED
     assert row.step == 0
     assert bench.state(thread) == before
-    (rejected,) = [e for e in queries.events_after(thread, 0) if e.kind == "update.rejected"]
+    (rejected,) = [e for e in bench.events(thread) if e.kind == "update.rejected"]
     assert rejected.data["path"] == path
     assert path in row.status_reason
 
 
-@pytest.mark.django_db
-def test_a_state_beyond_the_limit_fails_its_step_and_says_what_to_do() -> None:
+def test_a_state_beyond_the_limit_fails_its_step_and_says_what_to_do(bench_with: Any) -> None:
     def huge(state: Letter, ctx: Context) -> dict[str, Any]:
         return {"messages": ["x" * 1_000_000] * 9}
 
@@ -152,8 +152,9 @@ def test_a_state_beyond_the_limit_fails_its_step_and_says_what_to_do() -> None:
     assert row.step == 0
 
 
-@pytest.mark.django_db
-def test_the_state_is_read_only_in_a_node_and_the_refusal_names_the_channel() -> None:
+def test_the_state_is_read_only_in_a_node_and_the_refusal_names_the_channel(
+    bench_with: Any,
+) -> None:
     def changing(state: Letter, ctx: Context) -> None:
         state.messages.append("sneaked in")
 
@@ -165,8 +166,7 @@ def test_the_state_is_read_only_in_a_node_and_the_refusal_names_the_channel() ->
     assert bench.state(thread)["messages"] == ["kept"]
 
 
-@pytest.mark.django_db
-def test_two_ready_nodes_merge_in_the_order_of_the_graph() -> None:
+def test_two_ready_nodes_merge_in_the_order_of_the_graph(bench_with: Any) -> None:
     def split(state: Letter, ctx: Context) -> None:
         return None
 
@@ -189,8 +189,7 @@ def test_two_ready_nodes_merge_in_the_order_of_the_graph() -> None:
     assert bench.row(thread).step == 2
 
 
-@pytest.mark.django_db
-def test_two_writes_to_one_last_value_in_one_step_are_an_error() -> None:
+def test_two_writes_to_one_last_value_in_one_step_are_an_error(bench_with: Any) -> None:
     def split(state: Letter, ctx: Context) -> None:
         return None
 
@@ -213,8 +212,7 @@ def test_two_writes_to_one_last_value_in_one_step_are_an_error() -> None:
     assert "$.mood" in row.status_reason
 
 
-@pytest.mark.django_db
-def test_a_question_waits_for_an_answer_that_fits_its_schema() -> None:
+def test_a_question_waits_for_an_answer_that_fits_its_schema(bench_with: Any) -> None:
     def asking(state: Letter, ctx: Context) -> dict[str, Any]:
         try:
             answer = ctx.ask("How many?", schema={"type": "integer", "minimum": 1})
@@ -231,8 +229,7 @@ def test_a_question_waits_for_an_answer_that_fits_its_schema() -> None:
     assert bench.state(thread)["messages"] == ["manager"]
 
 
-@pytest.mark.django_db
-def test_recorded_values_and_sleep_stay_the_same_over_a_stop() -> None:
+def test_recorded_values_and_sleep_stay_the_same_over_a_stop(bench_with: Any) -> None:
     seen: list[tuple[Any, ...]] = []
 
     def drawing(state: Letter, ctx: Context) -> dict[str, Any]:
@@ -245,8 +242,8 @@ def test_recorded_values_and_sleep_stay_the_same_over_a_stop() -> None:
     row = bench.advance(thread)
     assert row.status is Status.SLEEPING
     assert row.wake_at is not None
-    time.sleep(0.25)
-    assert store.wake_sleepers(owner="sweep") == 1
+    bench.pass_time(0.25)
+    assert bench.wake_sleepers() == 1
     assert bench.advance(thread).status is Status.SUCCEEDED
     assert len(seen) == 2
     assert seen[0] == seen[1]

@@ -33,7 +33,7 @@ def shop(broken: int, rows: int = 200) -> str:
 
 def test_all_that_is_left_out_is_told_with_its_count_and_reason(tmp_path: Path) -> None:
     text = "shop,price,empty,same,note\nA,1,,x,q\nA,1,,x,q\n,,,,\nB,,NA,x,r\nB,3,,x,r\nC,4,,x,q\n"
-    summary = cleaned(tmp_path, text, ignore_columns=["note"])
+    summary = cleaned(tmp_path, text, ignore=["note"])
     assert [(d["of"], d["what"], d["count"]) for d in summary["dropped"]] == [
         ("columns", "column `empty`", 1),
         ("columns", "column `same`", 1),
@@ -54,13 +54,13 @@ def test_a_broken_column_names_row_value_and_what_to_do(tmp_path: Path) -> None:
     assert (told.column, told.row, told.value, told.share) == ("price", 191, "on demand", 0.05)
     assert str(told) == (
         "The column `price` should hold numbers, but 5.0% of its values are other text; the first "
-        "is `on demand` in row 191. Take it out of `measure`, or name it in `ignore_columns`, and "
+        "is `on demand` in row 191. Take it out of `measure`, or name it in `ignore`, and "
         "retry."
     )
 
 
 @pytest.mark.parametrize(
-    "repaired", [{}, {"measure": "price", "ignore_columns": ["price"]}, {"measure": "pieces"}]
+    "repaired", [{}, {"measure": "price", "ignore": ["price"]}, {"measure": "pieces"}]
 )
 def test_a_broken_column_is_cured_as_the_sentence_says(
     tmp_path: Path, repaired: dict[str, Any]
@@ -91,7 +91,7 @@ def test_slips_are_gaps_and_are_told(tmp_path: Path) -> None:
     [
         ({"measure": "prize"}, "Did you mean `price`"),
         ({"groups": ["shops"]}, "`groups`.*Did you mean `shop`"),
-        ({"ignore_columns": ["x"]}, "`ignore_columns`"),
+        ({"ignore": ["x"]}, "`ignore`"),
         ({"columns": {"y": "number"}}, "`columns`"),
     ],
 )

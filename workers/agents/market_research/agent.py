@@ -24,6 +24,7 @@ from .page import page
 from .publish import publish as publish_files
 from .publish import slug_of, unpublish
 from .report import report as write_report
+from .versions import upgrades
 
 TABLE = "text/csv"
 Ref = dict[str, Any]
@@ -51,10 +52,11 @@ class Research(State):
     groups: Annotated[
         list[str], _field("Group by", "Columns to compare; the agent chooses when it is empty.")
     ] = []
-    ignore_columns: Annotated[list[str], _field("Ignore", "Columns to leave out.")] = []
+    ignore: Annotated[list[str], _field("Ignore", "Columns to leave out.")] = []
     profile: Annotated[dict[str, Any], _field("Profile", "", readOnly=True)] = {}
     table: Annotated[Ref | None, _field("Table read", "", readOnly=True)] = None
     summary: Annotated[dict[str, Any], _field("Cleaning", "", readOnly=True)] = {}
+    totals: Annotated[dict[str, int], _field("Rows", "", readOnly=True)] = {}
     cleaned: Annotated[Ref | None, _field("Table cleaned", "", readOnly=True)] = None
     analysis: Annotated[dict[str, Any], _field("Analysis", "", readOnly=True)] = {}
     chart: Annotated[dict[str, Ref], _field("Chart", "", readOnly=True)] = {}
@@ -67,7 +69,9 @@ class Research(State):
 graph = Graph(
     "market-research",
     Research,
-    version=1,
+    version=3,
+    schema_version=3,
+    upgrades=upgrades,
     label="Market research",
     description="Reads a table, cleans it, finds what explains a measure, and drafts a report "
     "with a chart for your approval.",
@@ -79,7 +83,7 @@ def _wishes(state: Research) -> dict[str, Any]:
         "question": state.question,
         "measure": state.measure,
         "groups": list(state.groups),
-        "ignore_columns": list(state.ignore_columns),
+        "ignore": list(state.ignore),
     }
 
 
@@ -133,10 +137,12 @@ def clean(state: Research, ctx: Context) -> dict[str, Any]:
 
     found = ctx.activity(clean_rows, state.table, _wishes(state))
     summary = found["summary"]
-    kept, total = summary["rows_out"], summary["rows_in"]
+    total, kept = summary["rows_in"], summary["rows_out"]
+    totals = {"rows": total, "kept": kept, "dropped": total - kept}
     ctx.think(f"I explain {summary['measure']['name']}: {summary['measure']['how']}.")
     dropped = [f"{d['count']:,} {d['of']}: {d['what']} ({d['why']})" for d in summary["dropped"]]
-    return {**found, "log": [f"Kept {kept:,} of {total:,} rows.", *dropped]}
+    log = [f"Kept {kept:,} of {total:,} rows.", *dropped]
+    return {**found, "totals": totals, "log": log}
 
 
 @graph.node(then="draw", label="Analyse it")
@@ -198,8 +204,8 @@ def draft(state: Research, ctx: Context) -> dict[str, Any]:
 def publish(state: Research, ctx: Context) -> dict[str, Any]:
     """Ask people, then write report and chart to the published folder."""
     title = state.report["title"]
-    rows, total = state.summary["rows_out"], state.summary["rows_in"]
-    ctx.think(f"The report rests on {rows:,} of {total:,} rows; what was left out is named in it.")
+    kept, total = state.totals["kept"], state.totals["rows"]
+    ctx.think(f"The report rests on {kept:,} of {total:,} rows; what was left out is named in it.")
     try:
         done = ctx.effect(
             publish_report,

@@ -78,8 +78,8 @@ class _Cleaning:
         """Tell the kinds of all columns and sort out those that say nothing."""
         must = self.wish.numbers()
         for name, column in self.raw.items():
-            if name in self.wish.ignore_columns:
-                self.drop("columns", f"column {quoted(name)}", 1, "it is named in `ignore_columns`")
+            if name in self.wish.ignore:
+                self.drop("columns", f"column {quoted(name)}", 1, "it is named in `ignore`")
                 continue
             counts = np.bincount(column.codes, minlength=len(column.values)).tolist()
             declared = "number" if name in must else self.wish.columns.get(name, "")

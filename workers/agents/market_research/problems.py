@@ -66,7 +66,7 @@ class BrokenColumn(DataProblem):
         self.column, self.row, self.value, self.share = column, row, value, share
         named = " and ".join(f"`{name}`" for name in settings)
         cure = (
-            f"Take it out of {named}, or name it in `ignore_columns`, and retry."
+            f"Take it out of {named}, or name it in `ignore`, and retry."
             if named
             else "No other column holds numbers to measure, so mend the file and upload it again."
         )

@@ -18,7 +18,7 @@ class Settings:
     groups: tuple[str, ...] = ()
     period: str = ""
     columns: Mapping[str, str] = field(default_factory=dict)
-    ignore_columns: tuple[str, ...] = ()
+    ignore: tuple[str, ...] = ()
     units: Mapping[str, str] = field(default_factory=dict)
 
     @classmethod
@@ -30,7 +30,7 @@ class Settings:
             groups=_texts(raw, "groups"),
             period=_text(raw, "period"),
             columns=_mapping(raw, "columns"),
-            ignore_columns=_texts(raw, "ignore_columns"),
+            ignore=_texts(raw, "ignore"),
             units=_mapping(raw, "units"),
         ).checked()
 
@@ -50,7 +50,7 @@ class Settings:
         Upper and lower case do not matter. Raises UnknownColumn.
         """
         known = list(names)
-        ignored = tuple(_found(name, "ignore_columns", known) for name in self.ignore_columns)
+        ignored = tuple(_found(name, "ignore", known) for name in self.ignore)
         measure = _found(self.measure, "measure", known) if self.measure else ""
         period = _found(self.period, "period", known) if self.period else ""
         groups = [_found(name, "groups", known) for name in self.groups]
@@ -64,7 +64,7 @@ class Settings:
                 for name, kind in self.columns.items()
                 if (column := _found(name, "columns", known)) not in ignored
             },
-            ignore_columns=ignored,
+            ignore=ignored,
             units={_found(name, "units", known): unit for name, unit in self.units.items()},
         )
 

@@ -1,0 +1,101 @@
+"""Proof that this worker takes and does work: it rings for itself, and a slot answers.
+
+The ring goes through the broker, in a queue that only this worker listens to, and is answered by
+whichever slot takes it; the answer is the worker's sign of life. A stopped, wedged or disconnected
+worker rings or answers no more. Slots that are busy answer late: while one of them keeps its lease
+fresh, that counts, as long as the main process is there to say so.
+"""
+
+from __future__ import annotations
+
+import os
+import socket
+import time
+from typing import Any, cast
+
+import structlog
+from django.conf import settings
+from kombu.entity import Exchange, Queue
+from kombu.exceptions import OperationalError
+from redis.exceptions import RedisError
+
+from checkpoints import store
+
+from .celery import app
+from .loop import BOOT
+from .slots import busy
+
+log = structlog.get_logger("gatepost.canary")
+EVERY_SECONDS = 5.0  # three tries before a worker counts as gone
+QUEUE_KEPT_SECONDS = 60.0  # the broker forgets the queue of a worker that is gone
+
+_worker = ""
+
+
+def worker_id() -> str:
+    """This worker's name in the fleet; the same in each process of its pool."""
+    global _worker
+    _worker = _worker or f"worker:{socket.gethostname()}:{os.getpid()}:{BOOT}"
+    return _worker
+
+
+def queue_name() -> str:
+    """The queue that only this worker listens to."""
+    return f"gatepost.canary.{worker_id().partition(':')[2]}"
+
+
+def listen(consumed: Any) -> None:
+    """Take messages of the own queue too; called before the pool forks."""
+    name, queue, exchange = queue_name(), cast(Any, Queue), cast(Any, Exchange)
+    consumed.select_add(
+        queue(name, exchange(""), routing_key=name, durable=False, expires=QUEUE_KEPT_SECONDS)
+    )
+
+
+def ring() -> bool:
+    """Ask any slot of this worker for an answer; False while the broker is away."""
+    try:
+        app.send_task(
+            "gatepost.canary",
+            args=[worker_id()],
+            queue=queue_name(),
+            # One that nobody took in time is dropped unread: they cannot pile up.
+            expires=EVERY_SECONDS * 2,
+            retry=False,
+            ignore_result=True,
+        )
+    except (OperationalError, RedisError, OSError) as error:
+        log.warning("canary.lost", error=type(error).__name__)
+        return False
+    return True
+
+
+def answer(worker: str) -> None:
+    """A slot says that it works; only for the worker that it belongs to."""
+    if worker == worker_id():
+        alive()
+
+
+def alive() -> None:
+    """Note the sign of life: for the machine in the pulse file, for the fleet in the database."""
+    if settings.GATEPOST_PULSE:
+        with open(settings.GATEPOST_PULSE, "w") as file:
+            file.write(worker_id())
+    store.heartbeat_worker(worker_id())
+
+
+class Canary:
+    """When to ring; turned by the sweeper, in the main process."""
+
+    def __init__(self) -> None:
+        self._rung = 0.0
+
+    def turn(self) -> None:
+        """Ring when it is time; while slots are at work, that itself is the sign."""
+        now = time.monotonic()
+        if now - self._rung < EVERY_SECONDS and self._rung:
+            return
+        self._rung = now
+        # Without a broker nothing can be asked; readiness then names the broker, not the worker.
+        if busy() or not ring():
+            alive()

@@ -1,0 +1,269 @@
+"""What the tables hold, kept in memory, and the one way to change a thread.
+
+`Book.move` stands for the store's one statement: guard, status, head, chained events and whatever
+belongs to them, all or nothing. Values are kept as canonical JSON text and decoded at each reading,
+so a reader meets what PostgreSQL would give back, down to the order of an object's keys.
+"""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from datetime import UTC, datetime, timedelta
+from typing import Any
+from uuid import UUID
+
+from uuid_utils.compat import uuid7
+
+from approvals.queries import ApprovalRow
+from checkpoints import deltas, history
+from checkpoints.chain import NO_HASH, link
+from checkpoints.channels import Digests, Reducer
+from checkpoints.errors import NotAllowedNow, NotFound
+from checkpoints.records import Position
+from checkpoints.states import Status, pairs
+from checkpoints.store import NewCheckpoint, NewEvent
+from checkpoints.store.writing import checkpoint_insert, encode_event
+from checkpoints.views import ActivityRow
+
+PAIRS = pairs()
+
+
+def written(value: Any) -> str:
+    """How a value is kept; InvalidValue for what cannot be."""
+    return deltas.canonical(value).decode()
+
+
+def read(text: str | None) -> Any:
+    """A kept value as PostgreSQL would give it back."""
+    return None if text is None else _as_jsonb(deltas.decode(text))
+
+
+def _as_jsonb(value: Any) -> Any:
+    if isinstance(value, dict):
+        names = sorted(value, key=lambda k: (len(raw := k.encode()), raw))
+        return {k: _as_jsonb(value[k]) for k in names}
+    return [_as_jsonb(x) for x in value] if isinstance(value, list) else value
+
+
+@dataclass
+class Row:
+    """A thread as its row says, without what lists need."""
+
+    id: UUID
+    workspace: UUID
+    agent: str
+    agent_version: UUID
+    title: str
+    started_by: str
+    created_at: datetime
+    effects: str = "run"
+    pause_at: str = ""
+    base: UUID | None = None
+    forked_from: UUID | None = None
+    chain_id: UUID = field(default_factory=uuid7)
+    status: Status = Status.QUEUED
+    status_reason: str = ""
+    waiting_on: str | None = None
+    wake_at: datetime | None = None
+    wake_seq: int = 0
+    wish: str = ""
+    wish_by: str = ""
+    head: UUID = field(default_factory=uuid7)
+    number: int = 0
+    step: int = 0
+    branch: int = 0
+    branch_start: int = 0
+    next_nodes: tuple[str, ...] = ()
+    state_bytes: int = 0
+    version: int = 1
+    last_seq: int = 0
+    last_hash: bytes = NO_HASH
+    lease_owner: str = ""
+    lease_token: UUID | None = None
+    lease_until: datetime | None = None
+    fence: int = 0
+    crash_count: int = 0
+    rollback: str | None = None
+    n_steps: int = 0
+
+    @property
+    def agent_version_id(self) -> UUID:
+        """The same by the name that readers use."""
+        return self.agent_version
+
+    def __post_init__(self) -> None:
+        self.status_since = self.last_at = self.created_at
+
+
+@dataclass(frozen=True, slots=True)
+class Entry:
+    """An event as kept, with what its place in the chain is computed from."""
+
+    seq: int
+    kind: str
+    v: int
+    actor: str
+    data: str
+    salt: bytes
+    data_hash: bytes
+    at: datetime
+    prev_hash: bytes
+    hash: bytes
+
+
+@dataclass(frozen=True, slots=True)
+class Kept:
+    """A checkpoint as kept; `delta` is canonical text."""
+
+    new: NewCheckpoint
+    delta: str
+    salt: bytes
+    delta_hash: bytes
+    created_at: datetime
+
+
+Guard = Callable[[Row], bool]
+
+
+@dataclass
+class Book:
+    """Threads, checkpoints, events, activities, requests and files of one process.
+
+    `reducers` are those of each agent version that wrote here.
+    `ahead` is how far its clock runs before the machine's: sleeping moves the clock, not the hand.
+    """
+
+    workspace: UUID = field(default_factory=uuid7)
+    rows: dict[UUID, Row] = field(default_factory=dict)
+    checkpoints: dict[UUID, dict[UUID, Kept]] = field(default_factory=dict)
+    events: dict[UUID, list[Entry]] = field(default_factory=dict)
+    activities: dict[tuple[UUID, Position, int], ActivityRow] = field(default_factory=dict)
+    approvals: dict[UUID, ApprovalRow] = field(default_factory=dict)
+    inputs: dict[UUID, list[int]] = field(default_factory=dict)
+    files: dict[str, tuple[str, str, bytes]] = field(default_factory=dict)
+    progress: list[dict[str, Any]] = field(default_factory=list)
+    reducers: dict[UUID, Mapping[str, Reducer]] = field(default_factory=dict)
+    ahead: timedelta = timedelta()
+    lock: threading.RLock = field(default_factory=threading.RLock)
+
+    def now(self) -> datetime:
+        """The book's clock."""
+        return datetime.now(UTC) + self.ahead
+
+    def later(self, seconds: float) -> datetime:
+        """The clock in so many seconds."""
+        return self.now() + timedelta(seconds=seconds)
+
+    def pass_time(self, seconds: float) -> None:
+        """Let the clock run ahead; nothing waits for it."""
+        self.ahead += timedelta(seconds=max(0.0, seconds))
+
+    def row(self, thread: UUID) -> Row:
+        """The row of a thread; raises NotFound."""
+        if thread not in self.rows:
+            raise NotFound("There is no such thread.")
+        return self.rows[thread]
+
+    def move(
+        self,
+        thread: UUID,
+        *,
+        guard: Guard = lambda _: True,
+        sets: Mapping[str, Any] | None = None,
+        status: Status | None = None,
+        reason: str = "",
+        before: Sequence[NewEvent] = (),
+        events: Sequence[NewEvent] = (),
+        checkpoint: NewCheckpoint | None = None,
+        also: Callable[[datetime], None] | None = None,
+    ) -> Row | None:
+        """Change a thread in one go; None when the guard did not hold, nothing changed then.
+
+        The event of a checkpoint's commit stands between `before` and `events`. Everything that
+        can be refused is refused before the first change; `also` must not fail.
+        """
+        with self.lock:
+            row = self.rows.get(thread)
+            if row is None or not guard(row):
+                return None
+            moves = status is not None and status != row.status
+            if moves and (str(row.status), str(status)) not in PAIRS:
+                raise NotAllowedNow(f"{row.status} does not lead to {status}.")
+            at = max(self.now(), row.last_at)
+            kept, told = (None, []) if checkpoint is None else sealed(checkpoint, at)
+            encoded = [(e, *encode_event(e)) for e in (*before, *told, *events)]
+            for key, value in (sets or {}).items():
+                setattr(row, key, value)
+            if status is not None:
+                row.status_since = row.status_since if row.status == status else at
+                row.status, row.status_reason = status, reason
+            if kept is not None:
+                self.set_head(row, kept)
+            if status is not None or kept is not None:
+                row.version += 1
+            for event, text, salt, digest in encoded:
+                self.append(row, event, text, salt, digest, at)
+            if also is not None:
+                also(at)
+            return row
+
+    def set_head(self, row: Row, kept: Kept) -> None:
+        """Keep a checkpoint and let the thread stand there."""
+        c = kept.new
+        self.checkpoints.setdefault(row.id, {})[c.id] = kept
+        row.head, row.number, row.step = c.id, c.number, c.step
+        row.branch, row.branch_start = c.branch, c.branch_start
+        row.next_nodes, row.state_bytes = tuple(c.next_nodes), c.state_bytes
+
+    def append(
+        self, row: Row, event: NewEvent, text: str, salt: bytes, digest: bytes, at: datetime
+    ) -> None:
+        """Chain one event to the thread's log."""
+        seq, prev, kind = row.last_seq + 1, row.last_hash, str(event.kind)
+        found = link(
+            chain=row.chain_id,
+            seq=seq,
+            kind=kind,
+            v=event.v,
+            actor=event.actor,
+            at=at,
+            data_hash=digest,
+            prev_hash=prev,
+        )
+        entry = Entry(seq, kind, event.v, event.actor, text, salt, digest, at, prev, found)
+        self.events.setdefault(row.id, []).append(entry)
+        row.last_seq, row.last_hash, row.last_at = seq, found, at
+
+    def checkpoint(self, thread: UUID, ident: UUID) -> Kept:
+        """A checkpoint of this very thread; raises NotFound."""
+        found = self.checkpoints.get(thread, {}).get(ident)
+        if found is None:
+            raise NotFound("There is no such checkpoint in this thread.")
+        return found
+
+    def materialise(self, thread: UUID, ident: UUID) -> history.Materialised:
+        """The state at a checkpoint, folded from its deltas; raises NotFound."""
+        kept = self.checkpoint(thread, ident)
+        past = [kept]
+        while past[-1].new.parent is not None:
+            owner, parent = past[-1].new.parent_thread, past[-1].new.parent
+            past.append(self.checkpoint(owner or thread, parent))
+        state = deltas.fold({}, (read(k.delta) for k in reversed(past)))
+        return history.Materialised(state, kept.new.state_hash, kept.new.schema_version, len(past))
+
+    def checked(self, thread: UUID, ident: UUID) -> tuple[history.Materialised, Digests]:
+        """A state with its digests; CorruptHistory when it does not fit its checkpoint's hash."""
+        found = self.materialise(thread, ident)
+        version = self.checkpoint(thread, ident).new.agent_version
+        return found, history.checked_digests(found, self.reducers[version])
+
+
+def sealed(checkpoint: NewCheckpoint, at: datetime) -> tuple[Kept, list[NewEvent]]:
+    """A checkpoint as it is kept, checked like one that goes to PostgreSQL, and its event."""
+    insert, event = checkpoint_insert(checkpoint)
+    # Of the row's values only the salt is not repeated in the event.
+    salt = next(p for p in insert.params if isinstance(p, bytes))
+    delta_hash = bytes.fromhex(event.data["delta_hash"])
+    return Kept(checkpoint, written(dict(checkpoint.delta)), salt, delta_hash, at), [event]

@@ -1,0 +1,205 @@
+"""The engine's ledger over a book: what the store, the gates and their readers do for a worker."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+from datetime import datetime
+from typing import Any
+from uuid import UUID
+
+from approvals.gates import Proposal
+from approvals.queries import ApprovalRow
+from checkpoints.channels import Digests, Reducer
+from checkpoints.records import Work
+from checkpoints.states import EventKind, Status, target
+from checkpoints.store import NewCheckpoint, NewEvent
+from checkpoints.views import ActivityRow, CheckpointRow, InputRow
+
+from . import reading, requests
+from .book import Row, written
+from .once import Once, released, see
+
+
+class MemoryLedger(Once):
+    """One worker's side of a book."""
+
+    # ---- reading -----------------------------------------------------------------------------
+
+    def load(
+        self, work: Work, version: UUID, reducers: dict[str, Reducer]
+    ) -> tuple[dict[str, Any], Digests, int]:
+        self._book.reducers[version] = reducers
+        found, digests = self._book.checked(work.thread, work.head)
+        if self._book.checkpoint(work.thread, work.head).new.agent_version != version:
+            digests = Digests.of(found.state, reducers)
+        return found.state, digests, found.schema_version
+
+    def recorded(self, work: Work, step: int) -> list[ActivityRow]:
+        return [
+            a
+            for a in reading.activities(self._book, work.thread)
+            if (a.branch, a.step) == (work.branch, step)
+        ]
+
+    def approvals(self, work: Work, step: int) -> list[ApprovalRow]:
+        return [
+            a
+            for a in reading.approvals(self._book, work.thread)
+            if (a.branch, a.step) == (work.branch, step)
+        ]
+
+    def thoughts(self, work: Work, step: int) -> set[tuple[str, int]]:
+        """(node, ordinal) of the thoughts recorded at the step since the last checkpoint."""
+        found: set[tuple[str, int]] = set()
+        for event in reading.events(self._book, work.thread):
+            said = event.data
+            if event.kind == EventKind.CHECKPOINT_COMMITTED:
+                found.clear()
+            elif event.kind == EventKind.THOUGHT_RECORDED and said["step"] == step:
+                found.add((said["node"], said["ordinal"]))
+        return found
+
+    def inputs(self, work: Work) -> list[InputRow]:
+        return reading.inputs(self._book, work.thread)
+
+    def activity(self, activity_id: UUID) -> ActivityRow:
+        return reading.activity(self._book, activity_id)
+
+    def target(self, work: Work) -> CheckpointRow:
+        return reading.checkpoint(self._book, work.thread, UUID((work.rollback or {})["target"]))
+
+    def newest_sound(self, work: Work) -> CheckpointRow | None:
+        return reading.newest_sound(self._book, work.thread, work.head)
+
+    def upgraded_from(self, work: Work) -> set[UUID]:
+        return reading.upgraded_from(self._book, work.thread)
+
+    def clock(self) -> float:
+        return self._book.now().timestamp()
+
+    def config(self, work: Work) -> dict[str, Any]:
+        return reading.config(self._book, work.thread)
+
+    # ---- steps -------------------------------------------------------------------------------
+
+    def commit(
+        self,
+        work: Work,
+        checkpoint: NewCheckpoint,
+        *,
+        before: Sequence[NewEvent] = (),
+        events: Sequence[NewEvent] = (),
+        leave_by: EventKind | None = None,
+        reason: str = "",
+        tokens: int = 0,
+        cost: str = "0",
+        taken: Sequence[int] = (),
+    ) -> None:
+        sets: dict[str, Any] = {"crash_count": 0}
+        left: list[NewEvent] = []
+        status: Status | None = None
+        if leave_by is not None:
+            status = target(leave_by, work.status)
+            sets |= released(leave_by)
+            left.append(NewEvent(leave_by, {"reason": reason} if reason else {}, work.owner))
+        if work.status is Status.ROLLING_BACK:
+            sets["rollback"] = None
+        elif checkpoint.step > work.step:
+            sets["n_steps"] = self._book.row(work.thread).n_steps + 1
+        row = self._book.move(
+            work.thread,
+            guard=lambda r: r.lease_token == work.token and r.head == work.head,
+            sets=sets,
+            status=status,
+            reason=reason,
+            before=before,
+            events=[*events, *left],
+            checkpoint=checkpoint,
+            also=lambda _: self._settle(work.thread, taken),
+        )
+        self._seen(work, row)
+        work.head, work.number, work.step = checkpoint.id, checkpoint.number, checkpoint.step
+        work.branch, work.branch_start = checkpoint.branch, checkpoint.branch_start
+        work.next_nodes = tuple(checkpoint.next_nodes)
+        work.crash_count = 0
+
+    def leave(
+        self,
+        work: Work,
+        by: EventKind,
+        *,
+        reason: str = "",
+        data: dict[str, Any] | None = None,
+        events: Sequence[NewEvent] = (),
+        waiting_on: Any = None,
+        wake_at_seconds: float | None = None,
+        unless_woken: bool = False,
+        also: Callable[[datetime], None] | None = None,
+    ) -> bool:
+        sets = released(by) | {"waiting_on": None if waiting_on is None else written(waiting_on)}
+        if wake_at_seconds is not None:
+            sets["wake_at"] = self._book.later(wake_at_seconds)
+        body = {"reason": reason, **(data or {})} if reason or data else {}
+
+        def allowed(row: Row) -> bool:
+            news = unless_woken and row.wake_seq != work.wake_seq
+            return row.lease_token == work.token and not news
+
+        row = self._book.move(
+            work.thread,
+            guard=allowed,
+            sets=sets,
+            status=target(by, work.status),
+            reason=reason,
+            events=[*events, NewEvent(by, body, work.owner)],
+            also=also,
+        )
+        if row is None and unless_woken:
+            now = self._book.row(work.thread)
+            if now.lease_token == work.token:
+                see(work, now)
+                return False
+        self._seen(work, row)
+        return True
+
+    def hand_back(self, work: Work, reason: str) -> None:
+        if work.status is Status.ROLLING_BACK:
+            self._write(work, sets=released(EventKind.THREAD_HANDED_BACK))
+        else:
+            self.leave(work, EventKind.THREAD_HANDED_BACK, reason=reason)
+
+    def adopt(self, work: Work, version: UUID, fingerprint: str) -> None:
+        data = {"from": str(work.agent_version), "to": str(version), "fingerprint": fingerprint}
+        self._write(
+            work,
+            events=[NewEvent(EventKind.CODE_CHANGED, data, work.owner)],
+            sets={"agent_version": version, "wish": ""},
+        )
+        work.agent_version = version
+
+    def events(self, work: Work, events: Sequence[NewEvent], *, taken: Sequence[int] = ()) -> None:
+        self._write(work, events=events, also=lambda _: self._settle(work.thread, taken))
+
+    def ask(
+        self,
+        work: Work,
+        proposals: Sequence[Proposal],
+        *,
+        events: Sequence[NewEvent] = (),
+        waiting_on: Any = None,
+    ) -> bool:
+        rows = [requests.opened(self._book, work, p) for p in proposals]
+
+        def enter(at: datetime) -> None:
+            for row, _ in rows:
+                self._book.approvals[row.id] = replace(row, requested_at=at)
+
+        return self.leave(
+            work,
+            EventKind.THREAD_SUSPENDED,
+            events=[*events, *(event for _, event in rows)],
+            waiting_on=waiting_on,
+            unless_woken=True,
+            also=enter,
+        )

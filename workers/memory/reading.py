@@ -1,0 +1,255 @@
+"""What is read from a book: the same frozen dataclasses that the database's readers answer."""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Iterator
+from dataclasses import replace
+from hashlib import sha256
+from typing import Any
+from uuid import UUID
+
+from approvals.queries import ApprovalRow
+from checkpoints import deltas
+from checkpoints.chain import NO_HASH, link
+from checkpoints.errors import CorruptHistory, NotFound
+from checkpoints.queries.activities import fate_of
+from checkpoints.records import Position
+from checkpoints.states import EventKind
+from checkpoints.views import ActivityRow, CheckpointRow, EffectFate, EventRow, InputRow
+
+from .book import Book, Kept, read
+
+INPUTS_AT_ONCE = 100
+OUTSIDE = ("done", "started", "unknown")
+
+
+def place(row: ActivityRow) -> tuple[UUID, Position, int]:
+    """The key under which a book keeps an activity."""
+    position = Position(row.branch, row.step, row.node, row.index, row.key)
+    return row.thread, position, row.revision
+
+
+# ---- the log -----------------------------------------------------------------------------------
+
+
+def events(book: Book, thread: UUID, after: int = 0) -> list[EventRow]:
+    """The events after a number, oldest first."""
+    return [
+        EventRow(
+            thread, e.seq, e.kind, e.actor, read(e.data), e.at, e.hash.hex(), e.prev_hash.hex()
+        )
+        for e in book.events[book.row(thread).id][after:]
+    ]
+
+
+def inputs(book: Book, thread: UUID) -> list[InputRow]:
+    """Messages that the thread has not taken yet, oldest first."""
+    log = book.events[thread]
+    return [
+        InputRow(seq, read(log[seq - 1].data)["message"], log[seq - 1].actor, log[seq - 1].at)
+        for seq in book.inputs.get(thread, [])[:INPUTS_AT_ONCE]
+    ]
+
+
+def verify(book: Book, thread: UUID) -> int:
+    """Compute a thread's chain and states anew; the number of its events.
+
+    Raises CorruptHistory at the first thing that does not fit.
+    """
+    row, prev = book.row(thread), NO_HASH
+    for seq, e in enumerate(book.events[thread], 1):
+        found = link(
+            chain=row.chain_id,
+            seq=seq,
+            kind=e.kind,
+            v=e.v,
+            actor=e.actor,
+            at=e.at,
+            data_hash=sha256(e.salt + deltas.canonical(deltas.decode(e.data))).digest(),
+            prev_hash=prev,
+        )
+        if (e.seq, e.prev_hash, e.hash) != (seq, prev, found):
+            raise CorruptHistory(f"Event {seq} does not continue the chain.")
+        prev = found
+    if (row.last_seq, row.last_hash) != (len(book.events[thread]), prev):
+        raise CorruptHistory("The thread does not end with its last event.")
+    for kept in book.checkpoints[thread].values():
+        delta = deltas.canonical(deltas.decode(kept.delta))
+        if sha256(kept.salt + delta).digest() != kept.delta_hash:
+            raise CorruptHistory(f"The delta of checkpoint {kept.new.number} was altered.")
+        book.checked(thread, kept.new.id)
+    return row.last_seq
+
+
+# ---- checkpoints -------------------------------------------------------------------------------
+
+
+def checkpoint(book: Book, thread: UUID, ident: UUID) -> CheckpointRow:
+    """One checkpoint of this thread; raises NotFound."""
+    return _row(thread, book.checkpoint(thread, ident))
+
+
+def checkpoints(book: Book, thread: UUID) -> list[CheckpointRow]:
+    """A thread's own checkpoints, oldest first; those off the head's path are marked."""
+    on_the_way = {k.new.id for _, k in _way(book, thread, book.row(thread).head)}
+    return [
+        replace(_row(thread, k), abandoned=ident not in on_the_way)
+        for ident, k in book.checkpoints[thread].items()
+    ]
+
+
+def by_number(book: Book, thread: UUID, number: int) -> CheckpointRow:
+    """The checkpoint with this ordinal in the thread; raises NotFound."""
+    for ident, kept in book.checkpoints[book.row(thread).id].items():
+        if kept.new.number == number:
+            return checkpoint(book, thread, ident)
+    raise NotFound(f"There is no checkpoint {number} in this thread.")
+
+
+def on_way(book: Book, thread: UUID, ident: UUID) -> bool:
+    """Whether the head's past goes through this checkpoint of the thread."""
+    return any(k.new.id == ident for _, k in _way(book, thread, book.row(thread).head))
+
+
+def newest_sound(book: Book, thread: UUID, ident: UUID) -> CheckpointRow | None:
+    """The newest checkpoint before this one whose state fits its hash, as far as its branch goes.
+
+    None when there is none, or when only steps of another branch come before it.
+    """
+    past = [kept for owner, kept in _way(book, thread, ident) if owner == thread]
+    for before, kept in itertools.pairwise(past):
+        if kept.new.branch != past[0].new.branch and kept.new.step != before.new.step:
+            return None
+        try:
+            book.checked(thread, kept.new.id)
+        except CorruptHistory:
+            continue
+        return _row(thread, kept)
+    return None
+
+
+def upgraded_from(book: Book, thread: UUID) -> set[UUID]:
+    """The agent versions that wrote what upgrades of this thread's state began with."""
+    found = [kept.new for kept in book.checkpoints[thread].values() if kept.new.source == "upgrade"]
+    return {
+        book.checkpoint(c.parent_thread or thread, c.parent).new.agent_version
+        for c in found
+        if c.parent is not None
+    }
+
+
+def config(book: Book, thread: UUID) -> dict[str, Any]:
+    """What the thread was started or forked with: model, temperature, prompt texts."""
+    (first,) = [k for k in book.checkpoints[thread].values() if k.new.number == 0]
+    return dict(first.new.config or {})
+
+
+def _way(book: Book, thread: UUID, ident: UUID) -> Iterator[tuple[UUID, Kept]]:
+    """A checkpoint and its past, newest first, with the threads they lie in."""
+    owner: UUID | None = thread
+    at: UUID | None = ident
+    while owner is not None and at is not None:
+        kept = book.checkpoint(owner, at)
+        yield owner, kept
+        owner, at = kept.new.parent_thread, kept.new.parent
+
+
+def _row(thread: UUID, kept: Kept) -> CheckpointRow:
+    c = kept.new
+    return CheckpointRow(
+        id=c.id,
+        thread=thread,
+        number=c.number,
+        branch=c.branch,
+        step=c.step,
+        parent=c.parent,
+        parent_thread=c.parent_thread,
+        parent_number=c.parent_number,
+        source=c.source,
+        nodes=tuple(c.nodes),
+        next_nodes=tuple(c.next_nodes),
+        delta=read(kept.delta),
+        state_hash=c.state_hash.hex(),
+        state_bytes=c.state_bytes,
+        schema_version=c.schema_version,
+        agent_version_id=c.agent_version,
+        created_by=c.created_by,
+        created_at=kept.created_at,
+    )
+
+
+# ---- activities and requests -------------------------------------------------------------------
+
+
+def activities(book: Book, thread: UUID) -> list[ActivityRow]:
+    """What happened once, oldest first, newest revision of a position last."""
+    found = [a for (owner, _, _), a in book.activities.items() if owner == thread]
+    return [_activity(a) for a in sorted(found, key=lambda a: (a.started_at, a.revision))]
+
+
+def activity(book: Book, ident: UUID) -> ActivityRow:
+    """One activity; raises NotFound."""
+    for row in book.activities.values():
+        if row.id == ident:
+            return _activity(row)
+    raise NotFound("There is no such activity.")
+
+
+def _activity(row: ActivityRow) -> ActivityRow:
+    texts = ("args", "result", "usage", "undo_result")
+    return replace(row, **{name: read(getattr(row, name)) for name in texts})
+
+
+def effects_after(book: Book, thread: UUID, ident: UUID) -> list[EffectFate]:
+    """What happened outside after a checkpoint on the way to the head, last first, its fate."""
+    row, goal = book.row(thread), book.checkpoint(thread, ident).new
+    spans: dict[int, tuple[int, int]] = {}  # branch: the steps after the goal that count
+    for owner, kept in _way(book, thread, row.head):
+        c = kept.new
+        if owner != thread:
+            break
+        top = spans.get(c.branch, (0, c.step + (1 if c.branch == row.branch else 0)))[1]
+        spans[c.branch] = (goal.step if c.id == goal.id else -1, top)
+        if c.id == goal.id:
+            break
+    found = [
+        a
+        for a in activities(book, thread)
+        if a.kind == "effect"
+        and a.state in OUTSIDE
+        and a.branch in spans
+        and spans[a.branch][0] < a.step <= spans[a.branch][1]
+    ]
+    last_first = sorted(found, key=lambda a: (a.branch, a.step, a.started_at, a.id), reverse=True)
+    return [fate_of(a) for a in last_first]
+
+
+def approvals(book: Book, thread: UUID, *, open_only: bool = False) -> list[ApprovalRow]:
+    """A thread's requests, oldest first."""
+    return [
+        approval(book, a.id)
+        for a in book.approvals.values()
+        if a.thread == thread and (a.open or not open_only)
+    ]
+
+
+def approval(book: Book, ident: UUID) -> ApprovalRow:
+    """One request; raises NotFound."""
+    if ident not in book.approvals:
+        raise NotFound("There is no such request.")
+    row = book.approvals[ident]
+    texts = ("args", "reasons", "schema", "decided_args")
+    return replace(row, **{name: read(getattr(row, name)) for name in texts})
+
+
+def file(book: Book, sha: str) -> bytes:
+    """The bytes of a file; raises NotFound."""
+    if sha not in book.files:
+        raise NotFound("There is no such file.")
+    return book.files[sha][2]
+
+
+def kinds(book: Book, thread: UUID) -> list[EventKind]:
+    """The kinds of the thread's events in order."""
+    return [EventKind(e.kind) for e in book.events[thread]]

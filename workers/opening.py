@@ -1,0 +1,92 @@
+"""What a worker does before its first step on a thread: a sound state, in the code's own form."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import structlog
+
+from checkpoints.channels import Digests
+from checkpoints.errors import CorruptHistory
+from checkpoints.records import Work
+from checkpoints.states import EventKind
+from checkpoints.store import NewEvent, next_checkpoint
+
+from .errors import Parked
+from .ledger import Ledger
+from .step import Agent
+from .upgrading import check_way, upgrade
+
+log = structlog.get_logger("gatepost.engine")
+
+
+def open_thread(work: Work, agent: Agent, ledger: Ledger) -> tuple[dict[str, Any], Digests]:
+    """The head's state and digests; raises Parked, InvalidValue when the schema refuses it.
+
+    A head that does not fit its hash is skipped. A thread never silently runs other code, nor a
+    state of another schema, than it stopped with.
+    """
+    graph = agent.graph
+    try:
+        state, digests, stored = ledger.load(work, agent.version_id, graph.reducers)
+    except CorruptHistory as error:
+        _skip_corrupt(work, ledger, error)
+        state, digests, stored = ledger.load(work, agent.version_id, graph.reducers)
+    check_way(work, graph, stored)
+    _same_code(work, agent, ledger, upgrades=stored != graph.schema_version)
+    if stored != graph.schema_version:
+        state, digests = upgrade(work, graph, ledger, state, stored)
+    graph.check_loaded(state)
+    return state, digests
+
+
+def _same_code(work: Work, agent: Agent, ledger: Ledger, *, upgrades: bool) -> None:
+    """Take over other code than the thread stopped with, if its author or a person said so.
+
+    An author who leads the stored state to this code's form wants its threads to go on.
+    """
+    if work.agent_version == agent.version_id:
+        return
+    rule = agent.graph.on_code_change
+    if not (upgrades or rule == "go_on" or work.wish == "accept"):
+        raise Parked(
+            f"The code of {work.agent!r} changed since this thread last worked "
+            f"(now {agent.fingerprint[:12]}). Retry to go on with the new code, or "
+            "install the former code again.",
+            {"kind": "code", "fingerprint": agent.fingerprint},
+        )
+    ledger.adopt(work, agent.version_id, agent.fingerprint)
+
+
+def _skip_corrupt(work: Work, ledger: Ledger, error: CorruptHistory) -> None:
+    """Set the head back to the newest sound checkpoint; Parked when the thread has none.
+
+    The branch stays what it is, so the steps after it find their activities recorded at their
+    positions and call none of them again. What is corrupt stays where it is, for `verify`.
+    """
+    sound = ledger.newest_sound(work)
+    if sound is None:
+        raise Parked(
+            f"{error.message} No checkpoint before it is sound either; "
+            f"`./manage.py verify {work.thread}` says where the history was altered.",
+            {"kind": "history"},
+        ) from error
+    log.critical("checkpoint.skipped", number=work.number, sound=sound.number)
+    skipped = {"from": work.number, "to": sound.number, "why": error.message}
+    checkpoint = next_checkpoint(
+        work,
+        source="rollback",
+        delta={},
+        state_hash=bytes.fromhex(sound.state_hash),
+        state_bytes=sound.state_bytes,
+        schema_version=sound.schema_version,
+        agent_version=sound.agent_version_id,
+        step=sound.step,
+        branch_start=work.number + 1,
+        parent=sound.id,
+        parent_thread=sound.thread,
+        parent_number=sound.number,
+        next_nodes=sound.next_nodes,
+    )
+    told = NewEvent(EventKind.CHECKPOINT_SKIPPED, skipped, work.owner)
+    ledger.commit(work, checkpoint, before=[told])
