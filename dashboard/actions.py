@@ -9,6 +9,7 @@ from __future__ import annotations
 import mimetypes
 from collections.abc import Mapping
 from functools import partial
+from pathlib import Path
 from typing import Any
 from uuid import UUID
 
@@ -19,10 +20,14 @@ from django.db import transaction
 from approvals import gates
 from approvals.queries import ApprovalRow
 from checkpoints import queries, store
-from checkpoints.errors import AlreadyStarted, NotFound, StaleVersion
-from checkpoints.views import AgentRow, ThreadRow
+from checkpoints.errors import StaleVersion
+from checkpoints.states import Status
+from checkpoints.views import ThreadRow, VerificationRow
 
-from .errors import Invalid, translated
+from . import proof
+from .capsule.exporting import Capsule, capsule_of
+from .capsule.importing import Imported, import_capsule
+from .errors import Conflict, Invalid, TooLarge, translated
 from .live.hints import look_again
 from .permissions import (
     RIGHTS,
@@ -31,12 +36,16 @@ from .permissions import (
     actor_of,
     allowed_actions,
     may,
+    no_inbox,
     require,
 )
 from .plans import EditPlan, ForkPlan, RollBackPlan, edit_plan, fork_plan, roll_back_plan
+from .starting import start_or_continue, start_thread
 from .validation import (
     NAME_MAX,
-    check_labels,
+    TITLE_MAX,
+    check_config,
+    check_message,
     check_node,
     check_text,
     clean_name,
@@ -53,7 +62,9 @@ __all__ = [
     "check_upload_size",
     "decide",
     "edit",
+    "export",
     "fork",
+    "import_thread",
     "may",
     "pause",
     "preview_edit",
@@ -62,76 +73,16 @@ __all__ = [
     "resume",
     "retry",
     "roll_back",
+    "send_input",
     "start_or_continue",
     "start_thread",
     "upload",
+    "verify",
 ]
 
-TITLE_MAX = 300
 TEXT_MAX = 5_000
-UPLOAD_MAX_BYTES = 200 * 1024 * 1024
-
-
-def start_thread(
-    actor: Actor,
-    *,
-    agent: str,
-    input: Mapping[str, Any],
-    title: str = "",
-    name: str | None = None,
-    labels: Mapping[str, str] | None = None,
-    pause_at: str = "",
-) -> UUID:
-    """Begin a thread, or find the one of this agent and name; its id."""
-    return start_or_continue(
-        actor,
-        agent=agent,
-        input=input,
-        title=title,
-        name=name,
-        labels=labels,
-        pause_at=pause_at,
-    )[0]
-
-
-@translated()
-def start_or_continue(
-    actor: Actor,
-    *,
-    agent: str,
-    input: Mapping[str, Any],
-    title: str = "",
-    name: str | None = None,
-    labels: Mapping[str, str] | None = None,
-    pause_at: str = "",
-) -> tuple[UUID, bool]:
-    """(thread, whether it is new). Raises Invalid with paths in `input`, or `$.agent` and so on."""
-    require(actor, "start")
-    check_text("$.agent", agent, 100, required=True)
-    check_text("$.title", title, TITLE_MAX)
-    if name is not None:
-        check_text("$.name", name, NAME_MAX, required=True)
-    check_labels(labels or {})
-    try:
-        version = queries.agent(agent)
-    except NotFound as error:
-        raise Invalid("$.agent", error.message) from error
-    check_node("$.pause_at", pause_at, version)
-    resulting_state(version, _defaults(version), input, workspace=actor.workspace, within="input")
-    try:
-        thread = store.start(
-            version.id,
-            input=input,
-            workspace=actor.workspace,
-            actor=actor.id,
-            name=name,
-            title=title,
-            labels=labels,
-            pause_at=pause_at,
-        )
-    except AlreadyStarted as found:
-        return found.facts["thread"], False
-    return thread, True
+# Verifying makes some 5,000 events a second: an answer in a few seconds.
+VERIFY_NOW_EVENTS = 20_000
 
 
 @translated()
@@ -162,10 +113,26 @@ def resume(actor: Actor, thread_id: UUID, *, expected_version: int | None = None
 
 
 @translated()
-def retry(actor: Actor, thread_id: UUID, *, expected_version: int | None = None) -> None:
-    """failed or attention -> queued, from the head."""
+def retry(actor: Actor, thread_id: UUID, *, expected_version: int | None = None) -> Status:
+    """failed or attention -> queued, from the head; a rollback that stopped half-way goes on."""
     _thread(actor, "retry", thread_id)
-    store.retry(thread_id, actor=actor.id, expected_version=expected_version)
+    return store.retry(thread_id, actor=actor.id, expected_version=expected_version)
+
+
+@translated()
+def send_input(
+    actor: Actor, thread_id: UUID, message: Any, *, expected_version: int | None = None
+) -> int:
+    """Keep a message for the next step of a living thread; the number of its event."""
+    thread = _thread(actor, "input", thread_id)
+    if not thread.inbox:
+        raise Conflict(no_inbox(thread), status=str(thread.status))
+    check_message(
+        queries.agent_version(thread.agent_version_id), message, workspace=actor.workspace
+    )
+    return store.send_input(
+        thread_id, message=message, actor=actor.id, expected_version=expected_version
+    )
 
 
 @translated()
@@ -222,11 +189,14 @@ def preview_fork(
     thread_id: UUID,
     checkpoint_id: UUID,
     changes: Mapping[str, Any] | None = None,
+    config: Mapping[str, Any] | None = None,
 ) -> ForkPlan:
     """What a fork from this checkpoint with these values would do and cost."""
     thread = _thread(actor, "fork", thread_id)
+    check_config(config or {})
     old, new = _changed(actor, thread, checkpoint_id, changes or {})
-    return fork_plan(thread, queries.checkpoint(thread_id, checkpoint_id), old, new)
+    target = queries.checkpoint(thread_id, checkpoint_id)
+    return fork_plan(thread, target, old, new, config=config or {})
 
 
 @translated()
@@ -238,13 +208,18 @@ def fork(
     title: str = "",
     effects: str = "ask",
     reason: str = "",
+    config: Mapping[str, Any] | None = None,
 ) -> UUID:
-    """Begin a new thread from a checkpoint of this one, which stays as it is; the new id."""
+    """Begin a new thread from a checkpoint of this one, which stays as it is; the new id.
+
+    `config` names what differs from the thread's own: model, temperature, prompt texts.
+    """
     thread = _thread(actor, "fork", thread_id)
     check_text("$.title", title, TITLE_MAX)
     check_text("$.reason", reason, TEXT_MAX)
     if effects not in ("ask", "run"):
         raise Invalid("$.effects", "must be ask or run")
+    check_config(config or {})
     _changed(actor, thread, checkpoint_id, changes or {})
     born = store.fork(
         thread_id,
@@ -254,6 +229,7 @@ def fork(
         title=title,
         effects=effects,
         reason=reason,
+        config=config,
     )
     # Nothing is written to the base, but its pages list the fork.
     transaction.on_commit(partial(look_again, thread_id, actor.workspace))
@@ -327,6 +303,45 @@ def decide(
 
 
 @translated()
+def verify(actor: Actor, thread_id: UUID) -> VerificationRow:
+    """Compute the thread's past again and note what came out; Conflict for a very long one."""
+    thread = _thread(actor, "verify", thread_id)
+    if thread.last_seq > VERIFY_NOW_EVENTS:
+        raise Conflict(
+            f"The thread has more than {VERIFY_NOW_EVENTS:,} events; that takes a while. Verify it "
+            f"with `./manage.py verify {thread.id}`."
+        )
+    found = store.note_verification(proof.verify(thread.id), actor=actor.id)
+    # No event of the thread, but its pages say what is known of its record.
+    transaction.on_commit(partial(look_again, thread_id, actor.workspace))
+    return found
+
+
+@translated()
+def export(actor: Actor, thread_id: UUID, number: int | None = None) -> Capsule:
+    """A capsule of the thread, or of the checkpoint of this number; logged in the workspace."""
+    thread = _thread(actor, "export", thread_id)
+    point = None if number is None else queries.checkpoint_by_number(thread_id, number)
+    capsule = capsule_of(thread, point)
+    told = {"thread": str(thread_id), "title": thread.title, "number": number}
+    store.log_export(
+        actor.workspace,
+        data=told | {"seq": capsule.seq, "hash": capsule.hash, "capsule": capsule.manifest_sha},
+        actor=actor.id,
+    )
+    return capsule
+
+
+@translated()
+def import_thread(actor: Actor, path: Path, *, name: str | None = None) -> Imported:
+    """Bring in what a capsule holds, paused; nothing of it where anything does not hold."""
+    require(actor, "import")
+    if name is not None:
+        check_text("$.name", name, NAME_MAX, required=True)
+    return import_capsule(actor, path, name=name)
+
+
+@translated()
 def upload(actor: Actor, file: UploadedFile[Any]) -> dict[str, Any]:
     """Keep a file; the reference that state holds: {"$artifact", "name", "media_type", "size"}."""
     require(actor, "upload")
@@ -340,10 +355,10 @@ def upload(actor: Actor, file: UploadedFile[Any]) -> dict[str, Any]:
 
 
 def check_upload_size(size: int) -> None:
-    """Refuse a file of more bytes than the setting GATEPOST_UPLOAD_MAX_BYTES (200 MB)."""
-    limit = int(getattr(settings, "GATEPOST_UPLOAD_MAX_BYTES", UPLOAD_MAX_BYTES))
+    """Refuse a file of more bytes than the setting GATEPOST_UPLOAD_MAX_BYTES."""
+    limit = int(settings.GATEPOST_UPLOAD_MAX_BYTES)
     if size > limit:
-        raise Invalid("$.file", f"has {size:,} bytes, at most {limit:,} are taken")
+        raise TooLarge("$.file", f"has {size:,} bytes, at most {limit:,} are taken")
 
 
 def _thread(actor: Actor, action: str, thread_id: UUID) -> ThreadRow:
@@ -366,9 +381,3 @@ def _changed(
     version = queries.agent_version(target.agent_version_id)
     new = resulting_state(version, old, changes, workspace=actor.workspace, within="changes")
     return old, new
-
-
-def _defaults(version: AgentRow) -> dict[str, Any]:
-    return {
-        channel: spec["default"] for channel, spec in version.channels.items() if "default" in spec
-    }

@@ -1,11 +1,26 @@
 """The top floor as a Django app: it listens to news from the floors below."""
 
-from django.apps import AppConfig
+from django.apps import AppConfig, apps
+from django.contrib.admin import apps as admin_apps
+from django.db.models.signals import post_migrate
 
 
 class DashboardConfig(AppConfig):
+    default = True
     name = "dashboard"
     verbose_name = "Dashboard"
 
     def ready(self) -> None:
+        from .grants import after_migration
         from .live import receivers  # noqa: F401
+
+        # Sent once per app when all tables are there: once is enough.
+        sender = apps.get_app_config("checkpoints")
+        post_migrate.connect(after_migration, sender=sender, dispatch_uid="dashboard.grants")
+
+
+class RecordsConfig(admin_apps.AdminConfig):
+    """Puts a site of our own in the place of Django's admin site."""
+
+    default = False
+    default_site = "dashboard.records.RecordsSite"

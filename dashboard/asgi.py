@@ -12,6 +12,7 @@ django_application = get_asgi_application()
 
 from channels.routing import ProtocolTypeRouter, URLRouter  # noqa: E402
 
+from dashboard.bodies import Bounded  # noqa: E402
 from dashboard.live import process  # noqa: E402
 from dashboard.live.origins import SameOrigin  # noqa: E402
 from dashboard.live.routing import websocket_urlpatterns  # noqa: E402
@@ -36,7 +37,7 @@ async def lifespan(
 
 application = ProtocolTypeRouter(
     {
-        "http": django_application,
+        "http": Bounded(django_application),
         # Who is signed in is found by the consumer itself, again and again while it is open.
         "websocket": SameOrigin(URLRouter(websocket_urlpatterns)),
         "lifespan": lifespan,

@@ -29,6 +29,7 @@ class ActionError(Exception):
     status: ClassVar[int] = 400
     code: ClassVar[str] = "refused"
     title: ClassVar[str] = "Refused"
+    retry_after: ClassVar[int] = 0  # seconds, where the same request can succeed later
 
     def __init__(self, detail: str = "", *, path: str = "", **facts: Any) -> None:
         super().__init__(detail or self.title)
@@ -79,6 +80,16 @@ class ProposalChanged(Conflict):
     code, title = "proposal-changed", "The proposal has changed"
 
 
+class StillWorking(Conflict):
+    """The same call was sent before and is not done yet."""
+
+    code, title = "still-working", "Still being worked on"
+    retry_after = 1
+
+    def __init__(self) -> None:
+        super().__init__("The same call is still being worked on; send it again in a moment.")
+
+
 class Stale(ActionError):
     """The thread moved since the person looked; facts: version, status."""
 
@@ -118,6 +129,22 @@ class Invalid(ActionError):
     def request_path(self) -> str:
         """The path from the root of the request: `$.input.goal`."""
         return rooted(self.path, self.within)
+
+
+class TooLarge(Invalid):
+    """More bytes than are taken."""
+
+    status, code, title = 413, "too-large", "Too large"
+
+
+class KeyReused(Invalid):
+    """The Idempotency-Key was sent before, with something else."""
+
+    code, title = "key-reused", "The key belongs to another call"
+
+    def __init__(self, call: str) -> None:
+        said = f"was sent before with another body or address ({call}); take a new one"
+        super().__init__("Idempotency-Key", said)
 
 
 def rooted(path: str, within: str) -> str:

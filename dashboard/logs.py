@@ -3,24 +3,42 @@
 import logging.config
 import re
 from collections.abc import MutableMapping
+from datetime import date
+from decimal import Decimal
+from pathlib import PurePath
 from typing import Any
+from uuid import UUID
 
 import structlog
 
 MASK = "[masked]"
-_SECRET_NAME = re.compile(r"password|passwd|secret|token|authorization|cookie|api_?key|csrf", re.I)
-_NOT_SECRET = {"tokens", "saved_tokens", "token_count", "lease_token_matches"}
-_SECRET_TEXT = re.compile(
-    r"(?P<url>(?<=://)[^/\s:@]*:[^/\s@]+(?=@))"  # user:password@ in an address
-    r"|(?P<link>(?<=sesame=)[\w\-=]+)"  # one-time login links
-    r"|(?P<bearer>(?<=[Bb]earer )[\w\-.~+/=]+)"
+_SECRET_NAME = re.compile(
+    r"password|passwd|secret|token|authorization|cookie|api_?key|csrf|sesame|sessionid", re.I
 )
+_NOT_SECRET = {"tokens", "saved_tokens", "token_count", "lease_token_matches"}
+# Rather too much than too little: what is masked here is still in the database or in the answer.
+_SECRET_TEXT = re.compile(
+    r"""(?ix)
+    (?P<actor>\buser:[0-9]+/token:[a-z0-9]{8}\b)           # whose prefix is no secret
+  | (?<=://)[^\s'"<>]*:[^\s'"<>]*(?=@)                    # user:password@ in an address
+  | (?<=\bgp_[a-z0-9]{8}_)[A-Za-z0-9_-]{20,}               # tokens of our API, but the prefix
+  | (?:(?<=\bbearer\s)|(?<=\bbasic\s))[\w\-.~+/=]{6,}
+  | (?:(?<=\bauthorization[:=])|(?<=\bcookie[:=]))[^\r\n]+
+  | (?P<name>\b(?:\w*password|passwd|\w*secret|\w*token|api[_-]?key|sessionid|sesame)
+      ["')]?\s*[=:]\s*\(?) (?:'[^']*'|"[^"]*"|[^\s,;&'")}\]]+) # name=value, name: 'value'
+    """
+)
+PLAIN = (bool, int, float, type(None))
+SPOKEN = (str, UUID, date, Decimal, PurePath)
 
 
 def masked(value: Any) -> Any:
-    """The value with what looks like a secret replaced; lists and dicts are copied."""
-    if isinstance(value, str):
-        return _SECRET_TEXT.sub(MASK, value)
+    """The value with what looks like a secret replaced; lists and dicts are copied.
+
+    Anything that is no JSON is told by its `repr`, and so is masked as well.
+    """
+    if isinstance(value, PLAIN):
+        return value
     if isinstance(value, dict):
         return {
             key: MASK
@@ -28,19 +46,28 @@ def masked(value: Any) -> Any:
             else masked(item)
             for key, item in value.items()
         }
-    if isinstance(value, (list, tuple)):
-        return (
-            type(value)(masked(item) for item in value) if type(value) in (list, tuple) else value
-        )
-    return value
+    if type(value) in (list, tuple):
+        return type(value)(masked(item) for item in value)
+    text = str(value) if isinstance(value, SPOKEN) else repr(value)
+    return _SECRET_TEXT.sub(lambda found: found["actor"] or (found["name"] or "") + MASK, text)
 
 
 def mask_secrets(
     _logger: Any, _method: str, event: MutableMapping[str, Any]
 ) -> MutableMapping[str, Any]:
     """The last step before a line is written."""
-    inner = {key: value for key, value in event.items() if not key.startswith("_")}
-    return {**event, **masked(inner)}
+    # Django adds the whole request to what it logs: address, query and all; uvicorn its text again.
+    inner = {
+        key: value
+        for key, value in event.items()
+        if not key.startswith("_") and key != "color_message" and not _is_request(value)
+    }
+    rest = {k: v for k, v in event.items() if k.startswith("_")}
+    return {**rest, **masked(inner)}
+
+
+def _is_request(value: Any) -> bool:
+    return hasattr(value, "META") and hasattr(value, "path_info")
 
 
 def logging_config(*, level: str, form: str) -> dict[str, Any]:
@@ -78,7 +105,13 @@ def logging_config(*, level: str, form: str) -> dict[str, Any]:
             "django": {"handlers": [], "level": "INFO", "propagate": True},
             "django.server": {"handlers": [], "propagate": True},
             "axes": {"level": "WARNING"},
-            "uvicorn.access": {"level": "WARNING"},
+            # Servers bring handlers of their own; here they speak through ours, and the access
+            # line of each request is dashboard.access's.
+            "uvicorn": {"handlers": [], "level": "INFO", "propagate": True},
+            "uvicorn.error": {"handlers": [], "propagate": True},
+            "uvicorn.access": {"handlers": [], "level": "WARNING", "propagate": False},
+            "celery": {"level": "WARNING"},
+            "kombu": {"level": "WARNING"},
         },
     }
 

@@ -1,18 +1,37 @@
-"""Names for the actors that logs name by id."""
+"""Names for the actors that logs name by id.
+
+A person is `user:7` in the log, through a token `user:7/token:<prefix>`: rules about who did what
+(four eyes, "not by the one who started it") compare what stands before the slash.
+"""
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable
 
 from django.contrib.auth import get_user_model
 
-PREFIX = "user:"
+from .tokens import labels
+
+_ACTOR = re.compile(r"user:([0-9]{1,9})(?:/token:([a-z0-9]{8}))?")
 
 
 def people(actors: Iterable[str]) -> dict[str, str]:
-    """{"user:7": "ada"} for those of `actors` that are users who still exist; one statement."""
-    ids = {int(a[len(PREFIX) :]) for a in actors if a.startswith(PREFIX) and a[5:].isdecimal()}
-    if not ids:
+    """{"user:7": "ada", "user:7/token:k3x9mq2p": "ada (token ci)"} of users who still exist.
+
+    One statement, and one more if somebody came through a token.
+    """
+    found = {actor: parts for actor in actors if (parts := _ACTOR.fullmatch(actor))}
+    if not found:
         return {}
-    users = get_user_model()._default_manager.filter(pk__in=sorted(ids))
-    return {f"{PREFIX}{user.pk}": user.get_full_name() or user.get_username() for user in users}
+    ids = sorted({int(parts[1]) for parts in found.values()})
+    users = get_user_model()._default_manager.filter(pk__in=ids)
+    names = {user.pk: user.get_full_name() or user.get_username() for user in users}
+    prefixes = [parts[2] for parts in found.values() if parts[2]]
+    tokens = labels(prefixes) if prefixes else {}
+    told = {}
+    for actor, parts in found.items():
+        if (name := names.get(int(parts[1]))) is not None:
+            through = f" (token {tokens.get(parts[2], parts[2])})" if parts[2] else ""
+            told[actor] = name + through
+    return told

@@ -1,7 +1,8 @@
 """Who may do what: the table of rights, and why a button may not be pressed; no writes.
 
-Roles are rows, read again for each request. `may` and `allowed_actions` look at roles only, so
-one rendering can serve everybody with the same roles.
+Roles are rows, read again for each request. `may` and `allowed_actions` look at roles only, and
+at the scopes of whoever comes with a token; so one rendering can serve everybody who is signed in
+with the same roles.
 """
 
 from __future__ import annotations
@@ -13,11 +14,13 @@ from uuid import UUID
 
 from checkpoints import queries
 from checkpoints.errors import NotFound
-from checkpoints.states import EDITABLE, EventKind, Status, sources
+from checkpoints.states import EDITABLE, TAKES_INPUT, EventKind, Status, sources
 from checkpoints.views import ThreadRow
 
 from .errors import Forbidden
 
+# Of a very long name this much is kept beside what the person did, so that a token's fits as well.
+NAME_SHOWN: Final = 120
 ROLES: Final = ("viewer", "operator", "reviewer", "auditor", "admin")
 
 _OPERATOR: Final = frozenset({"operator"})
@@ -27,11 +30,15 @@ _EITHER: Final = _OPERATOR | _REVIEWER
 # An admin makes users and policies and decides nothing, so no right here names that role alone.
 RIGHTS: Final[dict[str, frozenset[str]]] = {
     "read": frozenset(ROLES),
+    "verify": frozenset(ROLES),
+    "export": _OPERATOR | {"auditor"},
+    "import": _OPERATOR,
     "start": _OPERATOR,
     "upload": _OPERATOR,
     "pause": _OPERATOR,
     "resume": _OPERATOR,
     "retry": _OPERATOR,
+    "input": _OPERATOR,
     "edit": _OPERATOR,
     "cancel": _OPERATOR,
     "fork": _EITHER,
@@ -39,14 +46,33 @@ RIGHTS: Final[dict[str, frozenset[str]]] = {
     "decide": _REVIEWER,
 }
 
+# What a token can be narrowed to. Each scope reads, since every call answers what is there.
+SCOPES: Final[dict[str, frozenset[str]]] = {
+    "read": frozenset({"read", "verify", "export"}),
+    "start": frozenset({"read", "start", "upload", "input", "import"}),
+    "control": frozenset({"read", "pause", "resume", "retry", "cancel", "edit"}),
+    "fork": frozenset({"read", "fork", "roll_back"}),
+    "decide": frozenset({"read", "decide"}),
+}
+
 # What can be done to a thread, in the order of its buttons.
-THREAD_ACTIONS: Final = ("pause", "resume", "retry", "edit", "fork", "roll_back", "cancel")
+THREAD_ACTIONS: Final = (
+    "pause",
+    "resume",
+    "retry",
+    "input",
+    "edit",
+    "fork",
+    "roll_back",
+    "cancel",
+)
 
 _PAUSABLE: Final = (Status.QUEUED, Status.RUNNING, Status.WAITING, Status.SLEEPING)
 _FROM: Final[dict[str, tuple[Status, ...]]] = {
     "pause": _PAUSABLE,
     "resume": sources(EventKind.THREAD_RESUMED),
     "retry": sources(EventKind.THREAD_RETRIED),
+    "input": tuple(s for s in Status if s in TAKES_INPUT),
     "edit": tuple(s for s in Status if s in EDITABLE),
     "fork": tuple(Status),
     "roll_back": sources(EventKind.ROLLBACK_STARTED),
@@ -62,19 +88,36 @@ class HasRoles(Protocol):
 
 
 @dataclass(frozen=True, slots=True)
+class Grant:
+    """What a token lets through: a workspace, and scopes that narrow its user's roles."""
+
+    prefix: str
+    label: str
+    workspace: UUID
+    workspace_name: str
+    scopes: frozenset[str]
+
+
+@dataclass(frozen=True, slots=True)
 class Actor:
-    """A person who acts, in the one workspace they act in."""
+    """A person who acts, in the one workspace they act in, signed in or through a token."""
 
     user_id: int
     name: str
     workspace: UUID
     workspace_name: str
     roles: frozenset[str]
+    grant: Grant | None = None
+
+    @property
+    def person(self) -> str:
+        """Who they are, whatever they act through: `user:7`."""
+        return f"user:{self.user_id}"
 
     @property
     def id(self) -> str:
-        """How the log names them."""
-        return f"user:{self.user_id}"
+        """How the log names them: `user:7`, or `user:7/token:<prefix>`."""
+        return f"{self.person}/token:{self.grant.prefix}" if self.grant else self.person
 
 
 @dataclass(frozen=True, slots=True)
@@ -85,26 +128,33 @@ class Allowance:
     why: str = ""
 
 
-def actor_of(user: Any) -> Actor:
+def actor_of(user: Any, grant: Grant | None = None) -> Actor:
     """The person behind a Django user, with the roles as they are now.
 
-    With several workspaces the oldest counts. A superuser is an admin of the default workspace.
-    Raises Forbidden for whoever is not signed in, not active or a member of nothing.
+    With several workspaces the oldest counts, with a token that of the token. A superuser is an
+    admin of the default workspace. Raises Forbidden for whoever is not signed in, not active or a
+    member of nothing.
     """
     if not user.is_authenticated or not user.is_active:
         raise Forbidden("Sign in first.")
     rows = queries.memberships(user.pk)
+    name = str(user.get_full_name() or user.get_username())[:NAME_SHOWN]
+    if grant:
+        rows = [row for row in rows if row[0] == grant.workspace]
+        name = f"{name} (token {grant.label})"
     roles = {role for workspace, _, role in rows if workspace == rows[0][0]}
     if rows:
         workspace, workspace_name = rows[0][:2]
-    elif user.is_superuser:
-        workspace, workspace_name = _default_workspace()
+    elif not user.is_superuser:
+        where = "the token's workspace any more" if grant else "any workspace yet"
+        raise Forbidden(f"You are not a member of {where}; ask an admin.")
+    elif grant:
+        workspace, workspace_name = grant.workspace, grant.workspace_name
     else:
-        raise Forbidden("You are not a member of any workspace yet; ask an admin.")
+        workspace, workspace_name = _default_workspace()
     if user.is_superuser:
         roles.add("admin")
-    name = user.get_full_name() or user.get_username()
-    return Actor(user.pk, name, workspace, workspace_name, frozenset(roles))
+    return Actor(user.pk, name, workspace, workspace_name, frozenset(roles), grant)
 
 
 def _default_workspace() -> tuple[UUID, str]:
@@ -115,14 +165,30 @@ def _default_workspace() -> tuple[UUID, str]:
 
 
 def may(actor: HasRoles, action: str) -> bool:
-    """Whether the roles allow `action`, whatever the thread's status."""
-    return not RIGHTS[action].isdisjoint(actor.roles)
+    """Whether roles and token allow `action`, whatever the thread's status."""
+    return not lacks(actor, action)
 
 
 def require(actor: HasRoles, action: str) -> None:
-    """Raise Forbidden unless the roles allow `action`."""
-    if not may(actor, action):
-        raise Forbidden(needs(action))
+    """Raise Forbidden unless roles and token allow `action`."""
+    if said := lacks(actor, action):
+        raise Forbidden(said)
+
+
+def lacks(actor: HasRoles, action: str) -> str:
+    """What `action` needs and the actor has not, as a sentence; empty when nothing is missing."""
+    if RIGHTS[action].isdisjoint(actor.roles):
+        return needs(action)
+    grant = getattr(actor, "grant", None)
+    if grant is None or any(action in SCOPES.get(scope, ()) for scope in grant.scopes):
+        return ""
+    scope = scope_of(action)
+    return f"This token lacks the scope '{scope}'." if scope else "No token may do this."
+
+
+def scope_of(action: str) -> str:
+    """The first scope that opens an action; empty where none does."""
+    return next((scope for scope, actions in SCOPES.items() if action in actions), "")
 
 
 def needs(action: str) -> str:
@@ -137,8 +203,10 @@ def allowed_actions(actor: HasRoles, thread: ThreadRow) -> dict[str, Allowance]:
 
 
 def _allowance(actor: HasRoles, thread: ThreadRow, action: str) -> Allowance:
-    if not may(actor, action):
-        return Allowance(False, needs(action))
+    if said := lacks(actor, action):
+        return Allowance(False, said)
+    if action == "input" and not thread.inbox:
+        return Allowance(False, no_inbox(thread))
     if thread.status not in _FROM[action]:
         return Allowance(
             False,
@@ -150,6 +218,11 @@ def _allowance(actor: HasRoles, thread: ThreadRow, action: str) -> Allowance:
     if action == "roll_back" and thread.number == 0:
         return Allowance(False, "The thread stands at its first checkpoint.")
     return Allowance(True)
+
+
+def no_inbox(thread: ThreadRow) -> str:
+    """Why an agent takes no new input, as a sentence."""
+    return f"{thread.agent} takes no new input: its graph names no inbox. Edit the state instead."
 
 
 def in_words(status: str) -> str:

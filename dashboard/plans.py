@@ -6,7 +6,7 @@ what was shown.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from decimal import Decimal
 from typing import Any
@@ -14,7 +14,7 @@ from uuid import UUID
 
 from approvals import queries as gates
 from approvals.queries import ApprovalRow
-from checkpoints import queries
+from checkpoints import queries, store
 from checkpoints.errors import NotFound
 from checkpoints.views import ActivityRow, CheckpointRow, EffectFate, ThreadRow
 
@@ -40,6 +40,7 @@ class ForkPlan:
 
     `reused` and `again` count recorded activities; tokens and cost are those of `again`.
     `first_effect` is the tool before which a fork with effects="ask" stops, as far as recorded.
+    `config` is the whole configuration that the fork would have.
     """
 
     thread: ThreadRow
@@ -51,6 +52,7 @@ class ForkPlan:
     tokens: int
     cost: str
     first_effect: str
+    config: dict[str, Any]
 
 
 @dataclass(frozen=True, slots=True)
@@ -91,9 +93,14 @@ def edit_plan(thread: ThreadRow, old: dict[str, Any], new: dict[str, Any]) -> Ed
 
 
 def fork_plan(
-    thread: ThreadRow, target: CheckpointRow, old: dict[str, Any], new: dict[str, Any]
+    thread: ThreadRow,
+    target: CheckpointRow,
+    old: dict[str, Any],
+    new: dict[str, Any],
+    *,
+    config: Mapping[str, Any],
 ) -> ForkPlan:
-    """The plan of a fork from `target`, whose state `old` becomes `new`."""
+    """The plan of a fork from `target`, whose state `old` becomes `new`, with other `config`."""
     later = recorded_after(target)
     spent = [a.usage for a in later if isinstance(a.usage, dict)]
     effects = [a for a in later if a.kind == "effect"]
@@ -108,6 +115,7 @@ def fork_plan(
         tokens=sum(int(u.get("tokens") or 0) for u in spent),
         cost=f"{sum((Decimal(str(u.get('cost') or 0)) for u in spent), Decimal(0)):f}",
         first_effect=effects[0].tool if effects else "",
+        config=store.joined_config(queries.config_of(thread.id), config),
     )
 
 

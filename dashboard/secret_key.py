@@ -1,4 +1,4 @@
-"""The key that signs logins and links: made once, kept in the data folder for its owner."""
+"""Keys that sign: made once, kept in the data folder for its owner."""
 
 import os
 import secrets
@@ -7,11 +7,16 @@ from pathlib import Path
 
 
 def secret_key(data: Path) -> str:
-    """The data folder's key; made at the first call, also when several processes call at once."""
-    path = data / "secret-key"
+    """The key that signs logins and links."""
+    return kept_key(data, "secret-key")
+
+
+def kept_key(data: Path, name: str) -> str:
+    """A key of the data folder; made at the first call, even if several processes call at once."""
+    path = data / name
     if not path.exists():
         data.mkdir(mode=0o711 if os.geteuid() == 0 else 0o700, parents=True, exist_ok=True)
-        handle, scratch = tempfile.mkstemp(dir=data, prefix=".secret-key-")  # 0600 from birth
+        handle, scratch = tempfile.mkstemp(dir=data, prefix=f".{name}-")  # 0600 from birth
         with os.fdopen(handle, "w") as file:
             file.write(secrets.token_urlsafe(50))
         try:

@@ -5,7 +5,8 @@ Sentences are plain text: templates pass them through `visible`, since they quot
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import json
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -60,6 +61,7 @@ ICONS = {
     "value": "clock",
     "pause": "pause",
     "code": "stuck",
+    "input": "msg",
 }
 KIND_ICONS = {
     "thread.started": "play",
@@ -75,6 +77,7 @@ KIND_ICONS = {
     "thread.woken": "play",
     "thread.parked": "stuck",
     "thread.handed_back": "queued",
+    "thread.imported": "file",
     "step.failed": "fail",
     "step.fenced": "shield",
 }
@@ -96,7 +99,7 @@ def event_tone(kind: str) -> str:
     noun, _, participle = kind.partition(".")
     if participle in BAD:
         return "t-fail"
-    if kind in ("thread.parked", "lease.taken_over", "code.changed"):
+    if kind in ("thread.parked", "lease.taken_over", "code.changed", "checkpoint.skipped"):
         return "t-stuck"
     if kind in ("approval.requested", "thread.suspended"):
         return "t-wait"
@@ -112,7 +115,7 @@ def person(actor: str, people: Mapping[str, str] | None = None) -> str:
     kind, _, rest = actor.partition(":")
     if not rest:
         return actor or "the system"
-    if kind == "worker" or rest.count(":"):
+    if kind != "user" and (kind == "worker" or rest.count(":")):
         return f"worker {rest.partition(':')[0]}"
     return f"{kind} {rest}"
 
@@ -153,7 +156,7 @@ def _name(data: Mapping[str, Any]) -> str:
 
 def _checkpoint(data: Mapping[str, Any], who: str) -> str:
     nodes = " + ".join(data.get("nodes") or ()) or {
-        "input": "the input",
+        "input": "new input" if data.get("number") else "the input",
         "edit": "an edit",
         "fork": "a fork",
         "rollback": "a rollback",
@@ -162,6 +165,25 @@ def _checkpoint(data: Mapping[str, Any], who: str) -> str:
     return f"Checkpoint {data.get('number', '?')} after {nodes}" + (
         f", next {following}" if following else ", nothing left to do"
     )
+
+
+def _quoted(message: Any) -> str:
+    """A message as people wrote it: its text where it is one, else JSON."""
+    if isinstance(message, dict) and isinstance(message.get("text"), str):
+        message = message["text"]
+    if isinstance(message, str):
+        return f"“{_cut(message)}”"
+    return _cut(as_json(message))
+
+
+def as_json(value: Any) -> str:
+    """A value as one line of JSON."""
+    return json.dumps(value, ensure_ascii=False)
+
+
+def _taken(numbers: Sequence[int]) -> str:
+    which = ", ".join(f"{n}" for n in numbers[:5]) + (" …" if len(numbers) > 5 else "")
+    return f"Took message{'s' if len(numbers) > 1 else ''} {which} into the state"
 
 
 def _decided(data: Mapping[str, Any], who: str) -> str:
@@ -210,19 +232,29 @@ _SAY: dict[str, Any] = {
     "thread.failed": lambda d, who: "Failed" + _tail(d),
     "thread.cancelled": lambda d, who: f"{who} cancelled the thread" + _tail(d),
     "thread.parked": lambda d, who: "Needs a person" + _tail(d),
+    "thread.imported": lambda d, who: (
+        f"{who} imported the thread; it was {d.get('status', 'elsewhere')} where it came from"
+    ),
     "state.edited": lambda d, who: (
         f"{who} edited {', '.join(d.get('changed') or ()) or 'the state'}" + _tail(d)
     ),
     "rollback.started": lambda d, who: (
         f"{who} rolls back to checkpoint {d.get('number', '?')}" + _tail(d)
     ),
+    "rollback.retried": lambda d, who: f"{who} lets the rollback go on",
     "rollback.finished": lambda d, who: "Rolled back, paused at the target",
     "rollback.run_on": lambda d, who: "Rolled back, goes on from the target",
     "checkpoint.committed": _checkpoint,
     "step.failed": lambda d, who: f"Step failed{_at(d)}" + _tail(d),
     "step.fenced": lambda d, who: f"A late commit of {who} was refused",
     "node.finished": lambda d, who: f"{d.get('node', 'A node')} finished, its step goes on",
-    "update.rejected": lambda d, who: f"Update refused{_at(d)}" + _tail(d),
+    "input.received": lambda d, who: f"{who} sent: {_quoted(d.get('message'))}",
+    "input.taken": lambda d, who: _taken(d.get("inputs") or ()),
+    "update.rejected": lambda d, who: (
+        f"Message {d['input']} refused by the agent: {_cut(d.get('why', ''))}"
+        if d.get("input")
+        else f"Update refused{_at(d)}" + (_tail(d) or f": {_cut(d.get('why', ''))}")
+    ),
     "way.taken": lambda d, who: f"Way taken{_at(d)}: {_cut(d.get('to') or d.get('then') or '?')}",
     "thought.recorded": lambda d, who: _cut(d.get("text") or d.get("thought") or "A thought"),
     "value.recorded": lambda d, who: f"Recorded {_name(d)}{_at(d)}",
@@ -246,7 +278,30 @@ _SAY: dict[str, Any] = {
     "pause.requested": lambda d, who: (
         f"{who} asked to pause" + (f" before {d['before']}" if d.get("before") else "")
     ),
+    "checkpoint.skipped": lambda d, who: (
+        f"Checkpoint {d.get('from')} does not fit its hash and was skipped; "
+        f"it goes on from {d.get('to')}"
+    ),
     "code.changed": lambda d, who: "The agent's code changed while the thread stood still",
+    # The log of a workspace.
+    "workspace.created": lambda d, who: f"{who} made the workspace {_cut(d.get('name', ''))}",
+    "workspace.renamed": lambda d, who: (
+        f"{who} renamed the workspace from {_cut(d.get('from', ''))} to {_cut(d.get('to', ''))}"
+    ),
+    "member.added": lambda d, who: f"{who} took {_cut(d.get('name', '?'))} in",
+    "member.removed": lambda d, who: f"{_cut(d.get('name', '?'))} is no member any more",
+    "role.granted": lambda d, who: (
+        f"{who} gave {_cut(d.get('name', '?'))} the role {d.get('role', '?')}"
+    ),
+    "role.withdrawn": lambda d, who: (
+        f"{who} took the role {d.get('role', '?')} from {_cut(d.get('name', '?'))}"
+    ),
+    "user.created": lambda d, who: f"{who} made the user {_cut(d.get('name', '?'))}",
+    "user.changed": lambda d, who: (
+        f"{who} changed {', '.join(d.get('changed') or ()) or 'nothing'} "
+        f"of {_cut(d.get('name', '?'))}"
+    ),
+    "user.disabled": lambda d, who: f"{who} disabled the login of {_cut(d.get('name', '?'))}",
 }
 
 

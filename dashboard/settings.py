@@ -2,7 +2,13 @@
 
 GATEPOST_DATA            data folder (default ./.gatepost)
 DATABASE_URL, REDIS_URL  servers of your own; without them the embedded ones of the data folder
+DATABASE_PASSWORD        where the address carries none
+GATEPOST_MIGRATE_DATABASE_URL, GATEPOST_MIGRATE_DATABASE_PASSWORD
+                         the owner of the tables, for migrations only; DATABASE_URL is then a role
+                         without the right to change logs
 GATEPOST_SECRET_KEY      else generated once into the data folder
+GATEPOST_METRICS_TOKEN   who reads /metrics from another machine sends it as a bearer token
+                         (each of these seven also as NAME_FILE: a file that holds it)
 GATEPOST_ROLE            web | worker | migrate | test | "" (a command): how connections are kept
 GATEPOST_AGENTS          modules with agents, separated by commas
 GATEPOST_PUBLISHED       where published reports go (default <data>/published)
@@ -11,17 +17,24 @@ GATEPOST_RECHECK_SECONDS how often logins and roles of open sockets are checked 
 GATEPOST_LEASE_SECONDS   how long a worker may be silent before its thread goes elsewhere (15)
 GATEPOST_SWEEP_SECONDS   how often each worker looks for what was lost (2)
 GATEPOST_SLICE_SECONDS   how long a thread may keep a slot while others wait (30)
+GATEPOST_UPLOAD_MAX_BYTES the largest file that may be uploaded (default 2 GiB)
+GATEPOST_TOKEN_EXPIRES   how long a new API token is good for: 12h, 90d, never (default 90d)
+GATEPOST_IDEMPOTENCY_HOURS how long the answer to an Idempotency-Key is kept (default 24)
+GATEPOST_STATIC          folder of collected static files (default: not collected)
+GATEPOST_PULSE           file that a worker touches with each sign of life (default none)
 GATEPOST_ALLOWED_HOSTS, GATEPOST_TRUSTED_ORIGINS, GATEPOST_HTTPS, GATEPOST_DEBUG
 GATEPOST_LOG_LEVEL, GATEPOST_LOG_FORMAT (console | json)
 """
 
 import os
 from pathlib import Path
-from typing import Any
 
 import environ
 from django.utils.csp import CSP
 
+from dashboard.configuration import valkey
+from dashboard.configuration.database import database, runtime_role
+from dashboard.configuration.sources import value
 from dashboard.embedded.folders import folders
 from dashboard.logs import logging_config
 from dashboard.secret_key import secret_key
@@ -32,7 +45,7 @@ env = environ.Env()
 DATA = Path(os.path.abspath(Path(env("GATEPOST_DATA", default=".gatepost")).expanduser()))
 ROLE = env("GATEPOST_ROLE", default="")
 DEBUG = env.bool("GATEPOST_DEBUG", default=False)
-SECRET_KEY = env("GATEPOST_SECRET_KEY", default="") or secret_key(DATA)
+SECRET_KEY = value("GATEPOST_SECRET_KEY") or secret_key(DATA)
 ALLOWED_HOSTS = env.list("GATEPOST_ALLOWED_HOSTS", default=["localhost", "127.0.0.1", "[::1]"])
 CSRF_TRUSTED_ORIGINS = env.list("GATEPOST_TRUSTED_ORIGINS", default=[])
 
@@ -43,13 +56,18 @@ GATEPOST_RECHECK_SECONDS = env.float("GATEPOST_RECHECK_SECONDS", default=8.0)
 GATEPOST_LEASE_SECONDS = env.float("GATEPOST_LEASE_SECONDS", default=15.0)
 GATEPOST_SWEEP_SECONDS = env.float("GATEPOST_SWEEP_SECONDS", default=2.0)
 GATEPOST_SLICE_SECONDS = env.float("GATEPOST_SLICE_SECONDS", default=30.0)
+GATEPOST_UPLOAD_MAX_BYTES = env.int("GATEPOST_UPLOAD_MAX_BYTES", default=2 * 1024**3)
+GATEPOST_METRICS_TOKEN = value("GATEPOST_METRICS_TOKEN")
+GATEPOST_PULSE = env("GATEPOST_PULSE", default="")
 GATEPOST_AGENTS = env.list("GATEPOST_AGENTS", default=[])
+GATEPOST_TOKEN_EXPIRES = env("GATEPOST_TOKEN_EXPIRES", default="90d")
+GATEPOST_IDEMPOTENCY_HOURS = env.float("GATEPOST_IDEMPOTENCY_HOURS", default=24.0)
 
 # --- parts ---------------------------------------------------------------------------------------
 ROOT_URLCONF = "dashboard.urls"
 ASGI_APPLICATION = "dashboard.asgi.application"
 INSTALLED_APPS = [
-    "django.contrib.admin",
+    "dashboard.apps.RecordsConfig",  # django.contrib.admin with a site of our own
     "django.contrib.auth",
     "django.contrib.contenttypes",
     "django.contrib.sessions",
@@ -69,9 +87,11 @@ INSTALLED_APPS = [
     "dashboard",
 ]
 MIDDLEWARE = [
+    "dashboard.access.Access",
     "django.middleware.security.SecurityMiddleware",
     "dashboard.middleware.NoStore",
     "django.middleware.csp.ContentSecurityPolicyMiddleware",
+    "dashboard.middleware.Probes",
     "servestatic.middleware.ServeStaticMiddleware",
     "django.contrib.sessions.middleware.SessionMiddleware",
     "django.middleware.common.CommonMiddleware",
@@ -101,70 +121,30 @@ TEMPLATES = [
 
 # --- PostgreSQL ----------------------------------------------------------------------------------
 PLACES = folders(DATA)
-TIMEOUTS = {
-    "lock_timeout": "3s",
-    "idle_in_transaction_session_timeout": "5s",
-    "statement_timeout": "30s",
+# By hand, since no URL spells the folder of a unix socket in a way that all readers agree on.
+EMBEDDED = {
+    "HOST": str(PLACES.run),
+    "NAME": env("GATEPOST_DATABASE", default="gatepost"),
+    "USER": "gatepost",
 }
-if ROLE == "migrate":
-    # A migration may wait for locks and take its time.
-    TIMEOUTS = {
-        "lock_timeout": "10s",
-        "idle_in_transaction_session_timeout": "0",
-        "statement_timeout": "0",
-    }
-elif ROLE == "test":
-    # A transactional test holds its transaction open from beginning to end.
-    TIMEOUTS |= {"idle_in_transaction_session_timeout": "120s"}
-
-database: dict[str, Any]
-if env("DATABASE_URL", default=""):
-    database = env.db_url("DATABASE_URL")
-    database["ENGINE"] = "django.db.backends.postgresql"
-else:
-    # By hand, since no URL spells the folder of a unix socket in a way that all readers agree on.
-    database = {
-        "ENGINE": "django.db.backends.postgresql",
-        "HOST": str(PLACES.run),
-        "NAME": env("GATEPOST_DATABASE", default="gatepost"),
-        "USER": "gatepost",
-    }
-if ROLE == "worker":
-    # Its statements are short and go by keys, so one plan is as good as another; otherwise each
-    # slot plans each of them anew five times, and some always.
-    TIMEOUTS |= {"plan_cache_mode": "force_generic_plan"}
-session_options = " ".join(f"-c {name}={value}" for name, value in TIMEOUTS.items())
-database["OPTIONS"] = database.get("OPTIONS", {}) | {
-    "application_name": f"gatepost-{ROLE or 'command'}",
-    "options": f"{session_options} -c TimeZone=UTC",
-    # Statements are few and always the same: the server parses and plans each one once.
-    "prepare_threshold": 3,
-    "server_side_binding": True,
+DATABASES = {
+    "default": database(ROLE, embedded=EMBEDDED, pool=env.int("GATEPOST_POOL", default=16))
 }
-database["CONN_HEALTH_CHECKS"] = True
-if ROLE == "web":
-    # Each request works in a thread of its own: without a pool each would open a connection.
-    database["CONN_MAX_AGE"] = 0
-    database["OPTIONS"]["pool"] = {
-        "min_size": 2,
-        "max_size": env.int("GATEPOST_POOL", default=16),
-        "timeout": 5,
-    }
-else:
-    # Celery closes pools at each task's end; workers/celery.py keeps plain connections warm.
-    database["CONN_MAX_AGE"] = 600
-DATABASES = {"default": database}
+# Whom a migration gives the rights that web and workers need; None where they are the owner.
+GATEPOST_RUNTIME_ROLE = runtime_role(ROLE)
 
 # --- Valkey: doorbells and hints, never the truth ------------------------------------------------
-REDIS_URL = env("REDIS_URL", default="") or f"unix://{PLACES.valkey_socket}"
+REDIS_URL = valkey.configured(str(PLACES.valkey_socket))
+BROKER = valkey.parse(REDIS_URL)
 CHANNEL_LAYERS = {
     "default": {
         "BACKEND": "channels_redis.pubsub.RedisPubSubChannelLayer",
-        "CONFIG": {"hosts": [REDIS_URL], "prefix": "gatepost"},
+        "CONFIG": {"hosts": [BROKER.layer()], "prefix": "gatepost"},
     }
 }
-# Celery and the client library spell the address of a socket differently.
-CELERY_BROKER_URL = REDIS_URL.replace("unix://", "redis+socket://", 1)
+CELERY_BROKER_URL = BROKER.celery()["BROKER_URL"]
+CELERY_BROKER_USE_SSL = BROKER.celery().get("BROKER_USE_SSL")
+CELERY_BROKER_TRANSPORT_OPTIONS = BROKER.celery()["BROKER_TRANSPORT_OPTIONS"]
 CELERY_TASK_SERIALIZER = "json"
 CELERY_ACCEPT_CONTENT = ["json"]
 CELERY_TASK_IGNORE_RESULT = True
@@ -177,8 +157,7 @@ CELERY_WORKER_HIJACK_ROOT_LOGGER = False
 CELERY_WORKER_REDIRECT_STDOUTS = False
 CELERY_WORKER_SOFT_SHUTDOWN_TIMEOUT = 1.5
 CELERY_BROKER_CONNECTION_RETRY_ON_STARTUP = True
-# A request that rings the doorbell must not wait for a Valkey that is away; the sweep rings later.
-CELERY_BROKER_TRANSPORT_OPTIONS = {"socket_connect_timeout": 1, "socket_timeout": 10}
+CELERY_BROKER_CONNECTION_MAX_RETRIES = None  # for as long as it takes
 CELERY_TASK_PUBLISH_RETRY = False
 
 # --- people --------------------------------------------------------------------------------------
@@ -204,6 +183,7 @@ AXES_COOLOFF_TIME = 0.25  # hours
 AXES_LOCKOUT_PARAMETERS = [["username", "ip_address"]]
 AXES_RESET_ON_SUCCESS = True
 AXES_VERBOSE = False
+AXES_ENABLE_ADMIN = False  # its rows belong to no workspace
 AXES_LOCKOUT_CALLABLE = "dashboard.views.login.locked"
 
 # --- the browser ---------------------------------------------------------------------------------
@@ -211,6 +191,7 @@ HTTPS = env.bool("GATEPOST_HTTPS", default=False)
 SESSION_COOKIE_SECURE = CSRF_COOKIE_SECURE = HTTPS
 SECURE_PROXY_SSL_HEADER = ("HTTP_X_FORWARDED_PROTO", "https") if HTTPS else None
 SESSION_COOKIE_HTTPONLY = True
+SESSION_ENGINE = "dashboard.logins"
 SECURE_REFERRER_POLICY = "same-origin"
 X_FRAME_OPTIONS = "DENY"
 SECURE_CSP = {
@@ -225,18 +206,32 @@ SECURE_CSP = {
     "form-action": [CSP.SELF],
 }
 STATIC_URL = "/static/"
-STATIC_ROOT = DATA / "static"
-SERVESTATIC_USE_FINDERS = True
+# Files collected beforehand (an image does) are served compressed; else each where its app has it.
+COLLECTED = env("GATEPOST_STATIC", default="")
+STATIC_ROOT = Path(COLLECTED) if COLLECTED else DATA / "static"
+SERVESTATIC_USE_FINDERS = not COLLECTED
+STORAGES = {
+    "default": {"BACKEND": "django.core.files.storage.FileSystemStorage"},
+    "staticfiles": {
+        "BACKEND": "servestatic.storage.CompressedStaticFilesStorage"
+        if COLLECTED
+        else "django.contrib.staticfiles.storage.StaticFilesStorage"
+    },
+}
 SERVESTATIC_AUTOREFRESH = False
 MEDIA_ROOT = DATA / "artifacts"
 
 # --- the API -------------------------------------------------------------------------------------
 REST_FRAMEWORK = {
-    "DEFAULT_AUTHENTICATION_CLASSES": ["dashboard.api.authentication.SessionAuthentication"],
+    # The first one answers 401 where both find nobody.
+    "DEFAULT_AUTHENTICATION_CLASSES": [
+        "dashboard.api.authentication.TokenAuthentication",
+        "dashboard.api.authentication.SessionAuthentication",
+    ],
     "DEFAULT_PERMISSION_CLASSES": ["rest_framework.permissions.IsAuthenticated"],
     "DEFAULT_RENDERER_CLASSES": ["rest_framework.renderers.JSONRenderer"],
     "DEFAULT_PARSER_CLASSES": ["dashboard.api.parsers.StrictJSONParser"],
-    "DEFAULT_SCHEMA_CLASS": "drf_spectacular.openapi.AutoSchema",
+    "DEFAULT_SCHEMA_CLASS": "dashboard.api.schema.Described",
     "EXCEPTION_HANDLER": "dashboard.api.problems.handler",
 }
 SPECTACULAR_SETTINGS = {

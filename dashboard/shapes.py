@@ -35,6 +35,7 @@ class Rights:
     fork: bool = False
     rollback: bool = False
     decide: bool = False
+    export: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -90,6 +91,7 @@ class ForkPreview:
     tokens: int = 0
     cost: str = ""
     first_effect: str = ""
+    config: dict[str, Any] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)

@@ -9,6 +9,7 @@ from django.http import HttpRequest
 
 from approvals import queries as gates
 
+from .administering import AUDIT
 from .errors import Forbidden
 from .permissions import actor_of
 
@@ -27,6 +28,7 @@ def shell(request: HttpRequest) -> dict[str, Any]:
             return context
     return context | {
         "role_labels": sorted(actor.roles),
+        "may_audit": not AUDIT.isdisjoint(actor.roles),
         "workspace_name": actor.workspace_name,
         "open_approvals": gates.open_count(workspace=actor.workspace),
     }

@@ -1,44 +1,77 @@
-"""What the commands share: who acts, which thread is meant, values from words, tables, refusals."""
+"""What the commands share: help, who acts, refusals with exit codes, answers as table or JSON.
+
+Exit codes: 0 done, 1 refused or something is wrong, 2 called wrongly, 3 not found, 4 a server does
+not answer, 130 stopped by Ctrl-C. Answers go to stdout; notes, questions and refusals to stderr.
+"""
 
 from __future__ import annotations
 
 import argparse
 import json
-from collections.abc import Iterable, Iterator, Sequence
+import sys
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
-from pathlib import Path
-from typing import Any
-from uuid import UUID
+from dataclasses import dataclass
+from typing import Any, ClassVar
 
+import redis
 from django.contrib.auth import get_user_model
-from django.core.files import File
-from django.core.files.uploadedfile import UploadedFile
-from django.core.management.base import BaseCommand
+from django.core.management.base import BaseCommand, CommandParser, DjangoHelpFormatter
 from django.db import InterfaceError, OperationalError
 from pydantic import BaseModel
-from rich.console import Console
-from rich.table import Table
-from rich.text import Text
 
-from checkpoints import deltas, queries
-from checkpoints.errors import GatepostError, InvalidValue
-from checkpoints.views import AgentRow, CheckpointRow
+from checkpoints.errors import GatepostError
 
-from . import actions, errors
+from . import errors
 from .errors import ActionError, Forbidden, Invalid, Missing
+from .logs import masked
 from .permissions import RIGHTS, Actor, actor_of, either, may
-from .text import plain
+from .tables import Table, facts, table
+from .text import HIDDEN, plain
 
-WIDE = 200
+__all__ = ["PersonalCommand", "TerminalCommand", "Usage", "Verb", "VerbsCommand", "facts", "table"]
+
+DONE, REFUSED, USAGE, MISSING, AWAY = range(5)
+STOPPED = 130
 
 
-class PersonalCommand(BaseCommand):
-    """A command in which a person acts, through the same door as in the browser.
+class Usage(Invalid):
+    """An option that cannot be used as it was given; `path` is its name."""
 
-    Refusals go to stderr as one sentence, with exit code 1.
-    """
+
+class Away(Exception):
+    """A server does not answer; the message says which and what to do."""
+
+
+class HelpText(argparse.RawDescriptionHelpFormatter, DjangoHelpFormatter):
+    """Examples keep their lines."""
+
+
+class TerminalCommand(BaseCommand):
+    """A command for people and scripts; refusals are one sentence on stderr and an exit code."""
 
     requires_system_checks = []
+    suppressed_base_arguments = {
+        "--version",
+        "--verbosity",
+        "--settings",
+        "--pythonpath",
+        "--traceback",
+        "--no-color",
+        "--force-color",
+    }
+    examples: ClassVar[str] = ""
+
+    def create_parser(self, prog_name: str, subcommand: str, **kwargs: Any) -> CommandParser:
+        """Help with examples; options are never guessed from how they begin."""
+        return super().create_parser(
+            prog_name,
+            subcommand,
+            formatter_class=HelpText,
+            epilog=examples_of(self.examples),
+            allow_abbrev=False,
+            **kwargs,
+        )
 
     def handle(self, *_args: Any, **options: Any) -> None:
         """Do what the options ask for."""
@@ -46,61 +79,140 @@ class PersonalCommand(BaseCommand):
         try:
             with translated():
                 self.act()
-        except ActionError as error:
-            said = sentence(error)
+        except (ActionError, Away) as error:
+            code, said = refusal(error)
         except (OperationalError, InterfaceError) as error:
-            said = f"The database does not answer; is Gatepost up? {first_line(error)}"
+            code, said = AWAY, database_away(error)
+        except redis.RedisError as error:
+            code, said = AWAY, f"Valkey does not answer; is Gatepost up? {first_line(error)}"
+        except KeyboardInterrupt:
+            raise SystemExit(STOPPED) from None
         else:
             return
         self.stderr.write(said)
-        raise SystemExit(1)
+        raise SystemExit(code)
 
     def act(self) -> None:
         """The command's own work."""
         raise NotImplementedError
 
+    @property
+    def as_json(self) -> bool:
+        """Whether --json was given."""
+        return bool(self.options.get("as_json"))
+
+    def tell(self, shape: BaseModel | Sequence[BaseModel], *tables: Table) -> None:
+        """JSON with --json, else the tables: aligned on a terminal, tab-separated elsewhere."""
+        if self.as_json:
+            self.stdout.write(json_of(shape))
+            return
+        terminal = self.stdout.isatty()
+        for i, one in enumerate(t for t in tables if t.rows):
+            if terminal:
+                one.draw(self.stdout)
+            else:
+                self.stdout.write(("\n" if i else "") + one.separated(), ending="")
+
+    def say(self, text: str) -> None:
+        """A note beside the answer, to stderr."""
+        self.stderr.write(plain(text), style_func=lambda line: line)
+
+    def confirmed(self, question: str) -> bool:
+        """Whether --yes was given or the person at the terminal says yes; else Usage."""
+        if self.options["yes"]:
+            return True
+        if not sys.stdin.isatty():
+            raise Usage("--yes", "is needed where nobody can be asked")
+        self.stderr.write(f"{plain(question)} [y/N] ", ending="", style_func=lambda line: line)
+        self.stderr.flush()
+        if sys.stdin.readline().strip().lower() in ("y", "yes"):
+            return True
+        self.say("Nothing was done.")
+        return False
+
+
+class PersonalCommand(TerminalCommand):
+    """A command in which a person acts, through the same door as in the browser."""
+
     def actor(self, action: str) -> Actor:
         """The person named by --as, else the first who may do this."""
         return person(self.options.get("as_user") or "", action)
 
-    def tell(self, shape: BaseModel | Sequence[BaseModel], *tables: Table) -> None:
-        """JSON with --json, else the tables."""
-        if self.options["as_json"]:
-            data: Any
-            if isinstance(shape, BaseModel):
-                data = shape.model_dump(mode="json", by_alias=True)
-            else:
-                data = [one.model_dump(mode="json", by_alias=True) for one in shape]
-            self.stdout.write(json.dumps(data, ensure_ascii=False, indent=2))
-            return
-        terminal = self.stdout.isatty()
-        console = Console(
-            file=self.stdout,  # type: ignore[arg-type]
-            width=None if terminal else WIDE,
-            highlight=False,
-            markup=False,
-            emoji=False,
-        )
-        for one in tables:
-            console.print(one)
 
-    def say(self, text: str) -> None:
-        """A sentence beside the answer; not in JSON."""
-        if not self.options["as_json"]:
-            self.stdout.write(plain(text))
+@dataclass(frozen=True, slots=True)
+class Verb:
+    """One verb of a command: `act` is called with the command, `arguments` declares its options."""
+
+    name: str
+    does: str
+    act: Callable[[PersonalCommand], None]
+    arguments: Callable[[argparse.ArgumentParser], None] = lambda parser: None
+    examples: str = ""
 
 
-def common_arguments() -> argparse.ArgumentParser:
-    """Options of every personal command, as a parent parser."""
-    parser = argparse.ArgumentParser(add_help=False)
+class VerbsCommand(PersonalCommand):
+    """A command whose first word says what to do."""
+
+    verbs: ClassVar[tuple[Verb, ...]] = ()
+
+    def add_arguments(self, parser: CommandParser) -> None:
+        """One parser per verb."""
+        shelf = parser.add_subparsers(dest="verb", required=True, metavar="VERB")
+        for verb in self.verbs:
+            made = shelf.add_parser(
+                verb.name,
+                help=verb.does,
+                description=f"{verb.does[0].upper()}{verb.does[1:]}.",
+                epilog=examples_of(verb.examples),
+                formatter_class=HelpText,
+                allow_abbrev=False,
+            )
+            verb.arguments(made)
+            add_common_arguments(made)
+
+    def act(self) -> None:
+        """Do the verb."""
+        next(v for v in self.verbs if v.name == self.options["verb"]).act(self)
+
+
+def add_common_arguments(parser: argparse.ArgumentParser) -> None:
+    """Options of every command in which a person acts."""
     parser.add_argument(
         "--as",
         dest="as_user",
-        metavar="USERNAME",
+        metavar="USER",
         help="who acts; without it the first member who may",
     )
+    add_answer_arguments(parser)
+
+
+def add_answer_arguments(parser: argparse.ArgumentParser) -> None:
+    """Options of every command that answers something."""
     parser.add_argument("--json", dest="as_json", action="store_true", help="answer in JSON")
+    # manage.py has read it before Django read its settings; here it is only known.
+    parser.add_argument(
+        "--data-dir", metavar="DIR", help="data folder of `up` (else $GATEPOST_DATA or .gatepost)"
+    )
+
+
+def add_yes_argument(parser: argparse.ArgumentParser) -> None:
+    """For what should be asked before it is done."""
+    parser.add_argument("--yes", action="store_true", help="do not ask")
+
+
+def common_arguments() -> argparse.ArgumentParser:
+    """The common options as a parent parser."""
+    parser = argparse.ArgumentParser(add_help=False)
+    add_common_arguments(parser)
     return parser
+
+
+def examples_of(lines: str) -> str | None:
+    """The end of a help text: one example per line, then the exit codes."""
+    if not lines:
+        return None
+    shown = "\n".join(f"  ./manage.py {line.strip()}" for line in lines.strip().splitlines())
+    return f"examples:\n{shown}\n\nexit codes: 0 done, 1 refused, 2 usage, 3 not found, 4 no answer"
 
 
 @contextmanager
@@ -112,19 +224,52 @@ def translated() -> Iterator[None]:
         raise errors.of(error) from error
 
 
+def refusal(error: ActionError | Away) -> tuple[int, str]:
+    """(exit code, sentence) of what was refused."""
+    if isinstance(error, Away):
+        return AWAY, one_line(str(error))
+    code = REFUSED
+    if isinstance(error, Usage):
+        code = USAGE
+    elif isinstance(error, Missing):
+        code = MISSING
+    return code, sentence(error)
+
+
 def sentence(error: ActionError) -> str:
     """A refusal as one plain line."""
     if isinstance(error, Invalid):
         said = "; ".join(f"{errors.rooted(f.path, error.within)} {f.message}" for f in error.faults)
     else:
         said = error.detail
-    said = " ".join(plain(said).split())
+    return one_line(said)
+
+
+def one_line(text: str) -> str:
+    """Text as one line that ends like a sentence."""
+    said = " ".join(plain(text).split())
     return said if said.endswith((".", "!", "?")) else f"{said}."
 
 
 def first_line(error: Exception) -> str:
-    """What a driver says, as one line."""
-    return plain(str(error).strip().partition("\n")[0])
+    """What a driver says, as one line without secrets."""
+    return plain(masked(str(error).strip().partition("\n")[0]))
+
+
+def database_away(error: Exception) -> str:
+    """What to say when PostgreSQL does not answer."""
+    return f"The database does not answer; is Gatepost up? {first_line(error)}"
+
+
+def json_of(shape: BaseModel | Sequence[BaseModel]) -> str:
+    """One JSON document; what cannot be seen is written as an escape, so nothing steers."""
+    data: Any
+    if isinstance(shape, BaseModel):
+        data = shape.model_dump(mode="json", by_alias=True)
+    else:
+        data = [one.model_dump(mode="json", by_alias=True) for one in shape]
+    text = json.dumps(data, ensure_ascii=False, indent=2)
+    return HIDDEN.sub(lambda m: json.dumps(m[0])[1:-1], text)
 
 
 def person(username: str, action: str) -> Actor:
@@ -144,96 +289,3 @@ def person(username: str, action: str) -> Actor:
             return actor
     roles = either(sorted(RIGHTS[action]))
     raise Forbidden(f"Nobody here has the role {roles}; name a user with --as.")
-
-
-def thread_named(actor: Actor, given: str) -> UUID:
-    """A thread of the actor's workspace by its id or by how the id begins, if that is clear."""
-    try:
-        return UUID(given)
-    except ValueError:
-        pass
-    begins = given.lower()
-    page = queries.threads(workspace=actor.workspace, q=begins, limit=50)
-    found = [row.id for row in page.rows if str(row.id).startswith(begins)]
-    if len(found) != 1:
-        many = "More than one thread has an id that begins" if found else "No thread's id begins"
-        raise Missing(f"{many} with {given}.")
-    return found[0]
-
-
-def checkpoint_named(thread: UUID, given: str) -> CheckpointRow:
-    """A checkpoint of the thread by its number or its id."""
-    if given.isascii() and given.isdigit() and len(given) < 10:
-        return queries.checkpoint_by_number(thread, int(given))
-    try:
-        return queries.checkpoint(thread, UUID(given))
-    except ValueError:
-        raise Missing(f"{given} is neither the number nor the id of a checkpoint.") from None
-
-
-def values(
-    actor: Actor, version: AgentRow, words: Iterable[str], files: Iterable[str]
-) -> dict[str, Any]:
-    """`channel=value` words as values of an agent's channels; `channel=path` files are uploaded.
-
-    A text channel takes the word as it is, any other reads it as JSON where that is possible.
-    """
-    found: dict[str, Any] = {}
-    for word in words:
-        channel, equals, text = word.partition("=")
-        if not equals:
-            raise Invalid("--set", f"is written channel=value, not {word}")
-        found[channel] = _value(version, channel, text)
-    for word in files:
-        channel, equals, path = word.partition("=")
-        if not equals:
-            raise Invalid("--file", f"is written channel=path, not {word}")
-        found[channel] = _uploaded(actor, Path(path))
-    return found
-
-
-def _value(version: AgentRow, channel: str, text: str) -> Any:
-    part = version.schema.get("properties", {}).get(channel, {})
-    if part.get("type") == "string":
-        return text
-    try:
-        return deltas.decode_request(text.encode())
-    except InvalidValue:
-        return text
-
-
-def _uploaded(actor: Actor, path: Path) -> dict[str, Any]:
-    try:
-        with path.open("rb") as file:
-            size = path.stat().st_size
-            return actions.upload(actor, UploadedFile(File(file), path.name, size=size))
-    except OSError as error:
-        raise Invalid("--file", f"{path}: {error.strerror}") from error
-
-
-def json_given(text: str, option: str) -> Any:
-    """JSON from an option; `@path` reads a file."""
-    try:
-        raw = Path(text[1:]).read_bytes() if text.startswith("@") else text.encode()
-        return deltas.decode_request(raw)
-    except OSError as error:
-        raise Invalid(option, f"{text[1:]}: {error.strerror}") from error
-    except InvalidValue as error:
-        raise Invalid(option, f"{error.path}: {error.reason}") from error
-
-
-def table(title: str, columns: Sequence[str], rows: Iterable[Sequence[object]]) -> Table:
-    """A table of text; nothing in it can steer the terminal."""
-    made = Table(title=Text(plain(title)), title_justify="left", box=None, pad_edge=False)
-    for column in columns:
-        made.add_column(column, overflow="fold")
-    for row in rows:
-        made.add_row(*(Text(plain("" if cell is None else cell)) for cell in row))
-    return made
-
-
-def facts(title: str, pairs: Iterable[tuple[str, object]]) -> Table:
-    """A table of names and values."""
-    made = table(title, ("", ""), pairs)
-    made.show_header = False
-    return made

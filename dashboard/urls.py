@@ -10,14 +10,12 @@ from dashboard.views import (
     changes,
     health,
     login,
+    metrics,
     start,
     threads,
 )
 
 THREAD = "threads/<uuid:thread_id>"
-admin.site.site_header = "Gatepost audit"
-admin.site.site_title = "Gatepost"
-admin.site.index_title = "What is kept"
 
 urlpatterns = [
     path("", board.board, name="board"),
@@ -30,6 +28,9 @@ urlpatterns = [
     path(f"{THREAD}/resume/", threads.resume, name="thread_resume"),
     path(f"{THREAD}/retry/", threads.retry, name="thread_retry"),
     path(f"{THREAD}/cancel/", threads.cancel, name="thread_cancel"),
+    path(f"{THREAD}/capsule/", threads.capsule, name="thread_capsule"),
+    path(f"{THREAD}/verify/", threads.verify, name="thread_verify"),
+    path(f"{THREAD}/input/", changes.send_input, name="thread_input"),
     path(f"{THREAD}/published/<str:slug>/<str:name>", threads.published_file, name="published"),
     path("approvals/", approvals.inbox, name="approvals"),
     path("approvals/<uuid:approval_id>/", approvals.approval, name="approval"),
@@ -41,6 +42,10 @@ urlpatterns = [
     path("favicon.ico", login.favicon, name="favicon"),
     path("healthz", health.healthz, name="healthz"),
     path("readyz", health.readyz, name="readyz"),
+    path("metrics", metrics.metrics, name="metrics"),
     path("api/", include("dashboard.api.urls")),
     path("admin/", admin.site.urls),
 ]
+
+handler400 = "dashboard.views.failures.malformed"
+handler500 = "dashboard.views.failures.failed"

@@ -23,6 +23,9 @@ from .errors import Fault, Invalid
 
 SHOWN = 5
 NAME_MAX = 255
+TITLE_MAX = 300
+MESSAGE_BYTES = 200 * 1024  # its event takes 256 KiB
+CONFIG_BYTES = 64 * 1024
 LABELS_MAX = 50
 MESSAGE_MAX = 300
 
@@ -159,6 +162,46 @@ def _shown(value: Any) -> str:
 
 def _clip(text: str, limit: int = MESSAGE_MAX) -> str:
     return text if len(text) <= limit else text[: limit - 1] + "…"
+
+
+def inbox_schema(agent: AgentRow) -> dict[str, Any]:
+    """JSON Schema of one message as the agent's inbox takes it; {} where it says nothing."""
+    part: Any = (agent.schema.get("properties") or {}).get(agent.graph.get("inbox"), {})
+    for _ in range(8):
+        if "$ref" in part:
+            name = str(part["$ref"]).rpartition("/")[2]
+            part = (agent.schema.get("$defs") or {}).get(name, {})
+        elif "anyOf" in part:
+            part = next((p for p in part["anyOf"] if p.get("type") != "null"), {})
+        else:
+            break
+    items = part.get("items")
+    if not isinstance(items, dict):
+        return {}
+    return {**items, "$defs": agent.schema.get("$defs", {})}
+
+
+def check_message(agent: AgentRow, message: Any, *, workspace: UUID) -> None:
+    """Refuse what cannot be an item of the agent's inbox; Invalid with paths in `$.message`."""
+    try:
+        deltas.check(message)
+        deltas.check_size(len(deltas.canonical(message)), MESSAGE_BYTES, "a message")
+    except InvalidValue as error:
+        raise Invalid(error.path, error.reason, within="message") from error
+    faults = [*schema_faults(inbox_schema(agent), message), *_lost_files(message, "$", workspace)]
+    if faults:
+        raise Invalid.of(faults, within="message")
+
+
+def check_config(config: Any) -> None:
+    """Refuse a configuration that is no object or too large; Invalid with paths in `$.config`."""
+    if not isinstance(config, Mapping):
+        raise Invalid("$", "must be an object", within="config")
+    try:
+        deltas.check(dict(config))
+        deltas.check_size(len(deltas.canonical(dict(config))), CONFIG_BYTES, "the configuration")
+    except InvalidValue as error:
+        raise Invalid(error.path, error.reason, within="config") from error
 
 
 def _lost_files(value: Any, path: str, workspace: UUID) -> Iterator[Fault]:

@@ -12,9 +12,9 @@ from approvals import queries as gates
 from dashboard import actions
 from dashboard.errors import Invalid
 
+from .approval_shapes import Approval, ApprovalList
 from .asked import Decide
 from .base import Door, answer, refusals
-from .shapes import Approval, ApprovalList
 from .threads import CURSOR, LIMIT
 
 STATUSES = ("pending", "held", "settled", "expired", "withdrawn", "decided", "all")
@@ -75,6 +75,8 @@ class OneApproval(Door):
 
 class DecideApproval(Door):
     """Decide a request."""
+
+    changes = "decide"
 
     @extend_schema(
         request=Decide,

@@ -20,6 +20,11 @@ class Asked(BaseModel):
     model_config = ConfigDict(strict=True, extra="forbid")
 
 
+Config = Annotated[
+    dict[str, Any], Field(description="Model, temperature, prompt texts: what nodes read there.")
+]
+
+
 class StartThread(Asked):
     """A new thread, or the continuation of the one of that name."""
 
@@ -29,6 +34,7 @@ class StartThread(Asked):
     title: str = ""
     labels: dict[str, str] = Field(default_factory=dict)
     pause_at: str = Field("", description="A node to stop before.")
+    config: Config = Field(default_factory=dict)
 
 
 class Nothing(Asked):
@@ -47,6 +53,12 @@ class Cancel(Asked):
     reason: str = ""
 
 
+class SendInput(Asked):
+    """A message for the next step: any JSON that fits an item of the agent's inbox."""
+
+    message: Any
+
+
 class Edit(Asked):
     """New values over the head; `reason` is required unless it is a preview."""
 
@@ -62,6 +74,10 @@ class Fork(Asked):
     title: str = ""
     effects: Literal["ask", "run"] = "ask"
     reason: str = ""
+    config: Config = Field(
+        default_factory=dict,
+        description="What differs from the thread's own configuration; null takes a member away.",
+    )
 
 
 class RollBack(Asked):

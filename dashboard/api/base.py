@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from functools import partial
 from typing import Any, ClassVar
 
 from django.http import QueryDict
@@ -15,28 +16,54 @@ from rest_framework.views import APIView
 from checkpoints import deltas
 from checkpoints.errors import InvalidValue
 from dashboard.errors import Fault, Invalid, Malformed
-from dashboard.permissions import Actor, actor_of, require
+from dashboard.permissions import Actor, Grant, actor_of, require
 
+from . import once
+from .renderers import Negotiation
 from .shapes import Problem
 
 LIMIT_DEFAULT, LIMIT_MAX = 50, 200
 SEQ_MAX = 2**62
 PROBLEM = "application/problem+json"
 _VERSION = re.compile(r'(?:W/)?"?([0-9]{1,18})"?')
-_YES = ("1", "true", "yes")
+_YES, _NO = ("1", "true", "yes"), ("", "0", "false", "no")
 
 
 class Door(APIView):
-    """A view for members of a workspace; `self.actor` is who calls, with the roles of now."""
+    """A view for members of a workspace; `self.actor` is who calls, with the roles of now.
 
-    needs: ClassVar[str] = "read"
+    A view with a POST names in `changes` the action that it performs. `previews` says whether
+    `?preview=1` only tells the plan, `keyed` whether Idempotency-Key is honoured.
+    """
+
+    changes: ClassVar[str] = ""
+    previews: ClassVar[bool] = False
+    keyed: ClassVar[bool] = True
+    content_negotiation_class = Negotiation
     actor: Actor
 
     def initial(self, request: Request, *args: Any, **kwargs: Any) -> None:
-        """Sign-in first, then membership and the right to read."""
+        """Sign-in first, then membership and the right, then whether this was answered before."""
+        self.perform_authentication(request)
+        self.check_permissions(request)  # before what only members may learn about the call
         super().initial(request, *args, **kwargs)
-        self.actor = actor_of(request.user)
-        require(self.actor, self.needs)
+        self.actor = actor_of(request.user, _grant(request))
+        changes = self.changes if request.method == "POST" else ""
+        # Here as well as in the action: whoever lost the right is shown no stored answer either.
+        require(self.actor, changes or "read")
+        if changes:
+            self._only(*(("preview", "format") if self.previews else ("format",)))
+        acts = changes and not (self.previews and self.flag("preview"))
+        if acts and self.keyed and (call := once.call_of(request, self.actor)):
+            # DRF looks for the handler right after this, and a view serves one request.
+            handler = str(request.method).lower()
+            self.__dict__[handler] = partial(once.once, call, getattr(self, handler))
+
+    def _only(self, *names: str) -> None:
+        """Refuse other query parameters: `?previw=1` would do what it was to tell beforehand."""
+        for name in self.request.query_params:
+            if name not in names:
+                raise Invalid(name[:80], "is not taken here")
 
     def body[T: BaseModel](self, shape: type[T]) -> T:
         """The request's body as `shape`; raises Invalid with all faults."""
@@ -59,8 +86,11 @@ class Door(APIView):
         return int(found[1])
 
     def flag(self, name: str) -> bool:
-        """Whether a query parameter says yes."""
-        return self.text(name).lower() in _YES
+        """Whether a query parameter says yes; raises Invalid where it says neither yes nor no."""
+        said = self.text(name).lower()
+        if said not in (*_YES, *_NO):
+            raise Invalid(name, "must be true or false")
+        return said in _YES
 
     def text(self, name: str) -> str:
         """A query parameter, empty where it is missing; refused if it could not be stored."""
@@ -85,6 +115,10 @@ class Door(APIView):
     def limit(self, high: int = LIMIT_MAX) -> int:
         """How many rows a page has."""
         return self.number("limit", LIMIT_DEFAULT, low=1, high=high)
+
+
+def _grant(request: Request) -> Grant | None:
+    return request.auth if isinstance(request.auth, Grant) else None
 
 
 def _fault(error: Any) -> Fault:

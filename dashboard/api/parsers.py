@@ -9,7 +9,7 @@ from rest_framework.parsers import BaseParser
 
 from checkpoints.deltas import LIMITS, decode_request
 from checkpoints.errors import InvalidValue
-from dashboard.errors import Malformed
+from dashboard.errors import Malformed, TooLarge
 
 
 class StrictJSONParser(BaseParser):
@@ -23,8 +23,11 @@ class StrictJSONParser(BaseParser):
         media_type: str | None = None,
         parser_context: Mapping[str, Any] | None = None,
     ) -> Any:
-        """The decoded body; read no further than one byte past the limit."""
+        """The decoded body; read no further than one byte past the limit (TooLarge, 413)."""
+        raw = stream.read(LIMITS.request_bytes + 1)
+        if len(raw) > LIMITS.request_bytes:
+            raise TooLarge("$", f"has more than the {LIMITS.request_bytes:,} bytes that are taken")
         try:
-            return decode_request(stream.read(LIMITS.request_bytes + 1))
+            return decode_request(raw)
         except InvalidValue as error:
             raise Malformed(str(error), path=error.path) from error

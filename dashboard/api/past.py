@@ -2,31 +2,32 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from typing import Any
 from uuid import UUID
 
+from django.http import StreamingHttpResponse
+from drf_spectacular.types import OpenApiTypes
 from drf_spectacular.utils import OpenApiParameter, extend_schema
 from rest_framework.renderers import JSONRenderer
 from rest_framework.request import Request
 from rest_framework.response import Response
 
 from checkpoints import queries
-from checkpoints.views import CheckpointRow, ThreadRow
+from checkpoints.views import ThreadRow
+from dashboard import actions
+from dashboard.capsule.streaming import MEDIA_TYPE, download
 from dashboard.compare import compare
 from dashboard.errors import Invalid
 
+from .answers import diff_answer, events_answer, state_answer
 from .base import Door, answer, refusals
-from .renderers import YAMLRenderer
+from .renderers import YAMLRenderer, ZipRenderer
 from .shapes import (
     Activity,
     ActivityList,
     Checkpoint,
     CheckpointList,
     Diff,
-    Event,
     EventList,
-    Place,
     State,
 )
 from .threads import CURSOR, LIMIT
@@ -63,7 +64,9 @@ class ThreadState(Past):
         },
         parameters=[
             OpenApiParameter("checkpoint", UUID, description="Another one than the head."),
-            OpenApiParameter("format", str, enum=["json", "yaml"]),
+            OpenApiParameter(
+                "format", str, enum=["json", "yaml"], description="json unless given."
+            ),
         ],
         summary="The whole state at a checkpoint",
     )
@@ -71,44 +74,8 @@ class ThreadState(Past):
         """At the head, or at any checkpoint of the thread's own."""
         row = self.thread(thread_id)
         point = queries.checkpoint(thread_id, self.ident("checkpoint", row.head))
-        state = queries.state_at(thread_id, point.id)
-        shown = State(
-            name=row.name,
-            version=row.version,
-            step=point.step,
-            status=str(row.status),
-            created_at=row.created_at,
-            updated_at=point.created_at,
-            context={
-                "thread": str(row.id),
-                "title": row.title,
-                "agent": row.agent,
-                "agent_version": row.version_label,
-                "labels": row.labels,
-                "checkpoint": str(point.id),
-                "number": point.number,
-                "branch": point.branch,
-                "head": point.id == row.head,
-                "next_nodes": list(point.next_nodes),
-                "state_hash": point.state_hash,
-                "schema_version": point.schema_version,
-            },
-            artifacts=list({ref["$artifact"]: ref for ref in files_in(state)}.values()),
-            state=state,
-        )
+        shown = state_answer(row, point)
         return answer(shown, ETag=f'"{row.version}"')
-
-
-def files_in(value: Any) -> Iterator[dict[str, Any]]:
-    """Every reference to a file inside a value."""
-    if isinstance(value, list):
-        for item in value:
-            yield from files_in(item)
-    elif isinstance(value, dict):
-        if isinstance(value.get("$artifact"), str):
-            yield value
-        for item in value.values():
-            yield from files_in(item)
 
 
 class ThreadCheckpoints(Past):
@@ -149,15 +116,7 @@ class ThreadEvents(Past):
         after, limit = self.number("after", 0), self.limit(high=500)
         kinds = [kind for kind in self.text("kind").split(",") if kind]
         rows = queries.events_after(thread_id, after, limit=limit + 1, kinds=kinds)
-        shown = [Event.model_validate(row) for row in rows[:limit]]
-        last = shown[-1].seq if shown else after
-        return answer(
-            EventList(
-                results=shown,
-                last_seq=last,
-                next_cursor=str(last) if len(rows) > limit else "",
-            )
-        )
+        return answer(events_answer(rows, after=after, limit=limit))
 
 
 class ThreadActivities(Past):
@@ -193,26 +152,30 @@ class ThreadDiff(Past):
         other = self.thread(self.ident("to_thread", thread_id))
         old = queries.checkpoint(row.id, self.ident("from"))
         new = queries.checkpoint(other.id, self.ident("to", other.head))
-        found = compare(old, new)
-        return answer(
-            Diff.model_validate(
-                {
-                    "from": _place(old),
-                    "to": _place(new),
-                    "patch": found.patch,
-                    "common": None if found.common is None else _place(found.common),
-                    "diverged": {
-                        "from": _event(found.old_event),
-                        "to": _event(found.new_event),
-                    },
-                }
-            )
-        )
+        return answer(diff_answer(compare(old, new)))
 
 
-def _place(row: CheckpointRow) -> Place:
-    return Place(thread=row.thread, checkpoint=row.id, number=row.number, step=row.step)
+class ThreadCapsule(Past):
+    """The capsule."""
 
+    renderer_classes = (ZipRenderer, JSONRenderer)
+    http_method_names = ("get", "options")  # HEAD would be logged as taken away
 
-def _event(row: Any) -> Event | None:
-    return None if row is None else Event.model_validate(row)
+    @extend_schema(
+        operation_id="threads_capsule",
+        responses={(200, MEDIA_TYPE): OpenApiTypes.BINARY, **refusals(404, 409, 422)},
+        parameters=[
+            OpenApiParameter("format", str, exclude=True),
+            OpenApiParameter(
+                "number", int, description="Only the checkpoint of this number, with its files."
+            ),
+        ],
+        summary="A capsule: the thread with its whole past as one zip file",
+        description="What `./manage.py import` reads elsewhere. It is logged in the workspace who "
+        "took it. Roles: operator, auditor.",
+    )
+    def get(self, request: Request, thread_id: UUID) -> StreamingHttpResponse:
+        """Rows as of one moment; bases of forks and files come with it."""
+        number = self.number("number", -1, high=2**31 - 1)
+        capsule = actions.export(self.actor, thread_id, None if number < 0 else number)
+        return download(request._request, capsule)

@@ -5,9 +5,11 @@ from __future__ import annotations
 from typing import Any, Self
 from uuid import UUID
 
+from pydantic import RootModel
+
 from dashboard.plans import EditPlan, ForkPlan, RollBackPlan
 
-from .shapes import Activity, Checkpoint, Shape
+from .shapes import Activity, Checkpoint, Shape, ThreadDetail
 
 
 class EffectFate(Shape):
@@ -37,6 +39,10 @@ class EditPreview(Shape):
         )
 
 
+class EditAnswer(RootModel[ThreadDetail | EditPreview]):
+    """The thread as it is after an edit; with `?preview=1` what the edit would do."""
+
+
 class ForkPreview(Shape):
     """What a fork would call again, by what the base recorded after the checkpoint."""
 
@@ -48,6 +54,7 @@ class ForkPreview(Shape):
     tokens: int
     cost: str
     first_effect: str
+    config: dict[str, Any]
 
     @classmethod
     def of(cls, plan: ForkPlan) -> Self:
@@ -61,6 +68,7 @@ class ForkPreview(Shape):
             tokens=plan.tokens,
             cost=plan.cost,
             first_effect=plan.first_effect,
+            config=plan.config,
         )
 
 

@@ -41,6 +41,8 @@ def handler(exc: Exception, context: dict[str, Any]) -> Response | None:
         exc = errors.of(exc)
     if isinstance(exc, ActionError):
         body = of_action(exc)
+        if exc.retry_after:
+            headers["Retry-After"] = str(exc.retry_after)
     elif isinstance(exc, rest.APIException):
         body, headers = _of_rest(exc)
     elif isinstance(exc, Http404):
@@ -124,9 +126,7 @@ def _unexpected(exc: Exception, context: dict[str, Any]) -> Response | None:
     """A failure of ours: logged, told to Django's signal, answered without its inner life."""
     if isinstance(exc, OperationalError | InterfaceError):
         logger.exception("the database does not answer")
-        body = problem(
-            "unavailable", "Not available", 503, "The database does not answer; try again."
-        )
+        body = problem("unavailable", "Not available", 503, _waited_for(exc))
         return _answer(body, {"Retry-After": "5"}, context)
     if settings.DEBUG:
         return None
@@ -135,6 +135,18 @@ def _unexpected(exc: Exception, context: dict[str, Any]) -> Response | None:
     logger.error("an API call failed: %s", request.path, exc_info=exc)
     body = problem("failure", "Failure", 500, "Something failed on our side; it is in the log.")
     return _answer(body, {}, context)
+
+
+_WAITS = {
+    "55P03": "Somebody else is changing this right now; try again.",
+    "57014": "The database took too long; try again, if it can be, with less.",
+}
+
+
+def _waited_for(exc: Exception) -> str:
+    """What the database could not do in time, by its own code."""
+    code = getattr(exc.__cause__, "sqlstate", None)
+    return _WAITS.get(code or "", "The database does not answer; try again.")
 
 
 def _answer(body: dict[str, Any], headers: dict[str, str], context: dict[str, Any]) -> Response:

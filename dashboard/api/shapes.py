@@ -9,8 +9,8 @@ from uuid import UUID
 from pydantic import BaseModel, ConfigDict, Field
 
 from approvals.queries import ApprovalRow
-from checkpoints.views import ThreadRow, Why
-from dashboard.permissions import Allowance, HasRoles, allowed_actions, may, needs
+from checkpoints.views import InputRow, StorageRow, ThreadRow, Why
+from dashboard.permissions import HasRoles, allowed_actions
 
 # Addresses that differ from the names of actions.
 ADDRESS = {"roll_back": "rollback"}
@@ -38,6 +38,17 @@ class Problem(Shape):
     detail: str
     path: str = Field(description="JSON path from the root of the request")
     errors: list[Fault] | None = None
+
+
+class Verification(Shape):
+    """What computing a thread's past again has found, and up to which event."""
+
+    intact: bool
+    n_events: int
+    broken_seq: int | None
+    what: str
+    checked_by: str
+    checked_at: datetime
 
 
 class Lease(Shape):
@@ -104,6 +115,7 @@ class Thread(Shape):
     started_by: str
     totals: dict[str, Any]
     created_at: datetime
+    inbox: str = Field(description="the channel that takes new input, empty where none does")
 
     @classmethod
     def values(cls, row: ThreadRow) -> dict[str, Any]:
@@ -126,16 +138,43 @@ class Thread(Shape):
         return cls(**cls.values(row))
 
 
+class Input(Shape):
+    """A message that was received and not taken yet; `seq` is the number of its event."""
+
+    seq: int
+    message: Any
+    actor: str
+    at: datetime
+
+
+class Storage(Shape):
+    """What a thread's own past takes in the database; `bytes` is close, the counts are exact."""
+
+    events: int
+    checkpoints: int
+    activities: int
+    bytes: int
+
+
 class ThreadDetail(Thread):
     """A thread with what it waits for and what the caller may do with it now."""
 
     why_waiting: Reason
     actions: dict[str, Allowed]
     approvals: list[UUID] = Field(description="open requests, newest first")
+    inputs: list[Input] = Field(description="messages not taken yet, oldest first, at most 100")
+    storage: Storage
 
     @classmethod
     def told(
-        cls, row: ThreadRow, *, why: Why, actor: HasRoles, approvals: list[ApprovalRow]
+        cls,
+        row: ThreadRow,
+        *,
+        why: Why,
+        actor: HasRoles,
+        approvals: list[ApprovalRow],
+        inputs: list[InputRow],
+        storage: StorageRow,
     ) -> Self:
         """The detail for one caller."""
         actions = {
@@ -147,6 +186,8 @@ class ThreadDetail(Thread):
             why_waiting=Reason.of(why),
             actions=actions,
             approvals=[a.id for a in approvals],
+            inputs=[Input.model_validate(i) for i in inputs],
+            storage=Storage.model_validate(storage),
         )
 
 
@@ -308,65 +349,6 @@ class AgentList(Shape):
     """The newest version of each agent."""
 
     results: list[Agent]
-
-
-class Approval(Shape):
-    """A request for approval; `decide` says whether the caller may."""
-
-    id: UUID
-    thread: UUID
-    thread_title: str
-    agent: str
-    agent_version_id: UUID
-    branch: int
-    step: int
-    node: str
-    kind: str
-    tool: str
-    args: Any
-    proposal_hash: str
-    title: str
-    description: str
-    reasons: list[str]
-    risk: str
-    schema_: Any = Field(alias="schema", description="JSON Schema of the answer to a question")
-    undo: str
-    deadline: datetime | None
-    requested_at: datetime
-    status: str
-    outcome: str
-    comment: str
-    decided_by: str
-    decided_by_name: str
-    decided_at: datetime | None
-    decided_args: Any
-    effective_at: datetime | None
-    verdicts: list[str]
-    decide: Allowed
-
-    @classmethod
-    def told(cls, row: ApprovalRow, actor: HasRoles) -> Self:
-        """The request for one caller."""
-        names = [f.alias or name for name, f in cls.model_fields.items()]
-        own = {name: getattr(row, name) for name in names if hasattr(row, name)}
-        verdicts = ["approve", "reject"] if row.kind == "gate" else ["respond", "reject"]
-        return cls(**own, verdicts=verdicts, decide=Allowed.model_validate(decidable(row, actor)))
-
-
-def decidable(row: ApprovalRow, actor: HasRoles) -> Allowance:
-    """Whether this caller may decide this request now."""
-    if not may(actor, "decide"):
-        return Allowance(False, needs("decide"))
-    if not row.open:
-        return Allowance(False, f"The request is {row.status}.")
-    return Allowance(True)
-
-
-class ApprovalList(Shape):
-    """Requests; open ones oldest first, others newest first."""
-
-    results: list[Approval]
-    next_cursor: str
 
 
 class Artifact(BaseModel):

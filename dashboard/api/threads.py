@@ -14,18 +14,19 @@ from rest_framework.response import Response
 from approvals import queries as gates
 from checkpoints import queries
 from checkpoints.states import Status
-from checkpoints.why import why_waiting
 from dashboard import actions
 from dashboard.errors import Invalid
 
-from .asked import Cancel, Edit, Fork, Nothing, Pause, RollBack, StartThread
+from .answers import thread_detail
+from .asked import Cancel, Edit, Fork, Nothing, Pause, RollBack, SendInput, StartThread
 from .base import Door, answer, refusals
-from .previews import EditPreview, ForkPreview, RollBackPreview
+from .previews import EditAnswer, EditPreview, ForkPreview, RollBackPreview
 from .shapes import (
     Counts,
     Thread,
     ThreadDetail,
     ThreadList,
+    Verification,
 )
 
 IF_MATCH = OpenApiParameter(
@@ -42,26 +43,21 @@ REFUSED = refusals(404, 409, 412, 422)
 
 def detail(view: Door, thread_id: UUID, *, status: int = 200, **headers: str) -> Response:
     """One thread as it is now, for the caller; ETag = version."""
-    row = queries.thread(thread_id, workspace=view.actor.workspace)
-    open_ones = gates.for_thread(thread_id, open_only=True)
-    told = ThreadDetail.told(
-        row,
-        why=why_waiting(row, open_ones, queries.workers()),
-        actor=view.actor,
-        approvals=open_ones,
-    )
+    row, told, _ = thread_detail(view.actor, thread_id)
     return answer(told, status, ETag=f'"{row.version}"', **headers)
 
 
 class Threads(Door):
     """The threads of the workspace."""
 
+    changes = "start"
+
     @extend_schema(
         operation_id="threads_list",
         responses={200: ThreadList, **refusals(422)},
         parameters=[
             OpenApiParameter("status", str, description="One status or several, by commas."),
-            OpenApiParameter("agent", str),
+            OpenApiParameter("agent", str, description="The name of an agent."),
             OpenApiParameter("label", str, description="key:value"),
             OpenApiParameter("q", str, description="Part of a title, or how an id begins."),
             OpenApiParameter("stuck", bool, description="Only threads that need attention."),
@@ -88,7 +84,9 @@ class Threads(Door):
         request=StartThread,
         operation_id="threads_start",
         responses={201: ThreadDetail, 200: ThreadDetail, **refusals(422)},
-        summary="Start a thread, or find the one of this name",
+        summary="Start a thread, or continue the one of this name",
+        description="200: the agent's thread of this name, which goes on if it was paused or "
+        "failed. Sent with other input or config than it began with: 422.",
     )
     def post(self, request: Request) -> Response:
         """201 with the new thread, 200 with the one that had this name already."""
@@ -155,6 +153,7 @@ class Control(Door):
 class PauseThread(Control):
     """Pause a thread."""
 
+    changes = "pause"
     act = actions.pause
 
     @extend_schema(
@@ -172,6 +171,7 @@ class PauseThread(Control):
 class ResumeThread(Control):
     """Resume a thread."""
 
+    changes = "resume"
     act = actions.resume
 
     @extend_schema(
@@ -190,6 +190,7 @@ class ResumeThread(Control):
 class RetryThread(Control):
     """Retry a thread."""
 
+    changes = "retry"
     act = actions.retry
 
     @extend_schema(
@@ -208,6 +209,7 @@ class RetryThread(Control):
 class CancelThread(Control):
     """Cancel a thread."""
 
+    changes = "cancel"
     act = actions.cancel
 
     @extend_schema(
@@ -222,13 +224,35 @@ class CancelThread(Control):
         return self.done(thread_id, self.body(Cancel).reason)
 
 
+class InputThread(Control):
+    """New input for a thread."""
+
+    changes = "input"
+    act = actions.send_input
+
+    @extend_schema(
+        operation_id="threads_input",
+        request=SendInput,
+        responses={200: ThreadDetail, **REFUSED},
+        parameters=[IF_MATCH],
+        summary="Send a message that the next step takes",
+        description="200: it is kept and stands in `inputs` until it is taken. It wakes nobody.",
+    )
+    def post(self, request: Request, thread_id: UUID) -> Response:
+        """Any status but succeeded and cancelled; 409 where the agent names no inbox."""
+        return self.done(thread_id, self.body(SendInput).message)
+
+
 class EditThread(Door):
     """Edit a thread's state."""
+
+    changes = "edit"
+    previews = True
 
     @extend_schema(
         operation_id="threads_edit",
         request=Edit,
-        responses={200: ThreadDetail, **REFUSED},
+        responses={200: EditAnswer, **REFUSED},
         parameters=[IF_MATCH, PREVIEW],
         summary="Write new values over the head",
     )
@@ -245,6 +269,9 @@ class EditThread(Door):
 class ForkThread(Door):
     """Fork a thread."""
 
+    changes = "fork"
+    previews = True
+
     @extend_schema(
         operation_id="threads_fork",
         request=Fork,
@@ -256,7 +283,9 @@ class ForkThread(Door):
         """The base stays as it is; answers the new thread."""
         body = self.body(Fork)
         if self.flag("preview"):
-            plan = actions.preview_fork(self.actor, thread_id, body.checkpoint, body.changes)
+            plan = actions.preview_fork(
+                self.actor, thread_id, body.checkpoint, body.changes, body.config
+            )
             return answer(ForkPreview.of(plan))
         new = actions.fork(
             self.actor,
@@ -266,12 +295,36 @@ class ForkThread(Door):
             body.title,
             body.effects,
             body.reason,
+            body.config,
         )
         return detail(self, new, status=201, Location=reverse("api:thread", args=[new]))
 
 
+class VerifyThread(Door):
+    """Verify a thread."""
+
+    changes = "verify"
+    keyed = False  # each time anew: a remembered verdict would prove nothing
+
+    @extend_schema(
+        operation_id="threads_verify",
+        request=Nothing,
+        responses={200: Verification, **refusals(404, 409)},
+        summary="Compute the thread's past again",
+        description="Events, checkpoints, activities, approvals, decisions and files. A thread "
+        "with more than 20,000 events answers 409: `./manage.py verify` takes its time.",
+    )
+    def post(self, request: Request, thread_id: UUID) -> Response:
+        """200 also where something is broken: `intact` says so."""
+        self.body(Nothing)
+        return answer(Verification.model_validate(actions.verify(self.actor, thread_id)))
+
+
 class RollBackThread(Door):
     """Roll a thread back."""
+
+    changes = "roll_back"
+    previews = True
 
     @extend_schema(
         operation_id="threads_roll_back",

@@ -10,11 +10,19 @@ from .agents import Agents, OneAgent
 from .approvals import Approvals, DecideApproval, OneApproval
 from .artifacts import Artifacts
 from .base import Nowhere
-from .past import ThreadActivities, ThreadCheckpoints, ThreadDiff, ThreadEvents, ThreadState
+from .past import (
+    ThreadActivities,
+    ThreadCapsule,
+    ThreadCheckpoints,
+    ThreadDiff,
+    ThreadEvents,
+    ThreadState,
+)
 from .threads import (
     CancelThread,
     EditThread,
     ForkThread,
+    InputThread,
     OneThread,
     PauseThread,
     ResumeThread,
@@ -22,6 +30,7 @@ from .threads import (
     RollBackThread,
     ThreadCounts,
     Threads,
+    VerifyThread,
 )
 
 app_name = "api"
@@ -33,13 +42,16 @@ _thread: list[URLPattern] = [
     path("events/", ThreadEvents.as_view(), name="events"),
     path("activities/", ThreadActivities.as_view(), name="activities"),
     path("diff/", ThreadDiff.as_view(), name="diff"),
+    path("capsule/", ThreadCapsule.as_view(), name="capsule"),
     path("pause/", PauseThread.as_view(), name="pause"),
     path("resume/", ResumeThread.as_view(), name="resume"),
     path("retry/", RetryThread.as_view(), name="retry"),
     path("cancel/", CancelThread.as_view(), name="cancel"),
+    path("input/", InputThread.as_view(), name="input"),
     path("edit/", EditThread.as_view(), name="edit"),
     path("fork/", ForkThread.as_view(), name="fork"),
     path("rollback/", RollBackThread.as_view(), name="rollback"),
+    path("verify/", VerifyThread.as_view(), name="verify"),
 ]
 
 _v1: list[URLPattern | URLResolver] = [
@@ -63,5 +75,5 @@ urlpatterns: list[URLPattern | URLResolver] = [
         login_required(SpectacularSwaggerSplitView.as_view(url_name="api:schema")),
         name="docs",
     ),
-    re_path(r"^.*$", Nowhere.as_view()),
+    re_path(r"^", Nowhere.as_view()),  # whatever follows, also a line break
 ]

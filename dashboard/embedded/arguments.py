@@ -7,6 +7,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from dashboard.configuration.sources import value as secret
+
 
 @dataclass(frozen=True)
 class UpOptions:
@@ -41,6 +43,14 @@ def _port(text: str) -> int:
     return number
 
 
+EXAMPLES = """examples:
+  ./manage.py up
+  ./manage.py up --port 8001 --workers 4 --data-dir ~/trial
+  ./manage.py up --host 0.0.0.0 --no-demo
+
+exit codes: 0 stopped as asked, 1 something is in the way, 2 usage"""
+
+
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Declare the flags; the environment gives the defaults."""
     value = os.environ.get
@@ -65,9 +75,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     )
     parser.add_argument("--no-demo", action="store_true", help="no demo users and threads")
     parser.add_argument(
-        "--database-url", default=value("DATABASE_URL", ""), help="a PostgreSQL of your own"
+        "--database-url", default=secret("DATABASE_URL"), help="a PostgreSQL of your own"
     )
-    parser.add_argument("--redis-url", default=value("REDIS_URL", ""), help="a Valkey of your own")
+    parser.add_argument("--redis-url", default=secret("REDIS_URL"), help="a Valkey of your own")
 
 
 def from_parsed(parsed: Mapping[str, Any]) -> UpOptions:
@@ -89,6 +99,8 @@ def from_command_line(arguments: Sequence[str]) -> UpOptions:
     parser = argparse.ArgumentParser(
         prog="manage.py up",
         description="Starts PostgreSQL, Valkey, the web server and a worker; Ctrl-C ends all.",
+        epilog=EXAMPLES,
+        formatter_class=argparse.RawDescriptionHelpFormatter,
         allow_abbrev=False,
     )
     add_arguments(parser)
@@ -101,3 +113,4 @@ def into_environment(options: UpOptions) -> None:
     for name, url in (("DATABASE_URL", options.database_url), ("REDIS_URL", options.redis_url)):
         if url:
             os.environ[name] = url
+            os.environ.pop(f"{name}_FILE", None)

@@ -1,23 +1,20 @@
-"""The demo: three people with random passwords, and a thread that waits for one of them."""
+"""The demo: four people with random passwords, and a thread that waits for one of them."""
 
 import os
 import secrets
 from pathlib import Path
 
-from django.apps import apps
 from django.contrib.auth import get_user_model
-from django.contrib.auth.models import Permission
 from django.db import transaction
 from sesame.utils import get_query_string
 
+from checkpoints import store
+from checkpoints.states import WorkspaceEventKind
 from dashboard import actions
 
-# name: (roles, may enter the admin site)
-PEOPLE = {
-    "operator": (("operator",), False),
-    "manager": (("reviewer",), False),
-    "auditor": (("auditor",), True),
-}
+# name: role
+PEOPLE = {"operator": "operator", "manager": "reviewer", "auditor": "auditor", "admin": "admin"}
+ACTOR = "command:up"
 # Reserved for ever by RFC 6761: nobody can own such an address, so it marks demo users safely.
 MAIL_DOMAIN = "demo.invalid"
 
@@ -38,18 +35,22 @@ def create_logins(path: Path) -> None:
     model = get_user_model()
     known = set(model.objects.filter(username__in=PEOPLE).values_list("username", flat=True))
     lines = []
-    for name, (roles, staff) in PEOPLE.items():
+    for name, role in PEOPLE.items():
         if name in known:
             continue
         password = secrets.token_urlsafe(12)
         with transaction.atomic():
-            user = model.objects.create_user(
-                name, email=f"{name}@{MAIL_DOMAIN}", password=password, is_staff=staff
+            workspace = store.ensure_workspace("default", actor=ACTOR)
+            user = model.objects.create_user(name, email=f"{name}@{MAIL_DOMAIN}", password=password)
+            store.log_user(
+                WorkspaceEventKind.USER_CREATED,
+                user.pk,
+                name=name,
+                changed={},
+                actor=ACTOR,
+                workspace=workspace,
             )
-            if staff:
-                user.user_permissions.set(Permission.objects.filter(codename__startswith="view_"))
-            for role in roles:
-                _grant(user.pk, role)
+            store.grant(workspace, user.pk, role, actor=ACTOR)
         lines.append(f"{name}  {password}\n")
     if lines:
         handle = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o600)
@@ -87,10 +88,3 @@ def seed() -> None:
     actor = actions.actor_of(user)
     for name, (title, given) in THREADS.items():
         actions.start_thread(actor, agent="market-research", input=given, title=title, name=name)
-
-
-def _grant(user_id: int, role: str) -> None:
-    workspace, _ = apps.get_model("checkpoints", "Workspace").objects.get_or_create(name="default")
-    apps.get_model("checkpoints", "Membership").objects.get_or_create(
-        workspace=workspace, user_id=user_id, role=role
-    )

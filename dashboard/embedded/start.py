@@ -10,6 +10,9 @@ import sys
 import time
 from collections.abc import Sequence
 
+from dashboard.configuration.database import address
+from dashboard.configuration.valkey import configured
+from dashboard.embedded import web_address
 from dashboard.embedded.answers import wait_for_web, wait_for_worker
 from dashboard.embedded.arguments import UpOptions, from_command_line, into_environment
 from dashboard.embedded.checks import check_address, is_loopback
@@ -29,6 +32,9 @@ def main(arguments: Sequence[str]) -> int:
     """`./manage.py up ...`; the exit code."""
     options = from_command_line(arguments)
     into_environment(options)
+    # Before anything starts: each part would end with the same complaint, one after another.
+    address("DATABASE_URL")
+    configured("")
     console = Console()
     try:
         run(options, console)
@@ -52,6 +58,7 @@ def run(options: UpOptions, console: Console) -> None:
     supervisor = Supervisor(tell=console.complain, lock_handle=lock.handle)
     try:
         _start(options, console, supervisor)
+        web_address.note(options.data, options.host, options.port)
         console.say(f"\n  Ready in {time.monotonic() - began:.1f} s\n")
         console.table(_table(options))
         console.say()
@@ -62,6 +69,7 @@ def run(options: UpOptions, console: Console) -> None:
         asked = time.monotonic()
         console.say("\n  Stopping ...")
         supervisor.stop()
+        web_address.forget(options.data)
         lock.release()
         console.say(f"  Stopped in {time.monotonic() - asked:.1f} s. Data are kept.")
 
@@ -159,7 +167,7 @@ def _table(options: UpOptions) -> list[tuple[str, str]]:
     if options.demo:
         link = f"{base}{demo.login_path('operator')}"
         rows = [("Dashboard", f"{link}   (signs in once, as operator)")]
-        rows.append(("More logins", f"manager, auditor: {options.logins_file}"))
+        rows.append(("More logins", f"manager, auditor, admin: {options.logins_file}"))
     elif not demo.anyone_exists():
         rows.append(("First user", f"{_manage()} createsuperuser"))
     connection.close()

@@ -19,6 +19,8 @@ from redis.backoff import NoBackoff
 from redis.exceptions import RedisError
 from redis.retry import Retry
 
+from dashboard.valkey import client as new_client
+
 log = logging.getLogger(__name__)
 
 CHANNEL = "gatepost:hints"
@@ -39,7 +41,7 @@ def client() -> redis.Redis:
         with _lock:
             found = _clients.setdefault(
                 url,
-                redis.Redis.from_url(
+                new_client(
                     url,
                     protocol=2,
                     socket_timeout=TIMEOUT,

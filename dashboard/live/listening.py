@@ -10,10 +10,11 @@ from collections.abc import Awaitable, Callable
 from typing import TYPE_CHECKING, Any
 from uuid import UUID
 
-import redis.asyncio
 from redis.asyncio.retry import Retry
 from redis.backoff import NoBackoff
 from redis.exceptions import RedisError
+
+from dashboard.valkey import async_client, sentinels_of
 
 from .hints import CHANNEL
 
@@ -51,7 +52,7 @@ async def listen(url: str, hub: Hub, *, connected: Callable[[], Awaitable[None]]
     """
     pause, away = FIRST_PAUSE, False
     while True:
-        client = redis.asyncio.Redis.from_url(
+        client = async_client(
             url,
             protocol=2,
             socket_timeout=None,  # silence is normal; the health check finds dead connections
@@ -78,7 +79,7 @@ async def listen(url: str, hub: Hub, *, connected: Callable[[], Awaitable[None]]
                 log.warning("Valkey is away, pages poll meanwhile: %s", error)
             away = True
         finally:
-            await _close(ear, client)
+            await _close(ear, client, *sentinels_of(client))
         await asyncio.sleep(pause * random.uniform(0.5, 1.0))  # noqa: S311 - only spreads load
         pause = min(pause * 2, LONGEST_PAUSE)
 

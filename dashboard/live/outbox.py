@@ -52,6 +52,8 @@ class Outbox:
     read is bounded by what it follows.
     """
 
+    all_skipped = 0  # by all outboxes of this process, also those that are gone
+
     def __init__(self, send: Send, *, broken: Callable[[], None] = lambda: None) -> None:
         self._send = send
         self._broken = broken
@@ -69,6 +71,7 @@ class Outbox:
             return
         if self._waiting.pop(key, None) is not None:
             self.skipped += 1
+            Outbox.all_skipped += 1
             if whole is not None:
                 event = whole()
         self._waiting[key] = event

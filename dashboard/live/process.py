@@ -76,6 +76,11 @@ async def hub() -> Hub:
     return found
 
 
+def sockets() -> int:
+    """How many sockets this process serves."""
+    return sum(len(hub.members) for hub in tuple(_hubs.values()))
+
+
 async def stop() -> None:
     """End the hub of the running loop, if there is one."""
     found = _hubs.pop(asyncio.get_running_loop(), None)

@@ -30,6 +30,7 @@ def rights_of(roles: Roles) -> Rights:
         fork=may(who, "fork"),
         rollback=may(who, "roll_back"),
         decide=may(who, "decide"),
+        export=may(who, "export"),
     )
 
 
@@ -39,6 +40,7 @@ def actions_of(roles: Roles, thread: ThreadRow) -> list[Action]:
     hidden = {"resume" if allowed["pause"].allowed or thread.status != "paused" else "pause"}
     if thread.status not in ("failed", "attention"):
         hidden.add("retry")
+    hidden.add("input")  # its form stands on the page
     return [
         Action(VERBS.get(name, name), allowance.allowed, allowance.why)
         for name, allowance in allowed.items()

@@ -19,17 +19,22 @@ from checkpoints.views import (
     ArtifactRow,
     CheckpointRow,
     EventRow,
+    InputRow,
     Page,
+    StorageRow,
     ThreadRow,
+    VerificationRow,
     Why,
 )
 from dashboard import graphs, lineage, published
+from dashboard.inbox import message_field
 from dashboard.live.progress import read_progress
 from dashboard.people import people
+from dashboard.permissions import allowed_actions
 from dashboard.shapes import Kind
 from dashboard.why import why_waiting
 
-from .rights import Roles, actions_of, rights_of
+from .rights import Class, Roles, actions_of, rights_of
 
 CHECKPOINTS = 200
 EVENTS = 50
@@ -127,8 +132,16 @@ class ThreadPage:
         return queries.agent_version(self.thread.agent_version_id)
 
     @cached_property
+    def storage(self) -> StorageRow:
+        return queries.storage(self.thread.id)
+
+    @cached_property
     def forks(self) -> list[ThreadRow]:
         return queries.children(self.thread.id)
+
+    @cached_property
+    def verification(self) -> VerificationRow | None:
+        return queries.verification(self.thread.id)
 
     @cached_property
     def base_title(self) -> str:
@@ -168,8 +181,18 @@ class ThreadPage:
         return read_progress([self.thread.id]).get(self.thread.id)
 
     @cached_property
+    def inputs(self) -> list[InputRow]:
+        """Messages not taken yet."""
+        return queries.waiting_inputs(self.id) if self.thread.inbox else []
+
+    @cached_property
+    def config(self) -> dict[str, Any]:
+        return queries.config_of(self.thread.id)
+
+    @cached_property
     def people(self) -> dict[str, str]:
-        return people([self.thread.started_by, *(event.actor for event in self.events.rows)])
+        actors = [event.actor for event in self.events.rows] + [i.actor for i in self.inputs]
+        return people([self.thread.started_by, *actors])
 
     @cached_property
     def artifacts(self) -> list[ArtifactRow]:
@@ -210,7 +233,15 @@ def thread_head(page: ThreadPage, roles: Roles) -> dict[str, Any]:
 
 def thread_facts(page: ThreadPage, roles: Roles) -> dict[str, Any]:
     """Region thread-facts."""
-    return {"thread": page.thread, "people": page.people, "base_title": page.base_title}
+    return {
+        "thread": page.thread,
+        "config": page.config,
+        "people": page.people,
+        "base_title": page.base_title,
+        "verification": page.verification,
+        "storage": page.storage,
+        "rights": rights_of(roles),
+    }
 
 
 def thread_time(page: ThreadPage, roles: Roles) -> dict[str, Any]:
@@ -250,6 +281,18 @@ def thread_lineage(page: ThreadPage, roles: Roles) -> dict[str, Any]:
 def thread_forks(page: ThreadPage, roles: Roles) -> dict[str, Any]:
     """Region thread-forks."""
     return {"thread": page.thread, "forks": page.forks}
+
+
+def thread_input(page: ThreadPage, roles: Roles) -> dict[str, Any]:
+    """Region thread-input."""
+    allowed = allowed_actions(Class(roles), page.thread)["input"]
+    return {
+        "thread": page.thread,
+        "inputs": page.inputs,
+        "input_field": message_field(page.version) if allowed.allowed else None,
+        "input_why": allowed.why,
+        "people": page.people,
+    }
 
 
 def thread_state(page: ThreadPage, roles: Roles) -> dict[str, Any]:

@@ -317,6 +317,12 @@ def json_changes(value: Any, before: Any) -> trees.Changes:
 
 
 @register.filter
+def message_text(message: Any) -> str:
+    """A message or a member of a config as people wrote it: text as it is, all else as JSON."""
+    return message if isinstance(message, str) else sentences.as_json(message)
+
+
+@register.filter
 def verb_icon(verb: str) -> str:
     """The symbol of an action."""
     return VERBS.get(verb, ("check", verb, ""))[0]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable
 from typing import Any
 from uuid import UUID
@@ -13,7 +14,7 @@ from django.views.decorators.http import require_http_methods
 from approvals import queries as gates
 from checkpoints import queries
 from checkpoints.views import CheckpointRow, ThreadRow
-from dashboard import actions, errors, lineage
+from dashboard import actions, errors, fields, inbox, lineage
 from dashboard.permissions import require
 from dashboard.plans import ForkPlan
 from dashboard.shapes import ForkPreview
@@ -50,6 +51,9 @@ def fork(request: HttpRequest, thread_id: UUID) -> HttpResponse:
     target = _checkpoint(request, thread) or queries.checkpoint(thread.id, thread.head)
     schema = queries.agent_version(target.agent_version_id).schema
     values = queries.state_at(thread.id, target.id)
+    plan = actions.preview_fork(who, thread.id, target.id)
+    shown = json.dumps(plan.config, ensure_ascii=False, indent=2, sort_keys=True)
+    config = request.POST.get("config", shown)
     title = request.POST.get("title", f"{thread.title} (fork)"[:300]).strip()
     effects = request.POST.get("effects", "ask")
     reason = request.POST.get("reason", "").strip()
@@ -62,13 +66,15 @@ def fork(request: HttpRequest, thread_id: UUID) -> HttpResponse:
             "title": title,
             "effects": effects,
             "reason": reason,
-            "preview": _preview(actions.preview_fork(who, thread.id, target.id)),
+            "config": config,
+            "preview": _preview(plan),
             "errors": problems,
         }
         return render(request, "thread/fork.html", context, status=status)
 
     def act(changes: dict[str, Any]) -> str:
-        born = actions.fork(who, thread.id, target.id, changes, title, effects, reason)
+        other = forms.changed_config(plan.config, config)
+        born = actions.fork(who, thread.id, target.id, changes, title, effects, reason, other)
         say(request, "Forked. The original stays as it is.")
         return thread_url(born)
 
@@ -79,7 +85,7 @@ def fork(request: HttpRequest, thread_id: UUID) -> HttpResponse:
 
 def _preview(plan: ForkPlan) -> ForkPreview:
     cost = plan.cost if plan.cost.strip("0.") else ""
-    return ForkPreview(plan.reused, plan.again, plan.tokens, cost, plan.first_effect)
+    return ForkPreview(plan.reused, plan.again, plan.tokens, cost, plan.first_effect, plan.config)
 
 
 @_form_page
@@ -117,6 +123,47 @@ def edit(request: HttpRequest, thread_id: UUID) -> HttpResponse:
     if request.method != "POST":
         return form({}, 200)
     return _post(request, schema, values, act, form)
+
+
+@_form_page
+@member
+def send_input(request: HttpRequest, thread_id: UUID) -> HttpResponse:
+    """A message for the next step; one that is refused comes back with what was written."""
+    who, thread = actor(request), _thread(request, "input", thread_id)
+    version = queries.agent_version(thread.agent_version_id)
+    text = request.POST.get(fields.PREFIX + inbox.NAME, "")
+
+    def form(problem: str, status: int, *, beside: bool = True) -> HttpResponse:
+        field = inbox.message_field(
+            version, text=text or None, error=problem if beside and problem else ""
+        )
+        context = {
+            "thread": thread,
+            "field": field,
+            "fields": [field],
+            "errors": {} if beside else {forms.WHOLE: problem},
+        }
+        return render(request, "thread/input.html", context, status=status)
+
+    allowance = actions.allowed_actions(who, thread)["input"]
+    if request.method != "POST":
+        if not allowance.allowed:
+            refusal = errors.NotAllowedNow(allowance.why)
+            return refused(request, refusal, back=thread_url(thread.id))
+        return form("", 200)
+    message, problem = inbox.message_of(version, text)
+    if problem and allowance.allowed:
+        return form(problem, 422)
+    try:
+        actions.send_input(who, thread.id, message)
+    except (errors.Forbidden, errors.Missing):
+        raise
+    except errors.Invalid as error:
+        return form(errors.rooted(f"{error.path}: {error.reason}", ""), error.status)
+    except errors.ActionError as error:
+        return form(error.detail, error.status, beside=False)
+    say(request, "Sent. The next step takes it.")
+    return SeeOther(thread_url(thread.id))
 
 
 def _post(

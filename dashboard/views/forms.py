@@ -7,6 +7,8 @@ from typing import Any
 
 from django.http import HttpRequest
 
+from checkpoints import deltas
+from checkpoints.errors import InvalidValue
 from dashboard import actions, errors, fields
 from dashboard.permissions import Actor
 from dashboard.shapes import Field
@@ -76,6 +78,18 @@ def read(
         except errors.Invalid as error:
             problems[channel] = error.reason
     return changes, problems
+
+
+def changed_config(known: Mapping[str, Any], text: str) -> dict[str, Any]:
+    """What a posted configuration changes; null for what it leaves out. Raises Invalid."""
+    try:
+        given = deltas.decode_request((text.strip() or "{}").encode())
+    except InvalidValue as error:
+        raise errors.Invalid("$.config", f"is not JSON that can be stored: {error}") from error
+    if not isinstance(given, dict):
+        raise errors.Invalid("$.config", "must be an object")
+    gone = dict.fromkeys(known.keys() - given.keys())
+    return gone | {name: v for name, v in given.items() if name not in known or v != known[name]}
 
 
 def problems_of(

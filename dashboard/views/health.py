@@ -2,66 +2,27 @@
 
 from __future__ import annotations
 
-import logging
-
-import redis
-from django.conf import settings
 from django.contrib.auth.decorators import login_not_required
-from django.db import DatabaseError, InterfaceError, connection
 from django.http import HttpRequest, HttpResponse, JsonResponse
+from django.views.decorators.http import require_safe
 
-from checkpoints import queries
-
-logger = logging.getLogger(__name__)
+from dashboard.health import watch
 
 OK, DOWN = "ok", "down"
 
 
 @login_not_required
+@require_safe
 def healthz(_request: HttpRequest) -> HttpResponse:
     """The process answers."""
     return HttpResponse("ok", content_type="text/plain")
 
 
 @login_not_required
+@require_safe
 def readyz(_request: HttpRequest) -> HttpResponse:
-    """{"database", "valkey", "worker"}: each ok or down; 503 unless all are ok."""
-    database = _database()
-    found = {
-        "database": database,
-        "valkey": _valkey(),
-        # Without a database nobody knows, and asking again would only wait again.
-        "worker": database and _worker(),
-    }
-    parts = {name: OK if up else DOWN for name, up in found.items()}
-    ready = all(found.values())
-    return JsonResponse({"ready": ready, **parts}, status=200 if ready else 503)
-
-
-def _database() -> bool:
-    try:
-        with connection.cursor() as cursor:
-            cursor.execute("SELECT 1")
-    except (DatabaseError, InterfaceError):
-        logger.warning("readyz: the database does not answer", exc_info=True)
-        return False
-    return True
-
-
-def _valkey() -> bool:
-    client = redis.Redis.from_url(settings.REDIS_URL, socket_connect_timeout=1, socket_timeout=1)
-    try:
-        return bool(client.ping())
-    except redis.RedisError:
-        logger.warning("readyz: Valkey does not answer", exc_info=True)
-        return False
-    finally:
-        client.close()
-
-
-def _worker() -> bool:
-    """A worker that gave a sign of life within its time."""
-    try:
-        return any(worker.alive for worker in queries.workers())
-    except (DatabaseError, InterfaceError):
-        return False
+    """{"ready", "database", "migrations", "valkey", "worker"}: each part ok or down; 503 unless
+    all are ok."""
+    found = watch.look()
+    parts = {name: OK if up else DOWN for name, up in found.parts.items()}
+    return JsonResponse({"ready": found.ready, **parts}, status=200 if found.ready else 503)

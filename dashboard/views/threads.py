@@ -8,11 +8,13 @@ from uuid import UUID
 
 from django.http import Http404, HttpRequest, HttpResponse, HttpResponseRedirect
 from django.http.response import HttpResponseBase
-from django.views.decorators.http import require_http_methods, require_safe
+from django.views.decorators.http import require_GET, require_http_methods, require_safe
 
 from checkpoints import queries
+from checkpoints.states import Status
 from checkpoints.views import ThreadRow
 from dashboard import actions, errors, published
+from dashboard.capsule import streaming
 from dashboard.pages.rights import rights_of
 from dashboard.pages.thread import TABS, ThreadPage
 
@@ -21,6 +23,7 @@ from .base import (
     SeeOther,
     actor,
     live_page,
+    member,
     next_url,
     number_in,
     say,
@@ -32,6 +35,13 @@ from .base import (
 )
 
 TEMPLATE = "thread/detail.html"
+
+
+@require_GET
+@member
+def capsule(request: HttpRequest, thread_id: UUID) -> HttpResponseBase:
+    """The thread as one file to take elsewhere."""
+    return streaming.download(request, actions.export(actor(request), thread_id))
 
 
 @require_http_methods(["GET", "HEAD", "POST"])
@@ -124,7 +134,11 @@ def retry(request: HttpRequest, thread_id: UUID) -> HttpResponse:
         request,
         thread_id,
         lambda version: actions.retry(actor(request), thread_id, expected_version=version),
-        lambda _: "Retrying from the newest checkpoint.",
+        lambda status: (
+            "The rollback goes on where it stopped."
+            if status == Status.ROLLING_BACK
+            else "Retrying from the newest checkpoint."
+        ),
     )
 
 
@@ -138,6 +152,20 @@ def cancel(request: HttpRequest, thread_id: UUID) -> HttpResponse:
         thread_id,
         lambda version: actions.cancel(actor(request), thread_id, reason, expected_version=version),
         lambda _: "Cancelled. What it did so far stays.",
+    )
+
+
+@_either
+@live_page
+def verify(request: HttpRequest, thread_id: UUID) -> HttpResponse:
+    """Compute its past again and say whether anything was altered."""
+    return _control(
+        request,
+        thread_id,
+        lambda _version: actions.verify(actor(request), thread_id),
+        lambda found: (
+            f"Verified: all {found.n_events:,} events are intact." if found.intact else found.what
+        ),
     )
 
 

@@ -72,7 +72,7 @@ def test_a_broken_column_fails_with_a_reason_and_finishes_after_edit_and_retry(
     why = operator.one("#thread-note")
     expect(why).to_contain_text("The column `price` should hold numbers")
     expect(why).to_contain_text("`on demand` in row 11,101")
-    expect(why).to_contain_text("`ignore_columns`")
+    expect(why).to_contain_text("`ignore`")
     assert case.row().step == 1
 
     # The board offers the same way out.
@@ -92,7 +92,7 @@ def test_a_broken_column_fails_with_a_reason_and_finishes_after_edit_and_retry(
     page.get_by_label("Ignore").fill("price")
     page.get_by_label("Why, for the record").fill("Prices come from another list.")
     operator.press("Write the checkpoint")
-    expect(operator.one("#thread-state")).to_contain_text("ignore_columns")
+    expect(operator.one("#thread-state")).to_contain_text("ignore")
     operator.press("Retry")
     operator.see_status("waiting")
     assert case.state()["summary"]["measure"]["name"] != "price"

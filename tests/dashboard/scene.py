@@ -43,8 +43,8 @@ GRAPH: dict[str, Any] = {
 TOOLS: dict[str, Any] = {"publish": {"effect": True, "idempotent": True, "undo": "unpublish"}}
 
 
-def make_agent(agent: str = "research", version: int = 1) -> UUID:
-    """An announced agent version without a worker."""
+def make_agent(agent: str = "research", version: int = 1, *, inbox: str = "") -> UUID:
+    """An announced agent version without a worker; with an inbox if one is named."""
     return store.announce_version(
         agent=agent,
         version=version,
@@ -54,7 +54,7 @@ def make_agent(agent: str = "research", version: int = 1) -> UUID:
         schema_version=1,
         schema=SCHEMA,
         channels=CHANNELS,
-        graph=GRAPH,
+        graph=GRAPH | ({"inbox": inbox} if inbox else {}),
         tools=TOOLS,
         queue="gatepost",
     )

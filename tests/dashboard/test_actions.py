@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import itertools
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any
 from uuid import UUID, uuid4
 
@@ -48,18 +49,22 @@ def attempts(thread: UUID, head: UUID, approval: UUID) -> dict[str, Callable[[Ac
         "pause": lambda who: actions.pause(who, thread),
         "resume": lambda who: actions.resume(who, thread),
         "retry": lambda who: actions.retry(who, thread),
+        "input": lambda who: actions.send_input(who, thread, "more"),
         "edit": lambda who: actions.edit(who, thread, {"goal": "abc"}, "because"),
         "cancel": lambda who: actions.cancel(who, thread, "because"),
         "fork": lambda who: actions.fork(who, thread, head),
         "roll_back": lambda who: actions.roll_back(who, thread, head, "because"),
         "decide": lambda who: actions.decide(who, approval, "approve", HASH),
+        "verify": lambda who: actions.verify(who, thread),
+        "export": lambda who: actions.export(who, thread).close(),
+        "import": lambda who: actions.import_thread(who, Path("there is none")),
     }
 
 
 def test_rights_name_known_roles_and_an_admin_only_reads() -> None:
     assert permissions.ROLES == ROLES_OF_TABLE
     assert all(roles <= set(ROLES_OF_TABLE) for roles in permissions.RIGHTS.values())
-    assert [a for a, roles in permissions.RIGHTS.items() if "admin" in roles] == ["read"]
+    assert [a for a, roles in permissions.RIGHTS.items() if "admin" in roles] == ["read", "verify"]
     assert set(attempts(uuid4(), uuid4(), uuid4())) == set(permissions.RIGHTS) - {"read"}
 
 
@@ -79,9 +84,10 @@ def test_every_right(cast: Cast, agent: UUID, name: str, action: str) -> None:
     actor = cast.actor(name)
     allowed = {
         "operator": {"start", "upload", "pause", "resume", "retry", "edit", "cancel", "fork"}
-        | {"roll_back"},
+        | {"roll_back", "input", "export", "import"},
         "manager": {"fork", "roll_back", "decide"},
-    }.get(name, set())
+        "auditor": {"export"},
+    }.get(name, set()) | {"verify"}
     assert may(actor, action) is (action in allowed)
     call = attempts(row.thread, before.head, row.id)[action]
     if action in allowed:
@@ -94,7 +100,9 @@ def test_every_right(cast: Cast, agent: UUID, name: str, action: str) -> None:
         assert queries.thread(row.thread, workspace=cast.workspace) == before
 
 
-@pytest.mark.parametrize("action", sorted(set(permissions.RIGHTS) - {"read", "start", "upload"}))
+@pytest.mark.parametrize(
+    "action", sorted(set(permissions.RIGHTS) - {"read", "start", "upload", "import"})
+)
 def test_other_workspaces_do_not_exist(cast: Cast, agent: UUID, action: str) -> None:
     row = scene.waiting(cast.workspace, agent)
     head = queries.thread(row.thread, workspace=cast.workspace).head

@@ -70,7 +70,7 @@ def calls(row: gates.ApprovalRow) -> list[tuple[str, str]]:
     reads += [f"{thread}/{noun}/" for noun in ("state", "checkpoints", "events", "activities")]
     reads += [f"{thread}/diff/?from={row.id}", "/approvals/", approval]
     writes = ["/threads/", f"{approval}decide/", "/artifacts/"]
-    verbs = ("pause", "resume", "retry", "cancel", "edit", "fork", "rollback")
+    verbs = ("pause", "resume", "retry", "cancel", "input", "edit", "fork", "rollback")
     writes += [f"{thread}/{verb}/" for verb in verbs]
     return [("get", r) for r in reads] + [("post", w) for w in writes]
 
@@ -83,7 +83,7 @@ def test_strangers_get_a_problem_and_never_a_page(row: gates.ApprovalRow) -> Non
     for method, path in [*calls(row), ("get", "/nowhere/"), ("get", "/../schema/")]:
         response = getattr(client, method)(f"{V1}{path}")
         refused(response, 401)
-        assert response["WWW-Authenticate"] == "Session"
+        assert response["WWW-Authenticate"] == 'Bearer realm="gatepost"'
 
 
 def test_people_without_a_workspace_get_nothing(cast: Cast, row: gates.ApprovalRow) -> None:
@@ -97,6 +97,7 @@ def test_other_workspaces_do_not_exist(cast: Cast, row: gates.ApprovalRow) -> No
     bodies = {
         "edit": {"changes": {"goal": "abc"}, "reason": "r"},
         "fork": {"checkpoint": str(uuid4())},
+        "input": {"message": "more"},
         "rollback": {"checkpoint": str(uuid4()), "reason": "r"},
         "decide": {"verdict": "approve", "proposal_hash": row.proposal_hash},
     }
@@ -110,7 +111,7 @@ def test_other_workspaces_do_not_exist(cast: Cast, row: gates.ApprovalRow) -> No
             response = post(client, path, bodies.get(path.split("/")[-2], {}))
         refused(response, 404)
         tried += 1
-    assert tried == 15
+    assert tried == 16
     assert client.get(f"{V1}/threads/").json()["results"] == []
     assert client.get(f"{V1}/approvals/").json()["results"] == []
     assert client.get(f"{V1}/threads/counts/").json()["open_approvals"] == 0
@@ -155,7 +156,6 @@ def test_changes_need_the_csrf_token(cast: Cast, row: gates.ApprovalRow) -> None
         ('{"agent": "a", "input": {"n": 1e999}}', "$.input.n"),
         ('{"input": ' + "[" * 150 + "]" * 150 + "}", None),
         (b"\xff\xfe", "$"),
-        (b'{"agent": "' + b"x" * (5 * 1024 * 1024) + b'"}', "$"),
     ],
 )
 def test_bodies_that_cannot_be_read(operator: Client, body: Any, path: str | None) -> None:
@@ -286,7 +286,7 @@ def test_one_thread(cast: Cast, operator: Client, row: gates.ApprovalRow) -> Non
     assert told["why_waiting"]["sentence"] == "Waits for a decision: Publish this report?"
     assert told["why_waiting"]["action"] == "A reviewer decides."
     assert set(told["actions"]) == {
-        "pause", "resume", "retry", "edit", "fork", "rollback", "cancel",
+        "pause", "resume", "retry", "input", "edit", "fork", "rollback", "cancel",
     }  # fmt: skip
     assert told["totals"]["steps"] == 1
 
@@ -523,7 +523,7 @@ def test_upload(operator: Client, cast: Cast, agent: UUID, settings: Any) -> Non
     settings.GATEPOST_UPLOAD_MAX_BYTES = 1_000
     for size in (1_001, 100_000):  # told by the file, told by the length of the request
         big = {"file": SimpleUploadedFile("a.csv", b"x" * size)}
-        assert "at most 1,000" in refused(operator.post(f"{V1}/artifacts/", big), 422)["detail"]
+        assert "at most 1,000" in refused(operator.post(f"{V1}/artifacts/", big), 413)["detail"]
     other = {**body["input"], "file": {**ref, "$artifact": "0" * 64}}
     refused(post(operator, "/threads/", {**body, "input": other}), 422, "$.input.file")
 

@@ -34,12 +34,19 @@ def told(*words: object) -> Any:
     return json.loads(said(*words, "--json"))
 
 
-def refused(*words: object) -> str:
+def note(*words: object) -> str:
+    """What is said on stderr by a command that does its work."""
+    err = io.StringIO()
+    call_command(*map(str, words), stdout=io.StringIO(), stderr=err)
+    return err.getvalue()
+
+
+def refused(*words: object, code: int = 1) -> str:
     """The one sentence on stderr."""
     err = io.StringIO()
     with pytest.raises(SystemExit) as caught:
         call_command(*map(str, words), stdout=io.StringIO(), stderr=err)
-    assert caught.value.code == 1
+    assert caught.value.code == code
     line = err.getvalue().strip()
     assert line
     assert "\n" not in line
@@ -62,17 +69,18 @@ def test_start_list_show(cast: Cast, agent: UUID, tmp_path: Path) -> None:
     assert state["file"]["name"] == "data.csv"
     assert row.started_by == cast.actor("operator").id
     assert row.labels == {"team": "ops"}
-    (listed,) = told("threads", "list", "--status", "queued,running")
+    (listed,) = told("threads", "list", "--status", "queued,running")["results"]
     assert listed["id"] == made["id"]
-    assert told("threads", "list", "--status", "failed") == []
-    assert "No threads." in said("threads", "list", "-q", "nothing")
+    assert told("threads", "list", "--status", "failed")["results"] == []
+    assert said("threads", "list", "-q", "nothing") == ""
+    assert note("threads", "list", "-q", "nothing") == "No threads.\n"
     assert "Delays" in said("threads", "list")
     shown = said("threads", "show", made["id"][:20])
     assert "No worker is alive" in shown
     assert "data.csv" in shown
     assert told("threads", "show", made["id"])["id"] == made["id"]
-    assert "user" in said("threads", "events", made["id"])
-    assert told("threads", "events", made["id"])[0]["kind"] == "thread.started"
+    assert "operator started" in said("threads", "events", made["id"])
+    assert told("threads", "events", made["id"])["results"][0]["kind"] == "thread.started"
 
 
 def test_control(cast: Cast, agent: UUID) -> None:
@@ -112,39 +120,47 @@ def test_edit_fork_rollback(cast: Cast, agent: UUID) -> None:
     plan = told("threads", "rollback", at, 1, "--preview")
     assert [e["activity"]["id"] for e in plan["effects"]] == [str(undone)]
     assert "1 of 1 effects" in said("threads", "rollback", at, 1, "--preview")
-    assert "$.reason is required." in refused("threads", "rollback", at, 1)
-    back = told("threads", "rollback", at, 1, "--reason", "wrong", "--as", "manager")
+    assert "$.reason is required." in refused("threads", "rollback", at, 1, "--yes")
+    back = told("threads", "rollback", at, 1, "--reason", "wrong", "--as", "manager", "--yes")
     assert back["status"] == "rolling_back"
 
 
 @pytest.mark.parametrize(
-    ("words", "sentence"),
+    ("words", "code", "sentence"),
     [
-        (("list", "--status", "late"), "--status does not know late."),
-        (("list", "--as", "ghost"), "There is no active user ghost."),
+        (("list", "--status", "late"), 2, "--status does not know late; it knows queued,"),
+        (("list", "--label", "team"), 2, "--label is written key=value, not team."),
+        (("list", "--as", "ghost"), 3, "There is no active user ghost."),
         (
             ("list", "--as", "nobody"),
+            1,
             "You are not a member of any workspace yet; ask an admin.",
         ),
-        (("start", "research", "--as", "auditor"), "Needs the role operator."),
-        (("start", "research"), "$.input.goal is required."),
-        (("start", "ghost"), "$.agent No worker has announced an agent named 'ghost'."),
-        (("start", "research", "--input", "{"), "--input $: not JSON"),
-        (("start", "research", "--input", "@/no/file"), "--input /no/file: No such file"),
-        (("start", "research", "--set", "goal"), "--set is written channel=value, not goal."),
-        (("start", "research", "--file", "file=/no/file"), "--file /no/file: No such file"),
-        (("show", "ffff"), "No thread's id begins with ffff."),
-        (("show", "00000000-0000-0000-0000-000000000000"), "There is no such thread"),
+        (("start", "research", "--as", "auditor"), 1, "Needs the role operator."),
+        (("start", "research"), 1, "$.input.goal is required."),
+        (("start", "ghost"), 1, "$.agent No worker has announced an agent named 'ghost'."),
+        (("start", "research", "--input", "{"), 2, "--input $: not JSON"),
+        (("start", "research", "--input", "[]"), 2, "--input must be an object"),
+        (("start", "research", "--input", "@/no/file"), 2, "--input /no/file: No such file"),
+        (("start", "research", "--set", "goal"), 2, "--set is written channel=value, not goal."),
+        (("start", "research", "--file", "file=/no/file"), 2, "--file /no/file: No such file"),
+        (("show", "ffff"), 3, "No thread's id begins with ffff, and none has that name;"),
+        (("show", "00000000-0000-0000-0000-000000000000"), 3, "There is no such thread"),
     ],
 )
-def test_refusals(cast: Cast, agent: UUID, words: tuple[str, ...], sentence: str) -> None:
-    assert refused("threads", *words).startswith(sentence)
+def test_refusals(
+    cast: Cast, agent: UUID, words: tuple[str, ...], code: int, sentence: str
+) -> None:
+    assert refused("threads", *words, code=code).startswith(sentence)
 
 
 def test_other_workspaces_do_not_exist(cast: Cast, agent: UUID) -> None:
     thread = scene.start(cast.workspace, agent)
-    assert told("threads", "list", "--as", "stranger") == []
-    assert "no such thread" in refused("threads", "cancel", thread, "--as", "stranger")
+    assert told("threads", "list", "--as", "stranger")["results"] == []
+    assert "no such thread" in refused("threads", "cancel", thread, "--as", "stranger", code=3)
+    begun = str(thread)[:18]
+    assert refused("threads", "show", begun, "--as", "stranger", code=3).startswith("No thread")
+    assert told("threads", "show", begun)["id"] == str(thread)
 
 
 def test_approve(cast: Cast, agent: UUID) -> None:
@@ -166,8 +182,10 @@ def test_approve(cast: Cast, agent: UUID) -> None:
     assert queries.thread(row.thread, workspace=cast.workspace).status == Status.QUEUED
     late = refused("approve", row.id, "--verdict", "approve", "--as", "second_manager")
     assert late == "manager has decided this request already: approve."
-    assert "Nothing waits for a decision." in said("approve")
-    assert refused("approve", "ffff").startswith("No open request has an id that begins")
+    assert told("approve") == {"results": [], "next_cursor": ""}
+    assert note("approve") == "Nothing waits for a decision.\n"
+    assert refused("approve", "--verdict", "approve", code=2).startswith("--verdict needs")
+    assert refused("approve", "ffff", code=3).startswith("No open request has an id that begins")
 
 
 def test_agent_text_cannot_steer_the_terminal(cast: Cast, agent: UUID) -> None:

@@ -25,7 +25,6 @@ from websockets.exceptions import ConnectionClosed, InvalidStatus
 from websockets.sync.client import ClientConnection, connect
 
 from checkpoints import store
-from checkpoints.models import Membership
 from checkpoints.signals import activity_progressed
 from checkpoints.states import EventKind
 from dashboard.live import hints
@@ -351,7 +350,9 @@ def test_signing_out_closes_the_socket(place: Place) -> None:
 def test_losing_the_last_role_closes_the_socket(place: Place) -> None:
     with place.follow("admin") as page, place.follow("auditor") as other:
         page.frame(), other.frame()
-        Membership.objects.filter(user=place.cast.users["admin"]).delete()
+        workspace, users = place.cast.workspace, place.cast.users
+        store.grant(workspace, users["nobody"].pk, "admin", actor="user:0")  # one must be left
+        store.withdraw(workspace, users["admin"].pk, "admin", actor="user:0")
         code, reason = page.closed(seconds=RECHECK + LATE)
         assert (code, reason) == (4401, "You are signed out.")
         place.pause()
@@ -361,9 +362,10 @@ def test_losing_the_last_role_closes_the_socket(place: Place) -> None:
 def test_new_roles_reach_an_open_page(place: Place) -> None:
     with place.follow("viewer") as page:
         assert "Needs the role operator" in page.frame()["regions"]["thread-head"]
-        Membership.objects.filter(user=place.cast.users["viewer"]).update(role="operator")
+        whose = (place.cast.workspace, place.cast.users["viewer"].pk, "operator")
+        store.grant(*whose, actor="user:0")
         frame = page.frame(seconds=RECHECK + LATE)
-        Membership.objects.filter(user=place.cast.users["viewer"]).update(role="viewer")
+        store.withdraw(*whose, actor="user:0")
         assert 'data-action="pause" data-key="p"' in frame["regions"]["thread-head"]
 
 

@@ -80,7 +80,7 @@ def pages(place: Scene) -> dict[str, tuple[str, int]]:
         "thread, done": (f"/threads/{place.done}/", 15),
         "thread, queued": (f"/threads/{place.queued}/", 15),
         "thread, failed": (f"/threads/{place.failed}/", 15),
-        "thread, forked": (f"/threads/{place.fork}/", 17),
+        "thread, forked": (f"/threads/{place.fork}/", 18),
         "thread, past": (f"/threads/{place.done}/?cp=1", 15),
         "thread, whole state": (f"/threads/{place.done}/?tab=state", 15),
         "thread, some events": (f"/threads/{place.done}/?kind=checkpoint", 15),

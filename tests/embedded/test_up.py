@@ -56,7 +56,7 @@ def test_one_life_of_a_data_folder(data: Path) -> None:
         assert stat.S_IMODE(logins.stat().st_mode) == 0o600
         assert stat.S_IMODE((data / "secret-key").stat().st_mode) == 0o600
         passwords = dict(line.split() for line in logins.read_text().splitlines())
-        assert set(passwords) == {"operator", "manager", "auditor"}
+        assert set(passwords) == {"operator", "manager", "auditor", "admin"}
         assert not any(password in first.text for password in passwords.values())
 
         # A second terminal finds the same database.

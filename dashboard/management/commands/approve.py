@@ -5,30 +5,35 @@ from __future__ import annotations
 import argparse
 from uuid import UUID
 
-from rich.table import Table
-
 from approvals import queries as gates
 from approvals.queries import ApprovalRow
 from checkpoints import deltas
 from dashboard import actions
-from dashboard.api.shapes import Approval
-from dashboard.errors import Invalid, Missing
+from dashboard.api.approval_shapes import Approval, ApprovalList
+from dashboard.commands.words import json_given
+from dashboard.errors import Missing
 from dashboard.permissions import Actor
-from dashboard.terminal import PersonalCommand, common_arguments, facts, json_given, table
+from dashboard.tables import Table, facts, table
+from dashboard.terminal import PersonalCommand, Usage, add_common_arguments
 
 
 class Command(PersonalCommand):
     """Without an id it lists, without a verdict it shows, with both it decides."""
 
     help = "Lists what waits for a decision, shows one request, or decides it."
+    examples = """
+        approve
+        approve 0199a3
+        approve 0199a3 --verdict approve --comment 'fine'
+        approve 0199a3 --verdict reject --comment 'wrong address' --as manager
+    """
 
     def add_arguments(self, parser: argparse.ArgumentParser) -> None:
         """Options of the verdict."""
-        for action in common_arguments()._actions:
-            parser._add_action(action)
+        add_common_arguments(parser)
         parser.add_argument("approval", nargs="?", help="id, or how it begins")
         parser.add_argument("--verdict", choices=("approve", "reject", "respond"))
-        parser.add_argument("--comment", default="")
+        parser.add_argument("--comment", default="", help="needed to reject; kept in the log")
         parser.add_argument(
             "--args", dest="answer", metavar="JSON|@PATH", help="the answer to a question"
         )
@@ -43,18 +48,22 @@ class Command(PersonalCommand):
             self._decide()
             return
         if o["verdict"]:
-            raise Invalid("--verdict", "needs the id of a request")
+            raise Usage("--verdict", "needs the id of a request")
         actor = self.actor("read")
         if o["approval"]:
             self._tell(actor, _named(actor, o["approval"]))
             return
-        rows = gates.approvals(workspace=actor.workspace, limit=200).rows
+        page = gates.approvals(workspace=actor.workspace, limit=200)
+        rows = page.rows
+        found = [Approval.told(row, actor) for row in rows]
         self.tell(
-            [Approval.told(row, actor) for row in rows],
+            ApprovalList(results=found, next_cursor=page.next_cursor),
             table("", ("approval", "since", "risk", "agent", "title"), map(_line, rows)),
         )
         if not rows:
             self.say("Nothing waits for a decision.")
+        elif page.next_cursor:
+            self.say(f"These are the oldest {len(rows)}; decide some to see the others.")
 
     def _decide(self) -> None:
         o, actor = self.options, self.actor("decide")
@@ -80,9 +89,10 @@ def _line(row: ApprovalRow) -> tuple[object, ...]:
 def _table(row: ApprovalRow) -> Table:
     decided = row.outcome or ("" if row.open else row.status)
     return facts(
-        row.title,
+        "",
         [
             ("approval", row.id),
+            ("title", row.title),
             ("thread", f"{row.thread} {row.thread_title}"),
             ("tool", row.tool or "-"),
             ("arguments", deltas.canonical(row.args).decode()),

@@ -1,26 +1,56 @@
 """`./manage.py login_link [USER]`: a link that signs a user in once."""
 
-import argparse
-from typing import Any
+from __future__ import annotations
 
+import argparse
+
+from django.conf import settings
 from django.contrib.auth import get_user_model
-from django.core.management.base import BaseCommand, CommandError
+from pydantic import BaseModel
 
 from dashboard.embedded.demo import login_path
+from dashboard.embedded.web_address import noted
+from dashboard.errors import Missing
+from dashboard.tables import facts
+from dashboard.terminal import TerminalCommand, add_answer_arguments
 
 
-class Command(BaseCommand):
+class LoginLink(BaseModel):
+    """The link, whom it signs in, and for how many seconds it can be used."""
+
+    user: str
+    url: str
+    valid_seconds: int
+
+
+class Command(TerminalCommand):
+    """The answer is the bare link, so that it can be handed on."""
+
     help = "Prints a link that signs a user in once, within ten minutes."
+    examples = """
+        login_link
+        login_link manager
+        login_link auditor --base https://gatepost.example.org
+    """
 
     def add_arguments(self, parser: argparse.ArgumentParser) -> None:
-        parser.add_argument("username", nargs="?", default="operator")
-        parser.add_argument(
-            "--base", default="http://127.0.0.1:8000", help="address of the dashboard"
-        )
+        """Whom, and where."""
+        parser.add_argument("username", nargs="?", default="operator", metavar="USER")
+        parser.add_argument("--base", help="address of the dashboard (else where `up` listens)")
+        add_answer_arguments(parser)
 
-    def handle(self, *_args: Any, **options: Any) -> None:
+    def act(self) -> None:
+        """Print it."""
+        user = self.options["username"]
         try:
-            path = login_path(options["username"])
+            path = login_path(user)
         except get_user_model().DoesNotExist:
-            raise CommandError(f"There is no active user {options['username']}.") from None
-        self.stdout.write(options["base"].rstrip("/") + path)
+            raise Missing(f"There is no active user {user}.") from None
+        base = self.options["base"] or noted(settings.GATEPOST_DATA) or "http://127.0.0.1:8000"
+        link = LoginLink(
+            user=user, url=base.rstrip("/") + path, valid_seconds=settings.SESAME_MAX_AGE
+        )
+        if self.as_json:
+            self.tell(link, facts("", []))
+        else:
+            self.stdout.write(link.url)

@@ -1,41 +1,95 @@
 """`./manage.py reset`: deletes the data folder, after asking, and only when nothing works on it."""
 
+from __future__ import annotations
+
 import argparse
 import os
 import shutil
 from pathlib import Path
-from typing import Any
 
-from django.core.management.base import BaseCommand, CommandError
+from pydantic import BaseModel
 
-from dashboard.embedded.folders import EmbeddedError, folders
+from dashboard.embedded.folders import EmbeddedError, Folders, folders
 from dashboard.embedded.lock import DataLock
+from dashboard.errors import Conflict, Missing
+from dashboard.tables import facts
+from dashboard.terminal import TerminalCommand, add_answer_arguments, add_yes_argument
+from dashboard.text import size
 
 
-class Command(BaseCommand):
+class Deleted(BaseModel):
+    """What was deleted, or would have been: folders and their bytes."""
+
+    data: str
+    folders: list[str]
+    bytes: int
+    deleted: bool
+
+
+class Command(TerminalCommand):
+    """Threads, events, logins, files: nothing of it comes back."""
+
     help = "Deletes a data folder with everything in it: threads, events, logins, published files."
-    requires_system_checks = []
+    examples = """
+        reset
+        reset --data-dir ~/trial --yes
+    """
 
     def add_arguments(self, parser: argparse.ArgumentParser) -> None:
-        parser.add_argument("--data-dir", default=os.environ.get("GATEPOST_DATA") or ".gatepost")
-        parser.add_argument("--yes", action="store_true", help="do not ask")
+        """Which folder; whether to ask."""
+        add_yes_argument(parser)
+        add_answer_arguments(parser)
 
-    def handle(self, *_args: Any, **options: Any) -> None:
-        data = Path(os.path.abspath(Path(options["data_dir"]).expanduser()))
+    def act(self) -> None:
+        """Say what goes, ask, delete."""
+        given = self.options["data_dir"] or os.environ.get("GATEPOST_DATA") or ".gatepost"
+        data = Path(os.path.abspath(Path(given).expanduser()))
         if not (data / "gatepost.lock").exists():
-            raise CommandError(f"{data} is no data folder of Gatepost: nothing was deleted.")
+            raise Missing(
+                f"{data} is no data folder of Gatepost, nothing was deleted; name it with "
+                "--data-dir."
+            )
         try:
             places = folders(data)
             lock = DataLock(data).take()
         except EmbeddedError as error:
-            raise CommandError(str(error)) from None
+            raise Conflict(str(error)) from None
         try:
-            if not options["yes"] and input(f"Delete everything in {data}? [y/N] ").lower() != "y":
-                self.stdout.write("Nothing was deleted.")
-                return
-            # The sockets, what root's servers keep outside of the data folder, and the folder.
-            for folder in (places.run, places.postgres.parent, data):
-                shutil.rmtree(folder, ignore_errors=True)
+            self._delete(places)
         finally:
             lock.release()
-        self.stdout.write(f"{data} is deleted.")
+
+    def _delete(self, places: Folders) -> None:
+        data = places.data
+        # The sockets, what root's servers keep outside of the data folder, and the folder.
+        outside = [f for f in (places.run, places.postgres.parent) if not f.is_relative_to(data)]
+        going = [folder for folder in (*outside, data) if folder.exists()]
+        told = Deleted(
+            data=str(data),
+            folders=[str(folder) for folder in going],
+            bytes=sum(map(_bytes_in, going)),
+            deleted=False,
+        )
+        self.say(
+            f"This deletes {', '.join(told.folders)} ({size(told.bytes)}): threads, events, "
+            "checkpoints, logins, files. Servers of your own (DATABASE_URL) are left alone."
+        )
+        if not self.confirmed("Delete it?"):
+            return
+        for folder in going:
+            shutil.rmtree(folder, ignore_errors=True)
+        told.deleted = not any(folder.exists() for folder in going)
+        if not told.deleted:
+            raise Conflict(f"{data} could not be deleted whole; look at who owns what is left.")
+        self.tell(told, facts("", [("deleted", folder) for folder in told.folders]))
+
+
+def _bytes_in(folder: Path) -> int:
+    total = 0
+    for top, _, names in os.walk(folder):
+        for name in names:
+            try:
+                total += os.lstat(os.path.join(top, name)).st_size
+            except OSError:
+                continue
+    return total

@@ -1,0 +1,221 @@
+"""Users and tokens in the admin site: who may sign in or call; every change is an event."""
+
+from __future__ import annotations
+
+from typing import Any, cast
+from uuid import UUID
+
+from django import forms
+from django.contrib import admin, messages
+from django.contrib.auth import get_user_model
+from django.contrib.auth.admin import UserAdmin
+from django.contrib.auth.forms import (
+    AdminPasswordChangeForm,
+    AdminUserCreationForm,
+    UserChangeForm,
+)
+from django.contrib.auth.models import Group
+from django.core.exceptions import PermissionDenied
+from django.db.models import QuerySet
+from django.http import Http404, HttpRequest, HttpResponse
+from django.urls import path, reverse
+
+from checkpoints import queries
+from checkpoints.browsing import Logged, Records
+from checkpoints.narrowing import ident, since
+
+from . import administering, showing, tokens
+from .models import Token
+from .permissions import ROLES
+from .records import RecordsSite
+from .views.base import SeeOther
+
+KEPT = "Users are not deleted, since the logs refer to them: take away “Active” instead."
+NEEDS_ADMIN = "Users are looked after by admins."
+ROLE_HELP = {
+    "viewer": "reads",
+    "operator": "starts, steers, edits, forks and rolls back threads",
+    "reviewer": "decides approvals, forks and rolls back",
+    "auditor": "reads everything, the records too",
+    "admin": "looks after people and roles, decides nothing",
+}
+
+
+class WithRoles(forms.ModelForm):  # type: ignore[type-arg]
+    """A user's form with their roles in the admin's own workspace."""
+
+    roles = forms.MultipleChoiceField(
+        required=False,
+        choices=[(role, f"{role}: {ROLE_HELP[role]}") for role in ROLES],
+        widget=forms.CheckboxSelectMultiple,
+    )
+
+
+class NewUser(WithRoles, AdminUserCreationForm):  # type: ignore[type-arg]
+    """A new user."""
+
+
+class ChangedUser(WithRoles, UserChangeForm):  # type: ignore[type-arg]
+    """A user who is there."""
+
+
+class PasswordForm(AdminPasswordChangeForm):  # type: ignore[type-arg]
+    """Somebody else's password; `user.looked_after_by` is the admin."""
+
+    def save(self, commit: bool = True) -> Any:
+        """Set it through the one door."""
+        who = self.user.looked_after_by
+        usable = self.cleaned_data.get("set_usable_password", True)
+        password = self.cleaned_data["password1"] if usable else None
+        administering.set_password(who, self.user.pk, password)
+        self.user.refresh_from_db(fields=["password"])
+        return self.user
+
+
+admin.site.unregister(get_user_model())
+admin.site.unregister(Group)
+
+
+@admin.register(Token)
+class TokenRecords(Records):
+    """Who may call the API as whom; made by a command, ended here or there."""
+
+    columns = (
+        "prefix",
+        "whose",
+        "name",
+        "scopes",
+        "created_at",
+        "expires_at",
+        "last_used_at",
+        "revoked_at",
+    )
+    needs = ("user_id",)
+    filters = (since("created_at"), ident("workspace_id", "workspace"))
+    search_exact = ("prefix", "name")
+    search_help_text = "Id or its beginning, prefix, name, who made it"
+    actors = ("made_by", "revoked_by")
+    never_shown = ("secret_hash",)
+    refusal = "Tokens are made by `./manage.py token USER`, which shows one once."
+
+    def whose(self, row: Any) -> Any:
+        """The user whom the token speaks for."""
+        return showing.person(row, f"user:{row.user_id}")
+
+    def actors_of(self, row: Any) -> list[str]:
+        return [*super().actors_of(row), f"user:{row.user_id}"]
+
+    def name_of(self, row: Any) -> str:
+        return str(row.prefix)
+
+    def acts(self, row: Any) -> list[tuple[str, str]]:
+        if row.revoked_at:
+            return []
+        return [("Revoke this token", reverse("admin:dashboard_token_revoke", args=[row.pk]))]
+
+    def get_urls(self) -> list[Any]:
+        revoke = self.admin_site.admin_view(self.revoke_view)
+        name = "dashboard_token_revoke"
+        return [path("<uuid:token_id>/revoke/", revoke, name=name), *super().get_urls()]
+
+    def revoke_view(self, request: HttpRequest, token_id: UUID) -> HttpResponse:
+        """End a token."""
+        row = self.get_object(request, str(token_id))
+        if row is None:
+            raise Http404
+        if request.method != "POST":
+            self.refuse()
+        found = tokens.listed(prefix=row.prefix)[0]
+        administering.revoke_token(cast(RecordsSite, self.admin_site).member(request), found)
+        messages.success(request, f"The token {row.prefix} is revoked.")
+        return SeeOther(self.url_of(row))
+
+
+@admin.register(get_user_model())
+class PeopleAdmin(Logged, UserAdmin):  # type: ignore[type-arg]
+    """Who may sign in; admins see the people of their own workspace."""
+
+    form, add_form, change_password_form = ChangedUser, NewUser, PasswordForm
+    list_display = ("username", "first_name", "last_name", "email", "is_active", "last_login")
+    list_filter = ("is_active",)
+    filter_horizontal = ()
+    readonly_fields = ("last_login", "date_joined")
+    actions = None
+    show_facets = admin.ShowFacets.NEVER
+
+    @property
+    def site(self) -> RecordsSite:
+        return cast(RecordsSite, self.admin_site)
+
+    def get_fieldsets(self, request: HttpRequest, obj: Any = None) -> Any:
+        who = self.site.member(request)
+        roles = (f"Roles in {who.actor.workspace_name}", {"fields": ("roles",)})
+        if obj is None:
+            login = ("username", "usable_password", "password1", "password2")
+            return (None, {"fields": login}), roles
+        flags = ("is_active", "is_superuser") if who.superuser else ("is_active",)
+        return (
+            (None, {"fields": ("username", "password")}),
+            ("Who they are", {"fields": ("first_name", "last_name", "email")}),
+            roles,
+            ("Login", {"fields": (*flags, "last_login", "date_joined")}),
+        )
+
+    def get_form(
+        self, request: HttpRequest, obj: Any = None, change: bool = False, **more: Any
+    ) -> Any:
+        form = super().get_form(request, obj, change=change, **more)
+        if obj is not None and "roles" in form.base_fields:
+            place = self.site.member(request).actor.workspace
+            form.base_fields["roles"].initial = [
+                role for workspace, _, role in queries.memberships(obj.pk) if workspace == place
+            ]
+        return form
+
+    def get_queryset(self, request: HttpRequest) -> QuerySet[Any]:
+        found: QuerySet[Any] = administering.people_within_reach(self.site.member(request))
+        return found.order_by("username")
+
+    def get_object(self, request: HttpRequest, object_id: str, from_field: Any = None) -> Any:
+        if not self.site.may_administer(request):
+            raise PermissionDenied(NEEDS_ADMIN)
+        found = super().get_object(request, object_id, from_field)
+        if found is None:
+            raise Http404
+        found.looked_after_by = self.site.member(request)
+        return found
+
+    def save_model(self, request: HttpRequest, obj: Any, form: Any, change: bool) -> None:
+        who = self.site.member(request)
+        given = form.cleaned_data
+        if change:
+            values = {k: given[k] for k in form.changed_data if k in administering.FIELDS}
+            administering.change_user(who, obj.pk, values)
+            if "roles" in form.changed_data:
+                administering.set_roles(who, obj.pk, given["roles"])
+        else:
+            usable = given.get("set_usable_password", True)
+            password = given["password1"] if usable else None
+            made = administering.create_user(
+                who, given["username"], password=password, roles=given["roles"]
+            )
+            obj.pk = made.pk
+            obj._state.adding = False
+
+    def has_view_permission(self, request: HttpRequest, obj: Any = None) -> bool:
+        return self.site.may_administer(request)
+
+    has_change_permission = has_view_permission
+
+    def has_add_permission(self, request: HttpRequest) -> bool:
+        return self.site.may_administer(request)
+
+    def has_module_permission(self, request: HttpRequest) -> bool:
+        return self.site.has_permission(request) and self.site.may_administer(request)
+
+    def has_delete_permission(self, request: HttpRequest, obj: Any = None) -> bool:
+        return False
+
+    def delete_view(self, *_: Any, **__: Any) -> HttpResponse:
+        """Refuse, and say what to do."""
+        raise PermissionDenied(KEPT)

@@ -1,0 +1,69 @@
+"""What the OpenAPI document says of each call without being told: its refusals and headers."""
+
+from __future__ import annotations
+
+from typing import Any, Literal
+
+from drf_spectacular.openapi import AutoSchema
+
+from . import once
+from .base import PROBLEM
+from .shapes import Problem
+
+# Who may come in, what can be answered at all, and a database that is away.
+ALWAYS = (401, 403, 406, 503)
+WITH_BODY = (400, 413, 415, 422)
+_TEXT = {"type": "string"}
+ETAG = {"description": "The thread's version, for If-Match.", "schema": _TEXT}
+LOCATION = {"description": "The address of what was made.", "schema": _TEXT}
+RETRY_AFTER = {"description": "Seconds until trying again makes sense.", "schema": _TEXT}
+REPLAYED = {"description": "`true`: the answer that the same call had before.", "schema": _TEXT}
+VERSIONED = ("ThreadDetail", "State", "EditAnswer", "RollBackPreview")
+
+
+class Described(AutoSchema):
+    """Adds to each operation the refusals its kind can meet, and the headers of its answers."""
+
+    def _get_response_bodies(
+        self, direction: Literal["request", "response"] = "response"
+    ) -> dict[str, Any]:
+        found: dict[str, Any] = super()._get_response_bodies(direction)
+        for number in self._refusals():
+            if (code := str(number)) not in found:
+                found[code] = self._get_response_for_code(Problem, code, [PROBLEM])  # type: ignore[no-untyped-call]
+        found["503"]["headers"] = {"Retry-After": RETRY_AFTER}
+        for code, body in found.items():
+            shapes = {
+                media.get("schema", {}).get("$ref", "").rpartition("/")[2]
+                for media in body.get("content", {}).values()
+            }
+            if shapes & {*VERSIONED}:
+                body.setdefault("headers", {})["ETag"] = ETAG
+                if code == "201":
+                    body["headers"]["Location"] = LOCATION
+            if code.startswith("2") and self._takes_key():
+                body.setdefault("headers", {})[once.REPLAYED] = REPLAYED
+        return dict(sorted(found.items()))
+
+    def get_override_parameters(self) -> list[Any]:
+        """The header that every change but an upload takes."""
+        own = super().get_override_parameters()
+        return [*own, once.PARAMETER] if self._takes_key() else own
+
+    def _takes_key(self) -> bool:
+        return self.method == "POST" and bool(getattr(self.view, "keyed", False))
+
+    def _refusals(self) -> set[int]:
+        codes = {*ALWAYS}
+        if self.method == "POST":
+            codes |= {*WITH_BODY}
+        for parameter in self._get_parameters():
+            if parameter["in"] == "path":
+                codes.add(404)
+            elif parameter["name"] == "If-Match":
+                codes |= {400, 412}
+            elif parameter["name"] == once.NAME:
+                codes |= {400, 409, 422}
+            if parameter["in"] == "query" or parameter["schema"].get("format") != "uuid":
+                codes.add(422)
+        return codes

@@ -1,0 +1,1 @@
+"""Carrying a thread from one installation to another in one file."""

@@ -1,0 +1,106 @@
+"""How threads and plans are told in a terminal."""
+
+from __future__ import annotations
+
+from typing import Any
+from uuid import UUID
+
+from checkpoints import deltas, queries
+from dashboard.api.answers import thread_detail
+from dashboard.permissions import Actor
+from dashboard.plans import EditPlan, ForkPlan, RollBackPlan
+from dashboard.tables import Table, facts, table
+from dashboard.terminal import PersonalCommand
+
+SHORT = 300
+
+
+def tell_thread(
+    command: PersonalCommand, actor: Actor, thread_id: UUID, *, state: bool = False
+) -> None:
+    """Where a thread stands now, with its state if asked."""
+    row, told, open_ones = thread_detail(actor, thread_id)
+    why = told.why_waiting
+    shown = facts(
+        "",
+        [
+            ("thread", row.id),
+            ("title", row.title),
+            *([("name", row.name)] if row.name else []),
+            ("agent", f"{row.agent} {row.version_label}"),
+            ("status", row.status),
+            ("why", f"{why.sentence} {why.action}".strip()),
+            ("step", f"{row.step} (checkpoint {row.number}, version {row.version})"),
+            ("next", ", ".join(row.next_nodes) or "-"),
+            *(("approval", f"{a.id} {a.title}") for a in open_ones),
+            *(("not taken yet", short(i.message)) for i in told.inputs),
+        ],
+    )
+    tables = [shown]
+    if state and not command.as_json:
+        now = queries.state_at(thread_id, row.head)
+        tables.append(facts("State", ((c, short(v)) for c, v in now.items())))
+    command.tell(told, *tables)
+
+
+def short(value: Any, limit: int = SHORT) -> str:
+    """A value as text, cut."""
+    text = value if isinstance(value, str) else deltas.canonical(value).decode()
+    return text if len(text) <= limit else f"{text[: limit - 1]}…"
+
+
+def patch_table(patch: Any) -> Table:
+    """JSON Patch, one operation per row."""
+    rows = ((op["op"], op["path"], short(op["value"]) if "value" in op else "") for op in patch)
+    return table("", ("op", "path", "value"), rows)
+
+
+def edit_table(plan: EditPlan) -> Table:
+    """What an edit would do."""
+    return facts(
+        "An edit would",
+        [
+            ("change", ", ".join(op["path"][1:] for op in plan.patch) or "nothing"),
+            ("withdraw", ", ".join(a.title for a in plan.approvals) or "no request"),
+        ],
+    )
+
+
+def fork_table(plan: ForkPlan) -> Table:
+    """What a fork would do."""
+    return facts(
+        "A fork would",
+        [
+            ("start at", f"checkpoint {plan.target.number} (step {plan.target.step})"),
+            ("do next", ", ".join(plan.next_nodes) or "nothing"),
+            ("call again", f"{plan.again} recorded calls, {plan.tokens} tokens, {plan.cost}"),
+            ("change", ", ".join(op["path"][1:] for op in plan.patch) or "nothing"),
+            ("first effect", plan.first_effect or "none recorded"),
+            *(("config", f"{key} = {short(value)}") for key, value in plan.config.items()),
+        ],
+    )
+
+
+def roll_back_tables(plan: RollBackPlan) -> tuple[Table, ...]:
+    """What a rollback would do, and each effect's fate."""
+    return (
+        facts(
+            "A rollback would",
+            [
+                ("go back to", f"checkpoint {plan.target.number} (step {plan.target.step})"),
+                ("leave behind", f"{plan.steps} checkpoint{'s' * (plan.steps != 1)}"),
+                ("withdraw", ", ".join(a.title for a in plan.approvals) or "no request"),
+                (
+                    "undo",
+                    f"{len(plan.undo)} of {len(plan.effects)} effects"
+                    if plan.effects
+                    else "nothing: no effect happened since",
+                ),
+            ],
+        ),
+        table(
+            "Effects, last first",
+            ("effect", "fate", "what"),
+            ((e.activity.tool, e.fate, e.text) for e in plan.effects),
+        ),
+    )

@@ -1,0 +1,1 @@
+"""What differs between installations, read from the environment and from files."""

@@ -1,0 +1,157 @@
+"""Valkey: doorbells and hints, never the truth; one address, spelled for each library that asks.
+
+redis://user:password@host:6379/0            rediss:// the same with TLS, the certificate checked
+rediss://host/0?ssl_ca_certs=/path/ca.pem    also ssl_certfile, ssl_keyfile
+unix:///path/valkey.sock                     a socket of this machine
+sentinel://:password@h1:26379,h2/NAME/0      whichever server the sentinels call the master NAME
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Any
+from urllib.parse import parse_qsl, quote, unquote, urlsplit
+
+from dashboard.configuration.sources import Misconfigured, value
+
+EXAMPLE = "redis://user:password@host:6379/0"
+SCHEMES = ("redis", "rediss", "unix", "sentinel")
+TLS = ("ssl_ca_certs", "ssl_certfile", "ssl_keyfile", "ssl_cert_reqs", "ssl_check_hostname")
+PORT, SENTINEL_PORT = 6379, 26379
+
+
+@dataclass(frozen=True)
+class Address:
+    """A checked address; `hosts` are servers, or sentinels where there is a `master`."""
+
+    scheme: str
+    hosts: tuple[tuple[str, int], ...] = ()
+    path: str = ""
+    username: str = ""
+    password: str = field(default="", repr=False)
+    number: int = 0
+    master: str = ""
+    tls: dict[str, str] = field(default_factory=dict)
+
+    @property
+    def login(self) -> str:
+        """`user:password@` for an address, or nothing."""
+        if not (self.username or self.password):
+            return ""
+        return f"{quote(self.username, safe='')}:{quote(self.password, safe='')}@"
+
+    def celery(self) -> dict[str, Any]:
+        """Settings of Celery (without their prefix) for this broker."""
+        # A request that rings the doorbell must not wait for a Valkey that is away; the sweep
+        # rings later. Without the last three kombu tries for 6 s, whatever `retry` says.
+        transport: dict[str, Any] = {
+            "socket_connect_timeout": 1,
+            "socket_timeout": 10,
+            "max_retries": 1,
+            "interval_start": 0,
+            "interval_max": 0,
+        }
+        found: dict[str, Any] = {"BROKER_TRANSPORT_OPTIONS": transport}
+        if self.scheme == "unix":
+            at = f"{self.login}{self.path}?virtual_host={self.number}"
+            return found | {"BROKER_URL": f"redis+socket://{at}"}
+        scheme = "sentinel" if self.master else "redis"
+        urls = [f"{scheme}://{self.login}{_host(h)}:{p}/{self.number}" for h, p in self.hosts]
+        if self.master:
+            transport["master_name"] = self.master
+        if self.scheme == "rediss":
+            # Said outright: an address alone would make kombu take any certificate.
+            found["BROKER_USE_SSL"] = {"ssl_cert_reqs": "required"} | self.tls
+        return found | {"BROKER_URL": ";".join(urls)}
+
+    def layer(self) -> dict[str, Any]:
+        """One entry of the channel layer's `hosts`."""
+        login = {"username": self.username or None, "password": self.password or None}
+        if self.master:
+            known = {"sentinels": list(self.hosts), "master_name": self.master}
+            return known | login | {"db": self.number}
+        return {"address": self.url()}
+
+    def url(self) -> str:
+        """As the client library reads it; not for sentinels."""
+        if self.scheme == "unix":
+            return f"unix://{self.login}{self.path}?db={self.number}"
+        ((host, port),) = self.hosts
+        asked = "&".join(f"{k}={quote(v, safe='/')}" for k, v in self.tls.items())
+        base = f"{self.scheme}://{self.login}{_host(host)}:{port}/{self.number}"
+        return f"{base}?{asked}" if asked else base
+
+
+def _host(name: str) -> str:
+    return f"[{name}]" if ":" in name else name
+
+
+def parse(url: str, *, name: str = "REDIS_URL") -> Address:
+    """Read an address; raises Misconfigured, which never repeats it."""
+    escapes = "special characters in user and password are written as %XX"
+    wrong = Misconfigured(name, f"cannot be read: write {EXAMPLE}; {escapes}.")
+    try:
+        split = urlsplit(url.strip())
+        asked = dict(parse_qsl(split.query, strict_parsing=True)) if split.query else {}
+    except ValueError:
+        raise wrong from None
+    if split.scheme not in SCHEMES:
+        known = ", ".join(f"{s}://" for s in SCHEMES)
+        raise Misconfigured(name, f"is not an address of Valkey: it begins with one of {known}.")
+    if split.fragment:
+        raise wrong
+    login, _, netloc = split.netloc.rpartition("@")
+    user, _, password = login.partition(":")
+    steps = unquote(split.path).strip("/").split("/") if split.scheme != "unix" else []
+    known_options = {"unix": ("db",), "rediss": TLS}.get(split.scheme, ())
+    unknown = sorted(set(asked) - set(known_options))
+    if unknown:
+        raise Misconfigured(name, f"has the unknown option {unknown[0][:40]!r}.")
+    master = ""
+    if split.scheme == "sentinel":
+        master = steps.pop(0)
+        if not master:
+            raise Misconfigured(name, "names no master: write sentinel://host:26379/NAME/0.")
+    number = asked.get("db", "") if split.scheme == "unix" else "/".join(steps)
+    if number and not (number.isascii() and number.isdigit()):
+        raise wrong
+    if split.scheme == "unix" and (netloc or not split.path.strip("/")):
+        raise Misconfigured(name, "names no socket: write unix:///path/valkey.sock.")
+    hosts = () if split.scheme == "unix" else _hosts(netloc, bool(master), wrong)
+    if len(hosts) > 1 and not master:
+        raise Misconfigured(
+            name,
+            "lists several servers: give one address that follows the master, or sentinel://.",
+        )
+    return Address(
+        split.scheme,
+        hosts,
+        unquote(split.path) if split.scheme == "unix" else "",
+        unquote(user),
+        unquote(password),
+        int(number or 0),
+        master,
+        {key: asked[key] for key in TLS if key in asked},
+    )
+
+
+def _hosts(netloc: str, sentinels: bool, wrong: Misconfigured) -> tuple[tuple[str, int], ...]:
+    found = []
+    for part in netloc.split(","):
+        try:
+            one = urlsplit(f"//{part}")
+            host, port = one.hostname, one.port
+        except ValueError:
+            raise wrong from None
+        if not host:
+            raise wrong
+        found.append((host, port or (SENTINEL_PORT if sentinels else PORT)))
+    return tuple(found)
+
+
+def configured(embedded: str) -> str:
+    """REDIS_URL, checked; without one the socket of the embedded server."""
+    url = value("REDIS_URL").strip()
+    if url:
+        parse(url)
+    return url or f"unix://{quote(embedded)}"

@@ -1,0 +1,70 @@
+"""The one list of checks, and the round through it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from django.db import DatabaseError, InterfaceError, connection
+
+from dashboard.terminal import first_line
+
+from . import behind, installed, reachable, unsafe
+from .findings import Check, Finding, Seen, note, wrong
+
+# What later checks need comes first; each part is told together.
+CHECKS = (
+    Check("reachable", "database", reachable.database),
+    Check("reachable", "Valkey", reachable.valkey),
+    Check("behind", "migrations", behind.migrations, "database"),
+    Check("installed", "Python", installed.python),
+    Check("installed", "packages", installed.packages),
+    Check("installed", "PostgreSQL", installed.postgresql, "database"),
+    Check("installed", "Valkey", installed.valkey, "valkey"),
+    Check("reachable", "pages", reachable.pages),
+    Check("reachable", "workers", reachable.workers, "tables"),
+    Check("reachable", "queues", reachable.queues, "tables"),
+    Check("reachable", "agents", reachable.agents, "tables"),
+    Check("unsafe", "DEBUG", unsafe.debug),
+    Check("unsafe", "secret key", unsafe.secret_key),
+    Check("unsafe", "data folder", unsafe.data_folder),
+    Check("unsafe", "allowed hosts", unsafe.hosts),
+    Check("unsafe", "HTTPS", unsafe.https),
+    Check("unsafe", "demo logins", unsafe.demo_logins, "tables"),
+    Check("unsafe", "tokens", unsafe.api_tokens, "tables"),
+    Check("unsafe", "database role", unsafe.role, "tables"),
+    Check("unsafe", "guards of the logs", unsafe.guards, "tables"),
+    Check("unsafe", "durability", unsafe.durability, "database"),
+    Check("unsafe", "connections", unsafe.wire, "database"),
+    Check("unsafe", "Valkey", unsafe.valkey_keeps, "valkey"),
+    Check("behind", "sweep", behind.sweep, "tables"),
+    Check("behind", "queues", behind.queue_age, "tables"),
+    Check("behind", "leases", behind.leases, "tables"),
+    Check("behind", "timers", behind.timers, "tables"),
+    Check("behind", "deadlines", behind.deadlines, "tables"),
+    Check("behind", "attention", behind.attention, "tables"),
+    Check("behind", "disk", behind.disk),
+    Check("behind", "clock", behind.clock, "database"),
+)
+PARTS = ("installed", "reachable", "unsafe", "behind")
+
+
+def examine(seen: Seen) -> list[Finding]:
+    """All findings, by part."""
+    found = [
+        finding.model_copy(update={"part": check.part})
+        for check in CHECKS
+        for finding in _look(check, seen)
+    ]
+    return sorted(found, key=lambda finding: PARTS.index(finding.part))
+
+
+def _look(check: Check, seen: Seen) -> Iterator[Finding]:
+    if check.needs and check.needs not in seen.has:
+        yield note(check.name, f"not looked at: no {check.needs}")
+        return
+    try:
+        yield from check.look(seen)
+    except Exception as error:  # one check that fails must not hide the others
+        if isinstance(error, DatabaseError | InterfaceError):
+            connection.close()
+        yield wrong(check.name, f"could not be looked at: {first_line(error)}", "Try again.")

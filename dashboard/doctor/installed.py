@@ -1,0 +1,96 @@
+"""What is installed: Python, packages against the lock, versions of the servers."""
+
+from __future__ import annotations
+
+import platform
+import re
+import sys
+from collections.abc import Iterator
+from importlib.metadata import PackageNotFoundError, version
+from pathlib import Path
+
+from django.conf import settings
+
+from .findings import Finding, Seen, note, ok, warning, wrong
+
+PYTHON_MINIMUM = (3, 12)
+POSTGRESQL_MINIMUM = 16
+# Valkey forked from Redis 7.2 and counts on from there.
+VALKEY_MINIMUM = (7, 2)
+_PIN = re.compile(r"^([A-Za-z0-9][A-Za-z0-9._-]*)(?:\[[^\]]*\])?==([^ ;\\]+)([^\\]*)")
+
+
+def python(_seen: Seen) -> Iterator[Finding]:
+    """The interpreter of this command; web and worker should have the same."""
+    found = f"{platform.python_version()} at {sys.prefix}"
+    if sys.version_info < PYTHON_MINIMUM:
+        wanted = ".".join(map(str, PYTHON_MINIMUM))
+        yield wrong("Python", found, f"Install Python {wanted} or newer and call `make up` again.")
+    else:
+        yield ok("Python", found)
+
+
+def packages(_seen: Seen) -> Iterator[Finding]:
+    """Installed packages against requirements.lock."""
+    lock = Path(settings.BASE_DIR) / "requirements.lock"
+    if not lock.exists():
+        yield note("packages", "no requirements.lock here", "Nothing can be compared in an image.")
+        return
+    missing, other, count = [], [], 0
+    for name, wanted in pins(lock):
+        count += 1
+        try:
+            have = version(name)
+        except PackageNotFoundError:
+            missing.append(name)
+            continue
+        if have != wanted:
+            other.append(f"{name} {have} instead of {wanted}")
+    if missing:
+        yield wrong("packages", f"missing: {_few(missing)}", "Call `make up` or `make install`.")
+    if other:
+        yield warning(
+            "packages", _few(other), "Call `make install`, so that they are those of the lock."
+        )
+    if not (missing or other):
+        yield ok("packages", f"{count} as in requirements.lock")
+
+
+def pins(lock: Path) -> Iterator[tuple[str, str]]:
+    """(package, version) of the lines that count on this machine."""
+    from packaging.markers import Marker
+
+    for line in lock.read_text().splitlines():
+        found = _PIN.match(line)
+        if found is None:
+            continue
+        marker = found[3].strip().removeprefix(";").strip()
+        if not marker or Marker(marker).evaluate():
+            yield found[1], found[2]
+
+
+def postgresql(seen: Seen) -> Iterator[Finding]:
+    """The server's version."""
+    found = f"{seen.server.version_label}, {'own' if seen.own_database else 'embedded'}"
+    if seen.server.version // 10_000 < POSTGRESQL_MINIMUM:
+        yield wrong("PostgreSQL", found, f"Upgrade it to {POSTGRESQL_MINIMUM} or newer.")
+    else:
+        yield ok("PostgreSQL", found)
+
+
+def valkey(seen: Seen) -> Iterator[Finding]:
+    """The server's version."""
+    name = "Valkey" if "valkey_version" in seen.valkey else "Redis"
+    label = str(seen.valkey.get("valkey_version") or seen.valkey.get("redis_version") or "?")
+    found = f"{name} {label}, {'own' if seen.own_valkey else 'embedded'}"
+    numbers = tuple(int(part) for part in re.findall(r"\d+", label)[:2])
+    if numbers < VALKEY_MINIMUM:
+        wanted = ".".join(map(str, VALKEY_MINIMUM))
+        yield wrong("Valkey", found, f"Upgrade it to {wanted} or newer.")
+    else:
+        yield ok("Valkey", found)
+
+
+def _few(names: list[str]) -> str:
+    more = f" and {len(names) - 3} more" if len(names) > 3 else ""
+    return ", ".join(names[:3]) + more

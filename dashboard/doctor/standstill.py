@@ -1,0 +1,173 @@
+"""Why one thread stands still: the explanation of the page, its facts, what can be done."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from datetime import datetime
+from uuid import UUID
+
+from pydantic import BaseModel
+
+from approvals.queries import ApprovalRow
+from checkpoints import queries
+from checkpoints.states import FINISHED, Status
+from checkpoints.views import ThreadRow, WorkerRow
+from dashboard.api.answers import thread_detail
+from dashboard.api.shapes import Event, Reason
+from dashboard.permissions import Actor, allowed_actions
+
+START_WORKER = "make up"
+
+
+class OpenRequest(BaseModel):
+    """A request that somebody can decide."""
+
+    id: UUID
+    title: str
+    kind: str
+    risk: str
+    deadline: datetime | None
+
+
+class Facts(BaseModel):
+    """What the explanation rests on; durations in seconds."""
+
+    agent: str
+    version: str
+    fingerprint: str
+    queue: str
+    before_in_queue: int | None
+    waits_seconds: float
+    lease_owner: str
+    lease_until: datetime | None
+    lease_expired: bool
+    fence: int
+    crash_count: int
+    wish: str
+    pause_at: str
+    wake_at: datetime | None
+    wake_seq: int
+    next_nodes: list[str]
+    workers: int
+    workers_with_code: int
+    workers_of_queue: int
+    workers_with_both: int
+    approvals: list[OpenRequest]
+    last_event: Event | None
+
+
+class Remedy(BaseModel):
+    """What can be done, and the command that does it."""
+
+    sentence: str
+    command: str
+
+
+class Standstill(BaseModel):
+    """A thread, why it stands where it stands, the facts, and what can be done."""
+
+    thread: UUID
+    title: str
+    status: str
+    why_waiting: Reason
+    facts: Facts
+    remedies: list[Remedy]
+
+
+def standstill(actor: Actor, thread_id: UUID) -> Standstill:
+    """Explain one thread to one person; raises NotFound."""
+    row, told, open_ones = thread_detail(actor, thread_id)
+    alive = [worker for worker in queries.workers() if worker.alive]
+    facts = _facts(row, open_ones, alive)
+    return Standstill(
+        thread=row.id,
+        title=row.title,
+        status=str(row.status),
+        why_waiting=told.why_waiting,
+        facts=facts,
+        remedies=list(_remedies(actor, row, told.why_waiting.kind, facts)),
+    )
+
+
+def _facts(row: ThreadRow, open_ones: list[ApprovalRow], alive: list[WorkerRow]) -> Facts:
+    version = queries.agent_version(row.agent_version_id)
+    place = queries.place_in_queue(row.id)
+    with_code = {w.id for w in alive if str(version.id) in w.agents}
+    of_queue = {w.id for w in alive if place.queue in w.queues}
+    newest = queries.events(row.id, limit=1).rows
+    return Facts(
+        agent=row.agent,
+        version=row.version_label,
+        fingerprint=version.fingerprint,
+        queue=place.queue,
+        before_in_queue=place.before if row.status is Status.QUEUED else None,
+        waits_seconds=round(place.seconds, 3),
+        lease_owner=row.lease_owner,
+        lease_until=row.lease_until,
+        lease_expired=place.lease_expired,
+        fence=row.fence,
+        crash_count=row.crash_count,
+        wish=row.wish,
+        pause_at=row.pause_at,
+        wake_at=row.wake_at,
+        wake_seq=place.wake_seq,
+        next_nodes=list(row.next_nodes),
+        workers=len(alive),
+        workers_with_code=len(with_code),
+        workers_of_queue=len(of_queue),
+        workers_with_both=len(with_code & of_queue),
+        approvals=[OpenRequest.model_validate(a, from_attributes=True) for a in open_ones],
+        last_event=Event.model_validate(newest[0]) if newest else None,
+    )
+
+
+def _remedies(actor: Actor, row: ThreadRow, kind: str, facts: Facts) -> Iterator[Remedy]:
+    """What helps, likeliest first; what the person may do is said by their allowances."""
+    for request in facts.approvals:
+        yield from _decide(request)
+    if row.status in (Status.QUEUED, Status.RUNNING, Status.SLEEPING, Status.ROLLING_BACK):
+        yield from _workers(kind, facts)
+    if kind == "working":
+        yield _remedy("Look on while it works.", f"threads events {row.id} --follow")
+    if row.status is Status.ATTENTION or row.status is Status.FAILED:
+        begin = max(0, row.last_seq - 20)
+        yield _remedy("See what happened last.", f"threads events {row.id} --after {begin}")
+    may = {name: allowance.allowed for name, allowance in allowed_actions(actor, row).items()}
+    if may["resume"]:
+        yield _remedy("Let it go on.", f"threads resume {row.id}")
+    if may["retry"]:
+        yield _remedy("Try again from its head.", f"threads retry {row.id}")
+    if row.status in (Status.PAUSED, Status.ATTENTION, Status.FAILED):
+        edit = f"threads edit {row.id} --set CHANNEL=VALUE --reason WHY"
+        yield _remedy("Correct its state first.", edit)
+        if row.number:
+            back = f"threads rollback {row.id} {row.number - 1} --preview"
+            yield _remedy("Go back a checkpoint; this shows the plan.", back)
+    if row.status in FINISHED:
+        yield _remedy("Go on from its past in a new thread.", f"threads fork {row.id}")
+
+
+def _decide(request: OpenRequest) -> Iterator[Remedy]:
+    yield _remedy(f"Look at the request: {request.title}", f"approve {request.id}")
+    if request.kind == "gate":
+        yield _remedy("Say yes.", f"approve {request.id} --verdict approve")
+    else:
+        yield _remedy("Answer it.", f"approve {request.id} --verdict respond --args JSON")
+    yield _remedy("Say no.", f"approve {request.id} --verdict reject --comment WHY")
+
+
+def _workers(kind: str, facts: Facts) -> Iterator[Remedy]:
+    if not facts.workers:
+        yield Remedy(sentence="Start a worker.", command=START_WORKER)
+    elif not facts.workers_with_code:
+        yield _remedy("See which code the workers have.", f"agent show {facts.agent}")
+    elif not facts.workers_of_queue:
+        serve = f"celery --app workers.celery:app worker --queues {facts.queue}"
+        yield Remedy(sentence=f"Start a worker that serves the queue {facts.queue}.", command=serve)
+    elif kind == "queue":
+        yield _remedy("See whether the workers are well.", "doctor")
+        yield Remedy(sentence="Give it more slots.", command="make up WORKERS=4")
+
+
+def _remedy(sentence: str, command: str) -> Remedy:
+    return Remedy(sentence=sentence, command=f"./manage.py {command}")

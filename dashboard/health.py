@@ -1,0 +1,129 @@
+"""Can this process do its work: one look at each part, bounded in time, shared by all who ask."""
+
+from __future__ import annotations
+
+import logging
+import threading
+import time
+from collections.abc import Callable, Iterator
+from concurrent.futures import Future, ThreadPoolExecutor, wait
+from contextlib import contextmanager
+from dataclasses import dataclass
+from functools import lru_cache
+
+import redis
+from django.conf import settings
+from django.db import connection
+from django.db.migrations.executor import MigrationExecutor
+from redis.backoff import NoBackoff
+from redis.retry import Retry
+
+from checkpoints import queries
+from dashboard.valkey import client
+
+log = logging.getLogger(__name__)
+
+PATIENCE_SECONDS = 2.0  # for all parts together: they are asked side by side
+KEPT_SECONDS = 1.0  # a flood of questions costs one look a second
+PARTS = ("database", "migrations", "valkey", "worker")
+
+
+@dataclass(frozen=True, slots=True)
+class Health:
+    """Which parts are up, in the order of PARTS."""
+
+    parts: dict[str, bool]
+
+    @property
+    def ready(self) -> bool:
+        """Whether requests should come here."""
+        return all(self.parts.values())
+
+
+@contextmanager
+def _own_connection() -> Iterator[None]:
+    try:
+        yield
+    finally:
+        connection.close()
+
+
+def database() -> dict[str, bool]:
+    """The database answers; its tables are those of this code; a worker did a canary lately."""
+    with _own_connection():
+        with connection.cursor() as cursor:
+            cursor.execute("SELECT 1")
+        found = {"database": True, "migrations": migrated(), "worker": False}
+        # Without its tables nobody knows of workers.
+        if found["migrations"]:
+            found["worker"] = any(worker.alive for worker in queries.workers())
+        return found
+
+
+def valkey() -> dict[str, bool]:
+    """Valkey answers."""
+    return {"valkey": bool(_client(settings.REDIS_URL).ping())}
+
+
+@lru_cache(maxsize=4)
+def _client(url: str) -> redis.Redis:
+    # A connection of before a restart of the server fails once; the second try opens a new one.
+    return client(
+        url, socket_connect_timeout=1, socket_timeout=1, retry=Retry(NoBackoff(), 1), protocol=2
+    )
+
+
+_migrated = False
+
+
+def migrated() -> bool:
+    """Whether every migration of this code has been applied; once true it stays so."""
+    global _migrated
+    if not _migrated:
+        executor = MigrationExecutor(connection)
+        _migrated = not executor.migration_plan(executor.loader.graph.leaf_nodes())
+    return _migrated
+
+
+class Watch:
+    """Looks at most once a second and never twice at a part that has not answered yet."""
+
+    def __init__(self, *looks: Callable[[], dict[str, bool]]) -> None:
+        self._looks = looks
+        self._lock = threading.Lock()
+        self._threads = ThreadPoolExecutor(len(looks), thread_name_prefix="health")
+        self._asked: dict[Callable[[], dict[str, bool]], Future[dict[str, bool]]] = {}
+        self._last: Health | None = None
+        self._at = 0.0
+
+    def look(self) -> Health:
+        """The parts as they are now, or were less than a second ago."""
+        with self._lock:
+            if self._last is None or time.monotonic() - self._at > KEPT_SECONDS:
+                former, self._last = self._last, self._fresh()
+                self._at = time.monotonic()
+                self._tell(former, self._last)
+            return self._last
+
+    def _fresh(self) -> Health:
+        for look in self._looks:
+            going = self._asked.get(look)
+            if going is None or going.done():
+                self._asked[look] = self._threads.submit(look)
+        wait(self._asked.values(), timeout=PATIENCE_SECONDS)
+        found = dict.fromkeys(PARTS, False)
+        for going in self._asked.values():
+            if going.done() and (error := going.exception()) is None:
+                found |= going.result()
+            elif going.done():
+                log.debug("A part is down: %s", error)
+        return Health(found)
+
+    def _tell(self, former: Health | None, now: Health) -> None:
+        for name, up in now.parts.items():
+            before = True if former is None else former.parts[name]
+            if up is not before:
+                log.warning("readyz: %s is %s", name, "up again" if up else "down")
+
+
+watch = Watch(database, valkey)

@@ -1,0 +1,134 @@
+"""`./manage.py doctor`: what is installed, reachable, unsafe, behind; or why a thread stands."""
+
+from __future__ import annotations
+
+import argparse
+from datetime import datetime
+
+from pydantic import BaseModel
+
+from dashboard.commands.words import thread_named
+from dashboard.doctor.checks import PARTS, examine
+from dashboard.doctor.findings import LEVELS, Finding, Seen
+from dashboard.doctor.standstill import Standstill, standstill
+from dashboard.tables import Table, facts, table
+from dashboard.terminal import REFUSED, PersonalCommand, add_common_arguments
+from dashboard.text import plain, span
+
+
+class Report(BaseModel):
+    """All findings, how many of each level, and whether nothing is wrong."""
+
+    ok: bool
+    counts: dict[str, int]
+    findings: list[Finding]
+
+
+class Command(PersonalCommand):
+    """Reads only; tells each thing with its measured value and, where needed, what to do."""
+
+    help = (
+        "Says what is installed, reachable, unsafe and behind; with a thread, why it stands still "
+        "and what can be done."
+    )
+    examples = """
+        doctor
+        doctor --strict --json
+        doctor demo-flights
+    """
+
+    def add_arguments(self, parser: argparse.ArgumentParser) -> None:
+        """A thread, or how strict."""
+        parser.add_argument("thread", nargs="?", help="id, how it begins, or name")
+        parser.add_argument(
+            "--strict", action="store_true", help="exit 1 for warnings too, not only for wrong"
+        )
+        parser.add_argument(
+            "--url", default="", help="a page to ask (else where `up` of this data folder listens)"
+        )
+        add_common_arguments(parser)
+
+    def act(self) -> None:
+        """The installation, or one thread."""
+        if self.options["thread"]:
+            actor = self.actor("read")
+            found = standstill(actor, thread_named(actor, self.options["thread"]))
+            steps = table(
+                "", ("what", "command"), ((r.sentence, r.command) for r in found.remedies)
+            )
+            if self.as_json or not self.stdout.isatty():
+                self.tell(found, _thread_table(found), steps)
+                return
+            self.tell(found, _thread_table(found))
+            # Commands are copied from here: nothing may fold them.
+            for sentence, command in steps.rows:
+                self.stdout.write(f"\n{sentence}\n    {command}")
+            return
+        findings = examine(Seen(url=self.options["url"].rstrip("/")))
+        counts: dict[str, int] = {
+            level: sum(f.level == level for f in findings) for level in LEVELS
+        }
+        bad = counts["wrong"] + (counts["warning"] if self.options["strict"] else 0)
+        tables = _part_tables(findings) if self.stdout.isatty() else (_all_in_one(findings),)
+        self.tell(Report(ok=not bad, counts=counts, findings=findings), *tables)
+        self.say(", ".join(f"{n} {level}" for level, n in counts.items()))
+        if bad:
+            raise SystemExit(REFUSED)
+
+
+def _part_tables(findings: list[Finding]) -> tuple[Table, ...]:
+    """One table per part, what to do under what was found."""
+    return tuple(
+        table(
+            part.capitalize(),
+            ("level", "what", "found"),
+            (
+                (f.level, f.name, f"{plain(f.value)}\n→ {f.do}" if f.do else f.value)
+                for f in findings
+                if f.part == part
+            ),
+            headed=False,
+        )
+        for part in PARTS
+    )
+
+
+def _all_in_one(findings: list[Finding]) -> Table:
+    rows = ((f.part, f.level, f.name, f.value, f.do) for f in findings)
+    return table("", ("part", "level", "what", "found", "do"), rows)
+
+
+def _thread_table(found: Standstill) -> Table:
+    f, why = found.facts, found.why_waiting
+    lease = "nobody"
+    if f.lease_owner:
+        state = "ran out" if f.lease_expired else "until"
+        lease = f"{f.lease_owner}, {state} {f.lease_until:%H:%M:%S} UTC, fence {f.fence}"
+    workers = (
+        f"{f.workers} alive, {f.workers_with_code} with this code, {f.workers_of_queue} serve the "
+        f"queue {f.queue}, {f.workers_with_both} both"
+    )
+    event = f.last_event
+    pairs: list[tuple[str, object]] = [
+        ("thread", found.thread),
+        ("title", found.title),
+        ("status", found.status),
+        ("why", f"{why.sentence} {why.action}".strip()),
+        ("for", span(f.waits_seconds)),
+        ("agent", f"{f.agent} {f.version} (code {f.fingerprint[:12]})"),
+        ("next", ", ".join(f.next_nodes) or "-"),
+        ("lease", lease),
+        ("workers", workers),
+        *([("before it", f"{f.before_in_queue} threads")] if f.before_in_queue is not None else []),
+        *([("crashes", f.crash_count)] if f.crash_count else []),
+        *([("wish", f.wish)] if f.wish else []),
+        *([("pauses at", f.pause_at)] if f.pause_at else []),
+        *([("wakes at", f.wake_at)] if f.wake_at else []),
+        *(("request", f"{a.id} {a.title} ({_until(a.deadline)})") for a in f.approvals),
+        ("last event", f"{event.seq} {event.kind} at {event.at:%H:%M:%S}" if event else "none"),
+    ]
+    return facts("", pairs)
+
+
+def _until(deadline: datetime | None) -> str:
+    return f"until {deadline:%Y-%m-%d %H:%M:%S} UTC" if deadline else "no deadline"

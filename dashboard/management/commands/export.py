@@ -1,0 +1,110 @@
+"""`./manage.py export THREAD`: one file that holds a thread, or one checkpoint of it."""
+
+from __future__ import annotations
+
+import argparse
+import os
+import tempfile
+from pathlib import Path
+from uuid import UUID
+
+from pydantic import BaseModel
+
+from dashboard import actions
+from dashboard.capsule.exporting import Capsule
+from dashboard.commands.looking import thread_argument, thread_of
+from dashboard.commands.words import checkpoint_named
+from dashboard.tables import facts
+from dashboard.terminal import PersonalCommand, Usage, add_common_arguments
+
+
+class Exported(BaseModel):
+    """The file that was written; `number` where it holds one checkpoint only."""
+
+    file: str
+    thread: UUID
+    number: int | None
+    seq: int
+    hash: str
+    bytes: int
+    manifest: str
+
+
+class Command(PersonalCommand):
+    """The file appears whole under its name, or not at all."""
+
+    help = (
+        "Writes a capsule: one zip file with the whole history of a thread, its agent's "
+        "description and its files. `import` shows the same thread in another installation."
+    )
+    examples = """
+        export demo-flights
+        export demo-flights --to /safe/place
+        export demo-flights --checkpoint 2 --to second.zip
+    """
+
+    def add_arguments(self, parser: argparse.ArgumentParser) -> None:
+        """What to export, and where to."""
+        thread_argument(parser)
+        parser.add_argument(
+            "--to", type=Path, default=Path(), metavar="FILE|FOLDER", help="else this folder"
+        )
+        parser.add_argument(
+            "--checkpoint",
+            default="",
+            metavar="N",
+            help="only this checkpoint (number or id) and its files: enough to go on from there",
+        )
+        add_common_arguments(parser)
+
+    def act(self) -> None:
+        """Write it."""
+        actor, thread = thread_of(self, "export")
+        given = self.options["checkpoint"]
+        number = checkpoint_named(thread.id, given).number if given else None
+        capsule = actions.export(actor, thread.id, number)
+        try:
+            path: Path = self.options["to"]
+            place = path / capsule.name if path.is_dir() else path
+            size = _write(capsule, place)
+        finally:
+            capsule.close()
+        told = Exported(
+            file=str(place),
+            thread=thread.id,
+            number=number,
+            seq=capsule.seq,
+            hash=capsule.hash,
+            bytes=size,
+            manifest=capsule.manifest_sha,
+        )
+        rows = [
+            ("file", told.file),
+            ("bytes", f"{size:,}"),
+            ("events", f"{told.seq:,}"),
+            ("manifest", told.manifest),
+        ]
+        self.tell(told, facts("", rows))
+
+
+def _write(capsule: Capsule, place: Path) -> int:
+    """Write beside the name, then rename; how many bytes."""
+    if place.exists():
+        raise Usage("--to", f"{place} is there already; nothing is written over")
+    try:
+        handle, scratch = tempfile.mkstemp(dir=place.parent, prefix=".capsule-")
+    except OSError as error:
+        raise Usage("--to", f"{place.parent}: {error.strerror}") from error
+    try:
+        with os.fdopen(handle, "wb") as file:
+            for chunk in capsule.chunks():
+                file.write(chunk)
+            size = file.tell()
+            file.flush()
+            os.fsync(file.fileno())
+        os.link(scratch, place)  # refused where somebody was first
+    except FileExistsError:
+        raise Usage("--to", f"{place} is there already; nothing is written over") from None
+    finally:
+        Path(scratch).unlink(missing_ok=True)
+    return size

@@ -1,0 +1,84 @@
+"""`./manage.py import FILE`: a thread from another installation, paused."""
+
+from __future__ import annotations
+
+import argparse
+from dataclasses import replace
+from pathlib import Path
+from uuid import UUID
+
+from pydantic import BaseModel
+
+from checkpoints import queries
+from dashboard import actions
+from dashboard.errors import Missing
+from dashboard.permissions import Actor
+from dashboard.tables import facts
+from dashboard.terminal import PersonalCommand, add_common_arguments
+
+
+class Imported(BaseModel):
+    """What came in, and how it stands; `events` were verified on the way."""
+
+    thread: UUID
+    status: str
+    bases: list[UUID]
+    events: int
+    withdrawn: int
+
+
+class Command(PersonalCommand):
+    """Checked first, written and verified in one transaction; nothing starts by itself."""
+
+    help = (
+        "Reads a capsule that `export` wrote: the thread has the same history, verifies, and "
+        "stands where it stood. What was at work or waiting is paused, open requests are "
+        "withdrawn; an effect is never repeated."
+    )
+    examples = """
+        import market-research-01a2f0c3.zip
+        import capsule.zip --workspace default --as operator
+        import capsule.zip --name 'the failing one'
+    """
+
+    def add_arguments(self, parser: argparse.ArgumentParser) -> None:
+        """Which file, and where to."""
+        parser.add_argument("file", type=Path, metavar="FILE", help="a capsule")
+        parser.add_argument("--workspace", default="", help="its name; else that of who imports")
+        parser.add_argument("--name", help="the thread's name here; else the one it had")
+        add_common_arguments(parser)
+
+    def act(self) -> None:
+        """Import it, say how it stands."""
+        actor = self.actor("import")
+        if self.options["workspace"]:
+            actor = _in_workspace(actor, self.options["workspace"])
+        done = actions.import_thread(actor, self.options["file"], name=self.options["name"])
+        row = queries.thread(done.thread, workspace=actor.workspace)
+        told = Imported(
+            thread=done.thread,
+            status=str(row.status),
+            bases=list(done.bases),
+            events=done.events,
+            withdrawn=done.withdrawn,
+        )
+        rows: list[tuple[str, object]] = [
+            ("thread", row.id),
+            ("title", row.title),
+            ("status", f"{row.status}: {row.status_reason}" if row.status_reason else row.status),
+            ("events verified", f"{done.events:,}"),
+        ]
+        if done.bases:
+            rows.append(("bases", len(done.bases)))
+        if done.withdrawn:
+            rows.append(("requests withdrawn", done.withdrawn))
+        self.tell(told, facts("", rows))
+
+
+def _in_workspace(actor: Actor, name: str) -> Actor:
+    """The same person in another workspace of theirs."""
+    mine = [row for row in queries.memberships(actor.user_id) if row[1] == name]
+    if not mine:
+        raise Missing(f"{actor.name} belongs to no workspace named {name}.")
+    roles = frozenset(role for _, _, role in mine)
+    return replace(actor, workspace=mine[0][0], workspace_name=name, roles=roles)

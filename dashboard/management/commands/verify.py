@@ -1,0 +1,147 @@
+"""`./manage.py verify [THREAD ...]`: whether anything in the record was altered."""
+
+from __future__ import annotations
+
+import argparse
+import time
+from collections.abc import Iterator
+from pathlib import Path
+from uuid import UUID
+
+from pydantic import BaseModel
+
+from checkpoints import queries, store
+from checkpoints.chain import ChainReport, verify_workspace
+from checkpoints.errors import NotFound
+from dashboard import anchors
+from dashboard.commands.words import thread_named
+from dashboard.proof import verify
+from dashboard.tables import Table, facts, table
+from dashboard.terminal import REFUSED, PersonalCommand, add_common_arguments
+
+PROGRESS_SECONDS = 2.0
+
+
+class Finding(BaseModel):
+    """A log that does not hold: of a thread or a workspace, at which event, and why."""
+
+    of: str
+    id: UUID
+    seq: int | None
+    what: str
+
+
+class Verified(BaseModel):
+    """What was verified and what came out; `anchor` is when the one compared with was written."""
+
+    intact: bool
+    threads: int
+    workspaces: int
+    events: int
+    seconds: float
+    anchor: str | None
+    broken: list[Finding]
+
+
+class Command(PersonalCommand):
+    """Exit code 1 as soon as anything is found."""
+
+    help = (
+        "Verifies threads: every event, checkpoint, activity, approval and decision, and the bytes "
+        "of their files. Without a thread, everything, the logs of workspaces included."
+    )
+    examples = """
+        verify
+        verify 01a2f0c3
+        verify --anchor /safe/place/20261122.anchor
+        verify --json --no-files
+    """
+
+    def add_arguments(self, parser: argparse.ArgumentParser) -> None:
+        """What to verify, and against what."""
+        parser.add_argument("thread", nargs="*", metavar="THREAD", help="id, or how it begins")
+        parser.add_argument(
+            "--anchor",
+            type=Path,
+            metavar="FILE",
+            help="also find what was cut off or lost since `anchor` wrote this file",
+        )
+        parser.add_argument(
+            "--no-files", action="store_true", help="do not read the bytes of files again"
+        )
+        add_common_arguments(parser)
+
+    def act(self) -> None:
+        """Verify, tell, and leave with 1 if anything was found."""
+        began = time.monotonic()
+        self._told_at, self._threads, self._workspaces, self._events = began, 0, 0, 0
+        anchored_at = None
+        given: Path | None = self.options["anchor"]
+        if given is not None:
+            anchored_at = anchors.check_signature(given)
+        found = [_finding(report, of) for of, report in self._reports() if not report.intact]
+        if given is not None:
+            found += [
+                Finding(of=d.of, id=d.ident, seq=d.seq, what=d.what)
+                for d in anchors.deviations(given)
+            ]
+        verified = Verified(
+            intact=not found,
+            threads=self._threads,
+            workspaces=self._workspaces,
+            events=self._events,
+            seconds=round(time.monotonic() - began, 3),
+            anchor=anchored_at,
+            broken=found,
+        )
+        self.tell(verified, *_tables(verified))
+        if found:
+            raise SystemExit(REFUSED)
+
+    def _reports(self) -> Iterator[tuple[str, ChainReport]]:
+        named: list[str] = self.options["thread"]
+        if named:
+            reader = self.actor("read")
+            idents: Iterator[UUID] = (thread_named(reader, name) for name in named)
+        else:
+            idents = (head.ident for head in queries.heads("thread"))
+        for ident in idents:
+            try:
+                report = verify(ident, files=not self.options["no_files"], seen=self._progress)
+                store.note_verification(report, actor="command")
+            except NotFound as error:
+                report = ChainReport(ident, False, 0, None, str(error))
+            self._threads += 1
+            self._events += report.n_events
+            yield "thread", report
+        for head in () if named else queries.heads("workspace"):
+            report = verify_workspace(head.ident)
+            self._workspaces += 1
+            self._events += report.n_events
+            yield "workspace", report
+
+    def _progress(self, in_thread: int) -> None:
+        now = time.monotonic()
+        if now - self._told_at >= PROGRESS_SECONDS:
+            self._told_at = now
+            self.say(f"{self._threads:,} threads, {self._events + in_thread:,} events ...")
+
+
+def _finding(report: ChainReport, of: str) -> Finding:
+    return Finding(of=of, id=report.ident, seq=report.first_broken_seq, what=report.what)
+
+
+def _tables(verified: Verified) -> Iterator[Table]:
+    rows = [
+        ("result", "intact" if verified.intact else f"{len(verified.broken)} broken"),
+        ("threads", f"{verified.threads:,}"),
+        ("workspaces", f"{verified.workspaces:,}"),
+        ("events", f"{verified.events:,}"),
+        ("seconds", f"{verified.seconds:,.1f}"),
+    ]
+    if verified.anchor:
+        rows.append(("anchor of", verified.anchor))
+    yield facts("", rows)
+    if verified.broken:
+        rows_of = ((f.of, f.id, f.seq, f.what) for f in verified.broken)
+        yield table("Broken", ("of", "id", "event", "what"), rows_of)

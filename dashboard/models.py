@@ -1,0 +1,67 @@
+"""The tables of the top floor: who may call the API, and what repeated calls were answered.
+
+`dashboard.tokens` and `dashboard.idempotency` are the only ones that write and read them.
+"""
+
+from __future__ import annotations
+
+from django.conf import settings
+from django.db import models
+from django.db.models.functions import Now
+from uuid_utils.compat import uuid7
+
+
+class Token(models.Model):
+    """The right to call the API as a user, in one workspace, narrowed to scopes.
+
+    Only the hash of the secret is here. Rows stay when a token has ended: they say who made and
+    who revoked it, and events name tokens by their prefix.
+    """
+
+    id = models.UUIDField(primary_key=True, default=uuid7, editable=False)
+    prefix = models.CharField(max_length=8, unique=True)
+    secret_hash = models.BinaryField(unique=True, help_text="sha256 of the secret part")
+    user = models.ForeignKey(settings.AUTH_USER_MODEL, models.CASCADE, related_name="+")
+    workspace = models.ForeignKey("checkpoints.Workspace", models.PROTECT, related_name="+")
+    name = models.CharField(max_length=100, blank=True)
+    scopes = models.JSONField(default=list)
+    made_by = models.CharField(max_length=200)
+    created_at = models.DateTimeField(db_default=Now())
+    expires_at = models.DateTimeField(null=True)
+    last_used_at = models.DateTimeField(null=True)
+    revoked_at = models.DateTimeField(null=True)
+    revoked_by = models.CharField(max_length=200, blank=True, default="")
+
+    class Meta:
+        db_table = "gp_token"
+
+    def __str__(self) -> str:
+        return self.name or self.prefix
+
+
+class IdempotencyKey(models.Model):
+    """A change that was asked for under a name of the caller's choice, and its answer.
+
+    The row is written in the transaction of the change. Nothing refers to it and it refers to
+    nothing, so taking a key locks no other row.
+    """
+
+    id = models.UUIDField(primary_key=True, default=uuid7, editable=False)
+    workspace_id = models.UUIDField()
+    user_id = models.BigIntegerField()
+    key = models.CharField(max_length=255)
+    call = models.CharField(max_length=400, help_text="method and path")
+    body_hash = models.BinaryField(help_text="sha256 of the canonical body")
+    status = models.SmallIntegerField(default=0)
+    headers = models.JSONField(default=dict)
+    answer = models.TextField(default="", help_text="the JSON text that was answered")
+    created_at = models.DateTimeField(db_default=Now())
+
+    class Meta:
+        db_table = "gp_idempotency_key"
+        constraints = (
+            models.UniqueConstraint(
+                fields=("workspace_id", "user_id", "key"), name="gp_idempotency_once"
+            ),
+        )
+        indexes = (models.Index(fields=["created_at"], name="gp_idempotency_age"),)

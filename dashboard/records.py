@@ -1,0 +1,206 @@
+"""The admin site: the auditors' door to all that is kept, and where admins look after people.
+
+Who enters and what they see is decided by roles, as everywhere; Django's own permissions, groups
+and its second log of changes are not used.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Sequence
+from functools import update_wrapper
+from typing import Any
+from uuid import UUID
+
+from django.contrib import admin, messages
+from django.contrib.admin.models import LogEntry
+from django.contrib.auth import get_user_model
+from django.contrib.auth.decorators import login_not_required
+from django.contrib.auth.forms import PasswordChangeForm
+from django.contrib.auth.views import redirect_to_login
+from django.core.exceptions import PermissionDenied
+from django.db.models import QuerySet
+from django.http import HttpRequest, HttpResponse, HttpResponseRedirect
+from django.urls import reverse
+from django.utils.decorators import method_decorator
+
+from . import administering, showing
+from .administering import Administrator
+from .errors import ActionError, Forbidden
+from .views.base import SeeOther, refused
+
+GROUPS = (
+    ("Threads", ("thread", "checkpoint", "event", "activity", "artifact")),
+    ("Decisions", ("approval", "decision")),
+    ("Agents", ("agentversion", "worker")),
+    ("People", ("workspaceevent", "membership", "user", "workspace", "token")),
+)
+ASKED_BY = "administrator"
+NEEDS = "The records are for auditors and admins; ask an admin for one of these roles."
+
+
+class OwnPasswordForm(PasswordChangeForm):
+    """A new password for oneself is an event as well."""
+
+    def save(self, commit: bool = True) -> Any:
+        """Set it through the one door."""
+        who = administering.administrator_of(self.user)
+        administering.set_own_password(who, self.cleaned_data["new_password1"])
+        self.user.refresh_from_db(fields=["password"])
+        return self.user
+
+
+class RecordsSite(admin.AdminSite):
+    """Django's admin by our roles; also the `Desk` and the `Editor` of the floors below."""
+
+    site_header = "Gatepost records"
+    site_title = "Gatepost records"
+    index_title = "Everything that is kept"
+    index_template = "records/index.html"
+    password_change_form = OwnPasswordForm
+    enable_nav_sidebar = False
+
+    def register(self, model_or_iterable: Any, admin_class: Any = None, **options: Any) -> None:
+        """As Django does, and models with a key of several columns if their list can read them.
+
+        Django refuses these since its own pages cannot address such rows; those of `Records` can.
+        """
+        one = isinstance(model_or_iterable, type)
+        models: list[Any] = [model_or_iterable] if one else list(model_or_iterable)
+        for model in models:
+            if model._meta.is_composite_pk and hasattr(admin_class, "url_of"):
+                self._registry[model] = admin_class(model, self)
+            else:
+                super().register(model, admin_class, **options)
+
+    # --- who enters ------------------------------------------------------------------------------
+    def who(self, request: HttpRequest) -> Administrator | None:
+        """Who asks, with the roles as they are now, read once per request; None for strangers."""
+        if not hasattr(request, ASKED_BY):
+            try:
+                found = administering.administrator_of(request.user)
+            except Forbidden:
+                found = None
+            setattr(request, ASKED_BY, found)
+        known: Administrator | None = getattr(request, ASKED_BY)
+        return known
+
+    def member(self, request: HttpRequest) -> Administrator:
+        """Who asks; PermissionDenied for strangers."""
+        found = self.who(request)
+        if found is None or not found.may_audit:
+            raise PermissionDenied(NEEDS)
+        return found
+
+    def has_permission(self, request: HttpRequest) -> bool:
+        found = self.who(request)
+        return found is not None and found.may_audit
+
+    def admin_view(self, view: Any, cacheable: bool = False) -> Any:
+        inner = super().admin_view(_told(view), cacheable)
+
+        def guarded(request: HttpRequest, *args: Any, **kwargs: Any) -> HttpResponse:
+            if not request.user.is_authenticated:
+                return redirect_to_login(request.get_full_path())
+            self.member(request)
+            answer: HttpResponse = inner(request, *args, **kwargs)
+            return answer
+
+        return update_wrapper(guarded, inner)
+
+    @method_decorator(login_not_required)
+    def login(self, request: HttpRequest, extra_context: Any = None) -> HttpResponse:
+        """There is one door."""
+        return redirect_to_login(request.GET.get("next") or "/admin/")
+
+    # --- what the floors below ask (checkpoints.browsing.Desk) -----------------------------------
+    def scope(self, request: HttpRequest) -> UUID | None:
+        """The workspace whose rows a person may read; None for all."""
+        return self.member(request).scope
+
+    def may_administer(self, request: HttpRequest) -> bool:
+        """Whether a person may change users, roles and workspaces."""
+        return self.member(request).may_administer
+
+    def is_superuser(self, request: HttpRequest) -> bool:
+        """Whether every workspace is theirs."""
+        return self.member(request).superuser
+
+    def actors_named(self, name: str) -> list[str]:
+        """How logs name the user of that name."""
+        users = get_user_model()._default_manager.filter(username__iexact=name)
+        return [f"user:{pk}" for pk in users.values_list("pk", flat=True)]
+
+    def prepare(self, rows: Sequence[Any], actors: Iterable[str], threads: Iterable[UUID]) -> None:
+        """Look up names of people and titles of threads for all rows of a page at once."""
+        showing.prepare(rows, actors, threads)
+
+    def cell(self, row: Any, name: str) -> Any:
+        """A column's value in a list."""
+        return showing.cell(row, name)
+
+    def full(self, row: Any, name: str) -> Any:
+        """A column's value on the page of its row."""
+        return showing.full(row, name)
+
+    def sentence(self, row: Any) -> Any:
+        """What an event says."""
+        return showing.sentence(row)
+
+    # --- what the forms below do (checkpoints.admin.Editor) --------------------------------------
+    def choose_from(self, request: HttpRequest) -> QuerySet[Any]:
+        """The users whom this person may give a role."""
+        found: QuerySet[Any] = administering.people_within_reach(self.member(request))
+        return found.order_by("username")
+
+    def grant(self, request: HttpRequest, workspace: UUID | None, user: int, role: str) -> UUID:
+        """Give a role; the workspace."""
+        return administering.grant_role(self.member(request), user, role, workspace=workspace)
+
+    def withdraw(self, request: HttpRequest, workspace: UUID, user: int, role: str) -> None:
+        """Take a role."""
+        administering.withdraw_role(self.member(request), user, role, workspace=workspace)
+
+    def create_workspace(self, request: HttpRequest, name: str) -> UUID:
+        """Make a workspace."""
+        return administering.create_workspace(self.member(request), name)
+
+    def rename_workspace(self, request: HttpRequest, workspace: UUID, name: str) -> None:
+        """Give a workspace another name."""
+        administering.rename_workspace(self.member(request), workspace, name)
+
+    # --- the first page --------------------------------------------------------------------------
+    def get_app_list(self, request: HttpRequest, app_label: str | None = None) -> list[Any]:
+        """What this person may open, by what it is about."""
+        found = {
+            model["model"]._meta.model_name: model
+            | {"about": (self.get_model_admin(model["model"]).__doc__ or "").partition("\n")[0]}
+            for app in super().get_app_list(request)
+            for model in app["models"]
+        }
+        return [
+            {"name": name, "models": [found[m] for m in members if m in found]}
+            for name, members in GROUPS
+        ]
+
+    def app_index(self, *_: Any, **__: Any) -> Any:
+        """Apps are of no interest here."""
+        return HttpResponseRedirect(reverse("admin:index"))
+
+    def get_log_entries(self, request: HttpRequest) -> QuerySet[LogEntry]:
+        """None: the workspace's own log is the record."""
+        return LogEntry.objects.none()
+
+
+def _told(view: Callable[..., HttpResponse]) -> Callable[..., HttpResponse]:
+    """A view whose refused changes become a notice above the form they came from."""
+
+    def told(request: HttpRequest, *args: Any, **kwargs: Any) -> HttpResponse:
+        try:
+            return view(request, *args, **kwargs)
+        except ActionError as error:
+            if request.method != "POST" or isinstance(error, Forbidden):
+                return refused(request, error)
+            messages.error(request, error.detail)
+            return SeeOther(request.get_full_path())
+
+    return update_wrapper(told, view)

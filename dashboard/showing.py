@@ -1,0 +1,157 @@
+"""How the records write values as HTML: everything escaped, hidden characters named, all of it."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from datetime import UTC, datetime
+from types import SimpleNamespace
+from typing import Any
+from uuid import UUID
+
+from django.db import models
+from django.urls import reverse
+from django.utils.html import format_html
+from django.utils.safestring import SafeString
+
+from checkpoints import queries
+
+from . import sentences
+from .people import people
+from .text import number, visible
+
+EMPTY = "–"
+SHORT = 120  # characters of a text in a list
+LONGEST = 300_000  # characters of one value on a page; a state may have millions
+ACTORS = {"actor", "started_by", "wish_by", "created_by", "decided_by", "reviewer"}
+ACTORS |= {"made_by", "revoked_by"}
+# Columns that name a row with a page of its own.
+LINKS = {
+    "thread_id": "checkpoints_thread",
+    "parent_thread": "checkpoints_thread",
+    "base": "checkpoints_thread",
+    "agent_version_id": "checkpoints_agentversion",
+    "approval_id": "approvals_approval",
+    "workspace_id": "checkpoints_workspace",
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Told:
+    """What was looked up for the rows of one page."""
+
+    people: Mapping[str, str] = field(default_factory=dict)
+    titles: Mapping[UUID, str] = field(default_factory=dict)
+
+
+NOTHING = Told()
+
+
+def prepare(rows: Sequence[Any], actors: Iterable[str], threads: Iterable[UUID]) -> None:
+    """Look up names and titles once for all rows."""
+    wanted = list(threads)
+    told = Told(people(actors), queries.titles(wanted) if wanted else {})
+    for row in rows:
+        row.told = told
+
+
+def cell(row: Any, name: str) -> Any:
+    """A value in a list: short, on one line."""
+    value = getattr(row, name)
+    if value is None or value == "":
+        return EMPTY
+    if name in ACTORS:
+        return person(row, value)
+    if name == "thread_id":
+        title = told(row).titles.get(value) or str(value)[-8:]
+        return _link(name, value, _cut(title))
+    if isinstance(value, datetime):
+        return _time(value, "seconds")
+    if name in LINKS:
+        return _link(name, value, f"… {str(value)[-8:]}")
+    if isinstance(value, bytes | memoryview):
+        return _code(f"{bytes(value).hex()[:12]}…")
+    if isinstance(value, list):
+        return visible(_cut(", ".join(map(str, value))) or EMPTY)
+    if isinstance(value, int) and not isinstance(value, bool):
+        return number(value)
+    text = str(value)
+    if name in ("fingerprint", "proposal_hash", "sha256"):
+        return _code(f"{text[:12]}…")
+    return visible(_cut(text))
+
+
+def full(row: Any, name: str) -> Any:
+    """A value on the page of its row: all of it."""
+    value = getattr(row, name)
+    if value is None or value == "":
+        return EMPTY
+    column = row._meta.get_field(name)
+    if isinstance(column, models.JSONField):
+        return _block(json.dumps(value, ensure_ascii=False, indent=2))
+    if isinstance(value, bytes | memoryview):
+        return _code(bytes(value).hex())
+    if isinstance(value, datetime):
+        return _time(value, "microseconds")
+    if name in ACTORS:
+        return format_html("{} <code>{}</code>", person(row, value), visible(value))
+    if name == "user_id":
+        return person(row, f"user:{value}")
+    if name in LINKS:
+        title = told(row).titles.get(value, "") if name == "thread_id" else ""
+        named = format_html("{} ", visible(title)) if title else ""
+        return format_html("{}{}", named, _link(name, value, str(value)))
+    if isinstance(value, UUID):
+        return _code(str(value))
+    if isinstance(column, models.TextField):
+        return _block(str(value))
+    return visible(str(value))
+
+
+def sentence(row: Any) -> SafeString:
+    """What an event says, in words."""
+    event = SimpleNamespace(kind=row.kind, data=row.data or {}, actor=row.actor)
+    return visible(_cut(sentences.event_sentence(event, told(row).people)))  # type: ignore[arg-type]
+
+
+def told(row: Any) -> Told:
+    """What was looked up for this row's page."""
+    found: Told = getattr(row, "told", NOTHING)
+    return found
+
+
+def person(row: Any, actor: str) -> SafeString:
+    return visible(sentences.person(actor, told(row).people))
+
+
+def _link(name: str, ident: object, text: str) -> SafeString:
+    address = reverse(f"admin:{LINKS[name]}_change", args=[ident])
+    return format_html('<a href="{}">{}</a>', address, visible(text))
+
+
+def _time(at: datetime, exact: str) -> SafeString:
+    there = at.astimezone(UTC)
+    stamp = there.isoformat(sep=" ", timespec=exact).removesuffix("+00:00")
+    return format_html('<time datetime="{}">{} UTC</time>', there.isoformat(), stamp)
+
+
+def _code(text: str) -> SafeString:
+    return format_html("<code>{}</code>", visible(text))
+
+
+def _block(text: str) -> SafeString:
+    if len(text) <= LONGEST:
+        return format_html('<pre tabindex="0">{}</pre>', visible(text))
+    return format_html(
+        '<pre tabindex="0">{}</pre><p>The first {} of {} characters; the page of the thread and '
+        "the API have all.</p>",
+        visible(text[:LONGEST]),
+        number(LONGEST),
+        number(len(text)),
+    )
+
+
+def _cut(text: str) -> str:
+    line = " ".join(text.split())
+    return line if len(line) <= SHORT else f"{line[: SHORT - 1]}…"

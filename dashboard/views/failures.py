@@ -1,0 +1,57 @@
+"""What is answered where no view speaks: pages for people, problem+json below /api/; no queries.
+
+Django calls these while the exception is being handled, also for those of middleware.
+"""
+
+from __future__ import annotations
+
+import sys
+
+from django.db import InterfaceError, OperationalError
+from django.http import HttpRequest, HttpResponse, JsonResponse
+from django.shortcuts import render
+from django.template.loader import render_to_string
+
+from dashboard.api.problems import MEDIA_TYPE, problem
+
+RETRY_SECONDS = 5
+
+
+def malformed(request: HttpRequest, exception: Exception | None = None) -> HttpResponse:
+    """400: not even the address or the host can be read."""
+    if _api(request):
+        said = "The request is malformed."
+        return _problem("malformed", "The request cannot be read", 400, said)
+    return render(request, "400.html", status=400)
+
+
+def failed(request: HttpRequest) -> HttpResponse:
+    """503 while the database is away or has no room, else 500."""
+    if isinstance(sys.exception(), OperationalError | InterfaceError):
+        return unavailable(request)
+    if _api(request):
+        said = "Something failed on our side; it is in the log."
+        return _problem("failure", "Failure", 500, said)
+    return HttpResponse(render_to_string("500.html"), status=500)
+
+
+def unavailable(request: HttpRequest) -> HttpResponse:
+    """503 with Retry-After."""
+    said = "The database does not answer; try again."
+    answer = (
+        _problem("unavailable", "Not available", 503, said)
+        if _api(request)
+        else HttpResponse(render_to_string("503.html"), status=503)
+    )
+    answer["Retry-After"] = str(RETRY_SECONDS)
+    return answer
+
+
+def _api(request: HttpRequest) -> bool:
+    # Under that address the documentation alone is a page.
+    return request.path.startswith("/api/") and not request.path.startswith("/api/docs/")
+
+
+def _problem(code: str, title: str, status: int, detail: str) -> HttpResponse:
+    body = problem(code, title, status, detail)
+    return JsonResponse(body, status=status, content_type=MEDIA_TYPE)

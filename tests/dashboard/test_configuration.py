@@ -1,0 +1,189 @@
+"""Addresses and secrets: every form reaches the library that needs it, no mistake shows one."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from dashboard import valkey as clients
+from dashboard.configuration import valkey
+from dashboard.configuration.database import NETWORK, address, database, runtime_role
+from dashboard.configuration.sources import Misconfigured, value
+from tests.embedded.helpers import ROOT, clean_environment
+
+EMBEDDED = {"HOST": "/run/here", "NAME": "gatepost", "USER": "gatepost"}
+SECRET = "hush-hush"
+
+
+@pytest.fixture(autouse=True)
+def bare(monkeypatch: pytest.MonkeyPatch) -> None:
+    """None of the variables of this test run."""
+    for name in ("DATABASE_URL", "DATABASE_PASSWORD", "GATEPOST_MIGRATE_DATABASE_URL", "REDIS_URL"):
+        monkeypatch.delenv(name, raising=False)
+        monkeypatch.delenv(f"{name}_FILE", raising=False)
+
+
+def test_hosts_tls_and_failover_reach_the_driver(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv(
+        "DATABASE_URL",
+        "postgresql://me:p%40ss%2Fword@one:5432,two:5433/gatepost"
+        "?target_session_attrs=read-write&sslmode=verify-full&sslrootcert=/etc/ca.pem"
+        "&connect_timeout=2&options=-c%20search_path%3Dmine",
+    )
+    found = database("web", embedded=EMBEDDED, pool=7)
+    assert (found["HOST"], found["PORT"]) == ("one,two", "5432,5433")
+    assert (found["USER"], found["PASSWORD"], found["NAME"]) == ("me", "p@ss/word", "gatepost")
+    options = found["OPTIONS"]
+    assert options["target_session_attrs"] == "read-write"
+    assert (options["sslmode"], options["sslrootcert"]) == ("verify-full", "/etc/ca.pem")
+    assert options["connect_timeout"] == "2"
+    assert options["keepalives_idle"] == NETWORK["keepalives_idle"]
+    assert options["options"].startswith("-c lock_timeout=3s ")
+    assert options["options"].endswith(" -c search_path=mine")
+    assert options["pool"]["max_size"] == 7
+
+
+def test_without_an_address_the_embedded_server_is_used() -> None:
+    found = database("worker", embedded=EMBEDDED, pool=7)
+    assert (found["HOST"], found["USER"]) == ("/run/here", "gatepost")
+    assert "pool" not in found["OPTIONS"]
+    assert "plan_cache_mode=force_generic_plan" in found["OPTIONS"]["options"]
+    assert EMBEDDED == {"HOST": "/run/here", "NAME": "gatepost", "USER": "gatepost"}
+
+
+@pytest.mark.parametrize(
+    ("url", "said"),
+    [
+        (f"mysql://me:{SECRET}@host/db", "is not an address of PostgreSQL"),
+        (f"me:{SECRET}@host/db", "is not an address of PostgreSQL"),
+        (f"postgresql://me:{SECRET}/x@host/db", "special characters"),
+        (f"postgresql://me:12/{SECRET}@host/db", "special characters"),
+        (f"postgresql://me:{SECRET}%zz@host/db", "special characters"),
+        (f"postgresql://me:{SECRET}@host:port/db", "special characters"),
+        (f"postgresql://me:{SECRET}@host:70000/db", "a port that is no number"),
+        (f"postgresql://me:{SECRET}@[::1/db", "special characters"),
+        (f"postgresql://me:{SECRET}@host", "names no database"),
+        (f"postgresql://me:{SECRET}@one:1,two:2,three/db?port=1,2", "number of ports"),
+        (f"postgresql://me:{SECRET}@host/db?sslmod=verify-full", "unknown option 'sslmod'"),
+    ],
+)
+def test_a_wrong_address_is_one_line_without_the_secret(
+    monkeypatch: pytest.MonkeyPatch, url: str, said: str
+) -> None:
+    monkeypatch.setenv("DATABASE_URL", url)
+    with pytest.raises(Misconfigured) as caught:
+        address("DATABASE_URL")
+    line = str(caught.value)
+    assert said in line
+    assert line.startswith("gatepost: DATABASE_URL ")
+    assert SECRET not in line
+    assert "\n" not in line
+
+
+@pytest.mark.parametrize(
+    ("url", "said"),
+    [
+        (f"http://me:{SECRET}@host/0", "is not an address of Valkey"),
+        (f"redis://me:{SECRET}/x@host/0", "special characters"),
+        (f"redis://me:{SECRET}#x@host/0", "special characters"),
+        (f"redis://me:{SECRET}@host:port/0", "special characters"),
+        (f"redis://me:{SECRET}@host/db", "special characters"),
+        (f"redis://me:{SECRET}@/0", "special characters"),
+        (f"redis://me:{SECRET}@one,two/0", "lists several servers"),
+        (f"redis://me:{SECRET}@host/0?ssl_ca_certs=/ca", "unknown option 'ssl_ca_certs'"),
+        (f"rediss://me:{SECRET}@host/0?tls", "special characters"),
+        (f"sentinel://:{SECRET}@one,two", "names no master"),
+        ("unix://", "names no socket"),
+    ],
+)
+def test_so_is_a_wrong_address_of_valkey(url: str, said: str) -> None:
+    with pytest.raises(Misconfigured) as caught:
+        valkey.parse(url)
+    assert said in str(caught.value)
+    assert SECRET not in str(caught.value)
+
+
+def test_every_program_ends_with_that_line_alone() -> None:
+    told = []
+    for command in (
+        ["manage.py", "check"],
+        ["manage.py", "up", "--data-dir", "/nowhere"],
+        ["-m", "celery", "--app", "workers.celery:app", "worker"],
+        ["-m", "uvicorn", "dashboard.asgi:application"],
+    ):
+        done = subprocess.run(
+            [sys.executable, *command],
+            env=clean_environment() | {"DATABASE_URL": f"postgresql://me:{SECRET}/x@host/db"},
+            cwd=ROOT,
+            capture_output=True,
+            text=True,
+            timeout=60,
+        )
+        assert done.returncode == 1
+        told.append((done.stdout + done.stderr).strip().splitlines())
+    assert all(len(lines) == 1 and "DATABASE_URL" in lines[0] for lines in told), told
+
+
+def test_secrets_come_from_files(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    file = tmp_path / "secret"
+    file.write_text(f"{SECRET}\n")
+    monkeypatch.setenv("DATABASE_URL", "postgresql://me@host/db")
+    monkeypatch.setenv("DATABASE_PASSWORD_FILE", str(file))
+    assert address("DATABASE_URL")["password"] == SECRET
+    monkeypatch.setenv("GATEPOST_SECRET_KEY_FILE", str(file))
+    monkeypatch.delenv("GATEPOST_SECRET_KEY", raising=False)
+    assert value("GATEPOST_SECRET_KEY") == SECRET
+
+    monkeypatch.setenv("DATABASE_URL", "postgresql://me:other@host/db")
+    with pytest.raises(Misconfigured, match="keep one"):
+        address("DATABASE_URL")
+    monkeypatch.setenv("GATEPOST_SECRET_KEY", "another")
+    with pytest.raises(Misconfigured, match="both set"):
+        value("GATEPOST_SECRET_KEY")
+    monkeypatch.delenv("GATEPOST_SECRET_KEY")
+    for bad in (b"", b"\n", b"two\nlines\n", b"\xff\xfe", b"x" * 100_000):
+        file.write_bytes(bad)
+        with pytest.raises(Misconfigured, match="GATEPOST_SECRET_KEY_FILE"):
+            value("GATEPOST_SECRET_KEY")
+    file.unlink()
+    with pytest.raises(Misconfigured, match="No such file"):
+        value("GATEPOST_SECRET_KEY")
+
+
+def test_migrations_have_a_login_of_their_own(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("DATABASE_URL", "postgresql://worker:w@host/db")
+    monkeypatch.setenv("GATEPOST_MIGRATE_DATABASE_URL", "postgresql://owner:o@host/db")
+    assert database("migrate", embedded=EMBEDDED, pool=1)["USER"] == "owner"
+    assert runtime_role("migrate") == {"name": "worker", "password": "w"}
+    for role in ("web", "worker", ""):
+        assert database(role, embedded=EMBEDDED, pool=1)["USER"] == "worker"
+        assert runtime_role(role) is None
+    monkeypatch.setenv("GATEPOST_MIGRATE_DATABASE_URL", "postgresql://worker:w@host/db")
+    assert runtime_role("migrate") is None
+    monkeypatch.delenv("DATABASE_URL")
+    with pytest.raises(Misconfigured, match="is needed beside"):
+        database("migrate", embedded=EMBEDDED, pool=1)
+
+
+def test_each_library_gets_its_spelling_of_one_address() -> None:
+    secure = valkey.parse("rediss://me:p%40ss@host/3?ssl_ca_certs=/etc/ca.pem")
+    celery = secure.celery()
+    assert celery["BROKER_URL"] == "redis://me:p%40ss@host:6379/3"
+    assert celery["BROKER_USE_SSL"] == {"ssl_cert_reqs": "required", "ssl_ca_certs": "/etc/ca.pem"}
+    assert secure.layer() == {"address": "rediss://me:p%40ss@host:6379/3?ssl_ca_certs=/etc/ca.pem"}
+    assert "p@ss" not in repr(secure)
+
+    many = valkey.parse("sentinel://:pw@one,two:26380,[::1]:5/main/2")
+    assert many.celery()["BROKER_URL"] == (
+        "sentinel://:pw@one:26379/2;sentinel://:pw@two:26380/2;sentinel://:pw@[::1]:5/2"
+    )
+    assert many.celery()["BROKER_TRANSPORT_OPTIONS"]["master_name"] == "main"
+    assert many.layer()["sentinels"] == [("one", 26379), ("two", 26380), ("::1", 5)]
+
+    socket = valkey.parse("unix:///run/a%20b/valkey.sock")
+    assert socket.celery()["BROKER_URL"].startswith("redis+socket:///run/a b/valkey.sock")
+    kept = clients.client("unix:///run/valkey.sock?db=4").connection_pool.connection_kwargs
+    assert (kept["path"], kept["db"]) == ("/run/valkey.sock", 4)

@@ -1,0 +1,243 @@
+"""Verifying covers every column: each one is altered in turn, past all guards, and found."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+from uuid import UUID, uuid4
+
+import pytest
+from django.core.files.storage import default_storage
+from django.db import connection, transaction
+
+from approvals import gates
+from approvals.models import STATUSES, VERDICTS
+from checkpoints import queries, store
+from checkpoints.states import ACTIVITY_KINDS, ACTIVITY_STATES, CHECKPOINT_SOURCES, EventKind
+from dashboard.proof import verify
+from tests.checkpoints.builders import rows
+from tests.workers import samples
+from tests.workers.conftest import Bench, bench_of
+
+pytestmark = pytest.mark.django_db
+
+# Columns that no proof can or needs to cover, each with the reason.
+FREE = {
+    ("gp_event", "xid8"): "a place in this very database; a dump that is put back has others",
+    ("gp_activity", "progress"): "how far a call is, for the page; no history",
+    ("gp_activity", "cursor"): "where a call may go on; no history until it is done",
+}
+TABLES = {
+    "gp_event": "thread_id",
+    "gp_checkpoint": "thread_id",
+    "gp_activity": "thread_id",
+    "gp_approval": "thread_id",
+    "gp_decision": "approval_id",
+}
+# What a column may hold, where the database knows a list.
+LISTS = {
+    ("gp_event", "kind"): EventKind,
+    ("gp_checkpoint", "source"): CHECKPOINT_SOURCES,
+    ("gp_activity", "state"): ACTIVITY_STATES,
+    ("gp_activity", "kind"): ACTIVITY_KINDS,
+    ("gp_approval", "status"): STATUSES,
+    ("gp_decision", "verdict"): VERDICTS,
+}
+OTHER: dict[str, str] = {
+    "uuid": "gen_random_uuid()",
+    "character varying": "left(md5({c}), greatest(length({c}), 1))",
+    "text": "{c} || 'x'",
+    "integer": "{c} + 1000000",
+    "bigint": "{c} + 1000000",
+    "smallint": "{c} + 1000",
+    "bytea": "sha256({c})",
+    "jsonb": "jsonb_build_object('was', {c})",
+    "timestamp with time zone": "{c} + interval '1 microsecond'",
+}
+SOME: dict[str, str] = {
+    "uuid": "gen_random_uuid()",
+    "bytea": "sha256('x')",
+    "jsonb": "'{\"x\": 1}'::jsonb",
+    "timestamp with time zone": "clock_timestamp()",
+}
+
+
+@pytest.fixture
+def lived(db: None, tmp_path: Path) -> tuple[Bench, UUID]:
+    """A thread with everything: gates of each end, effects done and undone, failures, a file."""
+    samples.counter.calls.clear()
+    bench = bench_of(samples)
+    thread = bench.start(goal="tea", rounds=2, folder=str(tmp_path))
+    bench.advance(thread)
+    bench.decide(thread, "reject", "too dear")
+    bench.advance(thread)
+    bench.roll_back(thread, 1)
+    store.resume(thread, actor="user:1")
+    bench.advance(thread)
+    gates.withdraw_open(thread, reason="edited", actor="user:1")
+    store.edit(thread, changes={"goal": "coffee"}, reason="", actor="user:1")
+    store.resume(thread, actor="user:1")
+    bench.advance(thread)
+    bench.decide(thread, "approve", "fine")
+    bench.advance(thread)
+    bench.roll_back(thread, 1)
+    store.resume(thread, actor="user:1")
+    bench.advance(thread)
+    ref = store.put_artifact(
+        bench.workspace, name="list.csv", media_type="text/csv", chunks=[b"a,b\n", b"1,2\n"]
+    )
+    told = {"node": "buy", "name": ref["name"], "sha256": ref["$artifact"], "size": ref["size"]}
+    store.add_event(
+        thread,
+        store.NewEvent(EventKind.ARTIFACT_STORED, told | {"media_type": "text/csv"}, "worker:1"),
+    )
+    found = verify(thread)
+    assert found.intact, found.what
+    return bench, thread
+
+
+@pytest.fixture
+def unguarded() -> Iterator[None]:
+    """Somebody with all rights, past every trigger."""
+    with connection.cursor() as cursor:
+        cursor.execute("SET session_replication_role = replica")
+        yield
+        cursor.execute("SET session_replication_role = DEFAULT")
+
+
+def _mine(table: str) -> str:
+    if table == "gp_decision":
+        return "approval_id IN (SELECT id FROM gp_approval WHERE thread_id = %s::uuid)"
+    return "thread_id = %s::uuid"
+
+
+def _changes(table: str, column: str, kind: str, *, empty: bool) -> list[str]:
+    if (table, column) in LISTS:
+        words = list(LISTS[table, column])
+        # Two neighbours, so that one of them differs from what is there.
+        return [f"'{word}'" for word in (words if len(words) < 10 else words[10:12])]
+    if empty:
+        return [SOME.get(kind, "1" if "int" in kind else "'x'")]
+    return [OTHER[kind].format(c=column)]
+
+
+def _altered(table: str, column: str, kind: str, thread: UUID) -> Iterator[str]:
+    """Alter the column in each row of the thread in turn, and take it back; what it was."""
+    places = rows(
+        f"SELECT ctid::text, {column} IS NULL FROM {table} WHERE {_mine(table)}", [thread]
+    )
+    # A long log is all of one kind: some of its rows, others for each column.
+    every = max(1, len(places) // 12)
+    for ctid, empty in places[len(column) % every :: every]:
+        for change in _changes(table, column, kind, empty=empty):
+            with transaction.atomic():
+                altered = rows(
+                    f"UPDATE {table} SET {column} = {change} WHERE ctid = %s::tid "
+                    f"AND {column} IS DISTINCT FROM {change} RETURNING 1",
+                    [ctid],
+                )
+                if altered:
+                    yield f"{table}.{column} = {change}"
+                transaction.set_rollback(True)
+
+
+def columns_of(table: str) -> list[tuple[str, str]]:
+    """(name, type) of each column as the database has it."""
+    return [
+        (name, kind)
+        for name, kind in rows(
+            "SELECT column_name, data_type FROM information_schema.columns "
+            "WHERE table_name = %s AND table_schema = 'public' ORDER BY ordinal_position",
+            [table],
+        )
+    ]
+
+
+@pytest.mark.usefixtures("unguarded")
+@pytest.mark.parametrize("table", TABLES)
+def test_whatever_column_is_altered_is_found(table: str, lived: tuple[Bench, UUID]) -> None:
+    _, thread = lived
+    unseen, tried = [], 0
+    for column, kind in columns_of(table):
+        if (table, column) in FREE:
+            continue
+        for what in _altered(table, column, kind, thread):
+            tried += 1
+            report = verify(thread, files=False)
+            if report.intact:
+                unseen.append(what)
+            else:
+                assert report.first_broken_seq
+                assert report.what.startswith(f"Event {report.first_broken_seq}: ")
+    assert not unseen, sorted(set(unseen))
+    assert tried >= len(columns_of(table)) - len(FREE)
+
+
+def test_the_free_columns_exist() -> None:
+    for table, column in FREE:
+        assert column in dict(columns_of(table)), f"{table}.{column} is free and does not exist"
+
+
+@pytest.mark.usefixtures("unguarded")
+@pytest.mark.parametrize("table", ["gp_activity", "gp_approval", "gp_decision"])
+def test_lost_and_added_rows_are_found(table: str, lived: tuple[Bench, UUID]) -> None:
+    _, thread = lived
+    places = [r[0] for r in rows(f"SELECT id FROM {table} WHERE {_mine(table)}", [thread])]
+    assert places
+    for ident in places:
+        with transaction.atomic():
+            rows(f"DELETE FROM {table} WHERE id = %s::uuid", [ident])
+            assert not verify(thread, files=False).intact
+            transaction.set_rollback(True)
+        names = [name for name, _ in columns_of(table)]
+        values = {"id": "gen_random_uuid()", "revision": "revision + 50", "approval_id": "NULL"}
+        if table == "gp_decision":
+            values.pop("approval_id")
+        picked = ", ".join(values.get(name, f'"{name}"') for name in names)
+        with transaction.atomic():
+            rows(f"INSERT INTO {table} SELECT {picked} FROM {table} WHERE id = %s::uuid", [ident])
+            assert not verify(thread, files=False).intact
+            transaction.set_rollback(True)
+
+
+@pytest.mark.usefixtures("unguarded")
+def test_altered_and_lost_files_are_found(lived: tuple[Bench, UUID]) -> None:
+    _, thread = lived
+    (path,) = (r[0] for r in rows("SELECT path FROM gp_artifact WHERE name = 'list.csv'"))
+    place = Path(default_storage.path(path))
+    good = place.read_bytes()
+    try:
+        place.chmod(0o600)
+        place.write_bytes(good.replace(b"1", b"7"))
+        report = verify(thread)
+        assert "the bytes of the file 'list.csv' were altered" in report.what
+        assert verify(thread, files=False).intact
+        place.unlink()
+        assert "cannot be read" in verify(thread).what
+    finally:
+        place.write_bytes(good)
+    rows("DELETE FROM gp_artifact WHERE path = %s", [path])
+    assert "nothing is known of the file" in verify(thread).what
+
+
+def test_a_thread_that_moves_meanwhile_is_intact(lived: tuple[Bench, UUID]) -> None:
+    _, thread = lived
+    left = [3]
+
+    def write(_seen: int) -> None:
+        if left[0]:
+            left[0] -= 1
+            store.add_event(thread, store.NewEvent(EventKind.VALUE_RECORDED, {"v": 1}, "user:1"))
+
+    before = queries.events_after(thread, 0)[-1].seq
+    report = verify(thread, seen=write)
+    assert report.intact, report.what
+    assert report.n_events > before
+    assert left == [0] or report.n_events == before + 3 - left[0]
+
+
+def test_unknown_threads_are_told(db: None) -> None:
+    from checkpoints.errors import NotFound
+
+    with pytest.raises(NotFound):
+        verify(uuid4())

@@ -1,0 +1,126 @@
+"""A capsule between two real installations: other servers, other secret key, a worker in each."""
+
+from __future__ import annotations
+
+import json
+import os
+import time
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.embedded.helpers import up
+from tests.embedded.test_up import manage
+
+pytestmark = [
+    pytest.mark.hazard,
+    pytest.mark.skipif(not os.path.isdir("/proc/self"), reason="looks at processes through /proc"),
+]
+TABLE = "day,delay\n2026-01-01,3\n2026-01-02,5\n2026-01-03,4\n"
+
+
+class Installation:
+    """What somebody does in a second terminal."""
+
+    def __init__(self, data: Path) -> None:
+        self.data = data
+
+    def __call__(self, *words: str) -> Any:
+        """The JSON that a command answers."""
+        done = manage(self.data, *words, "--json")
+        assert done.returncode == 0, done.stdout + done.stderr
+        return json.loads(done.stdout or "null")
+
+    def refused(self, *words: str) -> str:
+        done = manage(self.data, *words, "--json")
+        assert done.returncode == 1, done.stdout + done.stderr
+        return done.stderr
+
+    def until(self, thread: str, *statuses: str) -> Any:
+        """The thread, once it has one of these statuses."""
+        deadline = time.monotonic() + 60
+        while (found := self("threads", "show", thread))["status"] not in statuses:
+            assert time.monotonic() < deadline, found
+            time.sleep(0.2)
+        return found
+
+    def events(self, thread: str) -> list[Any]:
+        found: list[Any] = self("threads", "events", thread, "--limit", "200")["results"]
+        return found
+
+
+@pytest.mark.requirement("B10")
+@pytest.mark.requirement("B18")
+@pytest.mark.requirement("B25")
+def test_a_failed_thread_fails_the_same_way_elsewhere(data: Path, tmp_path: Path) -> None:
+    table = tmp_path / "delays.csv"
+    table.write_text(TABLE)
+    capsule, waiting, point = (tmp_path / f"{name}.zip" for name in ("failed", "waiting", "point"))
+    with up(data):
+        here = Installation(data)
+        thread = here(
+            *("threads", "start", "market-research", "--name", "the failing one"),
+            *("--file", f"file={table}", "--set", "measure=no such column"),
+        )["id"]
+        failed = here.until(thread, "failed")
+        state = here("threads", "state", thread)
+        events = here.events(thread)
+        here("export", thread, "--to", str(capsule))
+        here("export", thread, "--checkpoint", "1", "--to", str(point))
+        here.until("demo-flights", "waiting")
+        demo = here("threads", "show", "demo-flights")
+        here("export", "demo-flights", "--to", str(waiting))
+        secret = (data / "secret-key").read_bytes()
+
+    other = data.with_name("other")
+    with up(other):
+        there = Installation(other)
+        assert (other / "secret-key").read_bytes() != secret
+        told = there("import", str(capsule))
+        assert (told["thread"], told["status"]) == (thread, "failed")
+        row = there("threads", "show", thread)
+        assert (row["name"], row["status_reason"]) == ("the failing one", failed["status_reason"])
+        assert there.events(thread)[: len(events)] == events
+        now = there("threads", "state", thread)
+        assert now["state"] == state["state"]
+        assert (now["name"], now["step"], now["created_at"]) == (
+            state["name"],
+            state["step"],
+            state["created_at"],
+        )
+        assert there("verify", thread)["intact"]
+        assert "here already" in there.refused("import", str(capsule))
+
+        there("threads", "retry", thread)
+        deadline = time.monotonic() + 60
+        while not any(
+            e["seq"] > row["last_seq"] and e["kind"] == "thread.failed"
+            for e in there.events(thread)
+        ):
+            assert time.monotonic() < deadline, there.events(thread)[-3:]
+            time.sleep(0.2)
+        again = there.until(thread, "failed")
+        assert again["status_reason"] == failed["status_reason"]
+        assert again["step"] == failed["step"]
+
+        # With the variable put right, a fork goes on to the gate, on the file that came along.
+        fork = there("threads", "fork", thread, "--set", "measure=delay")["id"]
+        assert there.until(fork, "waiting", "failed", "attention")["status"] == "waiting"
+
+        # One checkpoint with its files is a thread that begins there.
+        alone = there("import", str(point), "--name", "from checkpoint 1")
+        assert alone["status"] == "paused"
+        there("threads", "resume", alone["thread"])
+        assert there.until(alone["thread"], "failed")["status_reason"] == failed["status_reason"]
+
+        # What waited here is paused there, and asks anew. (Each installation has its own demo.)
+        carried = there("import", str(waiting), "--name", "the other demo")
+        assert (carried["status"], carried["withdrawn"]) == ("paused", 1)
+        assert carried["thread"] == demo["id"]
+        there("threads", "resume", demo["id"])
+        there.until(demo["id"], "waiting")
+        asked = [a for a in there("approve")["results"] if a["thread"] == demo["id"]]
+        assert len(asked) == 1
+        everything = there("verify")
+        assert everything["intact"], everything["broken"]

@@ -1,0 +1,326 @@
+"""docs/howto/write-an-agent.md as a newcomer does it: in an empty folder, with a real worker."""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import signal
+import subprocess
+import urllib.error
+import urllib.request
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import replace
+from pathlib import Path
+from types import ModuleType
+from typing import Any
+
+import pytest
+from uuid_utils.compat import uuid7
+
+from checkpoints.errors import GatepostError
+from tests.embedded.helpers import ROOT, clean_environment, free_port, wait_until
+from workers.graph import Graph
+from workers.harness import Harness
+
+HOWTO = ROOT / "docs/howto/write-an-agent.md"
+README = ROOT / "README.md"
+ROWS = Path()  # where the invoices lie in a test
+BLOCK = re.compile(r'^```(\w+) title="([^"]+)"\n(.*?)^```$', re.MULTILINE | re.DOTALL)
+
+
+def blocks() -> dict[str, str]:
+    """The fenced blocks of the page that have a title."""
+    return {title: text for _, title, text in BLOCK.findall(HOWTO.read_text())}
+
+
+def files_in(folder: Path) -> Path:
+    """Write the files of the page to a folder."""
+    for title, text in blocks().items():
+        if "." in title:
+            (folder / title).write_text(text)
+    return folder
+
+
+def environment() -> dict[str, str]:
+    """Somebody's shell."""
+    left = ("PYTHONPATH", "PYTEST_CURRENT_TEST", "PYTHONSTARTUP")
+    clean = {k: v for k, v in clean_environment().items() if k not in left}
+    return clean | {"GATEPOST": str(ROOT)}
+
+
+def shell(folder: Path, title: str) -> subprocess.CompletedProcess[str]:
+    """Type one block of commands in the folder, after the first."""
+    text = "set -e\n" + blocks()["begin"] + blocks()[title]
+    return subprocess.run(
+        ["sh", "-c", text],
+        cwd=folder,
+        env=environment(),
+        capture_output=True,
+        text=True,
+        timeout=120,
+        check=False,
+    )
+
+
+def test_its_tests_pass_in_an_empty_folder(tmp_path: Path) -> None:
+    done = shell(files_in(tmp_path), "test")
+    assert done.returncode == 0, done.stdout + done.stderr
+    assert re.search(r"\b14 passed\b", done.stdout), done.stdout
+    assert "arning" not in done.stdout + done.stderr
+
+
+def test_the_agent_of_the_readme_passes_its_test(tmp_path: Path) -> None:
+    code = re.findall(r"^```python\n# (\w+\.py)\n(.*?)^```$", README.read_text(), re.M | re.S)
+    assert [name for name, _ in code] == ["orders.py", "test_orders.py"]
+    for name, text in code:
+        (tmp_path / name).write_text(text)
+    done = shell(tmp_path, "test")
+    assert "1 passed" in done.stdout, done.stdout + done.stderr
+    assert not (tmp_path / "order.txt").exists()
+    done = subprocess.run(
+        ["sh", "-c", blocks()["begin"] + blocks()["check"].replace("invoices", "orders")],
+        cwd=tmp_path,
+        env=environment(),
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert "0 errors, 0 warnings" in done.stdout + done.stderr
+
+
+def test_the_agent_is_found_sound(tmp_path: Path) -> None:
+    done = shell(files_in(tmp_path), "check")
+    assert done.returncode == 0, done.stdout + done.stderr
+    assert "0 errors, 0 warnings" in done.stdout + done.stderr
+    (tmp_path / "invoices.py").write_text(blocks()["invoices.py"].replace('"check"', '"chekc"'))
+    done = shell(tmp_path, "check")
+    assert done.returncode != 0
+    assert "chekc" in done.stdout + done.stderr
+
+
+def broken(*changes: tuple[str, str]) -> Graph:
+    """The page's agent with these mistakes in it."""
+    code = blocks()["invoices.py"]
+    for old, new in changes:
+        assert code.count(old) == 1, old
+        code = code.replace(old, new)
+    module = ModuleType("invoices")
+    module.__file__ = str(ROWS / "invoices.py")
+    exec(compile(code, module.__file__, "exec", dont_inherit=True), vars(module))
+    found: Graph = module.graph  # type: ignore[attr-defined]
+    return found
+
+
+def reason(*changes: tuple[str, str]) -> str:
+    return Harness(broken(*changes)).play(decide="approve").reason
+
+
+def refusal(call: Callable[[], object]) -> str:
+    with pytest.raises(GatepostError) as refused:
+        call()
+    return refused.value.message
+
+
+def with_other_code() -> str:
+    harness = Harness(broken())
+    thread = harness.play()
+    harness.agent = replace(harness.agent, version_id=uuid7())
+    return thread.decide("approve").reason
+
+
+def lost_in_the_tool() -> str:
+    graph = broken((", idempotent=True)", ")"))
+    played = (Harness(graph, stop_after=n).play(decide="approve") for n in range(1, 20))
+    return next(thread.reason for thread in played if thread.status == "attention")
+
+
+ALSO = """
+@graph.node(then=END)
+def also(state: Invoices, ctx: Context) -> dict[str, Any]:
+    return {"outcome": "mine"}
+"""
+# The start of each message that the page explains, and a mistake that brings it up.
+MISTAKES: dict[str, Callable[[], str]] = {
+    "the state has no such channel; did you mean": lambda: reason(
+        ('return {"total": str(', 'return {"totl": str(')
+    ),
+    "Input should be a valid string, not int": lambda: reason(
+        ('return {"total": str(', 'return {"total": len(str(1)), "outcome": str(')
+    ),
+    "The state is read-only in a node: return {'refused': ...}": lambda: reason(
+        ("    for problem in state.refused:\n", "    for problem in state.refused.pop():\n")
+    ),
+    "written more than once in one step; give it a reducer that joins values": lambda: reason(
+        ('then="check"', 'then=("check", "also")'),
+        ('return {"total": str(', 'return {"outcome": str('),
+        ("def take_back", f"{ALSO}\n\ndef take_back"),
+    ),
+    "leads to 'chekc', and there is no such node": lambda: refusal(
+        lambda: Harness(broken(('then="check"', 'then="chekc"')))
+    ),
+    "is not among its ways": lambda: reason(('return "pay" if', 'return "pya" if')),
+    "What 'read_rows' returned cannot be kept: $[0].total: Decimal is not a JSON type": lambda: (
+        reason(
+            (
+                "return list(csv.DictReader(opened))",
+                "return [r | {'total': Decimal(r['total'])} for r in csv.DictReader(opened)]",
+            )
+        )
+    ),
+    "ctx.effect takes a tool, and 'write_payments' is none": lambda: reason(
+        ('@tool("payments.write", undo=take_back, idempotent=True)\n', "")
+    ),
+    "is a tool: call it with ctx.effect(...)": lambda: reason(
+        ("ctx.activity(read_rows, state.file)", "ctx.activity(write_payments, state.file)")
+    ),
+    "takes no key: end its parameters with": lambda: reason(
+        ("payments: list[dict[str, str]], *, key: str", "payments: list[dict[str, str]]")
+    ),
+    "cannot be called so: missing a required argument": lambda: reason(
+        ('"payments": state.payments}', '"paymnets": state.payments}')
+    ),
+    "the state has no such channel; it has": lambda: refusal(
+        lambda: Harness(broken()).play({"fiel": "other.csv"})
+    ),
+    "The code of 'invoices' changed since this thread last worked": with_other_code,
+    "Whether 'payments.write' happened is unknown": lost_in_the_tool,
+}
+
+
+def test_the_page_explains_these_messages_and_each_is_said(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setitem(globals(), "ROWS", files_in(tmp_path))
+    table = HOWTO.read_text().partition("| it says | do |")[2]
+    assert re.findall(r"^\| `(.+?)` \|", table, re.MULTILINE) == list(MISTAKES)
+    for message, provoke in MISTAKES.items():
+        assert message in (said := provoke()), said
+
+
+# ---- the whole way, with servers and a worker ----------------------------------------------------
+
+
+@contextmanager
+def started(folder: Path, port: int) -> Iterator[Path]:
+    """What the page says starts Gatepost, on a port that is free; its output."""
+    output = folder / "up.txt"
+    command = (
+        f"{blocks()['begin']}exec_up() {{ {blocks()['start'].strip()} --port {port}; }}\nexec_up"
+    )
+    with output.open("wb") as file:
+        process = subprocess.Popen(
+            ["sh", "-c", command],
+            cwd=folder,
+            env=environment(),
+            stdin=subprocess.DEVNULL,
+            stdout=file,
+            stderr=subprocess.STDOUT,
+            start_new_session=True,
+        )
+
+    def ready() -> bool:
+        assert process.poll() is None, output.read_text()
+        return "\n  Stop  " in output.read_text()
+
+    try:
+        wait_until(ready, seconds=60, what="up")
+        yield output
+    finally:
+        os.killpg(process.pid, signal.SIGINT)
+        try:
+            process.wait(20)
+        except subprocess.TimeoutExpired:
+            os.killpg(process.pid, signal.SIGKILL)
+            process.wait()
+
+
+class Person:
+    """Somebody with a token, at the API."""
+
+    def __init__(self, folder: Path, port: int, name: str, scopes: str) -> None:
+        command = f'python "$GATEPOST/manage.py" token create {name} --scopes {scopes}'
+        made = subprocess.run(
+            ["sh", "-c", blocks()["begin"] + command],
+            cwd=folder,
+            env=environment(),
+            capture_output=True,
+            text=True,
+            timeout=60,
+            check=False,
+        )
+        found = re.search(r"gp_[a-z0-9]{8}_[A-Za-z0-9_-]{43}", made.stdout)
+        assert found, made.stdout + made.stderr
+        self._token, self._port = found.group(), port
+
+    def __call__(self, path: str, body: Any = None) -> Any:
+        request = urllib.request.Request(
+            f"http://127.0.0.1:{self._port}/api/v1{path}",
+            data=None if body is None else json.dumps(body).encode(),
+            headers={
+                "Authorization": f"Bearer {self._token}",
+                "Content-Type": "application/json",
+            },
+        )
+        try:
+            with urllib.request.urlopen(request, timeout=20) as answer:
+                return json.load(answer)
+        except urllib.error.HTTPError as error:
+            raise AssertionError(f"{path}: {error.code} {error.read().decode()}") from error
+
+    def wait(self, thread: str, status: str) -> Any:
+        """The thread, once it has this status."""
+
+        def there() -> bool:
+            found = self(f"/threads/{thread}/")
+            assert found["status"] not in {"failed", "attention"} - {status}, found
+            return bool(found["status"] == status)
+
+        wait_until(there, seconds=30, what=status)
+        return self(f"/threads/{thread}/")
+
+    def request_of(self, thread: str) -> Any:
+        """The thread's open request."""
+        rows = self("/approvals/")["results"]
+        (ident,) = [a["id"] for a in rows if a["thread"] == thread]
+        return self(f"/approvals/{ident}/")
+
+
+@pytest.mark.hazard
+@pytest.mark.skipif(not os.path.isdir("/proc/self"), reason="looks at processes through /proc")
+def test_it_asks_pays_forks_and_takes_back_in_a_real_worker(data: Path) -> None:
+    folder, port = files_in(data.parent), free_port()
+    payments = folder / "payments"
+    with started(folder, port):
+        operator = Person(folder, port, "operator", "read,start,control,fork")
+        manager = Person(folder, port, "manager", "read,decide")
+        thread = operator("/threads/", {"agent": "invoices", "input": {}})["id"]
+        operator.wait(thread, "waiting")
+        asked = manager.request_of(thread)
+        assert asked["title"] == "Pay 2 invoices, 161.84 in all?"
+        assert not payments.exists()
+        verdict = {"verdict": "approve", "proposal_hash": asked["proposal_hash"]}
+        manager(f"/approvals/{asked['id']}/decide/", verdict)
+        operator.wait(thread, "succeeded")
+        paid = payments / f"payments-{thread}.csv"
+        assert paid.read_text().splitlines()[1:] == [
+            "2026-101,Ada Print,95.20",
+            "2026-102,Bea Paper,66.64",
+        ]
+
+        rows = operator(f"/threads/{thread}/checkpoints/")["results"]
+        point = {row["number"]: row["id"] for row in rows}
+        changed = {"payments": [{"number": "1", "payee": "Ada", "amount": "2.00"}]}
+        fork = operator(f"/threads/{thread}/fork/", {"checkpoint": point[1], "changes": changed})
+        operator.wait(fork["id"], "waiting")
+        assert manager.request_of(fork["id"])["title"] == "Pay 1 invoices, 2.00 in all?"
+        assert paid.exists()
+
+        back = {"checkpoint": point[2], "reason": "wrong account"}
+        operator(f"/threads/{thread}/rollback/", back)
+        operator.wait(thread, "paused")
+        assert not paid.exists()
+        kinds = [e["kind"] for e in operator(f"/threads/{thread}/events/?after=0")["results"]]
+        assert kinds.count("compensation.finished") == 1
+        assert operator(f"/threads/{thread}/state/")["state"]["outcome"] == ""
