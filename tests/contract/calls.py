@@ -1,0 +1,219 @@
+"""Every call of the API with one good example each; whoever adds a call adds its example here.
+
+The calls themselves come from the OpenAPI document, so that none is forgotten.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from dataclasses import dataclass, field, replace
+from functools import cache
+from typing import Any
+from urllib.parse import quote, urlencode
+from uuid import UUID
+
+from django.core.files.uploadedfile import SimpleUploadedFile
+from drf_spectacular.generators import SchemaGenerator
+
+from approvals.queries import ApprovalRow
+from checkpoints import queries, store
+from checkpoints.states import EventKind
+from dashboard import actions
+from tests.cast import Cast
+from tests.dashboard import scene
+
+ROLES = ("operator", "manager", "auditor")
+
+
+@dataclass(frozen=True)
+class Operation:
+    """One call as the document describes it."""
+
+    id: str
+    method: str
+    path: str
+    spec: dict[str, Any]
+
+    @property
+    def body_type(self) -> str:
+        """The media type of its body, empty where it takes none."""
+        return next(iter(self.spec.get("requestBody", {}).get("content", {})), "")
+
+    @property
+    def query(self) -> list[str]:
+        return [p["name"] for p in self.spec.get("parameters", []) if p["in"] == "query"]
+
+
+@cache
+def document() -> dict[str, Any]:
+    """The OpenAPI document."""
+    made = SchemaGenerator().get_schema(request=None, public=True)
+    return json.loads(json.dumps(made))  # plain types
+
+
+@cache
+def operations() -> dict[str, Operation]:
+    """All calls by their operationId."""
+    found = [
+        Operation(spec["operationId"], method, path, spec)
+        for path, item in document()["paths"].items()
+        for method, spec in item.items()
+    ]
+    assert len({one.id for one in found}) == len(found)
+    return {one.id: one for one in found}
+
+
+@dataclass(frozen=True)
+class World:
+    """Threads and requests in all conditions that the calls need, and some elsewhere."""
+
+    cast: Cast
+    agent: UUID
+    queued: UUID
+    paused: UUID
+    inbox: UUID  # of an agent that takes messages
+    failed: UUID
+    ended: UUID
+    first: UUID  # the first checkpoint of `ended`
+    gate: ApprovalRow
+    foreign: UUID
+    foreign_gate: ApprovalRow
+    other_gate: ApprovalRow
+
+
+def make_world(cast: Cast) -> World:
+    """The threads of the examples; what they change is theirs alone."""
+    agent = scene.make_agent()
+    operator = cast.actor("operator")
+    paused = scene.start(cast.workspace, agent)
+    actions.pause(operator, paused)
+    failed = scene.lease(scene.start(cast.workspace, agent))
+    scene.step(failed, report="half", leave_by=EventKind.THREAD_FAILED)
+    ended = scene.lease(scene.start(cast.workspace, agent))
+    scene.step(ended, report="draft")
+    scene.effect(ended)
+    scene.step(ended, report="two", leave_by=EventKind.THREAD_SUCCEEDED)
+    return World(
+        cast=cast,
+        agent=agent,
+        queued=scene.start(cast.workspace, agent),
+        paused=paused,
+        inbox=scene.start(cast.workspace, _reader()),
+        failed=failed.thread,
+        ended=ended.thread,
+        first=queries.checkpoint_by_number(ended.thread, 0).id,
+        gate=scene.waiting(cast.workspace, agent),
+        foreign=scene.start(cast.elsewhere, agent),
+        foreign_gate=scene.waiting(cast.elsewhere, agent),
+        other_gate=scene.waiting(cast.workspace, agent),
+    )
+
+
+def _reader() -> UUID:
+    """An agent with an inbox."""
+    return store.announce_version(
+        agent="reader",
+        version=1,
+        fingerprint="f" * 64,
+        label="Reader",
+        description="Reads what is sent",
+        schema_version=1,
+        schema=scene.SCHEMA,
+        channels=scene.CHANNELS,
+        graph={**scene.GRAPH, "inbox": "findings"},
+        tools={},
+        queue="gatepost",
+    )
+
+
+@dataclass(frozen=True)
+class Call:
+    """One request: what fills the path, the query, the body; who may make it; what it answers."""
+
+    params: dict[str, str] = field(default_factory=dict)
+    query: dict[str, str] = field(default_factory=dict)
+    body: Any = None
+    files: dict[str, tuple[str, bytes]] = field(default_factory=dict)
+    who: tuple[str, ...] = ROLES
+    status: int = 200
+
+    def but(self, **more: Any) -> Call:
+        return replace(self, **more)
+
+
+def _thread(thread: UUID, **more: Any) -> Call:
+    return Call({"thread_id": str(thread)}, **more)
+
+
+OPERATOR, EITHER = ("operator",), ("operator", "manager")
+EXAMPLES: dict[str, Callable[[World], Call]] = {
+    "agents_list": lambda w: Call(),
+    "agents_retrieve": lambda w: Call({"name": "research"}),
+    "approvals_list": lambda w: Call(query={"status": "all", "limit": "10"}),
+    "approvals_retrieve": lambda w: Call({"approval_id": str(w.gate.id)}),
+    "approvals_decide": lambda w: Call(
+        {"approval_id": str(w.gate.id)},
+        body={"verdict": "approve", "proposal_hash": w.gate.proposal_hash, "comment": "fine"},
+        who=("manager",),
+    ),
+    "artifacts_upload": lambda w: Call(files={"file": ("a.csv", b"1,2")}, who=OPERATOR, status=201),
+    "threads_list": lambda w: Call(query={"status": "queued,waiting", "limit": "2"}),
+    "threads_start": lambda w: Call(
+        body={"agent": "research", "input": {"goal": "delays"}, "labels": {"team": "ops"}},
+        who=OPERATOR,
+        status=201,
+    ),
+    "threads_counts_retrieve": lambda w: Call(),
+    "threads_retrieve": lambda w: _thread(w.gate.thread),
+    "threads_state_retrieve": lambda w: _thread(w.ended, query={"checkpoint": str(w.first)}),
+    "threads_checkpoints_retrieve": lambda w: _thread(w.ended, query={"limit": "2"}),
+    "threads_events_retrieve": lambda w: _thread(w.ended, query={"after": "1", "limit": "3"}),
+    "threads_activities_retrieve": lambda w: _thread(w.ended),
+    "threads_diff_retrieve": lambda w: _thread(w.ended, query={"from": str(w.first)}),
+    "threads_pause": lambda w: _thread(w.queued, body={"before_node": "publish"}, who=OPERATOR),
+    "threads_resume": lambda w: _thread(w.paused, body={}, who=OPERATOR),
+    "threads_retry": lambda w: _thread(w.failed, body={}, who=OPERATOR),
+    "threads_cancel": lambda w: _thread(w.queued, body={"reason": "no need"}, who=OPERATOR),
+    "threads_input": lambda w: _thread(w.inbox, body={"message": "and the rain"}, who=OPERATOR),
+    "threads_edit": lambda w: _thread(
+        w.gate.thread, body={"changes": {"goal": "weather"}, "reason": "typo"}, who=OPERATOR
+    ),
+    "threads_fork": lambda w: _thread(
+        w.ended,
+        body={"checkpoint": str(w.first), "changes": {"goal": "weather"}, "title": "What if"},
+        who=EITHER,
+        status=201,
+    ),
+    "threads_capsule": lambda w: _thread(w.ended, who=("operator", "auditor")),
+    "threads_verify": lambda w: _thread(w.ended, body={}),
+    "threads_roll_back": lambda w: _thread(
+        w.ended, body={"checkpoint": str(w.first), "reason": "wrong data"}, who=EITHER, status=202
+    ),
+}
+
+
+def example(world: World, operation: Operation) -> Call:
+    """The good example of a call."""
+    assert operation.id in EXAMPLES, f"tests/contract/calls.py has no example of {operation.id}"
+    return EXAMPLES[operation.id](world)
+
+
+def address(operation: Operation, call: Call) -> str:
+    """The path with its parameters and the query."""
+    filled = operation.path.format(**{k: quote(v, safe="") for k, v in call.params.items()})
+    return f"{filled}?{urlencode(call.query)}" if call.query else filled
+
+
+def send(client: Any, operation: Operation, call: Call, **headers: str) -> Any:
+    """The answer to a call, through Django's test client."""
+    path = address(operation, call)
+    if call.files:
+        form = {name: SimpleUploadedFile(*file) for name, file in call.files.items()}
+        return client.post(path, form, headers=headers)
+    if call.body is None:
+        return client.generic(operation.method.upper(), path, headers=headers)
+    raw = call.body if isinstance(call.body, bytes) else json.dumps(call.body)
+    return client.generic(
+        operation.method.upper(), path, raw, content_type="application/json", headers=headers
+    )

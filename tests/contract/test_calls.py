@@ -1,0 +1,283 @@
+"""Each call of the document once: its answer, its headers, who may not, and what it costs.
+
+What single calls do is tested in tests/dashboard/test_api.py.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+from django.db import connection
+from django.test.utils import CaptureQueriesContext
+
+from checkpoints import queries
+from tests.cast import Cast
+from tests.dashboard import scene
+
+from .calls import (
+    EXAMPLES,
+    ROLES,
+    Call,
+    World,
+    document,
+    example,
+    make_world,
+    operations,
+    send,
+)
+from .test_bad_input import everything
+
+ALL = sorted(operations())
+# At most so many statements per call, those for login and membership (3) and savepoints included.
+QUERIES: dict[str, int] = {
+    "agents_list": 4,
+    "agents_retrieve": 4,
+    "approvals_decide": 11,
+    "approvals_list": 4,
+    "approvals_retrieve": 4,
+    "artifacts_upload": 4,
+    "threads_activities_retrieve": 5,
+    "threads_cancel": 15,
+    "threads_capsule": 30,
+    "threads_checkpoints_retrieve": 5,
+    "threads_counts_retrieve": 5,
+    "threads_diff_retrieve": 14,
+    "threads_edit": 25,
+    "threads_events_retrieve": 5,
+    "threads_fork": 18,
+    "threads_input": 11,
+    "threads_list": 4,
+    "threads_pause": 10,
+    "threads_resume": 9,
+    "threads_retrieve": 7,
+    "threads_retry": 10,
+    "threads_roll_back": 25,
+    "threads_start": 13,
+    "threads_state_retrieve": 7,
+    "threads_verify": 15,
+}
+
+
+@pytest.fixture
+def world(cast: Cast) -> World:
+    return make_world(cast)
+
+
+def shape(name: str) -> dict[str, Any]:
+    """A shape of the document; where there are several, that of the answer without a preview."""
+    found: dict[str, Any] = document()["components"]["schemas"][name]
+    return shape(found["anyOf"][0]["$ref"].rpartition("/")[2]) if "anyOf" in found else found
+
+
+def test_no_example_is_left_over() -> None:
+    assert set(EXAMPLES) == set(operations())
+
+
+# --- the document ---------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("name", ALL)
+def test_the_document_says_what_a_client_needs(name: str) -> None:
+    operation = operations()[name]
+    spec, answers = operation.spec, operation.spec["responses"]
+    assert spec["summary"]
+    assert spec["security"]
+    assert any(code.startswith("2") for code in answers)
+    wanted = {"401", "403", "406", "503"}
+    if operation.method == "post":
+        wanted |= {"400", "413", "415", "422"}
+    if "{thread_id}" in operation.path or "{approval_id}" in operation.path:
+        wanted.add("404")
+    if any(p["name"] == "If-Match" for p in spec.get("parameters", ())):
+        wanted |= {"409", "412"}
+    assert wanted <= set(answers), wanted - set(answers)
+    for code, body in answers.items():
+        for kind, media in body["content"].items():
+            if kind == "application/zip":
+                assert media["schema"]["format"] == "binary"
+                continue
+            reference = media["schema"]["$ref"].rpartition("/")[2]
+            assert shape(reference)["properties"]
+            if code >= "400":
+                assert (kind, reference) == ("application/problem+json", "Problem")
+    assert "Retry-After" in answers["503"]["headers"]
+    for parameter in spec.get("parameters", ()):
+        assert parameter["schema"], parameter
+        assert parameter["in"] == "path" or parameter.get("description"), parameter
+
+
+# --- the good answer ------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("name", ALL)
+def test_the_answer_is_the_documented_one(world: World, name: str) -> None:
+    operation, call = operations()[name], example(world, operations()[name])
+    client = world.cast.client(call.who[0])
+    answer = send(client, operation, call)
+    assert answer.status_code == call.status, answer.content
+    documented = operation.spec["responses"][str(call.status)]
+    if "application/zip" in documented["content"]:
+        assert answer["Content-Type"] == "application/zip"
+        assert b"".join(answer.streaming_content).startswith(b"PK")
+        return
+    reference = documented["content"]["application/json"]["schema"]["$ref"].rpartition("/")[2]
+    told = answer.json()
+    assert set(told) == set(shape(reference)["properties"])
+    for one in told.get("results", ())[:3]:
+        inner = shape(reference)["properties"]["results"]["items"]["$ref"].rpartition("/")[2]
+        assert set(one) == set(shape(inner)["properties"])
+    headers = {"ETag", "Location"} & set(documented.get("headers", ()))
+    assert {name for name in ("ETag", "Location") if name in answer} == headers
+    if "ETag" in headers:
+        assert answer["ETag"] == f'"{told["version"]}"'
+    if "Location" in headers:
+        assert client.get(answer["Location"]).json()["id"] == told["id"]
+    assert answer["Cache-Control"] == "no-store"
+
+
+@pytest.mark.parametrize("name", [n for n in ALL if "preview" in operations()[n].query])
+def test_a_preview_changes_nothing(world: World, name: str) -> None:
+    operation, call = operations()[name], example(world, operations()[name])
+    client = world.cast.client(call.who[0])
+    before = everything()
+    for said in ("1", "true", "yes"):
+        answer = send(client, operation, call.but(query={"preview": said}))
+        assert answer.status_code == 200, answer.content
+    assert everything() == before
+    assert send(client, operation, call.but(query={"preview": "0"})).status_code == call.status
+    assert everything() != before
+
+
+# --- who may not ----------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("name", [n for n in ALL if operations()[n].method == "post"])
+def test_roles_that_may_not(world: World, name: str) -> None:
+    operation, call = operations()[name], example(world, operations()[name])
+    others = {*ROLES, "viewer", "admin"} - {*call.who}
+    if call.who == ROLES:  # everybody with a role may
+        others = set()
+    clients = {who: world.cast.client(who) for who in others}
+    nobody = world.cast.client("nobody")
+    before = everything()
+    stranger = send(nobody, operation, call)
+    assert (stranger.status_code, "not a member" in stranger.json()["detail"]) == (403, True)
+    for who, client in clients.items():
+        answer = send(client, operation, call)
+        assert answer.status_code == 403, (who, answer.content)
+        assert answer["Content-Type"] == "application/problem+json"
+        assert answer.json()["detail"].startswith("Needs the role "), who
+    assert len(clients) >= 3 or call.who == ROLES
+    assert everything() == before
+
+
+# --- cost -----------------------------------------------------------------------------------------
+
+
+def counted(world: World, call: Call, name: str) -> tuple[int, list[str]]:
+    """How many statements the call makes, and which."""
+    client = world.cast.client(call.who[0])
+    with CaptureQueriesContext(connection) as found:
+        answer = send(client, operations()[name], call)
+    assert answer.status_code == call.status, answer.content
+    return len(found), [q["sql"] for q in found.captured_queries]
+
+
+def more(world: World) -> None:
+    """Several times as many rows of everything."""
+    for _ in range(4):
+        scene.start(world.cast.workspace, world.agent)
+        scene.waiting(world.cast.workspace, world.agent)
+    for version in (2, 3):
+        scene.make_agent("another", version)
+
+
+def longer(world: World) -> World:
+    """A world whose finished thread has a longer past."""
+    work = scene.lease(scene.start(world.cast.workspace, world.agent))
+    for number in range(6):
+        scene.step(work, report=str(number))
+        scene.effect(work)
+    first = queries.checkpoint_by_number(work.thread, 0).id
+    values = {**world.__dict__, "ended": work.thread, "first": first}
+    return World(**values)
+
+
+@pytest.mark.parametrize("name", ALL)
+def test_statements_per_call(world: World, name: str) -> None:
+    operation = operations()[name]
+    few, statements = counted(world, example(world, operation), name)
+    assert few <= QUERIES[name], statements
+
+
+@pytest.mark.parametrize("name", [n for n in ALL if operations()[n].method == "get"])
+def test_statements_do_not_grow_with_rows(world: World, name: str) -> None:
+    few, _ = counted(world, example(world, operations()[name]), name)
+    more(world)
+    call = example(longer(world), operations()[name])
+    wide = call.but(query={**call.query, "limit": "100"} if "limit" in call.query else call.query)
+    many, statements = counted(world, wide, name)
+    assert many <= few, statements
+
+
+# --- pages ----------------------------------------------------------------------------------------
+
+
+def walk(client: Any, path: str, query: str, arrive: Callable[[], None]) -> list[dict[str, Any]]:
+    """All rows page by page, while rows arrive between the pages."""
+    found: list[dict[str, Any]] = []
+    cursor = ""
+    for _ in range(100):
+        with CaptureQueriesContext(connection) as asked:
+            page = client.get(f"{path}?{query}&limit=2&cursor={cursor}").json()
+        statements = " ".join(q["sql"] for q in asked.captured_queries).upper()
+        assert " OFFSET " not in statements
+        # A page begins behind its cursor by one comparison of whole rows, or of a number.
+        assert not cursor or any(one in statements for one in (") < (", ") > (", "NUMBER < "))
+        found += page["results"]
+        cursor = page["next_cursor"]
+        if not cursor:
+            return found
+        assert len(page["results"]) == 2
+        arrive()
+    raise AssertionError("the list never ends")
+
+
+def test_pages_neither_double_nor_miss_a_row(world: World) -> None:
+    """Lists newest first never show what came after the first page; those oldest first do."""
+    cast, client = world.cast, world.cast.client("auditor")
+    for _ in range(4):
+        scene.waiting(cast.workspace, world.agent)
+    work = scene.lease(scene.start(cast.workspace, world.agent))
+    for number in range(5):
+        scene.step(work, report=str(number))
+
+    def thread() -> None:
+        scene.start(cast.workspace, world.agent)
+
+    requested = 0
+
+    def request() -> None:
+        nonlocal requested
+        if requested < 3:
+            scene.waiting(cast.workspace, world.agent)
+            requested += 1
+
+    at = f"/api/v1/threads/{work.thread}/checkpoints/"
+    newest_first: list[tuple[str, str, str, Callable[[], None]]] = [
+        ("/api/v1/threads/", "", "id", thread),
+        ("/api/v1/approvals/", "status=all", "id", request),
+        (at, "", "number", lambda: scene.step(work, report="more") and None),
+    ]
+    for path, query, key, arrive in newest_first:
+        before = [one[key] for one in client.get(f"{path}?{query}&limit=200").json()["results"]]
+        seen = [one[key] for one in walk(client, path, query, arrive)]
+        assert len(before) >= 5
+        assert seen == before, path
+    requested = 0
+    before = [one["id"] for one in client.get("/api/v1/approvals/?limit=200").json()["results"]]
+    seen = [one["id"] for one in walk(client, "/api/v1/approvals/", "status=pending", request)]
+    assert seen[: len(before)] == before
+    assert (requested, len(seen), len(set(seen))) == (3, len(before) + 3, len(before) + 3)

@@ -1,0 +1,136 @@
+"""schemathesis: requests made up from the OpenAPI document, partly with things that exist.
+
+Each example goes out as each person and without a login; whatever it changes is taken back, so
+that the next one meets the same world.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+import schemathesis
+from django.core.signals import request_finished, request_started
+from django.core.wsgi import get_wsgi_application
+from django.db import close_old_connections, transaction
+from hypothesis import HealthCheck, Phase, given, settings
+from hypothesis import strategies as st
+from schemathesis import GenerationMode
+from schemathesis.checks import not_a_server_error
+from schemathesis.core import NOT_SET
+from schemathesis.specs.openapi import checks as openapi
+
+from tests.cast import Cast
+
+from .calls import ROLES, Call, document, example, make_world, operations
+
+EXAMPLES = 50
+NOBODY = "nobody"  # who is not signed in
+CSRF = "c" * 32
+CHECKS: list[Any] = [
+    not_a_server_error,
+    openapi.status_code_conformance,
+    openapi.content_type_conformance,
+    openapi.response_headers_conformance,
+    openapi.response_schema_conformance,
+]
+# The same examples in every run, and none shrunk: the answer names what was sent.
+STEADY = settings(
+    max_examples=EXAMPLES,
+    derandomize=True,
+    database=None,
+    deadline=None,
+    phases=[Phase.generate],
+    suppress_health_check=list(HealthCheck),
+)
+
+
+@pytest.fixture(autouse=True)
+def one_transaction() -> Iterator[None]:
+    """Requests leave the connection of the test alone, as those of Django's test client do."""
+    request_started.disconnect(close_old_connections)
+    request_finished.disconnect(close_old_connections)
+    yield
+    request_started.connect(close_old_connections)
+    request_finished.connect(close_old_connections)
+
+
+class _Undo(Exception):
+    """Takes back what a request did."""
+
+
+@st.composite
+def cases(draw: Any, operation: Any, call: Call) -> Any:
+    """A request as schemathesis makes it up, with more or less of the good example in it.
+
+    Made up whole; about a thing that exists; the example with one member made up; the example.
+    """
+    draw(st.integers(0, 2**32))  # else a call without parameters has one example only
+    modes = [GenerationMode.POSITIVE]
+    if operation.body or operation.query or operation.headers:
+        modes.append(GenerationMode.NEGATIVE)
+    case = draw(operation.as_strategy(draw(st.sampled_from(modes))))
+    how = draw(st.sampled_from(("made up", "about", "mixed", "example")))
+    if how == "made up":
+        return case
+    case.path_parameters = dict(call.params)
+    if how == "about":
+        return case
+    body: Any = {name: content for name, (_, content) in call.files.items()} or call.body
+    query = dict(call.query)
+    if how == "mixed":
+        if isinstance(body, dict) and isinstance(case.body, dict) and case.body:
+            member = draw(st.sampled_from(sorted(case.body)))
+            body = {**body, member: case.body[member]}
+        query |= case.query
+    else:
+        case.headers.clear()
+    case.query = query
+    if body is not None:
+        case.body = body
+        case.media_type = next(one.media_type for one in operation.body)
+    elif how == "example":
+        case.body = NOT_SET
+    return case
+
+
+@pytest.mark.parametrize("name", sorted(operations()))
+def test_made_up_requests(cast: Cast, name: str) -> None:
+    call = example(make_world(cast), operations()[name])
+    schema = schemathesis.openapi.from_dict(document())
+    operation = schema.find_operation_by_id(name)
+    app = get_wsgi_application()
+    cookies: dict[str, dict[str, str]] = {NOBODY: {}}
+    for who in ROLES:
+        key = cast.client(who).cookies["sessionid"].value
+        cookies[who] = {"sessionid": key, "csrftoken": CSRF}
+    answered: Counter[tuple[str, int]] = Counter()
+
+    def once(case: Any, who: str) -> None:
+        answer = case.call(app=app, cookies=cookies[who], headers={"X-CSRFToken": CSRF})
+        case.validate_response(answer, checks=CHECKS)
+        answered[who, answer.status_code] += 1
+        if answer.status_code >= 400:
+            assert answer.headers["content-type"] == ["application/problem+json"]
+
+    @STEADY
+    @given(case=cases(operation, call))
+    def every(case: Any) -> None:
+        for who in cookies:
+            try:
+                with transaction.atomic():
+                    once(case, who)
+                    raise _Undo
+            except _Undo:
+                pass
+
+    every()
+    for who in cookies:
+        assert sum(n for (one, _), n in answered.items() if one == who) >= EXAMPLES, answered
+        good = sum(n for (one, code), n in answered.items() if one == who and code < 300)
+        assert (good > 0) == (who in call.who), (who, answered)
+        if who not in call.who and who != NOBODY:
+            assert answered[who, 403] > 0, answered
+    assert {code for who, code in answered if who == NOBODY} == {401}

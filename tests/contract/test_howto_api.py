@@ -1,0 +1,79 @@
+"""docs/howto/api.md: its blocks are run in one shell, and what stands below them is compared."""
+
+from __future__ import annotations
+
+import os
+import re
+import subprocess
+import sys
+from dataclasses import dataclass
+from pathlib import Path
+
+import pytest
+
+from tests.cast import make_cast
+from tests.site import started_site
+
+ROOT = Path(__file__).resolve().parents[2]
+PAGE = ROOT / "docs" / "howto" / "api.md"
+BLOCK = re.compile(r"^```bash\n(.*?)^```\n(?:```text\n(.*?)^```\n)?", re.MULTILINE | re.DOTALL)
+MARK = "--- block "
+
+
+@dataclass(frozen=True)
+class Block:
+    """What the page says to type, and what it says to see."""
+
+    typed: str
+    seen: str
+
+    def fits(self, said: str) -> bool:
+        """Whether this was seen; `…` stands for anything, a line of it for any lines."""
+        wanted = "".join(
+            r"(?:.*\n)*?" if line == "…\n" else re.escape(line).replace("…", ".+")
+            for line in self.seen.splitlines(keepends=True)
+        )
+        return re.fullmatch(wanted, said) is not None
+
+
+def blocks() -> list[Block]:
+    """In the order of the page."""
+    return [Block(typed, seen) for typed, seen in BLOCK.findall(PAGE.read_text())]
+
+
+def test_every_block_says_what_is_seen() -> None:
+    found = blocks()
+    assert len(found) == PAGE.read_text().count("```bash\n") >= 12
+    assert [
+        b.typed for b in found if not b.seen and re.search(r"^(get|send) ", b.typed, re.M)
+    ] == []
+
+
+@pytest.mark.hazard
+def test_a_newcomer_drives_a_thread(real_db: str, tmp_path: Path) -> None:
+    make_cast()
+    script = "".join(f"echo '{MARK}{i}'\n{b.typed}" for i, b in enumerate(blocks()))
+    with started_site(slots=1, GATEPOST_PUBLISHED=str(tmp_path)) as site:
+        done = subprocess.run(
+            ["bash", "-eu", "-c", script],
+            cwd=ROOT,
+            env=os.environ
+            | {
+                "GATEPOST": site.url,
+                "PATH": f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}",
+            },
+            capture_output=True,
+            text=True,
+            timeout=240,
+            check=False,
+        )
+        told = f"{done.stdout}\n{done.stderr}\n{site.log('worker')[-2000:]}"
+    assert done.returncode == 0, told
+    said = re.split(rf"^{MARK}\d+\n", done.stdout, flags=re.MULTILINE)[1:]
+    assert len(said) == len(blocks())
+    others = [
+        f"{block.typed}\nprints\n{output}\nbut the page says\n{block.seen}"
+        for block, output in zip(blocks(), said, strict=True)
+        if not block.fits(output)
+    ]
+    assert not others, "\n\n".join(others)
