@@ -1,0 +1,119 @@
+"""`python -m tests.mutants [--promise N,...]`: each patch breaks a promise, and a test must see it.
+
+A patch begins with lines "Promise: N", "Breaks: what it does" and "Caught by: tests to run". It is
+applied to a scratch copy of the tree; the named tests run there. A mutant that no test turns red
+for, or that breaks the tests in another way than by failing, fails the run.
+"""
+
+from __future__ import annotations
+
+import argparse
+import os
+import re
+import shutil
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parents[2]
+PATCHES = Path(__file__).parent
+PROMISES = range(1, 12)
+FAILED = 1  # pytest: tests were collected, and some failed
+
+
+@dataclass(frozen=True, slots=True)
+class Mutant:
+    """One patch and what it says of itself."""
+
+    path: Path
+    promise: int
+    breaks: str
+    caught_by: tuple[str, ...]
+
+
+def read(path: Path) -> Mutant:
+    """A patch with its heading; ValueError when that is not in form."""
+    head = path.read_text().partition("\ndiff --git ")[0]
+    fields = dict(re.findall(r"^(Promise|Breaks|Caught by): (.+)$", head, re.M))
+    if set(fields) != {"Promise", "Breaks", "Caught by"}:
+        raise ValueError(f"{path.name}: its heading is not in form")
+    caught_by = tuple(fields["Caught by"].split())
+    return Mutant(path, int(fields["Promise"]), fields["Breaks"], caught_by)
+
+
+def mutants() -> list[Mutant]:
+    """All of them, by promise."""
+    return sorted(map(read, PATCHES.glob("*.patch")), key=lambda m: (m.promise, m.path.name))
+
+
+def copy_of_the_tree(place: Path) -> None:
+    """What git knows of, as it stands in the working tree."""
+    listed = subprocess.run(
+        ["git", "ls-files", "-z", "--cached", "--others", "--exclude-standard"],
+        cwd=ROOT,
+        check=True,
+        capture_output=True,
+    ).stdout.decode()
+    for name in filter(None, listed.split("\0")):
+        if (source := ROOT / name).is_file():
+            target = place / name
+            target.parent.mkdir(parents=True, exist_ok=True)
+            shutil.copy2(source, target)
+
+
+def survived(mutant: Mutant) -> str:
+    """Why the mutant lives on; empty when a test turned red for it."""
+    with tempfile.TemporaryDirectory(prefix="gp-mutant-") as scratch:
+        tree = Path(scratch)
+        copy_of_the_tree(tree)
+        applied = subprocess.run(
+            ["git", "apply", "--whitespace=nowarn", str(mutant.path)],
+            cwd=tree,
+            env=os.environ | {"GIT_CEILING_DIRECTORIES": str(tree.parent)},
+            capture_output=True,
+            text=True,
+        )
+        if applied.returncode:
+            return f"the patch does not apply any more: {applied.stderr.strip()}"
+        ran = subprocess.run(
+            [sys.executable, "-m", "pytest", "-q", "-x", "--no-header", *mutant.caught_by],
+            cwd=tree,
+            capture_output=True,
+            text=True,
+            timeout=600,
+        )
+    last = ran.stdout.strip().splitlines()[-1:] or [ran.stderr.strip()[-300:]]
+    if ran.returncode == 0:
+        return f"no test saw it: {last[0]}"
+    if ran.returncode != FAILED or not re.search(r"\d+ failed", ran.stdout):
+        return f"the tests could not run: {last[0]}"
+    return ""
+
+
+def main(arguments: Sequence[str]) -> int:
+    """Run the mutants; 1 if any survives or a promise has none."""
+    parser = argparse.ArgumentParser(prog="python -m tests.mutants", description=__doc__)
+    parser.add_argument("--promise", default="", help="only these, such as 3,8")
+    wanted = {int(n) for n in parser.parse_args(arguments).promise.split(",") if n}
+    chosen = [m for m in mutants() if not wanted or m.promise in wanted]
+    alive = 0
+    for mutant in chosen:
+        began = time.monotonic()
+        why = survived(mutant)
+        alive += bool(why)
+        result = f"SURVIVED, {why}" if why else "caught"
+        took = f"{time.monotonic() - began:.0f} s"
+        print(f"promise {mutant.promise:2}  {mutant.breaks}: {result} ({took})", flush=True)
+    bare = sorted((wanted or set(PROMISES)) - {m.promise for m in chosen})
+    if bare:
+        print(f"no mutant for promise {', '.join(map(str, bare))}")
+    print(f"mutants: {len(chosen) - alive} of {len(chosen)} caught")
+    return 1 if alive or bare else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))
