@@ -6,12 +6,13 @@ import os
 import shutil
 from collections.abc import Iterator
 from pathlib import Path
+from uuid import UUID
 
 import pytest
 from django.db import connection, connections
 from pytest_django import DjangoDbBlocker
 
-from checkpoints.models import Workspace
+from checkpoints import store
 
 from . import invariants
 from .bench import Field, Worker
@@ -58,14 +59,14 @@ def worker(ground: Path) -> Iterator[Worker]:
 
 
 @pytest.fixture(scope="package")
-def workspace(ground: Path) -> Workspace:
-    return Workspace.objects.create(name="hazards")
+def workspace(ground: Path) -> UUID:
+    return store.create_workspace("hazards", actor="user:0")
 
 
 @pytest.fixture
-def field(ground: Path, workspace: Workspace, tmp_path: Path) -> Iterator[Field]:
+def field(ground: Path, workspace: UUID, tmp_path: Path) -> Iterator[Field]:
     """Starts threads; afterwards everything that must hold of each of them is checked."""
-    made = Field(tmp_path, workspace.id)
+    made = Field(tmp_path, workspace)
     yield made
     for case in made.cases:
         invariants.check(case)

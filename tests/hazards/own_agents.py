@@ -7,8 +7,11 @@ line per call, and a call stays where a file `<name>.hold` lies until that is go
 
 from __future__ import annotations
 
+import hashlib
+import logging
 import os
 import time
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -43,12 +46,19 @@ class Script(State):
     script: list[list[list[str]]]
     at: Annotated[int, Sum()] = 0
     notes: Annotated[list[str], Append()] = []
+    heard: Annotated[list[str], Append()] = []
 
 
 def look(folder: str, name: str) -> str:
     trace(folder, name)
     hold(folder, f"in-{name}")
     return f"saw {name}"
+
+
+def hear(folder: str, name: str, heard: list[str]) -> str:
+    trace(folder, name, "+".join(heard))
+    hold(folder, f"in-{name}")
+    return f"{name} heard {'+'.join(heard)}"
 
 
 def backend(folder: str, name: str) -> int:
@@ -92,7 +102,7 @@ def asked(ctx: Context, at: dict[str, str]) -> str:
         return f"kept {at['name']}: {no.comment}"
 
 
-script = Graph(f"script{SUFFIX}", Script, queue=QUEUE)
+script = Graph(f"script{SUFFIX}", Script, queue=QUEUE, inbox="heard")
 
 
 def until_done(state: Script) -> Way:
@@ -107,10 +117,14 @@ def play(state: Script, ctx: Context) -> dict[str, Any]:
         at = {"folder": state.folder, "name": name}
         if order == "look":
             notes.append(ctx.activity(look, state.folder, name, key=name))
+        elif order == "hear":
+            notes.append(ctx.activity(hear, state.folder, name, state.heard, key=name))
         elif order == "backend":
             ctx.activity(backend, state.folder, name, key=name)
         elif order == "hold":
             hold(state.folder, name)
+        elif order == "say":
+            logging.getLogger("own_agents").warning(name)
         elif order == "think":
             ctx.think(name)
         elif order == "deliver":
@@ -211,3 +225,43 @@ def send(state: Parcel, ctx: Context) -> dict[str, Any]:
     except Rejected as no:
         return {"outcome": f"kept: {no.comment}"}
     return {"outcome": f"{done.result}, {done.comment}"}
+
+
+# ---- large files --------------------------------------------------------------------------------
+
+
+class Large(State):
+    folder: str
+    size: int
+    given: dict[str, Any] | None = None
+    made: dict[str, Any] | None = None
+    read: int = 0
+    sha256: str = ""
+
+
+large = Graph(f"large{SUFFIX}", Large, queue=QUEUE)
+
+
+def pieces(size: int) -> Iterator[bytes]:
+    """`size` bytes that differ from piece to piece, a piece at a time."""
+    block = bytes(range(256)) * 1024
+    left, number = size, 0
+    while left:
+        piece = (number.to_bytes(8, "big") + block)[: min(left, len(block))]
+        left, number = left - len(piece), number + 1
+        yield piece
+
+
+@large.node(then="measure")
+def make(state: Large, ctx: Context) -> dict[str, Any]:
+    return {"made": ctx.artifact("large.bin", pieces(state.size), "application/octet-stream")}
+
+
+@large.node(then=END)
+def measure(state: Large, ctx: Context) -> dict[str, Any]:
+    digest, n = hashlib.sha256(), 0
+    with ctx.open_artifact(state.given or state.made or {}) as file:
+        while piece := file.read(1 << 20):
+            digest.update(piece)
+            n += len(piece)
+    return {"read": n, "sha256": digest.hexdigest()}

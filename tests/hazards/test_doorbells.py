@@ -10,7 +10,7 @@ import pytest
 from django.conf import settings
 from redis import Redis
 
-from checkpoints.models import Workspace
+from checkpoints import store
 from workers.celery import app
 
 from .bench import Field, Worker, wait_until, workers
@@ -70,7 +70,7 @@ def test_one_doorbell_brings_all_that_were_left_behind(
         environment={"HAZARD_QUEUE": "calm", "GATEPOST_SWEEP_SECONDS": "60"},
     )
     with workers(made):
-        field = Field(tmp_path, Workspace.objects.create(name="calm").id)
+        field = Field(tmp_path, store.create_workspace("calm", actor="user:0"))
         with silence():
             cases = [field.play("look first", agent="script-calm") for _ in range(20)]
         app.send_task("gatepost.advance", args=[str(cases[0].id)], queue="calm", retry=False)

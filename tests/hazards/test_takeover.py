@@ -9,8 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from checkpoints import queries
-from checkpoints.models import Workspace
+from checkpoints import queries, store
 
 from . import invariants
 from .bench import LEASE, SWEEP, Case, Field, Worker, ask, wait_until, workers
@@ -139,7 +138,7 @@ def test_with_default_settings_a_killed_worker_costs_twenty_seconds_at_most(
         for n in (1, 2)
     ]
     with workers(*made) as (one, two):
-        field = Field(tmp_path, Workspace.objects.create(name="plain").id)
+        field = Field(tmp_path, store.create_workspace("plain", actor="user:0"))
         case = field.play(
             "look first, look second", "look last", agent="script-plain", hold=("in-second",)
         )

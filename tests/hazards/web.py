@@ -19,7 +19,7 @@ from uuid import UUID
 import httpx
 from django.contrib.auth import get_user_model
 
-from checkpoints.models import Membership
+from checkpoints import store
 from dashboard.embedded import processes
 from tests.embedded.helpers import free_port
 
@@ -93,7 +93,7 @@ def people(web: Web, workspace: UUID, role: str, *names: str) -> Iterator[list[P
     found = []
     for name in names:
         user = get_user_model().objects.create_user(name, password=PASSWORD)
-        Membership.objects.create(workspace_id=workspace, user=user, role=role)
+        store.grant(workspace, user.pk, role, actor="user:0")
         found.append(Person(web, name))
     try:
         yield found

@@ -1,0 +1,301 @@
+"""PostgreSQL away, full or locked, Valkey away: what a real web process answers, and that it heals.
+
+These tests have servers of their own, since those of the test run have other guests.
+"""
+
+from __future__ import annotations
+
+import os
+import shutil
+import tempfile
+import time
+from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import ExitStack, closing, contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+from uuid import UUID
+
+import httpx
+import psycopg
+import pytest
+from django.conf import settings
+from django.core.management import call_command
+from django.db import connection, connections
+from pytest_django import DjangoDbBlocker
+
+from checkpoints import queries
+from dashboard import tokens
+from dashboard.embedded.folders import folders, prepare
+from dashboard.embedded.postgres import Postgres
+from dashboard.embedded.valkey import Valkey
+from tests.cast import Cast, make_cast
+from tests.servers import FAST
+
+from .bench import Worker, wait_until
+from .web import Web
+
+pytestmark = pytest.mark.hazard
+POOL = 3
+HERE = Path(__file__).parent
+HEALED = 10.0  # seconds until it works again once its servers are back
+ANSWERED = 12.0  # seconds for a refusal: up to 5 for a connection and 3 for a lock, and a crowd
+
+
+@dataclass
+class Ground:
+    """Two servers that can be stopped, a web process on them and an operator's token."""
+
+    postgres: Postgres
+    valkey: Valkey
+    web: Web
+    cast: Cast
+    token: str
+    folder: Path
+
+    def http(self) -> httpx.Client:
+        headers = {"Authorization": f"Bearer {self.token}"}
+        return httpx.Client(base_url=self.web.address, timeout=20, headers=headers)
+
+    def start(self, http: httpx.Client, agent: str = "script", **values: Any) -> httpx.Response:
+        return http.post("/api/v1/threads/", json={"agent": agent, "input": values})
+
+    def status(self, thread: str) -> str:
+        found = queries.thread(UUID(thread), workspace=self.cast.workspace)
+        return str(found.status)
+
+    def session(self) -> psycopg.Connection[Any]:
+        """A connection of somebody else."""
+        return psycopg.connect(self.postgres.address())
+
+
+@contextmanager
+def elsewhere(data: Path, run: Path) -> Iterator[None]:
+    """This process and its children work with the servers of another folder."""
+    former = dict(connection.settings_dict)
+    ours = {
+        "GATEPOST_DATA": str(data),
+        "GATEPOST_DATABASE": "gatepost",
+        "GATEPOST_SECRET_KEY": settings.SECRET_KEY,  # the other folder would have one of its own
+    }
+    environment = {name: os.environ.get(name) for name in ours}
+    connections.close_all()
+    connection.settings_dict |= {"HOST": str(run), "NAME": "gatepost"}
+    os.environ |= ours
+    try:
+        yield
+    finally:
+        connections.close_all()
+        connection.settings_dict |= {name: former[name] for name in ("HOST", "NAME")}
+        for name, value in environment.items():
+            os.environ.pop(name, None)
+            if value is not None:
+                os.environ[name] = value
+
+
+@pytest.fixture(scope="module")
+def ground(
+    django_db_setup: None,
+    django_db_blocker: DjangoDbBlocker,
+    tmp_path_factory: pytest.TempPathFactory,
+) -> Iterator[Ground]:
+    data = Path(tempfile.mkdtemp(prefix="gatepost-away-", dir="/tmp"))
+    data.chmod(0o711 if os.geteuid() == 0 else 0o700)
+    places = folders(data)
+    prepare(places)
+    folder = tmp_path_factory.mktemp("away")
+    shutil.copy(HERE / "own_agents.py", folder)
+    full = ("max_connections=24", "superuser_reserved_connections=0", "reserved_connections=0")
+    kept = [option for option in FAST if "max_connections" not in option]
+    postgres, valkey = Postgres(places, options=(*kept, *full)), Valkey(places)
+    with ExitStack() as stack, django_db_blocker.unblock():
+        stack.callback(shutil.rmtree, data, ignore_errors=True)
+        for server in (postgres, valkey):
+            server.start()
+            stack.callback(server.stop)
+        postgres.wait()
+        valkey.wait()
+        postgres.create_database()
+        stack.enter_context(elsewhere(data, places.run))
+        call_command("migrate", verbosity=0)
+        cast = make_cast()
+        token = tokens.make(cast.users["operator"], made_by="user:0")[1]
+        os.environ["GATEPOST_POOL"] = str(POOL)
+        web = Web(folder)
+        del os.environ["GATEPOST_POOL"]
+        stack.callback(web.kill)
+        worker = Worker(folder, "away")
+        stack.callback(worker.kill)
+        worker.wait_ready()
+        yield Ground(postgres, valkey, web.wait_ready(), cast, token, folder)
+    # What follows in this run finds the servers it expects.
+    assert str(connection.settings_dict["HOST"]) == str(settings.PLACES.run)
+
+
+def unavailable(answer: httpx.Response) -> None:
+    """503 as a problem that says when to come again."""
+    assert answer.status_code == 503, answer.text[:300]
+    assert answer.headers["content-type"] == "application/problem+json"
+    assert int(answer.headers["retry-after"]) > 0
+    assert answer.json()["type"] == "urn:gatepost:problem:unavailable"
+    assert answer.json()["detail"]
+    assert answer.elapsed.total_seconds() < ANSWERED
+
+
+def works_again(ground: Ground, http: httpx.Client) -> None:
+    """Reading and writing, within the time, without a restart of anything."""
+    wait_until(
+        lambda: http.get("/api/v1/threads/counts/").status_code == 200,
+        seconds=HEALED,
+        what=ground.web.log.read_text,
+    )
+    made = ground.start(http, folder=str(ground.folder), script=[[["look", "first"]]])
+    assert made.status_code == 201, made.text
+    wait_until(lambda: ground.status(made.json()["id"]) == "succeeded", seconds=HEALED)
+
+
+def test_the_database_goes_away_and_comes_back(ground: Ground) -> None:
+    cookie = {"sessionid": ground.cast.client("operator").cookies["sessionid"].value}
+    with ground.http() as http, httpx.Client(base_url=ground.web.address, timeout=20) as browser:
+        browser.cookies.update(cookie)
+        works_again(ground, http)
+        assert browser.get("/").status_code == 200
+        connections.close_all()
+        ground.postgres.stop()
+        try:
+            unavailable(http.get("/api/v1/threads/"))
+            unavailable(ground.start(http, folder="x", script=[]))
+            for path in ("/", "/api/docs/"):
+                page = browser.get(path)
+                assert page.status_code == 503
+                assert page.headers["content-type"].startswith("text/html")
+                assert int(page.headers["retry-after"]) > 0
+                assert "Not available for the moment" in page.text
+                assert "content-security-policy" in page.headers
+            assert browser.get("/healthz").status_code == 200
+            ready = browser.get("/readyz")
+            assert (ready.status_code, ready.json()["database"]) == (503, "down")
+        finally:
+            ground.postgres.start()
+            ground.postgres.wait()
+        works_again(ground, http)
+        assert browser.get("/").status_code == 200
+
+
+def test_there_is_no_room_for_another_connection(ground: Ground) -> None:
+    with ground.http() as http, ExitStack() as guests:
+        works_again(ground, http)
+        connections.close_all()
+        with closing(ground.session()) as killer:
+            killer.autocommit = True
+            taken = 0
+            deadline = time.monotonic() + 20
+            while time.monotonic() < deadline:
+                killer.execute(
+                    "SELECT pg_terminate_backend(pid) FROM pg_stat_activity "
+                    "WHERE application_name LIKE 'gatepost-%'"
+                )
+                try:
+                    while True:
+                        guests.enter_context(closing(ground.session()))
+                        taken += 1
+                except psycopg.OperationalError:
+                    rest = killer.execute(
+                        "SELECT count(*) FROM pg_stat_activity "
+                        "WHERE application_name LIKE 'gatepost-%'"
+                    ).fetchone()
+                    if rest == (0,):
+                        break
+            assert taken > 10
+            unavailable(http.get("/api/v1/threads/"))
+            unavailable(ground.start(http, folder="x", script=[]))
+            guests.close()
+        works_again(ground, http)
+
+
+def test_all_connections_of_the_pool_are_busy(ground: Ground) -> None:
+    """More people than connections, and somebody holds what they all want."""
+    with ground.http() as http:
+        hold = {"folder": str(ground.folder), "script": [[["look", "first"]]]}
+        thread = ground.start(http, **hold).json()["id"]
+        wait_until(lambda: ground.status(thread) == "succeeded")
+
+        def fork(_: int) -> httpx.Response:
+            return http.post(f"/api/v1/threads/{thread}/rollback/", json=body)
+
+        first = queries.checkpoint_by_number(UUID(thread), 0).id
+        body = {"checkpoint": str(first), "reason": "once more"}
+        with closing(ground.session()) as guest:
+            guest.execute("SELECT 1 FROM gp_thread WHERE id = %s FOR UPDATE", (thread,))
+            with ThreadPoolExecutor(3 * POOL) as pool:
+                answers = list(pool.map(fork, range(3 * POOL)))
+            for answer in answers:
+                unavailable(answer)
+            guest.rollback()
+        assert ground.status(thread) == "succeeded"
+        works_again(ground, http)
+        assert fork(0).status_code == 202
+
+
+def test_a_table_that_somebody_locks(ground: Ground) -> None:
+    with ground.http() as http, closing(ground.session()) as guest:
+        works_again(ground, http)
+        guest.execute("LOCK TABLE gp_approval IN ACCESS EXCLUSIVE MODE")
+        busy = http.get("/api/v1/approvals/")
+        unavailable(busy)
+        assert "Somebody else is changing this" in busy.json()["detail"]
+        guest.rollback()
+        assert http.get("/api/v1/approvals/").status_code == 200
+
+
+def test_valkey_goes_away_and_comes_back(ground: Ground) -> None:
+    """Hints and doorbells are lost, answers are not; the sweep finds what nobody rang for."""
+    with ground.http() as http:
+        works_again(ground, http)
+        ground.valkey.stop()
+        made = []
+        try:
+            for _ in range(3):
+                answer = ground.start(http, folder=str(ground.folder), script=[[["look", "first"]]])
+                assert answer.status_code == 201, answer.text
+                assert answer.elapsed.total_seconds() < 2
+                made.append(answer.json()["id"])
+            assert http.get(f"/api/v1/threads/{made[0]}/").json()["status"] == "queued"
+            assert http.get("/readyz").json()["valkey"] == "down"
+        finally:
+            ground.valkey.start()
+            ground.valkey.wait()
+        for thread in made:
+            wait_until(
+                lambda thread=thread: ground.status(thread) == "succeeded",
+                seconds=2 * HEALED,
+                what=lambda thread=thread: ground.status(thread),
+            )
+        works_again(ground, http)
+
+
+def test_a_body_without_end_is_not_read_to_its_end(ground: Ground) -> None:
+    """By its announced length, and where none is announced while it comes; nobody signed in."""
+    sent = 0
+
+    def endless() -> Iterator[bytes]:
+        nonlocal sent
+        for _ in range(2_000):
+            sent += 2**20
+            yield b"x" * 2**20
+
+    kinds = {"Content-Type": "application/json"}
+    with httpx.Client(base_url=ground.web.address, timeout=30, headers=kinds) as http:
+        for path in ("/api/v1/threads/", "/login/"):
+            for body in (b"x" * 30 * 2**20, endless()):
+                try:
+                    answer = http.post(path, content=body)
+                except httpx.TransportError:
+                    continue  # closed while it was still talking
+                assert answer.status_code == 413
+                assert "more than the" in answer.text
+        assert sent < 400 * 2**20
+        assert http.get("/healthz").status_code == 200
+    with ground.http() as http:
+        works_again(ground, http)

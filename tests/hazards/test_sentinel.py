@@ -1,0 +1,159 @@
+"""Valkey behind sentinels: its clients, and Celery's, follow the master by configuration alone.
+
+Three sentinels, as every guide says: two must agree to elect, and two alone split their votes. A
+sentinel that was not scheduled for 2 s watches for 30 s before it acts again ("tilt"): deadlines
+here are longer than that.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import shutil
+import subprocess
+import tempfile
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import pytest
+import redis
+from kombu import Connection
+from kombu.exceptions import OperationalError
+
+from dashboard.configuration.valkey import parse
+from dashboard.embedded.library import valkey_program
+from dashboard.valkey import async_client, client, sentinels_of
+from tests.embedded.helpers import free_port
+
+from .bench import wait_until
+
+pytestmark = pytest.mark.hazard
+PASSWORD = "p@ss/word"
+TILT = 30
+"""Seconds for which a sentinel that was held up does nothing but watch."""
+
+
+@contextmanager
+def opened(url: str) -> Iterator[redis.Redis]:
+    """A client that leaves nothing open."""
+    found = client(url, socket_timeout=2)
+    try:
+        yield found
+    finally:
+        for one in (found, *sentinels_of(found)):
+            one.close()
+
+
+@dataclass
+class Watched:
+    """A master, its replica and three sentinels."""
+
+    url: str
+    servers: dict[int, subprocess.Popen[bytes]]
+
+    def master(self) -> int:
+        """The port of who is master now."""
+        with opened(self.url) as found:
+            pool: Any = found.connection_pool
+            return int(pool.get_master_address()[1])
+
+    def sentinels(self) -> list[dict[str, Any]]:
+        """What each sentinel that answers sees: the master, its peers, whether it is in tilt."""
+        with opened(self.url) as found:
+            return [dict(one.info("sentinel")) for one in sentinels_of(found)]
+
+
+@pytest.fixture
+def watched() -> Iterator[Watched]:
+    from dashboard.embedded.folders import folders
+
+    home = Path(tempfile.mkdtemp(prefix="gp-", dir="/tmp"))
+    program = str(valkey_program(folders(home)))
+    first, second, *sentinels = (free_port() for _ in range(5))
+    servers: dict[int, subprocess.Popen[bytes]] = {}
+
+    def start(port: int, *more: str) -> None:
+        (folder := home / str(port)).mkdir()
+        servers[port] = subprocess.Popen(
+            [program, *more, "--port", str(port), "--bind", "127.0.0.1", "--dir", str(folder)],
+            stdout=subprocess.DEVNULL,
+        )
+
+    secret = ("--requirepass", PASSWORD, "--primaryauth", PASSWORD, "--save", "")
+    start(first, *secret)
+    start(second, *secret, "--replicaof", f"127.0.0.1 {first}")
+    for port in sentinels:
+        path = home / f"{port}.conf"
+        path.write_text(
+            f"sentinel monitor main 127.0.0.1 {first} 2\n"
+            f'sentinel auth-pass main "{PASSWORD}"\n'
+            "sentinel down-after-milliseconds main 500\n"
+            "sentinel failover-timeout main 3000\n"
+        )
+        start(port, str(path), "--sentinel")
+    hosts = ",".join(f"127.0.0.1:{port}" for port in sentinels)
+    made = Watched(f"sentinel://:p%40ss%2Fword@{hosts}/main/0", servers)
+
+    def replicates() -> bool:
+        try:
+            with opened(made.url) as found:
+                replica = bool(found.info("replication")["connected_slaves"])
+            # Before they know each other there is nobody to vote.
+            return replica and all(one["master0"]["sentinels"] == 3 for one in made.sentinels())
+        except redis.RedisError:
+            return False
+
+    try:
+        wait_until(replicates, what="the replica and its sentinels")
+        yield made
+    finally:
+        for process in servers.values():
+            process.kill()
+            process.wait()
+        shutil.rmtree(home, ignore_errors=True)
+
+
+def works(watched: Watched) -> bool:
+    """The hints' client, the hub's and Celery's each do their work."""
+    told = parse(watched.url).celery()
+    try:
+        with opened(watched.url) as found:
+            found.publish("gatepost:hints", "{}")
+        asyncio.run(publish(watched.url))
+        with Connection(
+            told["BROKER_URL"], transport_options=told["BROKER_TRANSPORT_OPTIONS"]
+        ) as broker:
+            queue = broker.SimpleQueue("own")
+            queue.put({"thread": "1"})
+            message = queue.get(timeout=2)
+            message.ack()
+            queue.close()
+            return bool(message.payload == {"thread": "1"})
+    except (redis.RedisError, OperationalError):
+        return False
+
+
+async def publish(url: str) -> None:
+    found = async_client(url, socket_timeout=2)
+    try:
+        await found.publish("gatepost:hints", "{}")
+    finally:
+        for one in (found, *sentinels_of(found)):
+            await one.aclose()
+
+
+def test_everybody_follows_the_master(watched: Watched) -> None:
+    assert works(watched)
+    former = watched.master()
+    watched.servers[former].kill()
+    watched.servers[former].wait()
+
+    def moved() -> bool:
+        try:
+            return works(watched) and watched.master() != former
+        except redis.RedisError:
+            return False
+
+    wait_until(moved, seconds=TILT + 20, what=watched.sentinels)
