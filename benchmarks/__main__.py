@@ -19,7 +19,18 @@ from . import handicap, servers
 from .budgets import BUDGETS
 from .report import Measured, dumped, failed, line
 
-MODULES = {1: "step", 2: "thread", 3: "length", 8: "decision", 9: "start", 14: "up"}
+MODULES = {
+    1: "step",
+    2: "thread",
+    3: "length",
+    4: "size",
+    5: "state",
+    6: "fork",
+    7: "timeline",
+    8: "decision",
+    9: "start",
+    14: "up",
+}
 ALONE = {14}  # starts servers of its own
 
 

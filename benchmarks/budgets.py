@@ -66,6 +66,40 @@ BUDGETS: Final[dict[int, Row]] = {
             "steps_10000": Part(1.2, "x the first 100"),
         },
     ),
+    4: Row(
+        "bytes for 1,000 steps of 1 KB, and their growth from 100 to 1,000 steps",
+        {
+            "bytes": Part(3.2, "MB"),
+            "bytes_with_activity": Part(4.5, "MB"),
+            "growth": Part(12, "x for 10 x the steps"),
+            "growth_with_activity": Part(12, "x for 10 x the steps"),
+        },
+    ),
+    5: Row(
+        "state at any step of 1,000 (1 MB) beside LangGraph's full copies in the same run",
+        {
+            "queries": Part(1, "queries"),
+            "ratio": Part(1, "x LangGraph's full-copy read"),
+        },
+    ),
+    6: Row(
+        "fork from the middle of threads of 100, 1,000 and 10,000 steps",
+        {
+            "write_transactions": Part(1, "write transactions"),
+            "bytes": Part(1_024, "bytes of past"),
+            "ms_f0": Part(1, "ms"),
+            "ms_f2": Part(1 + F2_MS, "ms"),
+        },
+    ),
+    7: Row(
+        "50 timeline rows",
+        {
+            "queries": Part(1, "queries"),
+            "database_ms": Part(1, "ms in the database"),
+            "fragment_ms": Part(10, "ms"),
+            "states": Part(0, "states materialised"),
+        },
+    ),
     8: Row(
         "decision's commit to the next line of the node, and from the HTTP request",
         {

@@ -16,9 +16,7 @@ WORKSPACE = "bench"
 
 def workspace() -> UUID:
     """The bench's workspace."""
-    from checkpoints.models import Workspace
-
-    return Workspace.objects.get_or_create(name=WORKSPACE)[0].id
+    return store.ensure_workspace(WORKSPACE, actor="bench:1")
 
 
 def version_of(agent: str) -> UUID:
@@ -34,11 +32,16 @@ def start(agent: str, **input: Any) -> UUID:
 
 
 def wait_for(
-    thread: UUID, *statuses: Status, seconds: float = 120, first_after: float = 0.0
+    thread: UUID,
+    *statuses: Status,
+    seconds: float = 120,
+    first_after: float = 0.0,
+    every: float = 0.005,
 ) -> None:
     """Wait until the thread has one of these statuses; RuntimeError when it ended otherwise.
 
-    Looks for the first time after `first_after` seconds, so as not to take part in what is timed.
+    Looks for the first time after `first_after` seconds and then `every` so many, so as not to
+    take part in what is timed.
     """
     deadline = time.monotonic() + seconds
     time.sleep(first_after)
@@ -50,7 +53,7 @@ def wait_for(
             raise RuntimeError(f"the thread is {row.status}: {row.status_reason}")
         if time.monotonic() > deadline:
             raise TimeoutError(f"the thread is still {row.status} after {seconds} s")
-        time.sleep(0.005)
+        time.sleep(every)
 
 
 def percentile(values: Sequence[float], share: float) -> float:

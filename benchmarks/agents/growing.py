@@ -18,16 +18,25 @@ _TEXT = "".join(_random.choices(string.ascii_letters + string.digits, k=64_000))
 
 
 def text(number: int, size: int) -> str:
-    """The text of a step: `size` characters, another one for each number."""
-    begin = number * 37 % (len(_TEXT) - size)
+    """The text of a step: `size` characters, others than those of its neighbours."""
+    begin = number * (size + 1) % (len(_TEXT) - size)
     return _TEXT[begin : begin + size]
 
 
+def about(number: int, size: int) -> int:
+    """Sizes within a tenth around `size`, the same for the same number.
+
+    Where bytes are counted, so that no size happens to fit the database's pages well or badly.
+    """
+    return size - size // 10 + number * 7_919 % (size // 5 + 1)
+
+
 class Growing(State):
-    """A list that grows."""
+    """A list that grows; `uneven` lets the sizes differ."""
 
     size: int
     steps: int
+    uneven: bool = False
     log: Annotated[list[str], Append()] = []
 
 
@@ -42,4 +51,6 @@ def way(state: Growing) -> str:
 @graph.node(then=way, ways=("grow", END))
 def grow(state: Growing, ctx: Context) -> dict[str, object]:
     """Append one text."""
-    return {"log": [text(len(state.log), state.size)]}
+    number = len(state.log)
+    size = about(number, state.size) if state.uneven else state.size
+    return {"log": [text(number, size)]}

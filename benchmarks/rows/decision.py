@@ -21,6 +21,8 @@ from ..servers import Bench
 from .start import event_time, head_state
 
 DECISIONS = 60
+# uvicorn closes a connection on which nothing came for five seconds.
+IDLE_SECONDS = 3.0
 
 
 class Reviewer:
@@ -29,11 +31,12 @@ class Reviewer:
     def __init__(self, port: int) -> None:
         from django.contrib.auth import get_user_model
 
-        from checkpoints.models import Membership
+        from checkpoints import store
 
         user = get_user_model().objects.create_user(f"reviewer-{port}", password="bench bench 1")
-        Membership.objects.create(workspace_id=workspace(), user=user, role="reviewer")
+        store.grant(workspace(), user.pk, "reviewer", actor="bench:1")
         self._http = http.client.HTTPConnection("127.0.0.1", port, timeout=20)
+        self._used = time.monotonic()
         self._cookies: dict[str, str] = {}
         self._send("GET", "/login/")
         form = (
@@ -51,6 +54,7 @@ class Reviewer:
         body = {"verdict": verdict, "proposal_hash": approval.proposal_hash}
         if args is not None:
             body["args"] = args
+        self._warm()
         sent = time.time()
         status, text = self._send(
             "POST",
@@ -65,6 +69,12 @@ class Reviewer:
             raise RuntimeError(f"the decision answered {status}: {text[:300]}")
         return sent
 
+    def _warm(self) -> None:
+        """Connect anew before the web server ends an idle connection; this is not timed."""
+        if time.monotonic() - self._used > IDLE_SECONDS:
+            self._http.close()
+            self._send("GET", "/healthz")
+
     def _send(
         self, method: str, path: str, body: str | None = None, headers: dict[str, str] | None = None
     ) -> tuple[int, str]:
@@ -74,6 +84,7 @@ class Reviewer:
         )
         answer = self._http.getresponse()
         text = answer.read().decode()
+        self._used = time.monotonic()
         for header in answer.headers.get_all("Set-Cookie") or ():
             name, _, rest = header.partition("=")
             self._cookies[name] = rest.partition(";")[0]

@@ -1,0 +1,1 @@
+"""LangGraph and DBOS on the same task and server, in an environment of their own."""

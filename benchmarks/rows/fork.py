@@ -1,0 +1,80 @@
+"""Row 6: a fork from the middle of threads of several lengths."""
+
+from __future__ import annotations
+
+import time
+from typing import Any
+from uuid import UUID
+
+from checkpoints import queries, store
+
+from .. import inside
+from ..budgets import F2_MS
+from ..ground import median
+from ..report import Measured
+from ..servers import Bench
+from .state import thread_of
+
+LENGTHS, SIZE = (100, 1_000, 10_000), 500
+ROUNDS = 41
+
+
+def forked(thread: UUID, number: int, **changes: Any) -> UUID:
+    """A fork from the checkpoint of this number."""
+    point = queries.checkpoint_by_number(thread, number)
+    return store.fork(thread, checkpoint=point.id, changes=changes, actor="bench:1")
+
+
+def fork_ms(thread: UUID, number: int, rounds: int = ROUNDS, **changes: Any) -> float:
+    """The median of several forks in milliseconds, each committed."""
+    point = queries.checkpoint_by_number(thread, number)
+    times = []
+    for _ in range(rounds):
+        began = time.perf_counter()
+        store.fork(thread, checkpoint=point.id, changes=changes, actor="bench:1")
+        times.append(time.perf_counter() - began)
+    return median(times) * 1e3
+
+
+def written(thread: UUID, number: int, rounds: int = 20) -> tuple[float, float]:
+    """(write transactions, bytes of rows) of one fork.
+
+    Bytes are those of the three rows: tables grow by whole pages.
+    """
+    xids = inside.counted(inside.XMAX)
+    born = [forked(thread, number) for _ in range(rounds)]
+    xids = inside.counted(inside.XMAX) - xids
+    size = sum(_bytes(fork) for fork in born)
+    return xids / rounds, size / rounds
+
+
+def _bytes(thread: UUID) -> int:
+    return sum(
+        inside.counted(
+            f"SELECT coalesce(sum(pg_column_size(x.*)), 0) FROM {table} x "
+            f"WHERE x.{key} = '{thread}'::uuid"
+        )
+        for table, key in (("gp_checkpoint", "thread_id"), ("gp_keyframe", "thread_id"))
+    )
+
+
+def measure(bench: Bench, scale: float) -> Measured:
+    """Milliseconds of the longest thread's fork, F taken off; the others are printed beside."""
+    found = Measured({"write_transactions": 0.0, "bytes": 0.0, "ms_f0": 0.0, "ms_f2": 0.0})
+    for length in LENGTHS:
+        steps = max(50, int(length * scale))
+        thread = thread_of(steps, SIZE)
+        fork_ms(thread, steps // 2, 10)
+        xids, size = written(thread, steps // 2)
+        told: dict[str, Any] = {"steps": steps, "write_transactions": xids, "bytes": round(size)}
+        for name, flush in (("f0", 0.0), ("f2", F2_MS)):
+            bench.flush_takes(flush)
+            ms = fork_ms(thread, steps // 2)
+            told[f"ms_{name}"] = round(ms, 3)
+            found.values[f"ms_{name}"] = max(found.values[f"ms_{name}"], ms)
+        bench.flush_takes(0)
+        told["ms_f0_with_a_change"] = round(fork_ms(thread, steps // 2, 5, size=1), 3)
+        found.values["write_transactions"] = max(found.values["write_transactions"], xids)
+        found.values["bytes"] = max(found.values["bytes"], size)
+        found.details[f"length_{length}"] = told
+    return found

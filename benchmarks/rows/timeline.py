@@ -1,0 +1,118 @@
+"""Row 7: fifty rows of a thread's past, as pages list them: no state is put together for them."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from typing import Any
+from uuid import UUID
+
+from django.db import connection
+from django.test.utils import CaptureQueriesContext
+
+from checkpoints import history, queries
+from dashboard import regions
+from dashboard.pages.thread import ThreadPage
+
+from ..ground import median, workspace
+from ..report import Measured
+from ..servers import Bench
+from .state import STEPS, thread_of
+
+ROWS, ROUNDS = 50, 41
+REGION = "thread-events"
+
+
+def readers(thread: UUID) -> dict[str, Callable[[], Any]]:
+    """What answers fifty rows: the events of the thread's page, and its checkpoints."""
+    return {
+        "events": lambda: queries.events(thread, limit=ROWS).rows,
+        "checkpoints": lambda: queries.checkpoints(thread, limit=ROWS).rows,
+    }
+
+
+def statements(read: Callable[[], Any]) -> int:
+    """How many statements a reader needs for its fifty rows."""
+    with CaptureQueriesContext(connection) as seen:
+        found = read()
+    if len(found) != ROWS:
+        raise RuntimeError(f"{len(found)} rows are not {ROWS}")
+    return len(seen)
+
+
+def server_ms(read: Callable[[], Any]) -> float:
+    """What the database itself takes, as EXPLAIN ANALYZE says, planning left out."""
+    times = []
+
+    def explain(execute: Any, sql: str, params: Any, many: bool, context: Any) -> Any:
+        execute(f"EXPLAIN (ANALYZE, TIMING OFF, FORMAT JSON) {sql}", params, many, context)
+        [[plan]] = context["cursor"].fetchall()
+        times.append(plan[0]["Execution Time"])
+        return execute(sql, params, many, context)
+
+    with connection.execute_wrapper(explain):
+        for _ in range(ROUNDS):
+            read()
+    return median(times)
+
+
+def fragment(thread: UUID, owner: UUID) -> str:
+    """The region of the thread's page in its workspace, through context function and template."""
+    return regions.render(ThreadPage(owner, thread), REGION, frozenset({"operator"}))
+
+
+@contextmanager
+def materialised() -> Iterator[list[int]]:
+    """Counts the states that are put together meanwhile."""
+    counted: list[int] = []
+    whole = history.materialise
+
+    def count(*given: Any, **more: Any) -> Any:
+        counted.append(1)
+        return whole(*given, **more)
+
+    history.materialise = count
+    try:
+        yield counted
+    finally:
+        history.materialise = whole
+
+
+def figures(thread: UUID) -> Measured:
+    """The worse of both readers, and the fragment of the events."""
+    found, owner = Measured({}), workspace()
+    asked = {name: statements(read) for name, read in readers(thread).items()}
+    took = {name: server_ms(read) for name, read in readers(thread).items()}
+    with materialised() as counted:
+        for read in readers(thread).values():
+            read()
+        fragment(thread, owner)
+    times = []
+    for _ in range(ROUNDS):
+        began = time.perf_counter()
+        text = fragment(thread, owner)
+        times.append(time.perf_counter() - began)
+    with CaptureQueriesContext(connection) as seen:
+        fragment(thread, owner)
+    found.values = {
+        "queries": max(asked.values()),
+        "database_ms": max(took.values()),
+        "fragment_ms": median(times) * 1e3,
+        "states": len(counted),
+    }
+    found.details["database"] = {name: round(ms, 3) for name, ms in took.items()}
+    found.details["fragment"] = {
+        "rows": text.count("<tr id="),
+        "bytes": len(text.encode()),
+        "queries_of_the_whole_region": len(seen),
+    }
+    return found
+
+
+def measure(bench: Bench, scale: float) -> Measured:
+    """On a thread of 1,000 steps, with the statistics that autovacuum keeps."""
+    thread = thread_of(max(100, int(STEPS * scale)))
+    with bench.connect() as server:
+        server.execute("ANALYZE")
+    return figures(thread)

@@ -1,0 +1,56 @@
+"""Rows 4 to 7 without a clock: bytes, growth, queries, write transactions, on a small scale."""
+
+from __future__ import annotations
+
+import pytest
+from django.db import connection
+from django.test.utils import CaptureQueriesContext
+
+from benchmarks.budgets import BUDGETS
+from benchmarks.rows import fork, size, state, timeline
+
+pytestmark = pytest.mark.usefixtures("real_db")
+
+
+def test_bytes_are_linear_in_what_is_added() -> None:
+    limits = BUDGETS[4].parts
+    size.without_activity(20)  # the first pages of every table
+    tenth, whole = size.without_activity(100), size.without_activity(1_000)
+    assert 1e6 < whole <= limits["bytes"].limit * 1e6
+    assert whole / tenth <= limits["growth"].limit
+
+
+def test_recorded_activities_grow_no_faster() -> None:
+    size.with_activity(20)
+    tenth, whole = size.with_activity(40), size.with_activity(400)
+    assert whole / tenth <= BUDGETS[4].parts["growth_with_activity"].limit * 1.1
+
+
+def test_a_state_is_one_query_and_a_fork_one_write_whatever_the_length() -> None:
+    written, asked = [], []
+    for steps in (20, 400):
+        thread = state.thread_of(steps)
+        for number in state.places(steps):
+            assert state.queries_of_a_read(thread, number) == BUDGETS[5].parts["queries"].limit
+        written.append(fork.written(thread, steps // 2, rounds=3))
+        with CaptureQueriesContext(connection) as seen:
+            fork.forked(thread, steps // 2)
+        asked.append(len(seen))
+    (few_xids, few_bytes), (many_xids, many_bytes) = written
+    assert few_xids == many_xids == BUDGETS[6].parts["write_transactions"].limit
+    assert few_bytes == many_bytes < BUDGETS[6].parts["bytes"].limit
+    assert asked[0] == asked[1]
+
+
+def test_fifty_rows_of_a_timeline_are_one_query_and_no_state() -> None:
+    thread = state.thread_of(100)
+    for read in timeline.readers(thread).values():
+        assert timeline.statements(read) == BUDGETS[7].parts["queries"].limit
+    with timeline.materialised() as counted:
+        for read in timeline.readers(thread).values():
+            read()
+        text = timeline.fragment(thread, timeline.workspace())
+        assert counted == []
+        state.read_ms(thread, [100], reads=1)
+        assert counted
+    assert text.count("<tr id=") == timeline.ROWS
