@@ -6,7 +6,7 @@ HOST ?= 127.0.0.1
 PORT ?= 8000
 DATA ?= .gatepost
 WORKERS ?= 2
-ROWS ?= 1,2,3,8,9,14
+ROWS ?= 1,2,3,4,5,6,7,8,9,14
 STAGE ?= 1
 PICK ?=
 
@@ -14,7 +14,7 @@ PICK ?=
 BRING := python=$(PY); [ -x $(PY) ] || python=$$(tools/find-python) || exit 1; "$$python" tools/install.py
 
 .DEFAULT_GOAL := help
-.PHONY: help up test check lint format demo bench requirements pictures reset lock install install-dev
+.PHONY: help up test check lint format demo bench bench-peers bench-log mutants requirements pictures reset lock install install-dev
 
 help:  ## list what can be called
 	@echo "make up            start Gatepost (PORT=8000 HOST=127.0.0.1 DATA=.gatepost WORKERS=2 ARGS=...)"
@@ -24,6 +24,9 @@ help:  ## list what can be called
 	@echo "make lint          the parts of check that take seconds"
 	@echo "make format        put Python and templates into form"
 	@echo "make bench         measure rows of the budget (ROWS=1,2,3)"
+	@echo "make bench-peers   the same task on LangGraph and DBOS beside ours (ARGS=--json)"
+	@echo "make bench-log     a log of 1,000,000 events: size, queries, verification (ARGS='--events N')"
+	@echo "make mutants       break each promise on purpose; a test must turn red (ARGS='--promise 3,8')"
 	@echo "make requirements  prove the promises of a stage (STAGE=1)"
 	@echo "make pictures      take docs/pictures anew from the working product"
 	@echo "make lock          write the lock files anew from pyproject.toml"
@@ -63,6 +66,15 @@ format: install-dev
 
 bench: install-dev
 	@$(PY) -m benchmarks --rows $(ROWS)
+
+bench-peers: install-dev
+	@$(PY) -m benchmarks.peers $(ARGS)
+
+bench-log: install-dev
+	@$(PY) -m benchmarks.log $(ARGS)
+
+mutants: install-dev
+	@$(PY) -m tests.mutants $(ARGS)
 
 requirements: install-dev
 	@$(PY) -m tests.requirements --stage $(STAGE)

@@ -6,6 +6,7 @@ from dataclasses import dataclass, field
 from typing import Any
 from uuid import UUID
 
+PLACES = ("default", "elsewhere")
 # name: (workspace, roles); the stranger has every right, elsewhere.
 PEOPLE: dict[str, tuple[str, tuple[str, ...]]] = {
     "operator": ("default", ("operator",)),
@@ -46,13 +47,13 @@ def make_cast() -> Cast:
     """Create workspaces, users and memberships in the database of now."""
     from django.contrib.auth import get_user_model
 
-    from checkpoints.models import Membership, Workspace
+    from checkpoints import store
 
-    places = {name: Workspace.objects.create(name=name) for name in ("default", "elsewhere")}
+    places = {name: store.create_workspace(name, actor="user:0") for name in PLACES}
     users = {}
     for name, (place, roles) in PEOPLE.items():
         user = get_user_model().objects.create_user(name, password=f"{name}-password")
         for role in roles:
-            Membership.objects.create(workspace=places[place], user=user, role=role)
+            store.grant(places[place], user.pk, role, actor="user:0")
         users[name] = user
-    return Cast(places["default"].pk, places["elsewhere"].pk, users)
+    return Cast(places["default"], places["elsewhere"], users)

@@ -12,7 +12,11 @@ if MARKER not in os.environ:
 
     for name in (
         "DATABASE_URL",
+        "DATABASE_URL_FILE",
+        "DATABASE_PASSWORD",
+        "GATEPOST_MIGRATE_DATABASE_URL",
         "REDIS_URL",
+        "REDIS_URL_FILE",
         "GATEPOST_AGENTS",
         "GATEPOST_PUBLISHED",
         "GATEPOST_DEBUG",

@@ -7,6 +7,7 @@ from django.contrib.auth import get_user_model
 from django.test import Client
 
 from checkpoints import queries
+from checkpoints.chain import verify_workspace
 from dashboard.embedded import demo
 
 pytestmark = pytest.mark.django_db
@@ -18,7 +19,7 @@ def logins(tmp_path: Path) -> dict[str, str]:
     demo.create_logins(path)
     demo.create_logins(path)  # a second start adds nothing
     lines = path.read_text().splitlines()
-    assert len(lines) == 3
+    assert len(lines) == 4
     return dict(line.split() for line in lines)
 
 
@@ -43,21 +44,22 @@ def test_demo_people_have_the_roles_of_their_names(logins: dict[str, str]) -> No
         user.username: {role for _, _, role in queries.memberships(user.pk)}
         for user in get_user_model().objects.all()
     }
-    assert roles == {"operator": {"operator"}, "manager": {"reviewer"}, "auditor": {"auditor"}}
+    assert roles == {
+        "operator": {"operator"},
+        "manager": {"reviewer"},
+        "auditor": {"auditor"},
+        "admin": {"admin"},
+    }
     assert demo.logins_exist()
 
 
-def test_the_auditor_may_look_at_everything_in_the_admin_and_change_nothing(
-    logins: dict[str, str],
-) -> None:
-    auditor = get_user_model().objects.get(username="auditor")
-    assert auditor.is_staff
-    assert not auditor.is_superuser
-    kinds = {
-        permission.rpartition(".")[2].partition("_")[0]
-        for permission in auditor.get_all_permissions()
-    }
-    assert kinds == {"view"}
+def test_making_the_demo_people_is_on_record(logins: dict[str, str]) -> None:
+    workspace = queries.default_workspace()
+    kinds = [row.kind for row in queries.workspace_events(workspace).rows]
+    assert kinds.count("user.created") == kinds.count("role.granted") == 4
+    assert kinds[-1] == "workspace.created"
+    assert verify_workspace(workspace).intact
+    assert not get_user_model().objects.filter(is_superuser=True).exists()
 
 
 def test_guessing_a_password_is_stopped(logins: dict[str, str]) -> None:

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from checkpoints.states import EventKind, Status
+from checkpoints.states import EventKind, Status, WorkspaceEventKind
 
 ROOT = Path(__file__).parents[2]
 FLOORS = ("checkpoints", "approvals", "workers", "dashboard")
@@ -40,7 +40,12 @@ def test_the_glossary_lists_exactly_the_statuses() -> None:
 
 def test_the_glossary_lists_exactly_the_event_kinds() -> None:
     table = GLOSSARY.partition("| noun | kinds |")[2]
-    assert set(re.findall(r"`([a-z]+\.[a-z_]+)`", table)) == {str(k) for k in EventKind}
+    kinds = {*EventKind, *WorkspaceEventKind}
+    assert set(re.findall(r"`([a-z]+\.[a-z_]+)`", table)) == {str(k) for k in kinds}
+
+
+def test_threads_and_workspaces_share_no_event_kind() -> None:
+    assert {str(k) for k in EventKind}.isdisjoint({str(k) for k in WorkspaceEventKind})
 
 
 def test_the_lifecycle_explains_every_status() -> None:
