@@ -81,32 +81,40 @@ def watched() -> Iterator[Watched]:
             stdout=subprocess.DEVNULL,
         )
 
-    secret = ("--requirepass", PASSWORD, "--primaryauth", PASSWORD, "--save", "")
-    start(first, *secret)
-    start(second, *secret, "--replicaof", f"127.0.0.1 {first}")
-    for port in sentinels:
-        path = home / f"{port}.conf"
-        path.write_text(
-            f"sentinel monitor main 127.0.0.1 {first} 2\n"
-            f'sentinel auth-pass main "{PASSWORD}"\n'
-            "sentinel down-after-milliseconds main 500\n"
-            "sentinel failover-timeout main 3000\n"
-        )
-        start(port, str(path), "--sentinel")
-    hosts = ",".join(f"127.0.0.1:{port}" for port in sentinels)
-    made = Watched(f"sentinel://:p%40ss%2Fword@{hosts}/main/0", servers)
+    def ready_to_fail_over() -> bool:
+        # Who does not know the others has nobody to vote with; who does not know the replica has
+        # nobody to vote for.
+        try:
+            seen = [one["master0"] for one in made.sentinels()]
+        except redis.RedisError:
+            return False
+        return [(one["sentinels"], one["slaves"]) for one in seen] == [(3, 1)] * 3
 
     def replicates() -> bool:
         try:
-            with opened(made.url) as found:
-                replica = bool(found.info("replication")["connected_slaves"])
-            # Before they know each other there is nobody to vote.
-            return replica and all(one["master0"]["sentinels"] == 3 for one in made.sentinels())
+            with redis.Redis(port=first, password=PASSWORD) as master:
+                return bool(master.info("replication")["connected_slaves"])
         except redis.RedisError:
             return False
 
+    hosts = ",".join(f"127.0.0.1:{port}" for port in sentinels)
+    made = Watched(f"sentinel://:p%40ss%2Fword@{hosts}/main/0", servers)
+    secret = ("--requirepass", PASSWORD, "--primaryauth", PASSWORD, "--save", "")
     try:
-        wait_until(replicates, what="the replica and its sentinels")
+        start(first, *secret)
+        start(second, *secret, "--replicaof", f"127.0.0.1 {first}")
+        # Sentinels ask a master for its replicas when they first see it, then every 10 s.
+        wait_until(replicates, what="the replica")
+        for port in sentinels:
+            path = home / f"{port}.conf"
+            path.write_text(
+                f"sentinel monitor main 127.0.0.1 {first} 2\n"
+                f'sentinel auth-pass main "{PASSWORD}"\n'
+                "sentinel down-after-milliseconds main 500\n"
+                "sentinel failover-timeout main 3000\n"
+            )
+            start(port, str(path), "--sentinel")
+        wait_until(ready_to_fail_over, seconds=TILT, what="the sentinels know each other")
         yield made
     finally:
         for process in servers.values():
