@@ -284,7 +284,7 @@ class Activity(models.Model):
     idempotency_key = models.CharField(max_length=64)
     undo = models.CharField(max_length=200, default="", blank=True)
     undo_result = models.JSONField(null=True)
-    approval_id = models.UUIDField(null=True, unique=True)
+    approval_id = models.UUIDField(null=True)
     started_at = models.DateTimeField(db_default=Now())
     finished_at = models.DateTimeField(null=True)
 
@@ -295,6 +295,12 @@ class Activity(models.Model):
             models.UniqueConstraint(
                 fields=("thread", "branch", "step", "node", "index", "key", "revision"),
                 name="gp_activity_position",
+            ),
+            # An approval is used once. Few activities need one: the others take no room here.
+            models.UniqueConstraint(
+                fields=("approval_id",),
+                name="gp_activity_approval",
+                condition=models.Q(approval_id__isnull=False),
             ),
         )
 

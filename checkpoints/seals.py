@@ -41,6 +41,33 @@ def seal(kind: str, values: Mapping[str, Any]) -> str:
     return sha256(f"gatepost-{kind}-1".encode() + deltas.canonical(plain)).hexdigest()
 
 
+def checkpoint_seal(
+    *,
+    branch: int,
+    parent: UUID | None,
+    source: str,
+    delta_hash: bytes,
+    state_hash: bytes,
+    schema_version: int,
+    agent_version: UUID,
+    config_hash: str | None,
+) -> str:
+    """What an event binds of a checkpoint beside where it stands."""
+    return seal(
+        "checkpoint",
+        {
+            "branch": branch,
+            "parent": parent,
+            "source": source,
+            "delta_hash": delta_hash,
+            "state_hash": state_hash,
+            "schema_version": schema_version,
+            "agent_version": agent_version,
+            "config_hash": config_hash,
+        },
+    )
+
+
 def activity_seal(row: Mapping[str, Any]) -> str:
     """What an event binds of an activity, as it stands after that event."""
     return seal("activity", {name: row[name] for name in _ACTIVITY})

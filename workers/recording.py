@@ -49,21 +49,22 @@ class Recording:
         return Position(run.work.branch, run.step, self._node, 0, f"{label}#{ordinal}")
 
     def _new(self, position: Position, kind: str, tool: str, args: Any, **more: Any) -> NewActivity:
-        p = position
-        idempotency = hashlib.sha256(
-            deltas.canonical(
-                [str(self._run.work.chain_id), p.branch, p.step, p.node, p.index, p.key]
-            )
-        ).hexdigest()
+        # Only what changes the outside world is told its key; the others' is as good as its place.
+        key = self._key(position) if kind == "effect" else ""
         return NewActivity(
             id=more.pop("id", None) or uuid7(),
             position=position,
             kind=kind,
             tool=tool,
             args=args,
-            idempotency_key=idempotency,
+            idempotency_key=key,
             **more,
         )
+
+    def _key(self, p: Position) -> str:
+        """One key per position, the same after crash, retry, edit, upgrade and failover."""
+        place = [str(self._run.work.chain_id), p.branch, p.step, p.node, p.index, p.key]
+        return hashlib.sha256(deltas.canonical(place)).hexdigest()
 
     @contextmanager
     def _inside(self, activity: NewActivity) -> Iterator[None]:

@@ -113,7 +113,9 @@ class Activities:
 
     def _check(self, event: Event, data: dict[str, Any], row: dict[str, Any]) -> None:
         state = _state_after(event, data)
-        told = (data.get("attempt", row["attempts"]), state != "started")
+        # What goes without saying: today a first attempt; in the first days nobody counted them.
+        unsaid = 1 if event.v > 1 else row["attempts"]
+        told = (data.get("attempt", unsaid), state != "started")
         stands = (row["attempts"], row["state"] != "started")
         if told > stands:
             raise Broken(event.seq, "the activity it names was set back")

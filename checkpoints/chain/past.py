@@ -16,6 +16,7 @@ from .. import deltas, history
 from ..channels import Digests
 from ..deltas import Folder
 from ..errors import GatepostError
+from ..seals import checkpoint_seal
 from ..states import EventKind
 from .events import Event, plain
 from .links import Broken, fits
@@ -52,32 +53,44 @@ class _Checkpoint:
     schema_version: int
     config: str | None
 
-    def named(self) -> dict[str, Any]:
-        """How the event of its commit names it."""
-        found = {
+    def fits(self, named: Mapping[str, Any]) -> bool:
+        """Whether the row is as the event of its commit names it."""
+        config_hash = None
+        if self.config is not None:
+            raw = deltas.canonical(deltas.decode(self.config))
+            config_hash = sha256(self.salt + raw).hexdigest()
+        place = {
             "checkpoint": str(self.id),
             "number": self.number,
             "step": self.step,
+            "nodes": deltas.decode(self.nodes),
+            "next": deltas.decode(self.next_nodes),
+        }
+        if "seal" in named:
+            found = checkpoint_seal(
+                branch=self.branch,
+                parent=self.parent,
+                source=self.source,
+                delta_hash=self.delta_hash,
+                state_hash=self.state_hash,
+                schema_version=self.schema_version,
+                agent_version=self.agent_version,
+                config_hash=config_hash,
+            )
+            return place | {"seal": found} == named
+        # Before there were seals each column was named; in the first days two were not.
+        listed = place | {
             "branch": self.branch,
             "parent": None if self.parent is None else str(self.parent),
             "source": self.source,
-            "nodes": deltas.decode(self.nodes),
-            "next": deltas.decode(self.next_nodes),
             "delta_hash": self.delta_hash.hex(),
             "state_hash": self.state_hash.hex(),
             "schema_version": self.schema_version,
             "agent_version": str(self.agent_version),
+            **({} if config_hash is None else {"config_hash": config_hash}),
         }
-        if self.config is not None:
-            raw = deltas.canonical(deltas.decode(self.config))
-            found["config_hash"] = sha256(self.salt + raw).hexdigest()
-        return found
-
-
-def _fits(row: dict[str, Any], named: dict[str, Any]) -> bool:
-    """Whether a row is as named. Events of the first days name less; what they do not, is free."""
-    former = {"schema_version", "agent_version"} - set(named)
-    return {key: value for key, value in row.items() if key not in former} == named
+        unnamed = {"schema_version", "agent_version"} - set(named)
+        return {key: value for key, value in listed.items() if key not in unnamed} == named
 
 
 class Past:
@@ -121,7 +134,7 @@ class Past:
         data = deltas.decode(event.data)
         named = data if event.kind == EventKind.CHECKPOINT_COMMITTED else data.get("checkpoint")
         c = self._next()
-        if c is None or not isinstance(named, dict) or not _fits(c.named(), named):
+        if c is None or not isinstance(named, dict) or not c.fits(named):
             raise Broken(event.seq, "the checkpoint it names is missing or was altered")
         if (c.created_by, c.created_at) != (event.actor, event.at):
             raise Broken(event.seq, "author or time of its checkpoint were altered")

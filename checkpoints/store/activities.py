@@ -20,20 +20,27 @@ from .writing import Insert, NewEvent, perform
 _POSITION = "(thread_id, branch, step, node, index, key, revision)"
 
 
+# Of events that name an activity; since 2 a first attempt and the first place go without saying.
+NAMING_V = 2
+
+
 def _named(activity: NewActivity) -> dict[str, Any]:
     """How an event names an activity."""
     p = activity.position
-    return {
+    named = {
         "activity": str(activity.id),
         "branch": p.branch,
         "step": p.step,
         "node": p.node,
-        "index": p.index,
         "key": p.key,
         "kind": activity.kind,
         "tool": activity.tool,
-        "attempt": activity.attempts,
     }
+    if p.index:
+        named["index"] = p.index
+    if activity.attempts > 1:
+        named["attempt"] = activity.attempts
+    return named
 
 
 _COLUMNS = {
@@ -75,6 +82,8 @@ _WRITTEN_ANEW = (
     "error",
     "attempts",
     "usage",
+    # The same for an effect; formerly activities had one too.
+    "idempotency_key",
     "undo",
     "approval_id",
     "started_at",
@@ -156,8 +165,6 @@ def written_as(
     data = _named(activity) | {
         "seal": _sealed(activity, state, result=result_hash, error=error, usage=usage)
     }
-    if result_hash is not None:
-        data["result_hash"] = result_hash.hex()
     return Insert(_STARTED if state == "started" else _ENDED, params), data
 
 
@@ -188,7 +195,7 @@ def record_activity(
     if usage:
         data["usage"] = usage
     move.inserts = [row]
-    move.events = [*events, NewEvent(kind, data, work.owner)]
+    move.events = [*events, NewEvent(kind, data, work.owner, NAMING_V)]
     if work.crash_count and not error:
         move.express("crash_count", "0")
     move.returning = _SEEN
@@ -210,7 +217,7 @@ def start_activity(work: Work, activity: NewActivity, *, events: Sequence[NewEve
     move.inserts = [row]
     data["idempotency_key"] = activity.idempotency_key
     data["approval"] = None if activity.approval is None else str(activity.approval)
-    move.events = [*events, NewEvent(EventKind.EFFECT_STARTED, data, work.owner)]
+    move.events = [*events, NewEvent(EventKind.EFFECT_STARTED, data, work.owner, NAMING_V)]
     move.returning = _SEEN
     seen = perform(move)
     if seen is None:
@@ -255,9 +262,7 @@ def finish_activity(
     }
     if error:
         data["error"] = error
-    if result_hash is not None:
-        data["result_hash"] = result_hash.hex()
-    move.events = [NewEvent(kind, data, work.owner), *events]
+    move.events = [NewEvent(kind, data, work.owner, NAMING_V), *events]
     if state == "done" and work.crash_count:
         move.express("crash_count", "0")
     move.returning = _SEEN

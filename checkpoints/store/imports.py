@@ -21,7 +21,7 @@ from ..channels import Digests, reducers_of
 from ..errors import NotAllowedNow
 from ..records import NewActivity, Position
 from ..states import FINISHED, EventKind, Status
-from .activities import _named, _sealed
+from .activities import NAMING_V, _named, _sealed
 from .births import _DEFAULTS, _birth, _insert_thread
 from .keyframes import keep_state
 from .writing import Move, NewCheckpoint, NewEvent, perform
@@ -151,7 +151,7 @@ def note_import(thread: UUID, *, data: Mapping[str, Any], actor: str) -> None:
             "seal": _sealed(activity, "unknown", result=None, error=LOST, usage=None),
             "error": LOST,
         }
-        move.events = [NewEvent(EventKind.EFFECT_FAILED, told, actor)]
+        move.events = [NewEvent(EventKind.EFFECT_FAILED, told, actor, NAMING_V)]
         perform(move)
     perform(Move(thread, events=[NewEvent(EventKind.THREAD_IMPORTED, data, actor)]))
 

@@ -15,7 +15,6 @@ a thread never carry decreasing times.
 from __future__ import annotations
 
 import os
-import threading
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import lru_cache, partial
@@ -24,12 +23,12 @@ from typing import Any
 from uuid import UUID
 
 from django.db import DEFAULT_DB_ALIAS, connections, transaction
-from django.db.backends.utils import CursorWrapper
 from uuid_utils.compat import uuid7
 
 from .. import deltas
 from ..errors import InvalidValue
 from ..records import SALT_BYTES, Work
+from ..seals import checkpoint_seal
 from ..signals import thread_changed, thread_queued
 from ..states import EventKind, Status, WorkspaceEventKind
 from .statement import Columns, statement
@@ -171,31 +170,6 @@ def encode_event(event: NewEvent) -> tuple[str, bytes, bytes]:
     return raw.decode(), salt, digest
 
 
-class _Kept(threading.local):
-    """The last cursor of this thread: making a new one costs as much as preparing a step."""
-
-    cursor: CursorWrapper | None = None
-    link: Any = None
-
-
-_kept = _Kept()
-
-
-def _cursor() -> CursorWrapper:
-    """A cursor on this thread's connection, with all that `connection.cursor()` looks after."""
-    # Which connection is this thread's own can change: beside a running event loop it is another.
-    database = connections[DEFAULT_DB_ALIAS]
-    cursor = _kept.cursor
-    if cursor is not None and cursor.db is database:
-        database.close_if_health_check_failed()
-        if database.connection is _kept.link and not database.queries_logged:
-            return cursor
-    cursor = database.cursor()
-    if not database.queries_logged:
-        _kept.cursor, _kept.link = cursor, database.connection
-    return cursor
-
-
 def perform(move: Move) -> tuple[Any, ...] | None:
     """Send `move` as one statement; the RETURNING row, or None when the guard did not hold.
 
@@ -223,9 +197,10 @@ def perform(move: Move) -> tuple[Any, ...] | None:
     for event in move.events:
         raw, salt, digest = encode_event(event)
         params += (str(event.kind), event.actor, raw, salt, digest)
-    cursor = _cursor()
-    cursor.execute(text, dict(zip(names, params, strict=True)))
-    moved: tuple[Any, ...] | None = cursor.fetchone()
+    # Here: what a row looks like is also asked where there is no driver (a ledger in memory).
+    from .sending import send
+
+    moved = send(text, dict(zip(names, params, strict=True)))
     if moved is not None:
         # A rollback without a lease needs a worker as much as a queued thread does.
         given_back = move.sets.get("lease_token") == ("NULL", ())
@@ -317,24 +292,28 @@ def checkpoint_insert(checkpoint: NewCheckpoint) -> tuple[Insert, NewEvent]:
         None if config is None else config.decode(),
         c.created_by,
     )
+    sealed = checkpoint_seal(
+        branch=c.branch,
+        parent=c.parent,
+        source=c.source,
+        delta_hash=delta_hash,
+        state_hash=c.state_hash,
+        schema_version=c.schema_version,
+        agent_version=c.agent_version,
+        config_hash=None if config is None else sha256(salt + config).hexdigest(),
+    )
     event = NewEvent(
         EventKind.CHECKPOINT_COMMITTED,
         {
             "checkpoint": str(c.id),
             "number": c.number,
             "step": c.step,
-            "branch": c.branch,
-            "parent": None if c.parent is None else str(c.parent),
-            "source": c.source,
             "nodes": list(c.nodes),
             "next": list(c.next_nodes),
-            "delta_hash": delta_hash.hex(),
-            "state_hash": c.state_hash.hex(),
-            "schema_version": c.schema_version,
-            "agent_version": str(c.agent_version),
-            **({} if config is None else {"config_hash": sha256(salt + config).hexdigest()}),
+            "seal": sealed,
         },
         c.created_by,
+        v=2,
     )
     return Insert(_CHECKPOINT, params), event
 

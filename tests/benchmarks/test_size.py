@@ -22,8 +22,10 @@ def test_bytes_are_linear_in_what_is_added() -> None:
 
 def test_recorded_activities_grow_no_faster() -> None:
     size.with_activity(20)
-    tenth, whole = size.with_activity(40), size.with_activity(400)
-    assert whole / tenth <= BUDGETS[4].parts["growth_with_activity"].limit * 1.1
+    limits = BUDGETS[4].parts
+    tenth, whole = size.with_activity(100), size.with_activity(1_000)
+    assert 2e6 < whole <= limits["bytes_with_activity"].limit * 1e6
+    assert whole / tenth <= limits["growth_with_activity"].limit
 
 
 def test_a_state_is_one_query_and_a_fork_one_write_whatever_the_length() -> None:

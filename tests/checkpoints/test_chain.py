@@ -113,7 +113,7 @@ EVENTS = {
     "kind": ("kind = 'thread.succeeded'", "does not fit its hash"),
     "actor": ("actor = 'user:2'", "does not fit its hash"),
     "time": ("at = at + interval '1 microsecond'", "does not fit its hash"),
-    "version": ("v = 2", "does not fit its hash"),
+    "version": ("v = v + 1", "does not fit its hash"),
     "hash": ("hash = sha256(hash)", "does not fit its hash"),
     "prev_hash": ("prev_hash = sha256(prev_hash)", "does not continue"),
     "data with salt and hash made anew": (

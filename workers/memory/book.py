@@ -263,7 +263,6 @@ class Book:
 def sealed(checkpoint: NewCheckpoint, at: datetime) -> tuple[Kept, list[NewEvent]]:
     """A checkpoint as it is kept, checked like one that goes to PostgreSQL, and its event."""
     insert, event = checkpoint_insert(checkpoint)
-    # Of the row's values only the salt is not repeated in the event.
-    salt = next(p for p in insert.params if isinstance(p, bytes))
-    delta_hash = bytes.fromhex(event.data["delta_hash"])
+    # The row's bytes: salt, hash of the delta, hash of the state.
+    salt, delta_hash, _ = (p for p in insert.params if isinstance(p, bytes))
     return Kept(checkpoint, written(dict(checkpoint.delta)), salt, delta_hash, at), [event]

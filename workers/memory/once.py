@@ -18,7 +18,7 @@ from checkpoints.errors import LeaseLost, NotAllowedNow
 from checkpoints.records import NewActivity, Work
 from checkpoints.states import EventKind
 from checkpoints.store import NewEvent
-from checkpoints.store.activities import written_as
+from checkpoints.store.activities import NAMING_V, written_as
 from checkpoints.views import ActivityRow
 
 from . import reading
@@ -141,7 +141,8 @@ class Once:
         )
         enter = self._entering(work, activity, state, result, error, usage)
         sets = {} if error else {"crash_count": 0}
-        self._write(work, events=[*events, NewEvent(kind, data, work.owner)], sets=sets, also=enter)
+        event = NewEvent(kind, data, work.owner, NAMING_V)
+        self._write(work, events=[*events, event], sets=sets, also=enter)
 
     def begin_effect(self, work: Work, activity: NewActivity, events: Sequence[NewEvent]) -> None:
         if activity.approval is not None and any(
@@ -153,7 +154,7 @@ class Once:
         data["idempotency_key"] = activity.idempotency_key
         data["approval"] = None if activity.approval is None else str(activity.approval)
         enter = self._entering(work, activity, "started", None, "", None)
-        event = NewEvent(EventKind.EFFECT_STARTED, data, work.owner)
+        event = NewEvent(EventKind.EFFECT_STARTED, data, work.owner, NAMING_V)
         self._write(work, events=[*events, event], also=enter)
 
     def end_effect(
@@ -171,7 +172,7 @@ class Once:
         if error:
             data["error"] = error
         kind = EventKind.EFFECT_FINISHED if state == "done" else EventKind.EFFECT_FAILED
-        event = NewEvent(kind, data, work.owner)
+        event = NewEvent(kind, data, work.owner, NAMING_V)
         enter = self._entering(work, activity, state, result, error, usage)
         sets = {"crash_count": 0} if state == "done" else {}
         self._write(work, events=[event, *events], sets=sets, also=enter)

@@ -1,0 +1,144 @@
+"""How the one statement reaches PostgreSQL: prepared once per connection, a plain libpq call each.
+
+A step sends some thirty values. Django's cursor and psycopg's look at each of them, at the text and
+at their own caches again for every statement, which takes longer than the server's part beyond the
+raw INSERT. Whoever watches statements (a log, a wrapper, a transaction that is open already, a
+pooler that cannot keep prepared statements) gets the ordinary cursor.
+"""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from functools import lru_cache
+from typing import Any
+from uuid import UUID
+
+from django.db import DEFAULT_DB_ALIAS, connections
+from django.db.backends.base.base import BaseDatabaseWrapper
+from psycopg import DataError, OperationalError, errors
+from psycopg.adapt import Transformer
+from psycopg.pq import ConnStatus, ExecStatus
+
+_TEXT, _BINARY = 0, 1
+
+
+def _written(text: str) -> bytes:
+    # libpq takes a text up to its first NUL and would drop the rest without a word.
+    if "\0" in text:
+        raise DataError("PostgreSQL text fields cannot contain NUL (0x00) bytes")
+    return text.encode()
+
+
+_FORMS: dict[type, tuple[Callable[[Any], bytes | None], int]] = {
+    str: (_written, _TEXT),
+    int: (lambda value: b"%d" % value, _TEXT),
+    bytes: (lambda value: value, _BINARY),
+    UUID: (lambda value: value.bytes, _BINARY),
+    type(None): (lambda value: None, _TEXT),
+    bool: (lambda value: b"t" if value else b"f", _TEXT),
+    float: (lambda value: repr(value).encode(), _TEXT),
+}
+
+
+@dataclass(slots=True)
+class _Link:
+    """One connection of psycopg with what has been prepared on it."""
+
+    psycopg: Any
+    reader: Any  # a Transformer
+    names: dict[str, bytes] = field(default_factory=dict)
+    made: int = 0
+
+
+class _Kept(threading.local):
+    """The connection that this thread last used, and what it knows."""
+
+    database: BaseDatabaseWrapper | None = None
+    link: _Link | None = None
+
+
+_kept = _Kept()
+
+
+def send(text: str, values: Mapping[str, Any]) -> tuple[Any, ...] | None:
+    """Perform a statement with %(named)s parameters; its one row, or None. Django's errors."""
+    # Which connection is this thread's own can change: beside a running event loop it is another.
+    database = connections[DEFAULT_DB_ALIAS]
+    link = _link(database)
+    if link is None or any(type(value) not in _FORMS for value in values.values()):
+        with database.cursor() as cursor:
+            cursor.execute(text, values)
+            row: tuple[Any, ...] | None = cursor.fetchone()
+            return row
+    with database.wrap_database_errors:
+        return _perform(link, text, values)
+
+
+def _link(database: BaseDatabaseWrapper) -> _Link | None:
+    """The connection for a plain call, alive; None where the ordinary cursor has to do it."""
+    database.close_if_health_check_failed()
+    if database.connection is None:
+        database.ensure_connection()
+    inner: Any = database.connection
+    if (
+        database.queries_logged
+        or database.execute_wrappers
+        or not inner.autocommit
+        or inner.prepare_threshold is None
+    ):
+        return None
+    kept = _kept.link
+    if kept is None or _kept.database is not database or kept.psycopg is not inner:
+        with database.cursor() as cursor:
+            kept = _Link(inner, Transformer(cursor.cursor))
+        _kept.database, _kept.link = database, kept
+    return kept
+
+
+def _perform(link: _Link, text: str, values: Mapping[str, Any]) -> tuple[Any, ...] | None:
+    server = link.psycopg.pgconn
+    order, numbered = _numbered(text)
+    sent, formats = [], []
+    for name in order:
+        value = values[name]
+        form, code = _FORMS[type(value)]
+        sent.append(form(value))
+        formats.append(code)
+    known = link.names.get(text)
+    if known is None:
+        link.made += 1
+        known = b"gp_%d" % link.made
+        _check(link, server.prepare(known, numbered))
+        link.names[text] = known
+    result = server.exec_prepared(known, sent, formats)
+    if result.status != ExecStatus.TUPLES_OK:
+        # Whatever is wrong with it (a changed table makes the server refuse it for good): anew.
+        del link.names[text]
+        _check(link, result)
+    if not result.ntuples:
+        return None
+    link.reader.set_pgresult(result)
+    row: tuple[Any, ...] = link.reader.load_row(0, tuple)
+    return row
+
+
+def _check(link: _Link, result: Any) -> None:
+    server = link.psycopg.pgconn
+    if server.status == ConnStatus.BAD:
+        raise OperationalError(server.get_error_message() or "the connection is lost")
+    if result.status not in (ExecStatus.COMMAND_OK, ExecStatus.TUPLES_OK):
+        raise errors.error_from_result(result)
+
+
+@lru_cache(maxsize=512)
+def _numbered(text: str) -> tuple[tuple[str, ...], bytes]:
+    """(the names in the order of their numbers, the text with $1, $2 ... in their place)."""
+    order: dict[str, int] = {}
+    pieces = text.replace("%%", "%").split("%(")
+    out = [pieces[0]]
+    for piece in pieces[1:]:
+        name, _, rest = piece.partition(")s")
+        out.append(f"${order.setdefault(name, len(order) + 1)}{rest}")
+    return tuple(order), "".join(out).encode()
