@@ -130,7 +130,7 @@ class Engine:
                 Position(a.branch, a.step, a.node, a.index, a.key): a
                 for a in self.ledger.approvals(work, run.step)
             }
-            run.known_thoughts = self.ledger.thoughts(work, run.step)
+            run.resumed = True
         return run
 
     # ---- nodes -------------------------------------------------------------------------------

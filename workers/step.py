@@ -48,7 +48,7 @@ class OpenStep:
     stopping: Callable[[], bool]
     records: dict[Position, ActivityRow] = field(default_factory=dict)
     decided: dict[Position, ApprovalRow] = field(default_factory=dict)
-    known_thoughts: set[tuple[str, int]] = field(default_factory=set)
+    resumed: bool = False
     thoughts: dict[str, list[str]] = field(default_factory=dict)
     buffer: list[NewEvent] = field(default_factory=list)
 
@@ -56,6 +56,11 @@ class OpenStep:
     def config(self) -> FrozenDict:
         """The thread's configuration, read when a node first asks for it."""
         return FrozenDict(self.ledger.config(self.work), "ctx.config")
+
+    @cached_property
+    def known_thoughts(self) -> set[tuple[str, int]]:
+        """(node, ordinal) of what former attempts thought, read at this one's first thought."""
+        return self.ledger.thoughts(self.work, self.step) if self.resumed else set()
 
     @property
     def begun(self) -> bool:

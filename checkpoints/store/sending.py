@@ -2,8 +2,8 @@
 
 A step sends some thirty values. Django's cursor and psycopg's look at each of them, at the text and
 at their own caches again for every statement, which takes longer than the server's part beyond the
-raw INSERT. Whoever watches statements (a log, a wrapper, a transaction that is open already, a
-pooler that cannot keep prepared statements) gets the ordinary cursor.
+raw INSERT. Who watches statements (a log, a wrapper) gets the ordinary cursor, and so do a
+transaction and a pooler that cannot keep prepared statements.
 """
 
 from __future__ import annotations
@@ -19,9 +19,11 @@ from django.db import DEFAULT_DB_ALIAS, connections
 from django.db.backends.base.base import BaseDatabaseWrapper
 from psycopg import DataError, OperationalError, errors
 from psycopg.adapt import Transformer
-from psycopg.pq import ConnStatus, ExecStatus
+from psycopg.pq import ConnStatus, DiagnosticField, ExecStatus
 
 _TEXT, _BINARY = 0, 1
+# The server's code for a statement that is not prepared (any more): nothing was done.
+_FORGOTTEN = b"26000"
 
 
 def _written(text: str) -> bytes:
@@ -85,8 +87,9 @@ def _link(database: BaseDatabaseWrapper) -> _Link | None:
     if (
         database.queries_logged
         or database.execute_wrappers
-        or not inner.autocommit
         or inner.prepare_threshold is None
+        # Psycopg begins transactions, and forgets all that was prepared when one was undone.
+        or not inner.autocommit
     ):
         return None
     kept = _kept.link
@@ -106,22 +109,30 @@ def _perform(link: _Link, text: str, values: Mapping[str, Any]) -> tuple[Any, ..
         form, code = _FORMS[type(value)]
         sent.append(form(value))
         formats.append(code)
-    known = link.names.get(text)
-    if known is None:
-        link.made += 1
-        known = b"gp_%d" % link.made
-        _check(link, server.prepare(known, numbered))
-        link.names[text] = known
-    result = server.exec_prepared(known, sent, formats)
+    result = server.exec_prepared(_prepared(link, text, numbered), sent, formats)
+    if result.error_field(DiagnosticField.SQLSTATE) == _FORGOTTEN:
+        link.names.clear()
+        result = server.exec_prepared(_prepared(link, text, numbered), sent, formats)
     if result.status != ExecStatus.TUPLES_OK:
         # Whatever is wrong with it (a changed table makes the server refuse it for good): anew.
-        del link.names[text]
+        link.names.pop(text, None)
         _check(link, result)
     if not result.ntuples:
         return None
     link.reader.set_pgresult(result)
     row: tuple[Any, ...] = link.reader.load_row(0, tuple)
     return row
+
+
+def _prepared(link: _Link, text: str, numbered: bytes) -> bytes:
+    """The name of the statement on this connection, prepared now if it is not yet."""
+    name = link.names.get(text)
+    if name is None:
+        link.made += 1
+        name = b"gp_%d" % link.made
+        _check(link, link.psycopg.pgconn.prepare(name, numbered))
+        link.names[text] = name
+    return name
 
 
 def _check(link: _Link, result: Any) -> None:

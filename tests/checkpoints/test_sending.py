@@ -86,6 +86,17 @@ def test_a_table_that_changed_is_met_once() -> None:
     assert send(text, {"a": 1}) == (1, 2)
 
 
+def test_statements_that_were_forgotten_are_prepared_again() -> None:
+    """Psycopg forgets all of them after a savepoint was undone."""
+    text = "SELECT %(a)s::integer * 3"
+    assert send(text, {"a": 1}) == (3,)
+    with transaction.atomic(), transaction.atomic():
+        transaction.set_rollback(True)
+    with connection.cursor() as cursor:
+        cursor.execute("DEALLOCATE ALL")
+    assert send(text, {"a": 2}) == (6,)
+
+
 def test_a_lost_connection_says_so_and_the_next_call_has_a_new_one() -> None:
     (pid,) = send("SELECT pg_backend_pid()", {}) or (0,)
     other = connection.copy()
