@@ -32,3 +32,7 @@ else:
 
 # Hashing a password slowly is the point elsewhere; here it is only waiting.
 PASSWORD_HASHERS = ["django.contrib.auth.hashers.MD5PasswordHasher"]
+MIDDLEWARE = [
+    name.replace("servestatic.middleware.ServeStaticMiddleware", "tests.static.LooksOnce")
+    for name in MIDDLEWARE  # noqa: F405
+]

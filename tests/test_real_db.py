@@ -5,6 +5,9 @@ import time
 
 import pytest
 from django.db import connection
+from django.test import Client
+
+from tests.static import LooksOnce
 
 
 def current() -> str:
@@ -37,3 +40,12 @@ def test_a_real_database_takes_less_than_a_moment(request: pytest.FixtureRequest
     started = time.monotonic()
     request.getfixturevalue("real_db")
     assert time.monotonic() - started < 1.0
+
+
+def test_each_client_is_served_static_files() -> None:
+    """What the first one found is kept for the next; see tests.static."""
+    for _ in range(2):
+        answer = Client().get("/static/dashboard/css/tokens.css")
+        assert answer.status_code == 200
+        assert b"--" in b"".join(answer)
+    assert LooksOnce.found
