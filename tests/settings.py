@@ -22,6 +22,8 @@ if MARKER not in os.environ:
         "GATEPOST_DEBUG",
     ):
         os.environ.pop(name, None)
+    # Many tests start processes of the product: only the first of them compiles it.
+    os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
     os.environ["GATEPOST_DATA"] = os.environ[MARKER] = str(start())
     os.environ["GATEPOST_ROLE"] = "test"
     from dashboard.settings import *  # noqa: F403
