@@ -6,7 +6,8 @@ The calls themselves come from the OpenAPI document, so that none is forgotten.
 from __future__ import annotations
 
 import json
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from functools import cache
 from typing import Any
@@ -14,6 +15,7 @@ from urllib.parse import quote, urlencode
 from uuid import UUID
 
 from django.core.files.uploadedfile import SimpleUploadedFile
+from django.db import transaction
 from drf_spectacular.generators import SchemaGenerator
 
 from approvals.queries import ApprovalRow
@@ -217,3 +219,11 @@ def send(client: Any, operation: Operation, call: Call, **headers: str) -> Any:
     return client.generic(
         operation.method.upper(), path, raw, content_type="application/json", headers=headers
     )
+
+
+@contextmanager
+def taken_back() -> Iterator[None]:
+    """Whatever is changed meanwhile is as before afterwards."""
+    with transaction.atomic():
+        yield
+        transaction.set_rollback(True)

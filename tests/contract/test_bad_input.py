@@ -17,10 +17,8 @@ from django.db import connection
 from django.test import Client
 from jsonschema import Draft202012Validator
 
-from tests.cast import Cast
-
 from . import hostile
-from .calls import Call, Operation, World, address, document, example, make_world, operations
+from .calls import Call, Operation, World, address, document, example, operations
 
 SECONDS = 5.0  # for one answer on a machine that has other things to do
 CSRF = "c" * 32
@@ -46,10 +44,10 @@ def everything() -> dict[str, str]:
 class Door:
     """One person at one call; counts what was refused."""
 
-    def __init__(self, cast: Cast, world: World, operation: Operation) -> None:
+    def __init__(self, world: World, operation: Operation) -> None:
         self.world, self.operation = world, operation
         self.call = example(world, operation)
-        self.client: Client = cast.client(self.call.who[0], enforce_csrf_checks=True)
+        self.client: Client = world.cast.client(self.call.who[0], enforce_csrf_checks=True)
         self.client.cookies["csrftoken"] = CSRF
         self.refusals = 0
 
@@ -102,9 +100,9 @@ class Door:
 
 
 @pytest.fixture
-def door(cast: Cast, request: pytest.FixtureRequest) -> Iterator[Door]:
+def door(world: World, request: pytest.FixtureRequest) -> Iterator[Door]:
     """Afterwards nothing in the database may be other than before."""
-    made = Door(cast, make_world(cast), operations()[request.param])
+    made = Door(world, operations()[request.param])
     before = everything()
     yield made
     after = everything()

@@ -13,7 +13,6 @@ from django.db import connection
 from django.test.utils import CaptureQueriesContext
 
 from checkpoints import queries
-from tests.cast import Cast
 from tests.dashboard import scene
 
 from .calls import (
@@ -23,7 +22,6 @@ from .calls import (
     World,
     document,
     example,
-    make_world,
     operations,
     send,
 )
@@ -58,11 +56,6 @@ QUERIES: dict[str, int] = {
     "threads_state_retrieve": 7,
     "threads_verify": 15,
 }
-
-
-@pytest.fixture
-def world(cast: Cast) -> World:
-    return make_world(cast)
 
 
 def shape(name: str) -> dict[str, Any]:

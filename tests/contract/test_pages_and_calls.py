@@ -9,13 +9,12 @@ from functools import partial
 from typing import Any
 
 import pytest
-from django.db import transaction
 from django.urls import URLPattern, URLResolver, get_resolver, reverse
 
 from dashboard import actions
 from tests.cast import Cast
 
-from .calls import World, example, make_world, operations, send
+from .calls import World, example, make_world, operations, send, taken_back
 
 pytestmark = pytest.mark.requirement("D06")
 
@@ -96,19 +95,10 @@ def reached(act: Callable[[], Any]) -> tuple[Any, set[str]]:
     return answer, {SAME.get(name, name) for name in found}
 
 
-class _Undo(Exception):
-    """Takes back what a request did."""
-
-
 def alone(act: Callable[[], Any]) -> tuple[Any, set[str]]:
     """As `reached`; afterwards the world is as it was."""
-    kept: list[tuple[Any, set[str]]] = []
-    try:
-        with transaction.atomic():
-            kept.append(reached(act))
-            raise _Undo
-    except _Undo:
-        return kept[0]
+    with taken_back():
+        return reached(act)
 
 
 def by_api(world: World) -> set[str]:
