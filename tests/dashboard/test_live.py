@@ -32,6 +32,7 @@ from dashboard.live.progress import publish_progress, read_progress
 from tests.cast import Cast, make_cast
 from tests.conftest import real_database
 from tests.dashboard import scene
+from tests.embedded.helpers import free_port
 
 ROOT = Path(__file__).resolve().parent.parent.parent
 LATE = 10.0  # seconds; generous, since the machine may be busy: the hub's own pace is milliseconds
@@ -42,9 +43,7 @@ class Server:
     """A web process on the database of this test."""
 
     def __init__(self, *, poll: float) -> None:
-        with socket.socket() as probe:
-            probe.bind(("127.0.0.1", 0))
-            self.port = probe.getsockname()[1]
+        self.port = free_port()
         self.origin = f"http://localhost:{self.port}"
         self.process = subprocess.Popen(
             [

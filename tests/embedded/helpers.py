@@ -1,6 +1,8 @@
 """Looking at processes from outside, the way an administrator would."""
 
 import os
+import random
+import socket
 import subprocess
 import sys
 import time
@@ -38,12 +40,25 @@ def processes_naming(text: str) -> list[tuple[int, str]]:
     return found
 
 
-def free_port() -> int:
-    import socket
+# Below those that systems give to whoever asks for any port, and to each outgoing connection: one
+# that was found free stays free until its server listens.
+PORTS = range(20_000, 32_000)
+_given: set[int] = set()
 
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        return int(probe.getsockname()[1])
+
+def free_port() -> int:
+    """A port on which nobody listens; never the same twice."""
+    while True:
+        port = random.SystemRandom().choice(PORTS)
+        if port in _given:
+            continue
+        _given.add(port)
+        with socket.socket() as probe:
+            try:
+                probe.bind(("127.0.0.1", port))
+            except OSError:
+                continue
+        return port
 
 
 def clean_environment() -> dict[str, str]:
