@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 from django.db import connection, connections
 from django.test.utils import setup_databases
+from hypothesis import settings as examples
 from pytest_django import DjangoDbBlocker
 
 from tests.cast import Cast, make_cast
@@ -16,6 +17,9 @@ from tests.chromium import FLAGS, find_chromium
 from tests.site import Site, started_site
 
 TEMPLATE = "gatepost_template"
+# Property tests have no deadline: a busy machine is not a defect.
+examples.register_profile("gatepost", deadline=None)
+examples.load_profile("gatepost")
 _numbers = itertools.count(1)
 
 
