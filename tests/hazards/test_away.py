@@ -9,10 +9,11 @@ import os
 import shutil
 import tempfile
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack, closing, contextmanager
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import Any
 from uuid import UUID
@@ -143,6 +144,12 @@ def unavailable(answer: httpx.Response) -> None:
     assert answer.elapsed.total_seconds() < ANSWERED
 
 
+def at_once(*asked: Callable[[], httpx.Response]) -> list[httpx.Response]:
+    """The answers to requests of several people: each waits for a connection as long as it may."""
+    with ThreadPoolExecutor(len(asked)) as people:
+        return [one.result() for one in [people.submit(ask) for ask in asked]]
+
+
 def works_again(ground: Ground, http: httpx.Client) -> None:
     """Reading and writing, within the time, without a restart of anything."""
     wait_until(
@@ -164,10 +171,14 @@ def test_the_database_goes_away_and_comes_back(ground: Ground) -> None:
         connections.close_all()
         ground.postgres.stop()
         try:
-            unavailable(http.get("/api/v1/threads/"))
-            unavailable(ground.start(http, folder="x", script=[]))
-            for path in ("/", "/api/docs/"):
-                page = browser.get(path)
+            listed, started, *pages = at_once(
+                lambda: http.get("/api/v1/threads/"),
+                lambda: ground.start(http, folder="x", script=[]),
+                *(partial(browser.get, path) for path in ("/", "/api/docs/")),
+            )
+            unavailable(listed)
+            unavailable(started)
+            for page in pages:
                 assert page.status_code == 503
                 assert page.headers["content-type"].startswith("text/html")
                 assert int(page.headers["retry-after"]) > 0
@@ -208,8 +219,11 @@ def test_there_is_no_room_for_another_connection(ground: Ground) -> None:
                     if rest == (0,):
                         break
             assert taken > 10
-            unavailable(http.get("/api/v1/threads/"))
-            unavailable(ground.start(http, folder="x", script=[]))
+            for answer in at_once(
+                lambda: http.get("/api/v1/threads/"),
+                lambda: ground.start(http, folder="x", script=[]),
+            ):
+                unavailable(answer)
             guests.close()
         works_again(ground, http)
 
