@@ -14,7 +14,7 @@ PICK ?=
 BRING := python=$(PY); [ -x $(PY) ] || python=$$(tools/find-python) || exit 1; "$$python" tools/install.py
 
 .DEFAULT_GOAL := help
-.PHONY: help up test check lint format demo bench bench-peers bench-log mutants requirements pictures reset lock install install-dev
+.PHONY: help up test test-all check lint format demo bench bench-peers bench-log mutants requirements pictures reset lock install install-dev
 
 help:  ## list what can be called
 	@echo "make up            start Gatepost (PORT=8000 HOST=127.0.0.1 DATA=.gatepost WORKERS=2 ARGS=...)"
@@ -56,7 +56,10 @@ lint: install-dev
 	@$(PY) -m mypy
 	@GATEPOST_DATA=$$(mktemp -d) $(PY) -W ignore manage.py makemigrations --check --dry-run
 
-check: lint
+check: install-dev  # side by side: the types alone take a core for a minute
+	@$(MAKE) -j2 lint test-all
+
+test-all: install-dev
 	@GATEPOST_REQUIRE_BROWSER=1 $(PY) -m pytest
 
 format: install-dev
