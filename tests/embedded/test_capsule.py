@@ -4,14 +4,15 @@ from __future__ import annotations
 
 import json
 import os
+import subprocess
+import sys
 import time
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from tests.embedded.helpers import up
-from tests.embedded.test_up import manage
+from tests.embedded.helpers import ROOT, clean_environment, up
 
 pytestmark = [
     pytest.mark.hazard,
@@ -24,18 +25,41 @@ class Installation:
     """What somebody does in a second terminal."""
 
     def __init__(self, data: Path) -> None:
-        self.data = data
+        self.process = subprocess.Popen(
+            [sys.executable, "-m", "tests.embedded.resident"],
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            env=clean_environment() | {"GATEPOST_DATA": str(data)},
+            cwd=ROOT,
+            text=True,
+        )
+
+    def __enter__(self) -> Installation:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.process.kill()
+        self.process.communicate()
+
+    def _manage(self, *words: str) -> tuple[int, str, str]:
+        """(exit code, stdout, stderr) of a command."""
+        assert self.process.stdin is not None
+        assert self.process.stdout is not None
+        self.process.stdin.write(json.dumps([*words, "--json"]) + "\n")
+        self.process.stdin.flush()
+        code, out, err = json.loads(self.process.stdout.readline())
+        return code, out, err
 
     def __call__(self, *words: str) -> Any:
         """The JSON that a command answers."""
-        done = manage(self.data, *words, "--json")
-        assert done.returncode == 0, done.stdout + done.stderr
-        return json.loads(done.stdout or "null")
+        code, out, err = self._manage(*words)
+        assert code == 0, out + err
+        return json.loads(out or "null")
 
     def refused(self, *words: str) -> str:
-        done = manage(self.data, *words, "--json")
-        assert done.returncode == 1, done.stdout + done.stderr
-        return done.stderr
+        code, out, err = self._manage(*words)
+        assert code == 1, out + err
+        return err
 
     def until(self, thread: str, *statuses: str) -> Any:
         """The thread, once it has one of these statuses."""
@@ -57,8 +81,7 @@ def test_a_failed_thread_fails_the_same_way_elsewhere(data: Path, tmp_path: Path
     table = tmp_path / "delays.csv"
     table.write_text(TABLE)
     capsule, waiting, point = (tmp_path / f"{name}.zip" for name in ("failed", "waiting", "point"))
-    with up(data):
-        here = Installation(data)
+    with up(data), Installation(data) as here:
         thread = here(
             *("threads", "start", "market-research", "--name", "the failing one"),
             *("--file", f"file={table}", "--set", "measure=no such column"),
@@ -74,8 +97,7 @@ def test_a_failed_thread_fails_the_same_way_elsewhere(data: Path, tmp_path: Path
         secret = (data / "secret-key").read_bytes()
 
     other = data.with_name("other")
-    with up(other):
-        there = Installation(other)
+    with up(other), Installation(other) as there:
         assert (other / "secret-key").read_bytes() != secret
         told = there("import", str(capsule))
         assert (told["thread"], told["status"]) == (thread, "failed")
