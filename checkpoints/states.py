@@ -167,7 +167,7 @@ TRANSITIONS: Final[dict[Status | None, dict[EventKind, Status]]] = {
 ROLES: Final = ("viewer", "operator", "reviewer", "auditor", "admin")
 CHECKPOINT_SOURCES: Final = ("input", "step", "edit", "fork", "rollback", "upgrade", "import")
 ACTIVITY_STATES: Final = ("planned", "started", "done", "failed", "unknown", "compensated")
-ACTIVITY_KINDS: Final = ("activity", "effect", "node", "value")
+ACTIVITY_KINDS: Final = ("activity", "effect", "model", "node", "value")
 
 
 def sources(event: EventKind) -> tuple[Status, ...]:

@@ -127,7 +127,7 @@ def recorded_after(target: CheckpointRow) -> list[ActivityRow]:
         for a in rows
         if a.branch == target.branch
         and a.step > target.step
-        and a.kind in ("activity", "effect")
+        and a.kind in ("activity", "effect", "model")
         and a.state in ("done", "compensated")
     ]
     return found[::-1]

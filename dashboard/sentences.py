@@ -206,8 +206,12 @@ def _decided(data: Mapping[str, Any], who: str) -> str:
 def _usage(data: Mapping[str, Any]) -> str:
     usage = data.get("usage") or {}
     parts = []
+    if usage.get("model"):
+        parts.append(_cut(usage["model"]))
     if usage.get("tokens"):
         parts.append(f"{number(usage['tokens'])} tokens")
+    if usage.get("cost", "0") != "0":
+        parts.append(f"${usage['cost']}")
     if usage.get("milliseconds"):
         parts.append(span(usage["milliseconds"] / 1000))
     return f", {', '.join(parts)}" if parts else ""

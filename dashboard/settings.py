@@ -11,6 +11,7 @@ GATEPOST_METRICS_TOKEN   who reads /metrics from another machine sends it as a b
                          (each of these seven also as NAME_FILE: a file that holds it)
 GATEPOST_ROLE            web | worker | migrate | test | "" (a command): how connections are kept
 GATEPOST_AGENTS          modules with agents, separated by commas
+GATEPOST_MODEL           who answers ctx.model, as package.module:function, where no agent says so
 GATEPOST_PUBLISHED       where published reports go (default <data>/published)
 GATEPOST_POLL_SECONDS    how often a page asks by itself (default 5)
 GATEPOST_RECHECK_SECONDS how often logins and roles of open sockets are checked (default 8)
@@ -60,6 +61,7 @@ GATEPOST_UPLOAD_MAX_BYTES = env.int("GATEPOST_UPLOAD_MAX_BYTES", default=2 * 102
 GATEPOST_METRICS_TOKEN = value("GATEPOST_METRICS_TOKEN")
 GATEPOST_PULSE = env("GATEPOST_PULSE", default="")
 GATEPOST_AGENTS = env.list("GATEPOST_AGENTS", default=[])
+GATEPOST_MODEL = env("GATEPOST_MODEL", default="")
 GATEPOST_TOKEN_EXPIRES = env("GATEPOST_TOKEN_EXPIRES", default="90d")
 GATEPOST_IDEMPOTENCY_HOURS = env.float("GATEPOST_IDEMPOTENCY_HOURS", default=24.0)
 
@@ -68,6 +70,7 @@ ROOT_URLCONF = "dashboard.urls"
 ASGI_APPLICATION = "dashboard.asgi.application"
 INSTALLED_APPS = [
     "dashboard.apps.RecordsConfig",  # django.contrib.admin with a site of our own
+    "dashboard",  # before auth: commands that make logins write events
     "django.contrib.auth",
     "django.contrib.contenttypes",
     "django.contrib.sessions",
@@ -84,7 +87,6 @@ INSTALLED_APPS = [
     "checkpoints",
     "approvals",
     "workers",
-    "dashboard",
 ]
 MIDDLEWARE = [
     "dashboard.access.Access",

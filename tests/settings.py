@@ -18,6 +18,7 @@ if MARKER not in os.environ:
         "REDIS_URL",
         "REDIS_URL_FILE",
         "GATEPOST_AGENTS",
+        "GATEPOST_MODEL",
         "GATEPOST_PUBLISHED",
         "GATEPOST_DEBUG",
     ):

@@ -10,8 +10,9 @@ from __future__ import annotations
 import time
 import uuid as uuids
 from collections.abc import Callable, Iterable, Mapping
+from dataclasses import replace
 from pathlib import Path
-from typing import IO, TYPE_CHECKING, Any
+from typing import IO, Any
 
 from approvals.gates import Proposal, proposal_hash
 from approvals.queries import ApprovalRow
@@ -20,15 +21,13 @@ from checkpoints.records import Position
 from checkpoints.states import EventKind
 from checkpoints.store import NewEvent
 
+from . import models
 from .advice import check_activity, check_effect, storable
 from .answers import Answer, Outcome, chunks_of, describe, outcome_of, result_of, sha_of
 from .errors import Expired, GateReached, Parked, Rejected
 from .frozen import plain
 from .graph import Gate, Tool
 from .recording import Recording, here
-
-if TYPE_CHECKING:
-    pass
 
 PROGRESS_KEEP_SECONDS = 1.0
 
@@ -72,6 +71,38 @@ class Context(Recording):
             return call(*deltas.copied(given["args"]), **deltas.copied(given.get("kwargs", {})))
 
         return self._once(position, "activity", name, given, carry_out)
+
+    def model(
+        self,
+        *parts: Any,
+        model: str = "",
+        system: str = "",
+        temperature: float | None = None,
+        max_tokens: int | None = None,
+        key: str | None = None,
+    ) -> str:
+        """Ask a model once: `parts` are texts and JSON values; the answer is its finished text.
+
+        Without a name or temperature here those of `ctx.config` hold. Name, tokens and cost are
+        recorded beside the answer and added to the thread's. What the model raises fails the step.
+        """
+        position = self._position("model", key)
+        request = models.asked(
+            tuple(plain(list(parts))),
+            self.config,
+            model=model,
+            system=system,
+            temperature=temperature,
+            max_tokens=max_tokens,
+        )
+        given = request.to_json()
+        storable(given, "What the model is asked")
+
+        def ask() -> Any:
+            return self._run.model(replace(request, parts=tuple(deltas.copied(given["parts"]))))
+
+        answer: str = self._once(position, "model", "model", given, ask, models.used)
+        return answer
 
     # ---- effects and gates -------------------------------------------------------------------
 

@@ -123,7 +123,8 @@ class Engine:
         return False
 
     def _open_step(self, work: Work, *, resumed: bool) -> OpenStep:
-        run = OpenStep(work, work.step + 1, self.ledger, self.heart, self.stopping)
+        model = self.agent.model
+        run = OpenStep(work, work.step + 1, self.ledger, self.heart, self.stopping, model)
         if resumed:
             run.records = answered(self.ledger.recorded(work, run.step))
             run.decided = {

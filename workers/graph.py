@@ -29,6 +29,7 @@ from checkpoints.schema import Upgrades
 from .border import Border, holds_list
 from .errors import GraphError
 from .frozen import plain
+from .models import Model
 
 __all__ = [
     "END",
@@ -197,6 +198,8 @@ class Graph:
 
     `schema_version` counts the forms that the state has had; `upgrades` leads from each to the
     next. A thread that stopped with an older form goes on with this code when the way is there.
+
+    `model` answers `ctx.model` of this agent; without it the one that GATEPOST_MODEL names does.
     """
 
     name: str
@@ -209,10 +212,16 @@ class Graph:
     on_code_change: Literal["stop", "go_on"] = "stop"
     inbox: str = ""
     upgrades: Upgrades = field(default_factory=Upgrades)
+    model: Model | None = None
     nodes: dict[str, Node] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
-        """Raise GraphError for an inbox that cannot take messages."""
+        """Raise GraphError for an inbox that takes no messages, a model that cannot be asked."""
+        if self.model is not None and not callable(self.model):
+            raise GraphError(
+                f"model={self.model!r} is no function: it takes a Request and answers a Reply "
+                "(workers.models)."
+            )
         if not self.inbox:
             return
         if self.inbox not in self.state.model_fields:

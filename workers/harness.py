@@ -13,6 +13,7 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Callable, Mapping
+from dataclasses import replace
 from typing import Any
 
 from uuid_utils.compat import uuid7
@@ -29,23 +30,26 @@ from .graph import Graph
 from .memory import births, people, requests
 from .memory.book import Book
 from .memory.ledger import MemoryLedger
+from .models import Model, Reply, missing
 from .played import Played
 from .rehearsal import (
     Approve,
     Decide,
     Reject,
     Respond,
+    Script,
     Scripted,
     Verdict,
     rehearsed,
     reviewer_of,
+    scripted_model,
     stand_ins_of,
     tools_of,
 )
 from .rollback import roll_back
 from .step import Agent
 
-__all__ = ["Approve", "Harness", "Played", "Reject", "Respond", "Scripted", "Verdict"]
+__all__ = ["Approve", "Harness", "Played", "Reject", "Reply", "Respond", "Scripted", "Verdict"]
 
 ROUNDS_MAX = 10_000
 
@@ -58,8 +62,8 @@ class Harness:
     """Plays threads of one graph.
 
     `tools` are stand-ins for the outside world, by the name of an activity's function or of a
-    tool: `{"look_up": lambda goal: {...}}`, or `{"ask_model": Scripted("first", "second")}` for a
-    model that is called in an activity. What stands in is recorded like the real thing.
+    tool: `{"look_up": lambda goal: {...}}`, or `{"search": Scripted("first", "second")}`. What
+    stands in is recorded like the real thing.
 
     `stop_after=n` lets the worker die right after the n-th write of its ledger (of each play),
     and another one goes on: what was recorded is not called again.
@@ -74,6 +78,7 @@ class Harness:
     ) -> None:
         self.book = Book()
         self.errors: dict[Any, Exception] = {}
+        self.models: dict[Any, Model] = {}
         self._stop_after = stop_after
         self._given = dict(tools or {})
         self._playing: Any = None
@@ -89,13 +94,15 @@ class Harness:
         stand_ins = stand_ins_of(self._given, known)
         self.graph = rehearsed(graph, stand_ins, self._failed)
         tools_now = {n: stand_ins.get(n, t) for n, t in known.items()}
-        self.agent = Agent(self.graph, tools_now, uuid7(), "in memory")
+        own = graph.model or missing
+        self.agent = Agent(self.graph, tools_now, uuid7(), "in memory", own)
 
     def play(
         self,
         input: Mapping[str, Any] | None = None,
         *,
         decide: Decide = None,
+        model: Script = None,
         title: str = "",
         pause_at: str = "",
         config: Mapping[str, Any] | None = None,
@@ -106,6 +113,10 @@ class Harness:
         for all of them; a list of these for one after the other; a dict by title, tool or node; or
         a function of the request. Without it (or when the list is used up, or the function answers
         None) the thread stops at the request with the status `waiting`.
+
+        `model` answers `ctx.model` in this thread and its forks: a function of the request, or a
+        list of answers, one per call; an answer is a text, a Reply or an exception. Without it
+        the graph's own model is asked; the settings are not looked at.
 
         Raises InvalidValue for an input that the state's schema refuses.
         """
@@ -128,6 +139,8 @@ class Harness:
             self.graph.check_loaded(self.book.materialise(thread, found.head).state)
         except InvalidValue as error:
             raise InvalidValue(error.path, f"{error.reason} (of the input)") from error
+        if model is not None:
+            self.models[thread] = scripted_model(model)
         return Played(self, thread).go_on(decide)
 
     # ---- what a worker and the sweep do ------------------------------------------------------
@@ -186,8 +199,9 @@ class Harness:
         self._playing = work.thread
         self.errors.pop(work.thread, None)
         ledger = MemoryLedger(self.book, wrote)
+        asked = self.models.get(work.thread, self.agent.model)
         parts: dict[str, Any] = {
-            "agent": self.agent,
+            "agent": replace(self.agent, model=asked),
             "ledger": ledger,
             "heart": Holding(self.book, work),
             "stopping": lambda: False,

@@ -61,6 +61,16 @@ class Played:
         return self._row.step
 
     @property
+    def tokens(self) -> int:
+        """How many tokens its model calls took."""
+        return self._row.tokens
+
+    @property
+    def cost(self) -> str:
+        """What they cost, as text."""
+        return self._row.cost
+
+    @property
     def next_nodes(self) -> tuple[str, ...]:
         """The nodes to come."""
         return self._row.next_nodes
@@ -207,6 +217,8 @@ class Played:
             effects=effects,
             config=config,
         )
+        if self.id in self._harness.models:
+            self._harness.models[born] = self._harness.models[self.id]
         return Played(self._harness, born).go_on(decide)
 
     def would_undo(self, to: int) -> list[EffectFate]:

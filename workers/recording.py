@@ -83,8 +83,18 @@ class Recording:
             raise HandBack
 
     def _once(
-        self, position: Position, kind: str, name: str, given: Any, call: Callable[[], Any]
+        self,
+        position: Position,
+        kind: str,
+        name: str,
+        given: Any,
+        call: Callable[[], Any],
+        used: Callable[[Any], tuple[Any, dict[str, Any]]] | None = None,
     ) -> Any:
+        """The result recorded at a position, else that of `call`, recorded now.
+
+        `used` parts what `call` returned into the result and what it took.
+        """
         known = self._run.record_at(position)
         if (
             known is not None
@@ -105,9 +115,13 @@ class Recording:
         )
         self._run.flush_if_many()
         began = time.monotonic()
+        usage: dict[str, Any] = {}
         try:
             with self._inside(activity):
-                result = plain(result_of(call))
+                returned = result_of(call)
+            if used is not None:
+                returned, usage = used(returned)
+            result = plain(returned)
             storable(result, f"What {name!r} returned")
         except Exception as error:
             self._run.heart.check()
@@ -115,16 +129,19 @@ class Recording:
                 self._run.work,
                 activity,
                 error=describe(error),
+                usage=usage or None,  # what could not be kept was paid for all the same
                 events=self._run.take_events(),
             )
             raise
         self._run.heart.check()
         took = round((time.monotonic() - began) * 1000)
+        if took and kind != "value":
+            usage["milliseconds"] = took
         self._run.ledger.record(
             self._run.work,
             activity,
             result=result,
-            usage={"milliseconds": took} if kind == "activity" and took else None,
+            usage=usage or None,
             events=self._run.take_events(),
         )
         return deltas.copied(result)

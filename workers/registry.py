@@ -17,6 +17,7 @@ from checkpoints import deltas, store
 
 from .errors import GraphError
 from .graph import Graph, Tool
+from .models import configured
 from .step import Agent
 
 SHIPPED = ("workers.agents.market_research",)
@@ -67,7 +68,7 @@ def announce(graph: Graph, tools: dict[str, Tool], parts: Iterable[ModuleType]) 
         tools={name: tool.describe() for name, tool in tools.items()},
         queue=graph.queue,
     )
-    return Agent(graph, tools, version, fingerprint)
+    return Agent(graph, tools, version, fingerprint, graph.model or configured)
 
 
 def fingerprint_of(graph: Graph, parts: Iterable[ModuleType]) -> str:

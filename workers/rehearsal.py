@@ -10,9 +10,10 @@ from typing import Any
 
 from approvals.queries import ApprovalRow
 
-from .answers import Outcome
+from .answers import Outcome, result_of
 from .context import Context
 from .graph import Gate, Graph, Node, Tool
+from .models import Model, Reply, Request
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,7 +39,7 @@ class Respond:
 
 
 class Scripted:
-    """A stand-in that gives these answers one after the other: a model, a search, a shop.
+    """Gives these answers one after the other: for a model, a search, a shop.
 
     An exception among them is raised. `calls` keeps the arguments of each call.
     """
@@ -58,6 +59,25 @@ class Scripted:
         if isinstance(answer, Exception):
             raise answer
         return answer
+
+
+Script = Callable[[Request], Any] | Iterable[Any] | None
+
+
+def scripted_model(given: Any) -> Model:
+    """Who answers `ctx.model` in a play: a function of the request, or answers in their order.
+
+    An answer that is plain text takes no tokens and costs nothing.
+    """
+    if isinstance(given, str | Reply):
+        raise TypeError(f"model={given!r} is one answer: give a list of them, or a function.")
+    answering = given if callable(given) else Scripted(*given)
+
+    def answer(request: Request, /) -> Any:
+        said = result_of(lambda: answering(request))
+        return Reply(said, model="scripted") if isinstance(said, str) else said
+
+    return answer
 
 
 Verdict = Approve | Reject | Respond

@@ -17,6 +17,7 @@ from checkpoints.views import ActivityRow
 from .frozen import FrozenDict
 from .graph import Graph, Tool
 from .ledger import Ledger
+from .models import Model, missing
 
 EVENTS_BUFFERED = 50
 
@@ -29,12 +30,13 @@ class Heart(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class Agent:
-    """An installed agent: its graph, its tools by name, and the version row that names it."""
+    """An installed agent: graph, tools by name, its version row, and the model that it asks."""
 
     graph: Graph
     tools: dict[str, Tool]
     version_id: UUID
     fingerprint: str
+    model: Model = missing
 
 
 @dataclass
@@ -46,6 +48,7 @@ class OpenStep:
     ledger: Ledger
     heart: Heart
     stopping: Callable[[], bool]
+    model: Model = missing
     records: dict[Position, ActivityRow] = field(default_factory=dict)
     decided: dict[Position, ApprovalRow] = field(default_factory=dict)
     resumed: bool = False

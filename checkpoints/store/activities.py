@@ -179,7 +179,8 @@ def record_activity(
 ) -> None:
     """Commit a finished (or failed) activity as a save point, in one statement.
 
-    Raises LeaseLost: the result then counts for nothing.
+    Tokens and cost of `usage` are added to the thread's. Raises LeaseLost: the result then counts
+    for nothing.
     """
     state = "failed" if error else "done"
     move = leased(work)
@@ -194,6 +195,9 @@ def record_activity(
         data["error"] = error
     if usage:
         data["usage"] = usage
+        if "cost" in usage:
+            move.express("tokens", "th.tokens + %s::bigint", usage["tokens"])
+            move.express("cost", "th.cost + %s::numeric", usage["cost"])
     move.inserts = [row]
     move.events = [*events, NewEvent(kind, data, work.owner, NAMING_V)]
     if work.crash_count and not error:

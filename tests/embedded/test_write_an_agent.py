@@ -7,11 +7,13 @@ import os
 import re
 import signal
 import subprocess
+import threading
 import urllib.error
 import urllib.request
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import replace
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from types import ModuleType
 from typing import Any
@@ -23,6 +25,7 @@ from checkpoints.errors import GatepostError
 from tests.embedded.helpers import ROOT, clean_environment, free_port, wait_until
 from workers.graph import Graph
 from workers.harness import Harness
+from workers.models import Request, used
 
 HOWTO = ROOT / "docs/howto/write-an-agent.md"
 README = ROOT / "README.md"
@@ -67,7 +70,7 @@ def shell(folder: Path, title: str) -> subprocess.CompletedProcess[str]:
 def test_its_tests_pass_in_an_empty_folder(tmp_path: Path) -> None:
     done = shell(files_in(tmp_path), "test")
     assert done.returncode == 0, done.stdout + done.stderr
-    assert re.search(r"\b14 passed\b", done.stdout), done.stdout
+    assert re.search(r"\b16 passed\b", done.stdout), done.stdout
     assert "arning" not in done.stdout + done.stderr
 
 
@@ -98,6 +101,53 @@ def test_the_agent_is_found_sound(tmp_path: Path) -> None:
     done = shell(tmp_path, "check")
     assert done.returncode != 0
     assert "chekc" in done.stdout + done.stderr
+
+
+def asks_a_model() -> Any:
+    """The page's agent that asks a model, without one."""
+    module = ModuleType("reminder")
+    exec(compile(blocks()["reminder.py"], "reminder.py", "exec", dont_inherit=True), vars(module))
+    return Harness(module.graph).play({"payee": "Cem", "problem": "sum"}).reason
+
+
+def test_the_model_of_the_page_speaks_to_a_server(monkeypatch: pytest.MonkeyPatch) -> None:
+    asked: list[tuple[str, dict[str, Any]]] = []
+
+    class Speaking(BaseHTTPRequestHandler):
+        def do_POST(self) -> None:
+            body = json.loads(self.rfile.read(int(self.headers["Content-Length"])))
+            asked.append((self.path, body))
+            said = {
+                "model": f"{body['model']}-2026",
+                "choices": [{"message": {"role": "assistant", "content": "Dear Cem"}}],
+                "usage": {"prompt_tokens": 20, "completion_tokens": 2},
+            }
+            self.send_response(200)
+            self.end_headers()
+            self.wfile.write(json.dumps(said).encode())
+
+        def log_message(self, *_: Any) -> None: ...
+
+    module = ModuleType("my_model")
+    exec(compile(blocks()["my_model.py"], "my_model.py", "exec", dont_inherit=True), vars(module))
+    with ThreadingHTTPServer(("127.0.0.1", 0), Speaking) as server:
+        threading.Thread(target=server.serve_forever, daemon=True).start()
+        monkeypatch.setenv("MY_MODEL_URL", f"http://127.0.0.1:{server.server_port}")
+        request = Request(("Write", {"payee": "Cem"}), "tiny", "Be brief.", temperature=0.5)
+        text, usage = used(module.answer(request))
+        server.shutdown()
+    assert text == "Dear Cem"
+    assert (usage["model"], usage["tokens"]) == ("tiny-2026", 22)
+    (path, body) = asked[0]
+    assert path == "/v1/chat/completions"
+    assert body == {
+        "model": "tiny",
+        "temperature": 0.5,
+        "messages": [
+            {"role": "system", "content": "Be brief."},
+            {"role": "user", "content": 'Write\n\n{"payee":"Cem"}'},
+        ],
+    }
 
 
 def broken(*changes: tuple[str, str]) -> Graph:
@@ -184,6 +234,7 @@ MISTAKES: dict[str, Callable[[], str]] = {
     "the state has no such channel; it has": lambda: refusal(
         lambda: Harness(broken()).play({"fiel": "other.csv"})
     ),
+    "There is no model to ask": asks_a_model,
     "The code of 'invoices' changed since this thread last worked": with_other_code,
     "Whether 'payments.write' happened is unknown": lost_in_the_tool,
 }

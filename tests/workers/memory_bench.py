@@ -20,6 +20,7 @@ from workers.graph import Graph, Tool
 from workers.memory import births, people, reading, requests
 from workers.memory.book import Book, Row
 from workers.memory.ledger import MemoryLedger
+from workers.models import missing
 from workers.registry import fingerprint_of
 from workers.rollback import roll_back
 from workers.step import Agent
@@ -41,7 +42,7 @@ class MemoryBench:
         graph.check()
         fingerprint = fingerprint_of(graph, parts)
         version = self.announced.setdefault(fingerprint, uuid7())
-        self.agent = Agent(graph, tools, version, fingerprint)
+        self.agent = Agent(graph, tools, version, fingerprint, graph.model or missing)
 
     def start(self, *, config: dict[str, Any] | None = None, **input: Any) -> UUID:
         return births.start(
@@ -190,4 +191,5 @@ def memory_bench_of(module: Any) -> MemoryBench:
     module.graph.check()
     tools = getattr(module, "TOOLS", {})
     fingerprint = fingerprint_of(module.graph, [module])
-    return MemoryBench(Agent(module.graph, tools, uuid7(), fingerprint))
+    model = module.graph.model or missing
+    return MemoryBench(Agent(module.graph, tools, uuid7(), fingerprint, model))

@@ -87,6 +87,8 @@ class Row:
     crash_count: int = 0
     rollback: str | None = None
     n_steps: int = 0
+    tokens: int = 0
+    cost: str = "0"
 
     @property
     def agent_version_id(self) -> UUID:

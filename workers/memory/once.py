@@ -10,6 +10,7 @@ import weakref
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import replace
 from datetime import datetime
+from decimal import Decimal
 from pathlib import Path
 from typing import IO, Any
 from uuid import UUID
@@ -140,7 +141,11 @@ class Once:
             EventKind.ACTIVITY_FAILED if error else EventKind.ACTIVITY_FINISHED
         )
         enter = self._entering(work, activity, state, result, error, usage)
-        sets = {} if error else {"crash_count": 0}
+        sets: dict[str, Any] = {} if error else {"crash_count": 0}
+        if usage and "cost" in usage:
+            row = self._book.row(work.thread)
+            sets["tokens"] = row.tokens + usage["tokens"]
+            sets["cost"] = f"{(Decimal(row.cost) + Decimal(usage['cost'])).normalize():f}"
         event = NewEvent(kind, data, work.owner, NAMING_V)
         self._write(work, events=[*events, event], sets=sets, also=enter)
 

@@ -1,0 +1,52 @@
+"""A model that the settings name, asked by a real worker, seen through the API and on the page."""
+
+from __future__ import annotations
+
+import os
+from typing import Any
+from uuid import UUID
+
+from django.test import Client
+
+from checkpoints import queries
+from dashboard import actions
+from tests.cast import make_cast
+from tests.embedded.helpers import wait_until
+from tests.site import started_site
+
+
+def test_the_worker_asks_the_model_that_the_settings_name(real_db: str, settings: Any) -> None:
+    settings.ALLOWED_HOSTS = ["testserver"]
+    agent = "tests.workers.bare"
+    assert "GATEPOST_MODEL" not in os.environ
+    with started_site(GATEPOST_AGENTS=agent, GATEPOST_MODEL=f"{agent}:answer"):
+        cast = make_cast()
+        actor = cast.actor("operator")
+        thread = actions.start_thread(actor, agent="bare", input={}, config={"model": "small"})
+        found: dict[str, Any] = {}
+
+        def ended() -> bool:
+            found.update(status=queries.thread(thread, workspace=actor.workspace).status)
+            return found["status"] in ("succeeded", "failed")
+
+        wait_until(ended, seconds=60, what="the thread")
+        client: Client = cast.client("operator")
+        told = client.get(f"/api/v1/threads/{thread}/").json()
+        assert (told["status"], told["status_reason"]) == ("succeeded", "")
+        assert told["totals"]["tokens"] == 42
+        assert told["totals"]["cost"] == "0.000125"
+        state = client.get(f"/api/v1/threads/{thread}/state/").json()
+        assert state["state"]["said"] == "small on Say something"
+        (call,) = client.get(f"/api/v1/threads/{thread}/activities/").json()["results"]
+        assert (call["kind"], call["state"], call["usage"]["model"]) == ("model", "done", "set-1")
+        page = client.get(f"/threads/{thread}/").content.decode()
+        assert "set-1, 42 tokens, $0.000125" in page
+        assert UUID(call["id"])
+        # A fork's preview counts on what the base has spent.
+        first = client.get(f"/api/v1/threads/{thread}/checkpoints/").json()["results"][-1]
+        plan = client.post(
+            f"/api/v1/threads/{thread}/fork/?preview=1",
+            {"checkpoint": first["id"], "changes": {}},
+            content_type="application/json",
+        ).json()
+        assert (plan["again"], plan["tokens"], plan["cost"]) == (1, 42, "0.000125")
