@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 import time
 from collections.abc import Callable
 from uuid import uuid4
@@ -14,9 +13,9 @@ from django.utils.functional import SimpleLazyObject
 
 from dashboard import metrics
 from dashboard.permissions import Grant
+from workers import tracing
 
 log = structlog.get_logger("gatepost.access")
-_SANE = re.compile(r"[A-Za-z0-9][A-Za-z0-9._:\-]{0,99}")
 PROBES = {"/healthz", "/readyz", "/metrics"}
 HEADER = "X-Request-ID"
 
@@ -24,7 +23,7 @@ HEADER = "X-Request-ID"
 def request_id(request: HttpRequest) -> str:
     """What a proxy in front named it, where that is a plain word; else a new one."""
     given = request.headers.get(HEADER, "")
-    return given if _SANE.fullmatch(given) else uuid4().hex
+    return given if tracing.sane(given) else uuid4().hex
 
 
 def route_class(request: HttpRequest) -> str:
@@ -67,7 +66,7 @@ class Access:
     def __call__(self, request: HttpRequest) -> HttpResponse:
         name = request_id(request)
         began = time.perf_counter()
-        with structlog.contextvars.bound_contextvars(request=name):
+        with structlog.contextvars.bound_contextvars(**{tracing.NAME: name}):
             response = self.get_response(request)
             seconds = time.perf_counter() - began
             self._tell(request, response, seconds)

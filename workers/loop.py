@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import socket
+import time
 from collections.abc import Iterable
 from functools import lru_cache
 from typing import Any
@@ -18,7 +19,7 @@ from checkpoints.errors import ConcurrentModificationError
 from checkpoints.records import Work
 from checkpoints.states import EventKind, Status
 
-from . import registry
+from . import registry, tracing
 from .answers import describe
 from .engine import Engine, refuse_missing
 from .heart import Heart
@@ -59,8 +60,11 @@ def slice_seconds() -> float:
     return float(getattr(settings, "GATEPOST_SLICE_SECONDS", 30))
 
 
-def advance_and_claim(thread_id: str) -> None:
-    """Work on the named thread if it can be had, then see that no queued one is left behind."""
+def advance_and_claim(thread_id: str, *, request: Any = None) -> None:
+    """Work on the named thread if it can be had, then see that no queued one is left behind.
+
+    `request` is the id of the HTTP request that rang for it, for the log.
+    """
     try:
         thread: UUID | None = UUID(thread_id)
     except ValueError:
@@ -69,10 +73,10 @@ def advance_and_claim(thread_id: str) -> None:
     while thread is not None:
         work = leases.acquire(thread, owner=owner()) or leases.take_over(thread, owner=owner())
         if work is not None:
-            work_on(work)
+            work_on(work, request=request)
         if stop_requested():
             return
-        thread = left_behind()
+        thread, request = left_behind(), None
 
 
 def left_behind() -> UUID | None:
@@ -91,14 +95,15 @@ def left_behind() -> UUID | None:
     return None
 
 
-def work_on(work: Work) -> None:
+def work_on(work: Work, *, request: Any = None) -> None:
     """Advance one leased thread, or undo what its rollback planned."""
     ledger = DatabaseLedger()
+    began = time.monotonic()
     agent = agents().get(work.agent)
     with (
         Heart(work.thread, work.token) as heart,
         structlog.contextvars.bound_contextvars(
-            thread=str(work.thread), agent=work.agent, fence=work.fence
+            thread=str(work.thread), agent=work.agent, fence=work.fence, **tracing.bound(request)
         ),
     ):
         try:
@@ -115,6 +120,8 @@ def work_on(work: Work) -> None:
                 roll_back(work, **parts)
             else:
                 Engine(**parts, slice_seconds=slice_seconds()).advance(work)
+            took = round((time.monotonic() - began) * 1000, 1)
+            log.info("worked", status=str(work.status), step=work.step, ms=took)
         except ConcurrentModificationError:
             fenced(work)
         except (DatabaseError, InterfaceError):

@@ -12,6 +12,7 @@ from redis.exceptions import RedisError
 
 from checkpoints.signals import thread_queued
 
+from . import tracing
 from .celery import app
 
 log = structlog.get_logger("gatepost.doorbell")
@@ -23,7 +24,12 @@ def ring(*, thread_id: UUID, queue: str, **_kwargs: Any) -> bool:
     try:
         # By name: the web process knows neither tasks nor agents.
         app.send_task(
-            "gatepost.advance", args=[str(thread_id)], queue=queue, retry=False, ignore_result=True
+            "gatepost.advance",
+            args=[str(thread_id)],
+            queue=queue,
+            retry=False,
+            ignore_result=True,
+            headers=tracing.headers(),
         )
     except (OperationalError, RedisError, OSError) as error:
         log.warning("doorbell.lost", thread=str(thread_id), error=type(error).__name__)

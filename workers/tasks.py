@@ -2,17 +2,20 @@
 
 from __future__ import annotations
 
-from celery import shared_task
+from celery import Task, shared_task
 
 from . import canary as own_canary
-from . import sweep  # noqa: F401  (connects the signals of the worker's main process)
+from . import (
+    sweep,  # noqa: F401  (connects the signals of the worker's main process)
+    tracing,
+)
 from .loop import advance_and_claim
 
 
-@shared_task(name="gatepost.advance", ignore_result=True)
-def advance(thread_id: str) -> None:
+@shared_task(name="gatepost.advance", bind=True, ignore_result=True)
+def advance(self: Task[..., None], thread_id: str) -> None:
     """Look at a thread; afterwards see that no other one is left behind."""
-    advance_and_claim(thread_id)
+    advance_and_claim(thread_id, request=self.request.get(tracing.HEADER))
 
 
 @shared_task(name="gatepost.canary", ignore_result=True)

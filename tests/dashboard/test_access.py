@@ -7,6 +7,7 @@ import json
 import logging
 import subprocess
 import sys
+import urllib.request
 from collections.abc import Iterator
 from typing import Any
 
@@ -16,8 +17,9 @@ from django.test import Client
 
 from dashboard import tokens
 from dashboard.logs import MASK, configure, logging_config, masked
-from tests.cast import Cast
-from tests.embedded.helpers import ROOT, clean_environment
+from tests.cast import Cast, make_cast
+from tests.embedded.helpers import ROOT, clean_environment, wait_until
+from tests.site import started_site
 
 from . import scene
 
@@ -197,3 +199,53 @@ def test_servers_speak_through_the_same_lines() -> None:
     told = [json.loads(line) for line in done.stderr.splitlines()]
     assert [line["event"] for line in told] == ["listening", "consumer: cannot connect"]
     assert done.stdout == ""
+
+
+def test_the_worker_names_the_request_that_rang(real_db: str) -> None:
+    """Web and worker are processes of their own; one start is found in both logs by one id."""
+    name = "proxy-7.start:1"
+    with started_site(GATEPOST_LOG_FORMAT="json", GATEPOST_AGENTS="tests.workers.asking") as site:
+        cast = make_cast()
+        _, token = tokens.make(cast.users["operator"], made_by="test")
+        started: dict[str, str] = {}
+        for given, title in (
+            (name, "first"),
+            (f"{SECRET} {token}", "second"),
+            ("x" * 101, "third"),
+        ):
+            request = urllib.request.Request(
+                f"{site.url}/api/v1/threads/",
+                data=json.dumps({"agent": "letters", "input": {}, "title": title}).encode(),
+                headers={
+                    "Authorization": f"Bearer {token}",
+                    "Content-Type": "application/json",
+                    "X-Request-ID": given,
+                },
+            )
+            with urllib.request.urlopen(request, timeout=30) as answer:
+                assert answer.status == 201
+                started[json.load(answer)["id"]] = answer.headers["X-Request-ID"]
+        assert next(iter(started.values())) == name
+
+        def told(part: str) -> dict[str, set[str]]:
+            """{thread: ids in the lines about it}."""
+            found: dict[str, set[str]] = {}
+            for line in site.log(part).splitlines():
+                said = json.loads(line) if line.startswith("{") else {}
+                if "thread" in said:
+                    found.setdefault(said["thread"], set()).add(said.get("request", ""))
+            return found
+
+        wait_until(lambda: set(started) <= set(told("worker")), seconds=60, what="the worker")
+        assert {thread: {ident} for thread, ident in started.items()} == {
+            thread: ids for thread, ids in told("worker").items() if thread in started
+        }
+        for ident in started.values():
+            (line,) = [row for row in site.log("web").splitlines() if f'"{ident}"' in row]
+            assert json.loads(line)["status"] == 201
+        # Nothing that a client sends in place of an id goes any further.
+        both = site.log("web") + site.log("worker")
+        assert SECRET not in both
+        assert token[12:] not in both
+        assert "x" * 101 not in both
+        assert len(set(started.values())) == 3

@@ -1,0 +1,33 @@
+"""The id of the request behind a piece of work, from the web's log lines to the worker's.
+
+It travels as a header of the doorbell. It only names: nothing is decided by it, and a doorbell that
+was lost and rung again by the sweep has none.
+"""
+
+from __future__ import annotations
+
+import re
+from typing import Any
+
+from structlog.contextvars import get_contextvars
+
+# In log lines, and beside the ids in a message.
+NAME = "request"
+HEADER = "gatepost_request"
+_SANE = re.compile(r"[A-Za-z0-9][A-Za-z0-9._:\-]{0,99}")
+
+
+def sane(given: Any) -> bool:
+    """Whether it is a plain word of up to 100 characters, whoever sent it."""
+    return isinstance(given, str) and _SANE.fullmatch(given) is not None
+
+
+def headers() -> dict[str, str]:
+    """What a message says of the request that this is done for; nothing outside of one."""
+    name = get_contextvars().get(NAME)
+    return {HEADER: str(name)} if sane(name) else {}
+
+
+def bound(given: Any) -> dict[str, str]:
+    """What to bind to log lines for the header of a message."""
+    return {NAME: given} if sane(given) else {}
