@@ -115,6 +115,11 @@ def _installation() -> Iterator[Metric]:
     yield _gauge(
         "timer_late_seconds", "How late the most overdue timer is.", found.timer_late_seconds
     )
+    yield _gauge(
+        "reading_horizon_seconds",
+        "How far readers across threads stay behind: age of the first event that they may not see.",
+        found.horizon_seconds,
+    )
     yield _gauge("approvals_waiting", "Requests for approval that are open.", asked.waiting)
     yield _gauge(
         "approvals_oldest_seconds", "Age of the oldest open request.", asked.oldest_seconds

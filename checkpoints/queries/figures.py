@@ -41,14 +41,22 @@ _FAULTS = " UNION ALL ".join(
     f"SELECT '{kind}', count(*) FROM (SELECT 1 FROM gp_event WHERE kind = '{kind}' LIMIT %s) x"
     for kind in FAULTS
 )
-_FLEET = """
+# Readers across threads go by (xid8, id) and stay below every transaction that may still commit.
+# What is committed beyond that line is in its order on the index; the first of it waits longest.
+_HORIZON = """
+SELECT coalesce((SELECT greatest(extract(epoch FROM clock_timestamp() - e.at)::float8, 0)
+  FROM gp_event e WHERE e.xid8 >= pg_snapshot_xmin(pg_current_snapshot())
+  ORDER BY e.xid8, e.thread_id, e.seq LIMIT 1), 0)
+"""
+_FLEET = f"""
 SELECT (SELECT count(*) FROM gp_worker w WHERE w.stopped_at IS NULL AND w.seen_at > c.then),
   (SELECT coalesce(sum(w.slots), 0) FROM gp_worker w
    WHERE w.stopped_at IS NULL AND w.seen_at > c.then),
   (SELECT greatest(extract(epoch FROM clock_timestamp() - d.until)::float8, 0)
    FROM gp_duty d WHERE d.name = 'sweep'),
   coalesce((SELECT greatest(extract(epoch FROM clock_timestamp() - th.wake_at)::float8, 0)
-   FROM gp_thread th WHERE th.status = 'sleeping' ORDER BY th.wake_at LIMIT 1), 0)
+   FROM gp_thread th WHERE th.status = 'sleeping' ORDER BY th.wake_at LIMIT 1), 0),
+  ({_HORIZON})
 FROM (SELECT clock_timestamp() - make_interval(secs => %s) AS then) c
 """
 
@@ -64,7 +72,12 @@ class QueueFigures:
 
 @dataclass(frozen=True, slots=True)
 class Figures:
-    """One reading. `unswept_seconds` is None before the first sweep of an installation."""
+    """One reading. `unswept_seconds` is None before the first sweep of an installation.
+
+    `horizon_seconds` is how far readers across threads have to stay behind: the age of the oldest
+    committed event that an open transaction, of whomever and in whatever database of the server,
+    still keeps from them.
+    """
 
     statuses: dict[Status, int]
     queues: tuple[QueueFigures, ...]
@@ -74,6 +87,7 @@ class Figures:
     slots: int
     unswept_seconds: float | None
     timer_late_seconds: float
+    horizon_seconds: float
 
 
 def figures() -> Figures:
@@ -81,7 +95,7 @@ def figures() -> Figures:
     statuses = rows(_STATUSES, ([str(s) for s in Status], WORKSPACES, COUNT_CAP + 1))
     queues = rows(_QUEUES, (COUNT_CAP + 1, QUEUES))
     faults = dict(rows(_FAULTS, [EVENT_CAP] * len(FAULTS)))
-    workers, slots, unswept, late = rows(_FLEET, (WORKER_ALIVE_SECONDS,))[0]
+    workers, slots, unswept, late, behind = rows(_FLEET, (WORKER_ALIVE_SECONDS,))[0]
     return Figures(
         {Status(s): n for s, n in statuses},
         tuple(QueueFigures(*row) for row in queues),
@@ -91,4 +105,5 @@ def figures() -> Figures:
         int(slots),
         unswept,
         late,
+        behind,
     )

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+import psycopg
 import pytest
 from django.db import connection
 from django.test import Client
@@ -13,11 +14,13 @@ from prometheus_client.parser import text_string_to_metric_families
 from approvals import figures as approval_figures
 from approvals import gates
 from approvals.models import VERDICTS
-from checkpoints import leases, store
+from checkpoints import leases, roles, store
 from checkpoints.queries import figures as thread_figures
 from checkpoints.states import Status
 from dashboard import metrics
 from tests.cast import Cast
+from tests.checkpoints.test_roles import ROLE, as_role
+from tests.embedded.helpers import wait_until
 
 from . import scene
 
@@ -119,6 +122,43 @@ def test_requests_are_counted_by_kind_and_not_by_address(cast: Cast) -> None:
     assert "BREW" not in text
 
 
+def test_how_far_readers_across_threads_stay_behind(real_db: str, client: Client) -> None:
+    """Somebody's open transaction, under another login, holds back what was committed since."""
+    at = connection.settings_dict
+    address = f"host='{at['HOST']}' dbname=postgres user={at['USER']}"
+
+    def behind() -> float:
+        return read(client)["gatepost_reading_horizon_seconds", ()]
+
+    def readable() -> int:
+        sql = "SELECT count(*) FROM gp_event WHERE xid8 < pg_snapshot_xmin(pg_current_snapshot())"
+        return int(truth(sql))
+
+    with psycopg.connect(address) as holder:  # another database of the same server
+        holder.execute("SELECT pg_current_xact_id()")
+        before = readable()
+        thread = scene.start(store.create_workspace("w", actor="user:0"), scene.make_agent())
+        wait_until(lambda: behind() >= 1.0, seconds=30, what="a second of lag")
+        assert readable() == before
+        store.pause(thread, actor="user:1")
+        first = behind()
+        assert behind() >= first >= 1.0  # the oldest one counts, not the newest
+        # Whoever reads under the role of web and workers sees the same.
+        roles.grant(ROLE, password="hush-hush")
+        try:
+            with as_role(ROLE) as role:
+                row = role.execute(thread_figures._HORIZON).fetchone()
+            assert row is not None
+            assert row[0] >= first
+        finally:
+            with connection.cursor() as cursor:
+                cursor.execute(f"DROP OWNED BY {ROLE}")
+                cursor.execute(f"DROP ROLE {ROLE}")
+        assert readable() == before
+    wait_until(lambda: behind() == 0, seconds=30, what="nothing held back")
+    assert readable() == before + 2
+
+
 def test_strangers_read_nothing(client: Client, cast: Cast, settings: Any) -> None:
     def status(**more: Any) -> int:
         return client.get("/metrics", **more).status_code
@@ -177,6 +217,7 @@ def test_few_statements_and_an_index_for_each_count(real_db: str, client: Client
         for sql, index in (
             ("SELECT 1 FROM gp_event WHERE kind = 'step.fenced' LIMIT 9", "gp_event_faults"),
             ("SELECT 1 FROM gp_decision WHERE verdict = 'approve' LIMIT 9", "gp_decision_verdicts"),
+            (thread_figures._HORIZON, "gp_event_feed"),
             (
                 "SELECT 1 FROM gp_thread WHERE queue = 'q' AND status = 'queued' "
                 "ORDER BY status_since LIMIT 1",
