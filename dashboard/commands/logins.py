@@ -1,0 +1,59 @@
+"""What Django's own commands do to logins, as events of the workspace's log."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import ExitStack, contextmanager
+from typing import Any
+
+from django.contrib.auth import get_user_model
+from django.db import transaction
+from django.db.models.signals import post_save, pre_save
+
+from checkpoints import queries, store
+from checkpoints.errors import NotFound
+from checkpoints.states import WorkspaceEventKind as Kind
+
+
+@contextmanager
+def logged(actor: str) -> Iterator[None]:
+    """Write an event with each user that is made or changed meanwhile, in one transaction with it.
+
+    The transaction is open around the write alone: such a command waits for a person to type.
+    """
+    with ExitStack() as writing:
+
+        def before(**_: Any) -> None:
+            writing.enter_context(transaction.atomic())
+
+        def after(instance: Any, created: bool, **_: Any) -> None:
+            _log(actor, instance, created=created)
+            writing.close()
+
+        model = get_user_model()
+        pre_save.connect(before, sender=model, weak=False)
+        post_save.connect(after, sender=model, weak=False)
+        try:
+            yield
+        finally:
+            pre_save.disconnect(before, sender=model)
+            post_save.disconnect(after, sender=model)
+
+
+def _log(actor: str, user: Any, *, created: bool) -> None:
+    changed: dict[str, Any] = {"is_superuser": [False, True]} if created else {"password": None}
+    store.log_user(
+        Kind.USER_CREATED if created else Kind.USER_CHANGED,
+        user.pk,
+        name=user.get_username(),
+        changed=changed,
+        actor=actor,
+        workspace=_place(actor),
+    )
+
+
+def _place(actor: str) -> Any:
+    try:
+        return queries.default_workspace()
+    except NotFound:
+        return store.ensure_workspace("default", actor=actor)
