@@ -1,29 +1,69 @@
-"""Docker's own client reads docker-compose.yml, where there is one."""
+"""A client of compose reads docker-compose.yml, where there is one."""
 
 from __future__ import annotations
 
-import json
 import shutil
 import subprocess
+from pathlib import Path
 
 import pytest
+import yaml
 
-from tests.containers import ROOT
+from tests.containers import ROOT, compose
 from tests.embedded.helpers import clean_environment
 
+VALUES = {
+    "POSTGRES_PASSWORD": "owner-word",
+    "DATABASE_PASSWORD": "runtime-word",
+    "GATEPOST_SECRET_KEY": "signing-word",
+    "GATEPOST_ALLOWED_HOSTS": "gatepost.example.org",
+    "GATEPOST_SLOTS": "7",
+}
+FILES = {
+    "POSTGRES_PASSWORD_FILE": "/run/secrets/owner",
+    "DATABASE_PASSWORD_FILE": "/run/secrets/runtime",
+    "GATEPOST_SECRET_KEY_FILE": "/run/secrets/key",
+    "GATEPOST_SECRETS": "/etc/gatepost/secrets",
+}
 
-def test_the_client_understands_the_file() -> None:
-    version = ["docker", "compose", "version"]
-    if not shutil.which("docker") or subprocess.run(version, capture_output=True).returncode:
-        pytest.skip("no `docker compose` here; tests/test_containers.py reads the file itself")
-    done = subprocess.run(
-        ["docker", "compose", "config", "--format", "json"],
-        env=clean_environment(),
-        cwd=ROOT,
-        capture_output=True,
-        text=True,
-    )
-    assert done.returncode == 0, done.stderr
-    assert set(json.loads(done.stdout)["services"]) == {
-        "migrate", "postgres", "valkey", "web", "worker",
-    }  # fmt: skip
+
+def clients() -> list[list[str]]:
+    """`docker compose` and `docker-compose`, whichever is there."""
+    found = []
+    for client in (["docker", "compose"], ["docker-compose"]):
+        if shutil.which(client[0]):
+            asked = subprocess.run([*client, "version"], capture_output=True, check=False)
+            if asked.returncode == 0:
+                found.append(client)
+    return found
+
+
+@pytest.mark.parametrize("given", [{}, VALUES, FILES], ids=["nothing", "values", "files"])
+def test_the_clients_understand_the_file(given: dict[str, str], tmp_path: Path) -> None:
+    found = clients()
+    if not found:
+        pytest.skip("no client of compose here; tests/test_containers.py reads the file itself")
+    for client in found:
+        done = subprocess.run(
+            [*client, "--file", str(ROOT / "docker-compose.yml"), "config"],
+            env=clean_environment() | given,
+            cwd=tmp_path,
+            capture_output=True,
+            text=True,
+            check=False,
+        )
+        assert done.returncode == 0, done.stderr
+        assert "variable is not set" not in done.stderr
+        services = yaml.safe_load(done.stdout)["services"]
+        assert set(services) == set(compose()["services"])
+        # What was given arrives where it is meant to, and nowhere else.
+        for name, service in services.items():
+            told = service.get("environment") or {}
+            for variable, value in told.items():
+                if variable in given:
+                    assert value == given[variable], (name, variable)
+        assert services["web"]["environment"]["GATEPOST_ROLE"] == "web"
+        assert "POSTGRES_PASSWORD" not in services["web"]["environment"]
+        slots = given.get("GATEPOST_SLOTS", "4")
+        command = services["worker"]["command"]
+        assert command[command.index("--concurrency") + 1] == slots
