@@ -1,7 +1,7 @@
 """schemathesis: requests made up from the OpenAPI document, partly with things that exist.
 
-Each example goes out as each person and without a login; whatever it changes is taken back, so
-that the next one meets the same world.
+Each example goes out with the token of each person and with none; whatever it changes is taken
+back, so that the next one meets the same world.
 """
 
 from __future__ import annotations
@@ -22,13 +22,13 @@ from schemathesis.checks import not_a_server_error
 from schemathesis.core import NOT_SET
 from schemathesis.specs.openapi import checks as openapi
 
+from dashboard import tokens
 from tests.cast import Cast
 
 from .calls import ROLES, Call, document, example, make_world, operations, taken_back
 
 EXAMPLES = 50
-NOBODY = "nobody"  # who is not signed in
-CSRF = "c" * 32
+NOBODY = "nobody"  # who has no token
 CHECKS: list[Any] = [
     not_a_server_error,
     openapi.status_code_conformance,
@@ -106,14 +106,15 @@ def test_made_up_requests(cast: Cast, name: str) -> None:
     schema = schemathesis.openapi.from_dict(document())
     operation = schema.find_operation_by_id(name)
     app = get_wsgi_application()
-    cookies: dict[str, dict[str, str]] = {NOBODY: {}}
+    headers: dict[str, dict[str, str]] = {NOBODY: {}}
     for who in ROLES:
-        key = cast.client(who).cookies["sessionid"].value
-        cookies[who] = {"sessionid": key, "csrftoken": CSRF}
+        scopes = tokens.scopes_of(cast.actor(who))  # all that the roles allow
+        _, token = tokens.make(cast.users[who], made_by="test", scopes=scopes)
+        headers[who] = {"Authorization": f"Bearer {token}"}
     answered: Counter[tuple[str, int]] = Counter()
 
     def once(case: Any, who: str) -> None:
-        answer = case.call(app=app, cookies=cookies[who], headers={"X-CSRFToken": CSRF})
+        answer = case.call(app=app, headers=headers[who])
         case.validate_response(answer, checks=CHECKS)
         answered[who, answer.status_code] += 1
         if answer.status_code >= 400:
@@ -122,12 +123,12 @@ def test_made_up_requests(cast: Cast, name: str) -> None:
     @STEADY
     @given(case=cases(operation, call, made_up(operation)))
     def every(case: Any) -> None:
-        for who in cookies:
+        for who in headers:
             with taken_back():
                 once(case, who)
 
     every()
-    for who in cookies:
+    for who in headers:
         assert sum(n for (one, _), n in answered.items() if one == who) >= EXAMPLES, answered
         good = sum(n for (one, code), n in answered.items() if one == who and code < 300)
         assert (good > 0) == (who in call.who), (who, answered)
