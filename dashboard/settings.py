@@ -21,6 +21,8 @@ GATEPOST_SLICE_SECONDS   how long a thread may keep a slot while others wait (30
 GATEPOST_UPLOAD_MAX_BYTES the largest file that may be uploaded (default 2 GiB)
 GATEPOST_TOKEN_EXPIRES   how long a new API token is good for: 12h, 90d, never (default 90d)
 GATEPOST_IDEMPOTENCY_HOURS how long the answer to an Idempotency-Key is kept (default 24)
+GATEPOST_POOL            connections of a web process (16)
+GATEPOST_PREPARE         false behind a PgBouncer that keeps no prepared statements (default true)
 GATEPOST_STATIC          folder of collected static files (default: not collected)
 GATEPOST_PULSE           file that a worker touches with each sign of life (default none)
 GATEPOST_ALLOWED_HOSTS, GATEPOST_TRUSTED_ORIGINS, GATEPOST_HTTPS, GATEPOST_DEBUG
@@ -130,7 +132,12 @@ EMBEDDED = {
     "USER": "gatepost",
 }
 DATABASES = {
-    "default": database(ROLE, embedded=EMBEDDED, pool=env.int("GATEPOST_POOL", default=16))
+    "default": database(
+        ROLE,
+        embedded=EMBEDDED,
+        pool=env.int("GATEPOST_POOL", default=16),
+        prepare=env.bool("GATEPOST_PREPARE", default=True),
+    )
 }
 # Whom a migration gives the rights that web and workers need; None where they are the owner.
 GATEPOST_RUNTIME_ROLE = runtime_role(ROLE)

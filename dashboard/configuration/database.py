@@ -96,11 +96,14 @@ def settings_of(parts: dict[str, str]) -> dict[str, Any]:
     }
 
 
-def database(role: str, *, embedded: dict[str, Any], pool: int) -> dict[str, Any]:
+def database(
+    role: str, *, embedded: dict[str, Any], pool: int, prepare: bool = True
+) -> dict[str, Any]:
     """Django's DATABASES["default"] of a process with this role.
 
     Migrations use GATEPOST_MIGRATE_DATABASE_URL where it is set: the owner of the tables.
-    `pool` is how many connections a web process may open.
+    `pool` is how many connections a web process may open; `prepare` is False where somebody between
+    us and the server gives each transaction another connection.
     """
     runtime, owner = address("DATABASE_URL"), address("GATEPOST_MIGRATE_DATABASE_URL")
     if owner and not runtime:
@@ -117,10 +120,12 @@ def database(role: str, *, embedded: dict[str, Any], pool: int) -> dict[str, Any
         # What the address says comes last and so counts.
         "options": f"{said} -c TimeZone=UTC {own}".rstrip(),
         # Statements are few and always the same: the server parses and plans each one once.
-        "prepare_threshold": 3,
+        "prepare_threshold": 3 if prepare else None,
         "server_side_binding": True,
     }
     found["CONN_HEALTH_CHECKS"] = True
+    # Ours end with their transaction; Django's would outlive it.
+    found["DISABLE_SERVER_SIDE_CURSORS"] = True
     if role == "web":
         # Each request works in a thread of its own: without a pool each would open a connection.
         found["CONN_MAX_AGE"] = 0
