@@ -238,6 +238,7 @@ class AgentVersionRecords(Records):
 
     columns = ("agent", "version", "label", "queue", "fingerprint", "created_at")
     workspace_column = ""
+    filters = (since("created_at", "announced"),)
     search_exact = ("agent", "fingerprint", "queue")
     search_help_text = "Id or its beginning, agent, fingerprint, queue"
     refusal = "Workers announce their agents when they start; nothing is entered by hand."

@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import html
+import re
 from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
+from urllib.parse import urlencode
 from uuid import UUID
 
 import pytest
@@ -163,6 +166,36 @@ def test_lists_and_pages_open(place: Place, root: Client, who: str) -> None:
             else:
                 assert who != "root", address
     assert opened > 20
+
+
+SEVEN = {
+    "checkpoints_thread": "research",
+    "checkpoints_checkpoint": "",
+    "checkpoints_event": "approval.decided",
+    "checkpoints_activity": "publish",
+    "checkpoints_agentversion": "research",
+    "approvals_approval": "",
+    "approvals_decision": "somebody",
+}
+
+
+@pytest.mark.parametrize("name", SEVEN)
+def test_each_list_can_be_narrowed_and_searched(place: Place, name: str) -> None:
+    """Every filter that a list offers is followed; a search finds what is there, nothing else."""
+    client, address = place.client("auditor"), reverse(f"admin:{name}_changelist")
+
+    def rows(query: str = "") -> int:
+        answer = client.get(f"{address}?{query}")
+        assert answer.status_code == 200, (name, query)
+        return int(answer.content.decode().count("<tr>"))
+
+    page = client.get(address).content.decode()
+    offered = set(re.findall(r'<a href="\?([^"]+)"', page.partition('id="changelist-filter"')[2]))
+    assert len(offered) >= 4, (name, offered)
+    assert all(rows(html.unescape(query)) <= rows() for query in offered)
+    assert 'name="q"' in page
+    assert rows(urlencode({"q": "no-such-word-anywhere"})) < rows()
+    assert rows(urlencode({"q": SEVEN[name] or str(place.thread)})) >= 2, name
 
 
 @pytest.mark.parametrize("who", ["auditor", "admin"])
