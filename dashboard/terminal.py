@@ -189,7 +189,11 @@ def add_common_arguments(parser: argparse.ArgumentParser) -> None:
 def add_answer_arguments(parser: argparse.ArgumentParser) -> None:
     """Options of every command that answers something."""
     parser.add_argument("--json", dest="as_json", action="store_true", help="answer in JSON")
-    # manage.py has read it before Django read its settings; here it is only known.
+    add_place_argument(parser)
+
+
+def add_place_argument(parser: argparse.ArgumentParser) -> None:
+    """Which installation; manage.py has read it before Django's settings, here it is only known."""
     parser.add_argument(
         "--data-dir", metavar="DIR", help="data folder of `up` (else $GATEPOST_DATA or .gatepost)"
     )

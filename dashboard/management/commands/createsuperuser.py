@@ -3,12 +3,19 @@
 from typing import Any
 
 from django.contrib.auth.management.commands import createsuperuser
+from django.core.management import CommandParser
 
 from dashboard.commands.logins import logged
+from dashboard.terminal import add_place_argument
 
 
 class Command(createsuperuser.Command):
     """Stands before Django's by the order of INSTALLED_APPS."""
+
+    def add_arguments(self, parser: CommandParser) -> None:
+        """Django's, and the data folder as for all commands."""
+        super().add_arguments(parser)
+        add_place_argument(parser)
 
     def handle(self, *args: Any, **options: Any) -> None:
         """As Django does it; the workspace's log tells of it."""
