@@ -46,6 +46,15 @@ def test_hosts_tls_and_failover_reach_the_driver(monkeypatch: pytest.MonkeyPatch
     assert options["pool"]["max_size"] == 7
 
 
+def test_statements_are_prepared_unless_somebody_stands_between() -> None:
+    for role in ("web", "worker", ""):
+        here = database(role, embedded=EMBEDDED, pool=7)
+        assert here["OPTIONS"]["prepare_threshold"] == 3
+        bounced = database(role, embedded=EMBEDDED, pool=7, prepare=False)
+        assert bounced["OPTIONS"]["prepare_threshold"] is None
+        assert bounced["DISABLE_SERVER_SIDE_CURSORS"] is True
+
+
 def test_without_an_address_the_embedded_server_is_used() -> None:
     found = database("worker", embedded=EMBEDDED, pool=7)
     assert (found["HOST"], found["USER"]) == ("/run/here", "gatepost")
