@@ -60,7 +60,7 @@ check: install-dev  # side by side: the types alone take a core for a minute
 	@$(MAKE) -j2 lint test-all
 
 test-all: install-dev
-	@GATEPOST_REQUIRE_BROWSER=1 $(PY) -m pytest
+	@MAKEFLAGS= MFLAGS= GATEPOST_REQUIRE_BROWSER=1 $(PY) -m pytest
 
 format: install-dev
 	@$(PY) -m ruff check --fix-only --quiet .
