@@ -15,11 +15,15 @@ from .errors import StepFailed
 from .graph import Tool
 
 ENGINE = Path(__file__).parent
+# What is recorded beside the state, as large as a state may be; what an event tells, less.
+RECORD_BYTES = deltas.LIMITS.state_bytes
+TOLD_BYTES = deltas.LIMITS.event_bytes - 4_096
+SECONDS_MAX = 100 * 366 * 86_400
 KEY_MAX = 190  # with its ordinal it has to fit the column of positions
 
 
-def storable(value: Any, what: str) -> None:
-    """Refuse what is not JSON; `what` begins the sentence."""
+def storable(value: Any, what: str, *, at_most: int = RECORD_BYTES) -> None:
+    """Refuse what is not JSON, and more than so many bytes of it; `what` begins the sentence."""
     try:
         deltas.check(value)
     except InvalidValue as error:
@@ -27,12 +31,33 @@ def storable(value: Any, what: str) -> None:
             f"{what} cannot be kept: {error}. Use text, numbers, true, false, None, lists and "
             "dicts; amounts and dates as text, files by ctx.artifact."
         ) from error
+    try:
+        deltas.check_size(len(deltas.canonical(value)), at_most, "it")
+    except InvalidValue as error:
+        raise StepFailed(
+            f"{what} cannot be kept: {error}. Keep what is large with ctx.artifact."
+        ) from error
 
 
 def check_key(key: str) -> None:
     """Refuse a name or key that does not fit a position."""
     if not 1 <= len(key) <= KEY_MAX:
         raise StepFailed(f"The key {key[:40]!r} must have 1 to {KEY_MAX} characters.")
+    storable(key, "This key")
+
+
+def check_file(name: str, media_type: str) -> None:
+    """Refuse a file whose name or media type does not fit."""
+    for what, text, longest in (("name", name, 255), ("media type", media_type, 100)):
+        storable(text, f"A file's {what}")
+        if not 1 <= len(text) <= longest:
+            raise StepFailed(f"A file's {what} must have 1 to {longest} characters.")
+
+
+def check_seconds(seconds: float | None, what: str) -> None:
+    """Refuse a time that no calendar reaches."""
+    if seconds is not None and not abs(seconds) <= SECONDS_MAX:  # NaN is not either
+        raise StepFailed(f"{what} takes seconds, at most a hundred years of them, not {seconds}.")
 
 
 def check_activity(call: Any) -> None:

@@ -15,6 +15,7 @@ from checkpoints.records import Position
 from checkpoints.views import ActivityRow
 
 CHUNK_BYTES = 1 << 20
+TEXT_MAX = 10_000
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,9 +70,15 @@ def result_of(call: Callable[[], Any]) -> Any:
     return result
 
 
+def kept(text: str) -> str:
+    """A text of somebody's code as it can be kept: what cannot is an escape, the end is cut off."""
+    text = text.encode("utf-8", "backslashreplace").decode().replace("\0", "\\x00")
+    return text if len(text) <= TEXT_MAX else f"{text[:TEXT_MAX]}…"
+
+
 def describe(error: Exception) -> str:
     """An error as people read it: its message, with the type where the message says little."""
-    text = str(error).strip()
+    text = kept(str(error).strip())
     if isinstance(error, GatepostError) or getattr(error, "plain", False):
         return text or type(error).__name__
     return f"{type(error).__name__}: {text}" if text else type(error).__name__

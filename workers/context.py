@@ -22,7 +22,14 @@ from checkpoints.states import EventKind
 from checkpoints.store import NewEvent
 
 from . import models
-from .advice import check_activity, check_effect, storable
+from .advice import (
+    TOLD_BYTES,
+    check_activity,
+    check_effect,
+    check_file,
+    check_seconds,
+    storable,
+)
 from .answers import Answer, Outcome, chunks_of, describe, outcome_of, result_of, sha_of
 from .errors import Expired, GateReached, Parked, Rejected
 from .frozen import plain
@@ -223,6 +230,9 @@ class Context(Recording):
         gate: Gate,
         former: ApprovalRow | None,
     ) -> Proposal:
+        said = {"title": gate.title, "description": gate.description, "reasons": [*gate.reasons]}
+        storable(said, f"What the gate before {tool.name!r} says", at_most=TOLD_BYTES)
+        check_seconds(gate.expires_in, "A gate's expires_in")
         return Proposal(
             position=position,
             kind="gate",
@@ -246,6 +256,9 @@ class Context(Recording):
         position = self._position("ask")
         approval = self._run.approval_at(position)
         given = {"question": question}
+        said = {**given, "schema": schema, **more}
+        storable(plain(said), "What this question says", at_most=TOLD_BYTES)
+        check_seconds(more.get("expires_in"), "A question's expires_in")
         if approval is None or approval.status == "withdrawn":
             raise GateReached(
                 Proposal(
@@ -282,7 +295,7 @@ class Context(Recording):
         }
         if facts:
             data["facts"] = plain(facts)
-        storable(data, "This thought")
+        storable(data, "This thought", at_most=TOLD_BYTES)
         self._run.think(self._node, ordinal, data)
 
     def progress(self, done: float, total: float | None = None, text: str = "") -> None:
@@ -290,17 +303,14 @@ class Context(Recording):
         activity = self._current
         if activity is None:
             return
+        said = {"node": self._node, "done": done, "total": total, "text": text}
+        storable(said, "This progress", at_most=TOLD_BYTES)
         self._run.heart.check()
         now = time.monotonic()
         keep = now - self._kept_at >= PROGRESS_KEEP_SECONDS or done == total
         if keep:
             self._kept_at = now
-        self._run.ledger.progress(
-            self._run.work,
-            activity,
-            {"node": self._node, "done": done, "total": total, "text": text},
-            keep=keep,
-        )
+        self._run.ledger.progress(self._run.work, activity, said, keep=keep)
 
     # ---- files -------------------------------------------------------------------------------
 
@@ -308,6 +318,7 @@ class Context(Recording):
         self, name: str, data: bytes | Path | Iterable[bytes], media_type: str
     ) -> dict[str, Any]:
         """Keep a file outside the state; the reference to put into the state or a result."""
+        check_file(name, media_type)
         chunks = chunks_of(data)
         ref = self._run.ledger.artifact(self._run.work, name, media_type, chunks)
         self._run.add_event(

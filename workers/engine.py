@@ -24,8 +24,8 @@ from checkpoints.records import NewActivity, Position, Work
 from checkpoints.states import EventKind, Status
 from checkpoints.store import NewCheckpoint, NewEvent
 
-from .advice import place_of
-from .answers import answered, describe
+from .advice import TOLD_BYTES, place_of, storable
+from .answers import answered, describe, kept
 from .context import Context
 from .errors import Asleep, GateReached, HandBack, Parked
 from .graph import END, Node
@@ -238,7 +238,7 @@ class Engine:
         run.add_event(
             NewEvent(
                 EventKind.UPDATE_REJECTED,
-                {"node": node.name, "path": error.path, "why": error.reason},
+                {"node": node.name, "path": error.path, "why": kept(error.reason)},
                 run.work.owner,
             )
         )
@@ -248,12 +248,13 @@ class Engine:
         self.ledger.leave(
             work,
             EventKind.THREAD_FAILED,
-            reason=f"The state does not fit the schema of {work.agent!r}: {error}. "
+            reason=f"The state does not fit the schema of {work.agent!r}: {kept(str(error))}. "
             "Edit the state, then retry.",
             data={"path": error.path},
         )
 
     def _fail(self, run: OpenStep, node: Node, reason: str) -> None:
+        reason = kept(reason)
         run.add_event(
             NewEvent(
                 EventKind.STEP_FAILED,
@@ -351,6 +352,7 @@ class Engine:
             names, because = node.next_nodes(view)
             chosen.update(n for n in names if n != END)
             if because is not None:
+                storable(because, f"Why {node.name!r} goes this way", at_most=TOLD_BYTES)
                 events.append(
                     NewEvent(
                         EventKind.WAY_TAKEN,

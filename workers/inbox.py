@@ -12,6 +12,7 @@ from checkpoints.records import Work
 from checkpoints.states import EventKind
 from checkpoints.store import NewEvent, next_checkpoint
 
+from .answers import kept
 from .graph import Graph
 from .ledger import Ledger
 
@@ -40,7 +41,7 @@ def take_input(
         try:
             items.append(_fitting(graph, folder.state, digests.size, items, given.message))
         except InvalidValue as error:
-            why = {"input": given.seq, "path": error.path, "why": error.reason}
+            why = {"input": given.seq, "path": error.path, "why": kept(error.reason)}
             refused.append(NewEvent(EventKind.UPDATE_REJECTED, why, work.owner))
         else:
             taken.append(given.seq)

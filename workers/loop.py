@@ -12,7 +12,7 @@ from uuid import UUID
 
 import structlog
 from django.conf import settings
-from django.db import DatabaseError, InterfaceError
+from django.db import DatabaseError, DataError, IntegrityError, InterfaceError
 
 from checkpoints import leases, store
 from checkpoints.errors import ConcurrentModificationError
@@ -124,6 +124,10 @@ def work_on(work: Work, *, request: Any = None) -> None:
             log.info("worked", status=str(work.status), step=work.step, ms=took)
         except ConcurrentModificationError:
             fenced(work)
+        except (DataError, IntegrityError) as error:
+            # The database is there and refuses this very value: another try would end alike.
+            log.exception("engine.failed")
+            give_up(ledger, work, error)
         except (DatabaseError, InterfaceError):
             # Nothing can be written now; the lease runs out and another slot takes over.
             log.exception("step.interrupted")

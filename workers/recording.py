@@ -17,7 +17,7 @@ from uuid_utils.compat import uuid7
 from checkpoints import deltas
 from checkpoints.records import NewActivity, Position
 
-from .advice import check_key, storable
+from .advice import check_key, check_seconds, storable
 from .answers import describe, result_of
 from .errors import Asleep, HandBack
 from .frozen import plain
@@ -163,6 +163,7 @@ class Recording:
 
     def sleep(self, seconds: float) -> None:
         """Let the thread sleep without a worker; it goes on here when the time has come."""
+        check_seconds(seconds, "ctx.sleep")
         clock = self._run.ledger.clock
         position = self._position("sleep")
         until = self._once(

@@ -1,0 +1,95 @@
+"""Every limit at every door of a node: a failed step that names the place, and nothing stuck."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+
+from checkpoints.states import Status
+
+from . import beyond
+from .beyond import BEYOND
+from .beyond import beyond as value_beyond
+from .conftest import Bench
+
+VALUES = ("size", *BEYOND)
+TEXTS = ("size", "NUL", "surrogate")
+# Doors that keep a JSON value, and where in it the refused one stands.
+KEPT = {
+    "update": "$.facts.here",
+    "result": "$.here",
+    "arguments": "$.args[0].here",
+    "effect arguments": "$.value.here",
+    "effect result": "$.here",
+    "thought": "$.facts.here",
+}
+
+
+def wrong(make_bench: Callable[[Any], Bench], door: str, limit: str) -> str:
+    """A thread that goes through the door fails; the next one and then it itself go on. Why."""
+    bench = make_bench(beyond)
+    thread = bench.start(door=door, limit=limit)
+    row = bench.advance(thread)
+    status, reason = row.status, row.status_reason
+    assert status is Status.FAILED, (status, reason[:300])
+    assert bench.intact(thread)
+    assert bench.kinds(thread)[-2:] == ["step.failed", "thread.failed"]
+    # The next one on the same worker works.
+    other = bench.start()
+    assert bench.advance(other).status is Status.SUCCEEDED
+    # The thread goes on once the cause is gone.
+    bench.edit(thread, {"door": "none"}, "mended")
+    bench.retry(thread)
+    again = bench.advance(thread)
+    assert (again.status, bench.state(thread)["out"]) == (Status.SUCCEEDED, "done")
+    assert bench.intact(thread)
+    return reason
+
+
+@pytest.mark.parametrize("limit", VALUES)
+@pytest.mark.parametrize("door", KEPT)
+def test_a_value_beyond_a_limit_fails_the_step_with_its_path(
+    make_bench: Callable[[Any], Bench], door: str, limit: str
+) -> None:
+    reason = wrong(make_bench, door, limit)
+    if limit == "size":
+        assert "bytes, at most" in reason
+    else:
+        assert KEPT[door] in reason
+    if limit == "depth":
+        assert f"{KEPT[door]}[0][0][0]" in reason
+        assert "nested too deeply" in reason
+
+
+@pytest.mark.parametrize("limit", TEXTS)
+@pytest.mark.parametrize(
+    "door",
+    ["way", "error", "error of an activity", "key", "title", "question", "file name", "media type"],
+)
+def test_a_text_that_cannot_be_kept_fails_the_step(
+    make_bench: Callable[[Any], Bench], door: str, limit: str
+) -> None:
+    reason = wrong(make_bench, door, limit)
+    assert reason.startswith("begin: ")
+    assert len(reason) <= 2_000
+
+
+@pytest.mark.parametrize("door", ["sleep", "deadline"])
+@pytest.mark.parametrize("limit", ["NaN", "infinity", "integer", "negative integer"])
+def test_a_time_that_never_comes_fails_the_step(
+    make_bench: Callable[[Any], Bench], door: str, limit: str
+) -> None:
+    assert "seconds" in wrong(make_bench, door, limit)
+
+
+def test_the_values_are_beyond_the_limits_and_their_neighbours_are_not() -> None:
+    from checkpoints import deltas
+    from checkpoints.errors import InvalidValue
+
+    for limit in BEYOND:
+        with pytest.raises(InvalidValue, match=r"^\$\.here"):
+            deltas.check(value_beyond(limit, "any"))
+    for value in (beyond.nested(99), {"k" * 1_000: 1}, 2**53 - 1, -(2**53) + 1):
+        deltas.check({"here": value})
