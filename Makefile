@@ -14,7 +14,7 @@ PICK ?=
 BRING := python=$(PY); [ -x $(PY) ] || python=$$(tools/find-python) || exit 1; "$$python" tools/install.py
 
 .DEFAULT_GOAL := help
-.PHONY: help up test test-all check lint format demo bench bench-peers bench-log mutants requirements pictures reset lock install install-dev
+.PHONY: help up test test-all check lint format demo bench bench-peers bench-log bench-files mutants requirements pictures reset lock install install-dev
 
 help:  ## list what can be called
 	@echo "make up            start Gatepost (PORT=8000 HOST=127.0.0.1 DATA=.gatepost WORKERS=2 ARGS=...)"
@@ -26,6 +26,7 @@ help:  ## list what can be called
 	@echo "make bench         measure rows of the budget (ROWS=1,2,3)"
 	@echo "make bench-peers   the same task on LangGraph and DBOS beside ours (ARGS=--json)"
 	@echo "make bench-log     a log of 1,000,000 events: size, queries, verification (ARGS='--events N')"
+	@echo "make bench-files   loading a checkpoint beside files of 1 KB, 10 MB and 1 GiB"
 	@echo "make mutants       break each promise on purpose; a test must turn red (ARGS='--promise 3,8')"
 	@echo "make requirements  prove the promises of a stage (STAGE=1)"
 	@echo "make pictures      take docs/pictures anew from the working product"
@@ -75,6 +76,9 @@ bench-peers: install-dev
 
 bench-log: install-dev
 	@$(PY) -m benchmarks.log $(ARGS)
+
+bench-files: install-dev
+	@$(PY) -m benchmarks.artifacts
 
 mutants: install-dev
 	@$(PY) -m tests.mutants $(ARGS)

@@ -1,8 +1,9 @@
 """`python -m benchmarks.log [--events 1000000]`: what a log of a million events costs.
 
-One JSON line: size, insert and query times, and how fast `verify` goes through it, each beside a
-raw baseline in the same run. The events are real ones: chained by the product's own function, and
-verified.
+One JSON line per figure, in the form of the budget's rows: size, insert, reads, what is shown of a
+thread's storage, verification, memory. The baseline is a plain table with the same bytes in the
+same run. The events are real ones: chained by the product's own function, and verified. A tenth of
+them is one thread's, the others have a thousand per thread.
 """
 
 from __future__ import annotations
@@ -10,18 +11,26 @@ from __future__ import annotations
 import argparse
 import itertools
 import json
+import resource
 import sys
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from hashlib import sha256
 from typing import Any
 from uuid import UUID
+
+import psycopg
 
 from . import servers
 from .ground import median, percentile, workspace
 from .report import dumped, tidy
 
+type Raw = psycopg.Connection[Any]
+
 PER_THREAD = 1_000
+AT_ONCE = 500
+MEMORY_MIB = 64
+TIMES = 500
 TEXT = "A thought is about as long as this line, which says why an agent goes on as it does. " * 2
 
 # A thread's log behind its first event: each row hashed as a step's statement would.
@@ -49,21 +58,20 @@ UPDATE gp_thread SET last_seq = %(upto)s::bigint,
   last_hash = (SELECT hash FROM made ORDER BY seq DESC LIMIT 1)
 WHERE id = %(thread)s::uuid AND (SELECT count(*) FROM written) > 0
 """
-_SIZES = """
-SELECT pg_total_relation_size('gp_event'), pg_table_size('gp_event'), pg_indexes_size('gp_event'),
-       (SELECT count(*) FROM gp_event)
+# The same bytes without a chain: what any table takes for them.
+_PLAIN = """
+CREATE TABLE bench_log (thread uuid, seq bigint, data jsonb, rest bytea, PRIMARY KEY (thread, seq))
 """
-_QUERIES = {
-    "newest_50_of_a_thread": "SELECT seq, kind, actor, at, data::text FROM gp_event "
-    "WHERE thread_id = %s::uuid ORDER BY seq DESC LIMIT 50",
-    "next_100_after_a_number": "SELECT seq, kind, actor, at, data::text FROM gp_event "
-    "WHERE thread_id = %s::uuid AND seq > 500 ORDER BY seq LIMIT 100",
-    "one_event": "SELECT data::text FROM gp_event WHERE thread_id = %s::uuid AND seq = 700",
-}
+_COPY = """
+INSERT INTO bench_log SELECT thread_id, seq, data, salt || data_hash || prev_hash || hash
+  || uuid_send(workspace_id) || timestamptz_send(at) || convert_to(kind || actor, 'UTF8')
+FROM gp_event WHERE thread_id = %s
+"""
+_SIZES = "SELECT pg_total_relation_size(%s::regclass), pg_indexes_size(%s::regclass)"
 
 
-def fill(events: int) -> tuple[list[UUID], float]:
-    """(threads, seconds) of a log with so many events."""
+def filled(raw: Raw, events: int) -> tuple[list[UUID], dict[str, float]]:
+    """Threads, the longest first, with so many events in all; and rows per second of both logs."""
     from django.db import connection
 
     from checkpoints import store
@@ -74,74 +82,162 @@ def fill(events: int) -> tuple[list[UUID], float]:
         graph={"entry": ["work"], "nodes": [{"name": "work", "then": ["work"]}]},
         tools={}, queue="bench-nobody-listens",
     )  # fmt: skip
-    made = [
-        store.start(version, input={}, workspace=workspace(), actor="bench:1")
-        for _ in range(max(1, events // PER_THREAD))
-    ]
+    longest = max(events // 10, 2 * PER_THREAD)
+    lengths = [longest] + [PER_THREAD] * ((events - longest) // PER_THREAD)
+    made: list[UUID] = []
     began = time.perf_counter()
     with connection.cursor() as cursor:
-        for thread in made:
-            given = {"thread": thread, "workspace": workspace(), "upto": PER_THREAD, "text": TEXT}
-            cursor.execute(_FILL, given)
+        for length in lengths:
+            thread = store.start(version, input={}, workspace=workspace(), actor="bench:1")
+            made.append(thread)
+            # In pieces: one statement holds the rows that it makes.
+            for upto in range(PER_THREAD, length + 1, PER_THREAD):
+                given = {"thread": thread, "workspace": workspace(), "upto": upto, "text": TEXT}
+                cursor.execute(_FILL, given)
         took = time.perf_counter() - began
-        cursor.execute("VACUUM ANALYZE gp_event")
-    return made, took
+    raw.execute(_PLAIN)
+    began = time.perf_counter()
+    for thread in made:
+        raw.execute(_COPY, (thread,))
+    plain = time.perf_counter() - began
+    for table in ("gp_event", "gp_thread", "gp_checkpoint", "bench_log"):
+        raw.execute(f"VACUUM ANALYZE {table}")
+    n = sum(lengths)
+    return made, {"chained_per_second": round(n / took), "plain_per_second": round(n / plain)}
 
 
-def timed(act: Callable[[], Any], times: int) -> dict[str, float]:
+def timed(act: Callable[[], Any], times: int = TIMES) -> dict[str, float]:
     """Milliseconds of so many calls."""
+    for _ in range(times // 10):
+        act()
     found = []
     for _ in range(times):
         began = time.perf_counter()
         act()
         found.append((time.perf_counter() - began) * 1e3)
-    return {"p50_ms": tidy(median(found)), "p95_ms": tidy(percentile(found, 0.95))}
+    return {"p50_ms": median(found), "p95_ms": percentile(found, 0.95)}
 
 
-def inserts(bench: servers.Bench, threads: Sequence[UUID]) -> dict[str, Any]:
-    """One chained event in a statement of its own, and a raw prepared INSERT of as many bytes."""
+def line(
+    what: str,
+    value: float,
+    unit: str,
+    baseline: float | None = None,
+    *,
+    budget: float | None = None,
+    **more: Any,
+) -> dict[str, Any]:
+    """One figure; what has no budget is ok once it is measured."""
+    shown = tidy(value)
+    return {
+        "row": "A25",
+        "what": what,
+        "value": shown,
+        "unit": unit,
+        "baseline": tidy(baseline),
+        "ratio": tidy(value / baseline) if baseline else None,
+        "budget": budget,
+        "ok": budget is None or shown <= budget,
+        **{name: tidy(figure) for name, figure in more.items()},
+    }
+
+
+def size(raw: Raw, threads: Sequence[UUID], rates: dict[str, float]) -> dict[str, Any]:
+    """Bytes per event on the disk, indexes and TOAST included."""
+    total, indexes = raw.execute(_SIZES, ("gp_event", "gp_event")).fetchone() or (0, 0)
+    plain, _ = raw.execute(_SIZES, ("bench_log", "bench_log")).fetchone() or (0, 0)
+    [count] = raw.execute("SELECT count(*) FROM bench_log").fetchone() or (0,)
+    return line(
+        "size of the log",
+        total / count,
+        "bytes per event",
+        plain / count,
+        events=count,
+        threads=len(threads),
+        megabytes=round(total / 1e6, 1),
+        megabytes_of_indexes=round(indexes / 1e6, 1),
+        **rates,
+    )
+
+
+def insert(raw: Raw, threads: Sequence[UUID]) -> dict[str, Any]:
+    """One chained event in a statement of its own, beside a raw prepared INSERT of its bytes."""
     from checkpoints import store
     from checkpoints.states import EventKind
 
     places, numbers = itertools.cycle(threads), itertools.count()
+    text, rest = json.dumps({"n": 1, "text": TEXT}), bytes(150)
 
     def chained() -> None:
         data = {"n": next(numbers), "text": TEXT}
         store.add_event(next(places), store.NewEvent(EventKind.THOUGHT_RECORDED, data, "worker:1"))
 
-    with bench.connect() as raw:
-        raw.execute("CREATE TABLE bench_log (id bigint PRIMARY KEY, data jsonb, rest bytea)")
-        text, rest, ids = json.dumps({"n": 1, "text": TEXT}), bytes(150), itertools.count()
+    def plain() -> None:
+        given = (next(places), -next(numbers), text, rest)
+        raw.execute("INSERT INTO bench_log VALUES (%s, %s, %s, %s)", given)
 
-        def plain() -> None:
-            raw.execute("INSERT INTO bench_log VALUES (%s, %s, %s)", (next(ids), text, rest))
-
-        timed(chained, 50), timed(plain, 50)
-        return {"chained": timed(chained, 500), "raw": timed(plain, 500)}
-
-
-def queries(threads: Sequence[UUID]) -> dict[str, Any]:
-    """Reads as pages make them, each of another thread."""
-    from django.db import connection
-
-    found = {}
-    with connection.cursor() as cursor:
-        for name, sql in _QUERIES.items():
-            places = itertools.cycle(threads)
-
-            def read(sql: str = sql, places: Any = places) -> None:
-                cursor.execute(sql, (next(places),))
-                cursor.fetchall()
-
-            timed(read, 50)
-            found[name] = timed(read, 500)
-    return found
+    ours, theirs = timed(chained), timed(plain)
+    return line(
+        "one event added to the log",
+        ours["p50_ms"],
+        "ms",
+        theirs["p50_ms"],
+        p95_ms=ours["p95_ms"],
+        baseline_p95_ms=theirs["p95_ms"],
+    )
 
 
-def verified(threads: Sequence[UUID]) -> dict[str, Any]:
-    """Events per second of verifying all of them; the baseline reads and hashes the same bytes."""
-    from django.db import connection
+_READ = "SELECT seq, data::text, rest FROM bench_log WHERE thread = %s AND seq "
 
+
+def reads(raw: Raw, threads: Sequence[UUID]) -> Iterator[dict[str, Any]]:
+    """Reads as pages make them, each of another thread; the longest is one of them."""
+    from checkpoints import queries
+
+    wanted: dict[str, tuple[Callable[[UUID], Any], str]] = {
+        "the newest 50 events of a thread": (
+            lambda thread: queries.events(thread, limit=50),
+            _READ + "< 4611686018427387904 ORDER BY seq DESC LIMIT 50",
+        ),
+        "the next 100 events after a number": (
+            lambda thread: queries.events_after(thread, 500, limit=100),
+            _READ + "> 500 ORDER BY seq LIMIT 100",
+        ),
+        "one event by its number": (
+            lambda thread: queries.events_after(thread, 699, limit=1),
+            _READ + "= 700",
+        ),
+    }
+    for what, (read, sql) in wanted.items():
+        places = itertools.cycle(threads)
+        ours = timed(lambda read=read, places=places: read(next(places)))  # type: ignore[misc]
+        plain = timed(
+            lambda sql=sql, places=places: raw.execute(sql, (next(places),)).fetchall()  # type: ignore[misc]
+        )
+        yield line(what, ours["p50_ms"], "ms", plain["p50_ms"], p95_ms=ours["p95_ms"])
+
+
+def storage(raw: Raw, threads: Sequence[UUID]) -> dict[str, Any]:
+    """What a thread takes, as its page and the API show it, for the longest; beside a count."""
+    from checkpoints import queries
+
+    longest = threads[0]
+    ours = timed(lambda: queries.storage(longest), 50)
+    counted = "SELECT count(*), sum(pg_column_size(data)) FROM bench_log WHERE thread = %s"
+    plain = timed(lambda: raw.execute(counted, (longest,)).fetchall(), 5)
+    found = queries.storage(longest)
+    return line(
+        "what the longest thread takes, as its page shows it",
+        ours["p50_ms"],
+        "ms",
+        plain["p50_ms"],
+        events=found.events,
+        bytes=found.bytes,
+    )
+
+
+def verified(raw: Raw, threads: Sequence[UUID]) -> dict[str, Any]:
+    """Events per second of verifying all threads; the baseline reads and hashes the same bytes."""
     from dashboard.proof import verify
 
     began = time.perf_counter()
@@ -153,59 +249,68 @@ def verified(threads: Sequence[UUID]) -> dict[str, Any]:
         n += report.n_events
     took = time.perf_counter() - began
     began = time.perf_counter()
-    with connection.cursor() as cursor:
-        for thread in threads:
-            cursor.execute(
-                "SELECT data::text, salt, hash, prev_hash FROM gp_event WHERE thread_id = %s::uuid "
-                "ORDER BY seq",
-                (thread,),
-            )
-            for data, salt, _hash, _prev in cursor:
-                sha256(bytes(salt) + data.encode()).digest()
-    raw = time.perf_counter() - began
-    return {
-        "events": n,
-        "events_per_second": round(n / took),
-        "read_and_hashed_per_second": round(n / raw),
-        "seconds": tidy(took),
-    }
+    hashed = sum(_hashed(raw, thread) for thread in threads)
+    plain = time.perf_counter() - began
+    return line(
+        "verification of all threads",
+        n / took,
+        "events per second",
+        hashed / plain,
+        events=n,
+        seconds=took,
+    )
 
 
-def measure(bench: servers.Bench, events: int) -> dict[str, Any]:
-    """All figures."""
-    from django.db import connection
+def _hashed(raw: Raw, thread: UUID) -> int:
+    seq, n = 0, 0
+    while found := raw.execute(
+        f"{_READ}> %s ORDER BY seq LIMIT {AT_ONCE}", (thread, seq)
+    ).fetchall():
+        for _seq, data, rest in found:
+            sha256(rest + data.encode()).digest()
+        n, seq = n + len(found), found[-1][0]
+    return n
 
-    threads, took = fill(events)
-    with connection.cursor() as cursor:
-        cursor.execute(_SIZES)
-        total, table, indexes, count = cursor.fetchone()
-    return {
-        "what": "a log of events: size, insert, queries, verification",
-        "events": count,
-        "threads": len(threads),
-        "filled_per_second": round(count / took),
-        "megabytes": {
-            "total": round(total / 1e6, 1),
-            "table": round(table / 1e6, 1),
-            "indexes": round(indexes / 1e6, 1),
-        },
-        "bytes_per_event": round(total / count),
-        "insert": inserts(bench, threads),
-        "query": queries(threads),
-        "verify": verified(threads),
-    }
+
+def peak() -> float:
+    """The most memory that this process ever held, in MiB."""
+    held = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+    return held / (1 << 20 if sys.platform == "darwin" else 1 << 10)
+
+
+def measure(raw: Raw, events: int) -> Iterator[dict[str, Any]]:
+    """All figures; `raw` is a connection of its own, in autocommit."""
+    import dashboard.proof  # noqa: F401  (what it loads is not memory of the log)
+
+    before = peak()
+    threads, rates = filled(raw, events)
+    yield size(raw, threads, rates)
+    yield insert(raw, threads)
+    yield from reads(raw, threads)
+    yield storage(raw, threads)
+    yield verified(raw, threads)
+    yield line(
+        "memory that all of this took beyond the start",
+        peak() - before,
+        "MiB",
+        before,
+        budget=MEMORY_MIB,
+    )
 
 
 def main(arguments: Sequence[str]) -> int:
-    """Measure and print one line."""
+    """Measure and print a line per figure; 1 if one is not ok."""
     parser = argparse.ArgumentParser(prog="python -m benchmarks.log", description=__doc__)
     parser.add_argument("--events", type=int, default=1_000_000, metavar="N")
     given = parser.parse_args(arguments)
     servers.clean_environment()
     answers, sys.stdout = sys.stdout, sys.stderr
-    with servers.bench() as bench:
-        print(dumped(measure(bench, given.events)), file=answers, flush=True)
-    return 0
+    good = True
+    with servers.bench() as bench, bench.connect() as raw:
+        for found in measure(raw, given.events):
+            good = good and found["ok"]
+            print(dumped(found), file=answers, flush=True)
+    return 0 if good else 1
 
 
 if __name__ == "__main__":
