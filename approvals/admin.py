@@ -39,6 +39,7 @@ class ApprovalRecords(Records):
     search_text = ("title",)
     actors = ("decided_by",)
     thread_column = "thread_id"
+    needs = ("imported",)
     search_help_text = "Id or its beginning, thread id, tool, words of the title, who decided"
     groups = (
         (
@@ -104,7 +105,7 @@ class DecisionRecords(Records):
         ident("workspace_id", "workspace"),
     )
     joins = ("approval",)
-    needs = ("approval__title",)
+    needs = ("approval__title", "approval__imported")
     search_ids = ("id", "approval_id")
     search_exact = ("reviewer_name", "proposal_hash")
     actors = ("reviewer",)

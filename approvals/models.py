@@ -44,6 +44,7 @@ class Approval(models.Model):
     decided_args = models.JSONField(null=True)
     effective_at = models.DateTimeField(null=True)
     requested_at = models.DateTimeField(db_default=Now())
+    imported = models.BooleanField(db_default=False)
 
     class Meta:
         db_table = "gp_approval"

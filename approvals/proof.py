@@ -32,6 +32,7 @@ _ANSWER = (
     "decided_args",
     "effective_at",
     "requested_at",
+    "imported",
 )
 _DECISION = (
     "id",
@@ -98,7 +99,11 @@ class Approvals:
 
     def _check_request(self, event: Event, data: dict[str, Any], row: dict[str, Any]) -> None:
         self._requested += 1
-        if "seal" in data and self._seal(event, row) != data["seal"]:
+        came_from = self._came_from(event)
+        if row["imported"] != (came_from is not None):
+            raise Broken(event.seq, "where the request it names was made was altered")
+        sealed = row | {"workspace_id": came_from} if came_from else row
+        if "seal" in data and request_seal(sealed) != data["seal"]:
             raise Broken(event.seq, "the request it names was altered")
         if "seal" in data and row["requested_at"] != event.at:
             raise Broken(event.seq, "the time of the request it names was altered")
@@ -107,16 +112,15 @@ class Approvals:
         if row["status"] == "pending" and any(
             row[name] not in ("", None)
             for name in _ANSWER
-            if name not in ("status", "requested_at")
+            if name not in ("status", "requested_at", "imported")
         ):
             raise Broken(event.seq, "the request it names is open and yet answered")
 
-    def _seal(self, event: Event, row: dict[str, Any]) -> str:
-        """The seal of a request in the workspace where it was made: imports name theirs."""
+    def _came_from(self, event: Event) -> UUID | None:
+        """The workspace in which an event was written; None for this one: imports name theirs."""
         if self._imports is None:
             self._imports = queries.imports_of(self._thread)
-        came_from = [place for seq, place in self._imports if seq > event.seq]
-        return request_seal(row | {"workspace_id": came_from[0]} if came_from else row)
+        return next((place for last, place in self._imports if last >= event.seq), None)
 
     def _check_decision(
         self, event: Event, data: dict[str, Any], row: dict[str, Any], found: dict[str, Any] | None

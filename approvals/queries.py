@@ -24,14 +24,17 @@ SELECT a.id, a.workspace_id, a.thread_id, th.title, th.agent, a.agent_version_id
   a.node, a.index, a.key, a.revision, a.kind, a.tool, a.args::text, a.proposal_hash, a.title,
   a.description, a.reasons::text, a.risk, a.schema::text, a.undo, a.deadline, a.status, a.outcome,
   a.comment, a.decided_by, a.decided_by_name, a.decided_at, a.decided_args::text, a.effective_at,
-  a.requested_at
+  a.requested_at, a.imported
 FROM gp_approval a JOIN gp_thread th ON th.id = a.thread_id
 """
 
 
 @dataclass(frozen=True, slots=True)
 class ApprovalRow:
-    """A request for approval with its proposal and, once decided, its outcome."""
+    """A request for approval with its proposal and, once decided, its outcome.
+
+    `imported`: it came with a capsule, so who decided it is known to another installation only.
+    """
 
     id: UUID
     workspace: UUID
@@ -65,6 +68,7 @@ class ApprovalRow:
     decided_args: Any
     effective_at: datetime | None
     requested_at: datetime
+    imported: bool = False
 
     @property
     def open(self) -> bool:

@@ -149,6 +149,9 @@ class Thread(models.Model):
     parent = models.UUIDField(null=True)
     base = models.UUIDField(null=True)
     forked_from = models.UUIDField(null=True)
+    # Up to here (event, checkpoint) the past was written by another installation.
+    imported_seq = models.BigIntegerField(db_default=0)
+    imported_number = models.IntegerField(db_default=-1)
     rollback = models.JSONField(null=True, help_text="the plan while status is rolling_back")
     n_steps = models.BigIntegerField(default=0)
     tokens = models.BigIntegerField(default=0)

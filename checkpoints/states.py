@@ -8,7 +8,7 @@ is "the thread does not exist yet".
 from __future__ import annotations
 
 from enum import StrEnum
-from typing import Final
+from typing import Final, Literal
 
 
 class Status(StrEnum):
@@ -108,6 +108,22 @@ LEASED: Final = frozenset({S.RUNNING, S.ROLLING_BACK})
 EDITABLE: Final = frozenset({S.PAUSED, S.WAITING, S.SLEEPING, S.ATTENTION, S.FAILED})
 # New input has to find a step that can still see it.
 TAKES_INPUT: Final = frozenset(Status) - {S.SUCCEEDED, S.CANCELLED}
+
+# What state reads and exports call a status, for monitors that know few words. Whoever watches for
+# "failed" has to hear of `attention`: it does not go on by itself. What reached its end is neither
+# running nor paused nor failed, and has a word of its own.
+PLAIN: Final[dict[Status, Literal["running", "paused", "failed", "succeeded"]]] = {
+    S.QUEUED: "running",
+    S.RUNNING: "running",
+    S.ROLLING_BACK: "running",
+    S.WAITING: "paused",
+    S.SLEEPING: "paused",
+    S.PAUSED: "paused",
+    S.ATTENTION: "failed",
+    S.FAILED: "failed",
+    S.CANCELLED: "failed",
+    S.SUCCEEDED: "succeeded",
+}
 
 _CONTROL: Final = {
     K.THREAD_CANCELLED: S.CANCELLED,

@@ -20,7 +20,11 @@ class Page[T]:
 
 @dataclass(frozen=True, slots=True)
 class ThreadRow:
-    """A thread as lists and pages show it."""
+    """A thread as lists and pages show it.
+
+    Events up to `imported_seq` and checkpoints up to `imported_number` came with a capsule: the
+    people whom they name are those of another installation. Rows of them say so as `imported`.
+    """
 
     id: UUID
     workspace: UUID
@@ -62,6 +66,8 @@ class ThreadRow:
     state_bytes: int
     created_at: datetime
     inbox: str = ""
+    imported_seq: int = 0
+    imported_number: int = -1
 
     @property
     def live(self) -> bool:
@@ -103,6 +109,20 @@ class CheckpointRow:
     created_by: str
     created_at: datetime
     abandoned: bool = False
+    imported: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class StepRow:
+    """One checkpoint on a way, as a summary tells it."""
+
+    number: int
+    step: int
+    source: str
+    nodes: tuple[str, ...]
+    next_nodes: tuple[str, ...]
+    at: datetime
+    thread: UUID
 
 
 @dataclass(frozen=True, slots=True)
@@ -117,6 +137,7 @@ class EventRow:
     at: datetime
     hash: str
     prev_hash: str
+    imported: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -127,6 +148,7 @@ class InputRow:
     message: Any
     actor: str
     at: datetime
+    imported: bool = False
 
 
 @dataclass(frozen=True, slots=True)

@@ -6,6 +6,7 @@ Sentences are plain text: templates pass them through `visible`, since they quot
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
@@ -15,9 +16,11 @@ from checkpoints.states import Status
 from .text import number, span
 
 if TYPE_CHECKING:
+    from approvals.queries import ApprovalRow
     from checkpoints.views import EventRow, ThreadRow
 
 QUOTE_MAX = 160
+_USER = re.compile(r"user:([^/]+)(?:/token:(.+))?", re.DOTALL)
 
 
 @dataclass(frozen=True, slots=True)
@@ -108,8 +111,14 @@ def event_tone(kind: str) -> str:
     return "t-run" if noun == "effect" else "t-idle"
 
 
-def person(actor: str, people: Mapping[str, str] | None = None) -> str:
-    """A name for an actor id: `user:7` by the given names, workers and agents by their id."""
+def person(actor: str, people: Mapping[str, str] | None = None, *, imported: bool = False) -> str:
+    """A name for an actor id: `user:7` by the given names, workers and agents by their id.
+
+    `imported`: another installation wrote it, whose users have the ids of others here.
+    """
+    if imported and (found := _USER.fullmatch(actor)):
+        through = f" (token {found[2]})" if found[2] else ""
+        return f"user {found[1]}{through} of another installation"
     if people and actor in people:
         return people[actor]
     kind, _, rest = actor.partition(":")
@@ -120,6 +129,15 @@ def person(actor: str, people: Mapping[str, str] | None = None) -> str:
     return f"{kind} {rest}"
 
 
+def decider(row: ApprovalRow) -> str:
+    """Who decided a request, by the name that was noted then; a capsule may note any."""
+    name, actor = row.decided_by_name, row.decided_by
+    if not row.imported:
+        return name or actor
+    said = f", {name} says the capsule" if name else ""
+    return person(actor, imported=True) + said if actor else ""
+
+
 def worker(owner: str) -> str:
     """A lease owner for people: host and process, without the boot id."""
     parts = owner.removeprefix("worker:").split(":")
@@ -128,7 +146,7 @@ def worker(owner: str) -> str:
 
 def event_sentence(event: EventRow, people: Mapping[str, str] | None = None) -> str:
     """What happened, in one sentence without a full stop."""
-    data, who = event.data, person(event.actor, people)
+    data, who = event.data, person(event.actor, people, imported=event.imported)
     say = _SAY.get(event.kind)
     if say is None:
         noun, _, participle = event.kind.partition(".")

@@ -49,11 +49,15 @@ class Lane:
 
 @dataclass(frozen=True, slots=True)
 class Kind:
-    """A chip over the event list: "" is all; `current` marks the chosen one."""
+    """A chip over the event list: "" is all; `current` marks the chosen one.
+
+    `n` is None where nobody counted, `about` says among which events `n` was counted.
+    """
 
     name: str
-    n: int
+    n: int | None
     current: bool = False
+    about: str = ""
 
 
 @dataclass(frozen=True, slots=True)

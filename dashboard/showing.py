@@ -43,6 +43,7 @@ class Told:
 
     people: Mapping[str, str] = field(default_factory=dict)
     titles: Mapping[UUID, str] = field(default_factory=dict)
+    imports: Mapping[UUID, tuple[int, int]] = field(default_factory=dict)
 
 
 NOTHING = Told()
@@ -51,7 +52,8 @@ NOTHING = Told()
 def prepare(rows: Sequence[Any], actors: Iterable[str], threads: Iterable[UUID]) -> None:
     """Look up names and titles once for all rows."""
     wanted = list(threads)
-    told = Told(people(actors), queries.titles(wanted) if wanted else {})
+    titles, imports = (queries.titles(wanted), queries.imports(wanted)) if wanted else ({}, {})
+    told = Told(people(actors), titles, imports)
     for row in rows:
         row.told = told
 
@@ -111,7 +113,9 @@ def full(row: Any, name: str) -> Any:
 
 def sentence(row: Any) -> SafeString:
     """What an event says, in words."""
-    event = SimpleNamespace(kind=row.kind, data=row.data or {}, actor=row.actor)
+    event = SimpleNamespace(
+        kind=row.kind, data=row.data or {}, actor=row.actor, imported=imported(row)
+    )
     return visible(_cut(sentences.event_sentence(event, told(row).people)))  # type: ignore[arg-type]
 
 
@@ -122,7 +126,21 @@ def told(row: Any) -> Told:
 
 
 def person(row: Any, actor: str) -> SafeString:
-    return visible(sentences.person(actor, told(row).people))
+    return visible(sentences.person(actor, told(row).people, imported=imported(row)))
+
+
+def imported(row: Any) -> bool:
+    """Whether another installation wrote a row, so that its people are not those of this one."""
+    match row._meta.model_name:
+        case "approval":
+            return bool(row.imported)
+        case "decision":
+            return bool(row.approval.imported)
+        case "event":
+            return row.seq <= told(row).imports.get(row.thread_id, (0, -1))[0]  # type: ignore[no-any-return]
+        case "checkpoint":
+            return row.number <= told(row).imports.get(row.thread_id, (0, -1))[1]  # type: ignore[no-any-return]
+    return False
 
 
 def _link(name: str, ident: object, text: str) -> SafeString:

@@ -38,7 +38,7 @@ _AMBIGUOUS = re.compile(
 _TAG = "tag:yaml.org,2002:"
 _QUOTE = "would not be read alike everywhere; quote it if it is text"
 # What moves without the state: these may differ from what the thread says now.
-_MOVING = frozenset({"version", "status", "updated_at"})
+_MOVING = frozenset({"version", "status", "thread_status", "updated_at"})
 
 
 @dataclass(frozen=True, slots=True)

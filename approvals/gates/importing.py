@@ -29,8 +29,8 @@ def import_requests(
     (`origin`) opens no gate here. Of a capsule that claims to come from this very workspace an
     approval that no effect has used yet would: it is refused. Call it after the activities.
     """
-    ids = {"thread_id": "uuid", "workspace_id": "uuid"}
-    _many("gp_approval", *approvals, ids, (thread, workspace))
+    fixed = {"thread_id": "uuid", "workspace_id": "uuid", "imported": "boolean"}
+    _many("gp_approval", *approvals, fixed, (thread, workspace, True))
     _many("gp_decision", *decisions, {"workspace_id": "uuid"}, (workspace,))
     if origin != workspace:
         return

@@ -9,7 +9,9 @@ from uuid import UUID
 
 from django.db import connection
 
+from .. import deltas
 from ..errors import NotFound
+from ..states import EventKind
 from .activities import Activities
 from .events import Event, Log
 from .links import Broken
@@ -78,7 +80,8 @@ def verify_thread(
 class _Facts:
     """The thread row and the ends of its logs as of one moment.
 
-    `end` is (last_seq, last_hash, highest seq), `head` (id, number, step, branch, bytes).
+    `end` is (last_seq, last_hash, highest seq), `head` (id, number, step, branch, bytes),
+    `brought` the last event and checkpoint that came with a capsule.
     """
 
     chain: UUID
@@ -86,6 +89,7 @@ class _Facts:
     end: tuple[int, bytes, int]
     head: tuple[Any, ...]
     highest_number: int
+    brought: tuple[int, int]
 
 
 def _facts(thread: UUID) -> _Facts | None:
@@ -94,15 +98,17 @@ def _facts(thread: UUID) -> _Facts | None:
             "SELECT th.chain_id, th.workspace_id, th.last_seq, th.last_hash, "
             "(SELECT coalesce(max(seq), 0) FROM gp_event WHERE thread_id = th.id), "
             "(SELECT coalesce(max(number), -1) FROM gp_checkpoint WHERE thread_id = th.id), "
-            "th.head, th.number, th.step, th.branch, th.state_bytes "
+            "th.imported_seq, th.imported_number, th.head, th.number, th.step, th.branch, "
+            "th.state_bytes "
             "FROM gp_thread th WHERE th.id = %s::uuid",
             (thread,),
         )
         row: Any = cursor.fetchone()
     if row is None:
         return None
-    chain, workspace, last_seq, last_hash, highest_seq, number, *head = row
-    return _Facts(chain, workspace, (last_seq, bytes(last_hash), highest_seq), tuple(head), number)
+    chain, workspace, last_seq, last_hash, highest_seq, number, seq, at, *head = row
+    end = (last_seq, bytes(last_hash), highest_seq)
+    return _Facts(chain, workspace, end, tuple(head), number, (seq, at))
 
 
 class _Verification:
@@ -119,6 +125,7 @@ class _Verification:
         self._facts = facts
         self._seen = seen
         self._at_head: Any = None
+        self._brought = (0, -1)
         self._past = Past(log.ident, facts.workspace, upto=facts.highest_number)
         makers: tuple[WitnessFor, ...] = (Activities, *witnesses)
         self._witnesses = [make(log.ident, facts.workspace) for make in makers]
@@ -134,6 +141,8 @@ class _Verification:
                 raise Broken(
                     self._log.last_seq, "the thread's head is not the checkpoint named last"
                 )
+            if self._brought != self._facts.brought:
+                raise Broken(self._log.last_seq, "what was imported is not what the log tells of")
             found = self._witnesses_end()
             now = _facts(self._log.ident)
             if now is None:
@@ -163,6 +172,10 @@ class _Verification:
                 good += 1
                 if event.kind in NAMING:
                     self._at_head = self._past.check_next(event)
+                elif event.kind == EventKind.THREAD_IMPORTED:
+                    told = deltas.decode(event.data)
+                    if "checkpoint" not in told:
+                        self._brought = (told["seq"], self._at_head[1])
         finally:
             # Also before a break: what a witness finds may stand earlier.
             for witness in self._witnesses:

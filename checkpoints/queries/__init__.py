@@ -36,6 +36,8 @@ from .fleet import (
     workers,
 )
 from .log import (
+    COUNTED,
+    SEARCHED,
     event_nouns,
     event_of_checkpoint,
     events,
@@ -53,6 +55,7 @@ from .past import (
     lineage,
     newest_sound,
     state_at,
+    steps_before,
     upgraded_from,
     way,
 )
@@ -68,6 +71,7 @@ from .threads import (
     counts,
     ids_beginning,
     ids_named,
+    imports,
     in_workspace,
     lanes,
     thread,
@@ -79,10 +83,12 @@ from .threads import (
 from .workspaces import only_member_of, people_of, workspace_events
 
 __all__ = [
+    "COUNTED",
     "COUNT_CAP",
     "DURABILITY",
     "GUARDS",
     "MOVING",
+    "SEARCHED",
     "STANDSTILL_SECONDS",
     "WORKER_ALIVE_SECONDS",
     "activities",
@@ -118,6 +124,7 @@ __all__ = [
     "heads",
     "ids_beginning",
     "ids_named",
+    "imports",
     "imports_of",
     "in_workspace",
     "inputs_waiting",
@@ -136,6 +143,7 @@ __all__ = [
     "server",
     "state_at",
     "step_activities",
+    "steps_before",
     "storage",
     "thread",
     "thread_marks",

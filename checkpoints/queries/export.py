@@ -77,11 +77,15 @@ def inputs_waiting(thread_id: UUID) -> list[str]:
 
 
 def imports_of(thread_id: UUID) -> list[tuple[int, UUID]]:
-    """(event, the workspace it came from) of each time the thread was imported, oldest first."""
+    """(its last event then, the workspace it came from) of each import of a thread, oldest first.
+
+    A thread that began with one checkpoint has brought no event along.
+    """
     found = rows(
-        "SELECT seq, data ->> 'workspace' FROM gp_event WHERE thread_id = %s::uuid "
-        "AND kind = 'thread.imported' AND data ->> 'workspace' ~ '^[0-9a-f]{8}(-[0-9a-f]{4}){3}-"
-        "[0-9a-f]{12}$' ORDER BY seq",
+        "SELECT (data ->> 'seq')::bigint, data ->> 'workspace' FROM gp_event "
+        "WHERE thread_id = %s::uuid AND kind = 'thread.imported' AND NOT data ? 'checkpoint' "
+        "AND data ->> 'workspace' ~ '^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$' "
+        "AND data ->> 'seq' ~ '^[0-9]{1,15}$' ORDER BY seq",
         (thread_id,),
     )
     return [(seq, UUID(workspace)) for seq, workspace in found]

@@ -10,9 +10,13 @@ from ..views import EventRow, InputRow, Page
 from .reading import decoded, row_of, rows
 
 EVENT = """
-SELECT thread_id, seq, kind, actor, data::text, at, encode(hash, 'hex'), encode(prev_hash, 'hex')
+SELECT thread_id, seq, kind, actor, data::text, at, encode(hash, 'hex'), encode(prev_hash, 'hex'),
+  seq <= (SELECT th.imported_seq FROM gp_thread th WHERE th.id = thread_id)
 FROM gp_event
 """
+# So many events are looked at for those of some kinds, and counted by noun.
+SEARCHED = 5_000
+COUNTED = 1_000
 
 
 def event_of(values: Sequence[Any]) -> EventRow:
@@ -53,25 +57,41 @@ def event_of_checkpoint(thread_id: UUID, checkpoint_id: UUID) -> EventRow | None
 def events(
     thread_id: UUID, *, kinds: Sequence[str] = (), before: int | None = None, limit: int = 50
 ) -> Page[EventRow]:
-    """Events newest first; `kinds` are whole kinds or nouns ("approval"); cursor = seq."""
-    where = ["thread_id = %s::uuid", "seq < %s::bigint"]
-    params: list[Any] = [thread_id, 2**62 if before is None else before]
-    if kinds:
-        where.append("(kind = ANY(%s::text[]) OR split_part(kind, '.', 1) = ANY(%s::text[]))")
-        params += [list(kinds), list(kinds)]
+    """Events newest first; `kinds` are whole kinds or nouns ("approval"); cursor = seq.
+
+    For `kinds` at most SEARCHED events are looked at, however long the log is: a page may have
+    fewer rows than asked for, or none, and still a cursor where the search goes on.
+    """
+    if not kinds:
+        raw = rows(
+            f"{EVENT} WHERE thread_id = %s::uuid AND seq < %s::bigint ORDER BY seq DESC LIMIT %s",
+            (thread_id, 2**62 if before is None else before, limit + 1),
+        )
+        found = tuple(event_of(r) for r in raw[:limit])
+        return Page(found, str(found[-1].seq) if len(raw) > limit else "")
+    if before is None:
+        newest = rows("SELECT last_seq FROM gp_thread WHERE id = %s::uuid", (thread_id,))
+        before = newest[0][0] + 1 if newest else 1
+    low = max(before - SEARCHED, 1)
     raw = rows(
-        f"{EVENT} WHERE {' AND '.join(where)} ORDER BY seq DESC LIMIT %s", (*params, limit + 1)
+        f"{EVENT} WHERE thread_id = %s::uuid AND seq < %s::bigint AND seq >= %s::bigint AND "
+        "(kind = ANY(%s::text[]) OR split_part(kind, '.', 1) = ANY(%s::text[])) "
+        "ORDER BY seq DESC LIMIT %s",
+        (thread_id, before, low, list(kinds), list(kinds), limit + 1),
     )
     found = tuple(event_of(r) for r in raw[:limit])
-    return Page(found, str(found[-1].seq) if len(raw) > limit else "")
+    if len(raw) > limit:
+        return Page(found, str(found[-1].seq))
+    return Page(found, str(low) if low > 1 else "")
 
 
-def event_nouns(thread_id: UUID) -> dict[str, int]:
-    """How many events of each noun the thread has."""
+def event_nouns(thread_id: UUID, *, newest: int = COUNTED) -> dict[str, int]:
+    """How many of the thread's newest events are of each noun; no event before them is read."""
     found = rows(
         "SELECT split_part(kind, '.', 1), count(*) FROM gp_event WHERE thread_id = %s::uuid "
+        "AND seq > (SELECT last_seq - %s::bigint FROM gp_thread WHERE id = %s::uuid) "
         "GROUP BY 1 ORDER BY 1",
-        (thread_id,),
+        (thread_id, newest, thread_id),
     )
     return {r[0]: r[1] for r in found}
 
@@ -80,7 +100,8 @@ def recent_events(*, workspace: UUID, limit: int = 30) -> list[EventRow]:
     """The newest entries of the workspace's most recently moved threads, newest first."""
     found = rows(
         "SELECT e.thread_id, e.seq, e.kind, e.actor, e.data::text, e.at, encode(e.hash, 'hex'), "
-        "encode(e.prev_hash, 'hex') FROM (SELECT id FROM gp_thread WHERE workspace_id = %s::uuid "
+        "encode(e.prev_hash, 'hex'), e.seq <= th.imported_seq "
+        "FROM (SELECT id, imported_seq FROM gp_thread WHERE workspace_id = %s::uuid "
         "ORDER BY status_since DESC, id DESC LIMIT 50) th CROSS JOIN LATERAL (SELECT * FROM "
         "gp_event WHERE thread_id = th.id ORDER BY seq DESC LIMIT 10) e "
         "ORDER BY e.at DESC LIMIT %s",
@@ -107,7 +128,9 @@ def waiting_inputs(thread_id: UUID, *, limit: int = 100) -> list[InputRow]:
     """Messages that the thread has received and not taken yet, oldest first."""
     # The number is read only from rows of this kind: other news names other things.
     found = rows(
-        "SELECT e.seq, (e.data -> 'message')::text, e.actor, e.at FROM gp_wake w JOIN gp_event e "
+        "SELECT e.seq, (e.data -> 'message')::text, e.actor, e.at, e.seq <= (SELECT "
+        "th.imported_seq FROM gp_thread th WHERE th.id = e.thread_id) "
+        "FROM gp_wake w JOIN gp_event e "
         "ON e.thread_id = w.thread_id AND e.seq = CASE WHEN w.kind = 'input' "
         "THEN w.ref::bigint END WHERE w.thread_id = %s::uuid AND w.kind = 'input' "
         "ORDER BY e.seq LIMIT %s",

@@ -10,13 +10,14 @@ import jsonpatch
 
 from .. import history
 from ..errors import CorruptHistory, NotFound
-from ..views import CheckpointRow, Page
+from ..views import CheckpointRow, Page, StepRow
 from .reading import decoded, names, row_of, rows
 
 CHECKPOINT = """
 SELECT c.id, c.thread_id, c.number, c.branch, c.step, c.parent, c.parent_thread, c.parent_number,
   c.source, c.nodes::text, c.next_nodes::text, {delta}, encode(c.state_hash, 'hex'),
-  c.state_bytes, c.schema_version, c.agent_version_id, c.created_by, c.created_at, {abandoned}
+  c.state_bytes, c.schema_version, c.agent_version_id, c.created_by, c.created_at, {abandoned},
+  c.number <= (SELECT th.imported_number FROM gp_thread th WHERE th.id = c.thread_id)
 FROM gp_checkpoint c
 """
 # The part of a thread's way to its head that lies in the thread itself.
@@ -101,7 +102,7 @@ def config_of(thread_id: UUID) -> dict[str, Any]:
 
 
 # The whole way from a checkpoint to the first input, one row per branch gone through.
-_WAY = """
+_BRANCHES = """
 WITH RECURSIVE seg AS (
   SELECT c.thread_id, c.branch, c.branch_start AS lo, c.number AS hi, c.step AS hi_step, 0 AS depth
   FROM gp_checkpoint c WHERE c.thread_id = %s::uuid AND c.id = %s::uuid
@@ -110,8 +111,9 @@ WITH RECURSIVE seg AS (
   FROM seg s
   JOIN gp_checkpoint f ON f.thread_id = s.thread_id AND f.number = s.lo
   JOIN gp_checkpoint p ON p.thread_id = f.parent_thread AND p.number = f.parent_number
-) SELECT thread_id, branch, lo, hi, hi_step FROM seg ORDER BY depth
+)
 """
+_WAY = f"{_BRANCHES} SELECT thread_id, branch, lo, hi, hi_step FROM seg ORDER BY depth"
 
 
 def way(thread_id: UUID, checkpoint_id: UUID) -> list[tuple[UUID, int, int, int, int]]:
@@ -134,6 +136,29 @@ def lineage(thread_id: UUID, *, limit: int = 200) -> list[CheckpointRow]:
             )
             own += [checkpoint_of(r) for r in found]
     return own
+
+
+# Of each part of a way the end is named by its numbers, so that no plan reads more of it.
+_STEPS = f"""{_BRANCHES}
+SELECT c.number, c.step, c.source, c.nodes::text, c.next_nodes::text, c.created_at,
+  c.thread_id, (SELECT sum(hi - lo + 1) FROM seg)::bigint
+FROM (SELECT * FROM seg ORDER BY depth LIMIT %s) s CROSS JOIN LATERAL (
+  SELECT * FROM gp_checkpoint own WHERE own.thread_id = s.thread_id
+  AND own.number BETWEEN greatest(s.lo, s.hi - %s::integer + 1) AND s.hi OFFSET 0
+) c ORDER BY s.depth, c.number DESC LIMIT %s
+"""
+
+
+def steps_before(
+    thread_id: UUID, checkpoint_id: UUID, *, limit: int = 20
+) -> tuple[list[StepRow], int]:
+    """The newest checkpoints on the way to one, itself included, oldest first; and how many in all.
+
+    They never change: neither does what lies before them. No state is read.
+    """
+    found = rows(_STEPS, (thread_id, checkpoint_id, limit, limit, limit))
+    shown = [row_of(StepRow, r[:-1], {3: names, 4: names}) for r in reversed(found)]
+    return shown, found[0][-1] if found else 0
 
 
 def newest_sound(thread_id: UUID, checkpoint_id: UUID) -> CheckpointRow | None:

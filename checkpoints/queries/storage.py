@@ -10,6 +10,8 @@ from .reading import rows
 
 # So many rows of each log are looked at, evenly spread; a shorter thread is added up in full.
 SAMPLE = 64
+# So many activities are counted one by one.
+EXACT = 200
 # What a row of each kind takes beside the values that are measured, its index entries included.
 EVENT, CHECKPOINT, ACTIVITY = 360, 420, 460
 
@@ -30,7 +32,11 @@ k AS (SELECT count(*) AS n, coalesce(sum(pg_column_size(x.state)), 0) AS size
   FROM th JOIN gp_keyframe x ON x.thread_id = th.id),
 a AS (SELECT avg(pg_column_size(x.args) + coalesce(pg_column_size(x.result), 0)) AS size FROM th,
   LATERAL (SELECT args, result FROM gp_activity WHERE thread_id = th.id LIMIT {SAMPLE}) x),
-n AS (SELECT count(*) AS activities FROM th JOIN gp_activity x ON x.thread_id = th.id)
+r AS (SELECT count(*) AS n, count(DISTINCT (x.branch, x.step)) AS steps FROM th,
+  LATERAL (SELECT branch, step FROM gp_activity WHERE thread_id = th.id
+    ORDER BY branch DESC, step DESC LIMIT {EXACT}) x),
+n AS (SELECT CASE WHEN r.n < {EXACT} THEN r.n
+  ELSE greatest(r.n, r.n * th.checkpoints / greatest(r.steps, 1)) END AS activities FROM th, r)
 SELECT th.events, th.checkpoints, n.activities, k.n,
   (th.events * (coalesce(e.size, 0) + {EVENT}) + th.checkpoints * (coalesce(c.size, 0)
     + {CHECKPOINT}) + n.activities * (coalesce(a.size, 0) + {ACTIVITY}) + k.size)::bigint,
@@ -42,8 +48,9 @@ FROM th, e, c, k, a, n
 def storage(thread_id: UUID) -> StorageRow:
     """Rows and bytes of a thread's own past, without what it shares with a base; raises NotFound.
 
-    Counts are exact; bytes are those of the values as stored and a share per row, estimated from
-    a sample on a thread with more than 64 rows of a kind.
+    Counts are exact, but more than 200 activities are told by those of the newest steps. Bytes
+    are those of the values as stored and a share per row, estimated from a sample on a thread
+    with more than 64 rows of a kind.
     """
     found = rows(_STORAGE, (thread_id,))
     if not found:

@@ -27,7 +27,7 @@ SELECT th.id, th.workspace_id, th.name, th.title, th.agent, v.version::text, th.
   th.wish, th.pause_at, th.effects, th.lease_owner, th.lease_until, th.fence, th.crash_count,
   th.head, th.parent, th.base, th.forked_from, th.started_by, th.rollback::text, th.n_steps,
   th.tokens, trim_scale(th.cost)::text, th.tokens_saved, th.state_bytes, th.created_at,
-  coalesce(v.graph ->> 'inbox', '')
+  coalesce(v.graph ->> 'inbox', ''), th.imported_seq, th.imported_number
 FROM gp_thread th JOIN gp_agent_version v ON v.id = th.agent_version_id
 """
 
@@ -147,6 +147,16 @@ def titles(thread_ids: Sequence[UUID]) -> dict[UUID, str]:
     """Titles of these threads."""
     found = rows("SELECT id, title FROM gp_thread WHERE id = ANY(%s::uuid[])", (list(thread_ids),))
     return {r[0]: r[1] for r in found}
+
+
+def imports(thread_ids: Sequence[UUID]) -> dict[UUID, tuple[int, int]]:
+    """{thread: last event and checkpoint that came with a capsule} for those that were imported."""
+    found = rows(
+        "SELECT id, imported_seq, imported_number FROM gp_thread "
+        "WHERE id = ANY(%s::uuid[]) AND imported_seq > 0",
+        (list(thread_ids),),
+    )
+    return {r[0]: (r[1], r[2]) for r in found}
 
 
 def thread_marks(thread_ids: Sequence[UUID]) -> dict[UUID, tuple[int, bool]]:

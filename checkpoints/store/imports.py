@@ -305,6 +305,8 @@ def _thread_values(
         "prev_hash": ("bytea", b""),
         "branch_start": ("integer", 0),
         "next_nodes": ("jsonb", "[]"),
+        "imported_seq": ("bigint", row["last_seq"]),
+        "imported_number": ("integer", row["number"]),
     }
     if not ended:
         values["waiting_on"] = ("jsonb", None)

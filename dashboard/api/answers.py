@@ -9,12 +9,16 @@ from uuid import UUID
 from approvals import queries as gates
 from approvals.queries import ApprovalRow
 from checkpoints import queries
-from checkpoints.views import CheckpointRow, EventRow, ThreadRow
+from checkpoints.states import PLAIN
+from checkpoints.views import CheckpointRow, EventRow, StepRow, ThreadRow
 from checkpoints.why import why_waiting
 from dashboard.compare import Comparison
 from dashboard.permissions import Actor
 
 from .shapes import Diff, Event, EventList, Place, State, ThreadDetail
+
+# So many checkpoints before the shown one are told with its state.
+HISTORY = 20
 
 
 def thread_detail(
@@ -39,11 +43,14 @@ def thread_detail(
 def state_answer(row: ThreadRow, point: CheckpointRow) -> State:
     """The whole state at a checkpoint of a thread."""
     state = queries.state_at(row.id, point.id)
+    steps, n_steps = queries.steps_before(row.id, point.id, limit=HISTORY)
     return State(
         name=row.name,
+        session_id=row.name,
         version=row.version,
         step=point.step,
-        status=str(row.status),
+        status=PLAIN[row.status],
+        thread_status=str(row.status),
         created_at=row.created_at,
         updated_at=point.created_at,
         context={
@@ -60,10 +67,24 @@ def state_answer(row: ThreadRow, point: CheckpointRow) -> State:
             "state_hash": point.state_hash,
             "schema_version": point.schema_version,
             "config": queries.config_of(row.id),
+            "history": [_step(one) for one in steps],
+            "n_earlier": n_steps - len(steps),
         },
         artifacts=list({ref["$artifact"]: ref for ref in files_in(state)}.values()),
         state=state,
     )
+
+
+def _step(one: StepRow) -> dict[str, Any]:
+    return {
+        "number": one.number,
+        "step": one.step,
+        "source": one.source,
+        "nodes": list(one.nodes),
+        "next_nodes": list(one.next_nodes),
+        "at": one.at,
+        "thread": str(one.thread),
+    }
 
 
 def files_in(value: Any) -> Iterator[dict[str, Any]]:

@@ -11,7 +11,7 @@ from pydantic import Field
 from approvals.queries import ApprovalRow
 from dashboard.permissions import Allowance, HasRoles, lacks
 
-from .shapes import Allowed, Shape
+from .shapes import ELSEWHERE, Allowed, Shape
 
 
 class Approval(Shape):
@@ -45,6 +45,7 @@ class Approval(Shape):
     decided_at: datetime | None
     decided_args: Any
     effective_at: datetime | None
+    imported: bool = Field(description=ELSEWHERE)
     verdicts: list[str]
     decide: Allowed
 

@@ -93,6 +93,7 @@ def _recorded(row: ApprovalRow) -> dict[str, Any]:
         "outcome": row.outcome,
         "decided_by": row.decided_by,
         "decided_by_name": row.decided_by_name,
+        "imported": row.imported,
         "decided_at": None if row.decided_at is None else row.decided_at.isoformat(),
         "comment": row.comment,
     }

@@ -14,6 +14,7 @@ from dashboard.permissions import HasRoles, allowed_actions
 
 # Addresses that differ from the names of actions.
 ADDRESS = {"roll_back": "rollback"}
+ELSEWHERE = "it came with a capsule: `user:7` in it is user 7 of another installation"
 
 
 class Shape(BaseModel):
@@ -145,10 +146,14 @@ class Input(Shape):
     message: Any
     actor: str
     at: datetime
+    imported: bool = Field(description=ELSEWHERE)
 
 
 class Storage(Shape):
-    """What a thread's own past takes in the database; `bytes` is close, the counts are exact."""
+    """What a thread's own past takes in the database.
+
+    `bytes` is close, the counts are exact; of more than 200 activities the count is close too.
+    """
 
     events: int
     checkpoints: int
@@ -227,6 +232,7 @@ class Checkpoint(Shape):
     created_by: str
     created_at: datetime
     abandoned: bool
+    imported: bool = Field(description=ELSEWHERE)
 
 
 class CheckpointList(Shape):
@@ -246,6 +252,7 @@ class Event(Shape):
     at: datetime
     hash: str
     prev_hash: str
+    imported: bool = Field(description=ELSEWHERE)
 
 
 class EventList(Shape):
@@ -288,12 +295,20 @@ class ActivityList(Shape):
 
 
 class State(Shape):
-    """The whole state at a checkpoint; `artifacts` are the files it refers to."""
+    """The whole state at a checkpoint; `artifacts` are the files it refers to.
+
+    `context` says where it stands: thread, checkpoint, agent, config, and as `history` the newest
+    20 checkpoints on the way there, oldest first; `n_earlier` came before them.
+    """
 
     name: str | None
+    session_id: str | None = Field(description="the thread's name, by the word others use for it")
     version: int
     step: int
-    status: str
+    status: Literal["running", "paused", "failed", "succeeded"] = Field(
+        description="of the thread now, in few words; `attention` and `cancelled` are failed"
+    )
+    thread_status: str = Field(description="the same as everywhere else here")
     created_at: datetime
     updated_at: datetime
     context: dict[str, Any]

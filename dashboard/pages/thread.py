@@ -12,7 +12,7 @@ from approvals import queries as gates
 from approvals.queries import ApprovalRow
 from checkpoints import queries
 from checkpoints.errors import NotFound
-from checkpoints.states import FINISHED, Status
+from checkpoints.states import FINISHED, EventKind, Status
 from checkpoints.views import (
     ActivityRow,
     AgentRow,
@@ -32,6 +32,7 @@ from dashboard.live.progress import read_progress
 from dashboard.people import people
 from dashboard.permissions import allowed_actions
 from dashboard.shapes import Kind
+from dashboard.text import number
 from dashboard.why import why_waiting
 
 from .rights import Class, Roles, actions_of, rights_of
@@ -40,6 +41,7 @@ CHECKPOINTS = 200
 EVENTS = 50
 ACTIVITIES = 50
 TABS = ("changes", "state")
+NOUNS = frozenset(kind.partition(".")[0] for kind in EventKind)
 
 
 @dataclass
@@ -157,9 +159,15 @@ class ThreadPage:
 
     @cached_property
     def kinds(self) -> list[Kind]:
-        nouns = queries.event_nouns(self.thread.id)
+        """All, then by noun: counted exactly in a short log, else among its newest events."""
+        nouns: dict[str, int | None] = {**queries.event_nouns(self.thread.id)}
+        about = ""
+        if self.thread.last_seq > queries.COUNTED:
+            about = f"among the newest {number(queries.COUNTED)} events"
+            # What is not among them may stand further back.
+            nouns |= dict.fromkeys(sorted(NOUNS - nouns.keys()), None)
         return [Kind("", self.thread.last_seq, not self.kind)] + [
-            Kind(noun, n, noun == self.kind) for noun, n in nouns.items()
+            Kind(noun, n, noun == self.kind, about) for noun, n in nouns.items()
         ]
 
     @cached_property

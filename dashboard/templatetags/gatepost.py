@@ -293,9 +293,12 @@ def event_sentence(event: Any, people: Mapping[str, str] | None = None) -> SafeS
 
 
 @register.simple_tag
-def person(actor: str, people: Mapping[str, str] | None = None) -> SafeString:
-    """The name of an actor."""
-    return text.visible(sentences.person(actor, people or None))
+def person(actor: str, people: Any = None, imported: bool = False) -> SafeString:
+    """The name of an actor; `imported` as on the row that names it."""
+    return text.visible(sentences.person(actor, people or None, imported=bool(imported)))
+
+
+register.filter("decider", sentences.decider)
 
 
 @register.filter

@@ -18,6 +18,7 @@ from checkpoints.states import (
     FINISHED,
     LEASED,
     LIVE,
+    PLAIN,
     TRANSITIONS,
     EventKind,
     Status,
@@ -257,6 +258,15 @@ def test_the_database_refuses_every_other_pair() -> None:
     assert refused == len(Status) ** 2 - allowed
     with pytest.raises(IntegrityError):
         rows("UPDATE gp_thread SET status = 'asleep' WHERE id = %s::uuid", (thread,))
+
+
+@pytest.mark.requirement("B25")
+def test_each_status_has_one_plain_word() -> None:
+    assert set(PLAIN) == set(Status)
+    assert {s for s in Status if PLAIN[s] == "running"} == LEASED | {S.QUEUED}
+    assert {s for s in Status if PLAIN[s] == "paused"} == {S.WAITING, S.SLEEPING, S.PAUSED}
+    assert {s for s in Status if PLAIN[s] == "failed"} == {S.FAILED, S.CANCELLED, S.ATTENTION}
+    assert {s for s in Status if PLAIN[s] == "succeeded"} == {S.SUCCEEDED}
 
 
 # --- the lists beside the table ---------------------------------------------------------------

@@ -339,8 +339,8 @@ def test_state_now_and_then(operator: Client, cast: Cast, agent: UUID) -> None:
     at = f"{V1}/threads/{work.thread}/state/"
     now = operator.get(at).json()
     assert set(now) == {
-        "name", "version", "step", "status", "created_at", "updated_at", "context", "artifacts",
-        "state",
+        "name", "session_id", "version", "step", "status", "thread_status", "created_at",
+        "updated_at", "context", "artifacts", "state",
     }  # fmt: skip
     assert (now["step"], now["status"], now["state"]["report"]) == (1, "running", "draft: ü\n- 1")
     assert now["artifacts"] == [ref]

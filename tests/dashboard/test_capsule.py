@@ -49,7 +49,11 @@ BEHIND = {
         "progress": "is no history",
         "cursor": "is no history",
     },
-    "gp_approval": {"thread_id": "is the folder", "workspace_id": "is the importing one"},
+    "gp_approval": {
+        "thread_id": "is the folder",
+        "workspace_id": "is the importing one",
+        "imported": "is said of all that comes in",
+    },
     "gp_decision": {"workspace_id": "is the importing one"},
 }
 
@@ -194,9 +198,14 @@ def test_a_capsule_can_be_read_by_hand(lived_here: tuple[Bench, UUID], tmp_path:
             assert sha256(packed.read(name)).hexdigest() == sha
         state = json.loads(packed.read("state.json"))
         assert list(state) == [
-            *("name", "version", "step", "status", "created_at", "updated_at"),
-            *("context", "artifacts", "state"),
+            *("name", "session_id", "version", "step", "status", "thread_status"),
+            *("created_at", "updated_at", "context", "artifacts", "state"),
         ]
+        assert (state["status"], state["thread_status"]) == ("paused", "waiting")
+        steps = [one["number"] for one in state["context"]["history"]]
+        assert steps[0] == 0
+        assert steps[-1] == state["context"]["number"]
+        assert state["context"]["n_earlier"] == 0
         assert state["state"] == bench.state(thread)
         assert yaml.safe_load(packed.read("state.yaml"))["state"] == state["state"]
         number = bench.row(thread).number

@@ -50,6 +50,7 @@ OTHER: dict[str, str] = {
     "integer": "{c} + 1000000",
     "bigint": "{c} + 1000000",
     "smallint": "{c} + 1000",
+    "boolean": "NOT {c}",
     "bytea": "sha256({c})",
     "jsonb": "jsonb_build_object('was', {c})",
     "timestamp with time zone": "{c} + interval '1 microsecond'",

@@ -28,7 +28,7 @@ def render(source: str, **context: Any) -> str:
 
 
 def event(kind: str, data: dict[str, Any] | None = None, actor: str = "user:7") -> Any:
-    return SimpleNamespace(kind=kind, data=data or {}, actor=actor)
+    return SimpleNamespace(kind=kind, data=data or {}, actor=actor, imported=False)
 
 
 # --- text of agents is text ----------------------------------------------------------------------

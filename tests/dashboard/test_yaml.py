@@ -97,10 +97,13 @@ def test_the_call_answers_the_same_in_both_forms(cast: Cast) -> None:
     at = f"{V1}/threads/{thread}/state/"
     told = operator.get(at).json()
     assert list(told) == [
-        "name", "version", "step", "status", "created_at", "updated_at", "context", "artifacts",
-        "state",
+        "name", "session_id", "version", "step", "status", "thread_status", "created_at",
+        "updated_at", "context", "artifacts", "state",
     ]  # fmt: skip
-    assert (told["name"], told["version"], told["step"]) == ("1e3", 1, 0)
+    assert (told["name"], told["session_id"], told["version"], told["step"]) == (
+        *("1e3", "1e3"),
+        *(1, 0),
+    )
     assert told["context"]["config"] == {"model": "2001-01-01", "temperature": 0.5}
     for answer in (
         operator.get(f"{at}?format=yaml"),

@@ -13,6 +13,7 @@ from dashboard.api.approval_shapes import Approval, ApprovalList
 from dashboard.commands.words import json_given
 from dashboard.errors import Missing
 from dashboard.permissions import Actor
+from dashboard.sentences import decider
 from dashboard.tables import Table, facts, table
 from dashboard.terminal import PersonalCommand, Usage, add_common_arguments
 
@@ -88,6 +89,7 @@ def _line(row: ApprovalRow) -> tuple[object, ...]:
 
 def _table(row: ApprovalRow) -> Table:
     decided = row.outcome or ("" if row.open else row.status)
+    by = decider(row)
     return facts(
         "",
         [
@@ -102,7 +104,7 @@ def _table(row: ApprovalRow) -> Table:
             ("hash", row.proposal_hash),
             ("deadline", row.deadline or "none"),
             ("status", row.status),
-            *([("outcome", f"{decided} by {row.decided_by_name or '-'}")] if decided else []),
+            *([("outcome", f"{decided} by {by or '-'}")] if decided else []),
             *([("comment", row.comment)] if row.comment else []),
         ],
     )
