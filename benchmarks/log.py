@@ -89,6 +89,8 @@ def filled(raw: Raw, events: int) -> tuple[list[UUID], dict[str, float]]:
     with connection.cursor() as cursor:
         for length in lengths:
             thread = store.start(version, input={}, workspace=workspace(), actor="bench:1")
+            # Of a queued thread each event would also ring for a worker.
+            store.pause(thread, actor="bench:1")
             made.append(thread)
             # In pieces: one statement holds the rows that it makes.
             for upto in range(PER_THREAD, length + 1, PER_THREAD):

@@ -137,9 +137,9 @@ def imported(row: Any) -> bool:
         case "decision":
             return bool(row.approval.imported)
         case "event":
-            return row.seq <= told(row).imports.get(row.thread_id, (0, -1))[0]  # type: ignore[no-any-return]
+            return bool(row.seq <= told(row).imports.get(row.thread_id, (0, -1))[0])
         case "checkpoint":
-            return row.number <= told(row).imports.get(row.thread_id, (0, -1))[1]  # type: ignore[no-any-return]
+            return bool(row.number <= told(row).imports.get(row.thread_id, (0, -1))[1])
     return False
 
 

@@ -13,6 +13,7 @@ from django.urls import reverse
 
 from checkpoints import queries, store
 from checkpoints.queries import COUNTED, SEARCHED
+from checkpoints.states import EventKind
 from checkpoints.store import NewEvent
 from tests.cast import Cast
 from tests.checkpoints.builders import drive, make_thread, new_activity, one, rows
@@ -60,7 +61,9 @@ def long_thread(cast: Cast, n_steps: int) -> UUID:
     for n in range(n_steps):
         done = new_activity(driver.work, "look#0")
         store.record_activity(driver.work, done, result={"found": n})
-        driver.step({"set": {"goal": str(n)}}, events=[NewEvent("value.recorded", {"n": n}, "w")])  # type: ignore[arg-type]
+        driver.step(
+            {"set": {"goal": str(n)}}, events=[NewEvent(EventKind.VALUE_RECORDED, {"n": n}, "w")]
+        )
     store.write_keyframe(thread, n_steps - 3, driver.state | {"goal": str(n_steps - 4)})
     return thread
 
@@ -93,7 +96,7 @@ def test_a_page_costs_the_same_at_any_length(cast: Cast) -> None:
 
 def test_kinds_are_counted_and_looked_for_in_a_part_of_a_long_log(cast: Cast) -> None:
     thread = make_thread(workspace=cast.workspace)
-    store.add_event(thread, NewEvent("thought.recorded", {"text": "early"}, "worker:1"))  # type: ignore[arg-type]
+    store.add_event(thread, NewEvent(EventKind.THOUGHT_RECORDED, {"text": "early"}, "worker:1"))
     last = one("SELECT last_seq FROM gp_thread WHERE id = %s::uuid", (thread,))
     rows("SET LOCAL session_replication_role = replica")
     columns = ", ".join(

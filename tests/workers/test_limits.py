@@ -8,11 +8,12 @@ from typing import Any
 import pytest
 
 from checkpoints.states import Status
+from workers import loop
 
 from . import beyond
 from .beyond import BEYOND
 from .beyond import beyond as value_beyond
-from .conftest import Bench
+from .conftest import Bench, bench_of
 
 VALUES = ("size", *BEYOND)
 TEXTS = ("size", "NUL", "surrogate")
@@ -93,3 +94,24 @@ def test_the_values_are_beyond_the_limits_and_their_neighbours_are_not() -> None
             deltas.check(value_beyond(limit, "any"))
     for value in (beyond.nested(99), {"k" * 1_000: 1}, 2**53 - 1, -(2**53) + 1):
         deltas.check({"here": value})
+
+
+def test_what_only_the_database_refuses_fails_the_thread_and_leaves_the_worker_well(
+    real_db: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Another try would end alike: it does not wait for its lease to run out three times."""
+    bench = bench_of(beyond)
+    monkeypatch.setattr(loop, "agents", lambda: {"beyond": bench.agent})
+    thread, other = bench.start(door="risk"), bench.start()
+    for one in (thread, other):
+        loop.work_on(bench.lease(one))
+    row = bench.row(thread)
+    assert (row.status, row.lease_owner) == (Status.FAILED, "")
+    assert "too long" in row.status_reason
+    assert bench.approvals(thread) == []
+    assert bench.row(other).status is Status.SUCCEEDED
+    bench.edit(thread, {"door": "none"}, "mended")
+    bench.retry(thread)
+    loop.work_on(bench.lease(thread))
+    assert bench.row(thread).status is Status.SUCCEEDED
+    assert bench.intact(thread)
