@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from datetime import UTC
 from typing import Any
 from uuid import UUID
 
@@ -12,6 +13,7 @@ from ..browsing import Records
 from ..models import Activity, AgentVersion, Artifact, Checkpoint, Event, Thread, Worker
 from ..narrowing import choice, ident, noun, since
 from ..paging import XID, Walk
+from ..queries import verification
 from ..states import ACTIVITY_KINDS, ACTIVITY_STATES, CHECKPOINT_SOURCES, EventKind, Status
 
 BOARD = "Threads are started, steered, edited and rolled back on their own pages, not here."
@@ -36,6 +38,17 @@ def of_thread(thread: UUID) -> list[tuple[str, str]]:
             )
         ),
     ]
+
+
+def record_of(thread: UUID) -> str:
+    """What verifying the thread found last, and when."""
+    found = verification(thread)
+    if found is None:
+        return "Record: not checked yet"
+    if not found.intact:
+        return f"Record: broken at no. {found.broken_seq or 0:,}. {found.what}"
+    at = found.checked_at.astimezone(UTC)
+    return f"Record: intact, events 1 to {found.n_events:,}, checked {at:%Y-%m-%d %H:%M:%S} UTC"
 
 
 @admin.register(Thread)
@@ -83,7 +96,8 @@ class ThreadRecords(Records):
     refusal = BOARD
 
     def related(self, row: Any) -> list[tuple[str, str]]:
-        return [pair for pair in of_thread(row.pk) if pair[0] != "Its row"]
+        badge = (record_of(row.pk), f"{reverse('thread', args=[row.pk])}#record")
+        return [badge, *(pair for pair in of_thread(row.pk) if pair[0] != "Its row")]
 
     def name_of(self, row: Any) -> str:
         return str(row.title)

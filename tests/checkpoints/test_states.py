@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any
 from uuid import UUID, uuid4
 
@@ -267,6 +268,12 @@ def test_each_status_has_one_plain_word() -> None:
     assert {s for s in Status if PLAIN[s] == "paused"} == {S.WAITING, S.SLEEPING, S.PAUSED}
     assert {s for s in Status if PLAIN[s] == "failed"} == {S.FAILED, S.CANCELLED, S.ATTENTION}
     assert {s for s in Status if PLAIN[s] == "succeeded"} == {S.SUCCEEDED}
+    told = (Path(__file__).parents[2] / "docs/lifecycle.md").read_text()
+    for word in PLAIN.values():
+        line = next(line for line in told.splitlines() if line.startswith(f"| `{word}` | `"))
+        assert set(re.findall(r"`(\w+)`", line.partition("| `")[2].partition("|")[2])) == {
+            str(s) for s in Status if PLAIN[s] == word
+        }
 
 
 # --- the lists beside the table ---------------------------------------------------------------

@@ -350,3 +350,20 @@ def test_people_are_named_and_hidden_characters_too(place: Place) -> None:
     event = queries.events_after(place.thread, seq - 1)[0]
     assert event.hash in page
     assert event.prev_hash in page
+
+
+def test_the_page_of_a_thread_says_what_verifying_it_found(place: Place) -> None:
+    auditor = place.client("auditor")
+    address = reverse("admin:checkpoints_thread_change", args=[place.thread])
+    assert "Record: not checked yet" in auditor.get(address).content.decode()
+    last = queries.thread(place.thread, workspace=place.cast.workspace).last_seq
+    auditor.post(reverse("thread_verify", args=[place.thread]))
+    assert (
+        f"Record: intact, events 1 to {last}, checked 20" in auditor.get(address).content.decode()
+    )
+    with connection.cursor() as cursor:
+        cursor.execute("SET session_replication_role = replica")
+        cursor.execute("UPDATE gp_event SET actor = 'user:99' WHERE seq = 2")
+        cursor.execute("SET session_replication_role = DEFAULT")
+    auditor.post(reverse("thread_verify", args=[place.thread]))
+    assert "Record: broken at no. 2. Event 2: " in auditor.get(address).content.decode()
