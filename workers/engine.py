@@ -309,9 +309,10 @@ class Engine:
         root = digests.update(delta, folder.state)
         try:
             deltas.check_size(digests.size, deltas.LIMITS.state_bytes, "the state")
-        except InvalidValue as error:
-            self._rejected(run, done[0][0], error)
-            self._fail(run, done[0][0], f"{error}. Keep what is large with ctx.artifact.")
+        except InvalidValue as beyond:
+            too_large = InvalidValue(deltas.at("$", _largest(delta)), beyond.reason)
+            self._rejected(run, done[0][0], too_large)
+            self._fail(run, done[0][0], f"{too_large}. Keep what is large with ctx.artifact.")
             return False
         checkpoint = NewCheckpoint(
             id=uuid7(),
@@ -366,6 +367,13 @@ class Engine:
         """Cache the full state when it is due, after the commit and in a transaction of its own."""
         if keyframes.due(work.unfolded, work.unfolded_rows, state_bytes):
             self.ledger.keyframe(work, state)
+
+
+def _largest(delta: deltas.Delta) -> str:
+    """The channel to which a delta adds most."""
+    bodies = (delta.get("set", {}), delta.get("append", {}), delta.get("merge", {}))
+    sizes = {c: len(deltas.canonical(value)) for body in bodies for c, value in body.items()}
+    return max(sizes, key=lambda channel: sizes[channel], default="")
 
 
 def refuse_missing(ledger: Ledger, work: Work) -> None:
