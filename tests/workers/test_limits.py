@@ -49,6 +49,7 @@ def wrong(make_bench: Callable[[Any], Bench], door: str, limit: str) -> str:
     return reason
 
 
+@pytest.mark.requirement("B23")
 @pytest.mark.parametrize("limit", VALUES)
 @pytest.mark.parametrize("door", KEPT)
 def test_a_value_beyond_a_limit_fails_the_step_with_its_path(
