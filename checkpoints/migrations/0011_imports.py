@@ -15,7 +15,7 @@ UPDATE gp_thread th SET imported_seq = e.seq, imported_number = th.number FROM (
 
 
 class Migration(migrations.Migration):
-    dependencies = [("checkpoints", "0008_agent_checkpoints")]
+    dependencies = [("checkpoints", "0010_model_calls")]
     operations = [
         migrations.AddField("thread", "imported_seq", models.BigIntegerField(db_default=0)),
         migrations.AddField("thread", "imported_number", models.IntegerField(db_default=-1)),
