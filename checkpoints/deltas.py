@@ -2,6 +2,7 @@
 
 A delta is `{"set": {ch: v}, "append": {ch: [..]}, "merge": {ch: {..}}, "unset": [ch]}`; each
 channel stands in one operation only. Refusals are `InvalidValue` with a JSON path: `$.a.b[3]`.
+As stored it may also name values that lie elsewhere (see `references`); only `replay` knows those.
 """
 
 from __future__ import annotations
@@ -10,6 +11,7 @@ from collections.abc import Iterable, Mapping
 from typing import Any, TypedDict, cast
 
 from .errors import InvalidValue
+from .references import PUT, named
 from .values import (
     LIMITS,
     MAX_INTEGER,
@@ -171,7 +173,7 @@ def replay(state: dict[str, Any], stored: Iterable[Mapping[str, Any]]) -> dict[s
     """Fold what was just decoded and belongs to nobody else: everything given is grown in place.
 
     As `fold`, a third of its time: what is stored was checked before, so only what cannot be
-    applied at all is refused (`InvalidValue`).
+    applied at all is refused (`InvalidValue`). Values that lie elsewhere are left to be filled in.
     """
     try:
         state.keys()  # whatever was cached is an object
@@ -188,6 +190,8 @@ def replay(state: dict[str, Any], stored: Iterable[Mapping[str, Any]]) -> dict[s
                 elif op == "unset":
                     for channel in body:
                         state.pop(channel, None)
+                elif op == PUT:
+                    state.update(named(body))
                 else:
                     raise InvalidValue(at("$", op), "unknown operation")
     except (AttributeError, TypeError, ValueError) as error:

@@ -2,7 +2,8 @@
 
 A checkpoint's past is a few ranges of checkpoints, one per branch it went through, possibly in
 other threads (forks share their past). The query walks from branch to branch, stops at the newest
-keyframe on the way, and returns the keyframe and the deltas after it. Each range is looked up by
+keyframe on the way, and returns the keyframe and the deltas after it. Large values that are still
+in force are fetched by one more query, where there are any. Each range is looked up by
 itself (OFFSET 0): as a join the planner would rather read the whole table. Deltas come in chunks of
 32, each with its number, in any order: a row of its own costs as much as a short delta, and sorting
 there would copy every one.
@@ -20,7 +21,7 @@ import structlog
 from django.db import connection
 
 from . import channels as _channels
-from . import deltas, keyframes
+from . import deltas, keyframes, payloads, references
 from .channels import Digests, Reducer
 from .errors import CorruptHistory, InvalidValue, NotFound
 
@@ -41,14 +42,14 @@ WITH RECURSIVE seg AS (
 )
 """
 _BODIES = """
-SELECT NULL::integer AS depth, NULL::integer AS number, s.thread_id AS owner,
+SELECT 'claims' AS what, NULL::integer AS depth, NULL::integer AS number, s.thread_id AS owner,
   s.claims::text AS body FROM seg s WHERE s.depth = 0
 UNION ALL
-SELECT s.depth, k.number, s.thread_id, k.state
+SELECT 'keyframe', s.depth, k.number, s.thread_id, k.state
   FROM seg s, LATERAL (SELECT x.number, x.state FROM gp_keyframe x
     WHERE x.thread_id = s.thread_id AND x.number = s.kf OFFSET 0) k
 UNION ALL
-SELECT s.depth, c.chunk, NULL, c.body
+SELECT 'deltas', s.depth, c.chunk, s.thread_id, c.body
   FROM seg s, LATERAL (SELECT (x.number + 31) / 32 AS chunk,
     '[' || string_agg('[' || x.number || ',' || x.delta::text || ']', ',') || ']' AS body
     FROM gp_checkpoint x WHERE x.thread_id = s.thread_id
@@ -103,10 +104,12 @@ def materialise(thread: UUID, checkpoint: UUID, *, from_deltas: bool = False) ->
     keyframe: tuple[UUID, int] | None = None
     base = "{}"
     chunks: list[tuple[int, int, str]] = []
-    for depth, number, owner, body in rows:
-        if owner is None:
+    owners: set[UUID] = set()
+    for what, depth, number, owner, body in rows:
+        if what == "deltas":
             chunks.append((-depth, number, body))
-        elif number is None:
+            owners.add(owner)
+        elif what == "claims":
             claims = deltas.decode(body)
         else:
             keyframe, base = (owner, number), body
@@ -124,6 +127,8 @@ def materialise(thread: UUID, checkpoint: UUID, *, from_deltas: bool = False) ->
                 since += len(pairs)
                 size += len(body)
                 ranges.add(depth)
+        if missing := references.wanted(state.values()):
+            references.fill(state, payloads.fetched(sorted(owners), missing))
     except InvalidValue as error:
         if keyframe is None:
             raise CorruptHistory(f"The stored history cannot be applied: {error}") from error

@@ -238,6 +238,19 @@ class Keyframe(models.Model):
         db_table = "gp_keyframe"
 
 
+class Content(models.Model):
+    """A large value that deltas of a thread name by its hash: canonical JSON, kept once."""
+
+    pk = models.CompositePrimaryKey("thread_id", "sha256")
+    thread = models.ForeignKey(Thread, models.DO_NOTHING, db_constraint=False, db_index=False)
+    sha256 = models.CharField(max_length=64)
+    workspace_id = models.UUIDField()
+    body = models.TextField()
+
+    class Meta:
+        db_table = "gp_content"
+
+
 class Event(models.Model):
     """One immutable entry of a thread's log, chained by hash to the one before."""
 

@@ -13,3 +13,7 @@ thread_queued = Signal()
 
 activity_progressed = Signal()
 """thread_id: UUID, workspace: UUID, progress: {node, done, total, text}. Not history."""
+
+state_settled = Signal()
+"""thread_id: UUID, workspace: UUID. A worker left this thread, or a person changed its state; only
+of threads whose agent keeps its content in files."""

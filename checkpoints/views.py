@@ -242,7 +242,7 @@ class WorkerRow:
 
 @dataclass(frozen=True, slots=True)
 class StorageRow:
-    """What a thread takes in the database.
+    """What a thread takes in the database, and its contents in files (`file_bytes`).
 
     `bytes` is added up over a sample of rows; `sampled_all` says that it was all of them.
     """
@@ -253,6 +253,8 @@ class StorageRow:
     keyframes: int
     bytes: int
     sampled_all: bool
+    contents: int = 0
+    file_bytes: int = 0
 
 
 @dataclass(frozen=True, slots=True)

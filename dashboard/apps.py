@@ -11,6 +11,7 @@ class DashboardConfig(AppConfig):
     verbose_name = "Dashboard"
 
     def ready(self) -> None:
+        from .capsule import receivers as _folders  # noqa: F401
         from .grants import after_migration
         from .live import receivers  # noqa: F401
 

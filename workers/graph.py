@@ -24,6 +24,7 @@ from pydantic import BaseModel, ConfigDict, TypeAdapter
 from pydantic_core import PydanticUndefined, to_jsonable_python
 
 from checkpoints.channels import Append, Custom, Decimal, LastValue, Merge, Reducer, Sum
+from checkpoints.payloads.base import DATABASE, KINDS
 from checkpoints.schema import Upgrades
 
 from .border import Border, holds_list
@@ -199,6 +200,9 @@ class Graph:
     `schema_version` counts the forms that the state has had; `upgrades` leads from each to the
     next. A thread that stopped with an older form goes on with this code when the way is there.
 
+    `payloads` says where large values of its threads lie: in the database, or in files, a folder
+    per thread that a person can open.
+
     `model` answers `ctx.model` of this agent; without it the one that GATEPOST_MODEL names does.
     """
 
@@ -211,12 +215,19 @@ class Graph:
     queue: str = "gatepost"
     on_code_change: Literal["stop", "go_on"] = "stop"
     inbox: str = ""
+    payloads: Literal["database", "file"] = "database"
     upgrades: Upgrades = field(default_factory=Upgrades)
     model: Model | None = None
     nodes: dict[str, Node] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
-        """Raise GraphError for an inbox that takes no messages, a model that cannot be asked."""
+        """Raise GraphError for an inbox that takes no messages, a model that cannot be asked,
+        an unknown store."""
+        if self.payloads not in KINDS:
+            names = ", ".join(KINDS)
+            raise GraphError(
+                f"There is no store {self.payloads!r} for payloads; there are {names}."
+            )
         if self.model is not None and not callable(self.model):
             raise GraphError(
                 f"model={self.model!r} is no function: it takes a Request and answers a Reply "
@@ -344,6 +355,7 @@ class Graph:
             ],
             # Left out where there is none: what is described is part of the fingerprint.
             **({"inbox": self.inbox} if self.inbox else {}),
+            **({"payloads": self.payloads} if self.payloads != DATABASE else {}),
         }
 
 

@@ -20,6 +20,7 @@ from uuid_utils.compat import uuid7
 
 from approvals.gates import Reviewer
 from checkpoints.errors import ConcurrentModificationError, InvalidValue, LeaseLost
+from checkpoints.payloads.base import LIMITS
 from checkpoints.records import Work
 from checkpoints.states import EventKind, Status
 from checkpoints.store import NewEvent
@@ -96,6 +97,7 @@ class Harness:
         tools_now = {n: stand_ins.get(n, t) for n, t in known.items()}
         own = graph.model or missing
         self.agent = Agent(self.graph, tools_now, uuid7(), "in memory", own)
+        self.book.limits[self.agent.version_id] = LIMITS[graph.payloads]
 
     def play(
         self,

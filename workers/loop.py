@@ -16,7 +16,9 @@ from django.db import DatabaseError, DataError, IntegrityError, InterfaceError
 
 from checkpoints import leases, store
 from checkpoints.errors import ConcurrentModificationError
+from checkpoints.payloads import FILE
 from checkpoints.records import Work
+from checkpoints.signals import state_settled
 from checkpoints.states import EventKind, Status
 
 from . import registry, tracing
@@ -100,6 +102,14 @@ def work_on(work: Work, *, request: Any = None) -> None:
     ledger = DatabaseLedger()
     began = time.monotonic()
     agent = agents().get(work.agent)
+    try:
+        _work_on(work, agent, ledger)
+    finally:
+        if agent is not None and agent.graph.payloads == FILE:
+            state_settled.send_robust(sender=None, thread_id=work.thread, workspace=work.workspace)
+
+
+def _work_on(work: Work, agent: Agent | None, ledger: Ledger) -> None:
     with (
         Heart(work.thread, work.token) as heart,
         structlog.contextvars.bound_contextvars(

@@ -12,7 +12,7 @@ import re
 import tempfile
 import weakref
 import zipfile
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -35,6 +35,7 @@ EVENTS, ACTIVITIES, APPROVALS, DECISIONS = (
     "approvals.jsonl",
     "decisions.jsonl",
 )
+CONTENTS = "contents/"
 CHUNK = 1024 * 1024
 # A state has at most 8 MiB; as text for people it may take a few times that.
 TEXT_MAX = 64 * 1024 * 1024
@@ -43,13 +44,19 @@ _ID = "[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}"
 _NAMES = re.compile(
     rf"MANIFEST|state\.(?:json|yaml)|artifacts\.jsonl|artifacts/[0-9a-f]{{64}}|agents/{_ID}\.json"
     rf"|(?:bases/{_ID}/)?(?:thread\.json|(?:events|activities|approvals|decisions)\.jsonl"
-    r"|checkpoints/[0-9]{6,10}\.json)"
+    r"|checkpoints/[0-9]{6,10}\.json|contents/[0-9a-f]{64}\.json)"
 )
 _LINE = re.compile(r"([0-9a-f]{64})  (\S+)")
 
 
 class BadCapsule(GatepostError):
     """The capsule is damaged or not one; nothing was imported."""
+
+
+def check_name(name: str) -> None:
+    """Refuse a name that no member has; raises BadCapsule."""
+    if not _NAMES.fullmatch(name):
+        raise BadCapsule(f"The capsule has a member that does not belong there: {name!r}.")
 
 
 def sha_of(raw: bytes) -> str:
@@ -60,6 +67,11 @@ def sha_of(raw: bytes) -> str:
 def checkpoint_name(number: int) -> str:
     """Where the checkpoint of this number stands in the folder of its thread."""
     return f"checkpoints/{number:06}.json"
+
+
+def content_name(sha: str) -> str:
+    """Where a large value stands in the folder of its thread."""
+    return f"{CONTENTS}{sha}.json"
 
 
 def base_folder(thread: object) -> str:
@@ -130,6 +142,24 @@ class Writer:
         lines += [f"{sha}  {artifact_name(sha)}\n" for sha in sorted(self._files)]
         return "".join(lines).encode()
 
+    def members(self) -> Iterator[tuple[str, Iterator[bytes]]]:
+        """Name and bytes of each member but MANIFEST and the files, one after the other."""
+        for member in self._members:
+            yield member.name, self._bytes_of(member)
+
+    def _bytes_of(self, member: _Member) -> Iterator[bytes]:
+        self._spool.seek(member.offset)
+        left = member.size
+        while left:
+            chunk = self._spool.read(min(CHUNK, left))
+            left -= len(chunk)
+            yield chunk
+
+    @property
+    def files(self) -> dict[str, Any]:
+        """What opens each file, by its hash."""
+        return self._files
+
     def chunks(self) -> Iterator[bytes]:
         """The capsule: MANIFEST, the members in their order, then the files.
 
@@ -142,11 +172,7 @@ class Writer:
             yield sink.taken()
             for member in self._members:
                 with packed.open(_info(member.name), "w", force_zip64=True) as into:
-                    self._spool.seek(member.offset)
-                    left = member.size
-                    while left:
-                        chunk = self._spool.read(min(CHUNK, left))
-                        left -= len(chunk)
+                    for chunk in self._bytes_of(member):
                         into.write(chunk)
                         yield sink.taken()
             for sha in sorted(self._files):
@@ -197,25 +223,28 @@ class _Sink:
 
 
 class Reader:
-    """A capsule whose members are all there and have the bytes that MANIFEST names."""
+    """A capsule whose members are all there and have the bytes that MANIFEST names.
 
-    def __init__(self, packed: zipfile.ZipFile) -> None:
-        self._packed = packed
-        self._infos = {info.filename: info for info in packed.infolist()}
+    `sizes` are the bytes of each member, `open_member` opens one by its name.
+    """
+
+    def __init__(self, sizes: Mapping[str, int], open_member: Callable[[str], IO[bytes]]) -> None:
+        self._sizes = sizes
+        self._open_member = open_member
         self.manifest_sha = ""
 
     @property
     def names(self) -> list[str]:
         """All members but MANIFEST, in their order."""
-        return [name for name in self._infos if name != MANIFEST]
+        return [name for name in self._sizes if name != MANIFEST]
 
     def has(self, name: str) -> bool:
         """Whether there is such a member."""
-        return name in self._infos
+        return name in self._sizes
 
     def size(self, name: str) -> int:
         """Bytes of a member."""
-        return self._infos[name].file_size
+        return self._sizes[name]
 
     def chunks(self, name: str) -> Iterator[bytes]:
         """The bytes of a member."""
@@ -245,17 +274,11 @@ class Reader:
 
     def check(self) -> None:
         """Read everything once and compare it with MANIFEST; raises BadCapsule."""
-        if len(self._infos) > MEMBERS_MAX:
+        if len(self._sizes) > MEMBERS_MAX:
             raise BadCapsule("The capsule has too many members.")
-        if len(self._infos) != len(self._packed.infolist()):
-            raise BadCapsule("A name occurs twice in the capsule.")
-        for name, info in self._infos.items():
-            if not _NAMES.fullmatch(name):
-                raise BadCapsule(f"The capsule has a member that does not belong there: {name!r}.")
-            plain = info.compress_type == zipfile.ZIP_STORED and not info.flag_bits & 1
-            if not plain or info.compress_size != info.file_size:
-                raise BadCapsule(f"{name} in the capsule is compressed or encrypted.")
-        if MANIFEST not in self._infos:
+        for name in self._sizes:
+            check_name(name)
+        if MANIFEST not in self._sizes:
             raise BadCapsule("The capsule has no MANIFEST.")
         named = self._manifest()
         if strange := sorted(named.keys() ^ set(self.names)):
@@ -269,23 +292,30 @@ class Reader:
                 raise BadCapsule(f"{name} in the capsule was altered: its hash is another.")
             if name.startswith("artifacts/") and name != artifact_name(sha):
                 raise BadCapsule(f"{name} in the capsule is named after other bytes.")
+            if CONTENTS in name and not name.endswith(content_name(sha)):
+                raise BadCapsule(f"{name} in the capsule is named after other bytes.")
 
     def _manifest(self) -> dict[str, str]:
         raw = b"".join(self.chunks(MANIFEST))
         self.manifest_sha = hashlib.sha256(raw).hexdigest()
-        found: dict[str, str] = {}
-        for line in raw.decode("ascii", "replace").splitlines():
-            parts = _LINE.fullmatch(line)
-            if parts is None or parts[2] in found:
-                raise BadCapsule("The capsule's MANIFEST cannot be read.")
-            found[parts[2]] = parts[1]
-        return found
+        return manifest_of(raw)
 
     def _open(self, name: str) -> IO[bytes]:
-        if name not in self._infos:
+        if name not in self._sizes:
             raise BadCapsule(f"{name} is missing in the capsule.")
         with _damage(name):
-            return self._packed.open(self._infos[name])
+            return self._open_member(name)
+
+
+def manifest_of(raw: bytes) -> dict[str, str]:
+    """{name: sha256} as a MANIFEST says; raises BadCapsule."""
+    found: dict[str, str] = {}
+    for line in raw.decode("ascii", "replace").splitlines():
+        parts = _LINE.fullmatch(line)
+        if parts is None or parts[2] in found:
+            raise BadCapsule("The capsule's MANIFEST cannot be read.")
+        found[parts[2]] = parts[1]
+    return found
 
 
 @contextmanager
@@ -302,9 +332,20 @@ def opened(path: Path) -> Iterator[Reader]:
         # Members that share bytes would make a small file large.
         if sum(info.file_size for info in packed.infolist()) > size:
             raise BadCapsule("The capsule claims to hold more than its file does.")
-        reader = Reader(packed)
+        reader = Reader(*_packed(packed))
         reader.check()
         yield reader
+
+
+def _packed(packed: zipfile.ZipFile) -> tuple[dict[str, int], Callable[[str], IO[bytes]]]:
+    infos = {info.filename: info for info in packed.infolist()}
+    if len(infos) != len(packed.infolist()):
+        raise BadCapsule("A name occurs twice in the capsule.")
+    for name, info in infos.items():
+        plain = info.compress_type == zipfile.ZIP_STORED and not info.flag_bits & 1
+        if not plain or info.compress_size != info.file_size:
+            raise BadCapsule(f"{name!r} in the capsule is compressed or encrypted.")
+    return {n: i.file_size for n, i in infos.items()}, lambda name: packed.open(infos[name])
 
 
 @contextmanager

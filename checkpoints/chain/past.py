@@ -12,7 +12,7 @@ from uuid import UUID
 
 from django.db import connection
 
-from .. import deltas, history
+from .. import deltas, history, payloads, references
 from ..channels import Digests
 from ..deltas import Folder
 from ..errors import GatepostError
@@ -105,6 +105,7 @@ class Past:
         self._former: _Checkpoint | None = None
         self._folder = Folder({})
         self._digests = Digests({})
+        self._named: dict[str, int] = {}  # contents, and the first event that leads to each
         with connection.cursor() as cursor:
             cursor.execute("SELECT number FROM gp_keyframe WHERE thread_id = %s::uuid", (thread,))
             self._keyframes = {number for (number,) in cursor.fetchall()}
@@ -160,10 +161,37 @@ class Past:
         if (left := self._next()) is not None:
             raise Broken(last_seq, f"no event names checkpoint {left.number}")
 
+    def check_contents(self, last_seq: int) -> None:
+        """Refuse contents in the database that no checkpoint names, or of another workspace."""
+        with connection.cursor() as cursor:
+            cursor.execute(
+                "SELECT sha256, workspace_id FROM gp_content WHERE thread_id = %s::uuid",
+                (self._thread,),
+            )
+            for sha, workspace in cursor.fetchall():
+                if sha not in self._named:
+                    raise Broken(last_seq, f"no checkpoint names the content {sha[:12]}")
+                if workspace != self._workspace:
+                    raise Broken(self._named[sha], "a content it leads to is in another workspace")
+
+    def _delta(self, event: Event, c: _Checkpoint) -> dict[str, Any]:
+        """A checkpoint's delta with all that it names; what is named is read again as it lies."""
+        delta = deltas.decode(c.delta)
+        if references.PUT not in delta:
+            return dict(delta)
+        hashes = references.wanted(references.named(delta[references.PUT]).values())
+        try:
+            found = references.resolved(delta, payloads.fetched([self._thread], hashes))
+        except GatepostError as error:
+            raise Broken(event.seq, f"checkpoint {c.number} is not whole: {error}") from error
+        for sha in hashes:
+            self._named.setdefault(sha, event.seq)
+        return found
+
     def _fold(self, event: Event, c: _Checkpoint) -> None:
         """Bring state and digests from the checkpoint's parent to the checkpoint."""
         former = self._former
-        delta = deltas.decode(c.delta)
+        delta = self._delta(event, c)
         if c.number != c.branch_start:
             expected = former and (former.id, self._thread, former.number, former.branch_start)
             if expected != (c.parent, c.parent_thread, c.parent_number, c.branch_start):

@@ -158,6 +158,7 @@ class _Verification:
 
     def _witnesses_end(self) -> Broken | None:
         try:
+            self._past.check_contents(self._log.last_seq)
             for witness in self._witnesses:
                 witness.end(self._log.last_seq)
         except Broken as broken:

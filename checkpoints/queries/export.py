@@ -43,6 +43,11 @@ def checkpoint_rows(thread_id: UUID) -> Iterator[dict[str, Any]]:
     return _by("number", "gp_checkpoint", c.CHECKPOINT, thread_id, CHECKPOINTS_AT_ONCE, -1)
 
 
+def checkpoint_row(thread_id: UUID, number: int) -> dict[str, Any]:
+    """The row of one checkpoint that is there."""
+    return next(_by("number", "gp_checkpoint", c.CHECKPOINT, thread_id, 1, number - 1))
+
+
 def activity_rows(thread_id: UUID) -> Iterator[dict[str, Any]]:
     """All activities by their id, without those that have only shown progress so far."""
     return _by(

@@ -1,9 +1,11 @@
-"""How much a thread takes in the database: one query whose cost does not grow with the thread."""
+"""How much a thread takes in the database: one query whose cost does not grow with the steps."""
 
 from __future__ import annotations
 
+from dataclasses import replace
 from uuid import UUID
 
+from .. import payloads
 from ..errors import NotFound
 from ..views import StorageRow
 from .reading import rows
@@ -13,10 +15,10 @@ SAMPLE = 64
 # So many activities are counted one by one.
 EXACT = 200
 # What a row of each kind takes beside the values that are measured, its index entries included.
-EVENT, CHECKPOINT, ACTIVITY = 360, 420, 460
+EVENT, CHECKPOINT, ACTIVITY, CONTENT = 360, 420, 460, 200
 
 _STORAGE = f"""
-WITH th AS (SELECT id, last_seq AS events, number + 1 AS checkpoints,
+WITH th AS (SELECT id, agent_version_id, last_seq AS events, number + 1 AS checkpoints,
     greatest(1, ceil(last_seq / {SAMPLE}.0)::bigint) AS event_stride,
     greatest(1, ceil((number + 1) / {SAMPLE}.0)::integer) AS checkpoint_stride
   FROM gp_thread WHERE id = %s::uuid),
@@ -30,6 +32,8 @@ c AS (SELECT avg(pg_column_size(x.delta)) AS size FROM th,
     OFFSET 0) x),
 k AS (SELECT count(*) AS n, coalesce(sum(pg_column_size(x.state)), 0) AS size
   FROM th JOIN gp_keyframe x ON x.thread_id = th.id),
+g AS (SELECT count(*) AS n, coalesce(sum(pg_column_size(x.body) + {CONTENT}), 0) AS size
+  FROM th JOIN gp_content x ON x.thread_id = th.id),
 a AS (SELECT avg(pg_column_size(x.args) + coalesce(pg_column_size(x.result), 0)) AS size FROM th,
   LATERAL (SELECT args, result FROM gp_activity WHERE thread_id = th.id LIMIT {SAMPLE}) x),
 r AS (SELECT count(*) AS n, count(DISTINCT (x.branch, x.step)) AS steps FROM th,
@@ -39,9 +43,10 @@ n AS (SELECT CASE WHEN r.n < {EXACT} THEN r.n
   ELSE greatest(r.n, r.n * th.checkpoints / greatest(r.steps, 1)) END AS activities FROM th, r)
 SELECT th.events, th.checkpoints, n.activities, k.n,
   (th.events * (coalesce(e.size, 0) + {EVENT}) + th.checkpoints * (coalesce(c.size, 0)
-    + {CHECKPOINT}) + n.activities * (coalesce(a.size, 0) + {ACTIVITY}) + k.size)::bigint,
-  greatest(th.events, th.checkpoints, n.activities) <= {SAMPLE}
-FROM th, e, c, k, a, n
+    + {CHECKPOINT}) + n.activities * (coalesce(a.size, 0) + {ACTIVITY}) + k.size
+    + g.size)::bigint,
+  greatest(th.events, th.checkpoints, n.activities) <= {SAMPLE}, g.n, th.agent_version_id
+FROM th, e, c, k, a, n, g
 """
 
 
@@ -50,9 +55,15 @@ def storage(thread_id: UUID) -> StorageRow:
 
     Counts are exact, but more than 200 activities are told by those of the newest steps. Bytes
     are those of the values as stored and a share per row, estimated from a sample on a thread
-    with more than 64 rows of a kind.
+    with more than 64 rows of a kind. Contents in files
+    are counted where they lie.
     """
     found = rows(_STORAGE, (thread_id,))
     if not found:
         raise NotFound("There is no such thread.")
-    return StorageRow(*found[0])
+    *counted, version = found[0]
+    row = StorageRow(*counted)
+    if payloads.kind_of(version) == payloads.FILE:
+        n, size = payloads.FilePayloads().held(thread_id)
+        row = replace(row, contents=row.contents + n, file_bytes=size)
+    return row

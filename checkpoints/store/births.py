@@ -45,7 +45,7 @@ def _birth(
     row: Mapping[str, tuple[str, Any]],
 ) -> bool:
     """Insert a thread with its first checkpoint and events; False when its name is taken."""
-    insert, committed = checkpoint_insert(checkpoint)
+    inserts, committed = checkpoint_insert(thread, checkpoint)
     chain = uuid7()
     values: dict[str, tuple[str, Any]] = {
         "id": ("uuid", thread),
@@ -68,7 +68,7 @@ def _birth(
         data = dict(first.data)
         # The event proves the first checkpoint; a separate one would only repeat it.
         data["checkpoint"] = committed.data
-        move = Move(thread, events=[NewEvent(first.kind, data, first.actor)], inserts=[insert])
+        move = Move(thread, events=[NewEvent(first.kind, data, first.actor)], inserts=inserts)
         perform(move)
     return True
 

@@ -3,15 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from functools import partial
 from typing import Any
 from uuid import UUID
 
-from django.db import connection
+from django.db import connection, transaction
 from uuid_utils.compat import uuid7
 
-from .. import deltas, history
+from .. import deltas, history, payloads
 from ..channels import Digests
 from ..errors import NotFound, StaleVersion
+from ..signals import state_settled
 from ..states import EDITABLE, EventKind, Status, sources, target
 from .guards import check_texts, in_statuses, refuse, versioned
 from .keyframes import trusted
@@ -189,11 +191,12 @@ def edit(
             raise NotFound("There is no such thread.")
         cursor.execute(
             # The head's: after a rollback over an upgrade the thread has worked with newer code.
-            "SELECT schema_version, agent_version_id FROM gp_checkpoint "
-            "WHERE thread_id = %s::uuid AND id = %s::uuid",
+            "SELECT c.schema_version, c.agent_version_id, v.graph ->> 'payloads' "
+            "FROM gp_checkpoint c JOIN gp_agent_version v ON v.id = c.agent_version_id "
+            "WHERE c.thread_id = %s::uuid AND c.id = %s::uuid",
             (thread, row[0]),
         )
-        schema_version, agent_version = cursor.fetchone()
+        schema_version, agent_version, kind = cursor.fetchone()
     found, _ = trusted(thread, row[0])
     delta = deltas.delta_of_changes(dict(changes))
     state = deltas.apply(found.state, delta)
@@ -218,7 +221,7 @@ def edit(
         agent_version=agent_version,
         created_by=actor,
     )
-    insert, committed = checkpoint_insert(checkpoint)
+    inserts, committed = checkpoint_insert(thread, checkpoint)
     move = versioned(
         Move(thread, f"{in_statuses(EDITABLE)} AND th.head = %s::uuid", (row[0],)), expected_version
     )
@@ -237,9 +240,15 @@ def edit(
         NewEvent(EventKind.STATE_EDITED, {"changed": sorted(changes), "reason": reason}, actor),
         committed,
     ]
-    move.inserts = [insert]
-    if perform(move) is None:
+    move.inserts = inserts
+    moved = perform(move)
+    if moved is None:
         if Status(row[6]) in EDITABLE and expected_version is None:
             raise StaleVersion
         refuse(thread, expected_version=expected_version, wanted="Editing the state")
+    elif kind == payloads.FILE:
+        settled = partial(
+            state_settled.send_robust, sender=None, thread_id=thread, workspace=moved[0]
+        )
+        transaction.on_commit(settled, robust=True)
     return checkpoint.id

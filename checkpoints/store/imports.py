@@ -74,13 +74,16 @@ def import_thread(
     actor: str,
     events: Iterable[Mapping[str, Any]],
     checkpoints: Iterable[Mapping[str, Any]],
+    contents: Iterable[tuple[str, bytes]],
     activities: Iterable[Mapping[str, Any]],
     inputs: Iterable[str],
     files: Mapping[str, int],
 ) -> None:
     """Write a thread with its history; parameters by column, as `columns.read` gives them.
 
-    `files` are the bytes of each file that is there, `inputs` the messages not taken yet. Ended
+    `files` are the bytes of each file that is there, `inputs` the messages not taken yet. Contents
+    (hash, canonical JSON) lie in the database afterwards, whatever the agent chose: so they come
+    in the one transaction. Ended
     and failed ones stand as they stood, `rolling_back` needs a person, all others are paused; an
     effect asks first. Whoever imports it counts as its initiator: the ids of people are those of
     another installation. Raises NotAllowedNow where the thread or its name is here already.
@@ -95,6 +98,13 @@ def import_thread(
         )
     ways = _ways(row, checkpoints)
     _many("gp_checkpoint", c.CHECKPOINT, ways, ids, (row["id"], workspace))
+    with connection.cursor() as cursor:
+        for sha, raw in contents:
+            cursor.execute(
+                "INSERT INTO gp_content (thread_id, workspace_id, sha256, body) "
+                "VALUES (%s::uuid, %s::uuid, %s::varchar, %s::text)",
+                (row["id"], workspace, sha, raw.decode()),
+            )
     _many("gp_activity", c.ACTIVITY, activities, ids, (row["id"], workspace))
     with connection.cursor() as cursor:
         cursor.execute(

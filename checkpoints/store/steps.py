@@ -66,7 +66,7 @@ def commit_step(
     answer to the COMMIT is lost with the connection, the head is read again: the checkpoint's id
     was chosen beforehand, so equal means committed.
     """
-    insert, committed = checkpoint_insert(checkpoint)
+    inserts, committed = checkpoint_insert(work.thread, checkpoint)
     move = Move(
         work.thread,
         "th.lease_token = %s::uuid AND th.head = %s::uuid",
@@ -79,7 +79,7 @@ def commit_step(
         move.express("tokens", "th.tokens + %s::bigint", tokens)
         move.express("cost", "th.cost + %s::numeric", cost)
     move.events = [*before, committed, *events]
-    move.inserts = [insert]
+    move.inserts = inserts
     take(move, taken)
     move.returning = _SEEN
     if leave_by is not None:
@@ -97,7 +97,7 @@ def commit_step(
     work.head, work.number, work.step = checkpoint.id, checkpoint.number, checkpoint.step
     work.branch, work.branch_start = checkpoint.branch, checkpoint.branch_start
     work.next_nodes = tuple(checkpoint.next_nodes)
-    work.unfolded += keyframes.weight(delta_bytes(insert))
+    work.unfolded += keyframes.weight(delta_bytes(inserts[0]))
     work.unfolded_rows += 1
     work.crash_count = 0
     _see(work, row)

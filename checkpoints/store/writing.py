@@ -25,12 +25,13 @@ from uuid import UUID
 from django.db import DEFAULT_DB_ALIAS, connections, transaction
 from uuid_utils.compat import uuid7
 
-from .. import deltas
+from .. import deltas, payloads
 from ..errors import InvalidValue
 from ..records import SALT_BYTES, Work
 from ..seals import checkpoint_seal
 from ..signals import thread_changed, thread_queued
 from ..states import EventKind, Status, WorkspaceEventKind
+from .contents import CONTENT, content_params
 from .statement import Columns, statement
 
 NO_HASH = bytes(32)
@@ -270,10 +271,22 @@ _CHECKPOINT = Columns(
 _DELTA = 5
 
 
-def checkpoint_insert(checkpoint: NewCheckpoint) -> tuple[Insert, NewEvent]:
-    """The row of a checkpoint and the event that names it; InvalidValue for too large a state."""
+def checkpoint_insert(
+    thread: UUID, checkpoint: NewCheckpoint, store: payloads.Payloads | None = None
+) -> tuple[list[Insert], NewEvent]:
+    """The row of a checkpoint, contents that go with it, and the event that names them.
+
+    Large values go to the store that the agent chose, or to `store`. Raises InvalidValue for too
+    large a state.
+    """
     deltas.check_size(checkpoint.state_bytes, deltas.LIMITS.state_bytes, "the state")
-    raw = deltas.canonical(dict(checkpoint.delta))
+    raw, contents = payloads.moved_out(
+        deltas.canonical(dict(checkpoint.delta)),
+        checkpoint.delta,
+        thread=thread,
+        agent_version=checkpoint.agent_version,
+        payloads=store,
+    )
     salt, delta_hash = salted(raw)
     c = checkpoint
     config = None if c.config is None else deltas.canonical(dict(c.config))
@@ -315,7 +328,16 @@ def checkpoint_insert(checkpoint: NewCheckpoint) -> tuple[Insert, NewEvent]:
         c.created_by,
         v=2,
     )
-    return Insert(_CHECKPOINT, params), event
+    inserts = [Insert(_CHECKPOINT, params)]
+    if contents:
+        inserts.append(Insert(CONTENT, content_params(contents)))
+    return inserts, event
+
+
+def delta_of(insert: Insert) -> tuple[bytes, bytes, str]:
+    """(salt, hash, canonical JSON) of the delta in the row of a checkpoint."""
+    delta, salt, delta_hash = insert.params[_DELTA : _DELTA + 3]
+    return salt, delta_hash, delta
 
 
 def delta_bytes(insert: Insert) -> int:

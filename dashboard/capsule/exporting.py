@@ -14,7 +14,7 @@ from django.core.files.storage import default_storage
 from django.db import connection, transaction
 
 from approvals import capsules as requests
-from checkpoints import queries
+from checkpoints import deltas, payloads, queries, references
 from checkpoints.capsules import layout
 from checkpoints.errors import NotAllowedNow
 from checkpoints.states import EventKind
@@ -85,6 +85,7 @@ class _Collected:
         self._writer = writer
         self._thread = thread
         self._files: set[str] = set()
+        self._contents: set[str] = set()
 
     def everything(self, point: CheckpointRow | None) -> dict[str, Any]:
         """Add all members; the thread's row."""
@@ -104,8 +105,7 @@ class _Collected:
         versions = set()
         if point:
             versions.add(point.agent_version_id)
-            found = queries.checkpoint_rows(self._thread.id)
-            self._add_checkpoints("", (one for one in found if one["number"] == point.number))
+            self._add_checkpoints("", [queries.checkpoint_row(self._thread.id, point.number)])
         else:
             self._add_past("", self._thread.id)
             versions |= queries.agent_versions_of(self._thread.id)
@@ -131,7 +131,14 @@ class _Collected:
     def _add_past(self, folder: str, thread: UUID) -> None:
         add = self._writer.add_lines
         add(folder + layout.EVENTS, self._noting(queries.event_rows(thread)))
+        self._contents.clear()
         self._add_checkpoints(folder, self._noting(queries.checkpoint_rows(thread)))
+        for sha in sorted(self._contents):
+            raw = payloads.fetched([thread], [sha]).get(sha)
+            if raw is None or layout.sha_of(raw) != sha:
+                raise NotAllowedNow(f"The content {sha[:12]} is lost; see `verify` for where.")
+            self._writer.add(folder + layout.content_name(sha), [raw])
+            self._files |= {ref["$artifact"] for ref in files_in(deltas.decode(raw))}
         add(folder + layout.ACTIVITIES, self._noting(queries.activity_rows(thread)))
         add(folder + layout.APPROVALS, self._noting(requests.approval_rows(thread)))
         add(folder + layout.DECISIONS, self._noting(requests.decision_rows(thread)))
@@ -145,6 +152,8 @@ class _Collected:
             self._files |= {ref["$artifact"] for ref in files_in(row)}
             if row.get("kind") == EventKind.ARTIFACT_STORED:
                 self._files.add(row["data"]["sha256"])
+            if put := row.get("delta", {}).get(references.PUT):
+                self._contents |= {told["sha256"] for told in put.values()}
             yield row
 
     def _add_files(self) -> None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
@@ -16,8 +16,8 @@ from jsonschema.exceptions import SchemaError
 
 from approvals import capsules as requests
 from approvals import gates
-from checkpoints import queries, store
-from checkpoints.capsules import columns, layout
+from checkpoints import deltas, queries, store
+from checkpoints.capsules import columns, folder, layout
 from checkpoints.capsules.layout import BadCapsule, Reader
 from checkpoints.errors import GatepostError, InvalidValue, NotAllowedNow, NotFound
 from dashboard.permissions import Actor
@@ -57,11 +57,13 @@ class _About:
 def import_capsule(actor: Actor, path: Path, *, name: str | None = None) -> Imported:
     """Bring in the thread or the checkpoint of a capsule, into the actor's workspace.
 
+    `path` is the file, or a folder that holds the same unpacked: a thread's of the file store.
+
     Each member is compared with MANIFEST first. The rows are then written and verified in one
     transaction: nobody sees them before all of them hold. `name` replaces the thread's own.
     Raises BadCapsule, NotAllowedNow.
     """
-    with layout.opened(path) as reader, _in_shape():
+    with _opened(path) as reader, _in_shape():
         about = _about(reader, "")
         files = _files(reader)
         taken = _OneImport(actor, reader, about, files, name or about.row["name"])
@@ -73,6 +75,10 @@ def import_capsule(actor: Actor, path: Path, *, name: str | None = None) -> Impo
             for row in files:
                 store.import_artifact(row, workspace=actor.workspace, path=paths[row["sha256"]])
             return taken.checkpoint() if about.kind == "checkpoint" else taken.threads()
+
+
+def _opened(path: Path) -> AbstractContextManager[Reader]:
+    return folder.opened(path) if path.is_dir() else layout.opened(path)
 
 
 @contextmanager
@@ -253,6 +259,7 @@ class _OneImport:
             checkpoints=(
                 columns.read(columns.CHECKPOINT, reader.json(one), f"{one}: $") for one in points
             ),
+            contents=self._contents(about.folder + layout.CONTENTS),
             activities=self._rows(columns.ACTIVITY, about.folder + layout.ACTIVITIES),
             inputs=about.inputs,
             files={file["sha256"]: file["size"] for file in self._files},
@@ -266,6 +273,14 @@ class _OneImport:
             approvals=(requests.APPROVAL, approvals),
             decisions=(requests.DECISION, decisions),
         )
+
+    def _contents(self, folder: str) -> Iterator[tuple[str, bytes]]:
+        for name in self._reader.names:
+            if name.startswith(folder):
+                raw = deltas.canonical(self._reader.json(name))
+                if not name.endswith(layout.content_name(sha := layout.sha_of(raw))):
+                    raise BadCapsule(f"{name} in the capsule is not as it was written.")
+                yield sha, raw
 
     def _rows(self, of: columns.Columns, name: str) -> Iterator[dict[str, Any]]:
         for n, line in enumerate(self._reader.lines(name), 1):

@@ -81,7 +81,10 @@ def brought(capsule: Path, *more: str, who: str = "carrier") -> dict[str, Any]:
     return told
 
 
-TABLES = ("gp_event", "gp_checkpoint", "gp_activity", "gp_approval", "gp_decision", "gp_artifact")
+TABLES = (
+    *("gp_event", "gp_checkpoint", "gp_content", "gp_activity", "gp_approval", "gp_decision"),
+    "gp_artifact",
+)
 
 
 def empty(*, agents: bool = True) -> None:
@@ -110,6 +113,9 @@ def everything(thread: UUID) -> dict[str, list[Any]]:
     return {
         "events": list(queries.event_rows(thread)),
         "checkpoints": list(queries.checkpoint_rows(thread)),
+        "contents": rows(
+            "SELECT sha256, body FROM gp_content WHERE thread_id = %s ORDER BY 1", [thread]
+        ),
         "activities": list(queries.activity_rows(thread)),
         "approvals": list(requests.approval_rows(thread)),
         "decisions": list(requests.decision_rows(thread)),
@@ -173,7 +179,7 @@ def test_a_thread_with_everything_comes_back_as_it_was(
     kinds = [event["kind"] for event in now["events"][len(past["events"]) :]]
     assert kinds == ["approval.withdrawn"] * len(open_ones) + ["thread.imported"]
     assert now["events"][-1]["data"]["hash"] == past["events"][-1]["hash"]
-    for what in ("checkpoints", "activities", "decisions"):
+    for what in ("checkpoints", "contents", "activities", "decisions"):
         assert now[what] == past[what], what
     assert verify(thread).intact, verify(thread).what
 
@@ -533,6 +539,23 @@ FORGED: dict[str, tuple[Callable[[dict[str, bytes]], None], str]] = {
     "a decision": (replaced("decisions.jsonl", b'"verdict":"', b'"verdict":"re'), ""),
     "a request": (replaced("approvals.jsonl", b"Place the order", b"Place an order"), "altered"),
     "a file": (without("artifacts.jsonl"), "missing"),
+    "a content": (
+        lambda m: [
+            m.__setitem__(n, raw.replace(b"long", b"lang", 1))
+            for n, raw in m.items()
+            if n.startswith("contents/")
+        ],
+        "named after other bytes",
+    ),
+    "a content less": (
+        lambda m: m.pop(next(n for n in m if n.startswith("contents/"))),
+        "is missing",
+    ),
+    "a content more": (
+        also(f"contents/{sha256(b'7').hexdigest()}.json", b"7"),
+        "no checkpoint names the content",
+    ),
+    "a content that is no JSON": (also(f"contents/{sha256(b'x').hexdigest()}.json"), "not JSON"),
     "its hash": (in_thread(last_hash="00" * 32), "does not hold"),
     "its number": (in_thread(last_seq=3), "gp_event_pkey"),
     "its head": (in_thread(number=1), "does not hold"),

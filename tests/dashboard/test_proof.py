@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 from pathlib import Path
 from uuid import UUID, uuid4
@@ -30,6 +31,7 @@ FREE = {
 TABLES = {
     "gp_event": "thread_id",
     "gp_checkpoint": "thread_id",
+    "gp_content": "thread_id",
     "gp_activity": "thread_id",
     "gp_approval": "thread_id",
     "gp_decision": "approval_id",
@@ -76,7 +78,8 @@ def lived(db: None, tmp_path: Path) -> tuple[Bench, UUID]:
     store.resume(thread, actor="user:1")
     bench.advance(thread)
     gates.withdraw_open(thread, reason="edited", actor="user:1")
-    store.edit(thread, changes={"goal": "coffee"}, reason="", actor="user:1")
+    large = {"goal": "coffee", "facts": {"note": "long " * 5_000}}
+    store.edit(thread, changes=large, reason="", actor="user:1")
     store.resume(thread, actor="user:1")
     bench.advance(thread)
     bench.decide(thread, "approve", "fine")
@@ -198,6 +201,30 @@ def test_lost_and_added_rows_are_found(table: str, lived: tuple[Bench, UUID]) ->
         with transaction.atomic():
             rows(f"INSERT INTO {table} SELECT {picked} FROM {table} WHERE id = %s::uuid", [ident])
             assert not verify(thread, files=False).intact
+            transaction.set_rollback(True)
+
+
+@pytest.mark.usefixtures("unguarded")
+def test_lost_and_added_contents_are_found(lived: tuple[Bench, UUID]) -> None:
+    _, thread = lived
+    ((sha,),) = rows("SELECT sha256 FROM gp_content WHERE thread_id = %s", [thread])
+    for change, said in (
+        ("DELETE FROM gp_content WHERE thread_id = %s", f"({sha[:12]}) is missing"),
+        ("UPDATE gp_content SET body = replace(body, 'long', 'wrong') WHERE thread_id = %s", "fit"),
+        (
+            "INSERT INTO gp_content (thread_id, sha256, workspace_id, body) "
+            "SELECT thread_id, repeat('a', 64), workspace_id, body FROM gp_content "
+            "WHERE thread_id = %s",
+            "no checkpoint names the content aaaa",
+        ),
+    ):
+        with transaction.atomic():
+            rows(change, [thread])
+            report = verify(thread, files=False)
+            assert not report.intact
+            assert report.ident == thread
+            assert said in report.what
+            assert said.startswith("no ") or re.search(r"checkpoint \d+ is not whole", report.what)
             transaction.set_rollback(True)
 
 

@@ -12,6 +12,7 @@ from uuid_utils.compat import uuid7
 
 from approvals.gates import Reviewer
 from approvals.queries import ApprovalRow
+from checkpoints.payloads.base import LIMITS
 from checkpoints.records import Work
 from checkpoints.states import Status
 from checkpoints.views import ActivityRow, CheckpointRow, EventRow, InputRow
@@ -43,6 +44,7 @@ class MemoryBench:
         fingerprint = fingerprint_of(graph, parts)
         version = self.announced.setdefault(fingerprint, uuid7())
         self.agent = Agent(graph, tools, version, fingerprint, graph.model or missing)
+        self.book.limits[version] = LIMITS[graph.payloads]
 
     def start(self, *, config: dict[str, Any] | None = None, **input: Any) -> UUID:
         return births.start(

@@ -10,6 +10,7 @@ from uuid_utils.compat import uuid7
 
 from checkpoints import deltas
 from checkpoints.channels import Digests
+from checkpoints.payloads.base import LIMITS
 from checkpoints.states import EventKind
 from checkpoints.store import NewCheckpoint
 from checkpoints.store.guards import check_texts
@@ -38,6 +39,7 @@ def start(
     state = {c: spec["default"] for c, spec in channels.items() if "default" in spec} | dict(input)
     deltas.check(state)
     book.reducers[agent_version] = graph.reducers
+    book.limits[agent_version] = LIMITS[graph.payloads]
     digests = Digests.of(state, graph.reducers)
     checkpoint = NewCheckpoint(
         id=uuid7(),

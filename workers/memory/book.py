@@ -8,7 +8,7 @@ so a reader meets what PostgreSQL would give back, down to the order of an objec
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
 from typing import Any
@@ -17,14 +17,15 @@ from uuid import UUID
 from uuid_utils.compat import uuid7
 
 from approvals.queries import ApprovalRow
-from checkpoints import deltas, history
+from checkpoints import deltas, history, references
 from checkpoints.chain import NO_HASH, link
 from checkpoints.channels import Digests, Reducer
 from checkpoints.errors import NotAllowedNow, NotFound
+from checkpoints.payloads.base import DATABASE, LIMITS
 from checkpoints.records import Position
 from checkpoints.states import Status, pairs
 from checkpoints.store import NewCheckpoint, NewEvent
-from checkpoints.store.writing import checkpoint_insert, encode_event
+from checkpoints.store.writing import checkpoint_insert, delta_of, encode_event
 from checkpoints.views import ActivityRow
 
 PAIRS = pairs()
@@ -120,6 +121,7 @@ class Kept:
     """A checkpoint as kept; `delta` is canonical text."""
 
     new: NewCheckpoint
+    thread: UUID
     delta: str
     salt: bytes
     delta_hash: bytes
@@ -145,6 +147,9 @@ class Book:
     approvals: dict[UUID, ApprovalRow] = field(default_factory=dict)
     inputs: dict[UUID, list[int]] = field(default_factory=dict)
     files: dict[str, tuple[str, str, bytes]] = field(default_factory=dict)
+    contents: dict[tuple[UUID, str], bytes] = field(default_factory=dict)
+    # Agent versions that chose another store than the database: its limit holds here as well.
+    limits: dict[UUID, int] = field(default_factory=dict)
     progress: list[dict[str, Any]] = field(default_factory=list)
     reducers: dict[UUID, Mapping[str, Reducer]] = field(default_factory=dict)
     ahead: timedelta = timedelta()
@@ -194,7 +199,7 @@ class Book:
             if moves and (str(row.status), str(status)) not in PAIRS:
                 raise NotAllowedNow(f"{row.status} does not lead to {status}.")
             at = max(self.now(), row.last_at)
-            kept, told = (None, []) if checkpoint is None else sealed(checkpoint, at)
+            kept, told = (None, []) if checkpoint is None else sealed(self, thread, checkpoint, at)
             encoded = [(e, *encode_event(e)) for e in (*before, *told, *events)]
             for key, value in (sets or {}).items():
                 setattr(row, key, value)
@@ -252,8 +257,16 @@ class Book:
         while past[-1].new.parent is not None:
             owner, parent = past[-1].new.parent_thread, past[-1].new.parent
             past.append(self.checkpoint(owner or thread, parent))
-        state = deltas.fold({}, (read(k.delta) for k in reversed(past)))
+        state = deltas.fold({}, (self.delta(k) for k in reversed(past)))
         return history.Materialised(state, kept.new.state_hash, kept.new.schema_version, len(past))
+
+    def delta(self, kept: Kept) -> dict[str, Any]:
+        """A checkpoint's delta with the values that it names; CorruptHistory where one is not."""
+        stored = read(kept.delta)
+        names = references.named(stored.get(references.PUT, {})).values()
+        return references.resolved(
+            stored, MemoryPayloads(self).get([kept.thread], references.wanted(names))
+        )
 
     def checked(self, thread: UUID, ident: UUID) -> tuple[history.Materialised, Digests]:
         """A state with its digests; CorruptHistory when it does not fit its checkpoint's hash."""
@@ -262,9 +275,30 @@ class Book:
         return found, history.checked_digests(found, self.reducers[version])
 
 
-def sealed(checkpoint: NewCheckpoint, at: datetime) -> tuple[Kept, list[NewEvent]]:
+@dataclass(frozen=True, slots=True)
+class MemoryPayloads:
+    """Contents in a book; the interface is that of the stores in the database and in files."""
+
+    book: Book
+    limit: int = LIMITS[DATABASE]
+
+    def put(self, thread: UUID, contents: Mapping[str, bytes]) -> Mapping[str, bytes]:
+        """Keep them; nothing is left to be written with the row."""
+        for sha, raw in contents.items():
+            self.book.contents.setdefault((thread, sha), raw)
+        return {}
+
+    def get(self, threads: Sequence[UUID], hashes: Collection[str]) -> dict[str, bytes]:
+        """Those that one of the threads has."""
+        known = self.book.contents
+        return {s: known[t, s] for s in hashes for t in threads if (t, s) in known}
+
+
+def sealed(
+    book: Book, thread: UUID, checkpoint: NewCheckpoint, at: datetime
+) -> tuple[Kept, list[NewEvent]]:
     """A checkpoint as it is kept, checked like one that goes to PostgreSQL, and its event."""
-    insert, event = checkpoint_insert(checkpoint)
-    # The row's bytes: salt, hash of the delta, hash of the state.
-    salt, delta_hash, _ = (p for p in insert.params if isinstance(p, bytes))
-    return Kept(checkpoint, written(dict(checkpoint.delta)), salt, delta_hash, at), [event]
+    limit = book.limits.get(checkpoint.agent_version, LIMITS[DATABASE])
+    inserts, event = checkpoint_insert(thread, checkpoint, MemoryPayloads(book, limit))
+    salt, delta_hash, delta = delta_of(inserts[0])
+    return Kept(checkpoint, thread, delta, salt, delta_hash, at), [event]

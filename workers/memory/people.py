@@ -30,7 +30,7 @@ def birth(
     book: Book, row: Row, checkpoint: NewCheckpoint, kind: EventKind, data: dict[str, Any]
 ) -> UUID:
     """Enter a thread with its first checkpoint; the first event proves that as well."""
-    kept, (committed,) = sealed(checkpoint, book.now())
+    kept, (committed,) = sealed(book, row.id, checkpoint, book.now())
     book.rows[row.id], book.events[row.id] = row, []
     book.set_head(row, kept)
     row.status_since = row.created_at

@@ -72,6 +72,7 @@ graph = Graph(
     version=3,
     schema_version=3,
     upgrades=upgrades,
+    payloads="file",
     label="Market research",
     description="Reads a table, cleans it, finds what explains a measure, and drafts a report "
     "with a chart for your approval.",

@@ -1,0 +1,75 @@
+"""A capsule that is unpacked: a folder, as the file store keeps one of each thread's newest state.
+
+What MANIFEST names is the capsule; whatever else lies there is for people and not looked at.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from contextlib import contextmanager
+from functools import partial
+from pathlib import Path
+from typing import IO
+
+from . import layout
+from .layout import MANIFEST, BadCapsule, Reader
+
+_NEWEST = re.compile(r"checkpoint-([0-9]{6,10})")
+
+
+def name_of(number: int) -> str:
+    """What the folder of a checkpoint is called."""
+    return f"checkpoint-{number:06}"
+
+
+def number_of(name: str) -> int | None:
+    """The checkpoint of a folder of this name; None where it is none."""
+    found = _NEWEST.fullmatch(name)
+    return int(found[1]) if found else None
+
+
+def newest(path: Path) -> Path:
+    """The folder itself, or of a thread's folder that of its newest whole checkpoint."""
+    if (path / MANIFEST).is_file():
+        return path
+    whole = [
+        (number, one)
+        for one in path.iterdir()
+        if (number := number_of(one.name)) is not None and (one / MANIFEST).is_file()
+    ]
+    if not whole:
+        raise BadCapsule(f"{path} is no capsule: there is no MANIFEST in it.")
+    return max(whole)[1]
+
+
+@contextmanager
+def opened(path: Path) -> Iterator[Reader]:
+    """A folder to read, checked against its MANIFEST; raises BadCapsule."""
+    try:
+        root = newest(path)
+        raw = (root / MANIFEST).read_bytes()
+        names = [MANIFEST, *layout.manifest_of(raw)]
+        sizes = {name: _member(root, name).stat().st_size for name in names}
+    except OSError as error:
+        raise BadCapsule(f"{path}: {error.strerror}.") from error
+    reader = Reader(sizes, partial(_open, root))
+    reader.check()
+    yield reader
+
+
+def _open(root: Path, name: str) -> IO[bytes]:
+    return _member(root, name).open("rb")
+
+
+def _member(root: Path, name: str) -> Path:
+    """Where a member lies; never beyond the folder, nor where a link leads."""
+    layout.check_name(name)
+    place = root
+    for part in name.split("/"):
+        place = place / part
+        if place.is_symlink():
+            raise BadCapsule(f"{name} in the capsule is a link.")
+    if not place.is_file():
+        raise BadCapsule(f"{name} is missing in the capsule.")
+    return place

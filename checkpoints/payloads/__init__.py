@@ -1,0 +1,20 @@
+"""Where large values of a state live: in the database or in files, one small interface."""
+
+from .base import DATABASE, FILE, KINDS, Payloads
+from .choosing import fetched, kind_of, moved_out, of_kind
+from .disk import place
+from .files import FilePayloads, thread_folder
+
+__all__ = [
+    "DATABASE",
+    "FILE",
+    "KINDS",
+    "FilePayloads",
+    "Payloads",
+    "fetched",
+    "kind_of",
+    "moved_out",
+    "of_kind",
+    "place",
+    "thread_folder",
+]

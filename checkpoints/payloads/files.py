@@ -1,0 +1,88 @@
+"""Contents as files of any Django storage, one folder per thread.
+
+    threads/<thread id>/contents/<sha256>.json
+
+Beside them stands the newest state in full, see `dashboard.capsule.folders`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass
+from hashlib import sha256
+from uuid import UUID
+
+from django.core.files.storage import default_storage
+
+from .base import FILE, LIMITS
+from .disk import on_disk, place, replaced
+
+FOLDER = "threads"
+
+
+def thread_folder(thread: UUID) -> str:
+    """Where all of a thread lies, as a path in the storage."""
+    return f"{FOLDER}/{thread}"
+
+
+def content_path(thread: UUID, sha: str) -> str:
+    """Where a content of a thread lies."""
+    return f"{thread_folder(thread)}/contents/{sha}.json"
+
+
+@dataclass(frozen=True, slots=True)
+class FilePayloads:
+    """For large states, to be opened with any tool."""
+
+    limit: int = LIMITS[FILE]
+
+    def put(self, thread: UUID, contents: Mapping[str, bytes]) -> Mapping[str, bytes]:
+        """In their place before the row is: nothing is left to be written with it."""
+        for sha, raw in contents.items():
+            path = content_path(thread, sha)
+            if not _whole(path, len(raw)):
+                if not on_disk():
+                    replaced(path)
+                place([raw], lambda _, path=path: path)  # type: ignore[misc]
+        return {}
+
+    def get(self, threads: Sequence[UUID], hashes: Collection[str]) -> dict[str, bytes]:
+        """The first of the threads that has one is asked; what is altered there is answered so.
+
+        A file that is not there is missing; any other failure of the storage is raised (OSError),
+        since a history is not corrupt because a drive is away.
+        """
+        found: dict[str, bytes] = {}
+        for sha in hashes:
+            for thread in threads:
+                raw = _read(content_path(thread, sha))
+                if raw is not None:
+                    found[sha] = raw
+                    if sha256(raw).hexdigest() == sha:
+                        break
+        return found
+
+    def held(self, thread: UUID) -> tuple[int, int]:
+        """(files, bytes) of a thread's contents."""
+        folder = f"{thread_folder(thread)}/contents"
+        try:
+            _, names = default_storage.listdir(folder)
+        except FileNotFoundError:
+            return 0, 0
+        return len(names), sum(default_storage.size(f"{folder}/{name}") for name in names)
+
+
+def _whole(path: str, size: int) -> bool:
+    try:
+        return default_storage.exists(path) and default_storage.size(path) == size
+    except FileNotFoundError:
+        return False
+
+
+def _read(path: str) -> bytes | None:
+    try:
+        with default_storage.open(path, "rb") as file:
+            raw: bytes = file.read()
+    except FileNotFoundError:
+        return None
+    return raw

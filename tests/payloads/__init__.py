@@ -1,0 +1,1 @@
+"""Where large values live: one contract for all stores, references, folders."""

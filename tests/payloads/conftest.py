@@ -1,0 +1,109 @@
+"""The agent with large values on each store, and what lies there."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+from uuid import UUID
+
+import pytest
+from django.core.files.base import ContentFile
+from django.core.files.storage import default_storage
+from django.test import override_settings
+
+from tests.checkpoints.builders import rows
+from tests.workers.conftest import Bench, bench_of
+from tests.workers.memory_bench import MemoryBench, memory_bench_of
+
+from . import agents
+
+STORES = ("memory", "database", "file", "elsewhere")
+
+
+@dataclass
+class Place:
+    """A store: the bench that writes there, and what lies there of a thread."""
+
+    kind: str
+    bench: Bench | MemoryBench
+
+    def lies(self, thread: UUID) -> dict[str, int]:
+        """Bytes of each content by its hash."""
+        if isinstance(self.bench, MemoryBench):
+            kept = self.bench.book.contents.items()
+            return {sha: len(raw) for (owner, sha), raw in kept if owner == thread}
+        if self.kind == "database":
+            found = rows(
+                "SELECT sha256, octet_length(body) FROM gp_content WHERE thread_id = %s", [thread]
+            )
+            return dict(found)
+        try:
+            _, names = default_storage.listdir(f"threads/{thread}/contents")
+        except FileNotFoundError:
+            return {}
+        sizes = {n: default_storage.size(f"threads/{thread}/contents/{n}") for n in names}
+        return {name.removesuffix(".json"): size for name, size in sizes.items()}
+
+    def spoil(self, thread: UUID, sha: str, change: Callable[[bytes], bytes | None]) -> None:
+        """Alter a content past all guards, or lose it (None)."""
+        if isinstance(self.bench, MemoryBench):
+            book = self.bench.book.contents
+            raw = change(book.pop((thread, sha)))
+            if raw is not None:
+                book[thread, sha] = raw
+        elif self.kind == "database":
+            key = [thread, sha]
+            (body,) = rows("SELECT body FROM gp_content WHERE thread_id = %s AND sha256 = %s", key)[
+                0
+            ]
+            raw = change(body.encode())
+            rows("SET session_replication_role = replica")
+            if raw is None:
+                rows("DELETE FROM gp_content WHERE thread_id = %s AND sha256 = %s", key)
+            else:
+                rows(
+                    "UPDATE gp_content SET body = %s WHERE thread_id = %s AND sha256 = %s",
+                    [raw.decode(), *key],
+                )
+            rows("SET session_replication_role = DEFAULT")
+        else:
+            path = f"threads/{thread}/contents/{sha}.json"
+            with default_storage.open(path, "rb") as file:
+                raw = change(file.read())
+            default_storage.delete(path)
+            if raw is not None:
+                default_storage.save(path, ContentFile(raw))
+
+
+@pytest.fixture
+def place_of(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Callable[[str], Place]]:
+    """Makes a place of a kind; files lie in a folder of the test's own, or in no folder at all."""
+    agents.calls.clear()
+    settings: list[Any] = []
+
+    def make(kind: str) -> Place:
+        if kind == "memory":
+            return Place(kind, memory_bench_of(agents.module_of("database")))
+        request.getfixturevalue("db")
+        if kind == "database":
+            return Place(kind, bench_of(agents.module_of("database")))
+        backend = "InMemoryStorage" if kind == "elsewhere" else "FileSystemStorage"
+        changed = override_settings(
+            MEDIA_ROOT=tmp_path / "media",
+            STORAGES={"default": {"BACKEND": f"django.core.files.storage.{backend}"}},
+        )
+        changed.enable()
+        settings.append(changed)
+        return Place(kind, bench_of(agents.module_of("file")))
+
+    yield make
+    for changed in settings:
+        changed.disable()
+
+
+@pytest.fixture(params=STORES)
+def place(request: pytest.FixtureRequest, place_of: Callable[[str], Place]) -> Place:
+    """Each store in turn."""
+    return place_of(request.param)

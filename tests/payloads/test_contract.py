@@ -1,0 +1,178 @@
+"""The contract of the stores: a thread with large values is the same thread on each of them."""
+
+from __future__ import annotations
+
+import json
+from hashlib import sha256
+from pathlib import Path
+from typing import Any
+from uuid import UUID
+
+import pytest
+
+from checkpoints.errors import CorruptHistory
+from checkpoints.states import EventKind, Status
+
+from . import agents
+from .agents import LARGE, text_of
+from .conftest import Place
+
+pytestmark = [pytest.mark.requirement("B12"), pytest.mark.requirement("B15")]
+
+SMALL_DELTA = 1_000
+
+
+def at_the_gate(place: Place, folder: Path, **more: Any) -> UUID:
+    thread = place.bench.start(folder=str(folder), **more)
+    assert place.bench.advance(thread).status is Status.WAITING
+    return thread
+
+
+def states(place: Place, thread: UUID) -> dict[int, dict[str, Any]]:
+    """The state at each of the thread's own checkpoints, by number."""
+    bench = place.bench
+    return {c.number: bench.state_at(thread, c.id) for c in bench.checkpoints(thread)}
+
+
+def sha_of(value: Any) -> str:
+    return sha256(json.dumps(value).encode()).hexdigest()
+
+
+def test_each_step_has_its_state_and_the_history_holds(place: Place, tmp_path: Path) -> None:
+    thread = at_the_gate(place, tmp_path)
+    for number, state in states(place, thread).items():
+        assert state["done"] == number
+        assert state["text"] == (text_of(number - 1) if number else "")
+        assert state["pages"] == [f"page {i}" for i in range(number)]
+        assert state["index"] == {f"page {i}": i for i in range(number)}
+    assert place.bench.intact(thread)
+
+
+def test_a_large_value_lies_there_once_under_its_hash(place: Place, tmp_path: Path) -> None:
+    thread = at_the_gate(place, tmp_path, rounds=6)
+    texts = {sha_of(text_of(i)): len(json.dumps(text_of(i))) for i in range(2)}
+    assert place.lies(thread) == texts, "six steps wrote two texts"
+    for row in place.bench.checkpoints(thread):
+        delta = place.bench.checkpoint(thread, row.number).delta
+        assert len(json.dumps(delta)) < SMALL_DELTA
+        assert ("text" in delta.get("put", {})) == (row.number > 0)
+        assert row.state_bytes > (LARGE if row.number else 0), "the size told is the true one"
+
+
+def test_gate_pause_and_resume(place: Place, tmp_path: Path) -> None:
+    bench, thread = place.bench, at_the_gate(place, tmp_path)
+    bench.pause(thread)
+    bench.resume(thread)
+    assert bench.advance(thread).status is Status.WAITING
+    bench.decide(thread, "approve", "fine")
+    assert bench.advance(thread).status is Status.SUCCEEDED
+    assert agents.calls.count("print_book") == 1
+    assert agents.calls.count("look_up") == 4
+    assert bench.state(thread)["printed"] == "4 pages"
+    assert bench.state(thread)["text"] == text_of(3)
+    assert bench.intact(thread)
+
+
+def test_a_fork_shares_what_its_base_has_and_adds_its_own(place: Place, tmp_path: Path) -> None:
+    bench, base = place.bench, at_the_gate(place, tmp_path)
+    before, lay = states(place, base), place.lies(base)
+    same = bench.fork(base, 2, {})
+    assert bench.state(same) == before[2]
+    assert place.lies(same) == {}, "nothing is copied"
+    other = bench.fork(same, 0, {"text": "x" * LARGE, "rounds": 3})
+    assert bench.state(other) == {**before[2], "text": "x" * LARGE, "rounds": 3}
+    assert list(place.lies(other)) == [sha_of("x" * LARGE)]
+    assert bench.advance(other).status is Status.WAITING
+    assert bench.state(other)["text"] == text_of(2)
+    assert bench.state(other)["pages"] == ["page 0", "page 1", "page 2"]
+    assert (states(place, base), place.lies(base)) == (before, lay)
+    assert all(bench.intact(one) for one in (base, same, other))
+
+
+def test_a_rollback_gives_the_state_back_and_undoes(place: Place, tmp_path: Path) -> None:
+    bench, thread = place.bench, at_the_gate(place, tmp_path)
+    bench.decide(thread, "approve")
+    assert bench.advance(thread).status is Status.SUCCEEDED
+    before, lay = states(place, thread), place.lies(thread)
+    row = bench.roll_back(thread, 1)
+    assert row.status is Status.PAUSED
+    assert bench.state(thread) == before[1]
+    assert place.lies(thread) == lay
+    assert agents.calls.count("take_back") == 1
+    assert not (tmp_path / "printed.txt").exists()
+    bench.resume(thread)
+    assert bench.advance(thread).status is Status.WAITING
+    assert bench.state(thread) == {**before[4], "printed": ""}
+    assert bench.intact(thread)
+
+
+def test_an_edit_with_a_large_value(place: Place, tmp_path: Path) -> None:
+    bench, thread = place.bench, at_the_gate(place, tmp_path)
+    before = bench.state(thread)
+    bench.edit(thread, {"text": "y" * LARGE}, "better")
+    assert bench.state(thread) == {**before, "text": "y" * LARGE}
+    assert sha_of("y" * LARGE) in place.lies(thread)
+    assert bench.intact(thread)
+
+
+def test_what_is_added_to_a_large_value_of_the_input(place: Place, tmp_path: Path) -> None:
+    pages, index = ["p" * LARGE, "q"], {"p": "r" * LARGE, "q": 7}
+    thread = at_the_gate(place, tmp_path, pages=pages, index=index)
+    assert place.lies(thread).keys() >= {
+        sha256(json.dumps(v, separators=(",", ":")).encode()).hexdigest() for v in (pages, index)
+    }
+    state = place.bench.state(thread)
+    assert state["pages"] == [*pages, *(f"page {i}" for i in range(4))]
+    assert state["index"] == index | {f"page {i}": i for i in range(4)}
+    assert states(place, thread)[0]["pages"] == pages
+    assert place.bench.intact(thread)
+
+
+@pytest.mark.parametrize("how", ["lost", "altered"])
+def test_a_checkpoint_without_its_content_is_corrupt_and_the_one_before_is_used(
+    place: Place, tmp_path: Path, how: str
+) -> None:
+    bench, thread = place.bench, at_the_gate(place, tmp_path)
+    bench.edit(thread, {"text": "z" * LARGE}, "the only one to name it")
+    calls = list(agents.calls)
+    place.spoil(
+        thread,
+        sha_of("z" * LARGE),
+        lambda raw: raw.replace(b"zzz", b"zzy", 1) if how == "altered" else None,
+    )
+    with pytest.raises(CorruptHistory, match="missing" if how == "lost" else "does not fit"):
+        bench.state(thread)
+    bench.resume(thread)
+    assert bench.advance(thread).status is Status.WAITING
+    (skipped,) = [e for e in bench.events(thread) if e.kind == EventKind.CHECKPOINT_SKIPPED]
+    assert (skipped.data["from"], skipped.data["to"]) == (5, 4)
+    assert bench.state(thread)["text"] == text_of(3)
+    bench.decide(thread, "approve")
+    assert bench.advance(thread).status is Status.SUCCEEDED
+    assert agents.calls == [*calls, "print_book"], "nothing recorded was called again"
+
+
+def test_a_value_never_becomes_a_reference(place: Place, tmp_path: Path) -> None:
+    told: dict[str, Any] = {"sha256": "0" * 64, "size": 3}
+    index = {"put": {"text": told}, "$content": told["sha256"]}
+    thread = place.bench.start(folder=str(tmp_path), index=index, rounds=0, text='{"put":{}}')
+    place.bench.pause(thread)
+    place.bench.edit(thread, {"index": told}, "as odd")
+    assert place.bench.state(thread)["index"] == told
+    assert states(place, thread)[0]["index"] == index
+    assert states(place, thread)[0]["text"] == '{"put":{}}'
+    assert place.lies(thread) == {}
+
+
+def test_the_same_thread_on_each_store(place: Place, tmp_path: Path) -> None:
+    """Kinds of events and deltas do not tell where content lies."""
+    thread = at_the_gate(place, tmp_path)
+    deltas = [place.bench.checkpoint(thread, n).delta for n in range(5)]
+    put = {"sha256": sha_of(text_of(0)), "size": len(text_of(0)) + 2}
+    assert deltas[1] == {
+        "append": {"pages": ["page 0"]},
+        "merge": {"index": {"page 0": 0}},
+        "put": {"text": put},
+        "set": {"done": 1},
+    }
+    assert deltas[3]["put"] == {"text": put}
