@@ -87,14 +87,18 @@ def arm(point: str) -> None:
     traps[point]()
 
 
-def work_on(thread: UUID) -> None:
-    """Take the lease, or take it over, and work until the thread stops, as a worker does."""
+def work_on(thread: UUID) -> bool:
+    """Take the lease, or take it over, and work until the thread stops; False: not to be had yet.
+
+    Nobody takes over in the first seconds of a database server.
+    """
     from checkpoints import leases
     from workers import loop
 
     work = leases.acquire(thread, owner="worker:1") or leases.take_over(thread, owner="worker:2")
-    assert work is not None
-    loop.work_on(work)
+    if work is not None:
+        loop.work_on(work)
+    return work is not None
 
 
 def main() -> None:
@@ -106,7 +110,7 @@ def main() -> None:
 
     loop.agents = lambda: registry.load([sys.argv[3]])  # type: ignore[assignment]
     arm(sys.argv[2])
-    work_on(UUID(sys.argv[1]))
+    assert work_on(UUID(sys.argv[1]))
 
 
 if __name__ == "__main__":

@@ -25,6 +25,7 @@ from checkpoints.views import ThreadRow
 from dashboard.proof import verify
 from tests.checkpoints.builders import expire, make_workspace
 from tests.embedded.helpers import ROOT
+from tests.hazards.bench import wait_until
 from workers import loop
 from workers.registry import load
 
@@ -76,7 +77,7 @@ class Case:
 
     def work(self) -> Status:
         """Let a worker that lives do what there is to do."""
-        work_on(self.id)
+        wait_until(lambda: work_on(self.id), seconds=60, what=self.row)
         return self.row().status
 
     def row(self) -> ThreadRow:
