@@ -55,6 +55,10 @@ class CorruptHistory(GatepostError):
     """What is stored does not fit its own hash; look at `verify` before going on."""
 
 
+class ContentAway(GatepostError):
+    """The storage of this thread's contents does not answer; nothing is lost, retry later."""
+
+
 class NoUpgradePath(GatepostError):
     """The code knows no way from the stored state schema to its own."""
 

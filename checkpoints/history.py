@@ -90,7 +90,7 @@ class Materialised:
 
 
 def materialise(thread: UUID, checkpoint: UUID, *, from_deltas: bool = False) -> Materialised:
-    """The state at `checkpoint` of `thread`; raises NotFound, CorruptHistory.
+    """The state at `checkpoint` of `thread`; raises NotFound, CorruptHistory, ContentAway.
 
     `from_deltas` passes over keyframes, back to the first input. Hashes are not looked at here:
     `checked` does that.
@@ -128,7 +128,9 @@ def materialise(thread: UUID, checkpoint: UUID, *, from_deltas: bool = False) ->
                 size += len(body)
                 ranges.add(depth)
         if missing := references.wanted(state.values()):
-            references.fill(state, payloads.fetched(sorted(owners), missing))
+            version = UUID(claims["agent_version"])
+            found = payloads.fetched(sorted(owners), missing, agent_version=version)
+            references.fill(state, found)
     except InvalidValue as error:
         if keyframe is None:
             raise CorruptHistory(f"The stored history cannot be applied: {error}") from error

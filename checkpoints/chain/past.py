@@ -181,7 +181,8 @@ class Past:
             return dict(delta)
         hashes = references.wanted(references.named(delta[references.PUT]).values())
         try:
-            found = references.resolved(delta, payloads.fetched([self._thread], hashes))
+            contents = payloads.fetched([self._thread], hashes, agent_version=c.agent_version)
+            found = references.resolved(delta, contents)
         except GatepostError as error:
             raise Broken(event.seq, f"checkpoint {c.number} is not whole: {error}") from error
         for sha in hashes:

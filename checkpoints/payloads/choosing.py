@@ -10,10 +10,11 @@ from django.conf import settings
 from django.db import connection
 
 from .. import references
+from ..errors import ContentAway
 from ..values import canonical
 from .base import DATABASE, FILE, KINDS, LIMITS, Payloads
 from .database import DatabasePayloads
-from .files import FilePayloads
+from .files import FOLDER, FilePayloads
 
 # Below this no store moves anything out: the common step looks at one number.
 LEAST = min(LIMITS.values())
@@ -67,12 +68,22 @@ def moved_out(
     return canonical(stored), store.put(thread, contents)
 
 
-def fetched(threads: Sequence[UUID], hashes: Collection[str]) -> dict[str, bytes]:
+def fetched(
+    threads: Sequence[UUID], hashes: Collection[str], *, agent_version: UUID | None = None
+) -> dict[str, bytes]:
     """Contents of any of these threads, wherever they lie.
 
     The database first: an agent may have chosen otherwise before, and what was imported lies there.
+    Raises ContentAway where an agent on `file` wrote, and the storage has no thread at all: a drive
+    that is not mounted must not look like damage, which would take threads back.
     """
     found = DatabasePayloads().get(threads, hashes)
-    if missing := [sha for sha in hashes if sha not in found]:
-        found |= FilePayloads().get(threads, missing)
+    missing = [sha for sha in hashes if sha not in found]
+    if not missing:
+        return found
+    files = FilePayloads()
+    found |= files.get(threads, missing)
+    lost = any(sha not in found for sha in missing)
+    if lost and agent_version and kind_of(agent_version) == FILE and not files.there():
+        raise ContentAway(f"The storage has no folder {FOLDER!r}; is its drive mounted?")
     return found

@@ -14,6 +14,7 @@ from uuid import UUID
 
 from django.core.files.storage import default_storage
 
+from ..errors import ContentAway
 from .base import FILE, LIMITS
 from .disk import on_disk, place, replaced
 
@@ -49,8 +50,8 @@ class FilePayloads:
     def get(self, threads: Sequence[UUID], hashes: Collection[str]) -> dict[str, bytes]:
         """The first of the threads that has one is asked; what is altered there is answered so.
 
-        A file that is not there is missing; any other failure of the storage is raised (OSError),
-        since a history is not corrupt because a drive is away.
+        A file that is not there is missing; any other failure is ContentAway, since a history is
+        not corrupt because a drive does not answer.
         """
         found: dict[str, bytes] = {}
         for sha in hashes:
@@ -61,6 +62,13 @@ class FilePayloads:
                     if sha256(raw).hexdigest() == sha:
                         break
         return found
+
+    def there(self) -> bool:
+        """Whether the storage has any thread."""
+        try:
+            return any(default_storage.listdir(FOLDER))
+        except FileNotFoundError:
+            return False
 
     def held(self, thread: UUID) -> tuple[int, int]:
         """(files, bytes) of a thread's contents."""
@@ -85,4 +93,6 @@ def _read(path: str) -> bytes | None:
             raw: bytes = file.read()
     except FileNotFoundError:
         return None
+    except OSError as error:
+        raise ContentAway(f"{path}: {error.strerror}.") from error
     return raw

@@ -3,15 +3,23 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Callable
+from dataclasses import replace
 from hashlib import sha256
 from pathlib import Path
 from typing import Any
 from uuid import UUID
 
 import pytest
+from django.core.files.storage import default_storage
 
-from checkpoints.errors import CorruptHistory
+from checkpoints import payloads, queries
+from checkpoints.errors import ContentAway, CorruptHistory
 from checkpoints.states import EventKind, Status
+from tests.checkpoints.builders import expire, rows
+from tests.workers.conftest import Bench, bench_of
+from workers.errors import GraphError
+from workers.registry import fingerprint_of
 
 from . import agents
 from .agents import LARGE, text_of
@@ -176,3 +184,69 @@ def test_the_same_thread_on_each_store(place: Place, tmp_path: Path) -> None:
         "set": {"done": 1},
     }
     assert deltas[3]["put"] == {"text": put}
+
+
+def test_a_storage_that_is_away_is_no_damage(
+    place_of: Callable[[str], Place], tmp_path: Path, settings: Any
+) -> None:
+    settings.GATEPOST_LEASE_SECONDS = 1  # a server younger than a lease lets nobody take over
+    bench = (place := place_of("file")).bench
+    thread = at_the_gate(place, tmp_path)
+    bench.decide(thread, "approve")
+    contents = Path(default_storage.path(f"threads/{thread}/contents"))
+    one = contents / f"{sha_of(text_of(3))}.json"
+    for taken, said in ((contents.parents[1], "is its drive mounted?"), (one, "directory")):
+        taken.rename(tmp_path / "taken")
+        if taken == one:
+            one.mkdir()  # what cannot be read as a file
+        with pytest.raises(ContentAway, match=said):
+            bench.state(thread)
+        with pytest.raises(ContentAway, match=said):
+            bench.advance(thread)
+        assert bench.row(thread).number == 4, "it is not taken back"
+        if taken == one:
+            one.rmdir()
+        (tmp_path / "taken").rename(taken)
+        expire(thread)
+    assert bench.advance(thread).status is Status.SUCCEEDED
+    assert bench.intact(thread)
+
+
+def test_the_choice_is_announced_and_part_of_the_version(db: None) -> None:
+    for kind in ("database", "file"):
+        version = bench_of(agents.module_of(kind)).agent.version_id
+        assert queries.agent_version(version).graph.get("payloads", "database") == kind
+        assert payloads.kind_of(version) == kind
+    module = agents.module_of("file")
+    other = replace(module.graph, payloads="database")
+    assert fingerprint_of(module.graph, [module]) != fingerprint_of(other, [module])
+    with pytest.raises(GraphError, match="no store 'cloud' for payloads; there are database, file"):
+        agents.module_of("cloud")
+
+
+def test_an_agent_may_choose_otherwise_and_keeps_what_it_has(
+    place_of: Callable[[str], Place], tmp_path: Path
+) -> None:
+    place = place_of("file")
+    bench, thread = place.bench, at_the_gate(place, tmp_path)
+    assert isinstance(bench, Bench)
+    there = replace(agents.graph, name="books-file", on_code_change="go_on")
+    bench.install(there, agents.TOOLS, agents.module_of("database"))
+    bench.edit(thread, {"rounds": 6, "text": "v" * LARGE}, "two more")
+    bench.roll_back(thread, 3)
+    bench.resume(thread)
+    assert bench.advance(thread).status is Status.WAITING
+    assert bench.state(thread)["done"] == 4
+    lies = rows("SELECT sha256 FROM gp_content WHERE thread_id = %s", [thread])
+    assert lies == [(sha_of(text_of(3)),)], "the edit was written by the former version"
+    assert sha_of("v" * LARGE) in place.lies(thread)
+    assert bench.intact(thread)
+
+
+def test_settings_move_the_limit(db: None, tmp_path: Path, settings: Any) -> None:
+    settings.GATEPOST_CONTENT_DATABASE_BYTES = 2_000
+    bench = bench_of(agents.module_of("database"))
+    thread = bench.start(folder=str(tmp_path), text="u" * 1_998)
+    assert "put" in bench.checkpoint(thread, 0).delta
+    other = bench.start(folder=str(tmp_path), text="u" * 1_997)
+    assert "put" not in bench.checkpoint(other, 0).delta

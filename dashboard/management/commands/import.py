@@ -1,4 +1,4 @@
-"""`./manage.py import FILE`: a thread from another installation, paused."""
+"""`./manage.py import FILE|FOLDER`: a thread from another installation, paused."""
 
 from __future__ import annotations
 
@@ -33,17 +33,19 @@ class Command(PersonalCommand):
     help = (
         "Reads a capsule that `export` wrote: the thread has the same history, verifies, and "
         "stands where it stood. What was at work or waiting is paused, open requests are "
-        "withdrawn; an effect is never repeated."
+        "withdrawn; an effect is never repeated. The folder that the file store keeps of a thread "
+        "is read like the capsule of one checkpoint."
     )
     examples = """
         import market-research-01a2f0c3.zip
         import capsule.zip --workspace default --as operator
         import capsule.zip --name 'the failing one'
+        import threads/01890a5d-ac96-774b-bcce-b302099a8057
     """
 
     def add_arguments(self, parser: argparse.ArgumentParser) -> None:
         """Which file, and where to."""
-        parser.add_argument("file", type=Path, metavar="FILE", help="a capsule")
+        parser.add_argument("file", type=Path, metavar="FILE|FOLDER", help="a capsule")
         parser.add_argument("--workspace", default="", help="its name; else that of who imports")
         parser.add_argument("--name", help="the thread's name here; else the one it had")
         add_common_arguments(parser)
