@@ -242,7 +242,7 @@ class WorkerRow:
 
 @dataclass(frozen=True, slots=True)
 class StorageRow:
-    """What a thread takes in the database, and its contents in files (`file_bytes`).
+    """What a thread takes in the database and in files; `file_bytes` of `bytes` are contents there.
 
     `bytes` is added up over a sample of rows; `sampled_all` says that it was all of them.
     """

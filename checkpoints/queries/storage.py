@@ -1,4 +1,4 @@
-"""How much a thread takes in the database: one query whose cost does not grow with the steps."""
+"""How much a thread takes: one query whose cost does not grow with the steps."""
 
 from __future__ import annotations
 
@@ -45,7 +45,8 @@ SELECT th.events, th.checkpoints, n.activities, k.n,
   (th.events * (coalesce(e.size, 0) + {EVENT}) + th.checkpoints * (coalesce(c.size, 0)
     + {CHECKPOINT}) + n.activities * (coalesce(a.size, 0) + {ACTIVITY}) + k.size
     + g.size)::bigint,
-  greatest(th.events, th.checkpoints, n.activities) <= {SAMPLE}, g.n, th.agent_version_id
+  greatest(th.events, th.checkpoints, n.activities) <= {SAMPLE}, g.n,
+  (SELECT v.graph ->> 'payloads' FROM gp_agent_version v WHERE v.id = th.agent_version_id)
 FROM th, e, c, k, a, n, g
 """
 
@@ -61,9 +62,9 @@ def storage(thread_id: UUID) -> StorageRow:
     found = rows(_STORAGE, (thread_id,))
     if not found:
         raise NotFound("There is no such thread.")
-    *counted, version = found[0]
+    *counted, kind = found[0]
     row = StorageRow(*counted)
-    if payloads.kind_of(version) == payloads.FILE:
+    if kind == payloads.FILE:
         n, size = payloads.FilePayloads().held(thread_id)
-        row = replace(row, contents=row.contents + n, file_bytes=size)
+        row = replace(row, bytes=row.bytes + size, contents=row.contents + n, file_bytes=size)
     return row

@@ -150,7 +150,7 @@ class Input(Shape):
 
 
 class Storage(Shape):
-    """What a thread's own past takes in the database.
+    """What a thread's own past takes.
 
     `bytes` is close, the counts are exact; of more than 200 activities the count is close too.
     """
@@ -158,6 +158,7 @@ class Storage(Shape):
     events: int
     checkpoints: int
     activities: int
+    contents: int = Field(description="large values, each kept once")
     bytes: int
 
 

@@ -115,7 +115,7 @@ def _name_files(apart: Path) -> None:
         try:
             os.link(apart / layout.artifact_name(row["sha256"]), place)
         except OSError:
-            return  # a disk without links; the bytes are there under their hash
+            continue  # too long a name, or a disk without links: the bytes are there by their hash
 
 
 def _elsewhere(folder: str, writer: layout.Writer) -> None:
