@@ -99,17 +99,17 @@ def left_behind() -> UUID | None:
 
 def work_on(work: Work, *, request: Any = None) -> None:
     """Advance one leased thread, or undo what its rollback planned."""
-    ledger = DatabaseLedger()
-    began = time.monotonic()
     agent = agents().get(work.agent)
     try:
-        _work_on(work, agent, ledger)
+        _work_on(work, agent, request)
     finally:
         if agent is not None and agent.graph.payloads == FILE:
             state_settled.send_robust(sender=None, thread_id=work.thread, workspace=work.workspace)
 
 
-def _work_on(work: Work, agent: Agent | None, ledger: Ledger) -> None:
+def _work_on(work: Work, agent: Agent | None, request: Any) -> None:
+    ledger = DatabaseLedger()
+    began = time.monotonic()
     with (
         Heart(work.thread, work.token) as heart,
         structlog.contextvars.bound_contextvars(

@@ -59,7 +59,7 @@ END $$;
 
 
 class Migration(migrations.Migration):
-    dependencies = [("checkpoints", "0008_agent_checkpoints")]
+    dependencies = [("checkpoints", "0010_model_calls")]
     operations = [
         migrations.CreateModel(
             name="Content",
