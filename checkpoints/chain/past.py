@@ -107,8 +107,16 @@ class Past:
         self._digests = Digests({})
         self._named: dict[str, int] = {}  # contents, and the first event that leads to each
         with connection.cursor() as cursor:
-            cursor.execute("SELECT number FROM gp_keyframe WHERE thread_id = %s::uuid", (thread,))
-            self._keyframes = {number for (number,) in cursor.fetchall()}
+            cursor.execute(
+                "SELECT number, NULL::varchar, NULL::uuid FROM gp_keyframe "
+                "WHERE thread_id = %s::uuid UNION ALL "
+                "SELECT NULL, sha256, workspace_id FROM gp_content WHERE thread_id = %s::uuid",
+                (thread, thread),
+            )
+            found = cursor.fetchall()
+        self._keyframes = {number for number, _, _ in found if number is not None}
+        # What was there before the first look at the events must be named by one of them.
+        self._contents = {sha: workspace for number, sha, workspace in found if number is None}
 
     def _next(self) -> _Checkpoint | None:
         """The next one in the order of numbers, up to `upto`."""
@@ -163,16 +171,11 @@ class Past:
 
     def check_contents(self, last_seq: int) -> None:
         """Refuse contents in the database that no checkpoint names, or of another workspace."""
-        with connection.cursor() as cursor:
-            cursor.execute(
-                "SELECT sha256, workspace_id FROM gp_content WHERE thread_id = %s::uuid",
-                (self._thread,),
-            )
-            for sha, workspace in cursor.fetchall():
-                if sha not in self._named:
-                    raise Broken(last_seq, f"no checkpoint names the content {sha[:12]}")
-                if workspace != self._workspace:
-                    raise Broken(self._named[sha], "a content it leads to is in another workspace")
+        for sha, workspace in self._contents.items():
+            if sha not in self._named:
+                raise Broken(last_seq, f"no checkpoint names the content {sha[:12]}")
+            if workspace != self._workspace:
+                raise Broken(self._named[sha], "a content it leads to is in another workspace")
 
     def _delta(self, event: Event, c: _Checkpoint) -> dict[str, Any]:
         """A checkpoint's delta with all that it names; what is named is read again as it lies."""
