@@ -59,7 +59,7 @@ END $$;
 
 
 class Migration(migrations.Migration):
-    dependencies = [("checkpoints", "0010_model_calls")]
+    dependencies = [("checkpoints", "0011_imports")]
     operations = [
         migrations.CreateModel(
             name="Content",
