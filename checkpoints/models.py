@@ -101,11 +101,9 @@ class AgentVersion(models.Model):
 
 
 class Thread(models.Model):
-    """One execution of an agent: the only row that a step updates.
+    """One execution of an agent: the only row that a step updates."""
 
-    No index contains a column that a step changes, so a step's UPDATE stays heap-only.
-    """
-
+    # No index contains a column that a step changes, so a step's UPDATE stays heap-only.
     id = models.UUIDField(primary_key=True, default=uuid7, editable=False)
     workspace = models.ForeignKey(Workspace, models.PROTECT, related_name="+")
     agent_version = models.ForeignKey(AgentVersion, models.PROTECT, related_name="+")
