@@ -1,0 +1,30 @@
+"""The tables of the ground floor.
+
+Log tables (checkpoint, event, keyframe) carry the thread first in every unique key and have no
+foreign keys in the database: the one statement that writes them has just locked the thread row,
+and tables without references can be partitioned by thread later. What a status, kind or source may
+be is said by domains (migration 0003), since a step would read each CHECK anew. Nobody above
+imports this module: upper floors write through `store` and read through `queries`.
+"""
+
+from .history import Activity, Artifact, Checkpoint, Content, Event, Keyframe
+from .threads import AgentVersion, Membership, Thread, Verification, Workspace, WorkspaceEvent
+from .working import Duty, Wake, Worker
+
+__all__ = [
+    "Activity",
+    "AgentVersion",
+    "Artifact",
+    "Checkpoint",
+    "Content",
+    "Duty",
+    "Event",
+    "Keyframe",
+    "Membership",
+    "Thread",
+    "Verification",
+    "Wake",
+    "Worker",
+    "Workspace",
+    "WorkspaceEvent",
+]

@@ -1,0 +1,195 @@
+"""Who and what works: workspaces, agent versions, and the threads whose rows a step updates."""
+
+from __future__ import annotations
+
+from django.conf import settings
+from django.contrib.postgres.functions import RandomUUID
+from django.db import models
+from django.db.models import Value
+from django.db.models.functions import Now
+from uuid_utils.compat import uuid7
+
+from ..states import ROLES, Status
+
+
+class Workspace(models.Model):
+    """The tenant; every row of the product belongs to one. Its own log says who may do what."""
+
+    id = models.UUIDField(primary_key=True, default=uuid7, editable=False)
+    name = models.CharField(max_length=100, unique=True)
+    created_at = models.DateTimeField(db_default=Now())
+    # The tail of the workspace's own hash chain, as a thread has one.
+    chain_id = models.UUIDField(db_default=RandomUUID(), editable=False)
+    last_seq = models.BigIntegerField(db_default=0)
+    last_hash = models.BinaryField(db_default=Value(bytes(32)))
+    prev_hash = models.BinaryField(db_default=Value(b""))
+    last_at = models.DateTimeField(db_default=Now())
+
+    class Meta:
+        db_table = "gp_workspace"
+
+    def __str__(self) -> str:
+        return self.name
+
+
+class Membership(models.Model):
+    """One role of one user in one workspace; rights are rows, so withdrawing one is immediate."""
+
+    workspace = models.ForeignKey(Workspace, models.PROTECT, related_name="+")
+    user = models.ForeignKey(settings.AUTH_USER_MODEL, models.CASCADE, related_name="+")
+    role = models.CharField(max_length=20, choices=[(r, r) for r in ROLES])
+
+    class Meta:
+        db_table = "gp_membership"
+        constraints = (
+            models.UniqueConstraint(fields=("workspace", "user", "role"), name="gp_member_once"),
+            models.CheckConstraint(condition=models.Q(role__in=ROLES), name="gp_member_role"),
+        )
+
+
+class WorkspaceEvent(models.Model):
+    """One immutable entry of a workspace's log: who belongs to it and who was given which right."""
+
+    pk = models.CompositePrimaryKey("workspace_id", "seq")
+    workspace = models.ForeignKey(Workspace, models.PROTECT, related_name="+", db_index=False)
+    seq = models.BigIntegerField()
+    kind = models.CharField(max_length=50)
+    v = models.SmallIntegerField(default=1)
+    actor = models.CharField(max_length=200)
+    data = models.JSONField()
+    salt = models.BinaryField()
+    data_hash = models.BinaryField()
+    at = models.DateTimeField()
+    prev_hash = models.BinaryField()
+    hash = models.BinaryField()
+
+    class Meta:
+        db_table = "gp_workspace_event"
+
+
+class AgentVersion(models.Model):
+    """One version of an agent as a worker announced it; immutable, readable without its code."""
+
+    id = models.UUIDField(primary_key=True, default=uuid7, editable=False)
+    agent = models.CharField(max_length=100)
+    version = models.PositiveIntegerField()
+    fingerprint = models.CharField(max_length=64, help_text="sha256 over modules, graph, schema")
+    label = models.CharField(max_length=200)
+    description = models.TextField(blank=True)
+    schema_version = models.PositiveIntegerField(default=1)
+    schema = models.JSONField(help_text="JSON Schema of the state")
+    channels = models.JSONField(help_text="{channel: {reducer, default}}")
+    graph = models.JSONField(help_text="{entry, nodes: [{name, then, label, external, gate}]}")
+    tools = models.JSONField(help_text="{tool: {schema, effect, idempotent, undo}}")
+    queue = models.CharField(max_length=100, default="gatepost")
+    created_at = models.DateTimeField(db_default=Now())
+
+    class Meta:
+        db_table = "gp_agent_version"
+        constraints = (
+            models.UniqueConstraint(
+                fields=("agent", "version", "fingerprint"), name="gp_agent_version_once"
+            ),
+        )
+
+
+class Thread(models.Model):
+    """One execution of an agent: the only row that a step updates.
+
+    No index contains a column that a step changes, so a step's UPDATE stays heap-only.
+    """
+
+    id = models.UUIDField(primary_key=True, default=uuid7, editable=False)
+    workspace = models.ForeignKey(Workspace, models.PROTECT, related_name="+")
+    agent_version = models.ForeignKey(AgentVersion, models.PROTECT, related_name="+")
+    agent = models.CharField(max_length=100)
+    name = models.CharField(max_length=255, null=True, blank=True)
+    title = models.CharField(max_length=300)
+    labels = models.JSONField(default=dict)
+    queue = models.CharField(max_length=100)
+    status = models.CharField(max_length=20, default=Status.QUEUED)
+    status_since = models.DateTimeField(db_default=Now())
+    status_reason = models.TextField(default="", blank=True)
+    waiting_on = models.JSONField(null=True)
+    wake_at = models.DateTimeField(null=True)
+    wake_seq = models.BigIntegerField(default=0)
+    wish = models.CharField(max_length=20, default="", blank=True)
+    wish_by = models.CharField(max_length=200, default="", blank=True)
+    pause_at = models.CharField(max_length=100, default="", blank=True)
+    effects = models.CharField(max_length=10, default="run")
+    # Where the head stands; repeated here so that lists and leases need no second table.
+    head = models.UUIDField()
+    number = models.IntegerField(default=0)
+    step = models.IntegerField(default=0)
+    branch = models.IntegerField(default=0)
+    branch_start = models.IntegerField(default=0)
+    next_nodes = models.JSONField(default=list)
+    state_bytes = models.BigIntegerField(default=0)
+    version = models.BigIntegerField(default=1)
+    # The tail of the hash chain. One statement writes events and moves this row: last_at is their
+    # time, prev_hash the hashes before each of them, 32 bytes apiece.
+    chain_id = models.UUIDField()
+    last_seq = models.BigIntegerField(default=0)
+    last_hash = models.BinaryField()
+    prev_hash = models.BinaryField()
+    last_at = models.DateTimeField(db_default=Now())
+    lease_owner = models.CharField(max_length=200, default="", blank=True)
+    lease_token = models.UUIDField(null=True)
+    lease_until = models.DateTimeField(null=True)
+    fence = models.BigIntegerField(default=0)
+    crash_count = models.SmallIntegerField(default=0)
+    started_by = models.CharField(max_length=200)
+    parent = models.UUIDField(null=True)
+    base = models.UUIDField(null=True)
+    forked_from = models.UUIDField(null=True)
+    # Up to here (event, checkpoint) the past was written by another installation.
+    imported_seq = models.BigIntegerField(db_default=0)
+    imported_number = models.IntegerField(db_default=-1)
+    rollback = models.JSONField(null=True, help_text="the plan while status is rolling_back")
+    n_steps = models.BigIntegerField(default=0)
+    tokens = models.BigIntegerField(default=0)
+    cost = models.DecimalField(max_digits=18, decimal_places=6, default=0)
+    tokens_saved = models.BigIntegerField(default=0)
+    created_at = models.DateTimeField(db_default=Now())
+
+    class Meta:
+        db_table = "gp_thread"
+        constraints = (
+            models.UniqueConstraint(fields=("workspace", "agent", "name"), name="gp_thread_name"),
+        )
+        indexes = (
+            models.Index(fields=("workspace", "-status_since", "-id"), name="gp_thread_since"),
+            models.Index(
+                fields=("workspace", "status", "-status_since", "-id"), name="gp_thread_board"
+            ),
+            models.Index(
+                fields=("queue", "status_since"),
+                name="gp_thread_queue",
+                condition=models.Q(status__in=("queued", "rolling_back", "running")),
+            ),
+            models.Index(
+                fields=("wake_at",), name="gp_thread_wake", condition=models.Q(status="sleeping")
+            ),
+            models.Index(
+                fields=("forked_from",),
+                name="gp_thread_forks",
+                condition=models.Q(forked_from__isnull=False),
+            ),
+        )
+
+
+class Verification(models.Model):
+    """When a thread's past was last verified, up to which event, and what came out."""
+
+    thread = models.OneToOneField(
+        Thread, models.DO_NOTHING, primary_key=True, db_constraint=False, related_name="+"
+    )
+    n_events = models.BigIntegerField()
+    intact = models.BooleanField()
+    broken_seq = models.BigIntegerField(null=True)
+    what = models.TextField(default="", blank=True)
+    checked_by = models.CharField(max_length=200)
+    checked_at = models.DateTimeField(db_default=Now())
+
+    class Meta:
+        db_table = "gp_verification"

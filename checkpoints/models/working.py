@@ -1,0 +1,52 @@
+"""What the fleet works with: news to deliver, workers, duties of one at a time."""
+
+from __future__ import annotations
+
+from django.db import models
+from django.db.models.functions import Now
+
+from .threads import Thread
+
+
+class Wake(models.Model):
+    """News for a thread, written with the change that causes it and delivered afterwards."""
+
+    thread = models.ForeignKey(Thread, models.DO_NOTHING, db_constraint=False, db_index=False)
+    kind = models.CharField(max_length=30)
+    ref = models.CharField(max_length=200)
+    created_at = models.DateTimeField(db_default=Now())
+
+    class Meta:
+        db_table = "gp_wake"
+        constraints = (
+            models.UniqueConstraint(fields=("thread", "kind", "ref"), name="gp_wake_once"),
+        )
+
+
+class Worker(models.Model):
+    """One worker process group and when it last proved that its loop turns."""
+
+    id = models.CharField(primary_key=True, max_length=200)
+    host = models.CharField(max_length=200)
+    pid = models.IntegerField()
+    slots = models.IntegerField(default=1)
+    queues = models.JSONField(default=list)
+    agents = models.JSONField(default=list, help_text="agent version ids")
+    started_at = models.DateTimeField(db_default=Now())
+    seen_at = models.DateTimeField(db_default=Now())
+    stopped_at = models.DateTimeField(null=True)
+
+    class Meta:
+        db_table = "gp_worker"
+        indexes = (models.Index(fields=("-started_at", "-id"), name="gp_worker_started"),)
+
+
+class Duty(models.Model):
+    """A lease on a fleet-wide duty (the sweep), so that one worker at a time does it."""
+
+    name = models.CharField(primary_key=True, max_length=50)
+    owner = models.CharField(max_length=200, default="")
+    until = models.DateTimeField(null=True)
+
+    class Meta:
+        db_table = "gp_duty"
