@@ -33,7 +33,6 @@ def _named(activity: NewActivity) -> dict[str, Any]:
         "step": p.step,
         "node": p.node,
         "key": p.key,
-        "kind": activity.kind,
         "tool": activity.tool,
     }
     if p.index:
