@@ -14,7 +14,7 @@ from django.core.files.uploadedfile import SimpleUploadedFile
 
 from approvals import queries as gates
 from checkpoints import queries
-from checkpoints.models import ROLES as ROLES_OF_TABLE
+from checkpoints.states import ROLES as ROLES_OF_TABLE
 from dashboard import actions, permissions
 from dashboard.errors import Conflict, Forbidden, Missing, NotAllowedNow
 from dashboard.permissions import Actor, may
