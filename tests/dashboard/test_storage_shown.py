@@ -32,6 +32,7 @@ def test_the_page_and_the_api_show_what_a_thread_takes(cast: Cast) -> None:
             "events": row.last_seq,
             "checkpoints": row.number + 1,
             "activities": row.number,
+            "contents": 0,
             "bytes": found.bytes,
         }
         assert told["bytes"] > former + steps * 200
