@@ -13,9 +13,10 @@ from django.conf import settings
 from django.db import connection
 from django.test import Client
 
-from dashboard.logs import MASK, configure, logging_config, masked
+from dashboard.logs import MASK, logging_config, masked
 from dashboard.secret_key import secret_key
 from tests.embedded.helpers import ROOT
+from tests.logs import logged_by
 
 
 def test_no_page_may_load_or_do_what_is_not_ours(db: None) -> None:
@@ -111,17 +112,13 @@ def test_secrets_are_masked_wherever_they_stand() -> None:
 
 @pytest.mark.parametrize("form", ["console", "json"])
 def test_no_log_line_shows_a_secret(form: str, capfd: pytest.CaptureFixture[str]) -> None:
-    configure(logging_config(level="INFO", form=form))
-    try:
+    with logged_by(logging_config(level="INFO", form=form)):
         structlog.get_logger("gatepost").info("signed in", token="hush", user="operator")
         logging.getLogger("elsewhere").warning("calling %s", "redis://me:hush@host/0")
         try:
             raise ValueError("postgres://me:hush@host/db")
         except ValueError:
             logging.getLogger("elsewhere").exception("lost")
-    finally:
-        logging.getLogger().handlers.clear()
-        structlog.reset_defaults()
     written = capfd.readouterr()
     assert written.out == ""
     assert "hush" not in written.err

@@ -16,9 +16,10 @@ import structlog
 from django.test import Client
 
 from dashboard import tokens
-from dashboard.logs import MASK, configure, logging_config, masked
+from dashboard.logs import MASK, logging_config, masked
 from tests.cast import Cast, make_cast
 from tests.embedded.helpers import ROOT, clean_environment, wait_until
+from tests.logs import logged_by
 from tests.site import started_site
 
 from . import scene
@@ -29,14 +30,11 @@ SECRET = "hush-hush-0123456789"
 @pytest.fixture
 def written() -> Iterator[io.StringIO]:
     """What goes to the log, as JSON lines."""
-    root, config = logging.getLogger(), logging_config(level="DEBUG", form="json")
+    config = logging_config(level="DEBUG", form="json")
     stream = io.StringIO()
     config["handlers"]["stderr"]["stream"] = stream
-    former = root.handlers[:], root.level
-    configure(config)
-    yield stream
-    root.handlers[:], root.level = former
-    structlog.reset_defaults()
+    with logged_by(config):
+        yield stream
 
 
 def lines(written: io.StringIO, event: str = "request") -> list[dict[str, Any]]:

@@ -1,0 +1,29 @@
+"""Logging that a test sets up anew, and as it was before afterwards."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Any
+
+import structlog
+
+from dashboard.logs import configure
+
+
+@contextmanager
+def logged_by(config: dict[str, Any]) -> Iterator[None]:
+    """Log by this configuration meanwhile.
+
+    Not by structlog's defaults afterwards: those draw each traceback with its source, which takes
+    minutes for an error of a megabyte.
+    """
+    root = logging.getLogger()
+    former = root.handlers[:], root.level, structlog.get_config()
+    configure(config)
+    try:
+        yield
+    finally:
+        root.handlers[:], root.level = former[:2]
+        structlog.configure(**former[2])
