@@ -8,12 +8,14 @@ transaction and a pooler that cannot keep prepared statements.
 
 from __future__ import annotations
 
+import itertools
 import threading
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from functools import lru_cache
 from typing import Any
 from uuid import UUID
+from weakref import WeakKeyDictionary
 
 from django.db import DEFAULT_DB_ALIAS, connections
 from django.db.backends.base.base import BaseDatabaseWrapper
@@ -46,12 +48,11 @@ _FORMS: dict[type, tuple[Callable[[Any], bytes | None], int]] = {
 
 @dataclass(slots=True)
 class _Link:
-    """One connection of psycopg with what has been prepared on it."""
+    """One connection of psycopg as a thread uses it, with what has been prepared on it."""
 
     psycopg: Any
     reader: Any  # a Transformer
-    names: dict[str, bytes] = field(default_factory=dict)
-    made: int = 0
+    names: dict[str, bytes]
 
 
 class _Kept(threading.local):
@@ -62,6 +63,10 @@ class _Kept(threading.local):
 
 
 _kept = _Kept()
+# A pool hands one connection to many threads, one after the other: what is prepared on it stays.
+_prepared_on: WeakKeyDictionary[Any, dict[str, bytes]] = WeakKeyDictionary()
+_meeting = threading.Lock()
+_numbers = itertools.count(1)
 
 
 def send(text: str, values: Mapping[str, Any]) -> tuple[Any, ...] | None:
@@ -94,8 +99,10 @@ def _link(database: BaseDatabaseWrapper) -> _Link | None:
         return None
     kept = _kept.link
     if kept is None or _kept.database is not database or kept.psycopg is not inner:
+        with _meeting:
+            names = _prepared_on.setdefault(inner, {})
         with database.cursor() as cursor:
-            kept = _Link(inner, Transformer(cursor.cursor))
+            kept = _Link(inner, Transformer(cursor.cursor), names)
         _kept.database, _kept.link = database, kept
     return kept
 
@@ -128,8 +135,7 @@ def _prepared(link: _Link, text: str, numbered: bytes) -> bytes:
     """The name of the statement on this connection, prepared now if it is not yet."""
     name = link.names.get(text)
     if name is None:
-        link.made += 1
-        name = b"gp_%d" % link.made
+        name = b"gp_%d" % next(_numbers)
         _check(link, link.psycopg.pgconn.prepare(name, numbered))
         link.names[text] = name
     return name

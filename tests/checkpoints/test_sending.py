@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import threading
 from uuid import uuid4
 
 import pytest
@@ -11,6 +12,7 @@ from django.db import (
     OperationalError,
     ProgrammingError,
     connection,
+    connections,
     transaction,
 )
 from django.test.utils import CaptureQueriesContext
@@ -45,6 +47,30 @@ def test_every_kind_of_value_arrives_as_it_is() -> None:
     expected = (*values.values(), values["b"], "a%b")
     before = prepared()
     assert [send(text, values) for _ in range(3)] == [expected] * 3
+    assert prepared() == before + 1
+
+
+def test_a_connection_that_a_pool_hands_on_keeps_what_is_prepared() -> None:
+    text, before, seen = "SELECT %(a)s::integer - 1", prepared(), []
+
+    def elsewhere() -> None:
+        # As a pool does it: the same connection, another thread.
+        mine = connections[connection.alias]
+        mine.connection, own = inner, mine.connection
+        try:
+            seen.append(send(text, {"a": 3}))
+        finally:
+            mine.connection = own
+            mine.close()
+
+    assert send(text, {"a": 2}) == (1,)
+    inner = connection.connection
+    for _ in range(3):
+        thread = threading.Thread(target=elsewhere)
+        thread.start()
+        thread.join()
+    assert seen == [(2,)] * 3
+    assert send(text, {"a": 2}) == (1,)
     assert prepared() == before + 1
 
 
