@@ -23,8 +23,9 @@ from checkpoints.states import EventKind, Status
 
 from . import registry, tracing
 from .answers import describe
-from .engine import Engine, refuse_missing
+from .engine import Engine
 from .heart import Heart
+from .leaving import refuse_missing
 from .ledger import DatabaseLedger, Ledger
 from .receivers import ring, rings_waiting
 from .rollback import roll_back

@@ -1,0 +1,190 @@
+"""What changes the outside world, and what asks people: effects behind gates, and questions."""
+
+from __future__ import annotations
+
+import uuid as uuids
+from collections.abc import Mapping
+from typing import Any
+
+from approvals.gates import Proposal, proposal_hash
+from approvals.queries import ApprovalRow
+from checkpoints import deltas
+from checkpoints.records import Position
+
+from .advice import TOLD_BYTES, check_effect, check_seconds, storable
+from .answers import Answer, Outcome, describe, outcome_of, result_of
+from .errors import Expired, GateReached, Parked, Rejected
+from .frozen import plain
+from .graph import Gate, Tool
+from .recording import Recording
+
+
+class Effects(Recording):
+    """A node's effects and questions in one step."""
+
+    def effect(self, tool: Tool, args: Mapping[str, Any], *, gate: Gate | None = None) -> Outcome:
+        """Let a tool change the outside world, after its gate where it has one.
+
+        Exactly the decided arguments are carried out. That it starts is committed before it does;
+        a stop in between repeats it with the same key when the tool is idempotent, else the thread
+        waits in `attention`. Raises Rejected or Expired when people said no or nothing.
+        """
+        check_effect(tool, args)
+        position = self._position(tool.name)
+        given = plain(dict(args))
+        storable(given, f"What {tool.name!r} is called with")
+        known = self._run.record_at(position)
+        approval = self._run.approval_at(position)
+        if known is not None and known.kind == "effect":
+            same = deltas.canonical(known.args) == deltas.canonical(given)
+            if known.state == "done" and same:
+                return outcome_of(known.result, approval)
+            if not same:
+                raise Parked(
+                    f"{tool.name!r} happened here with other arguments. Look at what was done, "
+                    "then roll back (undo it) or put the state back as it was.",
+                    {"kind": "effect", "activity": str(known.id)},
+                )
+            if known.state == "unknown" or (known.state == "started" and not tool.idempotent):
+                raise Parked(
+                    f"Whether {tool.name!r} happened is unknown: the worker was lost between its "
+                    "start and its end, and the tool does not promise to be repeatable. Check "
+                    "outside, then roll back or cancel.",
+                    {"kind": "unknown", "activity": str(known.id)},
+                )
+        elif gate is not None or self._run.work.effects == "ask":
+            self._decided(position, tool, given, gate, approval)
+        self._boundary()
+        activity = self._new(
+            position,
+            "effect",
+            tool.name,
+            given,
+            id=known.id if known else None,
+            undo=tool.undo.__name__ if tool.undo else "",
+            approval=approval.id if approval and approval.outcome == "approve" else None,
+            attempts=known.attempts + 1 if known else 1,
+        )
+        self._run.ledger.begin_effect(self._run.work, activity, self._run.take_events())
+        try:
+            with self._inside(activity):
+                result = plain(result_of(lambda: tool.call(**given, key=activity.idempotency_key)))
+            storable(result, f"What {tool.name!r} returned")
+        except Exception as error:
+            self._run.ledger.end_effect(
+                self._run.work, activity, state="failed", error=describe(error)
+            )
+            raise
+        self._run.ledger.end_effect(
+            self._run.work,
+            activity,
+            state="done",
+            result=result,
+            events=self._run.take_events(),
+        )
+        return outcome_of(deltas.copied(result), approval)
+
+    def _decided(
+        self,
+        position: Position,
+        tool: Tool,
+        given: Any,
+        gate: Gate | None,
+        approval: ApprovalRow | None,
+    ) -> None:
+        """Return when the effect may happen; otherwise leave the node by the way decided."""
+        asked = gate or Gate(
+            f"Let this fork do {tool.name!r}?",
+            "A fork stops before what it would do outside, since its base may have done it too.",
+            risk="medium",
+        )
+        if approval is None or approval.status == "withdrawn":
+            raise GateReached(self._proposal(position, tool, given, asked, approval))
+        bound = proposal_hash(
+            workspace=self._run.work.workspace,
+            thread=self._run.work.thread,
+            position=position,
+            tool=tool.name,
+            args=given,
+            agent_version=self._sealed_for(approval),
+            policy_version="author",
+            deadline=approval.deadline,
+        )
+        if bound != approval.proposal_hash:
+            # What was decided is not what would be done now: ask again.
+            raise GateReached(self._proposal(position, tool, given, asked, approval))
+        if approval.status == "pending":
+            raise GateReached(None)
+        if approval.status == "expired":
+            raise Expired
+        if approval.outcome == "reject":
+            raise Rejected(approval.comment, approval.decided_by_name)
+
+    def _sealed_for(self, approval: ApprovalRow) -> uuids.UUID:
+        """The agent version that the hash has to name: this one, or one upgraded from.
+
+        An upgrade of the state leaves open requests alone; any other change of code asks again.
+        """
+        work = self._run.work
+        asked_by = approval.agent_version_id
+        if asked_by != work.agent_version and asked_by in self._run.ledger.upgraded_from(work):
+            return asked_by
+        return work.agent_version
+
+    def _proposal(
+        self,
+        position: Position,
+        tool: Tool,
+        given: Any,
+        gate: Gate,
+        former: ApprovalRow | None,
+    ) -> Proposal:
+        said = {"title": gate.title, "description": gate.description, "reasons": [*gate.reasons]}
+        storable(said, f"What the gate before {tool.name!r} says", at_most=TOLD_BYTES)
+        check_seconds(gate.expires_in, "A gate's expires_in")
+        return Proposal(
+            position=position,
+            kind="gate",
+            tool=tool.name,
+            args=given,
+            title=gate.title,
+            description=gate.description,
+            reasons=(*gate.reasons, *self._run.thoughts_of(self._node)),
+            risk=gate.risk,
+            schema=tool.schema,
+            undo=tool.undo.__name__ if tool.undo else "",
+            expires_in=gate.expires_in,
+            revision=0 if former is None else former.revision + 1,
+        )
+
+    def ask(self, question: str, *, schema: dict[str, Any] | None = None, **more: Any) -> Answer:
+        """Ask people something that no action follows from; `schema` is the answer's JSON Schema.
+
+        Raises Rejected when they refuse to answer.
+        """
+        position = self._position("ask")
+        approval = self._run.approval_at(position)
+        given = {"question": question}
+        said = {**given, "schema": schema, **more}
+        storable(plain(said), "What this question says", at_most=TOLD_BYTES)
+        check_seconds(more.get("expires_in"), "A question's expires_in")
+        if approval is None or approval.status == "withdrawn":
+            raise GateReached(
+                Proposal(
+                    position=position,
+                    kind="question",
+                    tool="",
+                    args=given,
+                    title=question[:300],
+                    schema=schema,
+                    revision=0 if approval is None else approval.revision + 1,
+                    **more,
+                )
+            )
+        if approval.status == "pending":
+            raise GateReached(None)
+        if approval.status == "expired":
+            raise Expired
+        if approval.outcome == "reject":
+            raise Rejected(approval.comment, approval.decided_by_name)
+        return Answer(approval.decided_args, approval.comment, approval.decided_by_name)
