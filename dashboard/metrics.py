@@ -120,6 +120,13 @@ def _installation() -> Iterator[Metric]:
         "How far readers across threads stay behind: age of the first event that they may not see.",
         found.horizon_seconds,
     )
+    undrained = GaugeMetricFamily(
+        "gatepost_drain_lag_seconds",
+        "Age of the oldest entry that was accepted and is not yet part of its working thread.",
+        labels=["buffer"],
+    )
+    undrained.add_metric(["input"], found.undrained_seconds)
+    yield undrained
     yield _gauge("approvals_waiting", "Requests for approval that are open.", asked.waiting)
     yield _gauge(
         "approvals_oldest_seconds", "Age of the oldest open request.", asked.oldest_seconds

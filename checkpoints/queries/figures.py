@@ -48,6 +48,16 @@ SELECT coalesce((SELECT greatest(extract(epoch FROM clock_timestamp() - e.at)::f
   FROM gp_event e WHERE e.xid8 >= pg_snapshot_xmin(pg_current_snapshot())
   ORDER BY e.xid8, e.thread_id, e.seq LIMIT 1), 0)
 """
+# What was accepted and is not yet part of its thread, where somebody could take it: a thread that
+# rests takes its messages when it goes on, and one in a queue waits with the queue.
+_UNDRAINED = """
+SELECT coalesce(max(greatest(extract(epoch FROM clock_timestamp() - news.since)::float8, 0)), 0)
+FROM (SELECT th.id FROM gp_workspace ws JOIN LATERAL (SELECT id FROM gp_thread
+  WHERE workspace_id = ws.id AND status = 'running'
+  ORDER BY status_since DESC, id DESC LIMIT 10001) th ON true) running
+JOIN LATERAL (SELECT min(w.created_at) AS since FROM gp_wake w
+  WHERE w.thread_id = running.id) news ON news.since IS NOT NULL
+"""
 _FLEET = f"""
 SELECT (SELECT count(*) FROM gp_worker w WHERE w.stopped_at IS NULL AND w.seen_at > c.then),
   (SELECT coalesce(sum(w.slots), 0) FROM gp_worker w
@@ -56,7 +66,7 @@ SELECT (SELECT count(*) FROM gp_worker w WHERE w.stopped_at IS NULL AND w.seen_a
    FROM gp_duty d WHERE d.name = 'sweep'),
   coalesce((SELECT greatest(extract(epoch FROM clock_timestamp() - th.wake_at)::float8, 0)
    FROM gp_thread th WHERE th.status = 'sleeping' ORDER BY th.wake_at LIMIT 1), 0),
-  ({_HORIZON})
+  ({_HORIZON}), ({_UNDRAINED})
 FROM (SELECT clock_timestamp() - make_interval(secs => %s) AS then) c
 """
 
@@ -76,7 +86,8 @@ class Figures:
 
     `horizon_seconds` is how far readers across threads have to stay behind: the age of the oldest
     committed event that an open transaction, of whomever and in whatever database of the server,
-    still keeps from them.
+    still keeps from them. `undrained_seconds` is the age of the oldest message that a working thread
+    has been sent and has not taken.
     """
 
     statuses: dict[Status, int]
@@ -88,6 +99,7 @@ class Figures:
     unswept_seconds: float | None
     timer_late_seconds: float
     horizon_seconds: float
+    undrained_seconds: float
 
 
 def figures() -> Figures:
@@ -95,7 +107,7 @@ def figures() -> Figures:
     statuses = rows(_STATUSES, ([str(s) for s in Status], WORKSPACES, COUNT_CAP + 1))
     queues = rows(_QUEUES, (COUNT_CAP + 1, QUEUES))
     faults = dict(rows(_FAULTS, [EVENT_CAP] * len(FAULTS)))
-    workers, slots, unswept, late, behind = rows(_FLEET, (WORKER_ALIVE_SECONDS,))[0]
+    workers, slots, unswept, late, behind, undrained = rows(_FLEET, (WORKER_ALIVE_SECONDS,))[0]
     return Figures(
         {Status(s): n for s, n in statuses},
         tuple(QueueFigures(*row) for row in queues),
@@ -106,4 +118,5 @@ def figures() -> Figures:
         unswept,
         late,
         behind,
+        undrained,
     )

@@ -16,7 +16,7 @@ from approvals import gates
 from approvals.models import VERDICTS
 from checkpoints import leases, roles, store
 from checkpoints.queries import figures as thread_figures
-from checkpoints.states import Status
+from checkpoints.states import EventKind, Status
 from dashboard import metrics
 from tests.cast import Cast
 from tests.checkpoints.test_roles import ROLE, as_role
@@ -159,6 +159,36 @@ def test_how_far_readers_across_threads_stay_behind(real_db: str, client: Client
     assert readable() == before + 2
 
 
+def test_how_long_a_message_has_been_waiting_for_its_working_thread(
+    client: Client, cast: Cast
+) -> None:
+    agent = scene.make_agent(inbox="notes")
+
+    def lag() -> float:
+        return read(client)["gatepost_drain_lag_seconds", (("buffer", "input"),)]
+
+    def sent(thread: Any, *, minutes_ago: int) -> int:
+        seq = store.send_input(thread, message="look", actor="user:1")
+        with connection.cursor() as cursor:
+            cursor.execute(
+                "UPDATE gp_wake SET created_at = created_at - make_interval(mins => %s) "
+                "WHERE thread_id = %s AND ref = %s",
+                (minutes_ago, thread, str(seq)),
+            )
+        return seq
+
+    sent(scene.start(cast.workspace, agent), minutes_ago=9)  # queued: waits with its queue
+    assert lag() == 0
+    work = scene.lease(scene.start(cast.workspace, agent))
+    seqs = [sent(work.thread, minutes_ago=n) for n in (1, 3, 2)]
+    assert 180 <= lag() < 600
+    taken = store.NewEvent(EventKind.INPUT_TAKEN, {"seqs": seqs}, work.owner)
+    store.record(work, [taken], taken=seqs[1:2])
+    assert 120 <= lag() < 180
+    store.record(work, [taken], taken=seqs)
+    assert lag() == 0
+
+
 def test_strangers_read_nothing(client: Client, cast: Cast, settings: Any) -> None:
     def status(**more: Any) -> int:
         return client.get("/metrics", **more).status_code
@@ -223,11 +253,12 @@ def test_few_statements_and_an_index_for_each_count(real_db: str, client: Client
                 "ORDER BY status_since LIMIT 1",
                 "gp_thread_queue",
             ),
+            (thread_figures._UNDRAINED, "gp_wake_once"),
         ):
             cursor.execute(f"EXPLAIN {sql}")
             plan = "\n".join(row[0] for row in cursor.fetchall())
             assert index in plan, plan
-            assert "Sort" not in plan
+            assert "Sort" not in plan, plan
 
 
 def test_cheap_at_many_rows(real_db: str, client: Client) -> None:
