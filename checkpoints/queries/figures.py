@@ -86,8 +86,8 @@ class Figures:
 
     `horizon_seconds` is how far readers across threads have to stay behind: the age of the oldest
     committed event that an open transaction, of whomever and in whatever database of the server,
-    still keeps from them. `undrained_seconds` is the age of the oldest message that a working thread
-    has been sent and has not taken.
+    still keeps from them. `undrained_seconds` is the age of the oldest message that a working
+    thread has been sent and has not taken.
     """
 
     statuses: dict[Status, int]
