@@ -16,25 +16,16 @@ from ..errors import AlreadyStarted, NotFound
 from ..states import EventKind, Status
 from .guards import check_texts
 from .keyframes import keep_state, trusted
+from .sending import send
+from .statement import birth
 from .writing import (
     NO_HASH,
-    Move,
     NewCheckpoint,
     NewEvent,
+    announce,
     checkpoint_insert,
-    perform,
+    encode_event,
 )
-
-
-def _insert_thread(values: Mapping[str, tuple[str, Any]]) -> bool:
-    columns = ", ".join(values)
-    sql = ", ".join(cast if "%s" in cast else f"%s::{cast}" for cast, _ in values.values())
-    with connection.cursor() as cursor:
-        cursor.execute(
-            f"INSERT INTO gp_thread ({columns}) VALUES ({sql}) ON CONFLICT DO NOTHING",
-            [v for _, v in values.values()],
-        )
-        return bool(cursor.rowcount)
 
 
 def _birth(
@@ -44,14 +35,16 @@ def _birth(
     first: NewEvent,
     row: Mapping[str, tuple[str, Any]],
 ) -> bool:
-    """Insert a thread with its first checkpoint and events; False when its name is taken."""
+    """Insert a thread with its first checkpoint and event; False when its name is taken.
+
+    One statement in a transaction of its own, unless the caller has begun one.
+    """
     inserts, committed = checkpoint_insert(thread, checkpoint)
     chain = uuid7()
     values: dict[str, tuple[str, Any]] = {
         "id": ("uuid", thread),
         "chain_id": ("uuid", chain),
         "last_hash": ("bytea", NO_HASH),
-        "prev_hash": ("bytea", NO_HASH),
         "head": ("uuid", checkpoint.id),
         "number": ("integer", checkpoint.number),
         "step": ("integer", checkpoint.step),
@@ -62,14 +55,22 @@ def _birth(
         **_DEFAULTS,
         **row,
     }
-    with transaction.atomic():
-        if not _insert_thread(values):
-            return False
-        data = dict(first.data)
-        # The event proves the first checkpoint; a separate one would only repeat it.
-        data["checkpoint"] = committed.data
-        move = Move(thread, events=[NewEvent(first.kind, data, first.actor)], inserts=inserts)
-        perform(move)
+    # The event proves the first checkpoint; a separate one would only repeat it.
+    data = {**first.data, "checkpoint": committed.data}
+    raw, salt, digest = encode_event(NewEvent(first.kind, data, first.actor))
+    text, names = birth(
+        tuple([(column, cast) for column, (cast, _) in values.items()]),
+        (first.v,),
+        tuple([row.into for row in inserts]),
+    )
+    params = [value for _, value in values.values()]
+    for insert in inserts:
+        params += insert.params
+    params += (str(first.kind), first.actor, raw, salt, digest)
+    born = send(text, dict(zip(names, params, strict=True)))
+    if born is None:
+        return False
+    announce(thread, born[0], born[1], queue=born[3] if born[2] == Status.QUEUED else "")
     return True
 
 
@@ -82,7 +83,6 @@ _DEFAULTS: dict[str, tuple[str, Any]] = {
     "pause_at": ("varchar", ""),
     "effects": ("varchar", "run"),
     "version": ("bigint", 1),
-    "last_seq": ("bigint", 0),
     "lease_owner": ("varchar", ""),
     "fence": ("bigint", 0),
     "crash_count": ("smallint", 0),

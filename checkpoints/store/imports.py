@@ -22,7 +22,7 @@ from ..errors import NotAllowedNow
 from ..records import NewActivity, Position
 from ..states import FINISHED, EventKind, Status
 from .activities import NAMING_V, _named, _sealed
-from .births import _DEFAULTS, _birth, _insert_thread
+from .births import _DEFAULTS, _birth
 from .keyframes import keep_state
 from .writing import Move, NewCheckpoint, NewEvent, perform
 
@@ -245,6 +245,17 @@ def import_checkpoint(
 
 
 # ------------------------------------------------------------------------------------------------
+
+
+def _insert_thread(values: Mapping[str, tuple[str, Any]]) -> bool:
+    columns = ", ".join(values)
+    sql = ", ".join(cast if "%s" in cast else f"%s::{cast}" for cast, _ in values.values())
+    with connection.cursor() as cursor:
+        cursor.execute(
+            f"INSERT INTO gp_thread ({columns}) VALUES ({sql}) ON CONFLICT DO NOTHING",
+            [v for _, v in values.values()],
+        )
+        return bool(cursor.rowcount)
 
 
 class _Log:

@@ -121,3 +121,44 @@ def statement(
     named = [f"%({name})s{piece}" for name, piece in zip(names, pieces[1:], strict=True)]
     of_events = tuple(f"{letter}{i}" for i in range(1, n + 1) for letter in "kajsd")
     return pieces[0] + "".join(named), names + of_events
+
+
+@lru_cache(maxsize=64)
+def birth(
+    columns: tuple[tuple[str, str], ...], versions: tuple[int, ...], inserts: tuple[Columns, ...]
+) -> tuple[str, tuple[str, ...]]:
+    """(the text that begins a thread with rows and events, the names of its parameters in order).
+
+    `columns` name chain_id and last_hash, where its chain begins; last_seq comes of the events.
+    The order: `columns`, inserts, then kind, actor, data, salt and hash of each event. No row comes
+    back where the thread's name is taken.
+    """
+    n = len(versions)
+    placed = {column: f"%(b{i})s::{cast}" for i, (column, cast) in enumerate(columns)}
+    begun = (
+        f"SELECT {placed.pop('chain_id')} AS chain_id, 0::bigint AS last_seq, "
+        f"{placed.pop('last_hash')} AS last_hash"
+    )
+    placed = {"chain_id": "th.chain_id", **placed, "last_seq": f"{n}::bigint"}
+    placed |= {"last_at": "x.at", "prev_hash": "x.before", "last_hash": "x.h"}
+    parts = [
+        f"i{i} AS (INSERT INTO {row.table} ({', '.join(row.sql)}) "
+        f"SELECT {', '.join(row.sql.values())} FROM t {row.conflict})"
+        for i, row in enumerate(inserts)
+    ]
+    events = event_insert(versions)
+    used = dict.fromkeys(_COLUMN_OF_T.findall(" ".join([*parts, events])))
+    used |= dict.fromkeys(ALWAYS)
+    born = (
+        f"WITH t AS (INSERT INTO gp_thread ({', '.join(placed)}) SELECT "
+        f"{', '.join(placed.values())} FROM ({begun}) th, LATERAL ({linked(versions)}) x "
+        f"ON CONFLICT DO NOTHING RETURNING {', '.join(used)})"
+    )
+    pieces = ", ".join([born, *parts, events]).split("%s")
+    names = tuple(f"q{i}" for i in range(len(pieces) - 1))
+    text = pieces[0] + "".join(
+        f"%({name})s{piece}" for name, piece in zip(names, pieces[1:], strict=True)
+    )
+    of_columns = tuple(f"b{i}" for i in range(len(columns)))
+    of_events = tuple(f"{letter}{i}" for i in range(1, n + 1) for letter in "kajsd")
+    return f"{text} SELECT {', '.join(ALWAYS)} FROM t", of_columns + names + of_events

@@ -24,6 +24,7 @@ from .builders import (
     acquired,
     drive,
     head_of,
+    make_agent,
     make_thread,
     make_workspace,
     one,
@@ -91,6 +92,17 @@ def test_a_fork_at_step_900_of_1000_writes_three_rows_and_leaves_the_base_alone(
     for number in (0, 1, 499, 500, 501, 900, 1_001):
         found = queries.state_at(base, numbered(base, number))
         assert (found["goal"], found["log"]) == ("count", list(range(1, number + 1)))
+
+
+@pytest.mark.django_db
+def test_a_birth_is_one_statement(django_assert_num_queries: DjangoAssertNumQueries) -> None:
+    """A start reads its agent's version, a fork its base; then one round trip, no savepoint."""
+    workspace, agent = make_workspace(), make_agent()
+    with django_assert_num_queries(2):
+        base = make_thread(workspace=workspace, agent=agent)
+    head = head_of(base)
+    with django_assert_num_queries(2):
+        store.fork(base, checkpoint=head, changes={}, actor=OPERATOR)
 
 
 @pytest.mark.django_db
