@@ -19,6 +19,7 @@ from checkpoints.errors import InvalidValue, NotFound
 from checkpoints.states import EventKind, Status
 
 from .builders import (
+    CHANNELS,
     OPERATOR,
     Driver,
     acquired,
@@ -231,7 +232,7 @@ def test_what_cannot_be_forked_is_refused() -> None:
     assert count_all() == before
 
 
-# --- any tree of forks, edits and rollbacks against a model in plain Python -------------------
+# --- any tree of forks, edits, rollbacks and upgrades against a model in plain Python ---------
 
 small = st.one_of(st.integers(-9, 9), st.text("ab", max_size=2), st.none())
 changes = st.dictionaries(st.sampled_from(["goal", "total", "extra"]), small, max_size=2)
@@ -246,7 +247,7 @@ step_deltas = st.fixed_dictionaries(
 )
 moves = st.lists(
     st.tuples(
-        st.sampled_from(["step", "step", "edit", "fork", "rollback", "keyframe"]),
+        st.sampled_from(["step", "step", "edit", "fork", "rollback", "keyframe", "upgrade"]),
         st.integers(0, 1_000),
         st.integers(0, 1_000),
         step_deltas,
@@ -265,6 +266,14 @@ def plainly(state: dict[str, Any], delta: dict[str, Any]) -> dict[str, Any]:
     for channel, members in delta.get("merge", {}).items():
         new[channel] = new.get(channel, {}) | members
     return {channel: new[channel] for channel in new if channel not in delta.get("unset", [])}
+
+
+# The next form of the state: `total` is overwritten now, and there is a list that was not.
+LATER_CHANNELS = {
+    **CHANNELS,
+    "total": {"reducer": "last_value", "default": 0},
+    "trail": {"reducer": "append", "default": []},
+}
 
 
 class Model:
@@ -317,6 +326,16 @@ class Model:
             new = driver.step(delta)
             store.hand_back(driver.work, reason="")
             self.grew(thread, new, head, plainly(before, delta))
+        elif kind == "upgrade":
+            later = make_agent(channels=LATER_CHANNELS, fingerprint="later")
+            driver = Driver(acquired(thread))
+            store.adopt_version(driver.work, later, fingerprint="later")
+            driver = Driver(driver.work)  # which reads the state under the reducers of that code
+            changed = {"set": {"trail": [b]}, "unset": ["extra"]}
+            at = {"step": driver.work.step, "next_nodes": driver.work.next_nodes, "nodes": ()}
+            new = driver.step(changed, source="upgrade", schema_version=2, **at)
+            store.hand_back(driver.work, reason="")
+            self.grew(thread, new, head, plainly(before, changed))
         elif kind == "edit":
             store.pause(thread, actor=OPERATOR)
             new = store.edit(thread, changes=changed, reason="", actor=OPERATOR)
@@ -341,13 +360,14 @@ def counted() -> Iterator[Counter[str]]:
     """How often each kind of move was played, so that the test cannot pass by doing nothing."""
     seen: Counter[str] = Counter()
     yield seen
-    assert min(seen[kind] for kind in ("step", "edit", "fork", "rollback", "keyframe")) >= 5, seen
+    kinds = ("step", "edit", "fork", "rollback", "keyframe", "upgrade")
+    assert min(seen[kind] for kind in kinds) >= 5, seen
 
 
 @pytest.mark.requirement("A20")
 @given(plan=moves)
 @settings(max_examples=40, suppress_health_check=[HealthCheck.function_scoped_fixture])
-def test_any_tree_of_forks_edits_and_rollbacks_reads_as_in_plain_python(
+def test_any_tree_of_forks_edits_rollbacks_and_upgrades_reads_as_in_plain_python(
     db: None, counted: Counter[str], plan: list[Any]
 ) -> None:
     model = Model()
@@ -356,13 +376,11 @@ def test_any_tree_of_forks_edits_and_rollbacks_reads_as_in_plain_python(
     for move in plan:
         model.play(move)
     counted.update(model.played)
-    reducers = history.reducers_of(
-        one("SELECT agent_version_id FROM gp_thread WHERE id = %s::uuid", (thread,))
-    )
     for (owner, checkpoint), expected in model.states.items():
         found = history.materialise(owner, checkpoint)
         assert found.state == expected
         stored = queries.checkpoint(owner, checkpoint)
+        reducers = history.reducers_of(stored.agent_version_id)
         assert stored.state_hash == Digests.of(expected, reducers).root.hex()
         assert stored.state_bytes == len(deltas.canonical(expected))
     for owner in model.threads:
