@@ -9,12 +9,14 @@ WORKERS ?= 2
 ROWS ?= 1,2,3,4,5,6,7,8,9,14
 STAGE ?= 1
 PICK ?=
+# Tests that start the product and wait for it; the rest is all that lies beside them.
+PROCESSES := tests/hazards tests/embedded tests/acceptance tests/browser
 
 # An environment that is there looks after itself; the first one needs a Python of the system.
 BRING := python=$(PY); [ -x $(PY) ] || python=$$(tools/find-python) || exit 1; "$$python" tools/install.py
 
 .DEFAULT_GOAL := help
-.PHONY: help up test test-all check lint format demo bench bench-peers bench-log bench-files mutants requirements pictures reset lock install install-dev
+.PHONY: help up test test-all test-processes test-rest check lint format demo bench bench-peers bench-log bench-files mutants requirements pictures reset lock install install-dev
 
 help:  ## list what can be called
 	@echo "make up            start Gatepost (PORT=8000 HOST=127.0.0.1 DATA=.gatepost WORKERS=2 ARGS=...)"
@@ -57,11 +59,17 @@ lint: install-dev
 	@$(PY) -m mypy
 	@GATEPOST_DATA=$$(mktemp -d) $(PY) -W ignore manage.py makemigrations --check --dry-run
 
-check: install-dev  # side by side: the types alone take a core for a minute
-	@$(MAKE) -j2 lint test-all
+check: install-dev  # side by side: real processes are waited for, all other tests compute
+	@$(MAKE) -j3 lint test-processes test-rest
 
 test-all: install-dev
-	@MAKEFLAGS= MFLAGS= GATEPOST_REQUIRE_BROWSER=1 $(PY) -m pytest
+	@$(MAKE) -j2 test-processes test-rest
+
+test-processes: install-dev
+	@MAKEFLAGS= MFLAGS= GATEPOST_REQUIRE_BROWSER=1 $(PY) -m pytest $(PROCESSES)
+
+test-rest: install-dev
+	@MAKEFLAGS= MFLAGS= GATEPOST_REQUIRE_BROWSER=1 $(PY) -m pytest $(PROCESSES:%=--ignore=%)
 
 format: install-dev
 	@$(PY) -m ruff check --fix-only --quiet .
