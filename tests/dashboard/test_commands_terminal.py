@@ -9,6 +9,7 @@ import os
 import re
 import signal
 import subprocess
+import sys
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -94,9 +95,14 @@ def test_a_reader_that_goes_away_is_no_error(thread: UUID) -> None:
 
 @contextlib.contextmanager
 def following(thread: UUID, *words: str) -> Iterator[subprocess.Popen[str]]:
-    """`threads events --follow` in a process of its own."""
+    """`threads events --follow` in a process of its own, as a terminal would start it."""
+    # Where the tests themselves were started in the background, Ctrl-C is ignored and inherited so.
+    heard = (
+        "import os, signal, sys; signal.signal(signal.SIGINT, signal.SIG_DFL); "
+        "os.execv(sys.argv[1], sys.argv[1:])"
+    )
     with subprocess.Popen(
-        argv("threads", "events", thread, "--follow", *words),
+        [sys.executable, "-c", heard, *argv("threads", "events", thread, "--follow", *words)],
         env=environment(),
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,
