@@ -20,7 +20,7 @@ class DashboardConfig(AppConfig):
         post_migrate.connect(after_migration, sender=sender, dispatch_uid="dashboard.grants")
 
 
-class RecordsConfig(admin_apps.AdminConfig):
+class RecordsConfig(admin_apps.SimpleAdminConfig):
     """Puts a site of our own in the place of Django's admin site."""
 
     default = False

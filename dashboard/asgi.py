@@ -12,6 +12,7 @@ django_application = get_asgi_application()
 
 from channels.routing import ProtocolTypeRouter, URLRouter  # noqa: E402
 
+import workers.celery  # noqa: E402, F401  (else the first doorbell waits for its import)
 from dashboard.bodies import Bounded  # noqa: E402
 from dashboard.live import process  # noqa: E402
 from dashboard.live.origins import SameOrigin  # noqa: E402

@@ -15,6 +15,9 @@ from dashboard.views import (
     threads,
 )
 
+# Here and not when Django starts: commands and workers have no use for the records.
+admin.autodiscover()
+
 THREAD = "threads/<uuid:thread_id>"
 
 urlpatterns = [

@@ -7,13 +7,10 @@ from uuid import UUID
 
 import structlog
 from django.dispatch import receiver
-from kombu.exceptions import OperationalError
-from redis.exceptions import RedisError
 
 from checkpoints.signals import thread_queued
 
 from . import tracing
-from .celery import app
 
 log = structlog.get_logger("gatepost.doorbell")
 
@@ -21,6 +18,7 @@ log = structlog.get_logger("gatepost.doorbell")
 @receiver(thread_queued, dispatch_uid="workers.doorbell")
 def ring(*, thread_id: UUID, queue: str, **_kwargs: Any) -> bool:
     """Send the id to the queue; False: the broker is away, which may never fail a commit."""
+    app, away = _broker()
     try:
         # By name: the web process knows neither tasks nor agents.
         app.send_task(
@@ -31,7 +29,7 @@ def ring(*, thread_id: UUID, queue: str, **_kwargs: Any) -> bool:
             ignore_result=True,
             headers=tracing.headers(),
         )
-    except (OperationalError, RedisError, OSError) as error:
+    except away as error:
         log.warning("doorbell.lost", thread=str(thread_id), error=type(error).__name__)
         return False
     return True
@@ -39,8 +37,22 @@ def ring(*, thread_id: UUID, queue: str, **_kwargs: Any) -> bool:
 
 def rings_waiting(queue: str) -> int:
     """How many doorbells nobody has answered yet; 0 as well when the broker is away."""
+    app, away = _broker()
     try:
         with app.producer_pool.acquire(block=True) as producer:
             return int(producer.channel._size(queue))
-    except (OperationalError, RedisError, OSError):
+    except away:
         return 0
+
+
+def _broker() -> tuple[Any, tuple[type[Exception], ...]]:
+    """(the Celery application, what it raises while the broker is away).
+
+    Imported when the first bell rings: most commands read only, and half of their start was this.
+    """
+    from kombu.exceptions import OperationalError
+    from redis.exceptions import RedisError
+
+    from .celery import app
+
+    return app, (OperationalError, RedisError, OSError)

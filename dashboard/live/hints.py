@@ -11,15 +11,13 @@ import logging
 import threading
 import time
 from collections.abc import Callable
+from typing import TYPE_CHECKING
 from uuid import UUID
 
-import redis
 from django.conf import settings
-from redis.backoff import NoBackoff
-from redis.exceptions import RedisError
-from redis.retry import Retry
 
-from dashboard.valkey import client as new_client
+if TYPE_CHECKING:
+    import redis
 
 log = logging.getLogger(__name__)
 
@@ -35,6 +33,12 @@ _silent_until = 0.0
 
 def client() -> redis.Redis:
     """This process's client; its pool opens connections of its own after a fork."""
+    # Here: a command that only reads has no use for it, and its import takes a while.
+    from redis.backoff import NoBackoff
+    from redis.retry import Retry
+
+    from dashboard.valkey import client as new_client
+
     url = settings.REDIS_URL
     found = _clients.get(url)
     if found is None:
@@ -54,6 +58,8 @@ def client() -> redis.Redis:
 
 def attempt[T](call: Callable[[redis.Redis], T]) -> T | None:
     """The answer of `call`, or None while Valkey is away; logs once per outage."""
+    from redis.exceptions import RedisError
+
     global _away, _silent_until
     if _away and time.monotonic() < _silent_until:
         return None

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping, Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 from uuid import UUID
 
-import redis
-
 from .hints import CHANNEL, attempt
+
+if TYPE_CHECKING:
+    import redis
 
 KEPT_SECONDS = 60
 TEXT_MAX = 300

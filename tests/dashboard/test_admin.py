@@ -109,11 +109,13 @@ def root(place: Place) -> Client:
 
 
 def lists() -> list[str]:
+    admin.autodiscover()  # as the addresses do, for which no request has asked here
     return [f"{m._meta.app_label}_{m._meta.model_name}" for m in admin.site._registry]
 
 
 def records(name: str) -> Any:
     """What lists the rows of a model."""
+    admin.autodiscover()
     return admin.site._registry[apps.get_model(*name.split("_"))]
 
 

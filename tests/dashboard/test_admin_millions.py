@@ -231,6 +231,7 @@ def test_the_first_page_and_a_deep_one_are_cheap(full: Full, name: str, who: str
     assert page.count("<tr>") == ROWS + 1
     assert f"More than {COUNT_CAP:,}" in page
     assert looked <= BOUND
+    admin.autodiscover()
     records: Any = admin.site._registry[apps.get_model(*name.split("_"))]
     equal = {} if who == "root" else {"workspace_id": full.cast.workspace}
     walk = records.walk(equal, begun=False)
