@@ -6,7 +6,7 @@ HOST ?= 127.0.0.1
 PORT ?= 8000
 DATA ?= .gatepost
 WORKERS ?= 2
-ROWS ?= 1,2,3,4,5,6,7,8,9,14
+ROWS ?= 1,2,3,4,5,6,7,8,9,10,14
 STAGE ?= 1
 PICK ?=
 # Tests that start the product and wait for it; the rest is all that lies beside them.

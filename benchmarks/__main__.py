@@ -29,6 +29,7 @@ MODULES = {
     7: "timeline",
     8: "decision",
     9: "start",
+    10: "clients",
     14: "up",
 }
 ALONE = {14}  # starts servers of its own

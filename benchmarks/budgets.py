@@ -119,6 +119,10 @@ BUDGETS: Final[dict[int, Row]] = {
             "p50_f2": Part(5 + F2_MS, "ms"),
         },
     ),
+    10: Row(
+        "32 clients of pgbench on the statement of commit_step, each on a thread of its own",
+        {"ratio_f2": Part(20, "x one client", "at least")},
+    ),
     14: Row(
         "`make up`, second start",
         {

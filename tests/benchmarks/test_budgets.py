@@ -55,6 +55,7 @@ SAID = {
         "nothing held": ("held", 0),
     },
     9: {"p50 <= 5 ms + F": ("p50_f2", 5 + F2_MS)},
+    10: {">= 20x one client": ("ratio_f2", 20)},
     14: {
         "ready in <= 4 s": ("ready", 4),
         "gone <= 3 s": ("stopped", 3),

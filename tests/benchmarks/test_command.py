@@ -29,8 +29,11 @@ def bench(*arguments: str) -> tuple[int, list[dict[str, Any]], str]:
 
 @pytest.mark.hazard
 def test_a_handicap_in_the_write_path_turns_row_1_red() -> None:
-    code, [found], told = bench("--rows", "1", "--scale", "0.05", "--handicap", "25")
+    code, [found, clients], told = bench("--rows", "1,10", "--scale", "0.05", "--handicap", "25")
     assert code == 1, told
+    # Row 10 calls the statement without Python: measured, each call counted as a checkpoint.
+    assert clients["row"] == 10
+    assert clients["parts"]["ratio_f2"]["value"] > 1
     assert found["row"] == 1
     assert found["ok"] is False
     assert found["handicap_ms"] == 25
