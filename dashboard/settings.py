@@ -18,6 +18,8 @@ GATEPOST_RECHECK_SECONDS how often logins and roles of open sockets are checked 
 GATEPOST_LEASE_SECONDS   how long a worker may be silent before its thread goes elsewhere (15)
 GATEPOST_SWEEP_SECONDS   how often each worker looks for what was lost (2)
 GATEPOST_SLICE_SECONDS   how long a thread may keep a slot while others wait (30)
+GATEPOST_STEP_SECONDS    how long a node may work in one go where its agent does not say (900)
+GATEPOST_SLOT_MEMORY_MB  address space of a prefork slot (default 0: no bound)
 GATEPOST_UPLOAD_MAX_BYTES the largest file that may be uploaded (default 2 GiB)
 GATEPOST_CONTENT_DATABASE_BYTES, GATEPOST_CONTENT_FILE_BYTES
                          from which size a value is kept by reference (16384, 1024)
@@ -61,6 +63,8 @@ GATEPOST_RECHECK_SECONDS = env.float("GATEPOST_RECHECK_SECONDS", default=8.0)
 GATEPOST_LEASE_SECONDS = env.float("GATEPOST_LEASE_SECONDS", default=15.0)
 GATEPOST_SWEEP_SECONDS = env.float("GATEPOST_SWEEP_SECONDS", default=2.0)
 GATEPOST_SLICE_SECONDS = env.float("GATEPOST_SLICE_SECONDS", default=30.0)
+GATEPOST_STEP_SECONDS = env.float("GATEPOST_STEP_SECONDS", default=900.0)
+GATEPOST_SLOT_MEMORY_MB = env.int("GATEPOST_SLOT_MEMORY_MB", default=0)
 GATEPOST_CONTENT_DATABASE_BYTES = env.int("GATEPOST_CONTENT_DATABASE_BYTES", default=16 * 1024)
 GATEPOST_CONTENT_FILE_BYTES = env.int("GATEPOST_CONTENT_FILE_BYTES", default=1024)
 GATEPOST_UPLOAD_MAX_BYTES = env.int("GATEPOST_UPLOAD_MAX_BYTES", default=2 * 1024**3)
@@ -169,6 +173,7 @@ CELERY_TIMEZONE = "UTC"
 CELERY_WORKER_HIJACK_ROOT_LOGGER = False
 CELERY_WORKER_REDIRECT_STDOUTS = False
 CELERY_WORKER_SOFT_SHUTDOWN_TIMEOUT = 1.5
+CELERY_WORKER_LOST_WAIT = 1.0  # no results that could still arrive
 CELERY_BROKER_CONNECTION_RETRY_ON_STARTUP = True
 CELERY_BROKER_CONNECTION_MAX_RETRIES = None  # for as long as it takes
 CELERY_TASK_PUBLISH_RETRY = False
