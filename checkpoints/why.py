@@ -164,9 +164,9 @@ def _sleeping(thread: ThreadRow, workers: Sequence[WorkerRow], now: datetime) ->
         said = thread.status_reason.rstrip(".")
         return Why(
             "timer",
-            f"{said} at {_time(thread.wake_at)}."
-            if said
-            else f"Sleeps until {_time(thread.wake_at)}.",
+            # "attempt 3 of 5 at ...", "waits with all others until ..."
+            f"{said or 'Sleeps'} {'at' if said[-1:].isdigit() else 'until'} "
+            f"{_time(thread.wake_at)}.",
             thread.status_since,
             facts={"wake_at": thread.wake_at.isoformat()},
         )

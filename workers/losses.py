@@ -11,6 +11,7 @@ import queue
 import re
 import resource
 import sys
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from typing import Any
 from uuid import UUID
@@ -36,6 +37,7 @@ _TOLD = {
     EXIT_MEMORY: "needed more memory than a slot may have",
 }
 # (thread, how its process ended), from the main process's loop to its sweeping thread.
+_pool: list[Any] = []
 _ended: queue.SimpleQueue[tuple[str, str]] = queue.SimpleQueue()
 
 
@@ -97,6 +99,11 @@ def _end_slot(code: int) -> None:
     if slots.own_process():
         sys.stderr.flush()
         os._exit(code)
+    executor: Any = getattr(_pool[0], "executor", None) if _pool else None
+    if isinstance(executor, ThreadPoolExecutor) and code == EXIT_PAST_LIMIT:
+        # Nobody can end the thread that hangs: another one takes its place.
+        executor._max_workers += 1
+        executor._adjust_thread_count()  # type: ignore[attr-defined]
 
 
 # ---- in the main process ----
@@ -107,6 +114,11 @@ def hear(sender: Any = None, exception: Any = None, args: Any = None, **_kwargs:
     """A slot's process has ended under a doorbell; the sweeping thread looks what that means."""
     if isinstance(exception, WorkerLostError) and args and sender.name == "gatepost.advance":
         _ended.put((str(args[0]), str(exception)))
+
+
+def belongs_to(pool: Any) -> None:
+    """The pool of this worker, known from its start on."""
+    _pool[:] = [pool]
 
 
 def tell(boot: str) -> int:

@@ -35,7 +35,7 @@ class RetryLater(GatepostError):
     """Raised by an author's function: nothing was done, call it again in `seconds`."""
 
     def __init__(self, seconds: float, message: str = "") -> None:
-        super().__init__(message or f"asks to be called again in {seconds:g} s")
+        super().__init__(message or f"Call again in {seconds:g} s.")
         self.seconds = seconds
 
 
@@ -158,7 +158,8 @@ UNKNOWING = {408, 500, 502, 504, 520, 521, 522, 523, 524, 529}
 def judge(error: Exception, now: Callable[[], float]) -> Judged:
     """What an error says about trying again; `now` gives seconds since 1970."""
     if isinstance(error, RetryLater):
-        said = " ".join(str(error).split())[:SAID_MAX]
+        text = " ".join(str(error).split()).rstrip(".")
+        said = f"said: {text[:SAID_MAX]}"
         return Judged(Passing.REFUSED, said, _bounded(error.seconds), crowded=True)
     status, headers = _answer(error)
     if status is not None:
@@ -304,7 +305,7 @@ def wait_with_others(run: OpenStep, policy: Retry | None, name: str) -> None:
         seconds, said = held
         spread = max(policy.first, 0.1 * seconds) * policy.jitter
         seconds += spread * random.random()  # noqa: S311 - not all at once when the time has come
-        raise Asleep(seconds, f"{name} {said}; waits with all others who need it")
+        raise Asleep(seconds, f"{name} {said}; waits with all others")
 
 
 _GAVE_UP = "Gatepost gave up after "

@@ -100,9 +100,8 @@ class Sweeper:
     def _look_after_slots(self) -> None:
         """Say how lost slots ended, end those that turn no more, hear who wants to be left."""
         losses.tell(loop.BOOT)
-        processes = self._processes()
         for pid in self._stuck.look():
-            if pid in processes:
+            if pid in self._processes():
                 log.critical("slot.stuck", pid=pid)
                 os.kill(pid, signal.SIGKILL)
         slots.holding_off(queries.held_off_longest())
@@ -164,6 +163,7 @@ def start_sweeping(sender: Any = None, **_kwargs: Any) -> None:
     """Begin with the worker."""
     sweeper = Sweeper()
     pool = getattr(getattr(sender, "controller", None), "pool", None)
+    losses.belongs_to(pool)
     number = int(getattr(pool, "limit", None) or 1)
     sweeper.start(slots=number, processes=lambda: pool_info(pool).get("processes", ()))
     _sweepers.append(sweeper)

@@ -105,7 +105,7 @@ def judged(error: Exception) -> tuple[str, str, float | None]:
         (url_error(429, retry_after="3"), "refused", "answered 429", 3.0),
         (url_error(403), "no", "answered 403", None),
         (ClientResponseError(), "refused", "answered 429", 7.0),
-        (RetryLater(4, "the till is shut"), "refused", "the till is shut", 4.0),
+        (RetryLater(4, "the till is shut"), "refused", "said: the till is shut", 4.0),
         (TimeoutError("slow"), "open", "timed out", None),
         (APITimeoutError(), "open", "timed out", None),
         (APIConnectionError(), "open", "broke off the connection", None),
@@ -387,7 +387,7 @@ def test_threads_leave_a_crowded_service_in_peace_together() -> None:
     (seconds,) = slept(second)
     assert 59 < seconds <= 60 + 6
     (reason,) = [e.data["reason"] for e in second.events if e.kind == "thread.slept"]
-    assert reason == "look_up answered 429; waits with all others who need it"
+    assert reason == "look_up answered 429; waits with all others"
     assert "activity.failed" not in second.kinds
     assert [a.attempts for a in second.activities] == [1]
 
