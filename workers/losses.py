@@ -112,7 +112,8 @@ def _end_slot(code: int) -> None:
 @task_failure.connect(dispatch_uid="workers.losses.ended")
 def hear(sender: Any = None, exception: Any = None, args: Any = None, **_kwargs: Any) -> None:
     """A slot's process has ended under a doorbell; the sweeping thread looks what that means."""
-    if isinstance(exception, WorkerLostError) and args and sender.name == "gatepost.advance":
+    ours = getattr(sender, "name", "") == "gatepost.advance"
+    if isinstance(exception, WorkerLostError) and ours and args:
         _ended.put((str(args[0]), str(exception)))
 
 

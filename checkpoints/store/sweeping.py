@@ -80,7 +80,7 @@ def lost_reason(causes: Sequence[tuple[str, str]] = ()) -> str:
         node, why = causes[0]
         always = len(causes) == CRASHES_ALLOWED and len(set(causes)) == 1
         each = " each time" if always else " the last time it could be told"
-        said += f": {node or 'it'} {why}{each}"
+        said += f": at {node!r} it {why}{each}" if node else f": it {why}{each}"
     return f"{said}. Look at the last events, then retry, edit or roll back."
 
 

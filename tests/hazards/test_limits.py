@@ -17,12 +17,12 @@ LONG = 120
 AGENTS = {"GATEPOST_AGENTS": "limit_agents", "GATEPOST_SLOT_MEMORY_MB": "2000"}
 # How it does harm, and what people read of it.
 HARMS = {
-    "exit": "do ended its process with exit code 1 each time",
-    "segv": "do lost its process to SIGSEGV each time",
-    "sleep": "do went past its limit of 1 s each time",
-    "spin": "do went past its limit of 1 s each time",
-    "stubborn": "do went past its limit of 1 s each time",
-    "eat": "do needed more memory than a slot may have (2000 MB) each time",
+    "exit": "at 'do' it ended its process with exit code 1 each time",
+    "segv": "at 'do' it lost its process to SIGSEGV each time",
+    "sleep": "at 'do' it went past its limit of 1 s each time",
+    "spin": "at 'do' it went past its limit of 1 s each time",
+    "stubborn": "at 'do' it went past its limit of 1 s each time",
+    "eat": "at 'do' it needed more memory than a slot may have (2000 MB) each time",
 }
 
 
