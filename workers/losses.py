@@ -31,7 +31,7 @@ from . import slots
 
 log = structlog.get_logger("gatepost.losses")
 EXIT_PAST_LIMIT, EXIT_MEMORY = 71, 72
-_EXIT = re.compile(r"exitcode (\d+)|signal (\d+) \((\w+)\)")
+_EXIT = re.compile(r"exitcode (\d+)|signal (\d+)(?: \((\w+)\))?")
 _TOLD = {
     EXIT_PAST_LIMIT: "went past its time limit",
     EXIT_MEMORY: "needed more memory than a slot may have",
@@ -145,7 +145,7 @@ def ending(said: str) -> str:
         code = int(found[1])
         return _TOLD.get(code, f"ended its process with exit code {code}")
     hint = ", as when the machine is out of memory" if found[2] == "9" else ""
-    return f"lost its process to {found[3]}{hint}"
+    return f"lost its process to {found[3] or f'signal {found[2]}'}{hint}"
 
 
 def _is_gone(owner: str, boot: str) -> bool:
