@@ -37,6 +37,7 @@ class Heart:
         self._trusted_until = time.monotonic() + lease_seconds() - self._margin
         self._lost = False
         self._stop = threading.Event()
+        self._turning = threading.Lock()
         self._beating = threading.Thread(target=self._beat, name="heart", daemon=True)
 
     def __enter__(self) -> Heart:
@@ -46,13 +47,22 @@ class Heart:
         return self
 
     def __exit__(self, *_exc: object) -> None:
-        self._stop.set()
-        slots.rest()
+        with self._turning:
+            self._stop.set()
+            slots.rest()
 
     def check(self) -> None:
         """Raise LeaseLost once the lease is gone or can no longer be trusted."""
         if self._lost or time.monotonic() > self._trusted_until:
             raise LeaseLost(thread=self._thread)
+
+    def _turn(self) -> bool:
+        """Show that this slot turns, unless its lease has just ended: at rest it need not."""
+        with self._turning:
+            if self._stop.is_set():
+                return False
+            slots.turn()
+            return True
 
     def _beat(self) -> None:
         pause = lease_seconds() / 3
@@ -60,19 +70,20 @@ class Heart:
         due = time.monotonic() + pause
         try:
             while not self._stop.wait(max(0.0, min(due - time.monotonic(), TICK_SECONDS))):
-                slots.turn()
+                if not self._turn():
+                    return
                 late = timelimit.past(self._token, limit)
                 if late is not None:
                     self._lost = True
                     losses.past_limit(self._thread, self._token, *late)
                     return
-                if time.monotonic() < due:
+                if self._lost or time.monotonic() < due:
                     continue
                 asked = time.monotonic()
                 try:
                     if not leases.renew(self._thread, token=self._token):
-                        self._lost = True
-                        return
+                        self._lost = True  # and the step may still end by itself
+                        continue
                 except (DatabaseError, InterfaceError) as error:
                     # The step goes on until its trust is used up; the next beat may succeed.
                     log.warning("lease.renewal_failed", thread=str(self._thread), error=str(error))

@@ -102,6 +102,10 @@ def test_a_slot_at_work_that_does_not_turn_is_stuck() -> None:
     assert [watch.look() for _ in range(2)] == [[], []]
     slots.rest()
     assert [watch.look() for _ in range(5)] == [[]] * 5
+    for _ in range(6):  # a new lease before each look
+        slots.turn()
+        assert watch.look() == []
+        slots.rest()
 
 
 def test_a_slot_without_memory_meets_an_error_and_not_the_machine() -> None:
