@@ -56,6 +56,10 @@ class Heart:
         if self._lost or time.monotonic() > self._trusted_until:
             raise LeaseLost(thread=self._thread)
 
+    def _pause(self, due: float) -> float:
+        left = TICK_SECONDS if self._lost else due - time.monotonic()
+        return max(0.0, min(left, TICK_SECONDS))
+
     def _turn(self) -> bool:
         """Show that this slot turns, unless its lease has just ended: at rest it need not."""
         with self._turning:
@@ -69,7 +73,7 @@ class Heart:
         limit = step_seconds()
         due = time.monotonic() + pause
         try:
-            while not self._stop.wait(max(0.0, min(due - time.monotonic(), TICK_SECONDS))):
+            while not self._stop.wait(self._pause(due)):
                 if not self._turn():
                     return
                 late = timelimit.past(self._token, limit)
