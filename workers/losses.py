@@ -32,10 +32,6 @@ from . import slots
 log = structlog.get_logger("gatepost.losses")
 EXIT_PAST_LIMIT, EXIT_MEMORY = 71, 72
 _EXIT = re.compile(r"exitcode (\d+)|signal (\d+)(?: \((\w+)\))?")
-_TOLD = {
-    EXIT_PAST_LIMIT: "went past its time limit",
-    EXIT_MEMORY: "needed more memory than a slot may have",
-}
 # (thread, how its process ended), from the main process's loop to its sweeping thread.
 _pool: list[Any] = []
 _ended: queue.SimpleQueue[tuple[str, str]] = queue.SimpleQueue()
@@ -114,7 +110,9 @@ def hear(sender: Any = None, exception: Any = None, args: Any = None, **_kwargs:
     """A slot's process has ended under a doorbell; the sweeping thread looks what that means."""
     ours = getattr(sender, "name", "") == "gatepost.advance"
     if isinstance(exception, WorkerLostError) and ours and args:
-        _ended.put((str(args[0]), str(exception)))
+        how = ending(str(exception))
+        if how:
+            _ended.put((str(args[0]), how))
 
 
 def belongs_to(pool: Any) -> None:
@@ -132,18 +130,18 @@ def tell(boot: str) -> int:
         except (NotFound, ValueError):
             continue
         if lease is not None and _is_gone(lease.owner, boot):
-            told += store.lose_step(lease, why=ending(how))
+            told += store.lose_step(lease, why=how)
     return told
 
 
 def ending(said: str) -> str:
-    """How a process ended, as people read it, from what the pool says of it."""
+    """How a process ended, as people read it, from what the pool says; "" when it told itself."""
     found = _EXIT.search(said)
     if found is None:
         return "lost its process"
     if found[1]:
-        code = int(found[1])
-        return _TOLD.get(code, f"ended its process with exit code {code}")
+        told = int(found[1]) in (EXIT_PAST_LIMIT, EXIT_MEMORY)
+        return "" if told else f"ended its process with exit code {found[1]}"
     hint = ", as when the machine is out of memory" if found[2] == "9" else ""
     return f"lost its process to {found[3] or f'signal {found[2]}'}{hint}"
 

@@ -10,6 +10,7 @@ import signal
 import socket
 import threading
 from collections.abc import Callable, Sequence
+from contextlib import suppress
 from typing import Any
 
 import structlog
@@ -103,7 +104,8 @@ class Sweeper:
         for pid in self._stuck.look():
             if pid in self._processes():
                 log.critical("slot.stuck", pid=pid)
-                os.kill(pid, signal.SIGKILL)
+                with suppress(ProcessLookupError):  # it has just ended by itself
+                    os.kill(pid, signal.SIGKILL)
         slots.holding_off(queries.held_off_longest())
 
     def stop(self) -> None:

@@ -28,15 +28,11 @@ def hold_off(workspace: UUID, name: str, *, seconds: float, said: str) -> None:
 def lose_step(lease: Lease, *, why: str) -> bool:
     """Note why the step under this lease will not come to its end; the lease runs out now.
 
-    The next worker takes over and counts a crash. `why` goes on after "the step" or "it". False
-    when the lease has run out already or is another's: nothing was written.
+    The next worker takes over and counts a crash. `why` goes on after "it". False when the lease
+    is another's by now: nothing was written.
     """
-    move = Move(
-        lease.thread,
-        "th.lease_token = %s::uuid AND th.lease_until > clock_timestamp()",
-        (lease.token,),
-    )
-    move.express("lease_until", "clock_timestamp()")
+    move = Move(lease.thread, "th.lease_token = %s::uuid", (lease.token,))
+    move.express("lease_until", "least(th.lease_until, clock_timestamp())")
     data = {
         "node": lease.node,
         "step": lease.step,

