@@ -99,7 +99,7 @@ def _end_slot(code: int) -> None:
     if isinstance(executor, ThreadPoolExecutor) and code == EXIT_PAST_LIMIT:
         # Nobody can end the thread that hangs: another one takes its place.
         executor._max_workers += 1
-        executor._adjust_thread_count()  # type: ignore[attr-defined]
+        executor._adjust_thread_count()
 
 
 # ---- in the main process ----

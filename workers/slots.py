@@ -49,7 +49,7 @@ def holding_off(seconds: float) -> None:
 def any_held_off() -> bool:
     """Whether something may want to be left in peace."""
     (until,) = struct.unpack_from("d", _page, _HELD_OFF)
-    return time.monotonic() < until
+    return bool(time.monotonic() < until)
 
 
 # ---- slots that turn no more ----

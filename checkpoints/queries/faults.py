@@ -36,7 +36,8 @@ def lease(thread_id: UUID) -> Lease | None:
     )
     if not found:
         raise NotFound("There is no such thread.")
-    return None if found[0][1] is None else Lease(*found[0][:5], found[0][5] or "")
+    thread, token, owner, fence, step, nodes = found[0]
+    return None if token is None else Lease(thread, token, owner, fence, step, nodes or "")
 
 
 def failures(thread_id: UUID, activity: UUID) -> int:
