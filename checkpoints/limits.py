@@ -10,3 +10,8 @@ CRASHES_ALLOWED = 3
 def lease_seconds() -> float:
     """How long a lease lives without renewal, in seconds."""
     return float(getattr(settings, "GATEPOST_LEASE_SECONDS", 15))
+
+
+def step_seconds() -> float:
+    """How long a node may work in one go where its agent does not say."""
+    return float(getattr(settings, "GATEPOST_STEP_SECONDS", 900))

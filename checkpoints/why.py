@@ -161,9 +161,12 @@ def _waiting(thread: ThreadRow, approvals: Sequence[OpenRequest]) -> Why:
 
 def _sleeping(thread: ThreadRow, workers: Sequence[WorkerRow], now: datetime) -> Why:
     if thread.wake_at is not None and thread.wake_at > now:
+        said = thread.status_reason.rstrip(".")
         return Why(
             "timer",
-            f"Sleeps until {_time(thread.wake_at)}.",
+            # "attempt 3 of 5 at ...", "waits with all others until ..."
+            f"{said or 'Sleeps'} {'at' if said[-1:].isdigit() else 'until'} "
+            f"{_time(thread.wake_at)}.",
             thread.status_since,
             facts={"wake_at": thread.wake_at.isoformat()},
         )

@@ -221,6 +221,12 @@ def _decided(data: Mapping[str, Any], who: str) -> str:
     )
 
 
+def _again(data: Mapping[str, Any]) -> str:
+    if "retry_in" not in data:
+        return ""
+    return f", attempt {data.get('attempt', 1) + 1} in {span(data['retry_in'])}"
+
+
 def _usage(data: Mapping[str, Any]) -> str:
     usage = data.get("usage") or {}
     parts = []
@@ -267,7 +273,9 @@ _SAY: dict[str, Any] = {
     "rollback.finished": lambda d, who: "Rolled back, paused at the target",
     "rollback.run_on": lambda d, who: "Rolled back, goes on from the target",
     "checkpoint.committed": _checkpoint,
-    "step.failed": lambda d, who: f"Step failed{_at(d)}" + _tail(d),
+    "step.failed": lambda d, who: (
+        (f"Step lost{_at(d)}" if d.get("lost") else f"Step failed{_at(d)}") + _tail(d)
+    ),
     "step.fenced": lambda d, who: f"A late commit of {who} was refused",
     "node.finished": lambda d, who: f"{d.get('node', 'A node')} finished, its step goes on",
     "input.received": lambda d, who: f"{who} sent: {_quoted(d.get('message'))}",
@@ -281,10 +289,10 @@ _SAY: dict[str, Any] = {
     "thought.recorded": lambda d, who: _cut(d.get("text") or d.get("thought") or "A thought"),
     "value.recorded": lambda d, who: f"Recorded {_name(d)}{_at(d)}",
     "activity.finished": lambda d, who: f"{_name(d)} done{_at(d)}{_usage(d)}",
-    "activity.failed": lambda d, who: f"{_name(d)} failed{_at(d)}" + _tail(d),
+    "activity.failed": lambda d, who: f"{_name(d)} failed{_at(d)}" + _tail(d) + _again(d),
     "effect.started": lambda d, who: f"{_name(d)} begins, attempt {d.get('attempt', 1)}",
     "effect.finished": lambda d, who: f"{_name(d)} done outside{_usage(d)}",
-    "effect.failed": lambda d, who: f"{_name(d)} failed" + _tail(d),
+    "effect.failed": lambda d, who: f"{_name(d)} failed" + _tail(d) + _again(d),
     "compensation.started": lambda d, who: (
         f"Undo of {_name(d)} begins" if d.get("tool") else "An undo begins"
     ),

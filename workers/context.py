@@ -29,6 +29,7 @@ from .answers import chunks_of, sha_of
 from .effects import Effects
 from .frozen import plain
 from .recording import here
+from .retrying import Retry, policy_of
 
 PROGRESS_KEEP_SECONDS = 1.0
 
@@ -54,12 +55,18 @@ class Context(Effects):
     # ---- activities --------------------------------------------------------------------------
 
     def activity(
-        self, call: Callable[..., Any], *args: Any, key: str | None = None, **kwargs: Any
+        self,
+        call: Callable[..., Any],
+        *args: Any,
+        key: str | None = None,
+        retry: Retry | None = None,
+        **kwargs: Any,
     ) -> Any:
         """Do something once: call it, commit its JSON result, and ever after answer from there.
 
         Arguments must be JSON. Asked with other arguments at the same place, it is called again
-        and both results stay. Errors are recorded and end the step; a retry calls it again.
+        and both results stay. Errors are recorded; the thread sleeps and calls again as `retry`
+        says, else they end the step, and a person's retry calls it again.
         """
         check_activity(call)
         name = getattr(call, "__name__", "activity")
@@ -71,7 +78,9 @@ class Context(Effects):
             # Copies: what the function does to its arguments shall not change what is recorded.
             return call(*deltas.copied(given["args"]), **deltas.copied(given.get("kwargs", {})))
 
-        return self._once(position, "activity", name, given, carry_out)
+        return self._once(
+            position, "activity", name, given, carry_out, retry=policy_of(retry, self._run.retry)
+        )
 
     def model(
         self,
@@ -81,11 +90,13 @@ class Context(Effects):
         temperature: float | None = None,
         max_tokens: int | None = None,
         key: str | None = None,
+        retry: Retry | None = None,
     ) -> str:
         """Ask a model once: `parts` are texts and JSON values; the answer is its finished text.
 
         Without a name or temperature here those of `ctx.config` hold. Name, tokens and cost are
-        recorded beside the answer and added to the thread's. What the model raises fails the step.
+        recorded beside the answer and added to the thread's. What the model raises is tried again
+        as `retry` says, else it fails the step.
         """
         position = self._position("model", key)
         request = models.asked(
@@ -102,7 +113,8 @@ class Context(Effects):
         def ask() -> Any:
             return self._run.model(replace(request, parts=tuple(deltas.copied(given["parts"]))))
 
-        answer: str = self._once(position, "model", "model", given, ask, models.used)
+        policy = policy_of(retry, self._run.retry)
+        answer: str = self._once(position, "model", "model", given, ask, models.used, policy)
         return answer
 
     # ---- what people see ---------------------------------------------------------------------

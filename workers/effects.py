@@ -17,6 +17,7 @@ from .errors import Expired, GateReached, Parked, Rejected
 from .frozen import plain
 from .graph import Gate, Tool
 from .recording import Recording
+from .retrying import again, outcome_is_open, policy_of, wait_with_others
 
 
 class Effects(Recording):
@@ -55,6 +56,8 @@ class Effects(Recording):
         elif gate is not None or self._run.work.effects == "ask":
             self._decided(position, tool, given, gate, approval)
         self._boundary()
+        retry = policy_of(tool.retry, self._run.retry)
+        wait_with_others(self._run, retry, tool.name)
         activity = self._new(
             position,
             "effect",
@@ -70,10 +73,26 @@ class Effects(Recording):
             with self._inside(activity):
                 result = plain(result_of(lambda: tool.call(**given, key=activity.idempotency_key)))
             storable(result, f"What {tool.name!r} returned")
+        except MemoryError:
+            raise  # it stays started: whether it happened shows when it is looked at again
         except Exception as error:
+            sleep = again(self._run, retry, tool.name, activity, error, repeatable=tool.idempotent)
+            open_ended = not tool.idempotent and outcome_is_open(error)
             self._run.ledger.end_effect(
-                self._run.work, activity, state="failed", error=describe(error)
+                self._run.work,
+                activity,
+                state="unknown" if open_ended else "failed",
+                error=describe(error),
+                retry_in=None if sleep is None else sleep.seconds,
             )
+            if open_ended:
+                raise Parked(
+                    f"Whether {tool.name!r} happened is unknown: {describe(error)}, and the tool "
+                    "does not promise to be repeatable. Check outside, then roll back or cancel.",
+                    {"kind": "unknown", "activity": str(activity.id)},
+                ) from error
+            if sleep is not None:
+                raise sleep from error
             raise
         self._run.ledger.end_effect(
             self._run.work,

@@ -30,7 +30,9 @@ from .leaving import fail, keep, park, rejected, unfit, wait
 from .ledger import Ledger
 from .merging import commit
 from .opening import open_thread
+from .retrying import gave_up
 from .step import Agent, Heart, OpenStep
+from .timelimit import within
 
 log = structlog.get_logger("gatepost.engine")
 
@@ -121,8 +123,8 @@ class Engine:
         return False
 
     def _open_step(self, work: Work, *, resumed: bool) -> OpenStep:
-        model = self.agent.model
-        run = OpenStep(work, work.step + 1, self.ledger, self.heart, self.stopping, model)
+        model, retry = self.agent.model, self.agent.graph.retry
+        run = OpenStep(work, work.step + 1, self.ledger, self.heart, self.stopping, model, retry)
         if resumed:
             run.records = answered(self.ledger.recorded(work, run.step))
             run.decided = {
@@ -142,7 +144,7 @@ class Engine:
         done: list[tuple[Node, dict[str, Any]]] = []
         fresh: list[tuple[Node, dict[str, Any]]] = []
         stops: list[GateReached] = []
-        sleep: float | None = None
+        sleep: Asleep | None = None
         ready = [n for n in graph.nodes.values() if n.name in run.work.next_nodes]
         missing = set(run.work.next_nodes) - set(graph.nodes)
         if missing or not ready:
@@ -159,13 +161,16 @@ class Engine:
                 done.append((node, known.result))
                 continue
             try:
-                with bound_contextvars(step=run.step, node=node.name):
+                with (
+                    bound_contextvars(step=run.step, node=node.name),
+                    within(run.work.token, node.name, node.time_limit or graph.step_seconds),
+                ):
                     update = node.call(graph.view(state), Context(run, node.name))
                 checked = graph.checked_update(update, node.name)
             except GateReached as stop:
                 stops.append(stop)
             except Asleep as stop:
-                sleep = stop.seconds if sleep is None else min(sleep, stop.seconds)
+                sleep = stop if sleep is None or stop.seconds < sleep.seconds else sleep
             except HandBack:
                 keep(self.ledger, run, fresh)
                 self.ledger.hand_back(run.work, "the worker stops")
@@ -174,7 +179,7 @@ class Engine:
                 keep(self.ledger, run, fresh)
                 park(self.ledger, run.work, stop, run.take_events())
                 return None
-            except LeaseLost:
+            except (LeaseLost, MemoryError):
                 raise
             except InvalidValue as error:
                 rejected(run, node, error)
@@ -188,7 +193,7 @@ class Engine:
             except Exception as error:
                 log.info("step.failed", thread=str(run.work.thread), node=node.name, exc_info=True)
                 keep(self.ledger, run, fresh)
-                fail(self.ledger, run, node, describe(error) + place_of(error, node.call))
+                fail(self.ledger, run, node, _said(error, node))
                 return None
             else:
                 done.append((node, checked))
@@ -202,9 +207,10 @@ class Engine:
             self.ledger.leave(
                 run.work,
                 EventKind.THREAD_SLEPT,
-                wake_at_seconds=sleep,
+                reason=sleep.reason,
+                wake_at_seconds=sleep.seconds,
                 events=run.take_events(),
-                data={"seconds": round(sleep, 3)},
+                data={"seconds": round(sleep.seconds, 3)},
             )
             return None
         return done
@@ -213,3 +219,7 @@ class Engine:
         """Cache the full state when it is due, after the commit and in a transaction of its own."""
         if keyframes.due(work.unfolded, work.unfolded_rows, state_bytes):
             self.ledger.keyframe(work, state)
+
+
+def _said(error: Exception, node: Node) -> str:
+    return describe(error) + gave_up(error) + place_of(error, node.call)

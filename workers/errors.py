@@ -45,11 +45,12 @@ class GateReached(Stop):
 
 
 class Asleep(Stop):
-    """The node sleeps; `seconds` are left."""
+    """The node sleeps; `seconds` are left. `reason` is what people read meanwhile."""
 
-    def __init__(self, seconds: float) -> None:
+    def __init__(self, seconds: float, reason: str = "") -> None:
         super().__init__()
         self.seconds = seconds
+        self.reason = reason
 
 
 class HandBack(Stop):

@@ -31,6 +31,8 @@ from .border import Border, holds_list
 from .errors import GraphError
 from .frozen import plain
 from .models import Model
+from .retrying import Retry, RetryLater, policy_of
+from .timelimit import check_limit
 
 __all__ = [
     "END",
@@ -42,6 +44,8 @@ __all__ = [
     "LastValue",
     "Merge",
     "Node",
+    "Retry",
+    "RetryLater",
     "State",
     "Sum",
     "Tool",
@@ -103,6 +107,7 @@ class Tool:
     undo: Callable[..., Any] | None = None
     idempotent: bool = False
     once: bool = False
+    retry: Retry | None = None
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         return self.call(*args, **kwargs)
@@ -146,6 +151,7 @@ def tool(
     undo: Callable[..., Any] | None = None,
     idempotent: bool = False,
     once: bool = False,
+    retry: Retry | None = None,
 ) -> Callable[[Callable[..., Any]], Tool]:
     """Declare an effect. It is called with its arguments and `key=`, the idempotency key.
 
@@ -154,7 +160,7 @@ def tool(
     """
 
     def declare(call: Callable[..., Any]) -> Tool:
-        return Tool(name, call, undo, idempotent, once)
+        return Tool(name, call, undo, idempotent, once, retry)
 
     return declare
 
@@ -172,6 +178,7 @@ class Node:
     ways: tuple[str, ...]
     label: str
     gate: bool
+    time_limit: float | None = None
 
     def next_nodes(self, state: Any) -> tuple[tuple[str, ...], str | None]:
         """(names, why) after this node; why is None unless a function chose."""
@@ -204,6 +211,9 @@ class Graph:
     per thread that a person can open.
 
     `model` answers `ctx.model` of this agent; without it the one that GATEPOST_MODEL names does.
+
+    `retry` holds for all that its nodes call, where the call or the tool has none of its own.
+    `step_seconds` is how long a node may work in one go (default GATEPOST_STEP_SECONDS).
     """
 
     name: str
@@ -218,6 +228,8 @@ class Graph:
     payloads: Literal["database", "file"] = "database"
     upgrades: Upgrades = field(default_factory=Upgrades)
     model: Model | None = None
+    retry: Retry | None = None
+    step_seconds: float | None = None
     nodes: dict[str, Node] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
@@ -233,6 +245,8 @@ class Graph:
                 f"model={self.model!r} is no function: it takes a Request and answers a Reply "
                 "(workers.models)."
             )
+        policy_of(self.retry)
+        check_limit(self.step_seconds, "step_seconds")
         if not self.inbox:
             return
         if self.inbox not in self.state.model_fields:
@@ -251,18 +265,21 @@ class Graph:
         ways: Sequence[str] = (),
         label: str = "",
         gate: bool = False,
+        time_limit: float | None = None,
     ) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
         """Declare a node. `then` names the next node(s), END, or is a function of the state.
 
         A function's possible answers are given by `ways` or by its `Literal` return type, so that
-        the graph can be drawn. `gate=True` only marks the drawing.
+        the graph can be drawn. `gate=True` only marks the drawing. `time_limit` in seconds is this
+        node's own in place of the graph's `step_seconds`.
         """
+        check_limit(time_limit, "time_limit")
 
         def declare(call: Callable[..., Any]) -> Callable[..., Any]:
             title = name or call.__name__
             if title in self.nodes:
                 raise GraphError(f"There are two nodes named {title!r}.")
-            self.nodes[title] = Node(title, call, then, _ways(then, ways), label, gate)
+            self.nodes[title] = Node(title, call, then, _ways(then, ways), label, gate, time_limit)
             return call
 
         return declare

@@ -27,6 +27,8 @@ from checkpoints.states import EventKind
 from checkpoints.store import NewCheckpoint, NewEvent
 from checkpoints.views import ActivityRow, CheckpointRow, InputRow
 
+from . import slots
+
 log = structlog.get_logger("gatepost.worker")
 
 
@@ -68,6 +70,9 @@ class Ledger(Protocol):
     def upgraded_from(self, work: Work) -> set[UUID]: ...
     def newest_sound(self, work: Work) -> CheckpointRow | None: ...
     def clock(self) -> float: ...
+    def failures(self, work: Work, activity: UUID) -> int: ...
+    def hold_off(self, work: Work, name: str, *, seconds: float, said: str) -> None: ...
+    def held_off(self, work: Work, name: str) -> tuple[float, str] | None: ...
     def adopt(self, work: Work, version: UUID, fingerprint: str) -> None: ...
 
 
@@ -185,6 +190,19 @@ class DatabaseLedger:
         with connection.cursor() as cursor:
             cursor.execute("SELECT extract(epoch FROM clock_timestamp())::float8")
             return float(cursor.fetchone()[0])
+
+    def failures(self, work: Work, activity: UUID) -> int:
+        """How often it failed at this head since a person last clicked on Retry."""
+        return queries.failures(work.thread, activity)
+
+    def hold_off(self, work: Work, name: str, *, seconds: float, said: str) -> None:
+        """Let all threads of the workspace leave what is named in peace for so long."""
+        store.hold_off(work.workspace, name, seconds=seconds, said=said)
+        slots.holding_off(seconds)
+
+    def held_off(self, work: Work, name: str) -> tuple[float, str] | None:
+        """(seconds left, what it said) while others were asked to wait; usually without a query."""
+        return queries.held_off(work.workspace, name) if slots.any_held_off() else None
 
     def adopt(self, work: Work, version: UUID, fingerprint: str) -> None:
         store.adopt_version(work, version, fingerprint=fingerprint)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import socket
 import time
+import traceback
 from collections.abc import Iterable
 from functools import lru_cache
 from typing import Any
@@ -21,7 +22,7 @@ from checkpoints.records import Work
 from checkpoints.signals import state_settled
 from checkpoints.states import EventKind, Status
 
-from . import registry, tracing
+from . import losses, registry, tracing
 from .answers import describe
 from .engine import Engine
 from .heart import Heart
@@ -135,6 +136,9 @@ def _work_on(work: Work, agent: Agent | None, request: Any) -> None:
             log.info("worked", status=str(work.status), step=work.step, ms=took)
         except ConcurrentModificationError:
             fenced(work)
+        except MemoryError as error:
+            traceback.clear_frames(error.__traceback__)  # what filled the memory goes
+            losses.out_of_memory(work)
         except (DataError, IntegrityError) as error:
             # The database is there and refuses this very value: another try would end alike.
             log.exception("engine.failed")

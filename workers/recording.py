@@ -21,6 +21,7 @@ from .advice import check_key, check_seconds, storable
 from .answers import describe, result_of
 from .errors import Asleep, HandBack
 from .frozen import plain
+from .retrying import Retry, again, wait_with_others
 
 if TYPE_CHECKING:
     from .step import OpenStep
@@ -90,10 +91,12 @@ class Recording:
         given: Any,
         call: Callable[[], Any],
         used: Callable[[Any], tuple[Any, dict[str, Any]]] | None = None,
+        retry: Retry | None = None,
     ) -> Any:
         """The result recorded at a position, else that of `call`, recorded now.
 
-        `used` parts what `call` returned into the result and what it took.
+        `used` parts what `call` returned into the result and what it took. An error that `retry`
+        tries again lets the thread sleep; without a policy every error is the node's.
         """
         known = self._run.record_at(position)
         if (
@@ -103,6 +106,7 @@ class Recording:
         ):
             return deltas.copied(known.result)
         self._boundary()
+        wait_with_others(self._run, retry, name)
         same = known is not None and known.state != "done"
         activity = self._new(
             position,
@@ -123,15 +127,21 @@ class Recording:
                 returned, usage = used(returned)
             result = plain(returned)
             storable(result, f"What {name!r} returned")
+        except MemoryError:
+            raise  # there may be none left to write it down with
         except Exception as error:
             self._run.heart.check()
+            sleep = again(self._run, retry, name, activity, error)
             self._run.ledger.record(
                 self._run.work,
                 activity,
                 error=describe(error),
+                retry_in=None if sleep is None else sleep.seconds,
                 usage=usage or None,  # what could not be kept was paid for all the same
                 events=self._run.take_events(),
             )
+            if sleep is not None:
+                raise sleep from error
             raise
         self._run.heart.check()
         took = round((time.monotonic() - began) * 1000)

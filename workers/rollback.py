@@ -18,6 +18,7 @@ from .errors import StepFailed
 from .frozen import plain
 from .ledger import Ledger
 from .step import Agent, Heart
+from .timelimit import within
 
 log = structlog.get_logger("gatepost.rollback")
 
@@ -91,7 +92,8 @@ def _undo(work: Work, ident: UUID, agent: Agent, ledger: Ledger) -> str:
     tell(kind=EventKind.COMPENSATION_STARTED)
     try:
         key = f"undo:{activity.idempotency_key}"
-        result = plain(result_of(partial(tool.undo, activity.args, activity.result, key=key)))
+        with within(work.token, f"undo of {activity.tool}", None):
+            result = plain(result_of(partial(tool.undo, activity.args, activity.result, key=key)))
         storable(result, f"What the undo of {activity.tool!r} returned")
     except Exception as error:
         log.critical(

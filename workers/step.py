@@ -18,6 +18,7 @@ from .frozen import FrozenDict
 from .graph import Graph, Tool
 from .ledger import Ledger
 from .models import Model, missing
+from .retrying import Retry
 
 EVENTS_BUFFERED = 50
 
@@ -49,6 +50,7 @@ class OpenStep:
     heart: Heart
     stopping: Callable[[], bool]
     model: Model = missing
+    retry: Retry | None = None
     records: dict[Position, ActivityRow] = field(default_factory=dict)
     decided: dict[Position, ApprovalRow] = field(default_factory=dict)
     resumed: bool = False

@@ -6,8 +6,11 @@ Runs in a thread of the worker's main process with a connection of its own.
 from __future__ import annotations
 
 import os
+import signal
 import socket
 import threading
+from collections.abc import Callable, Sequence
+from contextlib import suppress
 from typing import Any
 
 import structlog
@@ -23,9 +26,10 @@ from django.conf import settings
 from django.db import DatabaseError, InterfaceError, connection
 
 from approvals import gates
-from checkpoints import store
+from checkpoints import queries, store
+from checkpoints.limits import lease_seconds
 
-from . import canary, loop
+from . import canary, loop, losses, slots
 from .receivers import ring
 from .stopping import request_stop
 
@@ -62,13 +66,17 @@ class Sweeper:
         self.worker = canary.worker_id()
         self._canary = canary.Canary()
         self._slots = 1
+        self._processes: Callable[[], Sequence[int]] = tuple
+        # So long without a beat that its lease is gone: something holds the whole interpreter.
+        self._stuck = slots.Stuck(max(3, round(1.5 * lease_seconds() / interval_seconds())))
         self._announced = False
         self._stop = threading.Event()
         self._thread = threading.Thread(target=self._turn, name="sweep", daemon=True)
 
-    def start(self, *, slots: int) -> None:
-        """Announce the worker, then sweep until stopped."""
+    def start(self, *, slots: int, processes: Callable[[], Sequence[int]] = tuple) -> None:
+        """Announce the worker, then sweep until stopped; `processes` are those of its pool."""
         self._slots = slots
+        self._processes = processes
         try:
             self._announce()
         except (DatabaseError, InterfaceError) as error:
@@ -90,6 +98,16 @@ class Sweeper:
         )
         self._announced = True
 
+    def _look_after_slots(self) -> None:
+        """Say how lost slots ended, end those that turn no more, hear who wants to be left."""
+        losses.tell(loop.BOOT)
+        for pid in self._stuck.look():
+            if pid in self._processes():
+                log.critical("slot.stuck", pid=pid)
+                with suppress(ProcessLookupError):  # it has just ended by itself
+                    os.kill(pid, signal.SIGKILL)
+        slots.holding_off(queries.held_off_longest())
+
     def stop(self) -> None:
         """Stop, give the duty back and retire the worker."""
         self._stop.set()
@@ -106,6 +124,7 @@ class Sweeper:
                 try:
                     self._announce()
                     self._canary.turn()
+                    self._look_after_slots()
                     if store.claim_duty(DUTY, owner=self.worker, seconds=interval_seconds() * 3):
                         sweep_once(owner=self.worker)
                 except (DatabaseError, InterfaceError) as error:
@@ -146,8 +165,16 @@ def start_sweeping(sender: Any = None, **_kwargs: Any) -> None:
     """Begin with the worker."""
     sweeper = Sweeper()
     pool = getattr(getattr(sender, "controller", None), "pool", None)
-    sweeper.start(slots=int(getattr(pool, "limit", None) or 1))
+    losses.belongs_to(pool)
+    number = int(getattr(pool, "limit", None) or 1)
+    sweeper.start(slots=number, processes=lambda: pool_info(pool).get("processes", ()))
     _sweepers.append(sweeper)
+
+
+def pool_info(pool: Any) -> dict[str, Any]:
+    """What Celery's pool says of itself; a pool of threads has no processes."""
+    found: dict[str, Any] = getattr(pool, "info", None) or {}
+    return found
 
 
 @worker_shutting_down.connect(dispatch_uid="workers.sweep.shutting_down")

@@ -9,12 +9,13 @@ imports this module: upper floors write through `store` and read through `querie
 
 from .history import Activity, Artifact, Checkpoint, Content, Event, Keyframe
 from .threads import AgentVersion, Membership, Thread, Verification, Workspace, WorkspaceEvent
-from .working import Duty, Wake, Worker
+from .working import Backoff, Duty, Wake, Worker
 
 __all__ = [
     "Activity",
     "AgentVersion",
     "Artifact",
+    "Backoff",
     "Checkpoint",
     "Content",
     "Duty",

@@ -41,6 +41,19 @@ class Worker(models.Model):
         indexes = (models.Index(fields=("-started_at", "-id"), name="gp_worker_started"),)
 
 
+class Backoff(models.Model):
+    """A service that asked everybody to wait, by the name of the function, tool or model call."""
+
+    pk = models.CompositePrimaryKey("workspace_id", "name")
+    workspace_id = models.UUIDField()
+    name = models.CharField(max_length=250)
+    until = models.DateTimeField()
+    said = models.CharField(max_length=250, default="")
+
+    class Meta:
+        db_table = "gp_backoff"
+
+
 class Duty(models.Model):
     """A lease on a fleet-wide duty (the sweep), so that one worker at a time does it."""
 

@@ -25,6 +25,7 @@ from .export import (
     inputs_waiting,
     thread_row,
 )
+from .faults import Lease, failures, held_off, held_off_longest, lease, losses
 from .fleet import (
     WORKER_ALIVE_SECONDS,
     agent,
@@ -92,6 +93,7 @@ __all__ = [
     "SEARCHED",
     "STANDSTILL_SECONDS",
     "WORKER_ALIVE_SECONDS",
+    "Lease",
     "activities",
     "activity",
     "activity_rows",
@@ -122,8 +124,11 @@ __all__ = [
     "events",
     "events_after",
     "expired_leases",
+    "failures",
     "head",
     "heads",
+    "held_off",
+    "held_off_longest",
     "ids_beginning",
     "ids_named",
     "imports",
@@ -133,7 +138,9 @@ __all__ = [
     "lanes",
     "late_sleepers",
     "late_wakes",
+    "lease",
     "lineage",
+    "losses",
     "memberships",
     "newest_sound",
     "only_member_of",

@@ -5,6 +5,7 @@ from .agents import announce_version, announce_worker, heartbeat_worker, retire_
 from .artifacts import forget_file, place_file, put_artifact
 from .births import fork, joined_config, start
 from .control import cancel, edit, pause, resume, retry
+from .faults import hold_off, lose_step
 from .imports import (
     import_agent_version,
     import_artifact,
@@ -59,6 +60,7 @@ __all__ = [
     "grant",
     "hand_back",
     "heartbeat_worker",
+    "hold_off",
     "import_agent_version",
     "import_artifact",
     "import_checkpoint",
@@ -69,6 +71,7 @@ __all__ = [
     "log_export",
     "log_token",
     "log_user",
+    "lose_step",
     "next_checkpoint",
     "note_import",
     "note_verification",

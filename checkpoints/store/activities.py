@@ -167,19 +167,26 @@ def written_as(
     return Insert(_STARTED if state == "started" else _ENDED, params), data
 
 
+def failing(error: str, retry_in: float | None) -> dict[str, Any]:
+    """What the event of a failed attempt says besides: why, and in how many seconds the next is."""
+    said: dict[str, Any] = {"error": error} if error else {}
+    return said if retry_in is None else said | {"retry_in": round(retry_in, 3)}
+
+
 def record_activity(
     work: Work,
     activity: NewActivity,
     *,
     result: Any = None,
     error: str = "",
+    retry_in: float | None = None,
     usage: Any = None,
     events: Sequence[NewEvent] = (),
 ) -> None:
     """Commit a finished (or failed) activity as a save point, in one statement.
 
-    Tokens and cost of `usage` are added to the thread's. Raises LeaseLost: the result then counts
-    for nothing.
+    `retry_in`: seconds until a failed one is called again; None when it is not. Tokens and cost of
+    `usage` are added to the thread's. Raises LeaseLost: the result then counts for nothing.
     """
     state = "failed" if error else "done"
     move = leased(work)
@@ -190,8 +197,7 @@ def record_activity(
         kind = EventKind.VALUE_RECORDED
     else:
         kind = EventKind.ACTIVITY_FAILED if error else EventKind.ACTIVITY_FINISHED
-    if error:
-        data["error"] = error
+    data |= failing(error, retry_in)
     if usage:
         data["usage"] = usage
         if "cost" in usage:
@@ -235,6 +241,7 @@ def finish_activity(
     state: str,
     result: Any = None,
     error: str = "",
+    retry_in: float | None = None,
     usage: Any = None,
     events: Sequence[NewEvent] = (),
 ) -> None:
@@ -263,8 +270,7 @@ def finish_activity(
         "state": state,
         "seal": _sealed(activity, state, result=result_hash, error=error, usage=usage),
     }
-    if error:
-        data["error"] = error
+    data |= failing(error, retry_in)
     move.events = [NewEvent(kind, data, work.owner, NAMING_V), *events]
     if state == "done" and work.crash_count:
         move.express("crash_count", "0")

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from uuid import UUID
 
 from django.db import connection
 
 from ..limits import CRASHES_ALLOWED, lease_seconds
+from ..queries.faults import losses
 from ..states import EventKind, Status
 from .steps import release
 from .writing import Move, NewEvent, perform
@@ -71,6 +73,17 @@ def stranded_threads(*, queued_for_seconds: float) -> list[tuple[UUID, str]]:
         return [(row[0], row[1]) for row in cursor.fetchall()]
 
 
+def lost_reason(causes: Sequence[tuple[str, str]] = ()) -> str:
+    """Why a thread is parked after its worker was lost again and again; (node, why) last first."""
+    said = f"The worker was lost {CRASHES_ALLOWED} times in a row at this step"
+    if causes:
+        node, why = causes[0]
+        always = len(causes) == CRASHES_ALLOWED and len(set(causes)) == 1
+        each = " each time" if always else " the last time it could be told"
+        said += f": at {node!r} it {why}{each}" if node else f": it {why}{each}"
+    return f"{said}. Look at the last events, then retry, edit or roll back."
+
+
 def park_crash_loops(*, owner: str) -> int:
     """running or rolling_back -> attention when the lease expired for the third time."""
     with connection.cursor() as cursor:
@@ -89,10 +102,7 @@ def park_crash_loops(*, owner: str) -> int:
             "- make_interval(secs => %s)",
             (CRASHES_ALLOWED - 1, lease_seconds()),
         )
-        reason = (
-            f"The worker was lost {CRASHES_ALLOWED} times in a row at this step. Look at the last "
-            "events, then retry, edit or roll back."
-        )
+        reason = lost_reason(losses(thread)[:CRASHES_ALLOWED])
         move.to_status(Status.ATTENTION, reason=reason)
         move.express("crash_count", str(CRASHES_ALLOWED))
         release(move)

@@ -69,6 +69,26 @@ HELD = {"lease_owner": "w:1:b", "lease_until": LATER}
         ),
         (thread(Status.WAITING), [], "wake", "Nothing is open any more"),
         (thread(Status.SLEEPING, wake_at=LATER), [], "timer", "until 2026-01-02 03:05:05 UTC"),
+        (
+            thread(
+                Status.SLEEPING,
+                status_reason="look_up answered 429; attempt 3 of 5",
+                wake_at=LATER,
+            ),
+            [],
+            "timer",
+            "look_up answered 429; attempt 3 of 5 at 2026-01-02 03:05:05 UTC.",
+        ),
+        (
+            thread(
+                Status.SLEEPING,
+                status_reason="look_up answered 429; waits with all others",
+                wake_at=LATER,
+            ),
+            [],
+            "timer",
+            "look_up answered 429; waits with all others until 2026-01-02 03:05:05 UTC.",
+        ),
         (thread(Status.SLEEPING, wake_at=BEFORE), [worker()], "timer", "Its time has come"),
         (thread(Status.SLEEPING, wake_at=BEFORE), [], "no_worker", "No worker is alive"),
         (thread(Status.PAUSED), [], "paused", "Paused; next comes analyse, chart."),

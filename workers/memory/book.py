@@ -150,6 +150,8 @@ class Book:
     contents: dict[tuple[UUID, str], bytes] = field(default_factory=dict)
     # Agent versions that chose another store than the database: its limit holds here as well.
     limits: dict[UUID, int] = field(default_factory=dict)
+    # (workspace, what is named) -> until when it wants to be left in peace, and what it said.
+    held_off: dict[tuple[UUID, str], tuple[datetime, str]] = field(default_factory=dict)
     progress: list[dict[str, Any]] = field(default_factory=list)
     reducers: dict[UUID, Mapping[str, Reducer]] = field(default_factory=dict)
     ahead: timedelta = timedelta()

@@ -81,6 +81,20 @@ class MemoryLedger(Once):
     def config(self, work: Work) -> dict[str, Any]:
         return reading.config(self._book, work.thread)
 
+    def failures(self, work: Work, activity: UUID) -> int:
+        return reading.failures(self._book, work.thread, activity)
+
+    def held_off(self, work: Work, name: str) -> tuple[float, str] | None:
+        until, said = self._book.held_off.get((work.workspace, name), (self._book.now(), ""))
+        left = (until - self._book.now()).total_seconds()
+        return (left, said) if left > 0 else None
+
+    def hold_off(self, work: Work, name: str, *, seconds: float, said: str) -> None:
+        place = (work.workspace, name)
+        former = self._book.held_off.get(place)
+        new = (self._book.later(seconds), said)
+        self._book.held_off[place] = new if former is None else max(former, new)
+
     # ---- steps -------------------------------------------------------------------------------
 
     def commit(

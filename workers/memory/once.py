@@ -19,7 +19,7 @@ from checkpoints.errors import LeaseLost, NotAllowedNow
 from checkpoints.records import NewActivity, Work
 from checkpoints.states import EventKind
 from checkpoints.store import NewEvent
-from checkpoints.store.activities import NAMING_V, written_as
+from checkpoints.store.activities import NAMING_V, failing, written_as
 from checkpoints.views import ActivityRow
 
 from . import reading
@@ -128,13 +128,12 @@ class Once:
         *,
         result: Any = None,
         error: str = "",
+        retry_in: float | None = None,
         usage: Any = None,
         events: Sequence[NewEvent] = (),
     ) -> None:
         state = "failed" if error else "done"
-        data = told(activity, state, result, error, usage)
-        if error:
-            data["error"] = error
+        data = told(activity, state, result, error, usage) | failing(error, retry_in)
         if usage:
             data["usage"] = usage
         kind = KINDS.get(activity.kind) or (
@@ -170,12 +169,12 @@ class Once:
         state: str,
         result: Any = None,
         error: str = "",
+        retry_in: float | None = None,
         usage: Any = None,
         events: Sequence[NewEvent] = (),
     ) -> None:
         data = told(activity, state, result, error, usage) | {"state": state}
-        if error:
-            data["error"] = error
+        data |= failing(error, retry_in)
         kind = EventKind.EFFECT_FINISHED if state == "done" else EventKind.EFFECT_FAILED
         event = NewEvent(kind, data, work.owner, NAMING_V)
         enter = self._entering(work, activity, state, result, error, usage)

@@ -201,6 +201,17 @@ def _activity(row: ActivityRow) -> ActivityRow:
     return replace(row, **{name: read(getattr(row, name)) for name in texts})
 
 
+def failures(book: Book, thread: UUID, activity: UUID) -> int:
+    """How often it failed at this head since a person last clicked on Retry."""
+    number = 0
+    for entry in reversed(book.events[thread]):
+        if entry.kind in (EventKind.CHECKPOINT_COMMITTED, EventKind.THREAD_RETRIED):
+            break
+        if entry.kind in (EventKind.ACTIVITY_FAILED, EventKind.EFFECT_FAILED):
+            number += read(entry.data)["activity"] == str(activity)
+    return number
+
+
 def effects_after(book: Book, thread: UUID, ident: UUID) -> list[EffectFate]:
     """What happened outside after a checkpoint on the way to the head, last first, its fate."""
     row, goal = book.row(thread), book.checkpoint(thread, ident).new

@@ -1,0 +1,126 @@
+"""How a lost process is told, and when a slot counts as stuck."""
+
+from __future__ import annotations
+
+import os
+import resource
+import subprocess
+import sys
+import time
+from uuid import uuid4
+
+import pytest
+
+from checkpoints.store.sweeping import lost_reason
+from workers import slots, timelimit
+from workers.errors import GraphError
+from workers.graph import END, Graph, State
+from workers.losses import EXIT_MEMORY, EXIT_PAST_LIMIT, ending
+
+
+@pytest.fixture(autouse=True)
+def own_page(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A page that no slot of this process shares."""
+    monkeypatch.setattr(slots, "_page", bytearray(8192))
+    monkeypatch.setattr(slots, "_index", -1)
+
+
+@pytest.mark.parametrize(
+    ("said", "told"),
+    [
+        ("Worker exited prematurely: exitcode 7 Job: 3.", "ended its process with exit code 7"),
+        (f"exitcode {EXIT_PAST_LIMIT} Job: 3.", ""),
+        (f"exitcode {EXIT_MEMORY} Job: 3.", ""),
+        ("signal 11 (SIGSEGV) Job: 3.", "lost its process to SIGSEGV"),
+        (
+            "signal 9 (SIGKILL) Job: 3.",
+            "lost its process to SIGKILL, as when the machine is out of memory",
+        ),
+        ("signal 34 Job: 3.", "lost its process to signal 34"),
+        ("nobody knows", "lost its process"),
+    ],
+)
+def test_an_ending_is_told(said: str, told: str) -> None:
+    assert ending(said) == told
+
+
+@pytest.mark.parametrize(
+    ("causes", "told"),
+    [
+        ([], "at this step. Look"),
+        ([("do", "hung")] * 3, "at this step: at 'do' it hung each time. Look"),
+        ([("do", "hung")], "at this step: at 'do' it hung the last time it could be told. Look"),
+        ([("do", "hung"), ("do", "fell"), ("do", "fell")], "'do' it hung the last time"),
+        ([("", "hung")] * 3, "at this step: it hung each time. Look"),
+    ],
+)
+def test_a_crash_loop_says_its_cause(causes: list[tuple[str, str]], told: str) -> None:
+    said = lost_reason(causes)
+    assert said.startswith("The worker was lost 3 times in a row at this step")
+    assert told in said
+    assert said.endswith("then retry, edit or roll back.")
+
+
+def test_a_node_is_past_its_limit_only_while_it_works() -> None:
+    token = uuid4()
+    assert timelimit.past(token, 0) is None
+    with timelimit.within(token, "do", 0.001):
+        time.sleep(0.01)
+        assert timelimit.past(token, 900) == ("do", 0.001)
+        assert timelimit.past(uuid4(), 0) is None
+    assert timelimit.past(token, 0) is None
+    with timelimit.within(token, "do", None):
+        assert timelimit.past(token, 900) is None
+    with pytest.raises(ZeroDivisionError), timelimit.within(token, "do", None):
+        _ = 1 / 0
+    assert timelimit.past(token, 0) is None
+
+
+class Note(State):
+    note: str = ""
+
+
+@pytest.mark.parametrize("seconds", [0, -1, float("nan"), float("inf"), 1e9])
+def test_a_limit_is_some_seconds(seconds: float) -> None:
+    with pytest.raises(GraphError, match=r"step_seconds=.* must be seconds above 0"):
+        Graph("g", Note, step_seconds=seconds)
+    with pytest.raises(GraphError, match=r"time_limit=.* must be seconds above 0"):
+        Graph("g", Note).node(then=END, time_limit=seconds)
+
+
+def test_a_slot_at_work_that_does_not_turn_is_stuck() -> None:
+    watch = slots.Stuck(looks=3)
+    assert watch.look() == []
+    slots.turn()  # no slot of a pool: says nothing
+    assert not slots.own_process()
+    slots.enter(4)
+    assert slots.own_process()
+    assert [watch.look() for _ in range(5)] == [[]] * 5  # idle
+    slots.turn()
+    assert [watch.look() for _ in range(4)] == [[], [], [], [os.getpid()]]
+    slots.turn()
+    assert [watch.look() for _ in range(2)] == [[], []]
+    slots.rest()
+    assert [watch.look() for _ in range(5)] == [[]] * 5
+    for _ in range(6):  # a new lease before each look
+        slots.turn()
+        assert watch.look() == []
+        slots.rest()
+
+
+def test_a_slot_without_memory_meets_an_error_and_not_the_machine() -> None:
+    code = (
+        "import django; django.setup()\n"
+        "from workers.losses import bound_memory\n"
+        "bound_memory(3000)\n"
+        "try:\n    bytearray(4 << 30)\n"
+        "except MemoryError:\n    print('bounded')\n"
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", code],
+        env=os.environ | {"DJANGO_SETTINGS_MODULE": "dashboard.settings"},
+        capture_output=True,
+        text=True,
+    )
+    assert done.stdout == "bounded\n", done.stderr
+    assert resource.getrlimit(resource.RLIMIT_AS)[0] == resource.RLIM_INFINITY
