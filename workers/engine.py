@@ -33,6 +33,7 @@ from .opening import open_thread
 from .retrying import gave_up
 from .step import Agent, Heart, OpenStep
 from .timelimit import within
+from .unrecorded import Unrecorded, sure
 
 log = structlog.get_logger("gatepost.engine")
 
@@ -124,7 +125,8 @@ class Engine:
 
     def _open_step(self, work: Work, *, resumed: bool) -> OpenStep:
         model, retry = self.agent.model, self.agent.graph.retry
-        run = OpenStep(work, work.step + 1, self.ledger, self.heart, self.stopping, model, retry)
+        ledger, heart = sure(self.ledger), sure(self.heart)
+        run = OpenStep(work, work.step + 1, ledger, heart, self.stopping, model, retry)
         if resumed:
             run.records = answered(self.ledger.recorded(work, run.step))
             run.decided = {
@@ -179,6 +181,8 @@ class Engine:
                 keep(self.ledger, run, fresh)
                 park(self.ledger, run.work, stop, run.take_events())
                 return None
+            except Unrecorded as stop:
+                raise stop.error from None
             except (LeaseLost, MemoryError):
                 raise
             except InvalidValue as error:

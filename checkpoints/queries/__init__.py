@@ -62,6 +62,7 @@ from .past import (
     way,
 )
 from .proof import head, heads, verification
+from .savings import fleet_saved, saved
 from .server import DURABILITY, GUARDS, server, triggers
 from .storage import storage
 from .threads import (
@@ -125,6 +126,7 @@ __all__ = [
     "events_after",
     "expired_leases",
     "failures",
+    "fleet_saved",
     "head",
     "heads",
     "held_off",
@@ -149,6 +151,7 @@ __all__ = [
     "queues",
     "recent_events",
     "recorded_thoughts",
+    "saved",
     "server",
     "state_at",
     "step_activities",
