@@ -141,6 +141,8 @@ class Rehearsed(Context):
             return stand_in(*args, **kwargs)
 
         standing_in.__name__ = name  # the position is named by it
+        standing_in.__module__ = getattr(call, "__module__", "")
+        standing_in.__qualname__ = getattr(call, "__qualname__", name)
         return super().activity(standing_in, *args, key=key, **kwargs)
 
     def effect(self, tool: Tool, args: Mapping[str, Any], *, gate: Gate | None = None) -> Outcome:
