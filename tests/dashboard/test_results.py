@@ -35,6 +35,7 @@ def test_what_was_kept_comes_back_until_its_time(cache: Any) -> None:
     assert cache.get("one") is None
 
 
+@pytest.mark.requirement("A13")
 def test_what_others_wrote_there_is_nothing(cache: Any) -> None:
     """Who can write to Valkey can neither make up an answer nor give one to another question."""
     cache.set("one", "1", timeout=60)

@@ -169,6 +169,7 @@ def test_another_configuration_asks_again_whatever_rests_on_it(
     assert calls == CALLS
 
 
+@pytest.mark.requirement("C18")
 def test_a_rollback_reuses_what_it_left_behind(bench: EITHER, base: Any) -> None:
     bench.roll_back(base, 0)
     bench.resume(base)
@@ -270,6 +271,7 @@ def sharing(make_bench: Callable[[Any], EITHER]) -> EITHER:
     return found
 
 
+@pytest.mark.requirement("A13")
 def test_a_cached_result_serves_other_threads_and_is_recorded_in_each(sharing: EITHER) -> None:
     first, second = sharing.start(), sharing.start()
     assert sharing.advance(first).status == "succeeded"
@@ -348,6 +350,7 @@ def test_a_stand_in_is_cached_like_what_it_stands_for() -> None:
     assert seen == ["tea"]
 
 
+@pytest.mark.requirement("A13")
 def test_without_its_cache_a_thread_only_calls(
     db: None, settings: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
