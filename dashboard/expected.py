@@ -148,6 +148,8 @@ def _fate(
         return AGAIN, "effects are never reused"
     if code:
         return AGAIN, code
+    if (a.usage or {}).get("knows_more"):
+        return AGAIN, "it may know more than what it was asked with"
     if config != other and (a.usage or {}).get("config"):
         return AGAIN, "it read the configuration, which is another one"
     if a.kind == "model":

@@ -71,8 +71,6 @@ def cursor() -> Any:
 class Context(Effects):
     """One node's side of one step. Sync; an activity's function may be `async def`."""
 
-    _read_config = False
-
     # ---- activities --------------------------------------------------------------------------
 
     def activity(
@@ -152,7 +150,7 @@ class Context(Effects):
         uses: Used | None = None,
     ) -> Any:
         """As `_once`; what is known from elsewhere is recorded without a call."""
-        self._read_config = False
+        self._looked_at = set()
         sparing = Sparing(
             self._run,
             position,
@@ -163,7 +161,7 @@ class Context(Effects):
             function,
             cached=cached,
             uses=uses,
-            reads_config=lambda: self._read_config,
+            looked_at=self._looked_at,
         )
         return self._once(position, kind, name, given, sparing, sparing.used)
 
@@ -263,16 +261,22 @@ class Context(Effects):
     @property
     def config(self) -> Mapping[str, Any]:
         """Model, temperature, prompt texts and the like, as the thread or its fork was begun."""
-        # A result that rests on it is not reused by a fork that began with another one.
-        self._read_config = self._read_config or self._current is not None
+        self._look_at("config")
         return self._run.config
+
+    def _look_at(self, what: str) -> None:
+        """Note what the working activity has looked at: its result belongs to that."""
+        if self._current is not None:
+            self._looked_at.add(what)
 
     @property
     def thread_id(self) -> uuids.UUID:
         """The id of the thread that this node works for."""
+        self._look_at("thread")
         return self._run.work.thread
 
     @property
     def thread_title(self) -> str:
         """The title of the thread that this node works for."""
+        self._look_at("thread")
         return self._run.work.title

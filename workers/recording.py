@@ -38,6 +38,7 @@ class Recording:
         self._ordinals: dict[str, int] = {}
         self._current: NewActivity | None = None
         self._told = Told()
+        self._looked_at: set[str] = set()  # by the working activity, beside its arguments
         self._kept_at = 0.0
 
     # ---- positions ---------------------------------------------------------------------------

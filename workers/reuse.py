@@ -3,7 +3,8 @@
 A fork and a thread that was rolled back take steps that were taken before. What a pure activity
 or a model answered there is the answer here, if it is asked the same thing at the same place by the
 same code with the same configuration. It is recorded anew, marked `reused_from`, with the tokens
-and the cost that were not spent again. Effects are never reused.
+and the cost that were not spent again. Effects are never reused, nor is what a function answered
+that may know more than its arguments (a closure over the state, a bound method).
 
 The result cache (`cached=seconds`) answers across the threads of a workspace. It is no record: a
 hit is recorded like a call, marked `from_cache`, and an empty cache only costs calls.
@@ -14,7 +15,7 @@ from __future__ import annotations
 import hashlib
 import inspect
 from collections.abc import Awaitable, Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 import structlog
@@ -27,6 +28,7 @@ from checkpoints.views import ActivityRow
 from .advice import check_seconds
 from .errors import StepFailed
 from .frozen import plain
+from .recording import Recording
 
 if TYPE_CHECKING:
     from .step import OpenStep
@@ -49,8 +51,8 @@ class Known:
 class Sparing:
     """Stands for one call: answers what is known already, otherwise calls.
 
-    `reads_config` says afterwards whether the function looked at the thread's configuration; its
-    result then belongs to that one. `cached` is for how many seconds other threads may have it.
+    `looked_at` names what the function has looked at beside its arguments: "config", "thread". Its
+    result belongs to that. `cached` is for how many seconds other threads may have it.
     """
 
     run: OpenStep
@@ -62,9 +64,10 @@ class Sparing:
     function: Callable[..., Any]
     cached: float | None = None
     uses: Used | None = None
-    reads_config: Callable[[], bool] = lambda: False
+    looked_at: set[str] = field(default_factory=set)
 
     def __post_init__(self) -> None:
+        self._alone = self.kind == "model" or self_contained(self.function)
         self._cache_key = "" if self.cached is None else self._checked_key(self.cached)
 
     def __call__(self) -> Any:
@@ -84,14 +87,16 @@ class Sparing:
         if isinstance(returned, Known):
             return returned.result, dict(returned.usage)
         result, usage = self.uses(returned) if self.uses else (returned, {})
-        if self.reads_config():
+        if not self._alone or "thread" in self.looked_at:
+            usage["knows_more"] = True
+        if "config" in self.looked_at:
             usage["config"] = config_mark(self.run.config)
         return result, usage
 
     # ---- recorded before ---------------------------------------------------------------------
 
     def _recorded(self) -> Known | None:
-        if not self.run.work.has_been_here:
+        if not (self._alone and self.run.work.has_been_here):
             return None
         asked = deltas.canonical(self.given)
         for row in self.run.elsewhere:
@@ -103,11 +108,12 @@ class Sparing:
         place = self.position
         if (row.node, row.index, row.key) != (place.node, place.index, place.key):
             return False
-        mark = (row.usage or {}).get("config")
+        took = row.usage or {}
         return (
             row.kind == self.kind
             and row.tool == self.tool
-            and (mark is None or mark == config_mark(self.run.config))
+            and not took.get("knows_more")
+            and took.get("config") in (None, config_mark(self.run.config))
         )
 
     # ---- cached ------------------------------------------------------------------------------
@@ -119,11 +125,10 @@ class Sparing:
             raise StepFailed(f"cached= takes seconds above 0, not {seconds!r}.")
         check_seconds(seconds, "cached=")
         name = getattr(self.function, "__qualname__", "")
-        # A lambda or a function inside another one; a model is told everything that it needs.
-        if self.kind != "model" and (not name or "<l" in name):
+        if not self._alone:
             raise StepFailed(
-                f"cached= takes a function of a module, and {self.tool!r} may know more than its "
-                "arguments: declare it at the top of its module."
+                f"cached= takes a function that knows its arguments alone, and {self.tool!r} may "
+                "know more: declare it at the top of its module."
             )
         work = self.run.work
         asked = [
@@ -148,7 +153,8 @@ class Sparing:
             result, usage = self.uses(returned) if self.uses else (returned, {})
             value = {"result": plain(result), "usage": usage}
             deltas.check(value)
-            if len(deltas.canonical(value)) <= CACHED_BYTES:
+            small = len(deltas.canonical(value)) <= CACHED_BYTES
+            if small and "thread" not in self.looked_at:
                 self.run.ledger.cache(self._cache_key, value, self.cached or 0)
         except (InvalidValue, StepFailed, TypeError, ValueError):
             log.debug("result.not_cached", tool=self.tool)
@@ -166,6 +172,32 @@ def spared(usage: Any) -> dict[str, Any]:
         **({"reused_tokens": tokens} if tokens else {}),
         **({"reused_cost": cost} if cost and cost != "0" else {}),
     }
+
+
+def self_contained(function: Any, depth: int = 4) -> bool:
+    """Whether a function can know nothing of a thread but its arguments and the context.
+
+    At the top of a module it cannot; inside a node it may hold on to the state.
+    """
+    function = inspect.unwrap(function)
+    if inspect.isclass(function) or inspect.ismodule(getattr(function, "__self__", None)):
+        return True  # a type, a function of an extension module
+    if not inspect.isfunction(function):
+        return False
+    if "<l" not in function.__qualname__:
+        return True
+    if not depth or function.__defaults__ or function.__kwdefaults__:
+        return False
+    for cell in function.__closure__ or ():
+        try:
+            known = cell.cell_contents
+        except ValueError:
+            return False
+        if isinstance(known, Recording) or inspect.ismodule(known):
+            continue
+        if not callable(known) or not self_contained(known, depth - 1):
+            return False
+    return True
 
 
 def config_mark(config: Any) -> str:

@@ -342,6 +342,84 @@ def test_what_knows_more_than_its_arguments_is_not_cached() -> None:
     assert "declare it at the top of its module" in thread.reason
 
 
+def test_what_may_know_more_than_its_arguments_is_called_again_by_a_fork() -> None:
+    one = Graph("knowing", Work)
+
+    class Shop:
+        def price(self, goal: str) -> str:
+            CALLS.append("method")
+            return goal
+
+    shop = Shop()
+    seen: list[str] = []
+
+    def whole(goal: str) -> str:
+        CALLS.append("whole")
+        seen.append(goal)  # not the state, but who could tell
+        return goal
+
+    @one.node(then=END)
+    def ask(state: Work, ctx: Context) -> dict[str, Any]:
+        goal, lengths = state.goal, len
+
+        def over_the_state() -> str:
+            CALLS.append("over the state")
+            return goal
+
+        def by_default(wanted: str = state.goal) -> str:
+            CALLS.append("by default")
+            return wanted
+
+        def over_the_context(wanted: str) -> int:
+            CALLS.append("over the context")
+            ctx.artifact("a.txt", wanted.encode(), "text/plain")
+            return lengths(wanted)
+
+        def over_another(wanted: str) -> str:
+            CALLS.append("over another")
+            return over_the_state() + wanted
+
+        def of_the_thread(wanted: str) -> str:
+            CALLS.append("of the thread")
+            return f"{ctx.thread_title} {wanted}"
+
+        ctx.activity(over_the_state)
+        ctx.activity(by_default)
+        ctx.activity(over_the_context, "x")
+        ctx.activity(over_another, "x")
+        ctx.activity(of_the_thread, "x")
+        ctx.activity(shop.price, "x")
+        ctx.activity(whole, "x")
+        return {"text": ctx.activity(over_the_state, key="last")}
+
+    base = Harness(one).play()
+    assert base.state["text"] == "tea"
+    CALLS.clear()
+    fork = base.fork(0, {"goal": "ink"})
+    assert fork.state["text"] == "ink"
+    assert "over the context" not in CALLS
+    assert CALLS == [
+        "over the state",
+        "by default",
+        "over another",
+        "over the state",
+        "of the thread",
+        "method",
+        "whole",
+        "over the state",
+    ]
+    told = {a.tool: (a.usage or {}).get("knows_more", False) for a in base.activities}
+    assert told == {
+        "over_the_state": True,
+        "by_default": True,
+        "over_the_context": False,
+        "over_another": True,
+        "of_the_thread": True,
+        "price": True,
+        "whole": True,
+    }
+
+
 def test_a_stand_in_is_cached_like_what_it_stands_for() -> None:
     seen: list[str] = []
     harness = Harness(shared, tools={"price": lambda goal: seen.append(goal) or 5})
