@@ -209,8 +209,9 @@ class Context(Effects):
         stops, kept = False, False
         if cursor is not None:
             check_told(activity.kind, every)
-            stops = run.stopping()
-            if self._told.tell(cursor, every) or stops or (done is not None and done == total):
+            ends = done is not None and done == total
+            stops = run.stopping() and not ends
+            if self._told.tell(cursor, every) or stops or ends:
                 kept = self._keep_cursor(activity, shown)
         if shown is not None:
             now = time.monotonic()

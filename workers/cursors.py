@@ -30,7 +30,7 @@ class Told:
     given: bytes | None = None
     newest: bytes | None = None  # None: what was told last is kept
     calls: int = 0
-    kept_at: float = field(default_factory=time.monotonic)
+    kept_at: float = field(default_factory=lambda: time.monotonic())
 
     @property
     def cursor(self) -> Any:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import copy
 from collections.abc import Callable
 from types import SimpleNamespace
 from typing import Annotated, Any
@@ -50,7 +51,7 @@ def _new_world() -> None:
 
 def fetch(n: int, salt: str = "") -> list[int]:
     stand = cursor()
-    world.began.append(stand)
+    world.began.append(copy.deepcopy(stand))
     got: list[int] = stand["got"] if stand else []
     for number in range(len(got) + 1, n + 1):
         world.items.append(number)
@@ -118,7 +119,7 @@ def test_what_was_kept_depends_on_count_and_time(
     items: EITHER, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     now = [1000.0]
-    monkeypatch.setattr(cursors.time, "monotonic", lambda: now[0])
+    monkeypatch.setattr(cursors, "time", SimpleNamespace(monotonic=lambda: now[0]))
     kept: list[int] = []
     world.every = 4
     ledger_class = type(items.ledger())
