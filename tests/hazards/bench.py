@@ -89,7 +89,7 @@ class Worker:
 
     def wait_ready(self) -> Worker:
         """Return when it listens."""
-        assert select.select([self._reading], [], [], 30)[0], self.log.read_text()
+        assert select.select([self._reading], [], [], 90)[0], self.log.read_text()
         assert os.read(self._reading, 1) == b"1", self.log.read_text()
         os.close(self._reading)
         return self
