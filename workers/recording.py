@@ -18,7 +18,7 @@ from checkpoints import deltas
 from checkpoints.records import NewActivity, Position
 
 from .advice import check_key, check_seconds, storable
-from .answers import describe, result_of
+from .answers import describe, result_of, was_known
 from .cursors import Told, left_by
 from .errors import Asleep, HandBack
 from .frozen import plain
@@ -158,7 +158,7 @@ class Recording:
             raise
         self._run.heart.check()
         took = round((time.monotonic() - began) * 1000)
-        if took and kind != "value":
+        if took and kind != "value" and not was_known(usage):
             usage["milliseconds"] = took
         self._run.ledger.record(
             self._run.work,
