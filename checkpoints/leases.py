@@ -39,6 +39,7 @@ _COLUMNS = (
     "chain_id",
     "crash_count",
     "started_by",
+    "base",
     "rollback::text",
 )
 
@@ -83,6 +84,7 @@ def _take(
         chain_id=row[20],
         crash_count=row[21],
         started_by=row[22],
+        base=row[23],
         rollback=None if rollback is None else deltas.decode(rollback),
     )
 

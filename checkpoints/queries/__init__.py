@@ -63,6 +63,7 @@ from .past import (
 )
 from .proof import head, heads, verification
 from .savings import fleet_saved, saved
+from .reuse import PURE, reusable, touched_after
 from .server import DURABILITY, GUARDS, server, triggers
 from .storage import storage
 from .threads import (
@@ -91,6 +92,7 @@ __all__ = [
     "DURABILITY",
     "GUARDS",
     "MOVING",
+    "PURE",
     "SEARCHED",
     "STANDSTILL_SECONDS",
     "WORKER_ALIVE_SECONDS",
@@ -152,6 +154,7 @@ __all__ = [
     "recent_events",
     "recorded_thoughts",
     "saved",
+    "reusable",
     "server",
     "state_at",
     "step_activities",
@@ -163,6 +166,7 @@ __all__ = [
     "thread_row",
     "threads",
     "titles",
+    "touched_after",
     "triggers",
     "upgraded_from",
     "verification",

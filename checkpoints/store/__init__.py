@@ -6,6 +6,7 @@ from .artifacts import forget_file, place_file, put_artifact
 from .births import fork, joined_config, start
 from .control import cancel, edit, pause, resume, retry
 from .faults import hold_off, lose_step
+from .cursors import keep_cursor
 from .imports import (
     import_agent_version,
     import_artifact,
@@ -66,6 +67,7 @@ __all__ = [
     "import_checkpoint",
     "import_thread",
     "joined_config",
+    "keep_cursor",
     "keep_head",
     "leave",
     "log_export",

@@ -153,6 +153,8 @@ class Book:
     # (workspace, what is named) -> until when it wants to be left in peace, and what it said.
     held_off: dict[tuple[UUID, str], tuple[datetime, str]] = field(default_factory=dict)
     progress: list[dict[str, Any]] = field(default_factory=list)
+    # Results across threads: until when, and what.
+    cached: dict[str, tuple[datetime, str]] = field(default_factory=dict)
     reducers: dict[UUID, Mapping[str, Reducer]] = field(default_factory=dict)
     ahead: timedelta = timedelta()
     lock: threading.RLock = field(default_factory=threading.RLock)
