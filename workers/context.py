@@ -28,6 +28,7 @@ from .advice import (
 from .answers import chunks_of, sha_of
 from .effects import Effects
 from .frozen import plain
+from .guard import watched
 from .recording import here
 
 PROGRESS_KEEP_SECONDS = 1.0
@@ -144,7 +145,7 @@ class Context(Effects):
     ) -> dict[str, Any]:
         """Keep a file outside the state; the reference to put into the state or a result."""
         check_file(name, media_type)
-        chunks = chunks_of(data)
+        chunks = watched(chunks_of(data))
         ref = self._run.ledger.artifact(self._run.work, name, media_type, chunks)
         self._run.add_event(
             NewEvent(

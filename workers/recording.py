@@ -21,6 +21,7 @@ from .advice import check_key, check_seconds, storable
 from .answers import describe, result_of
 from .errors import Asleep, HandBack
 from .frozen import plain
+from .guard import unguarded
 
 if TYPE_CHECKING:
     from .step import OpenStep
@@ -71,7 +72,8 @@ class Recording:
         token = here.set(self)
         self._current = activity
         try:
-            yield
+            with unguarded():
+                yield
         finally:
             self._current = None
             here.reset(token)
