@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from functools import partial
 from typing import Any
 from uuid import UUID
@@ -14,7 +14,8 @@ from .. import deltas, history, payloads
 from ..channels import Digests
 from ..errors import NotFound, StaleVersion
 from ..signals import state_settled
-from ..states import EDITABLE, EventKind, Status, sources, target
+from ..states import EDITABLE, STOPS_AHEAD, EventKind, Status, sources, target
+from . import underway
 from .guards import check_texts, in_statuses, refuse, versioned
 from .keyframes import trusted
 from .steps import release
@@ -36,17 +37,12 @@ def pause(
 ) -> str:
     """Stop a thread: at once where nobody works on it, else at the next step ("requested").
 
-    With `before_node` it goes on and stops before that node. Returns "paused" or "requested".
+    With `before_node` it goes on, now or when it is resumed, and stops before that node; a worker
+    that holds it sees that with its next commit. Returns "paused" or "requested".
     """
     if before_node:
         check_texts(before_node=before_node)
-        ahead = versioned(
-            Move(
-                thread,
-                in_statuses((Status.QUEUED, Status.RUNNING, Status.WAITING, Status.SLEEPING)),
-            ),
-            expected_version,
-        )
+        ahead = versioned(Move(thread, in_statuses(STOPS_AHEAD)), expected_version)
         ahead.set("pause_at", before_node, "varchar")
         ahead.events = [NewEvent(EventKind.PAUSE_REQUESTED, {"before": before_node}, actor)]
         if perform(ahead) is None:
@@ -92,10 +88,12 @@ def _move_on(
     data: Mapping[str, Any] | None = None,
     guard: str = "TRUE",
     free: bool = False,
+    effects: Sequence[underway.Underway] = (),
 ) -> bool:
     froms = sources(by)
     move = versioned(Move(thread, f"{in_statuses(froms)} AND {guard}"), expected_version)
-    move.to_status(target(by, froms[0]))
+    unknown = underway.sentence([effect.tool for effect in effects])
+    move.to_status(target(by, froms[0]), reason=unknown)
     # Retrying a thread that stopped because its code changed is how a person accepts the new code.
     move.express(
         "wish",
@@ -110,7 +108,9 @@ def _move_on(
         move.express("rollback", "NULL")
     else:
         move.express("crash_count", "0")
-    move.events = [NewEvent(by, dict(data or {}), actor)]
+    move.events = [NewEvent(by, {**(data or {}), **underway.told(effects)}, actor)]
+    why = "The thread was cancelled while this was under way; whether it happened is unknown."
+    underway.mark(move, effects, actor=actor, why=why)
     return perform(move) is not None
 
 
@@ -154,17 +154,24 @@ def retry_rollback(thread: UUID, *, actor: str, expected_version: int | None = N
 
 def cancel(
     thread: UUID, *, actor: str, reason: str = "", expected_version: int | None = None
-) -> None:
-    """Any status but a finished one -> cancelled; takes the thread away from its worker."""
-    if not _move_on(
-        thread,
-        EventKind.THREAD_CANCELLED,
-        actor=actor,
-        expected_version=expected_version,
-        data={"reason": reason},
-        free=True,
-    ):
-        refuse(thread, expected_version=expected_version, wanted="Cancelling")
+) -> str:
+    """Any status but a finished one -> cancelled; takes the thread away from its worker.
+
+    Effects that had started and not ended are `unknown` now: says which, empty for none.
+    """
+    with transaction.atomic():
+        effects = underway.locked(thread)
+        if not _move_on(
+            thread,
+            EventKind.THREAD_CANCELLED,
+            actor=actor,
+            expected_version=expected_version,
+            data={"reason": reason},
+            free=True,
+            effects=effects,
+        ):
+            refuse(thread, expected_version=expected_version, wanted="Cancelling")
+    return underway.sentence([effect.tool for effect in effects])
 
 
 def edit(
