@@ -23,6 +23,7 @@ from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Annotated, Any, Self
 
 import httpx
@@ -207,12 +208,14 @@ def test_an_activity_may_be_async_and_a_node_cannot_hide_in_a_loop(
 def idle() -> None: ...
 
 
+def shouted(_: Path) -> None:
+    with socket.socket(type=socket.SOCK_DGRAM) as speaking:
+        speaking.sendto(b"x", ("127.0.0.1", 9))
+
+
 REFUSED: dict[str, tuple[Callable[[Path], Any], str]] = {
     "socket": (lambda p: socket.create_connection(("localhost", 9)), "the network (localhost)"),
-    "datagram": (
-        lambda p: socket.socket(type=socket.SOCK_DGRAM).sendto(b"x", ("127.0.0.1", 9)),
-        "the network (127.0.0.1)",
-    ),
+    "datagram": (shouted, "the network (127.0.0.1)"),
     "run": (lambda p: subprocess.run(["ls", "--secret"], check=True), "starts a process (ls)"),
     "shell": (lambda p: os.system("ls --secret"), "starts a process (ls)"),
     "fork": (lambda p: os.fork() or os._exit(0), "starts a process"),
@@ -436,9 +439,7 @@ def test_queries_in_a_node_are_refused_and_those_of_the_engine_are_not(db: None)
             ways[state.what]()
         return {"out": [f"{before} users, {len(ctx.config)} settings"]}
 
-    module = type(sys)("asks")
-    module.graph = graph  # type: ignore[attr-defined]
-    bench = bench_of(module)
+    bench = bench_of(SimpleNamespace(__name__="asks", __file__=__file__, graph=graph))
     for name in ways:
         row = bench.advance(bench.start(what=name))
         assert row.status == "failed", name
@@ -542,9 +543,7 @@ def test_many_threads_with_databases_and_valkey_around_raise_no_alarm(real_db: s
         logging.getLogger("tests.busy").debug("seen")
         return {"out": [str(ctx.activity(around) > 0)]}
 
-    module = type(sys)("busy")
-    module.graph = graph  # type: ignore[attr-defined]
-    bench = bench_of(module)
+    bench = bench_of(SimpleNamespace(__name__="busy", __file__=__file__, graph=graph))
     ended: list[str] = []
 
     def work() -> None:
