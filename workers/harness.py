@@ -221,7 +221,7 @@ class Harness:
         except WorkerLost:
             return
         except ConcurrentModificationError:
-            self.book.move(work.thread, events=[fenced_event(work, ledger)])
+            self.book.move(work.thread, events=[fenced_event(work, parts["ledger"])])
         except Exception as error:
             self._failed(error)
             back = work.status is Status.ROLLING_BACK
