@@ -159,9 +159,9 @@ def cancel(
 
     Effects that had started and not ended are `unknown` now: says which, empty for none.
     """
-    with transaction.atomic():
+    with transaction.atomic(savepoint=False):
         effects = underway.locked(thread)
-        if not _move_on(
+        moved = _move_on(
             thread,
             EventKind.THREAD_CANCELLED,
             actor=actor,
@@ -169,8 +169,9 @@ def cancel(
             data={"reason": reason},
             free=True,
             effects=effects,
-        ):
-            refuse(thread, expected_version=expected_version, wanted="Cancelling")
+        )
+    if not moved:
+        refuse(thread, expected_version=expected_version, wanted="Cancelling")
     return underway.sentence([effect.tool for effect in effects])
 
 

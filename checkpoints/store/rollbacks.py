@@ -73,7 +73,7 @@ def roll_back(
     move.express("wake_at", "NULL")
     move.express("crash_count", "0")
     release(move)
-    with transaction.atomic():
+    with transaction.atomic(savepoint=False):
         effects = underway.locked(thread)
         data = {**plan, **underway.told(effects)}
         move.events = [NewEvent(EventKind.ROLLBACK_STARTED, data, actor)]

@@ -10,12 +10,11 @@ import pytest
 from checkpoints import queries, store
 from checkpoints.chain import verify_thread
 from checkpoints.errors import LeaseLost, NotAllowedNow
-from checkpoints.states import STOPS_AHEAD, Status
+from checkpoints.states import Status
 from checkpoints.why import why_waiting
 
 from .builders import (
     OPERATOR,
-    bring_to,
     drive,
     effect,
     head_of,
@@ -24,7 +23,6 @@ from .builders import (
     make_thread,
     make_workspace,
     new_activity,
-    one,
     status_of,
 )
 from .racing import race
@@ -138,17 +136,3 @@ def test_a_cancel_against_the_end_of_an_effect_tells_the_truth(real_db: str) -> 
         assert status_of(thread) is Status.CANCELLED
         intact(thread)
     assert sum(told.values()) == rounds
-
-
-@pytest.mark.parametrize("status", Status)
-def test_any_thread_with_a_future_can_be_told_to_stop_ahead(db: None, status: Status) -> None:
-    thread = make_thread()
-    bring_to(thread, status)
-    if status not in STOPS_AHEAD:
-        with pytest.raises(NotAllowedNow):
-            store.pause(thread, actor=OPERATOR, before_node="work")
-        return
-    assert store.pause(thread, actor=OPERATOR, before_node="work") == "requested"
-    assert status_of(thread) is status
-    assert one("SELECT pause_at FROM gp_thread WHERE id = %s::uuid", (thread,)) == "work"
-    assert kinds_of(thread)[-1] == "pause.requested"
