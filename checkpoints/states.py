@@ -108,6 +108,8 @@ LEASED: Final = frozenset({S.RUNNING, S.ROLLING_BACK})
 EDITABLE: Final = frozenset({S.PAUSED, S.WAITING, S.SLEEPING, S.ATTENTION, S.FAILED})
 # New input has to find a step that can still see it.
 TAKES_INPUT: Final = frozenset(Status) - {S.SUCCEEDED, S.CANCELLED}
+# A node to stop before may still come, if only after a retry.
+STOPS_AHEAD: Final = TAKES_INPUT
 
 # What state reads and exports call a status, for monitors that know few words. Whoever watches for
 # "failed" has to hear of `attention`: it does not go on by itself. What reached its end is neither

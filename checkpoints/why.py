@@ -68,6 +68,9 @@ def why_waiting(
     said = thread.status_reason or f"The thread has {thread.status}"
     if thread.status is Status.CANCELLED:
         said = "The thread was cancelled"
+        if thread.status_reason:
+            said, check = f"{said}. {thread.status_reason}", "Look outside whether it happened."
+            return Why("finished", sentence(said), thread.status_since, check)
     return Why("finished", sentence(said), thread.status_since)
 
 

@@ -138,13 +138,18 @@ def send_input(
 @translated()
 def cancel(
     actor: Actor, thread_id: UUID, reason: str = "", *, expected_version: int | None = None
-) -> None:
-    """Any unfinished status -> cancelled; open requests are withdrawn with it."""
+) -> str:
+    """Any unfinished status -> cancelled; open requests are withdrawn with it.
+
+    Says which effect had started, so that nobody knows whether it happened; empty for none.
+    """
     _thread(actor, "cancel", thread_id)
     check_text("$.reason", reason, TEXT_MAX)
     with transaction.atomic():
         gates.withdraw_open(thread_id, reason="The thread was cancelled.", actor=actor.id)
-        store.cancel(thread_id, actor=actor.id, reason=reason, expected_version=expected_version)
+        return store.cancel(
+            thread_id, actor=actor.id, reason=reason, expected_version=expected_version
+        )
 
 
 @translated()

@@ -20,7 +20,7 @@ from checkpoints import queries
 from checkpoints.errors import NotFound
 
 from .live.topics import Topic
-from .pages import approvals, board, thread
+from .pages import approvals, board, stopping, thread
 from .pages.rights import Roles
 
 
@@ -70,6 +70,7 @@ REGIONS: dict[str, Region] = {
     "thread-activities": Region("thread", THREAD, thread.thread_activities),
     "thread-events": Region("thread", THREAD, thread.thread_events),
     "thread-plan": Region("thread", THREAD, thread.thread_plan),
+    "thread-stop": Region("thread", THREAD, stopping.thread_stop, by_roles=True),
     "thread-graph": Region("thread", THREAD, thread.thread_graph),
     "thread-artifacts": Region("thread", THREAD, thread.thread_artifacts, key=thread.artifacts_key),
     "inbox-list": Region("approvals", INBOX, approvals.inbox_list, by_roles=True),

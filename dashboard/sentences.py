@@ -199,6 +199,13 @@ def as_json(value: Any) -> str:
     return json.dumps(value, ensure_ascii=False)
 
 
+def _unknown(data: Mapping[str, Any]) -> str:
+    """Effects that had started when the thread was taken away."""
+    effects = data.get("unknown") or data.get("effects") or ()
+    names = dict.fromkeys(_name(effect) for effect in effects)
+    return f"; {' and '.join(names)} had started, whether it happened is unknown" if names else ""
+
+
 def _taken(numbers: Sequence[int]) -> str:
     which = ", ".join(f"{n}" for n in numbers[:5]) + (" …" if len(numbers) > 5 else "")
     return f"Took message{'s' if len(numbers) > 1 else ''} {which} into the state"
@@ -264,7 +271,7 @@ _SAY: dict[str, Any] = {
     "thread.retried": lambda d, who: f"{who} retried the step",
     "thread.succeeded": lambda d, who: "Reached the end",
     "thread.failed": lambda d, who: "Failed" + _tail(d),
-    "thread.cancelled": lambda d, who: f"{who} cancelled the thread" + _tail(d),
+    "thread.cancelled": lambda d, who: f"{who} cancelled the thread" + _tail(d) + _unknown(d),
     "thread.parked": lambda d, who: "Needs a person" + _tail(d),
     "thread.imported": lambda d, who: (
         f"{who} imported the thread; it was {d.get('status', 'elsewhere')} where it came from"
@@ -273,7 +280,7 @@ _SAY: dict[str, Any] = {
         f"{who} edited {', '.join(d.get('changed') or ()) or 'the state'}" + _tail(d)
     ),
     "rollback.started": lambda d, who: (
-        f"{who} rolls back to checkpoint {d.get('number', '?')}" + _tail(d)
+        f"{who} rolls back to checkpoint {d.get('number', '?')}" + _tail(d) + _unknown(d)
     ),
     "rollback.retried": lambda d, who: f"{who} lets the rollback go on",
     "rollback.finished": lambda d, who: "Rolled back, paused at the target",
@@ -282,7 +289,7 @@ _SAY: dict[str, Any] = {
     "step.failed": lambda d, who: (
         (f"Step lost{_at(d)}" if d.get("lost") else f"Step failed{_at(d)}") + _tail(d)
     ),
-    "step.fenced": lambda d, who: f"A late commit of {who} was refused",
+    "step.fenced": lambda d, who: f"A late commit of {who} was refused" + _unknown(d),
     "node.finished": lambda d, who: f"{d.get('node', 'A node')} finished, its step goes on",
     "input.received": lambda d, who: f"{who} sent: {_quoted(d.get('message'))}",
     "input.taken": lambda d, who: _taken(d.get("inputs") or ()),
@@ -298,7 +305,11 @@ _SAY: dict[str, Any] = {
     "activity.failed": lambda d, who: f"{_name(d)} failed{_at(d)}" + _tail(d) + _again(d),
     "effect.started": lambda d, who: f"{_name(d)} begins, attempt {d.get('attempt', 1)}",
     "effect.finished": lambda d, who: f"{_name(d)} done outside{_usage(d)}",
-    "effect.failed": lambda d, who: f"{_name(d)} failed" + _tail(d) + _again(d),
+    "effect.failed": lambda d, who: (
+        f"{_name(d)} had started; whether it happened is unknown"
+        if d.get("state") == "unknown"
+        else f"{_name(d)} failed" + _tail(d) + _again(d)
+    ),
     "compensation.started": lambda d, who: (
         f"Undo of {_name(d)} begins" if d.get("tool") else "An undo begins"
     ),

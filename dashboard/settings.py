@@ -12,6 +12,7 @@ GATEPOST_METRICS_TOKEN   who reads /metrics from another machine sends it as a b
 GATEPOST_ROLE            web | worker | migrate | test | "" (a command): how connections are kept
 GATEPOST_AGENTS          modules with agents, separated by commas
 GATEPOST_MODEL           who answers ctx.model, as package.module:function, where no agent says so
+GATEPOST_GUARD           false lets nodes do what belongs into activities (default true)
 GATEPOST_PUBLISHED       where published reports go (default <data>/published)
 GATEPOST_OUTBOX          where mails are put for delivery (default <data>/outbox)
 GATEPOST_BANK_URL        the bank that `payments` pays from, http://host:port or unix:/path
@@ -77,6 +78,7 @@ GATEPOST_METRICS_TOKEN = value("GATEPOST_METRICS_TOKEN")
 GATEPOST_PULSE = env("GATEPOST_PULSE", default="")
 GATEPOST_AGENTS = env.list("GATEPOST_AGENTS", default=[])
 GATEPOST_MODEL = env("GATEPOST_MODEL", default="")
+GATEPOST_GUARD = env.bool("GATEPOST_GUARD", default=True)
 GATEPOST_TOKEN_EXPIRES = env("GATEPOST_TOKEN_EXPIRES", default="90d")
 GATEPOST_IDEMPOTENCY_HOURS = env.float("GATEPOST_IDEMPOTENCY_HOURS", default=24.0)
 

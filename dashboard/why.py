@@ -28,6 +28,7 @@ def why_waiting(thread: ThreadRow, *, approvals: Sequence[ApprovalRow] | None = 
     workers = queries.workers() if thread.status in _NEED_WORKERS else []
     found = why.why_waiting(thread, approvals, workers)
     fresh = datetime.now(UTC) - thread.status_since < QUEUED_TOO_LONG
-    if found.kind in _MOVING or (thread.status is Status.QUEUED and fresh):
+    # Of an end there is something to say only where somebody has to look.
+    if (found.kind in _MOVING and not found.action) or (thread.status is Status.QUEUED and fresh):
         return None
     return found

@@ -19,6 +19,7 @@ if MARKER not in os.environ:
         "REDIS_URL_FILE",
         "GATEPOST_AGENTS",
         "GATEPOST_MODEL",
+        "GATEPOST_GUARD",
         "GATEPOST_PUBLISHED",
         "GATEPOST_OUTBOX",
         "GATEPOST_BANK_URL",

@@ -66,7 +66,8 @@ def _file_chunks(path: Path) -> Iterator[bytes]:
 def result_of(call: Callable[[], Any]) -> Any:
     result = call()
     if inspect.iscoroutine(result):
-        return asyncio.run(result)
+        # A plain loop whatever is the process's own: one in C would speak past the guard.
+        return asyncio.run(result, loop_factory=asyncio.SelectorEventLoop)
     return result
 
 

@@ -66,8 +66,12 @@ def wait_for_tables(**_kwargs: Any) -> None:
     handle = os.environ.pop("GATEPOST_GATE_FD", "")
     if not handle:
         return
+    from . import guard
+    from .loop import guarding
     from .registry import agent_modules
 
+    if guarding():
+        guard.install()
     for name in agent_modules():
         try:
             importlib.import_module(name)

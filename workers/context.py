@@ -31,6 +31,7 @@ from .cursors import check_told
 from .effects import Effects
 from .errors import HandBack
 from .frozen import plain
+from .guard import watched
 from .recording import here
 from .retrying import Retry, policy_of
 from .reuse import Sparing, Used
@@ -254,7 +255,7 @@ class Context(Effects):
     ) -> dict[str, Any]:
         """Keep a file outside the state; the reference to put into the state or a result."""
         check_file(name, media_type)
-        chunks = chunks_of(data)
+        chunks = watched(chunks_of(data))
         ref = self._run.ledger.artifact(self._run.work, name, media_type, chunks)
         self._run.add_event(
             NewEvent(

@@ -10,6 +10,7 @@ from __future__ import annotations
 import time
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any
 
 import structlog
@@ -23,8 +24,9 @@ from checkpoints.states import EventKind, Status
 from .advice import place_of
 from .answers import answered, describe
 from .context import Context
-from .errors import Asleep, GateReached, HandBack, Parked
+from .errors import Asleep, GateReached, HandBack, OutsideActivity, Parked
 from .graph import Node
+from .guard import begin, freed, guarded
 from .inbox import take_input
 from .leaving import fail, keep, park, rejected, unfit, wait
 from .ledger import Ledger
@@ -40,13 +42,17 @@ log = structlog.get_logger("gatepost.engine")
 
 @dataclass
 class Engine:
-    """Works on one thread under its lease. `slice_seconds` bounds how long without a break."""
+    """Works on one thread under its lease. `slice_seconds` bounds how long without a break.
+
+    `guard` refuses in node code what belongs into an activity.
+    """
 
     agent: Agent
     ledger: Ledger
     heart: Heart
     stopping: Callable[[], bool]
     slice_seconds: float = 30.0
+    guard: bool = True
 
     def advance(self, work: Work) -> None:
         """Work on the thread until it waits, ends, fails, or its time slice is over.
@@ -55,6 +61,7 @@ class Engine:
         """
         graph = self.agent.graph
         began = time.monotonic()
+        begin(on=self.guard)
         # Steps up to here may have a past; under a thread's first lease none has. A head that is
         # skipped below leaves the steps after it worked once already.
         known = work.step + 1 if work.fence > 1 else 0
@@ -63,7 +70,7 @@ class Engine:
         except Parked as stop:
             park(self.ledger, work, stop)
             return
-        except InvalidValue as error:
+        except (InvalidValue, OutsideActivity) as error:
             unfit(self.ledger, work, error)
             return
         folder = deltas.Folder(state)
@@ -123,10 +130,15 @@ class Engine:
             return True
         return False
 
+    @cached_property
+    def _freed(self) -> Ledger:
+        """The ledger as it is called out of nodes."""
+        return freed(sure(self.ledger))
+
     def _open_step(self, work: Work, *, resumed: bool) -> OpenStep:
         model, retry = self.agent.model, self.agent.graph.retry
-        ledger, heart = sure(self.ledger), sure(self.heart)
-        run = OpenStep(work, work.step + 1, ledger, heart, self.stopping, model, retry)
+        heart = sure(self.heart)
+        run = OpenStep(work, work.step + 1, self._freed, heart, self.stopping, model, retry)
         if resumed:
             run.records = answered(self.ledger.recorded(work, run.step))
             run.decided = {
@@ -166,9 +178,10 @@ class Engine:
                 with (
                     bound_contextvars(step=run.step, node=node.name),
                     within(run.work.token, node.name, node.time_limit or graph.step_seconds),
+                    guarded(node.call),
                 ):
                     update = node.call(graph.view(state), Context(run, node.name))
-                checked = graph.checked_update(update, node.name)
+                    checked = graph.checked_update(update, node.name)
             except GateReached as stop:
                 stops.append(stop)
             except Asleep as stop:

@@ -19,6 +19,10 @@ class StepFailed(GatepostError):
     """The step cannot go on; the message is what people read."""
 
 
+class OutsideActivity(StepFailed):
+    """Code of a node did what only an activity or effect may do."""
+
+
 class Rejected(GatepostError):
     """The reviewer rejected the proposal; catch it to go another way."""
 
@@ -30,6 +34,10 @@ class Rejected(GatepostError):
 
 class Expired(GatepostError):
     """Nobody decided in time; catch it to go another way."""
+
+
+class Refused(BaseException):
+    """What leaves a node at the line that is refused; the guard makes an error of it."""
 
 
 class Stop(BaseException):

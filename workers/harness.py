@@ -23,10 +23,10 @@ from checkpoints.errors import ConcurrentModificationError, InvalidValue, LeaseL
 from checkpoints.payloads.base import LIMITS
 from checkpoints.records import Work
 from checkpoints.states import EventKind, Status
-from checkpoints.store import NewEvent
 
 from .answers import describe
 from .engine import Engine
+from .fencing import fenced_event
 from .graph import Graph
 from .memory import births, people, requests
 from .memory.book import Book
@@ -68,6 +68,9 @@ class Harness:
 
     `stop_after=n` lets the worker die right after the n-th write of its ledger (of each play),
     and another one goes on: what was recorded is not called again.
+
+    `guard=False` lets nodes do what belongs into activities, as GATEPOST_GUARD=false does in a
+    worker.
     """
 
     def __init__(
@@ -76,11 +79,13 @@ class Harness:
         *,
         tools: Mapping[str, Callable[..., Any]] | None = None,
         stop_after: int | None = None,
+        guard: bool = True,
     ) -> None:
         self.book = Book()
         self.errors: dict[Any, Exception] = {}
         self.models: dict[Any, Model] = {}
         self._stop_after = stop_after
+        self._guard = guard
         self._given = dict(tools or {})
         self._playing: Any = None
         self.install(graph)
@@ -212,13 +217,11 @@ class Harness:
             if work.status is Status.ROLLING_BACK:
                 roll_back(work, **parts)
             else:
-                Engine(**parts, slice_seconds=float("inf")).advance(work)
+                Engine(**parts, slice_seconds=float("inf"), guard=self._guard).advance(work)
         except WorkerLost:
             return
         except ConcurrentModificationError:
-            data = {"owner": work.owner, "fence": work.fence, "step": work.step + 1}
-            event = NewEvent(EventKind.STEP_FENCED, data, work.owner)
-            self.book.move(work.thread, events=[event])
+            self.book.move(work.thread, events=[fenced_event(work, parts["ledger"])])
         except Exception as error:
             self._failed(error)
             back = work.status is Status.ROLLING_BACK

@@ -13,7 +13,9 @@ from checkpoints.states import EventKind
 from checkpoints.store import NewEvent, next_checkpoint
 
 from .answers import kept
+from .errors import OutsideActivity
 from .graph import Graph
+from .guard import guarded
 from .ledger import Ledger
 
 
@@ -75,10 +77,14 @@ def _fitting(
     graph: Graph, state: dict[str, Any], size: int, before: Sequence[Any], message: Any
 ) -> Any:
     """The message as an item behind `before`; InvalidValue when the state cannot hold it."""
-    item = graph.checked_message(message)
-    grown = size + sum(len(deltas.canonical(x)) + 1 for x in (*before, item))
-    deltas.check_size(grown, deltas.LIMITS.state_bytes, "the state")
-    graph.check_state(deltas.apply(state, _delta(graph, state, [*before, item])))
+    try:
+        with guarded(graph.state):
+            item = graph.checked_message(message)
+            grown = size + sum(len(deltas.canonical(x)) + 1 for x in (*before, item))
+            deltas.check_size(grown, deltas.LIMITS.state_bytes, "the state")
+            graph.check_state(deltas.apply(state, _delta(graph, state, [*before, item])))
+    except OutsideActivity as error:
+        raise InvalidValue("$", error.message) from error
     return item
 
 

@@ -14,7 +14,7 @@ from checkpoints.states import EventKind
 from checkpoints.store import NewEvent
 
 from .answers import kept
-from .errors import GateReached, Parked
+from .errors import GateReached, OutsideActivity, Parked
 from .graph import Node
 from .ledger import Ledger
 from .step import OpenStep
@@ -61,8 +61,11 @@ def rejected(run: OpenStep, node: Node, error: InvalidValue) -> None:
     )
 
 
-def unfit(ledger: Ledger, work: Work, error: InvalidValue) -> None:
+def unfit(ledger: Ledger, work: Work, error: InvalidValue | OutsideActivity) -> None:
     """Fail a thread whose state the installed schema refuses: an input, an edit, other code."""
+    if isinstance(error, OutsideActivity):
+        ledger.leave(work, EventKind.THREAD_FAILED, reason=f"A validator: {error.message}")
+        return
     ledger.leave(
         work,
         EventKind.THREAD_FAILED,

@@ -22,9 +22,10 @@ from checkpoints.records import Work
 from checkpoints.signals import state_settled
 from checkpoints.states import EventKind, Status
 
-from . import losses, registry, tracing
+from . import guard, losses, registry, tracing
 from .answers import describe
 from .engine import Engine
+from .fencing import fenced_event
 from .heart import Heart
 from .leaving import refuse_missing
 from .ledger import DatabaseLedger, Ledger
@@ -45,7 +46,9 @@ def owner() -> str:
 
 @lru_cache(maxsize=1)
 def agents() -> dict[str, Agent]:
-    """The agents of this process, loaded once."""
+    """The agents of this process, loaded once; watched before they take what is watched."""
+    if guarding():
+        guard.install()
     return registry.load()
 
 
@@ -57,6 +60,11 @@ def queues() -> list[str]:
 def listen(names: Iterable[str]) -> None:
     """Serve these queues only; said before the pool forks."""
     _listening[:] = sorted(names)
+
+
+def guarding() -> bool:
+    """Whether node code is refused what belongs into an activity."""
+    return bool(getattr(settings, "GATEPOST_GUARD", True))
 
 
 def slice_seconds() -> float:
@@ -131,7 +139,7 @@ def _work_on(work: Work, agent: Agent | None, request: Any) -> None:
             if work.status is Status.ROLLING_BACK:
                 roll_back(work, **parts)
             else:
-                Engine(**parts, slice_seconds=slice_seconds()).advance(work)
+                Engine(**parts, slice_seconds=slice_seconds(), guard=guarding()).advance(work)
             took = round((time.monotonic() - began) * 1000, 1)
             log.info("worked", status=str(work.status), step=work.step, ms=took)
         except ConcurrentModificationError:
@@ -163,11 +171,4 @@ def give_up(ledger: Ledger, work: Work, error: Exception) -> None:
 def fenced(work: Work) -> None:
     """Log that a worker's write was refused because the thread is no longer its own."""
     log.warning("step.fenced", owner=work.owner, fence=work.fence)
-    store.add_event(
-        work.thread,
-        store.NewEvent(
-            EventKind.STEP_FENCED,
-            {"owner": work.owner, "fence": work.fence, "step": work.step + 1},
-            work.owner,
-        ),
-    )
+    store.add_event(work.thread, fenced_event(work, DatabaseLedger()))

@@ -16,6 +16,7 @@ from checkpoints.store import NewCheckpoint, NewEvent
 from .advice import TOLD_BYTES, storable
 from .answers import describe
 from .graph import END, Graph, Node
+from .guard import guarded
 from .leaving import fail, rejected
 from .ledger import Ledger
 from .step import OpenStep
@@ -36,10 +37,12 @@ def commit(
     """
     work = run.work
     try:
-        delta = build_delta(folder.state, [(n.name, u) for n, u in done], graph.reducers)
-        folder.add(delta)
-        graph.check_state(folder.state)
-        following, ways = _ways(graph, run, folder.state, done)
+        # Reducers, validators and edges are the author's code too.
+        with guarded(graph.state):
+            delta = build_delta(folder.state, [(n.name, u) for n, u in done], graph.reducers)
+            folder.add(delta)
+            graph.check_state(folder.state)
+            following, ways = _ways(graph, run, folder.state, done)
     except InvalidValue as error:
         rejected(run, done[0][0], error)
         fail(ledger, run, done[0][0], f"The updates do not fit together: {error}")

@@ -13,6 +13,7 @@ from checkpoints.states import EventKind
 from checkpoints.store import NewEvent, next_checkpoint
 
 from .errors import Parked
+from .guard import guarded
 from .ledger import Ledger
 from .step import Agent
 from .upgrading import check_way, upgrade
@@ -21,7 +22,8 @@ log = structlog.get_logger("gatepost.engine")
 
 
 def open_thread(work: Work, agent: Agent, ledger: Ledger) -> tuple[dict[str, Any], Digests]:
-    """The head's state and digests; raises Parked, InvalidValue when the schema refuses it.
+    """The head's state and digests; raises Parked, InvalidValue when the schema refuses it,
+    OutsideActivity when its validators do what they may not.
 
     A head that does not fit its hash is skipped. A thread never silently runs other code, nor a
     state of another schema, than it stopped with.
@@ -36,7 +38,8 @@ def open_thread(work: Work, agent: Agent, ledger: Ledger) -> tuple[dict[str, Any
     _same_code(work, agent, ledger, upgrades=stored != graph.schema_version)
     if stored != graph.schema_version:
         state, digests = upgrade(work, graph, ledger, state, stored)
-    graph.check_loaded(state)
+    with guarded(graph.state):
+        graph.check_loaded(state)
     return state, digests
 
 

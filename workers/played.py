@@ -154,7 +154,9 @@ class Played:
         return self.go_on()
 
     def pause(self, before: str = "") -> Self:
-        """Pause it, or let it stop before a node."""
+        """Pause it, or let it stop before a node; InvalidValue for one that there is not."""
+        if before and before not in self._harness.graph.nodes:
+            raise InvalidValue("before", f"there is no node {before!r}")
         people.pause(self._book, self.id, actor=ACTOR, before_node=before)
         return self
 

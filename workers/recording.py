@@ -22,6 +22,7 @@ from .answers import describe, result_of, was_known
 from .cursors import Told, left_by
 from .errors import Asleep, HandBack
 from .frozen import plain
+from .guard import unguarded
 from .retrying import Retry, again, wait_with_others
 
 if TYPE_CHECKING:
@@ -75,7 +76,8 @@ class Recording:
         token = here.set(self)
         self._current, self._told = activity, Told(cursor)
         try:
-            yield
+            with unguarded():
+                yield
         except Exception:
             self._keep_cursor(activity)  # a call that failed loses nothing of what it told
             raise

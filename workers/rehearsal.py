@@ -13,6 +13,7 @@ from approvals.queries import ApprovalRow
 
 from .answers import Outcome, result_of
 from .context import Context
+from .errors import OutsideActivity, Refused
 from .graph import Gate, Graph, Node, Tool
 from .models import Model, Reply, Request
 
@@ -162,6 +163,9 @@ def rehearsed(graph: Graph, stand_ins: Mapping[str, Any], failed: Callable[[Any]
                 return node.call(state, inner)
             except Exception as error:
                 failed(error)
+                raise
+            except Refused as refused:
+                failed(OutsideActivity(str(refused)))
                 raise
 
         call.__wrapped__ = node.call  # type: ignore[attr-defined]

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from functools import partial
 from typing import Any
 from uuid import UUID
@@ -15,8 +15,9 @@ from ..channels import Digests
 from ..errors import NotFound, StaleVersion
 from ..queries import savings
 from ..signals import state_settled
-from ..states import EDITABLE, EventKind, Status, sources, target
+from ..states import EDITABLE, STOPS_AHEAD, EventKind, Status, sources, target
 from ..views import SavedRow
+from . import underway
 from .guards import check_texts, in_statuses, refuse, versioned
 from .keyframes import trusted
 from .steps import release
@@ -38,17 +39,12 @@ def pause(
 ) -> str:
     """Stop a thread: at once where nobody works on it, else at the next step ("requested").
 
-    With `before_node` it goes on and stops before that node. Returns "paused" or "requested".
+    With `before_node` it goes on, now or when it is resumed, and stops before that node; a worker
+    that holds it sees that with its next commit. Returns "paused" or "requested".
     """
     if before_node:
         check_texts(before_node=before_node)
-        ahead = versioned(
-            Move(
-                thread,
-                in_statuses((Status.QUEUED, Status.RUNNING, Status.WAITING, Status.SLEEPING)),
-            ),
-            expected_version,
-        )
+        ahead = versioned(Move(thread, in_statuses(STOPS_AHEAD)), expected_version)
         ahead.set("pause_at", before_node, "varchar")
         ahead.events = [NewEvent(EventKind.PAUSE_REQUESTED, {"before": before_node}, actor)]
         if perform(ahead) is None:
@@ -95,10 +91,12 @@ def _move_on(
     guard: str = "TRUE",
     free: bool = False,
     saved: SavedRow | None = None,
+    effects: Sequence[underway.Underway] = (),
 ) -> bool:
     froms = sources(by)
     move = versioned(Move(thread, f"{in_statuses(froms)} AND {guard}"), expected_version)
-    move.to_status(target(by, froms[0]))
+    unknown = underway.sentence([effect.tool for effect in effects])
+    move.to_status(target(by, froms[0]), reason=unknown)
     # Retrying a thread that stopped because its code changed is how a person accepts the new code.
     move.express(
         "wish",
@@ -115,7 +113,10 @@ def _move_on(
         move.express("rollback", "NULL")
     else:
         move.express("crash_count", "0")
-    move.events = [NewEvent(by, {**(data or {}), **savings.told(saved)}, actor)]
+    told = {**(data or {}), **savings.told(saved), **underway.told(effects)}
+    move.events = [NewEvent(by, told, actor)]
+    why = "The thread was cancelled while this was under way; whether it happened is unknown."
+    underway.mark(move, effects, actor=actor, why=why)
     return perform(move) is not None
 
 
@@ -160,17 +161,25 @@ def retry_rollback(thread: UUID, *, actor: str, expected_version: int | None = N
 
 def cancel(
     thread: UUID, *, actor: str, reason: str = "", expected_version: int | None = None
-) -> None:
-    """Any status but a finished one -> cancelled; takes the thread away from its worker."""
-    if not _move_on(
-        thread,
-        EventKind.THREAD_CANCELLED,
-        actor=actor,
-        expected_version=expected_version,
-        data={"reason": reason},
-        free=True,
-    ):
+) -> str:
+    """Any status but a finished one -> cancelled; takes the thread away from its worker.
+
+    Effects that had started and not ended are `unknown` now: says which, empty for none.
+    """
+    with transaction.atomic(savepoint=False):
+        effects = underway.locked(thread)
+        moved = _move_on(
+            thread,
+            EventKind.THREAD_CANCELLED,
+            actor=actor,
+            expected_version=expected_version,
+            data={"reason": reason},
+            free=True,
+            effects=effects,
+        )
+    if not moved:
         refuse(thread, expected_version=expected_version, wanted="Cancelling")
+    return underway.sentence([effect.tool for effect in effects])
 
 
 def edit(

@@ -6,12 +6,13 @@ from collections.abc import Sequence
 from typing import Any
 from uuid import UUID
 
-from django.db import connection
+from django.db import connection, transaction
 
 from .. import deltas, queries
 from ..errors import LeaseLost, NotAllowedNow, NotFound, StaleVersion
 from ..records import Work
 from ..states import EventKind, Status, sources
+from . import underway
 from .guards import in_statuses, refuse, versioned
 from .steps import _SEEN, _see, leased, release
 from .writing import Move, NewEvent, perform
@@ -30,7 +31,8 @@ def roll_back(
 ) -> None:
     """Every status but rolling_back -> rolling_back; a worker then undoes and moves the head.
 
-    Takes the thread away from its worker. `undo` are the effects to compensate, last first, as
+    Takes the thread away from its worker; effects that had started and not ended are `unknown`
+    from then on. `undo` are the effects to compensate, last first, as
     computed for the head `head`: a thread that moved since raises StaleVersion, so that nothing
     happens beyond what was shown. The target must be a checkpoint of this very thread, on the
     way to its head.
@@ -71,8 +73,14 @@ def roll_back(
     move.express("wake_at", "NULL")
     move.express("crash_count", "0")
     release(move)
-    move.events = [NewEvent(EventKind.ROLLBACK_STARTED, plan, actor)]
-    if perform(move) is None:
+    with transaction.atomic(savepoint=False):
+        effects = underway.locked(thread)
+        data = {**plan, **underway.told(effects)}
+        move.events = [NewEvent(EventKind.ROLLBACK_STARTED, data, actor)]
+        why = "The thread was rolled back while this was under way; whether it happened is unknown."
+        underway.mark(move, effects, actor=actor, why=why)
+        moved = perform(move)
+    if moved is None:
         with connection.cursor() as cursor:
             cursor.execute("SELECT head FROM gp_thread WHERE id = %s::uuid", (thread,))
             now = cursor.fetchone()

@@ -96,7 +96,9 @@ def _control(action: str, option: str = "") -> Callable[[PersonalCommand], None]
         actor, thread = thread_of(command, action)
         given: list[Any] = [command.options[option]] if option else []
         done = getattr(actions, action)
-        done(actor, thread.id, *given, expected_version=command.options["version"])
+        said = done(actor, thread.id, *given, expected_version=command.options["version"])
+        if action == "cancel" and said:
+            command.say(said)
         tell_thread(command, actor, thread.id)
 
     return act

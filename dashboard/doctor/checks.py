@@ -30,6 +30,7 @@ CHECKS = (
     Check("unsafe", "data folder", unsafe.data_folder),
     Check("unsafe", "allowed hosts", unsafe.hosts),
     Check("unsafe", "HTTPS", unsafe.https),
+    Check("unsafe", "guard", unsafe.guard),
     Check("unsafe", "demo logins", unsafe.demo_logins, "tables"),
     Check("unsafe", "tokens", unsafe.api_tokens, "tables"),
     Check("unsafe", "database role", unsafe.role, "tables"),

@@ -104,6 +104,18 @@ def https(seen: Seen) -> Iterator[Finding]:
         yield ok("HTTPS", "off, for this machine only")
 
 
+def guard(_seen: Seen) -> Iterator[Finding]:
+    """Node code that acts beside its activities acts again after each stop."""
+    if settings.GATEPOST_GUARD:
+        yield ok("guard", "on: nodes act through activities and effects only")
+    else:
+        yield warning(
+            "guard",
+            "off: what nodes do beside their activities happens again after each stop",
+            "Unset GATEPOST_GUARD, here and where workers start.",
+        )
+
+
 def demo_logins(seen: Seen) -> Iterator[Finding]:
     """Their passwords stand in a file."""
     if not demo.logins_exist():

@@ -110,7 +110,13 @@ def pause(request: HttpRequest, thread_id: UUID) -> HttpResponse:
         request,
         thread_id,
         lambda version: actions.pause(actor(request), thread_id, node, expected_version=version),
-        lambda how: "Paused." if how == "paused" else "It pauses after this step.",
+        lambda how: (
+            f"It stops before {node}."
+            if node
+            else "Paused."
+            if how == "paused"
+            else "It pauses after this step."
+        ),
     )
 
 
@@ -151,7 +157,7 @@ def cancel(request: HttpRequest, thread_id: UUID) -> HttpResponse:
         request,
         thread_id,
         lambda version: actions.cancel(actor(request), thread_id, reason, expected_version=version),
-        lambda _: "Cancelled. What it did so far stays.",
+        lambda unknown: f"Cancelled. {unknown or 'What it did so far stays.'}",
     )
 
 

@@ -123,6 +123,8 @@ def test_each_standstill(row: ThreadRow, workers: list[WorkerRow], kind: str, sa
     assert said in why.sentence
     assert why.sentence.endswith((".", "!", "?"))
     helped = kind in ("no_worker", "no_code", "paused", "attention", "failed")
+    # An effect was under way when it was cancelled.
+    helped = helped or (row.status is Status.CANCELLED and bool(row.status_reason))
     assert bool(why.action) is helped
 
 

@@ -234,6 +234,9 @@ MISTAKES: dict[str, Callable[[], str]] = {
     "the state has no such channel; it has": lambda: refusal(
         lambda: Harness(broken()).play({"fiel": "other.csv"})
     ),
+    "outside of an activity. A node begins again after each stop": lambda: reason(
+        ("rows = ctx.activity(read_rows, state.file)", "rows = [*map(dict, [])]; PAYMENTS.mkdir()")
+    ),
     "There is no model to ask": asks_a_model,
     "The code of 'invoices' changed since this thread last worked": with_other_code,
     "Whether 'payments.write' happened is unknown": lost_in_the_tool,

@@ -169,6 +169,25 @@ def end(state: Fan, ctx: Context) -> dict[str, Any]:
     return {"notes": [ctx.activity(look, state.folder, "end")]}
 
 
+# ---- dozer: sleeps between two looks -------------------------------------------------------------
+
+
+class Doze(State):
+    folder: str
+    seconds: float
+
+
+dozer = Graph(f"dozer{SUFFIX}", Doze, queue=QUEUE)
+
+
+@dozer.node(then=END)
+def doze(state: Doze, ctx: Context) -> dict[str, Any]:
+    ctx.activity(look, state.folder, "before", key="before")
+    ctx.sleep(state.seconds)
+    ctx.activity(look, state.folder, "after", key="after")
+    return {}
+
+
 # ---- thousand -----------------------------------------------------------------------------------
 
 

@@ -17,6 +17,7 @@ from workers.graph import Graph, Tool
 from .effects import check_calls, check_tool
 from .findings import Finding, shown
 from .graphs import check_graph
+from .outside import check_outside
 
 
 def examine(name: str) -> dict[str, Any]:
@@ -45,6 +46,7 @@ def examine(name: str) -> dict[str, Any]:
             findings.append(Finding("error", graph.name, "graph", said, fix, _file(parts[0])))
         seen.add(graph.name)
         findings += check_graph(graph)
+        findings += check_outside(graph)
         agents.append(_described(graph, tools, parts, findings))
     owner = graphs[0].name if graphs else ""
     for tool in tools.values():

@@ -14,13 +14,22 @@ from checkpoints.channels import Digests
 from checkpoints.errors import NotAllowedNow
 from checkpoints.limits import CRASHES_ALLOWED
 from checkpoints.records import Work
-from checkpoints.states import EDITABLE, TAKES_INPUT, EventKind, Status, sources, target
+from checkpoints.states import (
+    EDITABLE,
+    STOPS_AHEAD,
+    TAKES_INPUT,
+    EventKind,
+    Status,
+    sources,
+    target,
+)
 from checkpoints.store import NewCheckpoint, NewEvent
 from checkpoints.store.control import IDLE
 
 from . import reading, requests
 from .book import Book, Row, read, sealed, written
 from .once import released
+from .underway import Away, taken_away
 
 LEASE_SECONDS = 15.0
 S, K = Status, EventKind
@@ -92,7 +101,7 @@ def pause(book: Book, thread: UUID, *, actor: str, before_node: str = "") -> str
     """Stop a thread at once where nobody works on it, else at the next step or before a node."""
     row = book.row(thread)
     if before_node:
-        _in(row, {S.QUEUED, S.RUNNING, S.WAITING, S.SLEEPING}, "Pausing before a node")
+        _in(row, STOPS_AHEAD, "Pausing before a node")
         event = NewEvent(K.PAUSE_REQUESTED, {"before": before_node}, actor)
         book.move(thread, sets={"pause_at": before_node}, events=[event])
         return "requested"
@@ -128,7 +137,9 @@ def cancel(book: Book, thread: UUID, *, actor: str, reason: str = "") -> None:
     _in(book.row(thread), set(sources(K.THREAD_CANCELLED)), "Cancelling")
     requests.withdraw_open(book, thread, reason="The thread was cancelled.", actor=actor)
     free = released(K.THREAD_CANCELLED) | {"rollback": None}
-    _move_on(book, thread, K.THREAD_CANCELLED, actor, "Cancelling", {"reason": reason}, **free)
+    away = taken_away(book, thread, actor=actor, how="cancelled")
+    data = {"reason": reason, **away.told}
+    _move_on(book, thread, K.THREAD_CANCELLED, actor, "Cancelling", data, away, **free)
 
 
 def _move_on(
@@ -138,14 +149,22 @@ def _move_on(
     actor: str,
     wanted: str,
     data: dict[str, Any] | None = None,
+    away: Away | None = None,
     **sets: Any,
 ) -> None:
-    row = book.row(thread)
+    row, away = book.row(thread), away or Away()
     _in(row, set(sources(by)), wanted)
     code = row.status is S.ATTENTION and (read(row.waiting_on) or {}).get("kind") == "code"
     sets |= {"wish": "accept" if code else "", "waiting_on": None, "wake_at": None}
     status = target(by, sources(by)[0])
-    book.move(thread, sets=sets, status=status, events=[NewEvent(by, data or {}, actor)])
+    book.move(
+        thread,
+        sets=sets,
+        status=status,
+        reason=away.reason,
+        events=[*away.events, NewEvent(by, data or {}, actor)],
+        also=away.mark,
+    )
 
 
 def edit(
@@ -233,8 +252,11 @@ def roll_back(
     }
     sets: dict[str, Any] = {"rollback": written(plan), "wish": "", "waiting_on": None}
     sets |= {"wake_at": None, "crash_count": 0, **released(K.ROLLBACK_STARTED)}
-    event = NewEvent(K.ROLLBACK_STARTED, plan, actor)
-    book.move(thread, sets=sets, status=S.ROLLING_BACK, reason=reason, events=[event])
+    away = taken_away(book, thread, actor=actor, how="rolled back")
+    events = [*away.events, NewEvent(K.ROLLBACK_STARTED, plan | away.told, actor)]
+    book.move(
+        thread, sets=sets, status=S.ROLLING_BACK, reason=reason, events=events, also=away.mark
+    )
 
 
 def send(book: Book, thread: UUID, *, message: Any, actor: str) -> int:
