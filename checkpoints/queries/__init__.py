@@ -4,6 +4,7 @@ Lists page by keyset written as a row comparison, never by OFFSET.
 """
 
 from .activities import activities, activity, effects_after, step_activities
+from .aside import Range, at_place, course, settled
 from .backlog import (
     duty,
     expired_leases,
@@ -92,6 +93,7 @@ __all__ = [
     "SEARCHED",
     "STANDSTILL_SECONDS",
     "WORKER_ALIVE_SECONDS",
+    "Range",
     "activities",
     "activity",
     "activity_rows",
@@ -103,6 +105,7 @@ __all__ = [
     "agents",
     "artifact",
     "artifact_row",
+    "at_place",
     "board_mark",
     "checkpoint",
     "checkpoint_by_number",
@@ -112,6 +115,7 @@ __all__ = [
     "children",
     "config_of",
     "counts",
+    "course",
     "default_workspace",
     "diff",
     "duty",
@@ -143,6 +147,7 @@ __all__ = [
     "recent_events",
     "recorded_thoughts",
     "server",
+    "settled",
     "state_at",
     "step_activities",
     "steps_before",

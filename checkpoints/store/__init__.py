@@ -17,6 +17,7 @@ from .inputs import send_input
 from .keyframes import drop_keyframe, write_keyframe
 from .news import add_event, wake
 from .rollbacks import record_compensation, roll_back
+from .settling import note_unknown, settle
 from .steps import adopt_version, commit_step, hand_back, leave, record
 from .sweeping import (
     claim_duty,
@@ -71,6 +72,7 @@ __all__ = [
     "log_user",
     "next_checkpoint",
     "note_import",
+    "note_unknown",
     "note_verification",
     "park_crash_loops",
     "pause",
@@ -86,6 +88,7 @@ __all__ = [
     "retry",
     "roll_back",
     "send_input",
+    "settle",
     "start",
     "start_activity",
     "stranded_threads",
