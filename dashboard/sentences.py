@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from checkpoints.states import Status
+from checkpoints.verdicts import MEANING
 
 from .text import number, span
 
@@ -84,6 +85,7 @@ KIND_ICONS = {
     "step.failed": "fail",
     "step.fenced": "shield",
 }
+_MEANING = {str(verdict): said for verdict, said in MEANING.items()}
 BAD = ("failed", "rejected", "fenced")
 
 
@@ -261,7 +263,9 @@ _SAY: dict[str, Any] = {
         f"{who} edited {', '.join(d.get('changed') or ()) or 'the state'}" + _tail(d)
     ),
     "rollback.started": lambda d, who: (
-        f"{who} rolls back to checkpoint {d.get('number', '?')}" + _tail(d)
+        (f"{who} lets an effect be undone" if d.get("stay") else f"{who} rolls back to checkpoint ")
+        + ("" if d.get("stay") else str(d.get("number", "?")))
+        + _tail(d)
     ),
     "rollback.retried": lambda d, who: f"{who} lets the rollback go on",
     "rollback.finished": lambda d, who: "Rolled back, paused at the target",
@@ -284,7 +288,14 @@ _SAY: dict[str, Any] = {
     "activity.failed": lambda d, who: f"{_name(d)} failed{_at(d)}" + _tail(d),
     "effect.started": lambda d, who: f"{_name(d)} begins, attempt {d.get('attempt', 1)}",
     "effect.finished": lambda d, who: f"{_name(d)} done outside{_usage(d)}",
-    "effect.failed": lambda d, who: f"{_name(d)} failed" + _tail(d),
+    "effect.failed": lambda d, who: (
+        f"Whether {_name(d)} happened is unknown"
+        if d.get("state") == "unknown"
+        else f"{_name(d)} failed" + _tail(d)
+    ),
+    "effect.settled": lambda d, who: (
+        f"{who} said of {_name(d)}: {_MEANING.get(str(d.get('verdict')), '?')}" + _tail(d)
+    ),
     "compensation.started": lambda d, who: (
         f"Undo of {_name(d)} begins" if d.get("tool") else "An undo begins"
     ),
