@@ -235,8 +235,10 @@ def _look(thread: UUID, activity: UUID) -> _Seen:
         row = cursor.fetchone()
     # The thread first: a record that is newer than the version fails at the guard.
     found = _effect(thread, activity)
-    if row is None or found is None:
-        raise NotFound("There is no such effect in this thread.")
+    if row is None:
+        raise NotFound("There is no such thread.")
+    if found is None:
+        raise _not_asked(thread, activity, Status(row[1]))
     version, status, head, number, step, asked = row
     question = question_of(status, None if asked is None else deltas.decode(asked))
     return _Seen(version, Status(status), head, number, step, question, *found)

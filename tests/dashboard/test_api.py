@@ -112,7 +112,7 @@ def test_other_workspaces_do_not_exist(cast: Cast, row: gates.ApprovalRow) -> No
             response = post(client, path, bodies.get(path.split("/")[-2], {}))
         refused(response, 404)
         tried += 1
-    assert tried == 16
+    assert tried == 17
     assert client.get(f"{V1}/threads/").json()["results"] == []
     assert client.get(f"{V1}/approvals/").json()["results"] == []
     assert client.get(f"{V1}/threads/counts/").json()["open_approvals"] == 0

@@ -255,7 +255,7 @@ def test_what_is_refused(play: Any_Bench) -> None:
         settle(play, thread, "happened", result=float("nan"))
     before = play.events(thread)
     (looked,) = [a for a in play.activities(thread) if a.tool == "look"]
-    with pytest.raises(NotAllowedNow):  # not what it asks about
+    with pytest.raises(NotAllowedNow, match="Nothing is asked"):
         settle(play, thread, "happened", activity=looked.id)
     assert play.events(thread) == before
     settle(play, thread, "happened", activity=effect.id)

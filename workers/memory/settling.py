@@ -46,7 +46,7 @@ def settle(
 ) -> None:
     """attention -> queued or rolling_back: what a person says about one effect."""
     deltas.check(result, "$.result")
-    row, effect = book.row(thread), reading.activity(book, activity)
+    row = book.row(thread)
     question = question_of(row.status, read(row.waiting_on))
     if question is None or question.activity != activity:
         before = settled(book, thread, activity)
@@ -54,6 +54,7 @@ def settle(
             said = f"This has been answered already: {MEANING[Verdict(before[0])]}."
             raise AlreadySettled(said, status=row.status)
         raise NotAllowedNow(f"Nothing is asked about this effect while the thread is {row.status}.")
+    effect = reading.activity(book, activity)
     if verdict not in question.choices(effect.state, effect.undo):
         raise NotAllowedNow(f"The answer {verdict} is not possible here.", status=row.status)
     sets: dict[str, Any] = {"wish": "", "waiting_on": None, "wake_at": None, "crash_count": 0}
