@@ -108,7 +108,7 @@ def inputs_of(
         Field(
             "f-reason",
             "reason",
-            "text",
+            "lines",  # Enter in a single line would press the first of the answers
             reason,
             help="kept in the log",
             error=wrong.get("reason", ""),

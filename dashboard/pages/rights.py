@@ -41,6 +41,8 @@ def actions_of(roles: Roles, thread: ThreadRow) -> list[Action]:
     if thread.status not in ("failed", "attention"):
         hidden.add("retry")
     hidden |= {"input", "settle"}  # their forms stand on the page
+    if allowed["settle"].allowed:
+        hidden.add("retry")  # it would only ask again
     return [
         Action(VERBS.get(name, name), allowance.allowed, allowance.why)
         for name, allowance in allowed.items()

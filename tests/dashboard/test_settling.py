@@ -172,6 +172,7 @@ def test_the_page_asks_and_takes_the_answer(cast: Cast, lost: tuple[UUID, UUID])
     for word in ("It happened", "It did not", "Undo it", "A worker calls unpublish"):
         assert word in page
     assert f'value="{effect}"' in page
+    assert 'data-action="retry"' not in page, "it would only ask again"
     version = queries.thread(thread, workspace=cast.workspace).version
     form = {"activity": effect, "version": version, "f-result": '{"path": "q"}', "f-reason": "ok"}
     done = client.post(f"/threads/{thread}/settle/", {**form, "verdict": "happened"}, follow=True)
@@ -193,7 +194,8 @@ def test_a_result_that_is_no_json_comes_back_beside_its_field(
     page = answer.content.decode()
     assert "is not JSON that can be stored" in page
     assert "{path: 1}" in page
-    assert 'value="me"' in page
+    assert ">me</textarea>" in page
+    assert '<input id="f-' not in page, "Enter in one would press the first of the answers"
     assert queries.activity(effect).state == "unknown"
     # With another answer nobody looks at it.
     done = client.post(f"/threads/{thread}/settle/", {**form, "verdict": "not_happened"})
