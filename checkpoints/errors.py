@@ -26,6 +26,10 @@ class NotAllowedNow(GatepostError):
     """The thread's status does not allow this now; look at it again."""
 
 
+class AlreadySettled(NotAllowedNow):
+    """Somebody else has answered this already."""
+
+
 class InvalidValue(GatepostError):
     """A value is refused; `path` names the place as a JSON path."""
 

@@ -66,6 +66,7 @@ class EventKind(StrEnum):
     EFFECT_STARTED = "effect.started"
     EFFECT_FINISHED = "effect.finished"
     EFFECT_FAILED = "effect.failed"
+    EFFECT_SETTLED = "effect.settled"
     COMPENSATION_STARTED = "compensation.started"
     COMPENSATION_FINISHED = "compensation.finished"
     COMPENSATION_FAILED = "compensation.failed"

@@ -8,6 +8,7 @@ from typing import Protocol
 from uuid import UUID
 
 from .states import Status
+from .verdicts import question_of
 from .views import ThreadRow, Why, WorkerRow
 
 
@@ -52,12 +53,7 @@ def why_waiting(
         case Status.PAUSED:
             return _paused(thread, approvals)
         case Status.ATTENTION:
-            return Why(
-                "attention",
-                sentence(thread.status_reason or "The engine will not go on without a person"),
-                thread.status_since,
-                "Look at the reason, edit the state where needed, then retry or roll back.",
-            )
+            return _attention(thread)
         case Status.FAILED:
             return Why(
                 "failed",
@@ -175,6 +171,24 @@ def _sleeping(thread: ThreadRow, workers: Sequence[WorkerRow], now: datetime) ->
         )
     return _no_worker(thread, workers) or Why(
         "timer", "Its time has come; a worker wakes it within seconds.", thread.status_since
+    )
+
+
+def _attention(thread: ThreadRow) -> Why:
+    said = sentence(thread.status_reason or "The engine will not go on without a person")
+    asked = question_of(thread.status, thread.waiting_on)
+    if asked is None:
+        action = "Look at the reason, edit the state where needed, then retry or roll back."
+        return Why("attention", said, thread.status_since, action)
+    facts = {"asks": asked.kind, "activity": str(asked.activity)}
+    if asked.kind == "unknown":
+        return Why("attention", said, thread.status_since, "Say whether it happened.", facts)
+    return Why(
+        "attention",
+        said,
+        thread.status_since,
+        "Say whether its outcome holds.",
+        facts | {"args": asked.args},
     )
 
 

@@ -40,6 +40,7 @@ from .permissions import (
     require,
 )
 from .plans import EditPlan, ForkPlan, RollBackPlan, edit_plan, fork_plan, roll_back_plan
+from .settling import settle
 from .starting import start_or_continue, start_thread
 from .validation import (
     NAME_MAX,
@@ -74,6 +75,7 @@ __all__ = [
     "retry",
     "roll_back",
     "send_input",
+    "settle",
     "start_or_continue",
     "start_thread",
     "upload",

@@ -15,6 +15,7 @@ from uuid import UUID
 from checkpoints import queries
 from checkpoints.errors import NotFound
 from checkpoints.states import EDITABLE, TAKES_INPUT, EventKind, Status, sources
+from checkpoints.verdicts import question_of
 from checkpoints.views import ThreadRow
 
 from .errors import Forbidden
@@ -38,6 +39,7 @@ RIGHTS: Final[dict[str, frozenset[str]]] = {
     "pause": _OPERATOR,
     "resume": _OPERATOR,
     "retry": _OPERATOR,
+    "settle": _OPERATOR,
     "input": _OPERATOR,
     "edit": _OPERATOR,
     "cancel": _OPERATOR,
@@ -50,7 +52,7 @@ RIGHTS: Final[dict[str, frozenset[str]]] = {
 SCOPES: Final[dict[str, frozenset[str]]] = {
     "read": frozenset({"read", "verify", "export"}),
     "start": frozenset({"read", "start", "upload", "input", "import"}),
-    "control": frozenset({"read", "pause", "resume", "retry", "cancel", "edit"}),
+    "control": frozenset({"read", "pause", "resume", "retry", "settle", "cancel", "edit"}),
     "fork": frozenset({"read", "fork", "roll_back"}),
     "decide": frozenset({"read", "decide"}),
 }
@@ -60,6 +62,7 @@ THREAD_ACTIONS: Final = (
     "pause",
     "resume",
     "retry",
+    "settle",
     "input",
     "edit",
     "fork",
@@ -72,6 +75,7 @@ _FROM: Final[dict[str, tuple[Status, ...]]] = {
     "pause": _PAUSABLE,
     "resume": sources(EventKind.THREAD_RESUMED),
     "retry": sources(EventKind.THREAD_RETRIED),
+    "settle": (Status.ATTENTION,),
     "input": tuple(s for s in Status if s in TAKES_INPUT),
     "edit": tuple(s for s in Status if s in EDITABLE),
     "fork": tuple(Status),
@@ -213,6 +217,8 @@ def _allowance(actor: HasRoles, thread: ThreadRow, action: str) -> Allowance:
             f"Only while the thread is {either(map(in_words, _FROM[action]))}; "
             f"now it is {in_words(thread.status)}.",
         )
+    if action == "settle" and question_of(thread.status, thread.waiting_on) is None:
+        return Allowance(False, "The thread asks nothing about an effect.")
     if action == "pause" and thread.wish == "pause":
         return Allowance(False, "A pause is asked for already; it comes after this step.")
     if action == "roll_back" and thread.number == 0:

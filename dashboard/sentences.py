@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from checkpoints.states import Status
+from checkpoints.verdicts import MEANING
 
 from .text import number, span
 
@@ -84,6 +85,7 @@ KIND_ICONS = {
     "step.failed": "fail",
     "step.fenced": "shield",
 }
+_MEANING = {str(verdict): said for verdict, said in MEANING.items()}
 BAD = ("failed", "rejected", "fenced")
 
 
@@ -280,7 +282,13 @@ _SAY: dict[str, Any] = {
         f"{who} edited {', '.join(d.get('changed') or ()) or 'the state'}" + _tail(d)
     ),
     "rollback.started": lambda d, who: (
-        f"{who} rolls back to checkpoint {d.get('number', '?')}" + _tail(d) + _unknown(d)
+        (
+            f"{who} lets an effect be undone"
+            if d.get("stay")
+            else f"{who} rolls back to checkpoint {d.get('number', '?')}"
+        )
+        + _tail(d)
+        + _unknown(d)
     ),
     "rollback.retried": lambda d, who: f"{who} lets the rollback go on",
     "rollback.finished": lambda d, who: "Rolled back, paused at the target",
@@ -309,6 +317,9 @@ _SAY: dict[str, Any] = {
         f"{_name(d)} had started; whether it happened is unknown"
         if d.get("state") == "unknown"
         else f"{_name(d)} failed" + _tail(d) + _again(d)
+    ),
+    "effect.settled": lambda d, who: (
+        f"{who} said of {_name(d)}: {_MEANING.get(str(d.get('verdict')), '?')}" + _tail(d)
     ),
     "compensation.started": lambda d, who: (
         f"Undo of {_name(d)} begins" if d.get("tool") else "An undo begins"

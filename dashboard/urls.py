@@ -11,6 +11,7 @@ from dashboard.views import (
     health,
     login,
     metrics,
+    settling,
     start,
     threads,
 )
@@ -30,6 +31,7 @@ urlpatterns = [
     path(f"{THREAD}/pause/", threads.pause, name="thread_pause"),
     path(f"{THREAD}/resume/", threads.resume, name="thread_resume"),
     path(f"{THREAD}/retry/", threads.retry, name="thread_retry"),
+    path(f"{THREAD}/settle/", settling.settle, name="thread_settle"),
     path(f"{THREAD}/cancel/", threads.cancel, name="thread_cancel"),
     path(f"{THREAD}/capsule/", threads.capsule, name="thread_capsule"),
     path(f"{THREAD}/verify/", threads.verify, name="thread_verify"),

@@ -10,10 +10,13 @@ from approvals.gates import Proposal, proposal_hash
 from approvals.queries import ApprovalRow
 from checkpoints import deltas
 from checkpoints.records import Position
+from checkpoints.views import ActivityRow
 
+from . import unknown
 from .advice import TOLD_BYTES, check_effect, check_seconds, storable
 from .answers import Answer, Outcome, describe, outcome_of, result_of
-from .errors import Expired, GateReached, Parked, Rejected
+from .aside import asking, done_before
+from .errors import Expired, GateReached, Rejected
 from .frozen import plain
 from .graph import Gate, Tool
 from .recording import Recording
@@ -28,7 +31,9 @@ class Effects(Recording):
 
         Exactly the decided arguments are carried out. That it starts is committed before it does;
         a stop in between repeats it with the same key when the tool is idempotent, else the thread
-        waits in `attention`. Raises Rejected or Expired when people said no or nothing.
+        asks in `attention` what happened. It asks there as well when an effect is recorded with
+        other arguments, and behind a gate before it repeats one that a rollback or the base of a
+        fork left done. Raises Rejected or Expired when people said no or nothing.
         """
         check_effect(tool, args)
         position = self._position(tool.name)
@@ -36,25 +41,16 @@ class Effects(Recording):
         storable(given, f"What {tool.name!r} is called with")
         known = self._run.record_at(position)
         approval = self._run.approval_at(position)
-        if known is not None and known.kind == "effect":
-            same = deltas.canonical(known.args) == deltas.canonical(given)
-            if known.state == "done" and same:
-                return outcome_of(known.result, approval)
-            if not same:
-                raise Parked(
-                    f"{tool.name!r} happened here with other arguments. Look at what was done, "
-                    "then roll back (undo it) or put the state back as it was.",
-                    {"kind": "effect", "activity": str(known.id)},
-                )
-            if known.state == "unknown" or (known.state == "started" and not tool.idempotent):
-                raise Parked(
-                    f"Whether {tool.name!r} happened is unknown: the worker was lost between its "
-                    "start and its end, and the tool does not promise to be repeatable. Check "
-                    "outside, then roll back or cancel.",
-                    {"kind": "unknown", "activity": str(known.id)},
-                )
-        elif gate is not None or self._run.work.effects == "ask":
-            self._decided(position, tool, given, gate, approval)
+        way = None if known is None else unknown.course(self._run, tool, known, given)
+        if known is not None and way is unknown.Course.ANSWER:
+            return outcome_of(deltas.copied(known.result), approval)
+        repeated = known if way is unknown.Course.REPEAT else None
+        if repeated is None:
+            used = None if known is None else known.approval
+            before = done_before(self._run, position, given) if known is None else None
+            if before is not None and tool.once and before.state == "done":
+                return self._never_again(position, tool, given, before)
+            approval = self._allowed(position, tool, given, gate, approval, before, used)
         self._boundary()
         retry = policy_of(tool.retry, self._run.retry)
         wait_with_others(self._run, retry, tool.name)
@@ -63,10 +59,11 @@ class Effects(Recording):
             "effect",
             tool.name,
             given,
-            id=known.id if known else None,
+            id=repeated.id if repeated else None,
             undo=tool.undo.__name__ if tool.undo else "",
             approval=approval.id if approval and approval.outcome == "approve" else None,
-            attempts=known.attempts + 1 if known else 1,
+            attempts=repeated.attempts + 1 if repeated else 1,
+            revision=0 if known is None else known.revision + (repeated is None),
         )
         self._run.ledger.begin_effect(self._run.work, activity, self._run.take_events())
         try:
@@ -103,20 +100,56 @@ class Effects(Recording):
         )
         return outcome_of(deltas.copied(result), approval)
 
-    def _decided(
+    def _never_again(
+        self, position: Position, tool: Tool, given: Any, before: ActivityRow
+    ) -> Outcome:
+        """The recorded result of a tool that acts once, kept for this position as well."""
+        told = {"args": given, "activity": str(before.id), "thread": str(before.thread)}
+        kept = self._once(position, "value", tool.name, told, lambda: deltas.copied(before.result))
+        return Outcome(kept)
+
+    def _allowed(
         self,
         position: Position,
         tool: Tool,
         given: Any,
         gate: Gate | None,
         approval: ApprovalRow | None,
+        before: ActivityRow | None,
+        used: uuids.UUID | None,
+    ) -> ApprovalRow | None:
+        """The approval under which the effect may happen, None where it needs none.
+
+        `before` stayed done on a course that was left, `used` is the approval of the execution
+        recorded here: each holds for one.
+        """
+        work = self._run.work
+        elsewhere = before is not None and before.thread != work.thread
+        if before is not None and not (elsewhere and work.effects == "run"):
+            gate = asking(gate, tool, before, fork=elsewhere)
+        elif gate is None and work.effects == "ask":
+            gate = Gate(
+                f"Let this fork do {tool.name!r}?",
+                "A fork stops before what it would do outside, since its base may have done it "
+                "too.",
+                risk="medium",
+            )
+        if gate is None:
+            return None if approval is None or approval.id == used else approval
+        if approval is not None and approval.id == used:
+            raise GateReached(self._proposal(position, tool, given, gate, approval))
+        self._decided(position, tool, given, gate, approval)
+        return approval
+
+    def _decided(
+        self,
+        position: Position,
+        tool: Tool,
+        given: Any,
+        asked: Gate,
+        approval: ApprovalRow | None,
     ) -> None:
         """Return when the effect may happen; otherwise leave the node by the way decided."""
-        asked = gate or Gate(
-            f"Let this fork do {tool.name!r}?",
-            "A fork stops before what it would do outside, since its base may have done it too.",
-            risk="medium",
-        )
         if approval is None or approval.status == "withdrawn":
             raise GateReached(self._proposal(position, tool, given, asked, approval))
         bound = proposal_hash(

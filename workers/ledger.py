@@ -21,7 +21,8 @@ from approvals.gates import Proposal
 from approvals.queries import ApprovalRow
 from checkpoints import history, queries, store
 from checkpoints.channels import Digests, Reducer
-from checkpoints.records import NewActivity, Work
+from checkpoints.queries import Range
+from checkpoints.records import NewActivity, Position, Work
 from checkpoints.signals import activity_progressed
 from checkpoints.states import EventKind
 from checkpoints.store import NewCheckpoint, NewEvent
@@ -81,6 +82,12 @@ class Ledger(Protocol):
     def hold_off(self, work: Work, name: str, *, seconds: float, said: str) -> None: ...
     def held_off(self, work: Work, name: str) -> tuple[float, str] | None: ...
     def adopt(self, work: Work, version: UUID, fingerprint: str) -> None: ...
+    def lost(self, work: Work, activity: UUID) -> None: ...
+    def settled(self, work: Work, activity: UUID) -> tuple[str, str] | None: ...
+    def course(self, work: Work) -> tuple[list[tuple[UUID, int, int]], dict[UUID, int]]: ...
+    def at_place(
+        self, work: Work, ranges: Sequence[Range], place: Position, *, limit: int
+    ) -> list[ActivityRow]: ...
 
 
 class DatabaseLedger:
@@ -232,3 +239,21 @@ class DatabaseLedger:
 
     def adopt(self, work: Work, version: UUID, fingerprint: str) -> None:
         store.adopt_version(work, version, fingerprint=fingerprint)
+
+    def lost(self, work: Work, activity: UUID) -> None:
+        """started -> unknown: whoever carried out this effect did not come to its end."""
+        store.note_unknown(work, activity)
+
+    def settled(self, work: Work, activity: UUID) -> tuple[str, str] | None:
+        """(verdict, hash of the arguments it is about) that people last gave about an effect."""
+        return queries.settled(work.thread, activity)
+
+    def course(self, work: Work) -> tuple[list[tuple[UUID, int, int]], dict[UUID, int]]:
+        """The way to the head as (thread, branch, last step), and each thread's newest branch."""
+        return queries.course(work.thread, work.head)
+
+    def at_place(
+        self, work: Work, ranges: Sequence[Range], place: Position, *, limit: int
+    ) -> list[ActivityRow]:
+        """What is recorded at a node, index and key in these ranges, `limit` of each at most."""
+        return queries.at_place(ranges, place, limit=limit)

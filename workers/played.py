@@ -9,9 +9,11 @@ from uuid import UUID
 from approvals.queries import ApprovalRow
 from checkpoints.errors import InvalidValue, NotAllowedNow
 from checkpoints.states import EventKind, Status
+from checkpoints.verdicts import Question, Verdict, question_of
 from checkpoints.views import ActivityRow, CheckpointRow, EffectFate, EventRow
 
-from .memory import births, people, reading, requests
+from .memory import births, people, reading, requests, settling
+from .memory.book import read
 from .rehearsal import Decide, reviewer_of
 
 if TYPE_CHECKING:
@@ -168,6 +170,29 @@ class Played:
     def retry(self, decide: Decide = None) -> Self:
         """Try again what failed or needs attention."""
         people.retry(self._book, self.id, actor=ACTOR)
+        return self.go_on(decide)
+
+    @property
+    def asked(self) -> Question | None:
+        """What it asks in `attention` about an effect that was lost or is asked otherwise."""
+        return question_of(self._row.status, read(self._row.waiting_on))
+
+    def settle(
+        self, verdict: str, result: Any = None, reason: str = "", decide: Decide = None
+    ) -> Self:
+        """Answer that: "happened" with the result, "not_happened", "undo"; or "keep", "again",
+        "undo_again" where the arguments changed."""
+        if self.asked is None:
+            raise AssertionError(f"Nothing is asked about an effect. {self!r}")
+        settling.settle(
+            self._book,
+            self.id,
+            activity=self.asked.activity,
+            verdict=Verdict(verdict),
+            actor=ACTOR,
+            result=result,
+            reason=reason,
+        )
         return self.go_on(decide)
 
     def cancel(self, reason: str = "") -> Self:

@@ -55,7 +55,7 @@ class Recording:
 
     def _new(self, position: Position, kind: str, tool: str, args: Any, **more: Any) -> NewActivity:
         # Only what changes the outside world is told its key; the others' is as good as its place.
-        key = self._key(position) if kind == "effect" else ""
+        key = self._key(position, more.get("revision", 0)) if kind == "effect" else ""
         return NewActivity(
             id=more.pop("id", None) or uuid7(),
             position=position,
@@ -66,9 +66,14 @@ class Recording:
             **more,
         )
 
-    def _key(self, p: Position) -> str:
-        """One key per position, the same after crash, retry, edit, upgrade and failover."""
+    def _key(self, p: Position, revision: int = 0) -> str:
+        """One key per position, the same after crash, retry, edit, upgrade and failover.
+
+        An effect that a person lets happen once more is another one, with a key of its own.
+        """
         place = [str(self._run.work.chain_id), p.branch, p.step, p.node, p.index, p.key]
+        if revision:
+            place.append(revision)
         return hashlib.sha256(deltas.canonical(place)).hexdigest()
 
     @contextmanager

@@ -50,6 +50,8 @@ def roll_back(
         if problem:
             failed.append(problem)
     target = ledger.target(work)
+    # One effect was to be taken back where the thread stands: what else its step recorded holds.
+    stay = bool(plan.get("stay"))
     checkpoint = next_checkpoint(
         work,
         source="rollback",
@@ -60,8 +62,8 @@ def roll_back(
         schema_version=target.schema_version,
         agent_version=target.agent_version_id,
         step=target.step,
-        branch=work.branch + 1,
-        branch_start=work.number + 1,
+        branch=work.branch if stay else work.branch + 1,
+        branch_start=work.branch_start if stay else work.number + 1,
         parent=target.id,
         parent_number=target.number,
         next_nodes=target.next_nodes,
@@ -73,7 +75,7 @@ def roll_back(
         leave_by, reason = EventKind.ROLLBACK_RUN_ON, ""
     else:
         leave_by = EventKind.ROLLBACK_FINISHED
-        reason = f"Rolled back to step {target.step}: {plan['reason']}"
+        reason = plan["reason"] if stay else f"Rolled back to step {target.step}: {plan['reason']}"
     ledger.commit(work, checkpoint, leave_by=leave_by, reason=reason)
 
 

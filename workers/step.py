@@ -72,6 +72,11 @@ class OpenStep:
         """(node, ordinal) of what former attempts thought, read at this one's first thought."""
         return self.ledger.thoughts(self.work, self.step) if self.resumed else set()
 
+    @cached_property
+    def course(self) -> tuple[list[tuple[UUID, int, int]], dict[UUID, int]]:
+        """The way to the head, read when an effect might repeat what was left beside it."""
+        return self.ledger.course(self.work)
+
     @property
     def begun(self) -> bool:
         """Whether something recorded here answers only for the state that the step began with."""

@@ -23,6 +23,7 @@ _NAMING = frozenset(
         EventKind.EFFECT_STARTED,
         EventKind.EFFECT_FINISHED,
         EventKind.EFFECT_FAILED,
+        EventKind.EFFECT_SETTLED,
         EventKind.COMPENSATION_FINISHED,
     }
 )
@@ -61,8 +62,8 @@ _SELECT = ", ".join(f"{name}::text" if name in _JSON else name for name in _COLU
 class Activities:
     """Checks each activity against the events that name it, batch by batch.
 
-    A row may be written again (started, failed, done, compensated), each time with an event. The
-    event that describes it as it stands seals it; earlier ones must describe an earlier form.
+    A row may be written again (started, lost, failed, done, compensated), each time with an event.
+    The event that describes it as it stands seals it; earlier ones must describe an earlier form.
     """
 
     def __init__(self, thread: UUID, workspace: UUID) -> None:
@@ -74,7 +75,7 @@ class Activities:
     def see(self, events: Sequence[Event]) -> None:
         """Check the activities that these events name; raises Broken."""
         told = [(e, deltas.decode(e.data)) for e in events if e.kind in _NAMING]
-        naming = [(e, data) for e, data in told if "activity" in data]
+        naming = [(e, data) for e, data in told if "activity" in data and _writes(e, data)]
         rows = self._rows({UUID(data["activity"]) for _, data in naming})
         for event, data in naming:
             row = rows.get(UUID(data["activity"]))
@@ -115,8 +116,9 @@ class Activities:
         state = _state_after(event, data)
         # What goes without saying: today a first attempt; in the first days nobody counted them.
         unsaid = 1 if event.v > 1 else row["attempts"]
-        told = (data.get("attempt", unsaid), state != "started")
-        stands = (row["attempts"], row["state"] != "started")
+        was = _before_undo(row)
+        told = (data.get("attempt", unsaid), _phase(state))
+        stands = (row["attempts"], _phase(was))
         if told > stands:
             raise Broken(event.seq, "the activity it names was set back")
         if event.kind == EventKind.EFFECT_STARTED and told[0] == stands[0]:
@@ -135,7 +137,7 @@ class Activities:
         if row["state"] != "compensated" and row["undo_result"] is not None:
             raise Broken(event.seq, "the activity it names was never undone")
         sealed = row | {
-            "state": "done" if row["state"] == "compensated" else row["state"],
+            "state": was,
             "usage": None if row["usage"] is None else deltas.decode(row["usage"]),
         }
         if "seal" in data and activity_seal(sealed) != data["seal"]:
@@ -147,6 +149,23 @@ class Activities:
         if row["state"] != "compensated" or deltas.decode(result) != data["result"]:
             raise Broken(event.seq, "the undo it names was altered")
         self._compensated += 1
+
+
+def _writes(event: Event, data: dict[str, Any]) -> bool:
+    """Whether an event tells of a write to the row: some verdicts of people leave it as it is."""
+    return event.kind != EventKind.EFFECT_SETTLED or "seal" in data
+
+
+def _phase(state: str) -> int:
+    """Of one attempt: begun, lost, or come to an end, which may follow after it was lost."""
+    return {"started": 0, "unknown": 1}.get(state, 2)
+
+
+def _before_undo(row: dict[str, Any]) -> str:
+    """The state that an effect was taken back from; only what is done has a result's hash."""
+    if row["state"] != "compensated":
+        return str(row["state"])
+    return "unknown" if row["result_hash"] is None else "done"
 
 
 def _state_after(event: Event, data: dict[str, Any]) -> str:

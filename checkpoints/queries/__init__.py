@@ -4,6 +4,7 @@ Lists page by keyset written as a row comparison, never by OFFSET.
 """
 
 from .activities import activities, activity, effects_after, step_activities
+from .aside import Range, at_place, course, settled
 from .backlog import (
     duty,
     expired_leases,
@@ -97,6 +98,7 @@ __all__ = [
     "STANDSTILL_SECONDS",
     "WORKER_ALIVE_SECONDS",
     "Lease",
+    "Range",
     "activities",
     "activity",
     "activity_rows",
@@ -108,6 +110,7 @@ __all__ = [
     "agents",
     "artifact",
     "artifact_row",
+    "at_place",
     "board_mark",
     "checkpoint",
     "checkpoint_by_number",
@@ -117,6 +120,7 @@ __all__ = [
     "children",
     "config_of",
     "counts",
+    "course",
     "default_workspace",
     "diff",
     "duty",
@@ -156,6 +160,7 @@ __all__ = [
     "saved",
     "reusable",
     "server",
+    "settled",
     "state_at",
     "step_activities",
     "steps_before",

@@ -19,6 +19,7 @@ from .inputs import send_input
 from .keyframes import drop_keyframe, write_keyframe
 from .news import add_event, wake
 from .rollbacks import record_compensation, roll_back
+from .settling import note_unknown, settle
 from .steps import adopt_version, commit_step, hand_back, leave, record
 from .sweeping import (
     claim_duty,
@@ -76,6 +77,7 @@ __all__ = [
     "lose_step",
     "next_checkpoint",
     "note_import",
+    "note_unknown",
     "note_verification",
     "park_crash_loops",
     "pause",
@@ -91,6 +93,7 @@ __all__ = [
     "retry",
     "roll_back",
     "send_input",
+    "settle",
     "start",
     "start_activity",
     "stranded_threads",

@@ -47,6 +47,18 @@ class Pause(Asked):
     before_node: str = ""
 
 
+class Settle(Asked):
+    """The answer to what a thread asks about one effect."""
+
+    activity: Id = Field(description="The effect: `why_waiting.facts.activity`.")
+    verdict: str = Field(
+        description="`happened` (with `result`), `not_happened` or `undo` for one whose outcome is "
+        "unknown; `keep`, `again` or `undo_again` for one that is asked with other arguments."
+    )
+    result: Any = Field(None, description="What it answered, if it happened: any JSON.")
+    reason: str = ""
+
+
 class Cancel(Asked):
     """The end of a thread."""
 

@@ -18,6 +18,7 @@ from .past import (
     ThreadEvents,
     ThreadState,
 )
+from .settling import SettleThread
 from .threads import (
     CancelThread,
     EditThread,
@@ -46,6 +47,7 @@ _thread: list[URLPattern] = [
     path("pause/", PauseThread.as_view(), name="pause"),
     path("resume/", ResumeThread.as_view(), name="resume"),
     path("retry/", RetryThread.as_view(), name="retry"),
+    path("settle/", SettleThread.as_view(), name="settle"),
     path("cancel/", CancelThread.as_view(), name="cancel"),
     path("input/", InputThread.as_view(), name="input"),
     path("edit/", EditThread.as_view(), name="edit"),

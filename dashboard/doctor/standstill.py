@@ -15,6 +15,7 @@ from checkpoints.views import ThreadRow, WorkerRow
 from dashboard.api.answers import thread_detail
 from dashboard.api.shapes import Event, Reason
 from dashboard.permissions import Actor, allowed_actions
+from dashboard.settling import asked_of
 
 START_WORKER = "make up"
 
@@ -133,6 +134,8 @@ def _remedies(actor: Actor, row: ThreadRow, kind: str, facts: Facts) -> Iterator
         begin = max(0, row.last_seq - 20)
         yield _remedy("See what happened last.", f"threads events {row.id} --after {begin}")
     may = {name: allowance.allowed for name, allowance in allowed_actions(actor, row).items()}
+    if may["settle"]:
+        yield from _settle(row)
     if may["resume"]:
         yield _remedy("Let it go on.", f"threads resume {row.id}")
     if may["retry"]:
@@ -154,6 +157,13 @@ def _decide(request: OpenRequest) -> Iterator[Remedy]:
     else:
         yield _remedy("Answer it.", f"approve {request.id} --verdict respond --args JSON")
     yield _remedy("Say no.", f"approve {request.id} --verdict reject --comment WHY")
+
+
+def _settle(row: ThreadRow) -> Iterator[Remedy]:
+    asked = asked_of(row)
+    for choice in asked.choices if asked else ():
+        word = str(choice.verdict).replace("_", "-")
+        yield _remedy(f"{choice.label}. {choice.help}", f"threads settle {row.id} {word}")
 
 
 def _workers(kind: str, facts: Facts) -> Iterator[Remedy]:

@@ -40,7 +40,9 @@ def actions_of(roles: Roles, thread: ThreadRow) -> list[Action]:
     hidden = {"resume" if allowed["pause"].allowed or thread.status != "paused" else "pause"}
     if thread.status not in ("failed", "attention"):
         hidden.add("retry")
-    hidden.add("input")  # its form stands on the page
+    hidden |= {"input", "settle"}  # their forms stand on the page
+    if allowed["settle"].allowed:
+        hidden.add("retry")  # it would only ask again
     return [
         Action(VERBS.get(name, name), allowance.allowed, allowance.why)
         for name, allowance in allowed.items()

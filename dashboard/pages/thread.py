@@ -32,6 +32,7 @@ from dashboard.inbox import message_field
 from dashboard.live.progress import read_progress
 from dashboard.people import people
 from dashboard.permissions import allowed_actions
+from dashboard.settling import Asked, asked_of
 from dashboard.shapes import Kind
 from dashboard.text import number
 from dashboard.underway import interrupted
@@ -189,6 +190,10 @@ class ThreadPage:
         return why_waiting(self.thread, approvals=self.approvals)
 
     @cached_property
+    def asked(self) -> Asked | None:
+        return asked_of(self.thread)
+
+    @cached_property
     def progress(self) -> dict[str, Any] | None:
         if self.thread.status != Status.RUNNING:
             return None
@@ -273,6 +278,8 @@ def thread_note(page: ThreadPage, roles: Roles) -> dict[str, Any]:
         "thread": page.thread,
         "why": page.why,
         "thread_approvals": page.approvals,
+        "asked": page.asked,
+        "may_settle": allowed_actions(Class(roles), page.thread)["settle"],
         "rights": rights_of(roles),
     }
 

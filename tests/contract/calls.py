@@ -82,6 +82,7 @@ class World:
     foreign: UUID
     foreign_gate: ApprovalRow
     other_gate: ApprovalRow
+    asking: tuple[UUID, UUID]  # a thread in attention, the effect that it asks about
 
 
 def make_world(cast: Cast) -> World:
@@ -109,6 +110,7 @@ def make_world(cast: Cast) -> World:
         foreign=scene.start(cast.elsewhere, agent),
         foreign_gate=scene.waiting(cast.elsewhere, agent),
         other_gate=scene.waiting(cast.workspace, agent),
+        asking=scene.asking(cast.workspace, agent),
     )
 
 
@@ -176,6 +178,16 @@ EXAMPLES: dict[str, Callable[[World], Call]] = {
     "threads_pause": lambda w: _thread(w.queued, body={"before_node": "publish"}, who=OPERATOR),
     "threads_resume": lambda w: _thread(w.paused, body={}, who=OPERATOR),
     "threads_retry": lambda w: _thread(w.failed, body={}, who=OPERATOR),
+    "threads_settle": lambda w: _thread(
+        w.asking[0],
+        body={
+            "activity": str(w.asking[1]),
+            "verdict": "happened",
+            "result": {"path": "p"},
+            "reason": "it is there",
+        },
+        who=OPERATOR,
+    ),
     "threads_cancel": lambda w: _thread(w.queued, body={"reason": "no need"}, who=OPERATOR),
     "threads_input": lambda w: _thread(w.inbox, body={"message": "and the rain"}, who=OPERATOR),
     "threads_edit": lambda w: _thread(

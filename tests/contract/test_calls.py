@@ -52,6 +52,7 @@ QUERIES: dict[str, int] = {
     "threads_retrieve": 7,
     "threads_retry": 11,
     "threads_roll_back": 27,
+    "threads_settle": 14,
     "threads_start": 13,
     "threads_state_retrieve": 8,
     "threads_verify": 15,

@@ -12,6 +12,7 @@ from checkpoints.queries import agent_version, state_at
 from checkpoints.records import NewActivity, Position, Work
 from checkpoints.states import EventKind
 from checkpoints.store import NewCheckpoint
+from checkpoints.verdicts import about_args, about_unknown
 
 SCHEMA: dict[str, Any] = {
     "title": "Research",
@@ -133,6 +134,29 @@ def effect(
         usage = {"tokens": 12, "cost": "0.25"}
         store.finish_activity(work, made, state="done", result=result or {"path": "p"}, usage=usage)
     return made.id
+
+
+def asking(
+    workspace: UUID, agent: UUID, *, changed: bool = False, undo: str = "unpublish"
+) -> tuple[UUID, UUID]:
+    """A thread that asks about an effect: whether it happened, or what other arguments change.
+
+    (the thread, the effect).
+    """
+    work = lease(start(workspace, agent))
+    step(work, report="draft")
+    made = effect(work, done=changed, undo=undo)
+    if not changed:
+        store.note_unknown(work, made)
+    store.leave(
+        work,
+        EventKind.THREAD_PARKED,
+        reason="Check outside, then say what holds.",
+        waiting_on=about_args(made, {"report": "other"}, once=False)
+        if changed
+        else about_unknown(made),
+    )
+    return work.thread, made
 
 
 def gate(work: Work, **more: Any) -> queries.ApprovalRow:

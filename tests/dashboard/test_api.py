@@ -70,7 +70,7 @@ def calls(row: gates.ApprovalRow) -> list[tuple[str, str]]:
     reads += [f"{thread}/{noun}/" for noun in ("state", "checkpoints", "events", "activities")]
     reads += [f"{thread}/diff/?from={row.id}", "/approvals/", approval]
     writes = ["/threads/", f"{approval}decide/", "/artifacts/"]
-    verbs = ("pause", "resume", "retry", "cancel", "input", "edit", "fork", "rollback")
+    verbs = ("pause", "resume", "retry", "cancel", "settle", "input", "edit", "fork", "rollback")
     writes += [f"{thread}/{verb}/" for verb in verbs]
     return [("get", r) for r in reads] + [("post", w) for w in writes]
 
@@ -98,6 +98,7 @@ def test_other_workspaces_do_not_exist(cast: Cast, row: gates.ApprovalRow) -> No
         "edit": {"changes": {"goal": "abc"}, "reason": "r"},
         "fork": {"checkpoint": str(uuid4())},
         "input": {"message": "more"},
+        "settle": {"activity": str(uuid4()), "verdict": "happened"},
         "rollback": {"checkpoint": str(uuid4()), "reason": "r"},
         "decide": {"verdict": "approve", "proposal_hash": row.proposal_hash},
     }
@@ -111,7 +112,7 @@ def test_other_workspaces_do_not_exist(cast: Cast, row: gates.ApprovalRow) -> No
             response = post(client, path, bodies.get(path.split("/")[-2], {}))
         refused(response, 404)
         tried += 1
-    assert tried == 16
+    assert tried == 17
     assert client.get(f"{V1}/threads/").json()["results"] == []
     assert client.get(f"{V1}/approvals/").json()["results"] == []
     assert client.get(f"{V1}/threads/counts/").json()["open_approvals"] == 0
@@ -286,7 +287,7 @@ def test_one_thread(cast: Cast, operator: Client, row: gates.ApprovalRow) -> Non
     assert told["why_waiting"]["sentence"] == "Waits for a decision: Publish this report?"
     assert told["why_waiting"]["action"] == "A reviewer decides."
     assert set(told["actions"]) == {
-        "pause", "resume", "retry", "input", "edit", "fork", "rollback", "cancel",
+        "pause", "resume", "retry", "settle", "input", "edit", "fork", "rollback", "cancel",
     }  # fmt: skip
     assert told["totals"]["steps"] == 1
 

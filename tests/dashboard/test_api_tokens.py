@@ -230,6 +230,7 @@ def test_scopes_narrow_what_roles_allow(cast: Cast, token: Make, agent: UUID) ->
             "pause": (f"{at}/pause/", None),
             "resume": (f"{at}/resume/", None),
             "retry": (f"{at}/retry/", None),
+            "settle": (f"{at}/settle/", {"activity": head, "verdict": "happened"}),
             "edit": (f"{at}/edit/", {"changes": {"goal": "abc"}, "reason": "r"}),
             "fork": (f"{at}/fork/", {"checkpoint": head}),
             "roll_back": (f"{at}/rollback/", {"checkpoint": head, "reason": "r"}),
@@ -246,7 +247,7 @@ def test_scopes_narrow_what_roles_allow(cast: Cast, token: Make, agent: UUID) ->
                 assert said == f"This token lacks the scope '{wanted}'."
             tried += 1
         assert script.get(f"{V1}{at}/").status_code == 200
-    assert tried == 45
+    assert tried == 50
 
 
 def test_a_token_never_widens(cast: Cast, token: Make, row: gates.ApprovalRow) -> None:

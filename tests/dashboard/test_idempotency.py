@@ -99,6 +99,10 @@ def listening(cast: Cast, agent: UUID) -> tuple[str, gates.ApprovalRow]:
     return waiting(cast, scene.make_agent("listener", inbox="findings"))
 
 
+def asking(cast: Cast, agent: UUID) -> tuple[str, None]:
+    return f"/threads/{scene.asking(cast.workspace, agent)[0]}", None
+
+
 Scene = Callable[[Cast, UUID], tuple[str, gates.ApprovalRow | None]]
 
 
@@ -109,6 +113,7 @@ Scene = Callable[[Cast, UUID], tuple[str, gates.ApprovalRow | None]]
         (paused, "operator", "resume", {}, 200),
         (failed, "operator", "retry", {}, 200),
         (listening, "operator", "input", {"message": "more"}, 200),
+        (asking, "operator", "settle", {"activity": "effect", "verdict": "not_happened"}, 200),
         (waiting, "operator", "cancel", {"reason": "no need"}, 200),
         (waiting, "operator", "edit", {"changes": {"goal": "weather"}, "reason": "r"}, 200),
         (waiting, "manager", "fork", {"checkpoint": "head"}, 201),
@@ -124,6 +129,8 @@ def test_every_change_is_done_once(
     points = {"head": thread.head, "first": queries.checkpoint_by_number(thread.id, 0).id}
     if "checkpoint" in body:
         body = {**body, "checkpoint": str(points[body["checkpoint"]])}
+    if "activity" in body:
+        body = {**body, "activity": str(queries.activities(thread.id)[0].id)}
     path = f"{at}/{verb}/"
     if row is not None and verb == "decide":
         path = f"/approvals/{row.id}/decide/"

@@ -95,6 +95,15 @@ def shout(folder: str, name: str, *, key: str) -> str:
     return f"shouted {name}"
 
 
+@tool(f"hand{SUFFIX}", undo=fetch_back)
+def hand(folder: str, name: str, *, key: str) -> str:
+    """Cannot be repeated, but taken back."""
+    trace(folder, name, key)
+    Path(folder, f"{name}.parcel").write_text(key)
+    hold(folder, f"in-{name}")
+    return f"handed {name}"
+
+
 def asked(ctx: Context, at: dict[str, str]) -> str:
     try:
         return str(ctx.effect(deliver, at, gate=Gate(f"Deliver {at['name']}?")).result)
@@ -131,6 +140,8 @@ def play(state: Script, ctx: Context) -> dict[str, Any]:
             notes.append(ctx.effect(deliver, at).result)
         elif order == "shout":
             notes.append(ctx.effect(shout, at).result)
+        elif order == "hand":
+            notes.append(ctx.effect(hand, at).result)
         elif order == "ask":
             notes.append(asked(ctx, at))
         elif order == "fall" and not Path(state.folder, f"{name}.mended").exists():

@@ -11,12 +11,13 @@ from uuid import UUID
 from approvals.gates import Proposal
 from approvals.queries import ApprovalRow
 from checkpoints.channels import Digests, Reducer
-from checkpoints.records import Work
+from checkpoints.queries import Range
+from checkpoints.records import Position, Work
 from checkpoints.states import EventKind, Status, target
 from checkpoints.store import NewCheckpoint, NewEvent
 from checkpoints.views import ActivityRow, CheckpointRow, InputRow
 
-from . import reading, requests, reuse
+from . import reading, requests, reuse, settling
 from .book import Row, read, written
 from .once import Once, released, see
 
@@ -228,3 +229,28 @@ class MemoryLedger(Once):
             unless_woken=True,
             also=enter,
         )
+
+    # ---- effects that need a person ----------------------------------------------------------
+
+    def lost(self, work: Work, activity: UUID) -> None:
+        self._seen(
+            work,
+            settling.lost(
+                self._book,
+                work.thread,
+                activity,
+                owner=work.owner,
+                guard=lambda r: r.lease_token == work.token,
+            ),
+        )
+
+    def settled(self, work: Work, activity: UUID) -> tuple[str, str] | None:
+        return settling.settled(self._book, work.thread, activity)
+
+    def course(self, work: Work) -> tuple[list[tuple[UUID, int, int]], dict[UUID, int]]:
+        return settling.course(self._book, work.thread)
+
+    def at_place(
+        self, work: Work, ranges: Sequence[Range], place: Position, *, limit: int
+    ) -> list[ActivityRow]:
+        return settling.at_place(self._book, ranges, place, limit=limit)

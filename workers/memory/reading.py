@@ -92,7 +92,7 @@ def checkpoint(book: Book, thread: UUID, ident: UUID) -> CheckpointRow:
 
 def checkpoints(book: Book, thread: UUID) -> list[CheckpointRow]:
     """A thread's own checkpoints, oldest first; those off the head's path are marked."""
-    on_the_way = {k.new.id for _, k in _way(book, thread, book.row(thread).head)}
+    on_the_way = {k.new.id for _, k in way(book, thread, book.row(thread).head)}
     return [
         replace(_row(thread, k), abandoned=ident not in on_the_way)
         for ident, k in book.checkpoints[thread].items()
@@ -109,7 +109,7 @@ def by_number(book: Book, thread: UUID, number: int) -> CheckpointRow:
 
 def on_way(book: Book, thread: UUID, ident: UUID) -> bool:
     """Whether the head's past goes through this checkpoint of the thread."""
-    return any(k.new.id == ident for _, k in _way(book, thread, book.row(thread).head))
+    return any(k.new.id == ident for _, k in way(book, thread, book.row(thread).head))
 
 
 def newest_sound(book: Book, thread: UUID, ident: UUID) -> CheckpointRow | None:
@@ -117,7 +117,7 @@ def newest_sound(book: Book, thread: UUID, ident: UUID) -> CheckpointRow | None:
 
     None when there is none, or when only steps of another branch come before it.
     """
-    past = [kept for owner, kept in _way(book, thread, ident) if owner == thread]
+    past = [kept for owner, kept in way(book, thread, ident) if owner == thread]
     for before, kept in itertools.pairwise(past):
         if kept.new.branch != past[0].new.branch and kept.new.step != before.new.step:
             return None
@@ -145,7 +145,7 @@ def config(book: Book, thread: UUID) -> dict[str, Any]:
     return dict(first.new.config or {})
 
 
-def _way(book: Book, thread: UUID, ident: UUID) -> Iterator[tuple[UUID, Kept]]:
+def way(book: Book, thread: UUID, ident: UUID) -> Iterator[tuple[UUID, Kept]]:
     """A checkpoint and its past, newest first, with the threads they lie in."""
     owner: UUID | None = thread
     at: UUID | None = ident
@@ -216,7 +216,7 @@ def effects_after(book: Book, thread: UUID, ident: UUID) -> list[EffectFate]:
     """What happened outside after a checkpoint on the way to the head, last first, its fate."""
     row, goal = book.row(thread), book.checkpoint(thread, ident).new
     spans: dict[int, tuple[int, int]] = {}  # branch: the steps after the goal that count
-    for owner, kept in _way(book, thread, row.head):
+    for owner, kept in way(book, thread, row.head):
         c = kept.new
         if owner != thread:
             break

@@ -3,6 +3,7 @@
 from dashboard.commands.changing import CHANGING
 from dashboard.commands.doing import DOING
 from dashboard.commands.looking import LOOKING
+from dashboard.commands.settling import SETTLING
 from dashboard.terminal import VerbsCommand
 
 
@@ -16,4 +17,4 @@ class Command(VerbsCommand):
         threads events demo-flights --follow
         threads rollback --help
     """
-    verbs = (*LOOKING, *DOING, *CHANGING)
+    verbs = (*LOOKING, *DOING, *SETTLING, *CHANGING)
