@@ -46,7 +46,6 @@ class Work:
     crash_count: int
     started_by: str
     rollback: dict[str, Any] | None
-    base: UUID | None = None
     # Weight and rows of the deltas since the newest keyframe on the way to the head.
     unfolded: int = 0
     unfolded_rows: int = 0

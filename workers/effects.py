@@ -10,13 +10,14 @@ from approvals.gates import Proposal, proposal_hash
 from approvals.queries import ApprovalRow
 from checkpoints import deltas
 from checkpoints.records import Position
+from checkpoints.verdicts import about_unknown
 from checkpoints.views import ActivityRow
 
 from . import unknown
 from .advice import TOLD_BYTES, check_effect, check_seconds, storable
 from .answers import Answer, Outcome, describe, outcome_of, result_of
 from .aside import asking, done_before
-from .errors import Expired, GateReached, Rejected
+from .errors import Expired, GateReached, Parked, Rejected
 from .frozen import plain
 from .graph import Gate, Tool
 from .recording import Recording
@@ -85,8 +86,8 @@ class Effects(Recording):
             if open_ended:
                 raise Parked(
                     f"Whether {tool.name!r} happened is unknown: {describe(error)}, and the tool "
-                    "does not promise to be repeatable. Check outside, then roll back or cancel.",
-                    {"kind": "unknown", "activity": str(activity.id)},
+                    "does not promise to be repeatable. Check outside, then say what happened.",
+                    about_unknown(activity.id),
                 ) from error
             if sleep is not None:
                 raise sleep from error

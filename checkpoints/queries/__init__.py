@@ -63,8 +63,8 @@ from .past import (
     way,
 )
 from .proof import head, heads, verification
-from .savings import fleet_saved, saved
 from .reuse import PURE, reusable, touched_after
+from .savings import fleet_saved, saved
 from .server import DURABILITY, GUARDS, server, triggers
 from .storage import storage
 from .threads import (
@@ -157,8 +157,8 @@ __all__ = [
     "queues",
     "recent_events",
     "recorded_thoughts",
-    "saved",
     "reusable",
+    "saved",
     "server",
     "settled",
     "state_at",

@@ -5,8 +5,8 @@ from .agents import announce_version, announce_worker, heartbeat_worker, retire_
 from .artifacts import forget_file, place_file, put_artifact
 from .births import fork, joined_config, start
 from .control import cancel, edit, pause, resume, retry
-from .faults import hold_off, lose_step
 from .cursors import keep_cursor
+from .faults import hold_off, lose_step
 from .imports import (
     import_agent_version,
     import_artifact,

@@ -13,7 +13,7 @@ CREATE INDEX CONCURRENTLY gp_event_saved ON gp_event (workspace_id, thread_id, s
 class Migration(migrations.Migration):
     # Concurrently: a large log can be written meanwhile. What an interrupted try left is dropped.
     atomic = False
-    dependencies = [("checkpoints", "0012_contents")]
+    dependencies = [("checkpoints", "0013_backoffs")]
     operations = [
         migrations.RunSQL(DROP, migrations.RunSQL.noop),
         migrations.RunSQL(CREATE, DROP),
