@@ -25,6 +25,7 @@ from approvals import queries as approval_queries
 from checkpoints import queries, store
 from checkpoints.capsules import columns
 from checkpoints.records import NewActivity, Position
+from checkpoints.verdicts import Verdict
 from dashboard.proof import verify
 from tests.cast import Cast
 from tests.checkpoints.builders import drive, make_thread, rows
@@ -304,6 +305,19 @@ def test_an_effect_that_was_at_work_is_unknown_not_repeated(
     row = bench.advance(thread)
     assert (row.status, samples.counter.count("place")) == ("attention", n_placed)
     assert "unknown" in row.status_reason
+    # What a person says of it there travels on with the next capsule.
+    happened = {"activity": effect.id, "verdict": Verdict.HAPPENED, "result": {"receipt": "R"}}
+    store.settle(thread, actor="user:1", **happened)
+    settled = export(thread, tmp_path / "settled.zip")
+    empty()
+    bench.agent = announce(samples.graph, samples.TOOLS, (samples,))
+    bench.workspace = another_workspace("further")
+    brought(settled, "--workspace", "further")
+    assert queries.activity(effect.id).result == {"receipt": "R"}
+    assert verify(thread).intact, verify(thread).what
+    store.resume(thread, actor="user:1")
+    bench.advance(thread)
+    assert samples.counter.count("place") == n_placed
 
 
 @pytest.mark.requirement("B18")
