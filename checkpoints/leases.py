@@ -36,6 +36,7 @@ _COLUMNS = (
     "chain_id",
     "crash_count",
     "started_by",
+    "base",
     "rollback::text",
 )
 
@@ -78,6 +79,7 @@ def _take(move: Move, thread: UUID, owner: str, kind: EventKind) -> Work | None:
         chain_id=row[20],
         crash_count=row[21],
         started_by=row[22],
+        base=row[23],
         rollback=None if rollback is None else deltas.decode(rollback),
     )
 

@@ -49,6 +49,13 @@ class Work:
     # Weight and rows of the deltas since the newest keyframe on the way to the head.
     unfolded: int = 0
     unfolded_rows: int = 0
+    # The thread that this one was forked from.
+    base: UUID | None = None
+
+    @property
+    def has_been_here(self) -> bool:
+        """Whether the steps ahead may have been taken before: in a base, or before a rollback."""
+        return self.base is not None or self.branch > 0
 
 
 @dataclass(frozen=True, slots=True)

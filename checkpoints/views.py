@@ -167,7 +167,7 @@ class WorkspaceEventRow:
 
 @dataclass(frozen=True, slots=True)
 class ActivityRow:
-    """A save point between checkpoints."""
+    """A save point between checkpoints; `cursor` is where one that is not done would go on."""
 
     id: UUID
     thread: UUID
@@ -192,6 +192,7 @@ class ActivityRow:
     approval: UUID | None
     started_at: datetime
     finished_at: datetime | None
+    cursor: Any = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -24,6 +24,7 @@ GATEPOST_CONTENT_DATABASE_BYTES, GATEPOST_CONTENT_FILE_BYTES
 GATEPOST_TOKEN_EXPIRES   how long a new API token is good for: 12h, 90d, never (default 90d)
 GATEPOST_IDEMPOTENCY_HOURS how long the answer to an Idempotency-Key is kept (default 24)
 GATEPOST_POOL            connections of a web process (16)
+GATEPOST_CACHE_MEGABYTES no result is cached across threads while Valkey uses more (256)
 GATEPOST_PREPARE         false behind a PgBouncer that keeps no prepared statements (default true)
 GATEPOST_STATIC          folder of collected static files (default: not collected)
 GATEPOST_PULSE           file that a worker touches with each sign of life (default none)
@@ -154,6 +155,12 @@ CHANNEL_LAYERS = {
         "BACKEND": "channels_redis.pubsub.RedisPubSubChannelLayer",
         "CONFIG": {"hosts": [BROKER.layer()], "prefix": "gatepost"},
     }
+}
+# Results across threads (`cached=`): bounded, and lost with a shrug.
+GATEPOST_CACHE_MEGABYTES = env.int("GATEPOST_CACHE_MEGABYTES", default=256)
+CACHES = {
+    "default": {"BACKEND": "django.core.cache.backends.locmem.LocMemCache"},
+    "results": {"BACKEND": "dashboard.results.Results"},
 }
 CELERY_BROKER_URL = BROKER.celery()["BROKER_URL"]
 CELERY_BROKER_USE_SSL = BROKER.celery().get("BROKER_USE_SSL")

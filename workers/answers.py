@@ -70,6 +70,11 @@ def result_of(call: Callable[[], Any]) -> Any:
     return result
 
 
+def was_known(usage: Mapping[str, Any]) -> bool:
+    """Whether a result came without a call: then the time it took is no news."""
+    return not usage.keys().isdisjoint(("reused_from", "from_cache"))
+
+
 def kept(text: str) -> str:
     """A text of somebody's code as it can be kept: what cannot is an escape, the end is cut off."""
     text = text.encode("utf-8", "backslashreplace").decode().replace("\0", "\\x00")

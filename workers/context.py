@@ -15,6 +15,7 @@ from pathlib import Path
 from typing import IO, Any
 
 from checkpoints import deltas
+from checkpoints.records import Position
 from checkpoints.states import EventKind
 from checkpoints.store import NewEvent
 
@@ -26,9 +27,12 @@ from .advice import (
     storable,
 )
 from .answers import chunks_of, sha_of
+from .cursors import check_told
 from .effects import Effects
+from .errors import HandBack
 from .frozen import plain
 from .recording import here
+from .reuse import Sparing, Used
 
 PROGRESS_KEEP_SECONDS = 1.0
 
@@ -41,11 +45,27 @@ def current() -> Context:
     return context
 
 
-def progress(done: float, total: float | None = None, text: str = "") -> None:
-    """Report progress from inside an activity's function; does nothing outside of one."""
+def progress(
+    done: float | None = None,
+    total: float | None = None,
+    text: str = "",
+    *,
+    cursor: Any = None,
+    every: int | None = None,
+) -> None:
+    """Report progress from inside an activity's function; does nothing outside of one.
+
+    `cursor` and `every` as in `Context.progress`.
+    """
     context: Context | None = here.get()
     if context is not None:
-        context.progress(done, total, text)
+        context.progress(done, total, text, cursor=cursor, every=every)
+
+
+def cursor() -> Any:
+    """Where a former call of the working activity stopped; None at the first, and outside."""
+    context: Context | None = here.get()
+    return None if context is None else context.cursor
 
 
 class Context(Effects):
@@ -54,12 +74,20 @@ class Context(Effects):
     # ---- activities --------------------------------------------------------------------------
 
     def activity(
-        self, call: Callable[..., Any], *args: Any, key: str | None = None, **kwargs: Any
+        self,
+        call: Callable[..., Any],
+        *args: Any,
+        key: str | None = None,
+        cached: float | None = None,
+        **kwargs: Any,
     ) -> Any:
         """Do something once: call it, commit its JSON result, and ever after answer from there.
 
         Arguments must be JSON. Asked with other arguments at the same place, it is called again
         and both results stay. Errors are recorded and end the step; a retry calls it again.
+
+        With `cached` other threads of the workspace that ask the same of the same code within so
+        many seconds get this result without a call.
         """
         check_activity(call)
         name = getattr(call, "__name__", "activity")
@@ -71,7 +99,7 @@ class Context(Effects):
             # Copies: what the function does to its arguments shall not change what is recorded.
             return call(*deltas.copied(given["args"]), **deltas.copied(given.get("kwargs", {})))
 
-        return self._once(position, "activity", name, given, carry_out)
+        return self._spared(position, "activity", name, given, carry_out, call, cached)
 
     def model(
         self,
@@ -81,11 +109,13 @@ class Context(Effects):
         temperature: float | None = None,
         max_tokens: int | None = None,
         key: str | None = None,
+        cached: float | None = None,
     ) -> str:
         """Ask a model once: `parts` are texts and JSON values; the answer is its finished text.
 
         Without a name or temperature here those of `ctx.config` hold. Name, tokens and cost are
         recorded beside the answer and added to the thread's. What the model raises fails the step.
+        `cached` as for an activity.
         """
         position = self._position("model", key)
         request = models.asked(
@@ -99,11 +129,41 @@ class Context(Effects):
         given = request.to_json()
         storable(given, "What the model is asked")
 
-        def ask() -> Any:
-            return self._run.model(replace(request, parts=tuple(deltas.copied(given["parts"]))))
+        asking = self._run.model
 
-        answer: str = self._once(position, "model", "model", given, ask, models.used)
+        def ask() -> Any:
+            return asking(replace(request, parts=tuple(deltas.copied(given["parts"]))))
+
+        who = asking if cached is None else models.answering(asking)
+        answer: str = self._spared(position, "model", "model", given, ask, who, cached, models.used)
         return answer
+
+    def _spared(
+        self,
+        position: Position,
+        kind: str,
+        name: str,
+        given: Any,
+        call: Callable[[], Any],
+        function: Callable[..., Any],
+        cached: float | None,
+        uses: Used | None = None,
+    ) -> Any:
+        """As `_once`; what is known from elsewhere is recorded without a call."""
+        self._looked_at = set()
+        sparing = Sparing(
+            self._run,
+            position,
+            kind,
+            name,
+            given,
+            call,
+            function,
+            cached=cached,
+            uses=uses,
+            looked_at=self._looked_at,
+        )
+        return self._once(position, kind, name, given, sparing, sparing.used)
 
     # ---- what people see ---------------------------------------------------------------------
 
@@ -123,19 +183,49 @@ class Context(Effects):
         storable(data, "This thought", at_most=TOLD_BYTES)
         self._run.think(self._node, ordinal, data)
 
-    def progress(self, done: float, total: float | None = None, text: str = "") -> None:
-        """Show how far the working activity is; pushed at once, kept at most once a second."""
-        activity = self._current
+    def progress(
+        self,
+        done: float | None = None,
+        total: float | None = None,
+        text: str = "",
+        *,
+        cursor: Any = None,
+        every: int | None = None,
+    ) -> None:
+        """Show how far the working activity is; pushed at once, kept at most once a second.
+
+        `cursor` is JSON of up to 1 MiB: where it stands, its results so far, references to files
+        it wrote. It is kept once a second, after `every` so many calls, when the activity fails
+        and when the worker stops, which it does here. Called again with the same arguments, the
+        function finds it as `cursor()`.
+        """
+        activity, run = self._current, self._run
         if activity is None:
             return
         said = {"node": self._node, "done": done, "total": total, "text": text}
         storable(said, "This progress", at_most=TOLD_BYTES)
-        self._run.heart.check()
-        now = time.monotonic()
-        keep = now - self._kept_at >= PROGRESS_KEEP_SECONDS or done == total
-        if keep:
-            self._kept_at = now
-        self._run.ledger.progress(self._run.work, activity, said, keep=keep)
+        shown = None if done is None else said
+        run.heart.check()
+        stops, kept = False, False
+        if cursor is not None:
+            check_told(activity.kind, every)
+            ends = done is not None and done == total
+            stops = run.stopping() and not ends
+            if self._told.tell(cursor, every) or stops or ends:
+                kept = self._keep_cursor(activity, shown)
+        if shown is not None:
+            now = time.monotonic()
+            keep = now - self._kept_at >= PROGRESS_KEEP_SECONDS or done == total
+            if keep or kept:
+                self._kept_at = now
+            run.ledger.progress(run.work, activity, shown, keep=keep and not kept)
+        if stops:
+            raise HandBack
+
+    @property
+    def cursor(self) -> Any:
+        """Where a former call of the working activity stopped; None at the first."""
+        return None if self._current is None else self._told.cursor
 
     # ---- files -------------------------------------------------------------------------------
 
@@ -172,14 +262,22 @@ class Context(Effects):
     @property
     def config(self) -> Mapping[str, Any]:
         """Model, temperature, prompt texts and the like, as the thread or its fork was begun."""
+        self._look_at("config")
         return self._run.config
+
+    def _look_at(self, what: str) -> None:
+        """Note what the working activity has looked at: its result belongs to that."""
+        if self._current is not None:
+            self._looked_at.add(what)
 
     @property
     def thread_id(self) -> uuids.UUID:
         """The id of the thread that this node works for."""
+        self._look_at("thread")
         return self._run.work.thread
 
     @property
     def thread_title(self) -> str:
         """The title of the thread that this node works for."""
+        self._look_at("thread")
         return self._run.work.title

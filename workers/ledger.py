@@ -27,6 +27,9 @@ from checkpoints.states import EventKind
 from checkpoints.store import NewCheckpoint, NewEvent
 from checkpoints.views import ActivityRow, CheckpointRow, InputRow
 
+from . import result_cache
+from .loops import beside_a_loop
+
 log = structlog.get_logger("gatepost.worker")
 
 
@@ -37,6 +40,9 @@ class Ledger(Protocol):
         self, work: Work, version: UUID, reducers: dict[str, Reducer]
     ) -> tuple[dict[str, Any], Digests, int]: ...
     def recorded(self, work: Work, step: int) -> list[ActivityRow]: ...
+    def reusable(self, work: Work, step: int) -> list[ActivityRow]: ...
+    def cached(self, key: str) -> Any: ...
+    def cache(self, key: str, value: Any, seconds: float) -> None: ...
     def approvals(self, work: Work, step: int) -> list[ApprovalRow]: ...
     def thoughts(self, work: Work, step: int) -> set[tuple[str, int]]: ...
     def commit(self, work: Work, checkpoint: NewCheckpoint, **more: Any) -> None: ...
@@ -55,6 +61,9 @@ class Ledger(Protocol):
     def hand_back(self, work: Work, reason: str) -> None: ...
     def progress(
         self, work: Work, activity: NewActivity, progress: dict[str, Any], *, keep: bool
+    ) -> None: ...
+    def keep_cursor(
+        self, work: Work, activity: NewActivity, *, cursor: bytes, **more: Any
     ) -> None: ...
     def keyframe(self, work: Work, state: dict[str, Any]) -> None: ...
     def artifact(
@@ -92,6 +101,18 @@ class DatabaseLedger:
 
     def recorded(self, work: Work, step: int) -> list[ActivityRow]:
         return queries.step_activities(work.thread, branch=work.branch, step=step)
+
+    def reusable(self, work: Work, step: int) -> list[ActivityRow]:
+        """Pure results of the step as it was taken before: in the base, before a rollback."""
+        return queries.reusable(work.thread, step=step, agent_version=work.agent_version)
+
+    def cached(self, key: str) -> Any:
+        """A result that another thread had; None where there is none or the cache is away."""
+        return result_cache.get(key)
+
+    def cache(self, key: str, value: Any, seconds: float) -> None:
+        """Let other threads have a result for so long."""
+        result_cache.put(key, value, seconds)
 
     def approvals(self, work: Work, step: int) -> list[ApprovalRow]:
         return approval_queries.at_step(work.thread, branch=work.branch, step=step)
@@ -135,10 +156,13 @@ class DatabaseLedger:
         self, work: Work, activity: NewActivity, progress: dict[str, Any], *, keep: bool
     ) -> None:
         if keep:
-            store.report_progress(work, activity, progress)
+            beside_a_loop(lambda: store.report_progress(work, activity, progress))
         activity_progressed.send_robust(
             sender=None, thread_id=work.thread, workspace=work.workspace, progress=progress
         )
+
+    def keep_cursor(self, work: Work, activity: NewActivity, *, cursor: bytes, **more: Any) -> None:
+        beside_a_loop(lambda: store.keep_cursor(work, activity, cursor=cursor, **more))
 
     def keyframe(self, work: Work, state: dict[str, Any]) -> None:
         try:
@@ -151,7 +175,11 @@ class DatabaseLedger:
     def artifact(
         self, work: Work, name: str, media_type: str, chunks: Iterable[bytes]
     ) -> dict[str, Any]:
-        return store.put_artifact(work.workspace, name=name, media_type=media_type, chunks=chunks)
+        return beside_a_loop(
+            lambda: store.put_artifact(
+                work.workspace, name=name, media_type=media_type, chunks=chunks
+            )
+        )
 
     def open_artifact(self, work: Work, sha256: str) -> IO[bytes]:
         row = queries.artifact(sha256, workspace=work.workspace)

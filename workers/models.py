@@ -108,6 +108,14 @@ def configured(request: Request, /) -> Reply | Awaitable[Reply]:
     return _found(named)(request) if named else missing(request)
 
 
+def answering(model: Model) -> Model:
+    """Who really answers: the one that the settings name now where they are asked."""
+    from django.conf import settings
+
+    named = str(getattr(settings, SETTING, "")) if model is configured else ""
+    return _found(named) if named else model
+
+
 @lru_cache(maxsize=8)
 def _found(named: str) -> Model:
     """The function behind "package.module:name"; StepFailed when there is none."""

@@ -18,7 +18,8 @@ from checkpoints import deltas
 from checkpoints.records import NewActivity, Position
 
 from .advice import check_key, check_seconds, storable
-from .answers import describe, result_of
+from .answers import describe, result_of, was_known
+from .cursors import Told, left_by
 from .errors import Asleep, HandBack
 from .frozen import plain
 
@@ -36,6 +37,8 @@ class Recording:
         self._node = node
         self._ordinals: dict[str, int] = {}
         self._current: NewActivity | None = None
+        self._told = Told()
+        self._looked_at: set[str] = set()  # by the working activity, beside its arguments
         self._kept_at = 0.0
 
     # ---- positions ---------------------------------------------------------------------------
@@ -67,14 +70,34 @@ class Recording:
         return hashlib.sha256(deltas.canonical(place)).hexdigest()
 
     @contextmanager
-    def _inside(self, activity: NewActivity) -> Iterator[None]:
+    def _inside(self, activity: NewActivity, cursor: bytes | None = None) -> Iterator[None]:
         token = here.set(self)
-        self._current = activity
+        self._current, self._told = activity, Told(cursor)
         try:
             yield
+        except Exception:
+            self._keep_cursor(activity)  # a call that failed loses nothing of what it told
+            raise
         finally:
             self._current = None
             here.reset(token)
+
+    def _keep_cursor(self, activity: NewActivity, progress: Any = None) -> bool:
+        """Commit where the working activity stands, if it told; raises LeaseLost."""
+        taken = self._told.take()
+        if taken is None:
+            return False
+        cursor, moved_on = taken
+        run = self._run
+        run.ledger.keep_cursor(
+            run.work,
+            activity,
+            cursor=cursor,
+            progress=progress,
+            moved_on=moved_on and bool(run.work.crash_count),
+            events=run.take_events(),
+        )
+        return True
 
     def _boundary(self) -> None:
         """Between two things that happen once: the place to stop without losing any of them."""
@@ -117,7 +140,7 @@ class Recording:
         began = time.monotonic()
         usage: dict[str, Any] = {}
         try:
-            with self._inside(activity):
+            with self._inside(activity, left_by(known, given)):
                 returned = result_of(call)
             if used is not None:
                 returned, usage = used(returned)
@@ -135,7 +158,7 @@ class Recording:
             raise
         self._run.heart.check()
         took = round((time.monotonic() - began) * 1000)
-        if took and kind != "value":
+        if took and kind != "value" and not was_known(usage):
             usage["milliseconds"] = took
         self._run.ledger.record(
             self._run.work,

@@ -6,6 +6,7 @@ import inspect
 import sys
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
+from functools import update_wrapper
 from typing import Any
 
 from approvals.queries import ApprovalRow
@@ -140,7 +141,9 @@ class Rehearsed(Context):
         def standing_in(*args: Any, **kwargs: Any) -> Any:
             return stand_in(*args, **kwargs)
 
-        standing_in.__name__ = name  # the position is named by it
+        # What stands in passes for the real one: by its name the position is known.
+        update_wrapper(standing_in, call)
+        standing_in.__name__ = name
         return super().activity(standing_in, *args, key=key, **kwargs)
 
     def effect(self, tool: Tool, args: Mapping[str, Any], *, gate: Gate | None = None) -> Outcome:

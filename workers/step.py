@@ -61,6 +61,11 @@ class OpenStep:
         return FrozenDict(self.ledger.config(self.work), "ctx.config")
 
     @cached_property
+    def elsewhere(self) -> list[ActivityRow]:
+        """Pure results of this step as it was taken before, read when one is first looked for."""
+        return self.ledger.reusable(self.work, self.step)
+
+    @cached_property
     def known_thoughts(self) -> set[tuple[str, int]]:
         """(node, ordinal) of what former attempts thought, read at this one's first thought."""
         return self.ledger.thoughts(self.work, self.step) if self.resumed else set()

@@ -61,6 +61,7 @@ from .past import (
     way,
 )
 from .proof import head, heads, verification
+from .reuse import PURE, reusable, touched_after
 from .server import DURABILITY, GUARDS, server, triggers
 from .storage import storage
 from .threads import (
@@ -89,6 +90,7 @@ __all__ = [
     "DURABILITY",
     "GUARDS",
     "MOVING",
+    "PURE",
     "SEARCHED",
     "STANDSTILL_SECONDS",
     "WORKER_ALIVE_SECONDS",
@@ -142,6 +144,7 @@ __all__ = [
     "queues",
     "recent_events",
     "recorded_thoughts",
+    "reusable",
     "server",
     "state_at",
     "step_activities",
@@ -153,6 +156,7 @@ __all__ = [
     "thread_row",
     "threads",
     "titles",
+    "touched_after",
     "triggers",
     "upgraded_from",
     "verification",

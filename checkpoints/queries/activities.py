@@ -11,17 +11,17 @@ from ..views import ActivityRow, EffectFate
 from .past import checkpoint, way
 from .reading import decoded, row_of, rows
 
-ACTIVITY = """
-SELECT id, thread_id, branch, step, node, index, key, kind, tool, state, args::text, result::text,
+COLUMNS = """
+  id, thread_id, branch, step, node, index, key, kind, tool, state, args::text, result::text,
   error, attempts, idempotency_key, progress::text, usage::text, undo, undo_result::text,
-  revision, approval_id, started_at, finished_at
-FROM gp_activity
+  revision, approval_id, started_at, finished_at, cursor::text
 """
+ACTIVITY = f"SELECT {COLUMNS} FROM gp_activity "
 
 
 def activity_of(values: Sequence[Any]) -> ActivityRow:
-    """An activity as selected by ACTIVITY."""
-    places = (10, 11, 15, 16, 18)
+    """An activity as selected by COLUMNS."""
+    places = (10, 11, 15, 16, 18, 23)
     return row_of(ActivityRow, values, dict.fromkeys(places, decoded))
 
 

@@ -5,6 +5,7 @@ from .agents import announce_version, announce_worker, heartbeat_worker, retire_
 from .artifacts import forget_file, place_file, put_artifact
 from .births import fork, joined_config, start
 from .control import cancel, edit, pause, resume, retry
+from .cursors import keep_cursor
 from .imports import (
     import_agent_version,
     import_artifact,
@@ -64,6 +65,7 @@ __all__ = [
     "import_checkpoint",
     "import_thread",
     "joined_config",
+    "keep_cursor",
     "keep_head",
     "leave",
     "log_export",

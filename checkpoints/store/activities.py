@@ -88,13 +88,29 @@ _WRITTEN_ANEW = (
     "started_at",
     "finished_at",
 )
-_UPSERT = (
-    f"ON CONFLICT {_POSITION} DO UPDATE SET "
-    + ", ".join(f"{column} = EXCLUDED.{column}" for column in _WRITTEN_ANEW)
-    + " WHERE gp_activity.state IN ('planned', 'started', 'failed')"
+
+
+def upsert(**more: str) -> str:
+    """What becomes of a row that stands there; `more` are columns with their SQL."""
+    anew = {column: f"EXCLUDED.{column}" for column in _WRITTEN_ANEW} | more
+    return (
+        f"ON CONFLICT {_POSITION} DO UPDATE SET "
+        + ", ".join(f"{column} = {sql}" for column, sql in anew.items())
+        + " WHERE gp_activity.state IN ('planned', 'started', 'failed')"
+    )
+
+
+_STARTED = Columns("gp_activity", _COLUMNS | {"finished_at": "NULL::timestamptz"}, upsert())
+# A result takes the place of the cursor that led to it; after a failure the next call needs it,
+# if it is asked the same.
+_ENDED = Columns(
+    "gp_activity",
+    _COLUMNS | {"finished_at": "t.last_at"},
+    upsert(
+        cursor="CASE WHEN EXCLUDED.state = 'failed' AND EXCLUDED.args = gp_activity.args "
+        "THEN gp_activity.cursor END"
+    ),
 )
-_STARTED = Columns("gp_activity", _COLUMNS | {"finished_at": "NULL::timestamptz"}, _UPSERT)
-_ENDED = Columns("gp_activity", _COLUMNS | {"finished_at": "t.last_at"}, _UPSERT)
 
 
 def _hashed(activity: NewActivity, encoded: bytes) -> bytes:

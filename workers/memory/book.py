@@ -151,6 +151,8 @@ class Book:
     # Agent versions that chose another store than the database: its limit holds here as well.
     limits: dict[UUID, int] = field(default_factory=dict)
     progress: list[dict[str, Any]] = field(default_factory=list)
+    # Results across threads: until when, and what.
+    cached: dict[str, tuple[datetime, str]] = field(default_factory=dict)
     reducers: dict[UUID, Mapping[str, Reducer]] = field(default_factory=dict)
     ahead: timedelta = timedelta()
     lock: threading.RLock = field(default_factory=threading.RLock)

@@ -16,8 +16,8 @@ from checkpoints.states import EventKind, Status, target
 from checkpoints.store import NewCheckpoint, NewEvent
 from checkpoints.views import ActivityRow, CheckpointRow, InputRow
 
-from . import reading, requests
-from .book import Row, written
+from . import reading, requests, reuse
+from .book import Row, read, written
 from .once import Once, released, see
 
 
@@ -41,6 +41,17 @@ class MemoryLedger(Once):
             for a in reading.activities(self._book, work.thread)
             if (a.branch, a.step) == (work.branch, step)
         ]
+
+    def reusable(self, work: Work, step: int) -> list[ActivityRow]:
+        version = work.agent_version
+        return reuse.reusable(self._book, work.thread, step=step, agent_version=version)
+
+    def cached(self, key: str) -> Any:
+        until, text = self._book.cached.get(key, (self._book.now(), None))
+        return read(text) if until > self._book.now() else None
+
+    def cache(self, key: str, value: Any, seconds: float) -> None:
+        self._book.cached[key] = (self._book.later(seconds), written(value))
 
     def approvals(self, work: Work, step: int) -> list[ApprovalRow]:
         return [

@@ -93,6 +93,7 @@ class Once:
             former = self._book.activities.get(place)
             if former is not None and former.state not in WRITABLE:
                 return
+            goes_on = former is not None and not done and former.args == texts["args"]
             self._book.activities[place] = ActivityRow(
                 id=former.id if former else activity.id,
                 thread=work.thread,
@@ -114,6 +115,7 @@ class Once:
                 approval=activity.approval,
                 started_at=former.started_at if former and state != "started" else at,
                 finished_at=None if state == "started" else at,
+                cursor=former.cursor if former and goes_on else None,
                 **texts,
             )
 
@@ -186,6 +188,28 @@ class Once:
         self, work: Work, activity: NewActivity, progress: dict[str, Any], *, keep: bool
     ) -> None:
         self._book.progress.append(read(written(progress)))
+
+    def keep_cursor(
+        self,
+        work: Work,
+        activity: NewActivity,
+        *,
+        cursor: bytes,
+        progress: Any = None,
+        moved_on: bool = False,
+        events: Sequence[NewEvent] = (),
+    ) -> None:
+        enter = self._entering(work, activity, "started", None, "", None)
+        place = (work.thread, activity.position, activity.revision)
+
+        def also(at: datetime) -> None:
+            enter(at)
+            row = self._book.activities[place]
+            shown = row.progress if progress is None else read(written(progress))
+            kept = replace(row, cursor=cursor.decode(), progress=shown)
+            self._book.activities[place] = kept
+
+        self._write(work, events=events, sets={"crash_count": 0} if moved_on else {}, also=also)
 
     def compensation(
         self,

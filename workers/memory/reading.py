@@ -197,7 +197,7 @@ def activity(book: Book, ident: UUID) -> ActivityRow:
 
 
 def _activity(row: ActivityRow) -> ActivityRow:
-    texts = ("args", "result", "usage", "undo_result")
+    texts = ("args", "result", "usage", "undo_result", "cursor")
     return replace(row, **{name: read(getattr(row, name)) for name in texts})
 
 
