@@ -8,7 +8,6 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from decimal import Decimal
 from typing import Any
 from uuid import UUID
 
@@ -16,11 +15,10 @@ from approvals import queries as gates
 from approvals.queries import ApprovalRow
 from checkpoints import queries, store
 from checkpoints.errors import NotFound
-from checkpoints.views import ActivityRow, CheckpointRow, EffectFate, ThreadRow
+from checkpoints.views import CheckpointRow, EffectFate, ThreadRow
 
 from .errors import Missing, NotAllowedNow
-
-RECORDS_LOOKED_AT = 2_000
+from .expected import Expected, after_fork, after_roll_back
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,7 +36,6 @@ class EditPlan:
 class ForkPlan:
     """A fork and what its way costs, by what the base recorded after the checkpoint.
 
-    `reused` and `again` count recorded activities; tokens and cost are those of `again`.
     `first_effect` is the tool before which a fork with effects="ask" stops, as far as recorded.
     `config` is the whole configuration that the fork would have.
     """
@@ -47,10 +44,7 @@ class ForkPlan:
     target: CheckpointRow
     patch: tuple[dict[str, Any], ...]
     next_nodes: tuple[str, ...]
-    reused: int
-    again: int
-    tokens: int
-    cost: str
+    expected: Expected
     first_effect: str
     config: dict[str, Any]
 
@@ -60,7 +54,8 @@ class RollBackPlan:
     """A rollback: what happened outside since the target, and what becomes of it.
 
     `effects` last first; `undo` are the ids of those that will be undone, in that order. `steps`
-    counts the checkpoints on the way that are left behind.
+    counts the checkpoints on the way that are left behind. `expected` is what becomes of the calls
+    on it when the thread goes on from the target.
     """
 
     thread: ThreadRow
@@ -70,6 +65,7 @@ class RollBackPlan:
     steps: int
     effects: tuple[EffectFate, ...]
     approvals: tuple[ApprovalRow, ...]
+    expected: Expected
 
     @property
     def undo(self) -> tuple[UUID, ...]:
@@ -101,36 +97,20 @@ def fork_plan(
     config: Mapping[str, Any],
 ) -> ForkPlan:
     """The plan of a fork from `target`, whose state `old` becomes `new`, with other `config`."""
-    later = recorded_after(target)
-    spent = [a.usage for a in later if isinstance(a.usage, dict)]
-    effects = [a for a in later if a.kind == "effect"]
+    now = queries.config_of(thread.id)
+    then = store.joined_config(now, config)
+    patch = tuple(queries.diff(old, new))
+    expected = after_fork(thread, target, changed=bool(patch), config=now, other=then)
+    effects = [call.activity.tool for call in expected.calls if call.activity.kind == "effect"]
     return ForkPlan(
         thread=thread,
         target=target,
-        patch=tuple(queries.diff(old, new)),
+        patch=patch,
         next_nodes=target.next_nodes,
-        # Nothing recorded is reused yet: a fork's calls are its own.
-        reused=0,
-        again=len(later),
-        tokens=sum(int(u.get("tokens") or 0) for u in spent),
-        cost=f"{sum((Decimal(str(u.get('cost') or 0)) for u in spent), Decimal(0)):f}",
-        first_effect=effects[0].tool if effects else "",
-        config=store.joined_config(queries.config_of(thread.id), config),
+        expected=expected,
+        first_effect=effects[0] if effects else "",
+        config=then,
     )
-
-
-def recorded_after(target: CheckpointRow) -> list[ActivityRow]:
-    """Calls recorded on the target's own branch after it, oldest first."""
-    rows = queries.activities(target.thread, limit=RECORDS_LOOKED_AT)
-    found = [
-        a
-        for a in rows
-        if a.branch == target.branch
-        and a.step > target.step
-        and a.kind in ("activity", "effect", "model")
-        and a.state in ("done", "compensated")
-    ]
-    return found[::-1]
 
 
 def roll_back_plan(thread: ThreadRow, checkpoint_id: UUID) -> RollBackPlan:
@@ -160,6 +140,7 @@ def roll_back_plan(thread: ThreadRow, checkpoint_id: UUID) -> RollBackPlan:
         steps=_passed(way, target),
         effects=tuple(queries.effects_after(thread.id, target.id)),
         approvals=tuple(gates.for_thread(thread.id, open_only=True)),
+        expected=after_roll_back(thread, target, way),
     )
 
 

@@ -230,6 +230,12 @@ def _usage(data: Mapping[str, Any]) -> str:
         parts.append(f"{number(usage['tokens'])} tokens")
     if usage.get("cost", "0") != "0":
         parts.append(f"${usage['cost']}")
+    if usage.get("from_cache"):
+        parts.append("from the result cache")
+    elif usage.get("reused_from"):
+        parts.append("reused, not called again")
+    if usage.get("reused_tokens"):
+        parts.append(f"{number(usage['reused_tokens'])} tokens saved")
     if usage.get("milliseconds"):
         parts.append(span(usage["milliseconds"] / 1000))
     return f", {', '.join(parts)}" if parts else ""

@@ -87,13 +87,32 @@ class Field:
 
 
 @dataclass(frozen=True, slots=True)
-class ForkPreview:
-    """What a fork will cost: recorded results reused, calls made again, expected use."""
+class Ahead:
+    """What becomes of the recorded calls ahead: how many are reused, called again, or either.
+
+    `tokens` and `cost` are of those called again, the `_maybe` ones of those that may be.
+    """
 
     reused: int = 0
     again: int = 0
+    maybe: int = 0
     tokens: int = 0
     cost: str = ""
+    tokens_maybe: int = 0
+    cost_maybe: str = ""
+    tokens_reused: int = 0
+    calls: Sequence[Any] = ()
+
+    @property
+    def known(self) -> int:
+        """How many calls are recorded ahead."""
+        return self.reused + self.again + self.maybe
+
+
+@dataclass(frozen=True, slots=True)
+class ForkPreview(Ahead):
+    """What a fork will cost, and before which effect it stops first."""
+
     first_effect: str = ""
     config: dict[str, Any] = field(default_factory=dict)
 

@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
-from typing import Any, Self
+from typing import Any, Literal, Self
 from uuid import UUID
 
 from pydantic import RootModel
 
+from dashboard.expected import AGAIN, MAYBE, REUSED, Expected
 from dashboard.plans import EditPlan, ForkPlan, RollBackPlan
 
 from .shapes import Activity, Checkpoint, Shape, ThreadDetail
+
+CALLS_TOLD = 200
 
 
 class EffectFate(Shape):
@@ -43,16 +46,75 @@ class EditAnswer(RootModel[ThreadDetail | EditPreview]):
     """The thread as it is after an edit; with `?preview=1` what the edit would do."""
 
 
-class ForkPreview(Shape):
-    """What a fork would call again, by what the base recorded after the checkpoint."""
+class ExpectedCall(Shape):
+    """What becomes of one recorded call; `tokens` and `cost` are those it took."""
+
+    activity: UUID
+    step: int
+    node: str
+    tool: str
+    kind: str
+    fate: Literal["reused", "again", "maybe"]
+    why: str
+    tokens: int
+    cost: str
+
+
+class ExpectedCalls(Shape):
+    """What becomes of the calls ahead, by what was recorded when these steps were taken before.
+
+    `reused` results are not asked for again; those of `maybe` are not either where their input
+    turns out to be the same; `again` is called in any case. Tokens and cost are of `again`.
+    `calls` are the first 200.
+    """
+
+    reused: int
+    again: int
+    maybe: int
+    tokens: int
+    cost: str
+    tokens_maybe: int
+    cost_maybe: str
+    tokens_reused: int
+    cost_reused: str
+    calls: list[ExpectedCall]
+
+    @classmethod
+    def told(cls, expected: Expected) -> dict[str, Any]:
+        """The fields, for the wire."""
+        return {
+            "reused": expected.count(REUSED),
+            "again": expected.count(AGAIN),
+            "maybe": expected.count(MAYBE),
+            "tokens": expected.tokens(AGAIN),
+            "cost": expected.cost(AGAIN),
+            "tokens_maybe": expected.tokens(MAYBE),
+            "cost_maybe": expected.cost(MAYBE),
+            "tokens_reused": expected.tokens(REUSED),
+            "cost_reused": expected.cost(REUSED),
+            "calls": [
+                {
+                    "activity": call.activity.id,
+                    "step": call.activity.step,
+                    "node": call.activity.node,
+                    "tool": call.activity.tool,
+                    "kind": call.activity.kind,
+                    "fate": call.fate,
+                    "why": call.why,
+                    "tokens": call.tokens,
+                    "cost": f"{call.cost:f}",
+                }
+                for call in expected.calls[:CALLS_TOLD]
+            ],
+        }
+
+
+class ForkPreview(ExpectedCalls):
+    """What a fork would do and call again."""
 
     checkpoint: Checkpoint
     patch: list[dict[str, Any]]
     next_nodes: list[str]
-    reused: int
-    again: int
-    tokens: int
-    cost: str
     first_effect: str
     config: dict[str, Any]
 
@@ -63,17 +125,17 @@ class ForkPreview(Shape):
             checkpoint=Checkpoint.model_validate(plan.target),
             patch=list(plan.patch),
             next_nodes=list(plan.next_nodes),
-            reused=plan.reused,
-            again=plan.again,
-            tokens=plan.tokens,
-            cost=plan.cost,
             first_effect=plan.first_effect,
             config=plan.config,
+            **cls.told(plan.expected),
         )
 
 
-class RollBackPreview(Shape):
-    """What a rollback would undo, leave and withdraw; effects last first."""
+class RollBackPreview(ExpectedCalls):
+    """What a rollback would undo, leave and withdraw; effects last first.
+
+    The calls are those of the thread that goes on from there.
+    """
 
     checkpoint: Checkpoint
     head: UUID
@@ -92,4 +154,5 @@ class RollBackPreview(Shape):
             steps=plan.steps,
             effects=[EffectFate.model_validate(e) for e in plan.effects],
             withdrawn_approvals=[a.id for a in plan.approvals],
+            **cls.told(plan.expected),
         )

@@ -287,6 +287,7 @@ class Activity(Shape):
     undo_result: Any
     started_at: datetime
     finished_at: datetime | None
+    cursor: Any = Field(description="where a call that is not done yet would go on")
 
 
 class ActivityList(Shape):

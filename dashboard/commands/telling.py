@@ -7,6 +7,7 @@ from uuid import UUID
 
 from checkpoints import deltas, queries
 from dashboard.api.answers import thread_detail
+from dashboard.expected import AGAIN, MAYBE, REUSED, Expected
 from dashboard.permissions import Actor
 from dashboard.plans import EditPlan, ForkPlan, RollBackPlan
 from dashboard.tables import Table, facts, table
@@ -66,6 +67,21 @@ def edit_table(plan: EditPlan) -> Table:
     )
 
 
+def _ahead(expected: Expected) -> list[tuple[str, str]]:
+    """What is reused and called again when the recorded steps are taken once more."""
+
+    def told(fate: str) -> str:
+        return (
+            f"{expected.count(fate)} recorded calls, {expected.tokens(fate)} tokens, "
+            f"{expected.cost(fate)}"
+        )
+
+    found = [("reuse", told(REUSED)), ("call again", told(AGAIN))]
+    if expected.count(MAYBE):
+        found.append(("call again if asked otherwise", told(MAYBE)))
+    return found
+
+
 def fork_table(plan: ForkPlan) -> Table:
     """What a fork would do."""
     return facts(
@@ -73,7 +89,7 @@ def fork_table(plan: ForkPlan) -> Table:
         [
             ("start at", f"checkpoint {plan.target.number} (step {plan.target.step})"),
             ("do next", ", ".join(plan.next_nodes) or "nothing"),
-            ("call again", f"{plan.again} recorded calls, {plan.tokens} tokens, {plan.cost}"),
+            *_ahead(plan.expected),
             ("change", ", ".join(op["path"][1:] for op in plan.patch) or "nothing"),
             ("first effect", plan.first_effect or "none recorded"),
             *(("config", f"{key} = {short(value)}") for key, value in plan.config.items()),
@@ -96,6 +112,7 @@ def roll_back_tables(plan: RollBackPlan) -> tuple[Table, ...]:
                     if plan.effects
                     else "nothing: no effect happened since",
                 ),
+                *_ahead(plan.expected),
             ],
         ),
         table(

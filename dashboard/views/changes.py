@@ -15,13 +15,15 @@ from approvals import queries as gates
 from checkpoints import queries
 from checkpoints.views import CheckpointRow, ThreadRow
 from dashboard import actions, errors, fields, inbox, lineage
+from dashboard.expected import AGAIN, MAYBE, REUSED, Expected
 from dashboard.permissions import require
 from dashboard.plans import ForkPlan
-from dashboard.shapes import ForkPreview
+from dashboard.shapes import Ahead, ForkPreview
 
 from . import forms
 from .base import SeeOther, actor, member, refused, say, thread_url, version_of
 
+CALLS_SHOWN = 50
 _form_page = require_http_methods(["GET", "POST"])
 
 
@@ -84,8 +86,22 @@ def fork(request: HttpRequest, thread_id: UUID) -> HttpResponse:
 
 
 def _preview(plan: ForkPlan) -> ForkPreview:
-    cost = plan.cost if plan.cost.strip("0.") else ""
-    return ForkPreview(plan.reused, plan.again, plan.tokens, cost, plan.first_effect, plan.config)
+    return ForkPreview(**_ahead(plan.expected), first_effect=plan.first_effect, config=plan.config)
+
+
+def _ahead(expected: Expected) -> dict[str, Any]:
+    cost, maybe = expected.cost(AGAIN), expected.cost(MAYBE)
+    return {
+        "reused": expected.count(REUSED),
+        "again": expected.count(AGAIN),
+        "maybe": expected.count(MAYBE),
+        "tokens": expected.tokens(AGAIN),
+        "cost": cost if cost != "0" else "",
+        "tokens_maybe": expected.tokens(MAYBE),
+        "cost_maybe": maybe if maybe != "0" else "",
+        "tokens_reused": expected.tokens(REUSED),
+        "calls": expected.calls[:CALLS_SHOWN],
+    }
 
 
 @_form_page
@@ -202,6 +218,7 @@ def rollback(request: HttpRequest, thread_id: UUID) -> HttpResponse:
             "checkpoint": target,
             "behind": plan.steps,
             "fates": plan.effects,
+            "ahead": Ahead(**_ahead(plan.expected)),
             "withdrawn": plan.approvals,
             "reason": reason,
             "run_on": run_on,

@@ -42,11 +42,20 @@ def test_the_worker_asks_the_model_that_the_settings_name(real_db: str, settings
         page = client.get(f"/threads/{thread}/").content.decode()
         assert "set-1, 42 tokens, $0.000125" in page
         assert UUID(call["id"])
-        # A fork's preview counts on what the base has spent.
+        # A fork's preview counts on what the base has spent: asked the same, it is not spent again,
+        # with another model it is.
         first = client.get(f"/api/v1/threads/{thread}/checkpoints/").json()["results"][-1]
-        plan = client.post(
-            f"/api/v1/threads/{thread}/fork/?preview=1",
-            {"checkpoint": first["id"], "changes": {}},
-            content_type="application/json",
-        ).json()
-        assert (plan["again"], plan["tokens"], plan["cost"]) == (1, 42, "0.000125")
+        plans = [
+            client.post(
+                f"/api/v1/threads/{thread}/fork/?preview=1",
+                {"checkpoint": first["id"], "changes": {}, "config": config},
+                content_type="application/json",
+            ).json()
+            for config in ({}, {"model": "large"})
+        ]
+        assert [(p["reused"], p["again"]) for p in plans] == [(1, 0), (0, 1)]
+        assert [(p["tokens_reused"], p["cost_reused"]) for p in plans] == [
+            (42, "0.000125"),
+            (0, "0"),
+        ]
+        assert [(p["tokens"], p["cost"]) for p in plans] == [(0, "0"), (42, "0.000125")]
