@@ -89,7 +89,7 @@ class Worker:
 
     def wait_ready(self) -> Worker:
         """Return when it listens."""
-        assert select.select([self._reading], [], [], 30)[0], self.log.read_text()
+        assert select.select([self._reading], [], [], 90)[0], self.log.read_text()
         assert os.read(self._reading, 1) == b"1", self.log.read_text()
         os.close(self._reading)
         return self
@@ -266,9 +266,9 @@ class Field:
     workspace: UUID
     cases: list[Case] = field(default_factory=list)
 
-    def start(self, agent: str, **input: Any) -> Case:
-        """Start a thread of an agent that a worker has announced."""
-        return self._start(agent, input, hold=())
+    def start(self, agent: str, holds: tuple[str, ...] = (), **input: Any) -> Case:
+        """Start a thread of an agent that a worker has announced; `holds` arms places."""
+        return self._start(agent, input, hold=holds)
 
     def play(self, *steps: str, agent: str = "script", hold: tuple[str, ...] = ()) -> Case:
         """Start a script: each step is orders like "look a, deliver b"; `hold` arms places."""
