@@ -16,7 +16,7 @@ PROCESSES := tests/hazards tests/embedded tests/acceptance tests/browser
 BRING := python=$(PY); [ -x $(PY) ] || python=$$(tools/find-python) || exit 1; "$$python" tools/install.py
 
 .DEFAULT_GOAL := help
-.PHONY: help up test test-all test-processes test-rest check lint format demo bench bench-peers bench-log bench-files mutants requirements pictures reset lock install install-dev
+.PHONY: help up test test-all test-processes test-rest check lint format demo bench bench-peers bench-log bench-files bench-wasted chaos mutants requirements pictures reset lock install install-dev
 
 help:  ## list what can be called
 	@echo "make up            start Gatepost (PORT=8000 HOST=127.0.0.1 DATA=.gatepost WORKERS=2 ARGS=...)"
@@ -29,6 +29,8 @@ help:  ## list what can be called
 	@echo "make bench-peers   the same task on LangGraph and DBOS beside ours (ARGS=--json)"
 	@echo "make bench-log     a log of 1,000,000 events: size, queries, verification (ARGS='--events N')"
 	@echo "make bench-files   loading a checkpoint beside files of 1 KB, 10 MB and 1 GiB"
+	@echo "make bench-wasted  what resuming spares of what faults cost, beside restarting (ARGS='--scale 0.2')"
+	@echo "make chaos         1,000 threads, 200 kills and more, a verdict from outside (ARGS='--minutes 2')"
 	@echo "make mutants       break each promise on purpose; a test must turn red (ARGS='--promise 3,8')"
 	@echo "make requirements  prove the promises of a stage (STAGE=1)"
 	@echo "make pictures      take docs/pictures anew from the working product"
@@ -87,6 +89,12 @@ bench-log: install-dev
 
 bench-files: install-dev
 	@$(PY) -m benchmarks.artifacts
+
+bench-wasted: install-dev
+	@$(PY) -m benchmarks.wasted_work $(ARGS)
+
+chaos: install-dev
+	@$(PY) -m tests.chaos $(ARGS)
 
 mutants: install-dev
 	@$(PY) -m tests.mutants $(ARGS)

@@ -53,9 +53,9 @@ def _options(bench: Bench, port: int) -> UpOptions:
 
 
 @contextmanager
-def worker(bench: Bench) -> Iterator[None]:
+def worker(bench: Bench, agents: str = AGENTS) -> Iterator[None]:
     """A Celery worker that listens, with the agents of the bench."""
-    os.environ["GATEPOST_AGENTS"] = AGENTS
+    os.environ["GATEPOST_AGENTS"] = agents
     part = Worker(_options(bench, 0))
     process = part.start()
     try:

@@ -6,12 +6,15 @@ worker is guarded by it, so a former holder cannot commit whatever it believes.
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from typing import Any
 from uuid import UUID, uuid4
 
 from django.db import connection
 
 from . import deltas
 from .limits import CRASHES_ALLOWED, lease_seconds
+from .queries import savings
 from .records import Work
 from .states import EventKind, Status
 from .store.writing import Move, NewEvent, perform
@@ -40,13 +43,15 @@ _COLUMNS = (
 )
 
 
-def _take(move: Move, thread: UUID, owner: str, kind: EventKind) -> Work | None:
+def _take(
+    move: Move, thread: UUID, owner: str, kind: EventKind, said: Mapping[str, Any] = {}
+) -> Work | None:
     token = uuid4()
     move.set("lease_owner", owner, "varchar")
     move.set("lease_token", token, "uuid")
     move.express("lease_until", "clock_timestamp() + make_interval(secs => %s)", lease_seconds())
     move.express("fence", "th.fence + 1")
-    move.events = [NewEvent(kind, {"owner": owner}, owner)]
+    move.events = [NewEvent(kind, {"owner": owner, **said}, owner)]
     move.returning = _COLUMNS
     row = perform(move)
     if row is None:
@@ -113,7 +118,11 @@ def take_over(thread: UUID, *, owner: str) -> Work | None:
 
     Nobody takes over until PostgreSQL has been up for one lease: after a restart every holder
     first gets the chance to renew. From the third crash on the sweep parks the thread instead.
+    What a restart would do again is noted (ADR 0021): read before, since the past only grows.
     """
+    recorded = savings.recorded_work(thread, guard=savings.EXPIRED)
+    if recorded is None:
+        return None
     move = Move(
         thread,
         "th.status IN ('running', 'rolling_back') AND th.lease_token IS NOT NULL "
@@ -123,7 +132,8 @@ def take_over(thread: UUID, *, owner: str) -> Work | None:
         (lease_seconds(), CRASHES_ALLOWED - 1),
     )
     move.express("crash_count", "th.crash_count + 1")
-    return _take(move, thread, owner, EventKind.LEASE_TAKEN_OVER)
+    move.express("tokens_saved", "th.tokens_saved + %s::bigint", recorded.tokens)
+    return _take(move, thread, owner, EventKind.LEASE_TAKEN_OVER, savings.told(recorded))
 
 
 def renew(thread: UUID, *, token: UUID) -> bool:

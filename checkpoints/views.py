@@ -258,6 +258,21 @@ class StorageRow:
 
 
 @dataclass(frozen=True, slots=True)
+class SavedRow:
+    """Work that was not done again because a thread went on from its record after a fault.
+
+    `calls` are those of activities, effects and models together; `cost` in dollars.
+    """
+
+    resumes: int
+    calls: int
+    model_calls: int
+    tokens: int
+    cost: str
+    milliseconds: int
+
+
+@dataclass(frozen=True, slots=True)
 class EffectFate:
     """What a rollback would do about one effect: undoable, stays or unknown."""
 

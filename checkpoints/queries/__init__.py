@@ -61,6 +61,7 @@ from .past import (
     way,
 )
 from .proof import head, heads, verification
+from .savings import fleet_saved, saved
 from .server import DURABILITY, GUARDS, server, triggers
 from .storage import storage
 from .threads import (
@@ -122,6 +123,7 @@ __all__ = [
     "events",
     "events_after",
     "expired_leases",
+    "fleet_saved",
     "head",
     "heads",
     "ids_beginning",
@@ -142,6 +144,7 @@ __all__ = [
     "queues",
     "recent_events",
     "recorded_thoughts",
+    "saved",
     "server",
     "state_at",
     "step_activities",

@@ -13,8 +13,10 @@ from uuid_utils.compat import uuid7
 from .. import deltas, history, payloads
 from ..channels import Digests
 from ..errors import NotFound, StaleVersion
+from ..queries import savings
 from ..signals import state_settled
 from ..states import EDITABLE, EventKind, Status, sources, target
+from ..views import SavedRow
 from .guards import check_texts, in_statuses, refuse, versioned
 from .keyframes import trusted
 from .steps import release
@@ -92,6 +94,7 @@ def _move_on(
     data: Mapping[str, Any] | None = None,
     guard: str = "TRUE",
     free: bool = False,
+    saved: SavedRow | None = None,
 ) -> bool:
     froms = sources(by)
     move = versioned(Move(thread, f"{in_statuses(froms)} AND {guard}"), expected_version)
@@ -106,11 +109,13 @@ def _move_on(
     move.express("wake_at", "NULL")
     if free:
         release(move)
+    if saved is not None:
+        move.express("tokens_saved", "th.tokens_saved + %s::bigint", saved.tokens)
     if by is EventKind.THREAD_CANCELLED:
         move.express("rollback", "NULL")
     else:
         move.express("crash_count", "0")
-    move.events = [NewEvent(by, dict(data or {}), actor)]
+    move.events = [NewEvent(by, {**(data or {}), **savings.told(saved)}, actor)]
     return perform(move) is not None
 
 
@@ -135,6 +140,7 @@ def retry(thread: UUID, *, actor: str, expected_version: int | None = None) -> S
         actor=actor,
         expected_version=expected_version,
         guard=f"NOT {_UNDONE_HALF}",
+        saved=savings.recorded_work(thread, guard=savings.FAULTY),
     ):
         refuse(thread, expected_version=expected_version, wanted="Retrying")
     return Status.QUEUED

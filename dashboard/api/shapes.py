@@ -9,8 +9,10 @@ from uuid import UUID
 from pydantic import BaseModel, ConfigDict, Field
 
 from approvals.queries import ApprovalRow
-from checkpoints.views import InputRow, StorageRow, ThreadRow, Why
+from checkpoints.views import InputRow, SavedRow, StorageRow, ThreadRow, Why
 from dashboard.permissions import HasRoles, allowed_actions
+
+from .saved import Saved
 
 # Addresses that differ from the names of actions.
 ADDRESS = {"roll_back": "rollback"}
@@ -170,6 +172,7 @@ class ThreadDetail(Thread):
     approvals: list[UUID] = Field(description="open requests, newest first")
     inputs: list[Input] = Field(description="messages not taken yet, oldest first, at most 100")
     storage: Storage
+    saved: Saved
 
     @classmethod
     def told(
@@ -181,6 +184,7 @@ class ThreadDetail(Thread):
         approvals: list[ApprovalRow],
         inputs: list[InputRow],
         storage: StorageRow,
+        saved: SavedRow,
     ) -> Self:
         """The detail for one caller."""
         actions = {
@@ -194,6 +198,7 @@ class ThreadDetail(Thread):
             approvals=[a.id for a in approvals],
             inputs=[Input.model_validate(i) for i in inputs],
             storage=Storage.model_validate(storage),
+            saved=Saved.model_validate(saved),
         )
 
 
@@ -210,6 +215,7 @@ class Counts(Shape):
     counts: dict[str, int]
     open_approvals: int
     cap: int
+    saved: Saved = Field(description="of the newest threads where there were over 2,000 faults")
 
 
 class Checkpoint(Shape):

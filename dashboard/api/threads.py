@@ -21,6 +21,7 @@ from .answers import thread_detail
 from .asked import Cancel, Edit, Fork, Nothing, Pause, RollBack, SendInput, StartThread
 from .base import Door, answer, refusals
 from .previews import EditAnswer, EditPreview, ForkPreview, RollBackPreview
+from .saved import Saved
 from .shapes import (
     Counts,
     Thread,
@@ -123,6 +124,7 @@ class ThreadCounts(Door):
                 counts={str(s): min(n, queries.COUNT_CAP) for s, n in counts.items()},
                 open_approvals=gates.open_count(workspace=self.actor.workspace),
                 cap=queries.COUNT_CAP,
+                saved=Saved.model_validate(queries.fleet_saved(workspace=self.actor.workspace)),
             )
         )
 

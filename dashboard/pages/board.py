@@ -10,7 +10,7 @@ from uuid import UUID
 from approvals import queries as gates
 from checkpoints import queries
 from checkpoints.states import Status
-from checkpoints.views import EventRow, Page, ThreadRow
+from checkpoints.views import EventRow, Page, SavedRow, ThreadRow
 from dashboard.people import people
 from dashboard.shapes import Lane
 
@@ -120,6 +120,11 @@ class BoardPage:
     def _total(self, status: Status, rows: list[ThreadRow]) -> int:
         searched = self.agent or self.q
         return len(rows) if searched else max(self.counts[status], len(rows))
+
+    @cached_property
+    def saved(self) -> SavedRow:
+        """What faults did not cost; of the newest threads where there were many."""
+        return queries.fleet_saved(workspace=self.workspace)
 
     @cached_property
     def feed(self) -> list[EventRow]:

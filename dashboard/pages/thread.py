@@ -21,12 +21,13 @@ from checkpoints.views import (
     EventRow,
     InputRow,
     Page,
+    SavedRow,
     StorageRow,
     ThreadRow,
     VerificationRow,
     Why,
 )
-from dashboard import graphs, lineage, published
+from dashboard import graphs, lineage, published, savings
 from dashboard.inbox import message_field
 from dashboard.live.progress import read_progress
 from dashboard.people import people
@@ -136,6 +137,10 @@ class ThreadPage:
     @cached_property
     def storage(self) -> StorageRow:
         return queries.storage(self.thread.id)
+
+    @cached_property
+    def saved(self) -> SavedRow:
+        return queries.saved(self.thread.id, workspace=self.workspace)
 
     @cached_property
     def forks(self) -> list[ThreadRow]:
@@ -248,6 +253,7 @@ def thread_facts(page: ThreadPage, roles: Roles) -> dict[str, Any]:
         "base_title": page.base_title,
         "verification": page.verification,
         "storage": page.storage,
+        "saved": savings.shown(page.saved),
         "rights": rights_of(roles),
     }
 

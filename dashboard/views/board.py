@@ -5,6 +5,7 @@ from django.views.decorators.http import require_safe
 
 from checkpoints.errors import InvalidValue
 from checkpoints.states import Status
+from dashboard import savings
 from dashboard.pages.board import BoardPage
 from dashboard.pages.rights import rights_of
 
@@ -30,7 +31,12 @@ def board(request: HttpRequest) -> HttpResponse:
         q=_text(request, "q"),
         after=_text(request, "after") if wanted else "",
     )
-    return show(request, page, TEMPLATE, {"rights": rights_of(who.roles)})
+    return show(
+        request,
+        page,
+        TEMPLATE,
+        {"rights": rights_of(who.roles), "saved": savings.shown(page.saved)},
+    )
 
 
 def _text(request: HttpRequest, name: str) -> str:

@@ -10,6 +10,7 @@ import sys
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -43,7 +44,52 @@ def measured(
     return found
 
 
-def judged(row: Row, recorder: Recorder, figures: dict[int, tuple[bool, str]]) -> tuple[bool, str]:
+def commanded(
+    rows: Sequence[Row], make: Sequence[str], environment: Mapping[str, str]
+) -> dict[str, dict[str, list[dict[str, Any]]]]:
+    """{command: {row: its JSON lines}}; each command is called once, in full."""
+    found: dict[str, dict[str, list[dict[str, Any]]]] = {}
+    for command in sorted({command for row in rows for command in row.commands}):
+        print(f"make {command} ...", file=sys.stderr, flush=True)
+        answer = subprocess.run(
+            [*make, command],
+            cwd=table.ROOT,
+            env=dict(environment),
+            stdout=subprocess.PIPE,
+            text=True,
+        )
+        lines = found.setdefault(command, {})
+        for text in answer.stdout.splitlines():
+            try:
+                line = json.loads(text)
+                lines.setdefault(str(line["row"]), []).append(line)
+            except (ValueError, KeyError, TypeError):
+                continue
+    return found
+
+
+def shown(row: Row, printed: Mapping[str, Mapping[str, list[dict[str, Any]]]]) -> tuple[bool, str]:
+    """Whether each command of a row printed lines that name it, all of them ok."""
+    said = []
+    for command in row.commands:
+        lines = printed.get(command, {}).get(row.id, [])
+        if not lines:
+            return False, f"make {command} printed no line for it"
+        wrong = [line for line in lines if line.get("ok") is not True]
+        first = (wrong or [one for one in lines if one.get("budget") is not None] or lines)[0]
+        figure = f"{first.get('value')} {first.get('unit')}, budget {first.get('budget')}"
+        if wrong:
+            return False, f"make {command}: {figure} is not ok"
+        said.append(f"make {command}: {figure}")
+    return True, "; ".join(said)
+
+
+def judged(
+    row: Row,
+    recorder: Recorder,
+    figures: dict[int, tuple[bool, str]],
+    printed: Mapping[str, Mapping[str, list[dict[str, Any]]]],
+) -> tuple[bool, str]:
     """(whether the row is proved, by what or why not)."""
     tests = recorder.tests[row.id]
     ends = {test: recorder.outcomes.get(test, "not ended") for test in tests}
@@ -58,6 +104,8 @@ def judged(row: Row, recorder: Recorder, figures: dict[int, tuple[bool, str]]) -
     if row.benchmark is not None:
         ok, said = figures.get(row.benchmark, (False, "not measured"))
         return ok, f"benchmark row {row.benchmark}: {said}"
+    if row.commands:
+        return shown(row, printed)
     if not tests:
         return False, "no test carries it"
     files = sorted({test.partition("::")[0] for test in tests})
@@ -75,6 +123,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser.add_argument("--stage", type=int, required=True)
     parser.add_argument("--docs", type=Path, default=table.DOCS)
     parser.add_argument("--benchmark", nargs="+", default=[sys.executable, "-m", "benchmarks"])
+    parser.add_argument("--make", nargs="+", default=["make"])
     parser.add_argument("--tests", nargs="+", default=["tests"])
     options = parser.parse_args(arguments)
     known = table.read(options.docs)
@@ -86,10 +135,11 @@ def main(arguments: Sequence[str] | None = None) -> int:
     )  # the test run puts its own servers there; a benchmark has its own
     code = pytest.main(["-m", "requirement", "-q", *options.tests], plugins=[recorder])
     figures = measured(rows, options.benchmark, environment)
+    printed = commanded(rows, options.make, environment)
     print()
     counted = proved = 0
     for row in rows:
-        ok, why = judged(row, recorder, figures)
+        ok, why = judged(row, recorder, figures, printed)
         needed = row.kind != "should"
         counted += needed
         proved += ok and needed

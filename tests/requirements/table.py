@@ -13,7 +13,10 @@ KINDS = ("must", "measure", "should")
 
 @dataclass(frozen=True, slots=True)
 class Row:
-    """One promise; `places` are test files or folders, `benchmark` a row of the budget."""
+    """One promise; `places` are test files or folders, `benchmark` a row of the budget.
+
+    `commands` are targets of make that print JSON lines named after the row.
+    """
 
     id: str
     kind: str
@@ -22,6 +25,7 @@ class Row:
     how: str
     places: tuple[str, ...]
     benchmark: int | None
+    commands: tuple[str, ...] = ()
 
 
 def _cells(text: str, heading: str, columns: int) -> list[list[str]]:
@@ -55,8 +59,9 @@ def read(path: Path = DOCS) -> dict[str, Row]:
             stage=int(stage.split()[0]),
             text=promise,
             how=how,
-            places=tuple(re.findall(r"`([^`]+)`", where)),
+            places=tuple(p for p in re.findall(r"`([^`]+)`", where) if not p.startswith("make ")),
             benchmark=int(measured[1]) if measured else None,
+            commands=tuple(re.findall(r"command `make ([a-z-]+)`", where)),
         )
     if proofs:
         raise ValueError(f"proofs of unknown rows: {', '.join(proofs)}")

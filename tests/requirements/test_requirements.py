@@ -8,6 +8,7 @@ import re
 import subprocess
 import sys
 from collections import Counter
+from collections.abc import Sequence
 from pathlib import Path
 
 import pytest
@@ -130,7 +131,15 @@ def test_of_no_row(): raise AssertionError("not asked for")
 BENCH = 'print(\'{{"row": 7, "value": 1, "unit": "ms", "budget": 2, "ok": {ok}}}\')'
 
 
-def prove(folder: Path, *, a: str = GOOD, b: str = GOOD, ok: str = "true", docs: str = DOCS) -> str:
+def prove(
+    folder: Path,
+    *,
+    a: str = GOOD,
+    b: str = GOOD,
+    ok: str = "true",
+    docs: str = DOCS,
+    make: Sequence[str] = ("false",),
+) -> str:
     """What the runner prints for two test modules and a benchmark, with its exit code."""
     (folder / "pytest.ini").write_text("[pytest]\nmarkers = requirement(id): row\n")
     (folder / "test_a.py").write_text(a)
@@ -141,7 +150,7 @@ def prove(folder: Path, *, a: str = GOOD, b: str = GOOD, ok: str = "true", docs:
         [
             sys.executable, "-m", "tests.requirements", "--stage", "1", "--docs",
             str(folder / "docs.md"), "--tests", str(folder), "--benchmark", sys.executable,
-            str(folder / "bench.py"),
+            str(folder / "bench.py"), "--make", *make,
         ],
         cwd=table.ROOT, capture_output=True, text=True, timeout=120,
         env=os.environ | {"PYTEST_ADDOPTS": "-p no:django -p no:cacheprovider"},
@@ -213,3 +222,66 @@ def test_what_cannot_be_collected_is_no_proof(tmp_path: Path) -> None:
     assert "problem: test_b.py::test_one carries the unknown row Z99" in said
     assert "not ended" in said  # merely collected is not proved
     assert said.endswith("stage 1: 1 of 4 proved\nexit 1")  # the figure alone
+
+
+COMMAND = """
+## Stage 1: how each row is proved
+
+| id | how it is proved | where | what would break it |
+|---|---|---|---|
+| A01 | so | command `make measure-it` `{tests}test_a.py` | x |
+
+## All rows
+
+| id | area | kind | stage | requirement |
+|---|---|---|---|---|
+| A01 | a | measure | 1 first | one |
+"""
+# Lines of other rows, and words of make around them, count for nothing.
+PRINTS = """
+import sys
+assert sys.argv[1:] == ["measure-it"]
+print("make: entering")
+for line in {lines}:
+    print(line)
+"""
+LINE = '{{"row": "{row}", "value": 97.5, "unit": "%", "budget": 60, "ok": {ok}}}'
+
+
+@pytest.mark.parametrize(
+    ("lines", "proved", "said"),
+    [
+        ([("A01", "true")], True, "make measure-it: 97.5 %, budget 60"),
+        ([("A02", "false"), ("A01", "true")], True, "make measure-it: 97.5 %, budget 60"),
+        ([("A01", "true"), ("A01", "false")], False, "is not ok"),
+        ([("A01", "null")], False, "is not ok"),
+        ([("A02", "true")], False, "printed no line for it"),
+        ([], False, "printed no line for it"),
+    ],
+)
+def test_a_measure_is_proved_by_the_lines_of_a_command(
+    tmp_path: Path, lines: list[tuple[str, str]], proved: bool, said: str
+) -> None:
+    printed = [LINE.format(row=row, ok=ok) for row, ok in lines]
+    (tmp_path / "make.py").write_text(PRINTS.format(lines=printed))
+    told = prove(tmp_path, docs=COMMAND, make=[sys.executable, str(tmp_path / "make.py")])
+    assert verdicts(told) == {"A01": proved}, told
+    assert said in told
+    assert told.endswith(f"stage 1: {int(proved)} of 1 proved\nexit {int(not proved)}")
+
+
+def test_a_command_proves_nothing_beside_a_test_that_fails(tmp_path: Path) -> None:
+    line = LINE.format(row="A01", ok="true")
+    (tmp_path / "make.py").write_text(PRINTS.format(lines=[line]))
+    failing = GOOD.replace("def test_one(): pass", "def test_one(): raise AssertionError")
+    make = [sys.executable, str(tmp_path / "make.py")]
+    assert verdicts(prove(tmp_path, a=failing, docs=COMMAND, make=make)) == {"A01": False}
+    assert verdicts(prove(tmp_path, a="", docs=COMMAND, make=make)) == {"A01": False}
+
+
+def test_commands_are_targets_of_make() -> None:
+    makefile = (table.ROOT / "Makefile").read_text()
+    named = {command for row in ROWS.values() for command in row.commands}
+    assert named
+    for command in named:
+        assert re.search(rf"^{command}: ", makefile, re.MULTILINE), command

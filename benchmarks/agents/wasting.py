@@ -1,0 +1,56 @@
+"""`bench-wasting`: each step fetches something and asks a model, both at a server that counts.
+
+The server stands in for what costs: it answers with a text of fixed form and a number of tokens.
+It is no model, and says so in its answers.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import urllib.request
+from typing import Annotated, Any
+
+from benchmarks.charging import SERVER, TIMEOUT_SECONDS
+from workers.context import Context
+from workers.graph import END, Append, Graph, State, Sum
+from workers.models import Reply, Request
+
+
+class Wasting(State):
+    """`course` names the task and how it is worked, for the server's counts."""
+
+    course: str
+    steps: int
+    at: Annotated[int, Sum()] = 0
+    log: Annotated[list[str], Append()] = []
+
+
+def _call(what: str, course: str, step: int) -> Any:
+    body = json.dumps({"what": what, "course": course, "step": step, "pid": os.getpid()}).encode()
+    asked = urllib.request.Request(os.environ[SERVER], body)
+    with urllib.request.urlopen(asked, timeout=TIMEOUT_SECONDS) as answer:
+        return json.load(answer)
+
+
+def fetch(course: str, step: int) -> str:
+    """What a step reads before it asks."""
+    return str(_call("fetch", course, step)["text"])
+
+
+def stand_in(request: Request) -> Reply:
+    """Asks the counting server, which charges by the call."""
+    place = request.parts[0]
+    found = _call("model", place["course"], place["step"])
+    return Reply(found["text"], "counting-server", found["tokens_in"], found["tokens_out"])
+
+
+graph = Graph("bench-wasting", Wasting, version=1, model=stand_in)
+
+
+@graph.node(then=lambda state: "work" if state.at < state.steps else END, ways=("work", END))
+def work(state: Wasting, ctx: Context) -> dict[str, Any]:
+    """One step: two calls that cost."""
+    step = state.at + 1
+    ctx.activity(fetch, state.course, step)
+    return {"at": 1, "log": [ctx.model({"course": state.course, "step": step})]}

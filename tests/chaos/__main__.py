@@ -1,0 +1,101 @@
+"""`python -m tests.chaos [--minutes M | --threads N] [--seed S] [--keep]`.
+
+The table goes to stderr, one line of JSON to stdout; the exit code is that of the verdict, which
+is a process of its own.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import subprocess
+import sys
+import time
+import traceback
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import asdict
+from typing import Any
+
+from .ground import Ground, environment, ground
+from .monkey import Monkey
+from .people import People
+from .sizes import Size
+
+LIMIT = 4.0  # times the time that it should take: then it is over, whatever has ended
+
+
+def chaos(place: Ground, size: Size, seed: int, limit: float) -> dict[str, Any]:
+    """Work and strike; what the driver knows of it."""
+    plan = size.faults.shuffled(seed)
+    told: dict[str, Any] = {"threads": size.threads, "plan": asdict(size.faults), "seed": seed}
+    began, trouble = time.monotonic(), ""
+    for name in ("acks.jsonl", "strikes.jsonl"):
+        (place.home / name).touch()
+    people = People(place, place.home / "acks.jsonl", size.threads)
+    monkey = Monkey(place, people, plan, seed, place.home / "strikes.jsonl")
+    try:
+        with people:
+            monkey.work(size.threads, began + limit)
+    except Exception as error:
+        traceback.print_exc()
+        trouble = f"{type(error).__name__}: {error}"
+    if not trouble and not people.done:
+        trouble = f"{people.going} threads had not ended after {limit:.0f} s"
+    # All quiet before it is judged; the servers stay.
+    for part in (*place.workers, place.web, place.bank):
+        part.kill()
+    return told | {
+        "seconds": round(time.monotonic() - began),
+        "trouble": trouble,
+        "gave_up": place.gave_up,
+        "missed": monkey.missed,
+        "answers": dict(Counter(people.answers)),
+    }
+
+
+def verified(place: Ground) -> dict[str, Any]:
+    """What `./manage.py verify` says of all logs."""
+    done = subprocess.run(
+        [sys.executable, "-W", "ignore", "manage.py", "verify", "--json"],
+        env=environment(place.data),
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    try:
+        found = json.loads(done.stdout)
+    except ValueError:
+        return {"broken": [done.stderr[-500:]], "verified": "not verified"}
+    broken = [f"{one['of']} {one['id']}: {one['what']}" for one in found["broken"]]
+    return {"broken": broken, "verified": f"{found['events']:,} verified"}
+
+
+def main(arguments: Sequence[str]) -> int:
+    """Everything; 0 when the verdict is good."""
+    parser = argparse.ArgumentParser(prog="python -m tests.chaos", description=__doc__)
+    size = parser.add_mutually_exclusive_group()
+    size.add_argument("--minutes", type=float, help="about so long instead of the whole")
+    size.add_argument("--threads", type=int, help="so many threads, and as many fewer strikes")
+    parser.add_argument("--seed", type=int, default=int.from_bytes(os.urandom(3)))
+    parser.add_argument("--keep", action="store_true", help="leave the folder with all logs")
+    given = parser.parse_args(arguments)
+    wanted = Size.of(minutes=given.minutes, threads=given.threads)
+    print(f"seed {given.seed}: {wanted}", file=sys.stderr, flush=True)
+    with ground(keep=given.keep) as place:
+        told = chaos(place, wanted, given.seed, LIMIT * wanted.seconds)
+        told |= verified(place)
+        (place.home / "told.json").write_text(json.dumps(told))
+        code = subprocess.run(
+            [sys.executable, "-m", "tests.chaos.verdict", str(place.home), place.address],
+            env=environment(place.data),
+            check=False,
+        ).returncode
+        if given.keep:
+            print(f"kept: {place.home}", file=sys.stderr)
+    return code
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))

@@ -1,0 +1,264 @@
+"""What the chaos strikes: servers, a web process, workers, a bank; all real, all in one folder."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import signal
+import subprocess
+import sys
+import tempfile
+import time
+import urllib.request
+from collections.abc import Iterator
+from contextlib import ExitStack, contextmanager, suppress
+from pathlib import Path
+from typing import Any
+
+import psycopg
+
+from dashboard.embedded import processes
+from dashboard.embedded.folders import folders, prepare
+from dashboard.embedded.postgres import Postgres
+from dashboard.embedded.valkey import Valkey
+from tests.embedded.helpers import ROOT, free_port
+
+LEASE, SWEEP = 3.0, 0.25
+WORKERS, SLOTS = 3, 2
+READY_SECONDS = 120.0
+PASSWORD = "correct horse battery"
+PEOPLE = ("operator", "manager")
+OUTSIDE = ("GATEPOST_", "DJANGO_", "DATABASE_URL", "REDIS_URL", "CELERY_")
+
+
+def environment(data: Path) -> dict[str, str]:
+    """What every process of the ground is told, and nothing of another Gatepost."""
+    told = {name: value for name, value in os.environ.items() if not name.startswith(OUTSIDE)}
+    return told | {
+        "DJANGO_SETTINGS_MODULE": "dashboard.settings",
+        "GATEPOST_DATA": str(data),
+        "GATEPOST_AGENTS": "tests.chaos.agents",
+        "GATEPOST_LEASE_SECONDS": str(LEASE),
+        "GATEPOST_SWEEP_SECONDS": str(SWEEP),
+        "GATEPOST_LOG_LEVEL": "WARNING",
+        "PYTHONPATH": str(ROOT),
+        "CELERY_SKIP_CHECKS": "1",
+    }
+
+
+class Part:
+    """A process that is started again whenever it is gone."""
+
+    def __init__(self, name: str, argv: list[str], env: dict[str, str], log: Path) -> None:
+        self.name, self.argv, self.env, self.log = name, argv, env, log
+        self.starts = 0
+        self.start()
+
+    def start(self) -> None:
+        """From the main thread only, as `processes.start` says."""
+        self.starts += 1
+        self.process = processes.start(self.argv, log=self.log, env=self.env, cwd=ROOT)
+
+    @property
+    def pid(self) -> int:
+        return self.process.pid
+
+    @property
+    def alive(self) -> bool:
+        return self.process.poll() is None
+
+    def signal(self, number: int) -> None:
+        processes.signal_group(self.pid, number)
+
+    def kill(self) -> None:
+        """kill -9 of the group."""
+        self.signal(signal.SIGKILL)
+        self.process.wait()
+
+
+class Worker(Part):
+    """A Celery worker with prefork slots."""
+
+    def __init__(self, number: int, data: Path, logs: Path) -> None:
+        name = f"worker-{number}"
+        argv = [
+            *(sys.executable, "-m", "celery", "--app", "workers.celery:app", "worker"),
+            *("--pool", "prefork", "--concurrency", str(SLOTS), "--hostname", f"{name}@here"),
+            *("--loglevel", "WARNING", "--without-gossip", "--without-mingle"),
+            "--without-heartbeat",
+        ]
+        env = environment(data) | {"GATEPOST_ROLE": "worker"}
+        super().__init__(name, argv, env, logs / f"{name}.log")
+
+    def slots(self) -> list[int]:
+        """The processes of the pool."""
+        try:
+            found = Path(f"/proc/{self.pid}/task/{self.pid}/children").read_text().split()
+        except OSError:
+            return []
+        return [int(pid) for pid in found if processes.alive(int(pid))]
+
+
+class Web(Part):
+    """The one web process, always on the same port."""
+
+    def __init__(self, data: Path, logs: Path) -> None:
+        port = free_port()
+        self.address = f"http://127.0.0.1:{port}"
+        argv = [
+            *(sys.executable, "-m", "uvicorn", "dashboard.asgi:application"),
+            *("--host", "127.0.0.1", "--port", str(port), "--loop", "uvloop"),
+            *("--lifespan", "on", "--log-level", "warning", "--no-access-log"),
+        ]
+        env = environment(data) | {"GATEPOST_ROLE": "web"}
+        super().__init__("web", argv, env, logs / "web.log")
+
+    def answers(self) -> bool:
+        return reached(f"{self.address}/healthz")
+
+
+class Bank(Part):
+    """The counting bank; nobody strikes it, since it is the witness."""
+
+    def __init__(self, folder: Path) -> None:
+        port = free_port()
+        self.address, self.book = f"http://127.0.0.1:{port}/", folder / "bank.jsonl"
+        self.book.touch()
+        argv = [sys.executable, "-m", "tests.chaos.bank", str(port), str(self.book)]
+        super().__init__("bank", argv, environment(folder), folder / "bank.log")
+
+
+def reached(address: str) -> bool:
+    """Whether something answers there with 200."""
+    with suppress(OSError), urllib.request.urlopen(address, timeout=5) as answer:
+        return bool(answer.status == 200)
+    return False
+
+
+class Look:
+    """A connection beside the product that outlives restarts of the server."""
+
+    def __init__(self, address: str) -> None:
+        self._address = address
+        self._connection: psycopg.Connection[Any] | None = None
+
+    def rows(self, sql: str, *params: Any) -> list[tuple[Any, ...]] | None:
+        """The rows; None while the server does not answer."""
+        try:
+            if self._connection is None:
+                self._connection = psycopg.connect(
+                    self._address, autocommit=True, connect_timeout=5
+                )
+            return self._connection.execute(sql, params).fetchall()  # type: ignore[arg-type]
+        except psycopg.Error:
+            self.close()
+            return None
+
+    def close(self) -> None:
+        if self._connection is not None:
+            self._connection.close()
+        self._connection = None
+
+
+def wait_until(true: Any, *, what: str, seconds: float = READY_SECONDS) -> None:
+    """Ask until the answer is true; TimeoutError otherwise."""
+    deadline = time.monotonic() + seconds
+    while not true():
+        if time.monotonic() > deadline:
+            raise TimeoutError(f"{what} did not happen within {seconds:.0f} s")
+        time.sleep(0.05)
+
+
+class Ground:
+    """Everything that stands, and the folder it stands in."""
+
+    postgres: Postgres
+    valkey: Valkey
+    web: Web
+    bank: Bank
+    workers: list[Worker]
+
+    def __init__(self, home: Path) -> None:
+        self.home, self.data = home, home / "data"
+        self.places = folders(self.data)
+        prepare(self.places)
+        self.gave_up = 0
+
+    @property
+    def address(self) -> str:
+        """For psycopg."""
+        return self.postgres.address()
+
+    def listening(self, look: Look) -> list[Worker]:
+        """Workers that live and have given a sign of life since they were started."""
+        seen = look.rows("SELECT pid FROM gp_worker WHERE stopped_at IS NULL") or []
+        known = {pid for (pid,) in seen}
+        return [worker for worker in self.workers if worker.alive and worker.pid in known]
+
+    def tend(self) -> None:
+        """What a supervisor does: start again what has ended by itself."""
+        for part in (*self.workers, self.web):
+            if not part.alive:
+                self.gave_up += 1
+                part.signal(signal.SIGKILL)  # what its pool may have left
+                part.start()
+
+
+def manage(ground: Ground, *command: str) -> str:
+    """A command of `manage.py` on this ground; its output."""
+    done = subprocess.run(
+        [sys.executable, "-W", "ignore", str(ROOT / "manage.py"), *command],
+        env=environment(ground.data),
+        cwd=ROOT,
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    if done.returncode:
+        raise RuntimeError(f"{command[0]} ended with {done.returncode}: {done.stderr[-2000:]}")
+    return done.stdout
+
+
+SET_UP = """
+from django.contrib.auth import get_user_model
+from checkpoints import store
+place = store.create_workspace("chaos", actor="user:0")
+for name, role in (("operator", "operator"), ("manager", "reviewer")):
+    user = get_user_model().objects.create_user(name, password={password!r})
+    store.grant(place, user.pk, role, actor="user:0")
+"""
+
+
+@contextmanager
+def ground(*, keep: bool = False) -> Iterator[Ground]:
+    """Start everything and give it; nothing is left afterwards, with `keep` the folder."""
+    home = Path(tempfile.mkdtemp(prefix="gp-chaos-", dir="/tmp"))
+    home.chmod(0o711 if os.geteuid() == 0 else 0o700)
+    with ExitStack() as stack:
+        if not keep:
+            stack.callback(shutil.rmtree, home, ignore_errors=True)
+        made = Ground(home)
+        logs = made.places.logs
+        made.postgres, made.valkey = Postgres(made.places), Valkey(made.places)
+        for server in (made.postgres, made.valkey):
+            server.start()
+            stack.callback(server.stop)
+        made.postgres.wait()
+        made.valkey.wait()
+        made.postgres.create_database()
+        manage(made, "migrate", "--no-input", "--verbosity", "0", "--skip-checks")
+        manage(made, "shell", "--command", SET_UP.format(password=PASSWORD))
+        made.bank = Bank(home)
+        stack.callback(lambda: made.bank.kill())
+        made.web = Web(made.data, logs)
+        stack.callback(lambda: made.web.kill())
+        made.workers = []
+        for number in range(1, WORKERS + 1):
+            made.workers.append(worker := Worker(number, made.data, logs))
+            stack.callback(worker.kill)
+        look = Look(made.address)
+        stack.callback(look.close)
+        wait_until(lambda: reached(made.bank.address), what="an answer of the bank")
+        wait_until(made.web.answers, what="an answer of the web process")
+        wait_until(lambda: len(made.listening(look)) == WORKERS, what="a sign of life of all")
+        yield made

@@ -1,0 +1,217 @@
+"""What strikes: kills, stops, restarts, each while threads are being worked on, and counted.
+
+A strike is due by the share of threads that have ended, so that all of them fall into the work
+whatever the machine is worth. It counts when threads were running at the moment before.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import random
+import signal
+import socket
+import sys
+import time
+from collections import Counter
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+from .ground import LEASE, Ground, Look, Worker, wait_until
+from .people import People
+
+# The last threads end in peace: by then all has struck.
+STRUCK_BY = 0.95
+WORK_SECONDS = 60.0  # within which something is being worked on
+PAST_LEASE = LEASE + 30.0
+_RUNNING = (
+    "SELECT id::text, split_part(lease_owner, ':', 3)::integer FROM gp_thread "
+    "WHERE status = 'running' AND lease_until > clock_timestamp()"
+)
+_HELD = (
+    "SELECT id FROM gp_thread WHERE status = 'running' "
+    "AND split_part(lease_owner, ':', 3) = ANY(%s)"
+)
+
+
+class Monkey:
+    """Strikes by plan; called from the main thread, which alone may start processes."""
+
+    def __init__(self, ground: Ground, people: People, plan: list[str], seed: int, log: Path):
+        self._ground, self._people, self._plan = ground, people, plan
+        self._look = Look(ground.address)
+        self._random = random.Random(f"strikes-{seed}")
+        self._file = log.open("a", buffering=1)
+        self._told = 0.0
+        self.struck: Counter[str] = Counter()
+        self.missed = 0
+
+    @property
+    def left(self) -> int:
+        return len(self._plan) - self.struck.total()
+
+    def work(self, threads: int, deadline: float) -> None:
+        """Strike until the plan is done and all threads have ended, or the time is over."""
+        while time.monotonic() < deadline:
+            if self._people.trouble is not None:
+                raise RuntimeError("the people had trouble") from self._people.trouble
+            self._ground.tend()
+            self._tell(threads)
+            if not self.left and self._people.done:
+                return
+            due = len(self._plan) * self._people.ended / max(1, threads * STRUCK_BY)
+            if self.left and self.struck.total() <= due:
+                if self._people.begun - self._people.ended < 6:
+                    self._people.goal += 6  # there shall be something to strike
+                self._strike(self._plan[self.struck.total()])
+            else:
+                time.sleep(0.02)
+        self._look.close()
+
+    def _tell(self, threads: int) -> None:
+        now = time.monotonic()
+        if now - self._told > 5:
+            self._told = now
+            print(
+                f"{self._people.ended} of {max(threads, self._people.goal)} threads ended, "
+                f"{self.struck.total()} of {len(self._plan)} strikes",
+                file=sys.stderr,
+                flush=True,
+            )
+
+    def _strike(self, kind: str) -> None:
+        strike: Callable[[], int] = getattr(self, f"_{kind}")
+        time.sleep(self._random.random() * 0.05)  # anywhere in a step
+        running = strike()
+        if not running:
+            raise RuntimeError(f"nothing was being worked on when it was time for {kind}")
+        self.struck[kind] += 1
+        line = {"kind": kind, "running": running, "ended": self._people.ended}
+        self._file.write(json.dumps(line) + "\n")
+
+    # ---- whom ----
+
+    def _running(self) -> list[tuple[Any, ...]]:
+        """(thread, process) of what is being worked on; waits until something is."""
+        deadline = time.monotonic() + WORK_SECONDS
+        while time.monotonic() < deadline:
+            if found := self._look.rows(_RUNNING):
+                return found
+            if self._people.going < 6:
+                self._people.goal += 6
+            self._ground.tend()
+            time.sleep(0.01)
+        return []
+
+    def _worker_of(self, pid: int) -> Worker | None:
+        return next((w for w in self._ground.workers if w.alive and pid in w.slots()), None)
+
+    def _hit(self, pids: list[int]) -> list[Any]:
+        """Threads whose lease these processes still hold: they were hit in the middle."""
+        return self._look.rows(_HELD, [str(pid) for pid in pids]) or []
+
+    def _on_worker(self, strike: Callable[[Worker, int], bool], *, alone: bool) -> int:
+        """Strike a worker that works until it is hit in the middle; how many threads ran then.
+
+        `alone`: only while another worker listens, so that somebody finds what this one leaves.
+        """
+        deadline = time.monotonic() + WORK_SECONDS
+        while time.monotonic() < deadline:
+            running = self._running()
+            self._random.shuffle(running)
+            for _, pid in running:
+                worker = self._worker_of(pid)
+                if worker is None:
+                    continue
+                others = self._ground.listening(self._look) if alone else [worker, None]
+                if any(other is not worker for other in others):
+                    if strike(worker, pid):
+                        return len(running)
+                    self.missed += 1
+                break
+        return 0
+
+    # ---- strikes: each answers how many threads were running ----
+
+    def _kill_slot(self) -> int:
+        def strike(worker: Worker, pid: int) -> bool:
+            os.kill(pid, signal.SIGKILL)
+            return bool(self._hit([pid]))
+
+        return self._on_worker(strike, alone=False)
+
+    def _kill_worker(self) -> int:
+        def strike(worker: Worker, pid: int) -> bool:
+            pids = worker.slots()
+            worker.kill()
+            hit = bool(self._hit(pids))
+            worker.start()
+            return hit
+
+        return self._on_worker(strike, alone=True)
+
+    def _stop_worker(self) -> int:
+        """SIGSTOP until what it worked on is somebody else's, then SIGCONT."""
+
+        def strike(worker: Worker, pid: int) -> bool:
+            pids = worker.slots()
+            worker.signal(signal.SIGSTOP)
+            try:
+                if not self._hit(pids):
+                    return False
+                deadline = time.monotonic() + PAST_LEASE
+                while self._hit(pids):
+                    if time.monotonic() > deadline:
+                        raise RuntimeError("nobody took over from a stopped worker")
+                    time.sleep(0.05)
+            finally:
+                worker.signal(signal.SIGCONT)
+            return True
+
+        return self._on_worker(strike, alone=True)
+
+    def _kill_web(self) -> int:
+        running = len(self._running())
+        self._ground.web.kill()
+        self._ground.web.start()
+        wait_until(self._ground.web.answers, what="an answer of the web process")
+        return running
+
+    def _kill_valkey(self) -> int:
+        running = len(self._running())
+        server = self._ground.valkey
+        assert server.process is not None
+        server.process.kill()
+        server.process.wait()
+        time.sleep(self._random.random() * 2)
+        server.start()
+        server.wait()
+        return running
+
+    def _flush_valkey(self) -> int:
+        running = len(self._running())
+        with socket.socket(socket.AF_UNIX) as client:
+            client.settimeout(10)
+            client.connect(str(self._ground.places.valkey_socket))
+            client.sendall(b"FLUSHALL\r\n")
+            if not client.recv(16).startswith(b"+OK"):
+                raise RuntimeError("Valkey did not forget")
+        return running
+
+    def _postgres_fast(self) -> int:
+        return self._restart(signal.SIGINT)
+
+    def _postgres_immediate(self) -> int:
+        return self._restart(signal.SIGQUIT)
+
+    def _restart(self, how: signal.Signals) -> int:
+        running = len(self._running())
+        server = self._ground.postgres
+        assert server.process is not None
+        server.process.send_signal(how)
+        server.process.wait()
+        time.sleep(self._random.random())
+        server.start()
+        server.wait()
+        return running

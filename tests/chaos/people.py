@@ -1,0 +1,208 @@
+"""The people of the chaos: they start threads, decide, pause, resume and retry, all over HTTP.
+
+What they were answered with 2xx is written to a file at once, a line of JSON each: the verdict
+looks for it in the log afterwards. Whoever gets no answer asks again.
+"""
+
+from __future__ import annotations
+
+import json
+import logging
+import re
+import threading
+import time
+from collections import Counter
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+from typing import Any
+
+import httpx
+
+from . import tasks
+from .ground import PASSWORD, Ground, Look
+
+logging.getLogger("httpx").setLevel(logging.WARNING)
+AT_ONCE = 18  # threads in flight: more than there are slots
+HANDS = 6  # requests at the same time
+PATIENCE = 120.0  # seconds that somebody asks again
+ENDED = ("succeeded", "cancelled")
+
+
+class Person:
+    """Somebody who is signed in by the form, and stays so when the web process is another one."""
+
+    def __init__(self, address: str, name: str) -> None:
+        self.http = httpx.Client(base_url=address, timeout=30)
+        page = self.http.get("/login/")
+        (token,) = set(re.findall(r'name="csrfmiddlewaretoken" value="(\w+)"', page.text))
+        form = {"username": name, "password": PASSWORD, "csrfmiddlewaretoken": token}
+        answer = self.http.post("/login/", data=form)
+        if answer.status_code != 302:
+            raise RuntimeError(f"{name} cannot sign in: {answer.status_code}")
+        self.http.headers["X-CSRFToken"] = self.http.cookies["csrftoken"]
+
+
+class People:
+    """Keeps work going on until told that it is enough; `tend` is called from a loop of its own."""
+
+    def __init__(self, ground: Ground, acknowledged: Path, threads: int) -> None:
+        self._ground = ground
+        self._look = Look(ground.address)
+        self._operator = Person(ground.web.address, "operator")
+        self._manager = Person(ground.web.address, "manager")
+        self._file = acknowledged.open("a", buffering=1)
+        self._writing = threading.Lock()
+        self._pool = ThreadPoolExecutor(HANDS)
+        self._busy: set[tuple[str, str]] = set()
+        self._known: dict[str, int] = {}  # thread: task
+        self._paused: set[int] = set()
+        self._stop = threading.Event()
+        self._thread = threading.Thread(target=self._live, name="people")
+        self.goal = threads
+        self.begun = 0
+        self.ended = 0
+        self.going = 0
+        self.answers: Counter[str] = Counter()
+        self.trouble: BaseException | None = None
+
+    # ---- life ----
+
+    def __enter__(self) -> People:
+        self._thread.start()
+        return self
+
+    def __exit__(self, *_exc: object) -> None:
+        self._stop.set()
+        self._thread.join()
+        self._pool.shutdown()
+        self._look.close()
+        for person in (self._operator, self._manager):
+            person.http.close()
+        self._file.close()
+
+    @property
+    def done(self) -> bool:
+        """Whether all that was asked for has been started and has ended."""
+        return self.begun >= self.goal and self.ended >= self.begun and not self._busy
+
+    def _live(self) -> None:
+        try:
+            while not self._stop.wait(0.1):
+                self._turn()
+        except BaseException as error:  # seen by the main loop, which ends with it
+            self.trouble = error
+            raise
+
+    def _turn(self) -> None:
+        found = self._look.rows("SELECT id::text, status FROM gp_thread")
+        if found is None:
+            return
+        self.ended = sum(status in ENDED for _, status in found)
+        self.going = len(found) - self.ended
+        starting = sum(what == "start" for what, _ in self._busy)
+        while self.begun < self.goal and self.begun - self.ended < AT_ONCE and starting < HANDS:
+            self.begun += 1
+            starting += 1
+            self._do("start", str(self.begun), self._start, self.begun)
+        for thread, status in found:
+            task = self._known.get(thread)
+            if status in ("failed", "attention"):
+                self._do("retry", thread, self._order, thread, "retry")
+            elif status == "paused":
+                self._do("resume", thread, self._order, thread, "resume")
+            elif status == "running" and task is not None and self._shall_pause(task):
+                self._do("pause", thread, self._order, thread, "pause")
+        if any(status == "waiting" for _, status in found):
+            self._do("read", "approvals", self._decide_all)
+
+    def _shall_pause(self, task: int) -> bool:
+        if not tasks.paused(task) or task in self._paused:
+            return False
+        self._paused.add(task)
+        return True
+
+    def _do(self, what: str, which: str, do: Callable[..., None], *given: Any) -> None:
+        """Let one of the hands do it, unless it is being done."""
+        if (what, which) in self._busy:
+            return
+        self._busy.add((what, which))
+
+        def work() -> None:
+            try:
+                do(*given)
+            except BaseException as error:
+                self.trouble = error
+                raise
+            finally:
+                self._busy.discard((what, which))
+
+        self._pool.submit(work)
+
+    # ---- what they do ----
+
+    def _start(self, task: int) -> None:
+        body = {
+            "agent": tasks.AGENT,
+            "title": f"Task {task}",
+            "input": {"task": task, "bank": self._ground.bank.address},
+        }
+        answer = self._ask(
+            self._operator, "POST", "/threads/", body, {"Idempotency-Key": f"task-{task}"}
+        )
+        if answer is None or not answer.is_success:
+            raise RuntimeError(f"task {task} was not started: {answer and answer.text}")
+        thread = str(answer.json()["id"])
+        self._known[thread] = task
+        self._note(command="start", thread=thread, task=task)
+
+    def _order(self, thread: str, order: str) -> None:
+        answer = self._ask(self._operator, "POST", f"/threads/{thread}/{order}/", {})
+        if answer is not None and answer.is_success:
+            self._note(command=order, thread=thread, answer=answer.json().get("status"))
+
+    def _decide_all(self) -> None:
+        answer = self._ask(self._manager, "GET", "/approvals/?status=pending&limit=100")
+        for row in answer.json()["results"] if answer is not None and answer.is_success else ():
+            self._do("decide", row["id"], self._decide, row)
+
+    def _decide(self, row: dict[str, Any]) -> None:
+        task = int(row["args"]["task"])
+        body = {"verdict": tasks.verdict(task), "proposal_hash": row["proposal_hash"]}
+        answer = self._ask(self._manager, "POST", f"/approvals/{row['id']}/decide/", body)
+        if answer is not None and answer.is_success:
+            self._note(
+                command="decide", thread=row["thread"], approval=row["id"], verdict=body["verdict"]
+            )
+
+    def _ask(
+        self,
+        who: Person,
+        method: str,
+        path: str,
+        body: dict[str, Any] | None = None,
+        headers: dict[str, str] | None = None,
+    ) -> httpx.Response | None:
+        """The answer; asks again while there is none or a 503. None when patience is over.
+
+        An order that is asked again after a lost answer may get a 409: what it asked for is done.
+        """
+        deadline = time.monotonic() + PATIENCE
+        while time.monotonic() < deadline and not self._stop.is_set():
+            try:
+                answer = who.http.request(method, f"/api/v1{path}", json=body, headers=headers)
+            except httpx.TransportError:
+                self.answers["none"] += 1
+            else:
+                self.answers[str(answer.status_code)] += 1
+                if answer.status_code < 500:
+                    return answer
+                if answer.status_code != 503:
+                    self._note(command="answer", status=answer.status_code, path=path,
+                               text=answer.text[:500])  # fmt: skip
+            time.sleep(0.2)
+        return None
+
+    def _note(self, **line: Any) -> None:
+        with self._writing:
+            self._file.write(json.dumps(line) + "\n")

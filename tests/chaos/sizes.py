@@ -1,0 +1,56 @@
+"""How much chaos: a number of threads, and how often each fault strikes."""
+
+from __future__ import annotations
+
+import random
+from dataclasses import asdict, dataclass, fields
+from typing import Self
+
+# What `make chaos` does, and about how long that takes on two cores.
+THREADS, MINUTES = 1_000, 12.0
+
+
+@dataclass(frozen=True, slots=True)
+class Faults:
+    """Times that each kind strikes. Of the kills some are of slots, some of whole workers."""
+
+    kill_slot: int = 150
+    kill_worker: int = 50
+    stop_worker: int = 20
+    kill_web: int = 5
+    kill_valkey: int = 5
+    flush_valkey: int = 5
+    postgres_fast: int = 3
+    postgres_immediate: int = 3
+
+    def scaled(self, share: float) -> Self:
+        """The same mixture, each kind at least once."""
+        given = {f.name: max(1, round(getattr(self, f.name) * share)) for f in fields(self)}
+        return type(self)(**given)
+
+    def shuffled(self, seed: int) -> list[str]:
+        """All strikes in the order of the seed."""
+        plan = [kind for kind, times in asdict(self).items() for _ in range(times)]
+        random.Random(seed).shuffle(plan)
+        return plan
+
+
+@dataclass(frozen=True, slots=True)
+class Size:
+    """What one call does."""
+
+    threads: int = THREADS
+    faults: Faults = Faults()
+
+    @classmethod
+    def of(cls, *, minutes: float | None = None, threads: int | None = None) -> Self:
+        """The whole, or a share of it by minutes or by threads."""
+        if minutes is None and threads is None:
+            return cls()
+        share = threads / THREADS if threads is not None else (minutes or 0) / MINUTES
+        return cls(threads or max(20, round(THREADS * share)), Faults().scaled(share))
+
+    @property
+    def seconds(self) -> float:
+        """About how long it takes, the start of everything included."""
+        return 60 + MINUTES * 60 * self.threads / THREADS
