@@ -124,10 +124,12 @@ class Monkey:
                 worker = self._worker_of(pid)
                 if worker is None:
                     continue
-                others = self._ground.listening(self._look) if alone else [worker, None]
-                if any(other is not worker for other in others):
-                    if strike(worker, pid):
-                        return len(running)
+                listening = self._ground.listening(self._look) if alone else []
+                if alone and not any(other is not worker for other in listening):
+                    time.sleep(0.1)
+                elif strike(worker, pid):
+                    return len(running)
+                else:
                     self.missed += 1
                 break
         return 0

@@ -100,7 +100,7 @@ class People:
             return
         self.ended = sum(status in ENDED for _, status in found)
         self.going = len(found) - self.ended
-        starting = sum(what == "start" for what, _ in self._busy)
+        starting = sum(what == "start" for what, _ in tuple(self._busy))
         while self.begun < self.goal and self.begun - self.ended < AT_ONCE and starting < HANDS:
             self.begun += 1
             starting += 1

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable
+from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
@@ -56,7 +57,7 @@ def findings(found: Judge) -> dict[str, list[Any]]:
     return {
         "ends": found.ended_wrong(), "doubled": found.doubled(), "keys": found.several_keys(),
         "unrecorded": found.unrecorded(), "lost": found.lost(), "gaps": found.gaps(),
-        "twice": found.said_twice(), "started": found.started_twice(),
+        "twice": found.said_twice(), "failed": found.failed(), "started": found.started_twice(),
         "silent": [s for s in found.silences() if s[0] > verdict.SILENCE_SECONDS],
     }  # fmt: skip
 
@@ -120,6 +121,10 @@ def twice(j: Judge) -> None:
     t.events.insert(3, (4, "checkpoint.committed", {"checkpoint": "c1"}, 3.5))
 
 
+def fail_a_step(j: Judge) -> None:
+    j.threads["t1"].events[1] = (2, "step.failed", {"error": "OperationalError"}, 2.0)
+
+
 def start_twice(j: Judge) -> None:
     thread, _, _ = sound(1)
     thread.id = "other"
@@ -147,6 +152,7 @@ def fall_silent(j: Judge) -> None:
         (lose_a_pause, {"lost"}),
         (gap, {"gaps"}),
         (twice, {"gaps", "twice"}),
+        (fail_a_step, {"failed"}),
         (start_twice, {"started", "twice"}),
         (fall_silent, {"silent"}),
     ],
@@ -184,7 +190,7 @@ def line(folder: Path, monkeypatch: pytest.MonkeyPatch, n: int, plan: Faults, **
         (folder / f"{name}.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows))
     told = {
         "threads": n, "seed": 1, "seconds": 1, "verified": "v", "trouble": "", "gave_up": 0,
-        "plan": {name: getattr(plan, name) for name in plan.__slots__}, "missed": 0, "answers": {},
+        "plan": asdict(plan), "missed": 0, "answers": {},
         "broken": [], **more,
     }  # fmt: skip
     return verdict.judged(folder, "", told)
@@ -232,6 +238,6 @@ def test_sizes() -> None:
     assert faults.postgres_fast + faults.postgres_immediate >= 5
     small = Size.of(minutes=2)
     assert small.threads == round(THREADS * 2 / MINUTES)
-    assert min(getattr(small.faults, name) for name in faults.__slots__) >= 1
+    assert min(asdict(small.faults).values()) >= 1
     assert Size.of(threads=100).faults.kill_slot == faults.kill_slot / 10
     assert faults.shuffled(3) == faults.shuffled(3) != faults.shuffled(4)

@@ -225,6 +225,15 @@ class Judge:
         )  # fmt: skip
         return [f"{kind} {what}" for (kind, what), times in counted.items() if times > 1]
 
+    def failed(self) -> list[str]:
+        """Steps that failed: nothing that an agent calls was ever struck."""
+        return [
+            f"{t.id}: {data.get('error')}"
+            for t in self.threads.values()
+            for _, kind, data, _ in t.events
+            if kind == "step.failed"
+        ]
+
     def silences(self) -> list[tuple[float, str]]:
         """(seconds, thread) without a word while it was running, longest first."""
         found = []
@@ -292,6 +301,7 @@ def judged(folder: Path, database: str, told: dict[str, Any]) -> dict[str, Any]:
         "acknowledged, not in the log": judge.lost(),
         "gaps in the log": judge.gaps(),
         "events that stand twice": judge.said_twice(),
+        "steps that failed": judge.failed(),
         "approvals used twice": of_approvals(database),
         "still running": still_running(database),
         f"silent over {SILENCE_SECONDS:.0f} s": [s for s in silences if s[0] > SILENCE_SECONDS],
