@@ -31,6 +31,7 @@ from .ledger import Ledger
 from .merging import commit
 from .opening import open_thread
 from .step import Agent, Heart, OpenStep
+from .unrecorded import Unrecorded, sure
 
 log = structlog.get_logger("gatepost.engine")
 
@@ -122,7 +123,8 @@ class Engine:
 
     def _open_step(self, work: Work, *, resumed: bool) -> OpenStep:
         model = self.agent.model
-        run = OpenStep(work, work.step + 1, self.ledger, self.heart, self.stopping, model)
+        ledger, heart = sure(self.ledger), sure(self.heart)
+        run = OpenStep(work, work.step + 1, ledger, heart, self.stopping, model)
         if resumed:
             run.records = answered(self.ledger.recorded(work, run.step))
             run.decided = {
@@ -174,6 +176,8 @@ class Engine:
                 keep(self.ledger, run, fresh)
                 park(self.ledger, run.work, stop, run.take_events())
                 return None
+            except Unrecorded as stop:
+                raise stop.error from None
             except LeaseLost:
                 raise
             except InvalidValue as error:
