@@ -42,7 +42,7 @@ FROM (SELECT DISTINCT ON (a.branch, a.step, a.node, a.index, a.key)
   FROM seg s JOIN gp_activity a ON a.thread_id = s.id AND a.branch = s.branch AND a.step <= s.top
   WHERE a.kind IN ('activity', 'model', 'effect')
   ORDER BY a.branch, a.step, a.node, a.index, a.key, a.revision DESC) x
-WHERE x.state = 'done' AND NOT coalesce(x.usage ? 'reused', false)
+WHERE x.state = 'done' AND NOT coalesce(x.usage ? 'reused_from', false)
 """
 EXPIRED = "th.lease_until < clock_timestamp()"
 # Waiting for people, other code, an unknown outcome: these are no faults of a worker or a step.

@@ -163,7 +163,7 @@ def test_the_newest_answer_of_a_place_counts_and_what_another_thread_paid_does_n
     asked(work, "model#0", 100)
     asked(work, "model#0", 30, revision=1, args={"to": "other"})
     reused = new_activity(work, "model#1", kind="model")
-    usage = {"tokens": 500, "cost": "1", "reused": "elsewhere"}
+    usage = {"tokens": 500, "cost": "1", "reused_from": "elsewhere"}
     store.record_activity(work, reused, result="said", usage=usage)
     taken_over(thread)
     assert saved(thread).tokens == 30
