@@ -62,8 +62,7 @@ class Monkey:
                 return
             due = len(self._plan) * self._people.ended / max(1, threads * STRUCK_BY)
             if self.left and self.struck.total() <= due:
-                if self._people.begun - self._people.ended < 6:
-                    self._people.goal += 6  # there shall be something to strike
+                self._people.go_on()
                 self._strike(self._plan[self.struck.total()])
             else:
                 time.sleep(0.02)
@@ -98,8 +97,7 @@ class Monkey:
         while time.monotonic() < deadline:
             if found := self._look.rows(_RUNNING):
                 return found
-            if self._people.going < 6:
-                self._people.goal += 6
+            self._people.go_on()
             self._ground.tend()
             time.sleep(0.01)
         return []

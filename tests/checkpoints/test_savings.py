@@ -169,7 +169,8 @@ def test_the_newest_answer_of_a_place_counts_and_what_another_thread_paid_does_n
     assert saved(thread).tokens == 30
 
 
-def test_a_thread_that_is_worked_on_is_not_looked_through() -> None:
+def test_a_thread_that_is_worked_on_is_not_looked_through(settings: Any) -> None:
+    settings.GATEPOST_LEASE_SECONDS = 60.0
     thread = make_thread()
     asked(acquired(thread), "model#0", 100)
     assert savings.recorded_work(thread, guard=savings.EXPIRED) is None
