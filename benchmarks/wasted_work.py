@@ -147,7 +147,7 @@ class Field:
         from .ground import workspace
 
         found = [
-            queries.saved(thread, workspace=workspace())
+            queries.saved(queries.thread(thread, workspace=workspace()))
             for course in self.courses.values()
             if course.arm == "resume"
             for thread in course.threads

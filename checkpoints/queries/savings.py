@@ -11,13 +11,14 @@ from uuid import UUID
 
 from ..limits import CRASHES_ALLOWED
 from ..states import EventKind
-from ..views import SavedRow
+from ..views import SavedRow, ThreadRow
 from .reading import rows
 
 # The index gp_event_saved holds exactly these kinds (migration 0019).
 RESUMING = (EventKind.LEASE_TAKEN_OVER, EventKind.THREAD_RETRIED)
 # Of a workspace so many are added up: those of its newest threads.
 NEWEST = 2_000
+NOTHING = SavedRow(0, 0, 0, 0, "0", 0)
 
 # What the head's way goes through in the thread itself: of each branch the steps up to where the
 # next one left it, of the newest one also the step in progress.
@@ -86,10 +87,12 @@ def told(work: SavedRow | None) -> dict[str, Any]:
     }
 
 
-def saved(thread_id: UUID, *, workspace: UUID) -> SavedRow:
-    """What a thread has not done again, added up over its faults."""
-    found = rows(_SUMS.format(where="AND thread_id = %s::uuid"), (workspace, thread_id, NEWEST))
-    return SavedRow(*found[0])
+def saved(thread: ThreadRow) -> SavedRow:
+    """What a thread has not done again, added up over its faults; nothing before it went on."""
+    if thread.fence < 2:
+        return NOTHING
+    where = "AND thread_id = %s::uuid"
+    return SavedRow(*rows(_SUMS.format(where=where), (thread.workspace, thread.id, NEWEST))[0])
 
 
 def fleet_saved(*, workspace: UUID) -> SavedRow:

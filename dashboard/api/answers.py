@@ -36,7 +36,7 @@ def thread_detail(
         approvals=open_ones,
         inputs=inputs,
         storage=queries.storage(thread_id),
-        saved=queries.saved(thread_id, workspace=actor.workspace),
+        saved=queries.saved(row),
     )
     return row, told, open_ones
 

@@ -140,7 +140,7 @@ class ThreadPage:
 
     @cached_property
     def saved(self) -> SavedRow:
-        return queries.saved(self.thread.id, workspace=self.workspace)
+        return queries.saved(self.thread)
 
     @cached_property
     def forks(self) -> list[ThreadRow]:

@@ -53,7 +53,7 @@ def taken_over(thread: UUID) -> Work:
 
 def saved(thread: UUID) -> SavedRow:
     workspace: UUID = one("SELECT workspace_id FROM gp_thread WHERE id = %s::uuid", (thread,))
-    found = queries.saved(thread, workspace=workspace)
+    found = queries.saved(queries.thread(thread, workspace=workspace))
     tokens = one("SELECT tokens_saved FROM gp_thread WHERE id = %s::uuid", (thread,))
     assert tokens == found.tokens
     assert verify_thread(thread).intact
