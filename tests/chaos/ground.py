@@ -190,9 +190,12 @@ class Ground:
         return self.postgres.address()
 
     def listening(self, look: Look) -> list[Worker]:
-        """Workers that live and have given a sign of life since they were started."""
-        seen = look.rows("SELECT pid FROM gp_worker WHERE stopped_at IS NULL") or []
-        known = {pid for (pid,) in seen}
+        """Workers that live and have just given a sign of life, which they do every 5 s."""
+        seen = look.rows(
+            "SELECT pid FROM gp_worker WHERE stopped_at IS NULL "
+            "AND seen_at > clock_timestamp() - interval '8 seconds'"
+        )
+        known = {pid for (pid,) in seen or ()}
         return [worker for worker in self.workers if worker.alive and worker.pid in known]
 
     def tend(self) -> None:

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+from uuid import uuid4
+
 import pytest
+from kombu.connection import Connection
 from kombu.exceptions import OperationalError
 
 from tests.embedded.helpers import free_port
@@ -21,3 +24,21 @@ def test_pauses_between_tries_stay_short(monkeypatch: pytest.MonkeyPatch) -> Non
     assert len(told) >= 10
     assert max(told) == LONGEST_PAUSE
     assert app.conf.broker_connection_max_retries is None
+
+
+@pytest.mark.parametrize("careful", [True, False])
+def test_a_lost_connection_with_an_unacknowledged_doorbell_is_let_go(careful: bool) -> None:
+    """What ended workers whose broker was killed between a message and its acknowledgement."""
+    kind = SoonAgain if careful else Connection
+    name = f"lost-{uuid4()}"
+    with app.connection_for_write() as writing, writing.SimpleQueue(name) as queue:
+        queue.put({"ring": 1})
+    connection = kind(app.conf.broker_url)
+    channel = connection.default_channel
+    assert channel.basic_get(name) is not None
+    connection._do_close_transport()  # as `collect` leaves it when the broker does not answer
+    if careful:
+        connection.close()
+    else:  # kombu's own still needs our help
+        with pytest.raises(AttributeError):
+            connection.close()
