@@ -1,0 +1,186 @@
+"""What the bank owes and holds; pure. Money is whole cents here and decimal strings outside.
+
+A reservation goes reserved -> paid -> reserved (refunded) -> released. Each change has an inverse,
+named by the idempotency key under which the change was made, so that it can be taken back even by
+somebody who never heard the answer.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import re
+from dataclasses import dataclass, field
+from typing import Any
+
+AMOUNT = re.compile(r"(0|[1-9][0-9]{0,14})\.([0-9]{2})")
+CURRENCY = "EUR"
+NEEDED = ("account", "amount", "invoice", "supplier")
+TEXT_MAX = 500
+
+
+class Refused(Exception):
+    """The bank says no: an HTTP status and a sentence."""
+
+    def __init__(self, status: int, detail: str) -> None:
+        super().__init__(detail)
+        self.status = status
+        self.detail = detail
+
+
+def cents(text: object) -> int:
+    """Whole cents of a decimal string such as "12.50"; Refused for anything else, also floats."""
+    found = AMOUNT.fullmatch(text) if isinstance(text, str) else None
+    if found is None:
+        raise Refused(400, f"An amount is a text such as '12.50', not {text!r}.")
+    return int(found[1]) * 100 + int(found[2])
+
+
+def written(amount: int) -> str:
+    """The decimal string of whole cents."""
+    return f"{amount // 100}.{amount % 100:02}"
+
+
+@dataclass
+class Reservation:
+    """Money set aside for named payments."""
+
+    ident: str
+    total: int
+    payments: list[dict[str, Any]]
+    reference: str
+    state: str = "reserved"
+    paid_by: str = ""
+    paid_at: str = ""
+
+
+@dataclass
+class Book:
+    """The one account of the bank's one customer."""
+
+    available: int
+    reservations: dict[str, Reservation] = field(default_factory=dict)
+    withdrawn: set[str] = field(default_factory=set)
+
+    def do(self, op: str, body: dict[str, Any], key: str, at: str) -> dict[str, Any]:
+        """Carry out an operation and give its answer; Refused changes nothing."""
+        if key in self.withdrawn:
+            raise Refused(409, "This key was taken back before it was used.")
+        doing = {
+            "reserve": self._reserve,
+            "pay": self._pay,
+            "refund": self._refund,
+            "release": self._release,
+        }
+        return doing[op](body, key, at)
+
+    def _reserve(self, body: dict[str, Any], key: str, at: str) -> dict[str, Any]:
+        total, payments = cents(body.get("total")), body.get("payments")
+        if body.get("currency") != CURRENCY:
+            raise Refused(400, f"This account pays in {CURRENCY} only.")
+        if not isinstance(payments, list) or not payments:
+            raise Refused(400, "There are no payments to reserve for.")
+        for payment in payments:
+            if not isinstance(payment, dict) or not all(
+                isinstance(payment.get(name), str) and 0 < len(payment[name]) <= TEXT_MAX
+                for name in NEEDED
+            ):
+                raise Refused(400, f"Each payment needs {', '.join(NEEDED)} as text.")
+        amounts = [cents(payment["amount"]) for payment in payments]
+        if not all(amounts):
+            raise Refused(400, "A payment of nothing is none.")
+        if sum(amounts) != total:
+            raise Refused(400, f"The payments add up to {written(sum(amounts))}, not the total.")
+        if total > self.available:
+            raise Refused(
+                409,
+                f"{written(total)} {CURRENCY} are more than the {written(self.available)} "
+                f"{CURRENCY} available.",
+            )
+        ident = _ident("R", key)
+        self.reservations[ident] = Reservation(
+            ident, total, payments, str(body.get("reference", ""))[:TEXT_MAX]
+        )
+        self.available -= total
+        return self._told(ident)
+
+    def _pay(self, body: dict[str, Any], key: str, at: str) -> dict[str, Any]:
+        found = self._reservation(str(body.get("reservation", "")))
+        if found.state != "reserved":
+            raise Refused(409, f"The reservation {found.ident} is {found.state}.")
+        found.state, found.paid_by, found.paid_at = "paid", key, at
+        payments = [
+            {"payment": _ident("P", f"{key}/{n}"), **payment}
+            for n, payment in enumerate(found.payments)
+        ]
+        return {**self._told(found.ident), "payments": payments, "paid_at": at}
+
+    def _refund(self, body: dict[str, Any], key: str, at: str) -> dict[str, Any]:
+        of = _of(body)
+        found = next((r for r in self.reservations.values() if r.paid_by == of), None)
+        if found is None:
+            self.withdrawn.add(of)
+            return {"refunded": written(0), "count": 0}
+        found.state, found.paid_by, found.paid_at = "reserved", "", ""
+        return {**self._told(found.ident), "refunded": written(found.total)}
+
+    def _release(self, body: dict[str, Any], key: str, at: str) -> dict[str, Any]:
+        of = _of(body)
+        found = self.reservations.get(_ident("R", of))
+        if found is None:
+            self.withdrawn.add(of)
+            return {"released": written(0), "count": 0}
+        if found.state == "paid":
+            raise Refused(409, f"The reservation {found.ident} is paid; refund it first.")
+        if found.state == "reserved":
+            found.state = "released"
+            self.available += found.total
+        return {**self._told(found.ident), "released": written(found.total)}
+
+    def _reservation(self, ident: str) -> Reservation:
+        if ident not in self.reservations:
+            raise Refused(404, f"There is no reservation {ident[:40]!r}.")
+        return self.reservations[ident]
+
+    def _told(self, ident: str) -> dict[str, Any]:
+        found = self.reservations[ident]
+        return {
+            "reservation": ident,
+            "state": found.state,
+            "total": written(found.total),
+            "currency": CURRENCY,
+            "count": len(found.payments),
+            "reference": found.reference,
+        }
+
+    def balance(self) -> dict[str, str]:
+        """Available, reserved and paid, as decimal strings."""
+        sums = {"reserved": 0, "paid": 0}
+        for found in self.reservations.values():
+            if found.state in sums:
+                sums[found.state] += found.total
+        return {
+            "currency": CURRENCY,
+            "available": written(self.available),
+            **{state: written(total) for state, total in sums.items()},
+        }
+
+    def payments(self, suppliers: frozenset[str] = frozenset()) -> list[dict[str, Any]]:
+        """Every payment that stands now, of these suppliers or of all."""
+        return [
+            {"reservation": r.ident, "reference": r.reference, "paid_at": r.paid_at, **payment}
+            for r in self.reservations.values()
+            if r.state == "paid"
+            for payment in r.payments
+            if not suppliers or payment["supplier"] in suppliers
+        ]
+
+
+def _of(body: dict[str, Any]) -> str:
+    of = body.get("of")
+    if not isinstance(of, str) or not of:
+        raise Refused(400, "Say in `of` which key is to be taken back.")
+    return of
+
+
+def _ident(kind: str, key: str) -> str:
+    return f"{kind}-{hashlib.sha256(key.encode()).hexdigest()[:12]}"
