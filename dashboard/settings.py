@@ -13,6 +13,9 @@ GATEPOST_ROLE            web | worker | migrate | test | "" (a command): how con
 GATEPOST_AGENTS          modules with agents, separated by commas
 GATEPOST_MODEL           who answers ctx.model, as package.module:function, where no agent says so
 GATEPOST_PUBLISHED       where published reports go (default <data>/published)
+GATEPOST_OUTBOX          where mails are put for delivery (default <data>/outbox)
+GATEPOST_BANK_URL        the bank that `payments` pays from, http://host:port or unix:/path (default:
+                         the test bank that `up` starts for the demo)
 GATEPOST_POLL_SECONDS    how often a page asks by itself (default 5)
 GATEPOST_RECHECK_SECONDS how often logins and roles of open sockets are checked (default 8)
 GATEPOST_LEASE_SECONDS   how long a worker may be silent before its thread goes elsewhere (15)
@@ -56,6 +59,7 @@ CSRF_TRUSTED_ORIGINS = env.list("GATEPOST_TRUSTED_ORIGINS", default=[])
 
 GATEPOST_DATA = DATA
 GATEPOST_PUBLISHED = Path(env("GATEPOST_PUBLISHED", default=str(DATA / "published")))
+GATEPOST_OUTBOX = Path(env("GATEPOST_OUTBOX", default=str(DATA / "outbox")))
 GATEPOST_POLL_SECONDS = env.float("GATEPOST_POLL_SECONDS", default=5.0)
 GATEPOST_RECHECK_SECONDS = env.float("GATEPOST_RECHECK_SECONDS", default=8.0)
 GATEPOST_LEASE_SECONDS = env.float("GATEPOST_LEASE_SECONDS", default=15.0)
@@ -129,6 +133,7 @@ TEMPLATES = [
 
 # --- PostgreSQL ----------------------------------------------------------------------------------
 PLACES = folders(DATA)
+GATEPOST_BANK_URL = env("GATEPOST_BANK_URL", default=f"unix:{PLACES.bank_socket}")
 # By hand, since no URL spells the folder of a unix socket in a way that all readers agree on.
 EMBEDDED = {
     "HOST": str(PLACES.run),

@@ -20,6 +20,8 @@ if MARKER not in os.environ:
         "GATEPOST_AGENTS",
         "GATEPOST_MODEL",
         "GATEPOST_PUBLISHED",
+        "GATEPOST_OUTBOX",
+        "GATEPOST_BANK_URL",
         "GATEPOST_DEBUG",
     ):
         os.environ.pop(name, None)

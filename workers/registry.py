@@ -20,7 +20,7 @@ from .graph import Graph, Tool
 from .models import configured
 from .step import Agent
 
-SHIPPED = ("workers.agents.market_research",)
+SHIPPED = ("workers.agents.market_research", "workers.agents.payments")
 ENTRY_POINTS = "gatepost.agents"
 
 

@@ -47,6 +47,14 @@ class Folders:
     def valkey_socket(self) -> Path:
         return self.run / "valkey.sock"
 
+    @property
+    def bank_socket(self) -> Path:
+        return self.run / "bank.sock"
+
+    @property
+    def bank_ledger(self) -> Path:
+        return self.data / "bank" / "ledger.jsonl"
+
 
 def service_account() -> Account | None:
     """The unprivileged account for the servers, or None when the current user is no root."""

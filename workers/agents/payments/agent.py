@@ -1,0 +1,334 @@
+"""The agent: load -> orders -> duplicates -> match -> checks -> choose -> gate, reserve -> pay -> mail -> report.
+
+Reserving and paying can be taken back, last first; the mails cannot, and the gate says so.
+Files are read and the bank is called inside of activities and effects only.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any, Literal
+
+from django.conf import settings
+
+from workers.context import Context, progress
+from workers.errors import Expired, Rejected
+from workers.graph import END, Gate, Graph
+
+from . import bank, checks, invoices
+from .choosing import choose as choose_lines
+from .invoices import CURRENCY, DATA, Line, Problem, from_csv, to_csv
+from .mail import drafts
+from .money import shown
+from .report import report as write_report
+from .state import Payments, Ref
+from .table import Table, read
+from .tools import mail, pay, refund, release, reserve
+
+CSV = "text/csv"
+NAMED = 6  # so many invoices are named in a thought
+
+graph = Graph(
+    "payments",
+    Payments,
+    version=1,
+    label="Payments",
+    description="Matches invoices with orders, checks them, pays those that you let pass, and "
+    "writes remittance advice.",
+)
+
+
+def _table(ctx: Context, file: Ref | None, sample: str) -> Table:
+    """The uploaded file, or the one that comes with the agent."""
+    if file:
+        return read(ctx.artifact_path(file), str(file["name"]))
+    return read(DATA / sample, sample)
+
+
+def _rows(ctx: Context, ref: Ref) -> list[Line]:
+    with ctx.open_artifact(ref) as file:
+        return from_csv(file.read())
+
+
+def _open(ctx: Context, ref: Ref, aside: Sequence[str]) -> list[Line]:
+    """The lines that nothing speaks against so far."""
+    gone = set(aside)
+    return [line for line in _rows(ctx, ref) if line["line"] not in gone]
+
+
+def _aside(state: Payments) -> list[str]:
+    return [problem["line"] for problem in state.set_aside]
+
+
+def _said(ctx: Context, problems: Sequence[Problem], check: str) -> dict[str, Any]:
+    """A thought and the update of a check: what it sets aside and why."""
+    number = len(problems)
+    if not number:
+        ctx.think(f"No invoices {checks.TITLES[check]}.")
+        return {"log": [f"0 invoices {checks.TITLES[check]}."]}
+    text = f"{number} invoice{'s' * (number > 1)} {checks.TITLES[check]}"
+    for problem in problems[:NAMED]:
+        named = problem["invoice"] or "without a number"
+        ctx.think(f"Line {problem['line']}, {named}, is set aside. {problem['why']}")
+    if number > NAMED:
+        ctx.think(f"{number - NAMED} more {checks.TITLES[check]}; the report names them all.")
+    return {"set_aside": problems, "log": [f"{text}."]}
+
+
+@graph.node(then="orders", label="Read the invoices")
+def load(state: Payments, ctx: Context) -> dict[str, Any]:
+    """Read the uploaded or the sample's invoices, line by line."""
+
+    def read_invoices(
+        file: Ref | None, columns: dict[str, str], corrected: dict[str, str], on_broken: str
+    ) -> dict[str, Any]:
+        table = _table(ctx, file, "invoices.csv")
+        lines, problems, places = invoices.read_invoices(
+            table,
+            named=columns,
+            corrected=corrected,
+            stop=on_broken == "stop",
+            tell=progress,
+        )
+        return {
+            "source": {"name": table.name, "sha256": table.sha256, "columns": places},
+            "count": len(lines),
+            "lines": ctx.artifact("invoices-read.csv", to_csv(lines, invoices.LINE), CSV),
+            "problems": problems,
+        }
+
+    found = ctx.activity(read_invoices, state.file, state.columns, state.corrected, state.on_broken)
+    source = {**found["source"], "lines": found["count"]}
+    text = f"Read {found['count']:,} lines of {source['name']}."
+    ctx.think(text)
+    update = _said(ctx, found["problems"], "reading")
+    return {**update, "source": source, "lines": found["lines"], "log": [text, *update["log"]]}
+
+
+@graph.node(then="duplicates", label="Read orders and suppliers")
+def orders(state: Payments, ctx: Context) -> dict[str, Any]:
+    """Read what the invoices are held against."""
+
+    def read_references(
+        orders_file: Ref | None, suppliers_file: Ref | None, columns: dict[str, str]
+    ) -> dict[str, Any]:
+        ordered = invoices.read_orders(_table(ctx, orders_file, "orders.csv"), columns)
+        known = invoices.read_suppliers(_table(ctx, suppliers_file, "suppliers.csv"), columns)
+        names = ("order", "supplier", "amount", "currency")
+        more = ("supplier", "name", "account", "mail")
+        return {
+            "orders": ctx.artifact("orders-read.csv", to_csv(ordered.values(), names), CSV),
+            "suppliers": ctx.artifact("suppliers-read.csv", to_csv(known.values(), more), CSV),
+            "counts": [len(ordered), len(known)],
+        }
+
+    found = ctx.activity(read_references, state.orders_file, state.suppliers_file, state.columns)
+    ordered, known = found.pop("counts")
+    return {**found, "log": [f"Read {ordered:,} orders and {known:,} suppliers."]}
+
+
+@graph.node(then="match", label="Look for duplicates")
+def duplicates(state: Payments, ctx: Context) -> dict[str, Any]:
+    """Find invoices that would be paid twice."""
+
+    def find_duplicates(lines: Ref, aside: list[str]) -> list[Problem]:
+        return checks.duplicates(_open(ctx, lines, aside))
+
+    return _said(ctx, ctx.activity(find_duplicates, state.lines, _aside(state)), "duplicates")
+
+
+@graph.node(then="accounts", label="Match with orders")
+def match(state: Payments, ctx: Context) -> dict[str, Any]:
+    """Hold each invoice against its order; say what does not match and why."""
+
+    def match_lines(
+        lines: Ref, orders: Ref, suppliers: Ref, aside: list[str], tolerance: str
+    ) -> list[Problem]:
+        ordered = {row["order"]: row for row in _rows(ctx, orders)}
+        known = {row["supplier"] for row in _rows(ctx, suppliers)}
+        return checks.match(_open(ctx, lines, aside), ordered, known, tolerance)
+
+    found = ctx.activity(
+        match_lines, state.lines, state.orders, state.suppliers, _aside(state), state.tolerance
+    )
+    return _said(ctx, found, "matching")
+
+
+@graph.node(then="history", label="Check the accounts")
+def accounts(state: Payments, ctx: Context) -> dict[str, Any]:
+    """Find accounts that are missing, mistyped, or not those paid last time."""
+
+    def check_accounts(
+        lines: Ref, suppliers: Ref, aside: list[str], confirmed: list[str]
+    ) -> list[Problem]:
+        known = {row["supplier"]: row for row in _rows(ctx, suppliers)}
+        return checks.accounts(_open(ctx, lines, aside), known, confirmed)
+
+    found = ctx.activity(
+        check_accounts, state.lines, state.suppliers, _aside(state), state.confirmed
+    )
+    return _said(ctx, found, "accounts")
+
+
+@graph.node(then="limits", label="Ask the bank what was paid")
+def history(state: Payments, ctx: Context) -> dict[str, Any]:
+    """Find invoices that the bank has paid already."""
+    if not state.check_paid:
+        return {"log": ["The bank was not asked what it has paid already."]}
+
+    def ask_the_bank(lines: Ref, aside: list[str]) -> list[Problem]:
+        left = _open(ctx, lines, aside)
+        suppliers = sorted({line["supplier"] for line in left})
+        paid = bank.payments(settings.GATEPOST_BANK_URL, suppliers) if suppliers else []
+        return checks.history(left, paid)
+
+    return _said(ctx, ctx.activity(ask_the_bank, state.lines, _aside(state)), "history")
+
+
+@graph.node(then="choose", label="Check the limits")
+def limits(state: Payments, ctx: Context) -> dict[str, Any]:
+    """Find invoices above what one approval may let pass."""
+
+    def check_limits(lines: Ref, aside: list[str], limit: str) -> list[Problem]:
+        return checks.limits(_open(ctx, lines, aside), limit)
+
+    found = ctx.activity(check_limits, state.lines, _aside(state), state.limit)
+    return _said(ctx, found, "limits")
+
+
+def after_choice(state: Payments) -> Literal["reserve", "report"]:
+    """Nothing to pay: nobody has to be asked."""
+    return "reserve" if state.payments else "report"
+
+
+@graph.node(then=after_choice, label="Choose what to pay")
+def choose(state: Payments, ctx: Context) -> dict[str, Any]:
+    """Choose from the open lines by due date, up to what was allowed."""
+
+    def choose_payments(lines: Ref, aside: list[str], wishes: dict[str, Any]) -> dict[str, Any]:
+        return choose_lines(_open(ctx, lines, aside), **wishes)
+
+    wishes = {name: getattr(state, name) for name in ("due_by", "only", "at_most", "most")}
+    found = ctx.activity(choose_payments, state.lines, _aside(state), wishes)
+    count = found.pop("count")
+    text = (
+        f"{count:,} to be paid, {shown(found['total'])} {CURRENCY}; {len(found['waiting']):,} wait."
+    )
+    ctx.think(text)
+    return {
+        **found,
+        "outcome": "" if count else "Nothing was paid: no invoice is ready to be paid.",
+        "log": [text],
+    }
+
+
+def after_asking(state: Payments) -> Literal["pay", "report"]:
+    """Without a reservation nobody said yes."""
+    return "pay" if state.reservation else "report"
+
+
+@graph.node("reserve", then=after_asking, label="Ask, then reserve", gate=True)
+def reserve_money(state: Payments, ctx: Context) -> dict[str, Any]:
+    """Ask people, then set the money aside at the bank for exactly these payments."""
+    count, suppliers = len(state.payments), {p["supplier"] for p in state.payments}
+    counted = f"{count:,} invoice{'s' * (count > 1)}"
+    amount = f"{shown(state.total)} {CURRENCY}"
+    of = state.source["lines"]
+    ctx.think(f"{counted} of {of:,} match their orders and passed every check.")
+    for check, title in checks.TITLES.items():
+        number = sum(problem["check"] == check for problem in state.set_aside)
+        if number:
+            ctx.think(f"{number:,} {title} and are not paid.")
+    if state.waiting:
+        ctx.think(f"{len(state.waiting):,} more could be paid and wait.")
+    try:
+        done = ctx.effect(
+            reserve,
+            {
+                "count": count,
+                "total": state.total,
+                "currency": CURRENCY,
+                "payments": state.payments,
+                "reference": f"thread {ctx.thread_id}",
+            },
+            gate=Gate(
+                f"Pay {counted}, {amount}?",
+                f"{counted} of {len(suppliers):,} suppliers. The money is reserved, then paid, "
+                "then each supplier gets a remittance mail. Reservation and payment can be taken "
+                "back; the mails cannot be unsent.",
+                risk="high",
+            ),
+        )
+    except Rejected as no:
+        return {
+            "outcome": f"Nothing was paid: {no.by} said no: {no.comment}",
+            "log": [f"{no.by} said no: {no.comment}"],
+        }
+    except Expired:
+        return {"outcome": "Nothing was paid: nobody decided in time.", "log": ["Nobody decided."]}
+    return {"reservation": done.result, "log": [f"Reserved {amount}."]}
+
+
+@graph.node("pay", then="mail", label="Pay")
+def pay_invoices(state: Payments, ctx: Context) -> dict[str, Any]:
+    """Let the bank pay what was reserved, all of it or nothing."""
+    done = ctx.effect(
+        pay,
+        {
+            "reservation": state.reservation["reservation"],
+            "count": len(state.payments),
+            "total": state.total,
+        },
+    )
+    receipt = {name: done.result[name] for name in ("reservation", "total", "count", "paid_at")}
+    text = f"Paid {receipt['count']:,} invoices, {shown(receipt['total'])} {CURRENCY}."
+    return {"receipt": receipt, "paid": receipt["total"], "outcome": text, "log": [text]}
+
+
+@graph.node("mail", then="report", label="Mail the suppliers")
+def advise(state: Payments, ctx: Context) -> dict[str, Any]:
+    """Tell each supplier what was paid; this cannot be taken back."""
+
+    def draft_mails(payments: list[Line], suppliers: Ref) -> list[Any]:
+        known = {row["supplier"]: row for row in _rows(ctx, suppliers)}
+        return list(drafts(payments, known))
+
+    mails, silent = ctx.activity(draft_mails, state.payments, state.suppliers)
+    for supplier in silent:
+        ctx.think(f"{supplier} has no mail address and is not told.")
+    if not mails:
+        return {"log": ["No supplier could be told by mail."]}
+    ctx.think(f"{len(mails):,} mails go out; they cannot be unsent.")
+    receipt = state.receipt
+    done = ctx.effect(
+        mail,
+        {"mails": mails, "reference": receipt["reservation"], "paid_at": receipt["paid_at"]},
+    )
+    sent = done.result["mails"]
+    return {"mails": sent, "log": [f"Wrote {len(sent):,} mails to the outbox."]}
+
+
+@graph.node(then=END, label="Report")
+def report(state: Payments, ctx: Context) -> dict[str, Any]:
+    """Write down what was paid, set aside and left waiting."""
+
+    def draft_report(what: dict[str, Any]) -> dict[str, Ref]:
+        aside = to_csv(what["set_aside"], ("line", "invoice", "supplier", "amount", "check", "why"))
+        return {
+            "markdown": ctx.artifact("report.md", write_report(**what).encode(), "text/markdown"),
+            "set_aside": ctx.artifact("set-aside.csv", aside, CSV),
+        }
+
+    what = {
+        "file": state.source["name"],
+        "lines": state.source["lines"],
+        "outcome": state.outcome,
+        "paid": state.payments if state.receipt else [],
+        "set_aside": state.set_aside,
+        "waiting": state.waiting,
+        "mails": state.mails,
+    }
+    return {"report": ctx.activity(draft_report, what), "log": [state.outcome]}
+
+
+__all__ = ["Payments", "graph", "mail", "pay", "refund", "release", "reserve"]

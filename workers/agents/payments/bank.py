@@ -1,0 +1,134 @@
+"""Calls the bank over HTTP; what goes wrong is an error whose text is for people.
+
+`BankRefused.response` carries `status_code` and `headers`, as HTTP libraries have it, so that a
+retry policy finds 429, 503 and Retry-After there.
+"""
+
+from __future__ import annotations
+
+import http.client
+import json
+import socket
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+from typing import Any
+from urllib.parse import urlencode, urlsplit
+
+SECONDS = 10.0
+
+
+@dataclass(frozen=True)
+class Response:
+    """What the bank answered, as far as it matters for a retry."""
+
+    status_code: int
+    headers: dict[str, str] = field(default_factory=dict)
+
+
+class BankRefused(RuntimeError):
+    """The bank answered and said no."""
+
+    plain = True
+
+    def __init__(self, detail: str, response: Response) -> None:
+        super().__init__(f"The bank refused ({response.status_code}): {detail}")
+        self.response = response
+
+
+class BankAway(ConnectionError):
+    """No bank listens there, or the line broke: whether it did what it was told is not known."""
+
+    plain = True
+
+
+class BankSilent(TimeoutError):
+    """The bank took the call and did not answer in time."""
+
+    plain = True
+
+
+class _Unix(http.client.HTTPConnection):
+    """HTTP over a unix socket."""
+
+    def __init__(self, path: str, seconds: float) -> None:
+        super().__init__("localhost", timeout=seconds)
+        self._path = path
+
+    def connect(self) -> None:
+        self.sock = socket.socket(socket.AF_UNIX)
+        self.sock.settimeout(self.timeout)
+        self.sock.connect(self._path)
+
+
+def post(url: str, op: str, body: dict[str, Any], *, key: str) -> dict[str, Any]:
+    """Let the bank do something once per key; its answer."""
+    return _call(url, "POST", f"/{op}", body, {"Idempotency-Key": key})
+
+
+def payments(url: str, suppliers: Iterable[str]) -> list[dict[str, str]]:
+    """What the bank has paid to these suppliers."""
+    query = urlencode([("supplier", supplier) for supplier in suppliers])
+    found: list[dict[str, str]] = _call(url, "GET", f"/payments?{query}")["payments"]
+    return found
+
+
+def health(url: str, seconds: float = SECONDS) -> dict[str, Any]:
+    """What the bank says of itself."""
+    return _call(url, "GET", "/health", seconds=seconds)
+
+
+def _call(
+    url: str,
+    method: str,
+    path: str,
+    body: dict[str, Any] | None = None,
+    headers: dict[str, str] | None = None,
+    seconds: float = SECONDS,
+) -> dict[str, Any]:
+    connection = _connection(url, seconds)
+    content = None if body is None else json.dumps(body).encode()
+    more = {"Content-Type": "application/json"} if content else {}
+    try:
+        connection.request(method, path, content, {**more, **(headers or {})})
+        answer = connection.getresponse()
+        raw = answer.read()
+    except TimeoutError as error:
+        raise BankSilent(
+            f"The bank at {url} did not answer within {seconds:g} s; retry, it does nothing twice."
+        ) from error
+    except (OSError, http.client.HTTPException) as error:
+        raise BankAway(
+            f"The bank at {url} does not answer ({error or type(error).__name__}). `make up` "
+            "starts a test bank; GATEPOST_BANK_URL names another. Then retry."
+        ) from error
+    finally:
+        connection.close()
+    try:
+        said = json.loads(raw)
+    except ValueError:
+        said = {}
+    if answer.status != 200:
+        detail = said.get("detail") if isinstance(said, dict) else ""
+        raise BankRefused(
+            str(detail or answer.reason), Response(answer.status, dict(answer.getheaders()))
+        )
+    if not isinstance(said, dict):
+        raise BankAway(f"What answers at {url} is no bank. GATEPOST_BANK_URL names it; then retry.")
+    return said
+
+
+def _connection(url: str, seconds: float) -> http.client.HTTPConnection:
+    if url.startswith("unix:"):
+        return _Unix(url.removeprefix("unix:"), seconds)
+    parts = urlsplit(url)
+    try:
+        port = parts.port
+    except ValueError:
+        port = -1
+    if parts.scheme not in ("http", "https") or not parts.hostname or port == -1:
+        raise BankAway(
+            f"GATEPOST_BANK_URL is {url!r}, which is no address of a bank: it is http://host:port "
+            "or unix:/path/of/socket. Then retry."
+        )
+    kind = http.client.HTTPSConnection if parts.scheme == "https" else http.client.HTTPConnection
+    return kind(parts.hostname, port, timeout=seconds)

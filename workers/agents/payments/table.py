@@ -1,0 +1,143 @@
+"""Reads a CSV file that a person brought: encoding, separator and columns are found out."""
+
+from __future__ import annotations
+
+import codecs
+import csv
+import hashlib
+import io
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from .problems import MissingColumn, UnreadableFile, UnusableSetting, quoted
+
+BYTES_MAX = 50 << 20
+LINES_MAX = 200_000
+SEPARATORS = (",", ";", "\t", "|")
+
+
+@dataclass(frozen=True)
+class Field:
+    """What a file must say: its name here, other names for it, and whether it may be missing."""
+
+    name: str
+    others: tuple[str, ...]
+    optional: bool = False
+
+
+@dataclass(frozen=True)
+class Table:
+    """A file as text: `rows` are (number of the line in the file, cells)."""
+
+    name: str
+    header: list[str]
+    rows: list[tuple[int, list[str]]]
+    sha256: str
+    encoding: str
+    separator: str
+
+    def records(self, places: Mapping[str, int]) -> Iterator[tuple[int, dict[str, str]]]:
+        """(line, {field: trimmed cell}); a cell that is not there is empty."""
+        for line, cells in self.rows:
+            yield (
+                line,
+                {
+                    field: cells[at].strip() if at < len(cells) else ""
+                    for field, at in places.items()
+                },
+            )
+
+
+def read(path: Path, name: str) -> Table:
+    """The table at `path`; `name` is what people call it. Raises UnreadableFile."""
+    if path.stat().st_size > BYTES_MAX:
+        raise UnreadableFile(f"{quoted(name)} is larger than {BYTES_MAX >> 20} MB; split it.")
+    raw = path.read_bytes()
+    if raw.startswith((b"PK", b"\xd0\xcf\x11\xe0")):
+        raise UnreadableFile(f"{quoted(name)} is an Excel or zip file; upload it as CSV.")
+    encoding = _encoding(raw)
+    text = raw.decode(encoding)
+    if "\0" in text:
+        raise UnreadableFile(f"{quoted(name)} is no text file; upload a table as CSV.")
+    separator = _separator(text)
+    reader = csv.reader(io.StringIO(text, newline=""), delimiter=separator, strict=True)
+    rows: list[tuple[int, list[str]]] = []
+    try:
+        for cells in reader:
+            if any(cell.strip() for cell in cells):
+                rows.append((reader.line_num, cells))
+            if len(rows) > LINES_MAX:
+                raise UnreadableFile(f"{quoted(name)} has more than {LINES_MAX:,} lines; split it.")
+    except csv.Error as error:
+        raise UnreadableFile(
+            f"{quoted(name)} cannot be read near line {reader.line_num:,} ({error}); look for a "
+            "quote that is never closed."
+        ) from error
+    if len(rows) < 2:
+        raise UnreadableFile(f"{quoted(name)} needs a header and at least one line below it.")
+    header = [" ".join(cell.split()) for cell in rows[0][1]]
+    digest = hashlib.sha256(raw).hexdigest()
+    return Table(name, header, rows[1:], digest, encoding, separator)
+
+
+def _encoding(raw: bytes) -> str:
+    if raw.startswith((codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)):
+        return "utf-16"
+    try:
+        raw.decode("utf-8-sig")
+    except UnicodeDecodeError:
+        return "latin-1" if re.search(rb"[\x81\x8d\x8f\x90\x9d]", raw) else "cp1252"
+    return "utf-8-sig"
+
+
+def _separator(text: str) -> str:
+    """The one that most often stands in the first line."""
+    first = next((line for line in text.splitlines() if line.strip()), "")
+    return max(SEPARATORS, key=first.count)
+
+
+def columns(
+    table: Table, fields: Sequence[Field], named: Mapping[str, str], prefix: str = ""
+) -> dict[str, int]:
+    """{field: place in the row}: as `named` says ({prefix + field: column}), or else by its name.
+
+    Raises MissingColumn for a field without a column or with several that could be meant, and
+    UnusableSetting where `named` knows something that does not exist.
+    """
+    known = {prefix + field.name for field in fields}
+    for setting in named:
+        if setting.rpartition(".")[0] + "." * ("." in setting) == prefix and setting not in known:
+            raise UnusableSetting(
+                f"`columns` names {quoted(setting)}; what can be named is "
+                f"{', '.join(sorted(known))}."
+            )
+    alike: dict[str, list[int]] = {}
+    for at, title in enumerate(table.header):
+        alike.setdefault(_folded(title), []).append(at)
+    places: dict[str, int] = {}
+    for field in fields:
+        setting = prefix + field.name
+        if setting in named:
+            found = alike.get(_folded(named[setting]), [])
+            why = f"has no column {quoted(named[setting])}, which `columns` names for"
+        else:
+            found = alike.get(_folded(field.name), [])
+            if not found:
+                found = [at for other in field.others for at in alike.get(_folded(other), [])]
+            why = "has no column for"
+        if len(found) > 1:
+            titles = " and ".join(quoted(table.header[at]) for at in found)
+            why = f"has several columns ({titles}) for"
+        if len(found) == 1:
+            places[field.name] = found[0]
+        elif found or setting in named or not field.optional:
+            what = f"the {field.name}"
+            raise MissingColumn(table.name, what, setting, why, table.header)
+    return places
+
+
+def _folded(title: str) -> str:
+    """A title without case, signs and blanks: "Invoice No." is "invoiceno"."""
+    return re.sub(r"[\W_]+", "", title.casefold())
