@@ -14,8 +14,8 @@ GATEPOST_AGENTS          modules with agents, separated by commas
 GATEPOST_MODEL           who answers ctx.model, as package.module:function, where no agent says so
 GATEPOST_PUBLISHED       where published reports go (default <data>/published)
 GATEPOST_OUTBOX          where mails are put for delivery (default <data>/outbox)
-GATEPOST_BANK_URL        the bank that `payments` pays from, http://host:port or unix:/path (default:
-                         the test bank that `up` starts for the demo)
+GATEPOST_BANK_URL        the bank that `payments` pays from, http://host:port or unix:/path
+                         (default: the test bank that `up` starts for the demo)
 GATEPOST_POLL_SECONDS    how often a page asks by itself (default 5)
 GATEPOST_RECHECK_SECONDS how often logins and roles of open sockets are checked (default 8)
 GATEPOST_LEASE_SECONDS   how long a worker may be silent before its thread goes elsewhere (15)

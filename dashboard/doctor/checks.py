@@ -8,7 +8,7 @@ from django.db import DatabaseError, InterfaceError, connection
 
 from dashboard.terminal import first_line
 
-from . import behind, installed, reachable, unsafe
+from . import bank, behind, installed, reachable, unsafe
 from .findings import Check, Finding, Seen, note, wrong
 
 # What later checks need comes first; each part is told together.
@@ -24,6 +24,7 @@ CHECKS = (
     Check("reachable", "workers", reachable.workers, "tables"),
     Check("reachable", "queues", reachable.queues, "tables"),
     Check("reachable", "agents", reachable.agents, "tables"),
+    Check("reachable", "bank", bank.answers),
     Check("unsafe", "DEBUG", unsafe.debug),
     Check("unsafe", "secret key", unsafe.secret_key),
     Check("unsafe", "data folder", unsafe.data_folder),

@@ -1,8 +1,9 @@
-"""The demo: four people with random passwords, and a thread that waits for one of them."""
+"""The demo: four people with random passwords, and threads that wait for one of them."""
 
 import os
 import secrets
 from pathlib import Path
+from typing import Any
 
 from django.contrib.auth import get_user_model
 from django.db import transaction
@@ -67,24 +68,31 @@ def login_path(username: str) -> str:
     return "/welcome/" + str(get_query_string(user))
 
 
-# name: (title, input). The names make a second start find them instead of starting again.
-THREADS = {
+# name: (agent, title, input). The names make a second start find them instead of starting again.
+THREADS: dict[str, tuple[str, str, dict[str, Any]]] = {
     "demo-flights": (
+        "market-research",
         "What delays flights from New York?",
         {"dataset": "flights", "question": "What makes flights arrive late?"},
     ),
     "demo-weather": (
+        "market-research",
         "How cold does it get at New York's airports?",
         {"dataset": "weather", "measure": "temp", "question": "When and where is it cold?"},
+    ),
+    "demo-invoices": (
+        "payments",
+        "Pay the invoices due in November",
+        {"due_by": "2026-11-30"},
     ),
 }
 
 
 def seed() -> None:
-    """Start the demo's threads, once per database; ActionError when the agent is missing."""
+    """Start the demo's threads, once per database; ActionError when an agent is missing."""
     user = get_user_model().objects.filter(username="operator", is_active=True).first()
     if user is None:
         return
     actor = actions.actor_of(user)
-    for name, (title, given) in THREADS.items():
-        actions.start_thread(actor, agent="market-research", input=given, title=title, name=name)
+    for name, (agent, title, given) in THREADS.items():
+        actions.start_thread(actor, agent=agent, input=given, title=title, name=name)

@@ -15,6 +15,7 @@ from dashboard.configuration.valkey import configured
 from dashboard.embedded import web_address
 from dashboard.embedded.answers import wait_for_web, wait_for_worker
 from dashboard.embedded.arguments import UpOptions, from_command_line, into_environment
+from dashboard.embedded.bank import Bank
 from dashboard.embedded.checks import check_address, is_loopback
 from dashboard.embedded.console import Console
 from dashboard.embedded.folders import EmbeddedError, folders, prepare
@@ -78,6 +79,7 @@ def _start(options: UpOptions, console: Console, supervisor: Supervisor) -> None
     places = folders(options.data)
     postgres = None if options.database_url else Postgres(places)
     valkey = None if options.redis_url else Valkey(places)
+    bank = Bank(places) if options.demo and not os.environ.get("GATEPOST_BANK_URL") else None
     web, worker = Web(options), Worker(options, gated=True)
 
     if postgres:
@@ -95,6 +97,8 @@ def _start(options: UpOptions, console: Console, supervisor: Supervisor) -> None
         with console.part("Valkey"):
             supervisor.start(valkey, stop_signal=signal.SIGTERM, patience=SERVER_PATIENCE)
             valkey.wait(check=supervisor.check)
+    if bank:
+        supervisor.start(bank, stop_signal=signal.SIGTERM, patience=SERVER_PATIENCE)
     worker_process = supervisor.start(worker, stop_signal=signal.SIGTERM, patience=WORKER_PATIENCE)
     web_process = supervisor.start(web, stop_signal=signal.SIGTERM, patience=WEB_PATIENCE)
 
@@ -110,6 +114,9 @@ def _start(options: UpOptions, console: Console, supervisor: Supervisor) -> None
         wait_for_web(web, web_process, supervisor.check)
     with console.part(f"worker with {options.workers} slot{'s' * (options.workers > 1)}"):
         wait_for_worker(worker, worker_process, supervisor.check)
+    if bank:
+        with console.part("test bank"):
+            bank.wait(check=supervisor.check)
     if options.demo:
         _seed(console)
 

@@ -15,6 +15,8 @@ from dashboard.embedded import processes
 
 FIRST_DELAY, LONGEST_DELAY, CALM_SECONDS = 0.5, 30.0, 60.0
 LAST_RESORT_SECONDS = 5.0
+# What workers call up to their last moment goes after them.
+SERVERS = ("PostgreSQL", "Valkey", "bank")
 
 
 class Stopped(Exception):
@@ -131,7 +133,7 @@ class Supervisor:
 
     def stop(self) -> None:
         """End the children in waves, last started first: people's doors and work, then servers."""
-        servers = [child for child in self.children if child.part.name in ("PostgreSQL", "Valkey")]
+        servers = [child for child in self.children if child.part.name in SERVERS]
         others = [child for child in self.children if child not in servers]
         for wave in (others, servers):
             self._stop(wave)

@@ -1,4 +1,4 @@
-"""The agent: load -> orders -> duplicates -> match -> checks -> choose -> gate, reserve -> pay -> mail -> report.
+"""The agent: load -> orders -> checks -> choose -> gate, reserve -> pay -> mail -> report.
 
 Reserving and paying can be taken back, last first; the mails cannot, and the gate says so.
 Files are read and the bank is called inside of activities and effects only.
