@@ -9,11 +9,10 @@ from decimal import Decimal
 PLACES = Decimal("0.01")
 _LAST = {".": re.compile(r"\d\.\d{1,2}$", re.ASCII), ",": re.compile(r"\d,\d{1,2}$", re.ASCII)}
 _FORMS = {
-    mark: re.compile(
-        rf"(\d{{1,12}}|\d{{1,3}}(?:\{group}\d{{3}}){{1,3}})(?:\{mark}(\d{{1,2}}))?", re.ASCII
-    )
-    for mark, group in ((".", ","), (",", "."))
+    ".": re.compile(r"(\d{1,12}|[1-9]\d{0,2}(?:,\d{3}){1,3})(?:\.(\d{1,2}))?", re.ASCII),
+    ",": re.compile(r"(\d{1,12}|[1-9]\d{0,2}(?:\.\d{3}){1,3})(?:,(\d{1,2}))?", re.ASCII),
 }
+_EITHER = re.compile(r"\d{1,3}[.,]\d{3}", re.ASCII)  # thousands, or thousandths
 
 
 class NoAmount(ValueError):
@@ -36,12 +35,11 @@ def amount(text: str, mark: str = "") -> str:
         raise NoAmount("there is no amount")
     if bare.startswith("-") or bare.endswith("-"):
         raise NoAmount("the amount is below nothing; a credit note is not paid")
-    found = {_read(bare, way) for way in (mark or ".,")} - {None}
-    if not found:
-        raise NoAmount("the amount is no number with at most two decimals")
-    if len(found) > 1:
+    if not mark and _EITHER.fullmatch(bare):
         raise NoAmount("the amount can be read in two ways; write it with two decimals")
-    value = found.pop()
+    value = next((read for way in mark or ".," if (read := _read(bare, way)) is not None), None)
+    if value is None:
+        raise NoAmount("the amount is no number with at most two decimals")
     if not value:
         raise NoAmount("the amount is nothing")
     return written(value)
@@ -63,7 +61,8 @@ def shown(text: str) -> str:
 
 
 def _bare(text: str) -> str:
-    return text.replace("\N{EURO SIGN}", "").replace("\N{NO-BREAK SPACE}", " ").strip()
+    bare = text.replace("\N{EURO SIGN}", "").replace("\N{NO-BREAK SPACE}", " ").strip()
+    return re.sub(r"(?<=\d)[.,](-|--|\N{EN DASH})$", "", bare)  # 12,- is twelve
 
 
 def _read(bare: str, mark: str) -> Decimal | None:
