@@ -52,6 +52,13 @@ class Reservation:
     paid_by: str = ""
     paid_at: str = ""
 
+    def made(self) -> list[dict[str, Any]]:
+        """The payments, each with the number it was made under."""
+        return [
+            {"payment": _ident("P", f"{self.paid_by}/{n}"), **payment}
+            for n, payment in enumerate(self.payments)
+        ]
+
 
 @dataclass
 class Book:
@@ -108,11 +115,7 @@ class Book:
         if found.state != "reserved":
             raise Refused(409, f"The reservation {found.ident} is {found.state}.")
         found.state, found.paid_by, found.paid_at = "paid", key, at
-        payments = [
-            {"payment": _ident("P", f"{key}/{n}"), **payment}
-            for n, payment in enumerate(found.payments)
-        ]
-        return {**self._told(found.ident), "payments": payments, "paid_at": at}
+        return {**self._told(found.ident), "payments": found.made(), "paid_at": at}
 
     def _refund(self, body: dict[str, Any], key: str, at: str) -> dict[str, Any]:
         of = _of(body)
@@ -170,7 +173,7 @@ class Book:
             {"reservation": r.ident, "reference": r.reference, "paid_at": r.paid_at, **payment}
             for r in self.reservations.values()
             if r.state == "paid"
-            for payment in r.payments
+            for payment in r.made()
             if not suppliers or payment["supplier"] in suppliers
         ]
 

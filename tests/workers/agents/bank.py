@@ -45,7 +45,9 @@ class Bank:
         """kill -9."""
         assert self.process is not None
         self.process.kill()
-        self.process.communicate()
+        if self.process.stdout is not None:
+            self.process.stdout.close()
+        self.process.wait()
 
     # ---- as any client ----
 

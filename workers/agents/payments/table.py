@@ -125,7 +125,8 @@ def columns(
         else:
             found = alike.get(_folded(field.name), [])
             if not found:
-                found = [at for other in field.others for at in alike.get(_folded(other), [])]
+                others = dict.fromkeys(map(_folded, field.others))
+                found = [at for other in others for at in alike.get(other, [])]
             why = "has no column for"
         if len(found) > 1:
             titles = " and ".join(quoted(table.header[at]) for at in found)
