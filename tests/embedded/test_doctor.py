@@ -41,7 +41,8 @@ def test_a_fresh_installation_is_well_and_then_its_worker_and_valkey_are_lost(da
         found = {(f["part"], f["name"]): f["value"] for f in report["findings"]}
         assert found["reachable", "pages"] == f"http://127.0.0.1:{started.port} is ready"
         assert "1 worker with 2 slots" in found["reachable", "workers"]
-        assert found["reachable", "agents"] == "market-research"
+        assert found["reachable", "agents"] == "market-research, payments"
+        assert found["reachable", "bank"].endswith("bank.sock")
 
         told = json.loads(manage(data, "doctor", "demo-flights", "--json").stdout)
         assert told["facts"]["workers_with_both"] == 1
@@ -49,7 +50,7 @@ def test_a_fresh_installation_is_well_and_then_its_worker_and_valkey_are_lost(da
         assert link.startswith(f"http://127.0.0.1:{started.port}/welcome/?sesame=")
         assert manage(data, "agent", "check").returncode == 0
         listed = json.loads(manage(data, "agent", "list", "--json").stdout)
-        assert [row["live_workers"] for row in listed["results"]] == [1]
+        assert [row["live_workers"] for row in listed["results"]] == [1, 1]
 
         valkeys = [pid for pid, line in started.leftovers() if "valkey-server" in line]
         for pid in valkeys:

@@ -47,7 +47,8 @@ def test_one_life_of_a_data_folder(data: Path) -> None:
     """First start, second start, what stands in the way of a third, and both ways to end."""
     with up(data) as first:
         assert status_of(first.port, "/healthz") == 200
-        for word in ("PostgreSQL", "Valkey", "tables", "web", "worker with 2 slots"):
+        parts = ("PostgreSQL", "Valkey", "tables", "web", "worker with 2 slots", "test bank")
+        for word in parts:
             assert re.search(rf"✓ {word}.* \d+\.\d s", first.text), first.text
         for label in ("Dashboard", "Admin", "API docs", "Data folder", "Logs", "Stop"):
             assert re.search(rf"^  {label} +\S", first.text, re.MULTILINE)
@@ -61,6 +62,10 @@ def test_one_life_of_a_data_folder(data: Path) -> None:
 
         # A second terminal finds the same database.
         assert manage(data, "login_link", "manager").stdout.count("/welcome/?sesame=") == 1
+
+        # The bank of the demo keeps its ledger in the data folder.
+        ledger = (data / "bank" / "ledger.jsonl").read_text()
+        assert ledger.count('"outcome":"opened"') == 1
 
         # A second `up` on the same folder names the first and changes nothing.
         second = Up(data)
@@ -91,11 +96,13 @@ def test_one_life_of_a_data_folder(data: Path) -> None:
 
     with up(data) as last:
         assert status_of(last.port, "/healthz") == 200
+        assert (data / "bank" / "ledger.jsonl").read_text().startswith(ledger)
 
 
 def test_a_dead_web_server_is_replaced(data: Path) -> None:
     with up(data, "--no-demo") as started:
         assert "createsuperuser" in started.text
+        assert "bank" not in started.text
         (web,) = [pid for pid, command in started.leftovers() if "uvicorn" in command]
         os.kill(web, signal.SIGKILL)
         wait_until(lambda: "web ended by itself" in started.text, seconds=5)

@@ -98,8 +98,8 @@ def _call(
         ) from error
     except (OSError, http.client.HTTPException) as error:
         raise BankAway(
-            f"The bank at {url} does not answer ({error or type(error).__name__}). `make up` "
-            "starts a test bank; GATEPOST_BANK_URL names another. Then retry."
+            f"The bank at {url} does not answer ({_cause(error)}). `make up` starts a test bank; "
+            "GATEPOST_BANK_URL names another. Then retry."
         ) from error
     finally:
         connection.close()
@@ -117,6 +117,10 @@ def _call(
     return said
 
 
+def _cause(error: Exception) -> str:
+    return getattr(error, "strerror", "") or str(error) or type(error).__name__
+
+
 def _connection(url: str, seconds: float) -> http.client.HTTPConnection:
     if url.startswith("unix:"):
         return _Unix(url.removeprefix("unix:"), seconds)
@@ -125,10 +129,11 @@ def _connection(url: str, seconds: float) -> http.client.HTTPConnection:
         port = parts.port
     except ValueError:
         port = -1
-    if parts.scheme not in ("http", "https") or not parts.hostname or port == -1:
+    # Addresses stand in error texts: one with a password is refused, and none such is shown.
+    if parts.scheme not in ("http", "https") or not parts.hostname or "@" in url or port == -1:
         raise BankAway(
-            f"GATEPOST_BANK_URL is {url!r}, which is no address of a bank: it is http://host:port "
-            "or unix:/path/of/socket. Then retry."
+            "GATEPOST_BANK_URL is no address of a bank: it has the form http://host:port or "
+            "unix:/path/of/socket, without a password. Set it, then retry."
         )
     kind = http.client.HTTPSConnection if parts.scheme == "https" else http.client.HTTPConnection
     return kind(parts.hostname, port, timeout=seconds)
