@@ -34,8 +34,7 @@ def main() -> int:
 
     signal.signal(signal.SIGTERM, stop)
     signal.signal(signal.SIGINT, stop)
-    where = given.socket or f"http://127.0.0.1:{serving.server_address[1]}"
-    print(where, flush=True)
+    print(serving.where, flush=True)
     serving.serve_forever(poll_interval=3600)
     return 0
 

@@ -198,9 +198,19 @@ class _Counter(socketserver.ThreadingMixIn):
 class PortBank(_Counter, socketserver.TCPServer):
     """On a port of this machine."""
 
+    @property
+    def where(self) -> str:
+        """How it is called."""
+        return f"http://127.0.0.1:{self.socket.getsockname()[1]}"
+
 
 class SocketBank(_Counter, socketserver.UnixStreamServer):
     """On a unix socket."""
+
+    @property
+    def where(self) -> str:
+        """How it is called."""
+        return f"unix:{self.server_address}"
 
 
 def bank(ledger: Ledger, *, port: int = 0, socket: Path | None = None) -> PortBank | SocketBank:
