@@ -281,12 +281,30 @@ def test_without_a_database_it_is_checked_all_the_same(folder: Path) -> None:
     assert "no database" in told["findings"][0]["said"]
 
 
+# `payments` asks once, before the first of three effects, and the last cannot be unsent: its gate
+# says both. Whatever else the check finds in a shipped agent is a fault of ours.
+MEANT = {
+    ("payments/tools.py", "It has no undo: a rollback leaves what it did."),
+    (
+        "payments/agent.py",
+        "bank.pay happens without anybody's decision, and only a rollback undoes it.",
+    ),
+    (
+        "payments/agent.py",
+        "remittance.mail happens without anybody's decision, and cannot be undone.",
+    ),
+}
+
+
 def test_the_shipped_agents_pass(cast: Cast) -> None:
     out = io.StringIO()
-    call_command("agent", "check", "--strict", "--json", stdout=out, stderr=io.StringIO())
+    call_command("agent", "check", "--json", stdout=out, stderr=io.StringIO())
     told = json.loads(out.getvalue())
     assert told["modules"] == registry.agent_modules()
-    assert [f for f in told["findings"] if f["level"] != "note"] == []
+    found = [f for f in told["findings"] if f["level"] != "note"]
+    assert {f["level"] for f in found} == {"warning"}
+    named = {("/".join(f["file"].split("/")[-2:]), f["said"]) for f in found}
+    assert (named, len(found)) == (MEANT, len(MEANT))
 
 
 def test_list_and_show(cast: Cast) -> None:
