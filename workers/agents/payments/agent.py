@@ -75,6 +75,12 @@ def _said(ctx: Context, problems: Sequence[Problem], check: str) -> dict[str, An
     return {"set_aside": problems, "log": [f"{text}."]}
 
 
+def _no(no: Rejected | Expired) -> str:
+    return (
+        f"{no.by} said no: {no.comment}" if isinstance(no, Rejected) else "nobody decided in time"
+    )
+
+
 @graph.node(then="orders", label="Read the invoices")
 def load(state: Payments, ctx: Context) -> dict[str, Any]:
     """Read the uploaded or the sample's invoices, line by line."""
@@ -259,27 +265,31 @@ def reserve_money(state: Payments, ctx: Context) -> dict[str, Any]:
                 risk="high",
             ),
         )
-    except Rejected as no:
-        return {
-            "outcome": f"Nothing was paid: {no.by} said no: {no.comment}",
-            "log": [f"{no.by} said no: {no.comment}"],
-        }
-    except Expired:
-        return {"outcome": "Nothing was paid: nobody decided in time.", "log": ["Nobody decided."]}
+    except (Rejected, Expired) as no:
+        return {"outcome": f"Nothing was paid: {_no(no)}.", "log": [f"Not paid: {_no(no)}."]}
     return {"reservation": done.result, "log": [f"Reserved {amount}."]}
 
 
-@graph.node("pay", then="mail", label="Pay")
+def after_paying(state: Payments) -> Literal["mail", "report"]:
+    """Nobody is told of what was not paid."""
+    return "mail" if state.receipt else "report"
+
+
+@graph.node("pay", then=after_paying, label="Pay")
 def pay_invoices(state: Payments, ctx: Context) -> dict[str, Any]:
     """Let the bank pay what was reserved, all of it or nothing."""
-    done = ctx.effect(
-        pay,
-        {
-            "reservation": state.reservation["reservation"],
-            "count": len(state.payments),
-            "total": state.total,
-        },
-    )
+    try:
+        done = ctx.effect(
+            pay,
+            {
+                "reservation": state.reservation["reservation"],
+                "count": len(state.payments),
+                "total": state.total,
+            },
+        )
+    except (Rejected, Expired) as no:  # a fork asks, as does whoever does a thing again
+        text = f"Nothing was paid: {_no(no)}. The money stays reserved; a rollback releases it."
+        return {"outcome": text, "log": [text]}
     receipt = {name: done.result[name] for name in ("reservation", "total", "count", "paid_at")}
     text = f"Paid {receipt['count']:,} invoices, {shown(receipt['total'])} {CURRENCY}."
     return {"receipt": receipt, "paid": receipt["total"], "outcome": text, "log": [text]}
@@ -300,10 +310,13 @@ def advise(state: Payments, ctx: Context) -> dict[str, Any]:
         return {"log": ["No supplier could be told by mail."]}
     ctx.think(f"{len(mails):,} mails go out; they cannot be unsent.")
     receipt = state.receipt
-    done = ctx.effect(
-        mail,
-        {"mails": mails, "reference": receipt["reservation"], "paid_at": receipt["paid_at"]},
-    )
+    try:
+        done = ctx.effect(
+            mail,
+            {"mails": mails, "reference": receipt["reservation"], "paid_at": receipt["paid_at"]},
+        )
+    except (Rejected, Expired) as no:
+        return {"log": [f"The suppliers are not told: {_no(no)}."]}
     sent = done.result["mails"]
     return {"mails": sent, "log": [f"Wrote {len(sent):,} mails to the outbox."]}
 
