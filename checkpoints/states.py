@@ -108,6 +108,8 @@ LEASED: Final = frozenset({S.RUNNING, S.ROLLING_BACK})
 EDITABLE: Final = frozenset({S.PAUSED, S.WAITING, S.SLEEPING, S.ATTENTION, S.FAILED})
 # New input has to find a step that can still see it.
 TAKES_INPUT: Final = frozenset(Status) - {S.SUCCEEDED, S.CANCELLED}
+# A person ends it; one that is rolling back is ended by the worker that has undone its effects.
+CANCELLABLE: Final = frozenset(Status) - {S.SUCCEEDED, S.CANCELLED, S.ROLLING_BACK}
 
 # What state reads and exports call a status, for monitors that know few words. Whoever watches for
 # "failed" has to hear of `attention`: it does not go on by itself. What reached its end is neither
@@ -176,6 +178,8 @@ TRANSITIONS: Final[dict[Status | None, dict[EventKind, Status]]] = {
         K.LEASE_TAKEN_OVER: S.ROLLING_BACK,
         K.ROLLBACK_FINISHED: S.PAUSED,
         K.ROLLBACK_RUN_ON: S.QUEUED,
+        K.THREAD_FAILED: S.FAILED,
+        K.THREAD_CANCELLED: S.CANCELLED,
         K.THREAD_PARKED: S.ATTENTION,
     },
 }

@@ -123,6 +123,7 @@ class Engine:
     def _open_step(self, work: Work, *, resumed: bool) -> OpenStep:
         model = self.agent.model
         run = OpenStep(work, work.step + 1, self.ledger, self.heart, self.stopping, model)
+        run.on_failure = self.agent.graph.on_failure
         if resumed:
             run.records = answered(self.ledger.recorded(work, run.step))
             run.decided = {

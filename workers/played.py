@@ -12,6 +12,7 @@ from checkpoints.states import EventKind, Status
 from checkpoints.views import ActivityRow, CheckpointRow, EffectFate, EventRow
 
 from .memory import births, people, reading, requests
+from .memory.undoing import cancel_and_undo
 from .rehearsal import Decide, reviewer_of
 
 if TYPE_CHECKING:
@@ -168,8 +169,10 @@ class Played:
         people.retry(self._book, self.id, actor=ACTOR)
         return self.go_on(decide)
 
-    def cancel(self, reason: str = "") -> Self:
-        """End it; open requests are withdrawn."""
+    def cancel(self, reason: str = "", *, undo: bool = False) -> Self:
+        """End it; open requests are withdrawn. With `undo` what it did is taken back before."""
+        if undo and cancel_and_undo(self._book, self.id, actor=ACTOR, reason=reason):
+            return self.go_on()
         people.cancel(self._book, self.id, actor=ACTOR, reason=reason)
         return self
 

@@ -116,7 +116,10 @@ class Activities:
         # What goes without saying: today a first attempt; in the first days nobody counted them.
         unsaid = 1 if event.v > 1 else row["attempts"]
         told = (data.get("attempt", unsaid), state != "started")
-        stands = (row["attempts"], row["state"] != "started")
+        # An effect that nobody knows the outcome of can be undone as well: it then never ended.
+        undone = row["state"] == "compensated"
+        ended = row["finished_at"] is not None if undone else row["state"] != "started"
+        stands = (row["attempts"], ended)
         if told > stands:
             raise Broken(event.seq, "the activity it names was set back")
         if event.kind == EventKind.EFFECT_STARTED and told[0] == stands[0]:
@@ -132,10 +135,10 @@ class Activities:
             if row["kind"] != "effect":
                 _same(event, row["started_at"], event.at)
         _check_content(event, row)
-        if row["state"] != "compensated" and row["undo_result"] is not None:
+        if not undone and row["undo_result"] is not None:
             raise Broken(event.seq, "the activity it names was never undone")
         sealed = row | {
-            "state": "done" if row["state"] == "compensated" else row["state"],
+            "state": state if undone else row["state"],
             "usage": None if row["usage"] is None else deltas.decode(row["usage"]),
         }
         if "seal" in data and activity_seal(sealed) != data["seal"]:

@@ -81,6 +81,7 @@ from .threads import (
     threads,
     titles,
 )
+from .undoing import checkpoint_before, effects_of, undo_failures
 from .workspaces import only_member_of, people_of, workspace_events
 
 __all__ = [
@@ -105,6 +106,7 @@ __all__ = [
     "artifact_row",
     "board_mark",
     "checkpoint",
+    "checkpoint_before",
     "checkpoint_by_number",
     "checkpoint_row",
     "checkpoint_rows",
@@ -116,6 +118,7 @@ __all__ = [
     "diff",
     "duty",
     "effects_after",
+    "effects_of",
     "event_nouns",
     "event_of_checkpoint",
     "event_rows",
@@ -154,6 +157,7 @@ __all__ = [
     "threads",
     "titles",
     "triggers",
+    "undo_failures",
     "upgraded_from",
     "verification",
     "version_threads",

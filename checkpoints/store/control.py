@@ -14,7 +14,7 @@ from .. import deltas, history, payloads
 from ..channels import Digests
 from ..errors import NotFound, StaleVersion
 from ..signals import state_settled
-from ..states import EDITABLE, EventKind, Status, sources, target
+from ..states import CANCELLABLE, EDITABLE, EventKind, Status, sources, target
 from .guards import check_texts, in_statuses, refuse, versioned
 from .keyframes import trusted
 from .steps import release
@@ -155,13 +155,14 @@ def retry_rollback(thread: UUID, *, actor: str, expected_version: int | None = N
 def cancel(
     thread: UUID, *, actor: str, reason: str = "", expected_version: int | None = None
 ) -> None:
-    """Any status but a finished one -> cancelled; takes the thread away from its worker."""
+    """Any unfinished status -> cancelled, effects stay done; takes it away from its worker."""
     if not _move_on(
         thread,
         EventKind.THREAD_CANCELLED,
         actor=actor,
         expected_version=expected_version,
         data={"reason": reason},
+        guard=in_statuses(CANCELLABLE),
         free=True,
     ):
         refuse(thread, expected_version=expected_version, wanted="Cancelling")
