@@ -21,14 +21,14 @@ from checkpoints.records import Work
 from checkpoints.signals import state_settled
 from checkpoints.states import EventKind, Status
 
-from . import registry, tracing
+from . import registry, saga_record, tracing
 from .answers import describe
 from .engine import Engine
 from .heart import Heart
 from .leaving import refuse_missing
 from .ledger import DatabaseLedger, Ledger
 from .receivers import ring, rings_waiting
-from .rollback import roll_back
+from .rollback import PAUSES, roll_back
 from .step import Agent
 from .stopping import stop_requested
 
@@ -61,6 +61,11 @@ def listen(names: Iterable[str]) -> None:
 def slice_seconds() -> float:
     """How long one thread may keep a slot while others wait."""
     return float(getattr(settings, "GATEPOST_SLICE_SECONDS", 30))
+
+
+def undo_pauses() -> tuple[float, ...]:
+    """Seconds before each further try of an undo that failed; no worker is held meanwhile."""
+    return tuple(getattr(settings, "GATEPOST_UNDO_PAUSES", PAUSES))
 
 
 def advance_and_claim(thread_id: str, *, request: Any = None) -> None:
@@ -100,7 +105,8 @@ def left_behind() -> UUID | None:
 
 def work_on(work: Work, *, request: Any = None) -> None:
     """Advance one leased thread, or undo what its rollback planned."""
-    agent = agents().get(work.agent)
+    # Sagas are no agent that anybody installs; whoever uses them finds every worker ready.
+    agent = saga_record.installed() if work.agent == saga_record.NAME else agents().get(work.agent)
     try:
         _work_on(work, agent, request)
     finally:
@@ -128,7 +134,7 @@ def _work_on(work: Work, agent: Agent | None, request: Any) -> None:
                 "stopping": stop_requested,
             }
             if work.status is Status.ROLLING_BACK:
-                roll_back(work, **parts)
+                roll_back(work, **parts, pauses=undo_pauses())
             else:
                 Engine(**parts, slice_seconds=slice_seconds()).advance(work)
             took = round((time.monotonic() - began) * 1000, 1)
