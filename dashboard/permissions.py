@@ -14,7 +14,7 @@ from uuid import UUID
 
 from checkpoints import queries
 from checkpoints.errors import NotFound
-from checkpoints.states import EDITABLE, TAKES_INPUT, EventKind, Status, sources
+from checkpoints.states import CANCELLABLE, EDITABLE, TAKES_INPUT, EventKind, Status, sources
 from checkpoints.views import ThreadRow
 
 from .errors import Forbidden
@@ -76,7 +76,7 @@ _FROM: Final[dict[str, tuple[Status, ...]]] = {
     "edit": tuple(s for s in Status if s in EDITABLE),
     "fork": tuple(Status),
     "roll_back": sources(EventKind.ROLLBACK_STARTED),
-    "cancel": sources(EventKind.THREAD_CANCELLED),
+    "cancel": tuple(s for s in Status if s in CANCELLABLE),
 }
 
 
