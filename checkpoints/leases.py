@@ -97,7 +97,8 @@ def acquire(thread: UUID, *, owner: str) -> Work | None:
     """
     move = Move(
         thread,
-        "th.status = 'queued' OR (th.status = 'rolling_back' AND th.lease_token IS NULL)",
+        "th.status = 'queued' OR (th.status = 'rolling_back' AND th.lease_token IS NULL "
+        "AND (th.wake_at IS NULL OR th.wake_at <= clock_timestamp()))",
         unflushed=True,
     )
     move.express(

@@ -111,6 +111,8 @@ EDITABLE: Final = frozenset({S.PAUSED, S.WAITING, S.SLEEPING, S.ATTENTION, S.FAI
 TAKES_INPUT: Final = frozenset(Status) - {S.SUCCEEDED, S.CANCELLED}
 # A node to stop before may still come, if only after a retry.
 STOPS_AHEAD: Final = TAKES_INPUT
+# A person ends it; one that is rolling back is ended by the worker that has undone its effects.
+CANCELLABLE: Final = frozenset(Status) - {S.SUCCEEDED, S.CANCELLED, S.ROLLING_BACK}
 
 # What state reads and exports call a status, for monitors that know few words. Whoever watches for
 # "failed" has to hear of `attention`: it does not go on by itself. What reached its end is neither
@@ -179,6 +181,8 @@ TRANSITIONS: Final[dict[Status | None, dict[EventKind, Status]]] = {
         K.LEASE_TAKEN_OVER: S.ROLLING_BACK,
         K.ROLLBACK_FINISHED: S.PAUSED,
         K.ROLLBACK_RUN_ON: S.QUEUED,
+        K.THREAD_FAILED: S.FAILED,
+        K.THREAD_CANCELLED: S.CANCELLED,
         K.THREAD_PARKED: S.ATTENTION,
     },
 }

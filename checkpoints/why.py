@@ -52,6 +52,14 @@ def why_waiting(
             return _sleeping(thread, workers, clock)
         case Status.PAUSED:
             return _paused(thread, approvals)
+        case Status.ATTENTION if _half_undone(thread):
+            return Why(
+                "attention",
+                sentence(thread.status_reason),
+                thread.status_since,
+                "Mend what keeps the undo from working, then retry: it goes on with exactly these. "
+                "Or take them back by hand and roll back without undo, or cancel.",
+            )
         case Status.ATTENTION:
             return _attention(thread)
         case Status.FAILED:
@@ -63,11 +71,18 @@ def why_waiting(
             )
     said = thread.status_reason or f"The thread has {thread.status}"
     if thread.status is Status.CANCELLED:
-        said = "The thread was cancelled"
+        said, check = "The thread was cancelled", ""
         if thread.status_reason:
-            said, check = f"{said}. {thread.status_reason}", "Look outside whether it happened."
-            return Why("finished", sentence(said), thread.status_since, check)
+            said = f"{said}. {thread.status_reason}"
+        if thread.status_reason.endswith("is unknown."):
+            check = "Look outside whether it happened."
+        return Why("finished", sentence(said), thread.status_since, check)
     return Why("finished", sentence(said), thread.status_since)
+
+
+def _half_undone(thread: ThreadRow) -> bool:
+    waits = thread.waiting_on
+    return isinstance(waits, dict) and waits.get("kind") == "undo"
 
 
 def _nodes(thread: ThreadRow) -> str:
@@ -117,6 +132,13 @@ def _queued(thread: ThreadRow, workers: Sequence[WorkerRow]) -> Why:
 def _leased(thread: ThreadRow, workers: Sequence[WorkerRow], now: datetime) -> Why:
     undoing = thread.status is Status.ROLLING_BACK
     if not thread.lease_owner:
+        if thread.wake_at is not None and thread.wake_at > now:
+            return Why(
+                "timer",
+                f"An undo failed; it is tried again at {_time(thread.wake_at)}.",
+                thread.status_since,
+                facts={"wake_at": thread.wake_at.isoformat()},
+            )
         lost = _no_worker(thread, workers)
         return lost or Why("queue", "Waits for a worker to undo effects.", thread.status_since)
     facts = {"owner": thread.lease_owner, "fence": thread.fence}

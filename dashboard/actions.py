@@ -25,6 +25,7 @@ from checkpoints.states import Status
 from checkpoints.views import ThreadRow, VerificationRow
 
 from . import proof
+from .cancelling import cancel, preview_cancel
 from .capsule.exporting import Capsule, capsule_of
 from .capsule.importing import Imported, import_capsule
 from .errors import Conflict, Invalid, TooLarge, translated
@@ -68,6 +69,7 @@ __all__ = [
     "import_thread",
     "may",
     "pause",
+    "preview_cancel",
     "preview_edit",
     "preview_fork",
     "preview_roll_back",
@@ -135,23 +137,6 @@ def send_input(
     return store.send_input(
         thread_id, message=message, actor=actor.id, expected_version=expected_version
     )
-
-
-@translated()
-def cancel(
-    actor: Actor, thread_id: UUID, reason: str = "", *, expected_version: int | None = None
-) -> str:
-    """Any unfinished status -> cancelled; open requests are withdrawn with it.
-
-    Says which effect had started, so that nobody knows whether it happened; empty for none.
-    """
-    _thread(actor, "cancel", thread_id)
-    check_text("$.reason", reason, TEXT_MAX)
-    with transaction.atomic():
-        gates.withdraw_open(thread_id, reason="The thread was cancelled.", actor=actor.id)
-        return store.cancel(
-            thread_id, actor=actor.id, reason=reason, expected_version=expected_version
-        )
 
 
 @translated()
@@ -257,8 +242,12 @@ def roll_back(
     reason: str,
     expected_version: int | None = None,
     run_on: bool = False,
+    compensate: bool = True,
 ) -> RollBackPlan:
-    """Move the head back; a worker undoes the effects of the plan, which is returned."""
+    """Move the head back; a worker undoes the effects of the plan, which is returned.
+
+    Without `compensate` what happened outside stays as it is: somebody has seen to it by hand.
+    """
     _thread(actor, "roll_back", thread_id)
     check_text("$.reason", reason, TEXT_MAX, required=True)
     with transaction.atomic():
@@ -272,7 +261,7 @@ def roll_back(
         store.roll_back(
             thread_id,
             checkpoint=checkpoint_id,
-            undo=plan.undo,
+            undo=plan.undo if compensate else (),
             reason=reason,
             actor=actor.id,
             head=plan.head,

@@ -14,7 +14,7 @@ from uuid import UUID
 
 from checkpoints import queries
 from checkpoints.errors import NotFound
-from checkpoints.states import EDITABLE, TAKES_INPUT, EventKind, Status, sources
+from checkpoints.states import CANCELLABLE, EDITABLE, TAKES_INPUT, EventKind, Status, sources
 from checkpoints.verdicts import question_of
 from checkpoints.views import ThreadRow
 
@@ -80,7 +80,7 @@ _FROM: Final[dict[str, tuple[Status, ...]]] = {
     "edit": tuple(s for s in Status if s in EDITABLE),
     "fork": tuple(Status),
     "roll_back": sources(EventKind.ROLLBACK_STARTED),
-    "cancel": sources(EventKind.THREAD_CANCELLED),
+    "cancel": tuple(s for s in Status if s in CANCELLABLE),
 }
 
 

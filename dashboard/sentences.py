@@ -256,6 +256,19 @@ def _usage(data: Mapping[str, Any]) -> str:
     return f", {', '.join(parts)}" if parts else ""
 
 
+def _rollback(d: Mapping[str, Any], who: str) -> str:
+    """What is wanted: to stand at a checkpoint again, or to end with the effects undone."""
+    if d.get("then") == "failed":
+        said = "Failed; what it did is undone, last first"
+    elif d.get("then") == "cancelled":
+        said = f"{who} cancels the thread; what it did is undone first, last first"
+    elif d.get("stay"):
+        said = f"{who} lets an effect be undone"
+    else:
+        said = f"{who} rolls back to checkpoint {d.get('number', '?')}"
+    return said + _tail(d) + _unknown(d)
+
+
 _SAY: dict[str, Any] = {
     "thread.started": lambda d, who: f"{who} started {d.get('agent', 'the agent')}",
     "thread.forked": lambda d, who: (
@@ -281,15 +294,7 @@ _SAY: dict[str, Any] = {
     "state.edited": lambda d, who: (
         f"{who} edited {', '.join(d.get('changed') or ()) or 'the state'}" + _tail(d)
     ),
-    "rollback.started": lambda d, who: (
-        (
-            f"{who} lets an effect be undone"
-            if d.get("stay")
-            else f"{who} rolls back to checkpoint {d.get('number', '?')}"
-        )
-        + _tail(d)
-        + _unknown(d)
-    ),
+    "rollback.started": _rollback,
     "rollback.retried": lambda d, who: f"{who} lets the rollback go on",
     "rollback.finished": lambda d, who: "Rolled back, paused at the target",
     "rollback.run_on": lambda d, who: "Rolled back, goes on from the target",
@@ -325,7 +330,11 @@ _SAY: dict[str, Any] = {
         f"Undo of {_name(d)} begins" if d.get("tool") else "An undo begins"
     ),
     "compensation.finished": lambda d, who: f"{_name(d)} undone" if d.get("tool") else "Undone",
-    "compensation.failed": lambda d, who: "Undo failed" + _tail(d),
+    "compensation.failed": lambda d, who: (
+        (f"Undo of {_name(d)} failed" if d.get("tool") else "Undo failed")
+        + (f", again in {d['again_in']:g} s" if d.get("again_in") else "")
+        + _tail(d)
+    ),
     "artifact.stored": lambda d, who: f"Stored {_cut(d.get('name') or 'a file')}",
     "approval.requested": lambda d, who: (
         f"Asks for approval: {_cut(d.get('title') or d.get('tool') or '?')}"
@@ -380,7 +389,7 @@ def thread_line(row: ThreadRow) -> str:
         "waiting": f"A decision before {where}" if where else "A decision",
         "sleeping": f"Sleeps before {where}" if where else "Sleeps",
         "paused": f"Next: {where}" if where else "Paused",
-        "rolling_back": "Undoing what came after the target",
+        "rolling_back": "Undoing what it did",
         "succeeded": "All steps done",
         "cancelled": "Stopped for good",
     }.get(status, look(status).word)

@@ -139,6 +139,7 @@ class Engine:
         model, retry = self.agent.model, self.agent.graph.retry
         heart = sure(self.heart)
         run = OpenStep(work, work.step + 1, self._freed, heart, self.stopping, model, retry)
+        run.on_failure = self.agent.graph.on_failure
         if resumed:
             run.records = answered(self.ledger.recorded(work, run.step))
             run.decided = {

@@ -210,6 +210,9 @@ class Graph:
     `payloads` says where large values of its threads lie: in the database, or in files, a folder
     per thread that a person can open.
 
+    `on_failure="undo"` takes back what a thread did outside, last first, when a step of it fails;
+    the thread then ends failed at the checkpoint before the first effect that was undone.
+
     `model` answers `ctx.model` of this agent; without it the one that GATEPOST_MODEL names does.
 
     `retry` holds for all that its nodes call, where the call or the tool has none of its own.
@@ -226,6 +229,7 @@ class Graph:
     on_code_change: Literal["stop", "go_on"] = "stop"
     inbox: str = ""
     payloads: Literal["database", "file"] = "database"
+    on_failure: Literal["keep", "undo"] = "keep"
     upgrades: Upgrades = field(default_factory=Upgrades)
     model: Model | None = None
     retry: Retry | None = None
@@ -240,6 +244,8 @@ class Graph:
             raise GraphError(
                 f"There is no store {self.payloads!r} for payloads; there are {names}."
             )
+        if self.on_failure not in ("keep", "undo"):
+            raise GraphError(f"on_failure={self.on_failure!r} must be 'keep' or 'undo'.")
         if self.model is not None and not callable(self.model):
             raise GraphError(
                 f"model={self.model!r} is no function: it takes a Request and answers a Reply "
@@ -373,6 +379,7 @@ class Graph:
             # Left out where there is none: what is described is part of the fingerprint.
             **({"inbox": self.inbox} if self.inbox else {}),
             **({"payloads": self.payloads} if self.payloads != DATABASE else {}),
+            **({"on_failure": self.on_failure} if self.on_failure != "keep" else {}),
         }
 
 

@@ -160,6 +160,8 @@ class Harness:
             status = self.book.row(thread).status
             if work := people.acquire(self.book, thread, owner="worker:harness"):
                 self._work_on(work, writes)
+            elif status is Status.ROLLING_BACK and self.book.row(thread).wake_at is not None:
+                self._sleep(thread)
             elif status in (Status.RUNNING, Status.ROLLING_BACK):
                 # The worker was lost: its lease runs out and another one takes over.
                 self.book.pass_time(people.LEASE_SECONDS + 1)
@@ -167,13 +169,17 @@ class Harness:
                 if again is not None:
                     self._work_on(again, writes)
             elif status is Status.SLEEPING:
-                until = self.book.row(thread).wake_at or self.book.now()
-                self.book.pass_time((until - self.book.now()).total_seconds() + 0.001)
+                self._sleep(thread)
                 people.wake_sleepers(self.book)
                 requests.expire_due(self.book)
             elif status is not Status.WAITING or not self._review(thread, review):
                 return
         raise AssertionError(f"{Played(self, thread)!r} comes to no end in {ROUNDS_MAX} rounds.")
+
+    def _sleep(self, thread: Any) -> None:
+        """Let the clock run to the time that the thread waits for."""
+        until = self.book.row(thread).wake_at or self.book.now()
+        self.book.pass_time((until - self.book.now()).total_seconds() + 0.001)
 
     def _review(self, thread: Any, review: Callable[[Any], Verdict | None]) -> bool:
         """Let the reviewer look at each open request; whether one was decided."""

@@ -84,12 +84,11 @@ def fail(ledger: Ledger, run: OpenStep, node: Node, reason: str) -> None:
             run.work.owner,
         )
     )
+    said, events = f"{node.name}: {reason}"[:2000], run.take_events()
+    if run.on_failure == "undo" and ledger.begin_undo(run.work, reason=said, events=events):
+        return
     ledger.leave(
-        run.work,
-        EventKind.THREAD_FAILED,
-        reason=f"{node.name}: {reason}"[:2000],
-        data={"node": node.name},
-        events=run.take_events(),
+        run.work, EventKind.THREAD_FAILED, reason=said, data={"node": node.name}, events=events
     )
 
 

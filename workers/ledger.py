@@ -13,13 +13,13 @@ from uuid import UUID
 
 import structlog
 from django.core.files.storage import default_storage
-from django.db import DatabaseError, connection
+from django.db import DatabaseError, connection, transaction
 
 from approvals import gates
 from approvals import queries as approval_queries
 from approvals.gates import Proposal
 from approvals.queries import ApprovalRow
-from checkpoints import history, queries, store
+from checkpoints import history, queries, store, undo
 from checkpoints.channels import Digests, Reducer
 from checkpoints.queries import Range
 from checkpoints.records import NewActivity, Position, Work
@@ -75,6 +75,8 @@ class Ledger(Protocol):
     def activity(self, activity_id: UUID) -> ActivityRow: ...
     def compensation(self, work: Work, activity: UUID, **more: Any) -> bool: ...
     def target(self, work: Work) -> CheckpointRow: ...
+    def begin_undo(self, work: Work, *, reason: str, events: Sequence[NewEvent]) -> bool: ...
+    def undo_failures(self, work: Work) -> dict[str, tuple[int, str]]: ...
     def upgraded_from(self, work: Work) -> set[UUID]: ...
     def newest_sound(self, work: Work) -> CheckpointRow | None: ...
     def clock(self) -> float: ...
@@ -209,6 +211,23 @@ class DatabaseLedger:
     def target(self, work: Work) -> CheckpointRow:
         plan = work.rollback or {}
         return queries.checkpoint(work.thread, UUID(plan["target"]))
+
+    def begin_undo(self, work: Work, *, reason: str, events: Sequence[NewEvent]) -> bool:
+        """running -> rolling_back, to end failed; False where the thread did nothing to undo."""
+        fates = queries.effects_of(work.thread)
+        chosen = undo.chosen(fates)
+        if not chosen:
+            return False
+        target = queries.checkpoint_before(chosen[-1].activity)
+        plan = undo.plan_back_to(target, fates, reason=reason, by=work.owner, then="failed")
+        with transaction.atomic():
+            gates.withdraw_open(work.thread, reason=undo.WITHDRAWN_ON_FAILURE, actor=work.owner)
+            store.fail_and_undo(work, plan, events=events)
+        return True
+
+    def undo_failures(self, work: Work) -> dict[str, tuple[int, str]]:
+        """{effect: (how often its undo failed, the last error)} of the undo in progress."""
+        return queries.undo_failures(work.thread)
 
     def newest_sound(self, work: Work) -> CheckpointRow | None:
         """The newest checkpoint before the head, of this branch, whose state fits its hash."""

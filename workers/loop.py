@@ -22,7 +22,7 @@ from checkpoints.records import Work
 from checkpoints.signals import state_settled
 from checkpoints.states import EventKind, Status
 
-from . import guard, losses, registry, tracing
+from . import guard, losses, registry, saga_record, tracing
 from .answers import describe
 from .engine import Engine
 from .fencing import fenced_event
@@ -30,7 +30,7 @@ from .heart import Heart
 from .leaving import refuse_missing
 from .ledger import DatabaseLedger, Ledger
 from .receivers import ring, rings_waiting
-from .rollback import roll_back
+from .rollback import PAUSES, roll_back
 from .step import Agent
 from .stopping import stop_requested
 
@@ -72,6 +72,11 @@ def slice_seconds() -> float:
     return float(getattr(settings, "GATEPOST_SLICE_SECONDS", 30))
 
 
+def undo_pauses() -> tuple[float, ...]:
+    """Seconds before each further try of an undo that failed; no worker is held meanwhile."""
+    return tuple(getattr(settings, "GATEPOST_UNDO_PAUSES", PAUSES))
+
+
 def advance_and_claim(thread_id: str, *, request: Any = None) -> None:
     """Work on the named thread if it can be had, then see that no queued one is left behind.
 
@@ -109,7 +114,8 @@ def left_behind() -> UUID | None:
 
 def work_on(work: Work, *, request: Any = None) -> None:
     """Advance one leased thread, or undo what its rollback planned."""
-    agent = agents().get(work.agent)
+    # Sagas are no agent that anybody installs; whoever uses them finds every worker ready.
+    agent = saga_record.installed() if work.agent == saga_record.NAME else agents().get(work.agent)
     try:
         _work_on(work, agent, request)
     finally:
@@ -137,7 +143,7 @@ def _work_on(work: Work, agent: Agent | None, request: Any) -> None:
                 "stopping": stop_requested,
             }
             if work.status is Status.ROLLING_BACK:
-                roll_back(work, **parts)
+                roll_back(work, **parts, pauses=undo_pauses())
             else:
                 Engine(**parts, slice_seconds=slice_seconds(), guard=guarding()).advance(work)
             took = round((time.monotonic() - began) * 1000, 1)

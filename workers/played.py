@@ -14,6 +14,7 @@ from checkpoints.views import ActivityRow, CheckpointRow, EffectFate, EventRow
 
 from .memory import births, people, reading, requests, settling
 from .memory.book import read
+from .memory.undoing import cancel_and_undo
 from .rehearsal import Decide, reviewer_of
 
 if TYPE_CHECKING:
@@ -195,8 +196,10 @@ class Played:
         )
         return self.go_on(decide)
 
-    def cancel(self, reason: str = "") -> Self:
-        """End it; open requests are withdrawn."""
+    def cancel(self, reason: str = "", *, undo: bool = False) -> Self:
+        """End it; open requests are withdrawn. With `undo` what it did is taken back before."""
+        if undo and cancel_and_undo(self._book, self.id, actor=ACTOR, reason=reason):
+            return self.go_on()
         people.cancel(self._book, self.id, actor=ACTOR, reason=reason)
         return self
 

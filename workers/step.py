@@ -56,6 +56,7 @@ class OpenStep:
     resumed: bool = False
     thoughts: dict[str, list[str]] = field(default_factory=dict)
     buffer: list[NewEvent] = field(default_factory=list)
+    on_failure: str = "keep"
 
     @cached_property
     def config(self) -> FrozenDict:

@@ -85,6 +85,7 @@ from .threads import (
     threads,
     titles,
 )
+from .undoing import checkpoint_before, effects_of, undo_failures
 from .workspaces import only_member_of, people_of, workspace_events
 
 __all__ = [
@@ -113,6 +114,7 @@ __all__ = [
     "at_place",
     "board_mark",
     "checkpoint",
+    "checkpoint_before",
     "checkpoint_by_number",
     "checkpoint_row",
     "checkpoint_rows",
@@ -125,6 +127,7 @@ __all__ = [
     "diff",
     "duty",
     "effects_after",
+    "effects_of",
     "event_nouns",
     "event_of_checkpoint",
     "event_rows",
@@ -173,6 +176,7 @@ __all__ = [
     "titles",
     "touched_after",
     "triggers",
+    "undo_failures",
     "upgraded_from",
     "verification",
     "version_threads",

@@ -18,7 +18,13 @@ from .imports import (
 from .inputs import send_input
 from .keyframes import drop_keyframe, write_keyframe
 from .news import add_event, wake
-from .rollbacks import record_compensation, roll_back
+from .rollbacks import (
+    cancel_and_undo,
+    fail_and_undo,
+    record_compensation,
+    roll_back,
+    take_back,
+)
 from .settling import note_unknown, settle
 from .steps import adopt_version, commit_step, hand_back, leave, record
 from .sweeping import (
@@ -49,12 +55,14 @@ __all__ = [
     "announce_version",
     "announce_worker",
     "cancel",
+    "cancel_and_undo",
     "claim_duty",
     "commit_step",
     "create_workspace",
     "drop_keyframe",
     "edit",
     "ensure_workspace",
+    "fail_and_undo",
     "finish_activity",
     "forget_duty",
     "forget_file",
@@ -97,6 +105,7 @@ __all__ = [
     "start",
     "start_activity",
     "stranded_threads",
+    "take_back",
     "wake",
     "wake_sleepers",
     "withdraw",

@@ -15,7 +15,7 @@ from ..channels import Digests
 from ..errors import NotFound, StaleVersion
 from ..queries import savings
 from ..signals import state_settled
-from ..states import EDITABLE, STOPS_AHEAD, EventKind, Status, sources, target
+from ..states import CANCELLABLE, EDITABLE, STOPS_AHEAD, EventKind, Status, sources, target
 from ..views import SavedRow
 from . import underway
 from .guards import check_texts, in_statuses, refuse, versioned
@@ -162,9 +162,10 @@ def retry_rollback(thread: UUID, *, actor: str, expected_version: int | None = N
 def cancel(
     thread: UUID, *, actor: str, reason: str = "", expected_version: int | None = None
 ) -> str:
-    """Any status but a finished one -> cancelled; takes the thread away from its worker.
+    """Any unfinished status -> cancelled; takes the thread away from its worker.
 
-    Effects that had started and not ended are `unknown` now: says which, empty for none.
+    What it did stays done. Effects that had started and not ended are `unknown` now: says which,
+    empty for none.
     """
     with transaction.atomic(savepoint=False):
         effects = underway.locked(thread)
@@ -174,6 +175,7 @@ def cancel(
             actor=actor,
             expected_version=expected_version,
             data={"reason": reason},
+            guard=in_statuses(CANCELLABLE),
             free=True,
             effects=effects,
         )

@@ -9,9 +9,10 @@ from uuid import UUID
 from django.db import connection, transaction
 
 from .. import deltas, queries
+from .. import undo as plans
 from ..errors import LeaseLost, NotAllowedNow, NotFound, StaleVersion
 from ..records import Work
-from ..states import EventKind, Status, sources
+from ..states import CANCELLABLE, EventKind, Status, sources
 from . import underway
 from .guards import in_statuses, refuse, versioned
 from .steps import _SEEN, _see, leased, release
@@ -53,32 +54,74 @@ def roll_back(
         raise NotAllowedNow(
             "An earlier rollback left this checkpoint behind; fork from it to go on there."
         )
-    plan = {
-        "target": str(checkpoint),
-        "number": row[0],
-        "step": row[1],
-        "undo": [str(a) for a in undo],
-        "reason": reason,
-        "run_on": run_on,
-        "by": actor,
-    }
-    froms = sources(EventKind.ROLLBACK_STARTED)
+    plan = plans.plan(
+        target=checkpoint,
+        number=row[0],
+        step=row[1],
+        undo=undo,
+        reason=reason,
+        run_on=run_on,
+        by=actor,
+    )
+    _take_away(
+        thread,
+        plan,
+        froms=sources(EventKind.ROLLBACK_STARTED),
+        head=head,
+        expected_version=expected_version,
+        wanted="Rolling back",
+    )
+
+
+def cancel_and_undo(
+    thread: UUID, *, plan: dict[str, Any], head: UUID, expected_version: int | None = None
+) -> None:
+    """Any unfinished status -> rolling_back; a worker then undoes and cancels the thread.
+
+    `plan` as of `undo.plan_back_to`, made for the head `head`; raises StaleVersion as `roll_back`.
+    """
+    _take_away(
+        thread,
+        plan,
+        froms=tuple(CANCELLABLE),
+        head=head,
+        expected_version=expected_version,
+        wanted="Cancelling",
+    )
+
+
+def take_back(thread: UUID, *, plan: dict[str, Any], head: UUID) -> None:
+    """As `cancel_and_undo`, also for a thread that has ended: any but rolling_back."""
+    _take_away(
+        thread,
+        plan,
+        froms=sources(EventKind.ROLLBACK_STARTED),
+        head=head,
+        expected_version=None,
+        wanted="Undoing",
+    )
+
+
+def _take_away(
+    thread: UUID,
+    plan: dict[str, Any],
+    *,
+    froms: tuple[Status, ...],
+    head: UUID,
+    expected_version: int | None,
+    wanted: str,
+) -> None:
     move = versioned(
         Move(thread, f"{in_statuses(froms)} AND th.head = %s::uuid", (head,)), expected_version
     )
-    move.to_status(Status.ROLLING_BACK, reason=reason)
-    move.set("rollback", deltas.canonical(plan).decode(), "jsonb")
-    move.express("wish", "''")
-    move.express("waiting_on", "NULL")
-    move.express("wake_at", "NULL")
-    move.express("crash_count", "0")
-    release(move)
+    _carry(move, plan, plan["by"])
     with transaction.atomic(savepoint=False):
         effects = underway.locked(thread)
-        data = {**plan, **underway.told(effects)}
-        move.events = [NewEvent(EventKind.ROLLBACK_STARTED, data, actor)]
-        why = "The thread was rolled back while this was under way; whether it happened is unknown."
-        underway.mark(move, effects, actor=actor, why=why)
+        told = {**plan, **underway.told(effects)}
+        move.events = [NewEvent(EventKind.ROLLBACK_STARTED, told, plan["by"], plans.version(plan))]
+        how = "cancelled" if plan.get("then") == plans.CANCELLED else "rolled back"
+        why = f"The thread was {how} while this was under way; whether it happened is unknown."
+        underway.mark(move, effects, actor=plan["by"], why=why)
         moved = perform(move)
     if moved is None:
         with connection.cursor() as cursor:
@@ -86,7 +129,35 @@ def roll_back(
             now = cursor.fetchone()
         if now is not None and now[0] != head:
             raise StaleVersion
-        refuse(thread, expected_version=expected_version, wanted="Rolling back")
+        refuse(thread, expected_version=expected_version, wanted=wanted)
+
+
+def fail_and_undo(work: Work, plan: dict[str, Any], *, events: Sequence[NewEvent] = ()) -> None:
+    """running -> rolling_back: the step failed, and its agent wants done effects undone.
+
+    The lease is given back; whoever takes the thread undoes and lets it end as failed. Raises
+    LeaseLost.
+    """
+    move = leased(work)
+    _carry(move, plan, work.owner)
+    move.events = [*events, *move.events]
+    move.returning = _SEEN
+    seen = perform(move)
+    if seen is None:
+        raise LeaseLost(thread=work.thread)
+    _see(work, seen)
+
+
+def _carry(move: Move, plan: dict[str, Any], actor: str) -> None:
+    """Let the thread carry the plan, ready for any worker."""
+    move.to_status(Status.ROLLING_BACK, reason=plan["reason"])
+    move.set("rollback", deltas.canonical(plan).decode(), "jsonb")
+    move.express("wish", "''")
+    move.express("waiting_on", "NULL")
+    move.express("wake_at", "NULL")
+    move.express("crash_count", "0")
+    release(move)
+    move.events = [NewEvent(EventKind.ROLLBACK_STARTED, plan, actor, plans.version(plan))]
 
 
 def record_compensation(
@@ -97,10 +168,12 @@ def record_compensation(
     tool: str = "",
     result: Any = None,
     error: str = "",
+    again_in: float | None = None,
 ) -> bool:
     """Log that the undo of an effect of `tool` starts, is done (once) or failed; raises LeaseLost.
 
-    False when it had been recorded as done before: then nothing is written.
+    False when it had been recorded as done before: then nothing is written. With `again_in`
+    seconds the lease is given back, and nobody takes the thread before that time.
     """
     move = leased(work)
     data: dict[str, Any] = {"activity": str(activity)} | ({"tool": tool} if tool else {})
@@ -118,8 +191,14 @@ def record_compensation(
             )
         ]
         data["result"] = result
+        if work.crash_count:
+            move.express("crash_count", "0")
     if error:
         data["error"] = error
+    if again_in is not None:
+        data["again_in"] = again_in
+        release(move)
+        move.express("wake_at", "clock_timestamp() + make_interval(secs => %s)", again_in)
     move.events = [NewEvent(kind, data, work.owner)]
     move.returning = _SEEN
     seen = perform(move)

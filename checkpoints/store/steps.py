@@ -53,6 +53,7 @@ def commit_step(
     tokens: int = 0,
     cost: str = "0",
     taken: Sequence[int] = (),
+    left_by: str = "",
 ) -> None:
     """Commit one step: checkpoint, events and new head, in one statement and one transaction.
 
@@ -60,7 +61,8 @@ def commit_step(
     `taken` the numbers of the messages that the checkpoint brings into the state.
 
     Keeps running -> running, or with `leave_by` moves on (thread.succeeded, thread.paused,
-    thread.handed_back ...) and gives the lease back. `work` afterwards stands on the new head.
+    thread.handed_back ...) and gives the lease back; `left_by` is who wanted that, if a person.
+    `work` afterwards stands on the new head.
 
     Raises LeaseLost when the lease or the head is no longer ours: nothing was written. When the
     answer to the COMMIT is lost with the connection, the head is read again: the checkpoint's id
@@ -85,7 +87,8 @@ def commit_step(
     if leave_by is not None:
         move.to_status(target(leave_by, work.status), reason=reason)
         release(move)
-        move.events.append(NewEvent(leave_by, {"reason": reason} if reason else {}, work.owner))
+        said = {"reason": reason} if reason else {}
+        move.events.append(NewEvent(leave_by, said, left_by or work.owner))
         if leave_by is EventKind.THREAD_PAUSED:
             move.express("wish", "''")
             move.express("pause_at", "''")

@@ -65,7 +65,8 @@ def stranded_threads(*, queued_for_seconds: float) -> list[tuple[UUID, str]]:
             "SELECT id, queue FROM gp_thread WHERE status IN ('queued', 'rolling_back', 'running')"
             " AND ((status = 'queued' AND status_since < clock_timestamp()"
             " - make_interval(secs => %s))"
-            " OR (status = 'rolling_back' AND lease_token IS NULL)"
+            " OR (status = 'rolling_back' AND lease_token IS NULL"
+            " AND (wake_at IS NULL OR wake_at <= clock_timestamp()))"
             " OR (status <> 'queued' AND lease_until < clock_timestamp()"
             " AND crash_count < %s)) ORDER BY status_since LIMIT %s",
             (queued_for_seconds, CRASHES_ALLOWED - 1, BATCH),

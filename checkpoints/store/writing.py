@@ -205,6 +205,8 @@ def perform(move: Move) -> tuple[Any, ...] | None:
     if moved is not None:
         # A rollback without a lease needs a worker as much as a queued thread does.
         given_back = move.sets.get("lease_token") == ("NULL", ())
+        # Until an undo that failed is due again there is nothing for a worker.
+        given_back = given_back and move.sets.get("wake_at", ("NULL",))[0] == "NULL"
         idle = moved[2] == Status.QUEUED or (moved[2] == Status.ROLLING_BACK and given_back)
         announce(move.thread, moved[0], moved[1], queue=moved[3] if idle else "")
     return moved

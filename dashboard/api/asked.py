@@ -63,6 +63,12 @@ class Cancel(Asked):
     """The end of a thread."""
 
     reason: str = ""
+    undo: bool = Field(
+        False, description="Take back what it did outside, last first, before it is cancelled."
+    )
+    undo_unknown: bool = Field(
+        False, description="With `undo`: also what may have happened, where it has an undo."
+    )
 
 
 class SendInput(Asked):
@@ -97,7 +103,7 @@ class RollBack(Asked):
 
     checkpoint: Id
     reason: str = ""
-    compensate: Literal[True] = True
+    compensate: bool = Field(True, description="Undo the effects after it; false leaves them done.")
     run_on: bool = False
 
 

@@ -7,6 +7,7 @@ from uuid import UUID
 
 from pydantic import RootModel
 
+from dashboard.cancelling import CancelPlan
 from dashboard.expected import AGAIN, MAYBE, REUSED, Expected
 from dashboard.plans import EditPlan, ForkPlan, RollBackPlan
 
@@ -129,6 +130,36 @@ class ForkPreview(ExpectedCalls):
             config=plan.config,
             **cls.told(plan.expected),
         )
+
+
+class CancelPreview(Shape):
+    """What cancelling would undo, in this order, what it leaves, and where the head goes back to.
+
+    `checkpoint` is null where nothing is undone: the head stays.
+    """
+
+    checkpoint: Checkpoint | None
+    head: UUID
+    version: int
+    effects: list[EffectFate]
+    undo: list[UUID]
+    withdrawn_approvals: list[UUID]
+
+    @classmethod
+    def of(cls, plan: CancelPlan) -> Self:
+        """The plan for the wire."""
+        return cls(
+            checkpoint=None if plan.target is None else Checkpoint.model_validate(plan.target),
+            head=plan.head,
+            version=plan.version,
+            effects=[EffectFate.model_validate(e) for e in plan.effects],
+            undo=list(plan.undo),
+            withdrawn_approvals=[a.id for a in plan.approvals],
+        )
+
+
+class CancelAnswer(RootModel[ThreadDetail | CancelPreview]):
+    """The thread as it is afterwards; with `?preview=1` what cancelling would do."""
 
 
 class RollBackPreview(ExpectedCalls):

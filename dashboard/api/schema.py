@@ -18,7 +18,7 @@ ETAG = {"description": "The thread's version, for If-Match.", "schema": _TEXT}
 LOCATION = {"description": "The address of what was made.", "schema": _TEXT}
 RETRY_AFTER = {"description": "Seconds until trying again makes sense.", "schema": _TEXT}
 REPLAYED = {"description": "`true`: the answer that the same call had before.", "schema": _TEXT}
-VERSIONED = ("ThreadDetail", "State", "EditAnswer", "RollBackPreview")
+VERSIONED = ("ThreadDetail", "State", "EditAnswer", "CancelAnswer", "RollBackPreview")
 
 
 class Described(AutoSchema):

@@ -20,7 +20,14 @@ from dashboard.errors import Invalid
 from .answers import thread_detail
 from .asked import Cancel, Edit, Fork, Nothing, Pause, RollBack, SendInput, StartThread
 from .base import Door, answer, refusals
-from .previews import EditAnswer, EditPreview, ForkPreview, RollBackPreview
+from .previews import (
+    CancelAnswer,
+    CancelPreview,
+    EditAnswer,
+    EditPreview,
+    ForkPreview,
+    RollBackPreview,
+)
 from .saved import Saved
 from .shapes import (
     Counts,
@@ -208,22 +215,38 @@ class RetryThread(Control):
         return self.done(thread_id)
 
 
-class CancelThread(Control):
+class CancelThread(Door):
     """Cancel a thread."""
 
     changes = "cancel"
-    act = actions.cancel
+    previews = True
 
     @extend_schema(
         operation_id="threads_cancel",
         request=Cancel,
-        responses={200: ThreadDetail, **REFUSED},
-        parameters=[IF_MATCH],
-        summary="End a thread",
+        responses={200: CancelAnswer, 202: ThreadDetail, **REFUSED},
+        parameters=[IF_MATCH, PREVIEW],
+        summary="End a thread, and undo what it did where that is wanted",
+        description="202: a worker undoes the effects, last first, then the thread is cancelled. "
+        "200: it is cancelled.",
     )
     def post(self, request: Request, thread_id: UUID) -> Response:
         """Any unfinished status -> cancelled; takes it away from its worker."""
-        return self.done(thread_id, self.body(Cancel).reason)
+        body = self.body(Cancel)
+        if self.flag("preview"):
+            plan = actions.preview_cancel(
+                self.actor, thread_id, undo_effects=body.undo, undo_unknown=body.undo_unknown
+            )
+            return answer(CancelPreview.of(plan), ETag=f'"{plan.version}"')
+        undone = actions.cancel(
+            self.actor,
+            thread_id,
+            body.reason,
+            body.undo,
+            body.undo_unknown,
+            expected_version=self.expected_version(),
+        )
+        return detail(self, thread_id, status=202 if undone else 200)
 
 
 class InputThread(Control):
@@ -349,5 +372,6 @@ class RollBackThread(Door):
             body.reason,
             self.expected_version(),
             body.run_on,
+            body.compensate,
         )
         return detail(self, thread_id, status=202)

@@ -133,6 +133,7 @@ def fork(command: PersonalCommand) -> None:
 def _rollback_options(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("checkpoint", help="number or id")
     parser.add_argument("--run-on", action="store_true", help="go on instead of pausing there")
+    parser.add_argument("--keep-effects", action="store_true", help="undo nothing outside")
 
 
 def rollback(command: PersonalCommand) -> None:
@@ -155,7 +156,8 @@ def rollback(command: PersonalCommand) -> None:
             return
         # Exactly what was shown is done, or nothing.
         version = plan.version if version is None else version
-    actions.roll_back(actor, thread.id, target, o["reason"], version, o["run_on"])
+    undo = not o["keep_effects"]
+    actions.roll_back(actor, thread.id, target, o["reason"], version, o["run_on"], compensate=undo)
     tell_thread(command, actor, thread.id)
 
 

@@ -8,10 +8,11 @@ from typing import Any
 
 from checkpoints import queries
 from dashboard import actions
+from dashboard.api.previews import CancelPreview
 from dashboard.terminal import PersonalCommand, Usage, Verb
 
 from .looking import on_thread, thread_of
-from .telling import tell_thread
+from .telling import cancel_tables, tell_thread
 from .words import json_given, number_from, pair, values
 
 
@@ -96,9 +97,7 @@ def _control(action: str, option: str = "") -> Callable[[PersonalCommand], None]
         actor, thread = thread_of(command, action)
         given: list[Any] = [command.options[option]] if option else []
         done = getattr(actions, action)
-        said = done(actor, thread.id, *given, expected_version=command.options["version"])
-        if action == "cancel" and said:
-            command.say(said)
+        done(actor, thread.id, *given, expected_version=command.options["version"])
         tell_thread(command, actor, thread.id)
 
     return act
@@ -123,6 +122,36 @@ def send_input(command: PersonalCommand) -> None:
 
 def _pause_options(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--before", default="", metavar="NODE", help="stop before this node")
+
+
+def _cancel_options(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument(
+        "--undo", action="store_true", help="take back what it did outside, last first"
+    )
+    parser.add_argument(
+        "--undo-unknown",
+        action="store_true",
+        help="with --undo: also what may have happened, where it has an undo",
+    )
+    parser.add_argument("--preview", action="store_true", help="only say what it would do")
+
+
+def cancel(command: PersonalCommand) -> None:
+    """End a thread; say what is undone and what stays."""
+    o = command.options
+    actor, thread = thread_of(command, "cancel")
+    how = {"undo_effects": o["undo"], "undo_unknown": o["undo_unknown"]}
+    if o["preview"]:
+        plan = actions.preview_cancel(actor, thread.id, **how)
+        command.tell(CancelPreview.of(plan), *cancel_tables(plan))
+        return
+    undone = actions.cancel(actor, thread.id, o["reason"], **how, expected_version=o["version"])
+    if undone:
+        n, all_of_them = len(undone.undo), len(undone.effects)
+        command.say(f"A worker undoes {n} of {all_of_them} effects, last first.")
+    elif unknown := queries.thread(thread.id, workspace=actor.workspace).status_reason:
+        command.say(unknown)
+    tell_thread(command, actor, thread.id)
 
 
 DOING = (
@@ -162,8 +191,10 @@ DOING = (
     ),
     Verb(
         "cancel",
-        "end a thread; what it did stays done",
-        _control("cancel", "reason"),
-        on_thread(takes_reason, takes_version),
+        "end a thread; what it did stays done, or is undone with --undo",
+        cancel,
+        on_thread(_cancel_options, takes_reason, takes_version),
+        "threads cancel order-17 --undo --preview\n"
+        "threads cancel order-17 --undo --reason 'ordered twice'",
     ),
 )

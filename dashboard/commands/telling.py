@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from typing import Any
 from uuid import UUID
 
 from checkpoints import deltas, queries
+from checkpoints.views import EffectFate
 from dashboard.api.answers import thread_detail
+from dashboard.cancelling import CancelPlan
 from dashboard.expected import AGAIN, MAYBE, REUSED, Expected
 from dashboard.permissions import Actor
 from dashboard.plans import EditPlan, ForkPlan, RollBackPlan
@@ -97,6 +100,25 @@ def fork_table(plan: ForkPlan) -> Table:
     )
 
 
+def cancel_tables(plan: CancelPlan) -> tuple[Table, ...]:
+    """What cancelling would do, and each effect's fate."""
+    target = plan.target
+    return (
+        facts(
+            "Cancelling would",
+            [
+                ("undo", f"{len(plan.undo)} of {len(plan.effects)} effects"),
+                (
+                    "go back to",
+                    f"checkpoint {target.number} (step {target.step})" if target else "nothing",
+                ),
+                ("withdraw", ", ".join(a.title for a in plan.approvals) or "no request"),
+            ],
+        ),
+        _fates(plan.effects),
+    )
+
+
 def roll_back_tables(plan: RollBackPlan) -> tuple[Table, ...]:
     """What a rollback would do, and each effect's fate."""
     return (
@@ -115,9 +137,13 @@ def roll_back_tables(plan: RollBackPlan) -> tuple[Table, ...]:
                 *_ahead(plan.expected),
             ],
         ),
-        table(
-            "Effects, last first",
-            ("effect", "fate", "what"),
-            ((e.activity.tool, e.fate, e.text) for e in plan.effects),
-        ),
+        _fates(plan.effects),
+    )
+
+
+def _fates(effects: Iterable[EffectFate]) -> Table:
+    return table(
+        "Effects, last first",
+        ("effect", "fate", "what"),
+        ((e.activity.tool, e.fate, e.text) for e in effects),
     )

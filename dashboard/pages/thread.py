@@ -35,7 +35,6 @@ from dashboard.permissions import allowed_actions
 from dashboard.settling import Asked, asked_of
 from dashboard.shapes import Kind
 from dashboard.text import number
-from dashboard.underway import interrupted
 from dashboard.why import why_waiting
 
 from .rights import Class, Roles, actions_of, rights_of
@@ -246,7 +245,6 @@ def thread_head(page: ThreadPage, roles: Roles) -> dict[str, Any]:
     return {
         "thread": page.thread,
         "actions": actions_of(roles, page.thread),
-        "interrupted": interrupted(page.thread, page.activities),
         "past": page.past,
     }
 

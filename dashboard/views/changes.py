@@ -210,6 +210,7 @@ def rollback(request: HttpRequest, thread_id: UUID) -> HttpResponse:
     reason = request.POST.get("reason", "").strip()
     known = bool(request.POST.get("known"))
     run_on = bool(request.POST.get("run_on"))
+    keep_effects = bool(request.POST.get("keep_effects"))
 
     def form(problems: dict[str, str], status: int) -> HttpResponse:
         plan = actions.preview_roll_back(who, thread.id, target.id)
@@ -222,6 +223,7 @@ def rollback(request: HttpRequest, thread_id: UUID) -> HttpResponse:
             "withdrawn": plan.approvals,
             "reason": reason,
             "run_on": run_on,
+            "keep_effects": keep_effects,
             "known": known,
             "errors": problems,
         }
@@ -243,7 +245,10 @@ def rollback(request: HttpRequest, thread_id: UUID) -> HttpResponse:
     if problems:
         return form(problems, 422)
     try:
-        actions.roll_back(who, thread.id, target.id, reason, version_of(request), run_on)
+        version = version_of(request)
+        actions.roll_back(
+            who, thread.id, target.id, reason, version, run_on, compensate=not keep_effects
+        )
     except (errors.Forbidden, errors.Missing):
         raise
     except errors.ActionError as error:

@@ -150,19 +150,6 @@ def retry(request: HttpRequest, thread_id: UUID) -> HttpResponse:
 
 @_either
 @live_page
-def cancel(request: HttpRequest, thread_id: UUID) -> HttpResponse:
-    """End it for good."""
-    reason = request.POST.get("reason", "")
-    return _control(
-        request,
-        thread_id,
-        lambda version: actions.cancel(actor(request), thread_id, reason, expected_version=version),
-        lambda unknown: f"Cancelled. {unknown or 'What it did so far stays.'}",
-    )
-
-
-@_either
-@live_page
 def verify(request: HttpRequest, thread_id: UUID) -> HttpResponse:
     """Compute its past again and say whether anything was altered."""
     return _control(

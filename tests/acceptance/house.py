@@ -26,6 +26,7 @@ from tests.site import Site, started_site
 SETTINGS = {
     "GATEPOST_LEASE_SECONDS": "6",
     "GATEPOST_SWEEP_SECONDS": "0.5",
+    "GATEPOST_UNDO_PAUSES": "0.3,0.6",
     "GATEPOST_AGENTS": "tests.workers.samples,tests.hazards.own_agents",
     "GATEPOST_POLL_SECONDS": "600",  # so that only pushes can move a page
 }

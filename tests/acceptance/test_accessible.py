@@ -46,7 +46,10 @@ def faults(screen: Screen, axe: Axe) -> dict[str, list[str]]:
 
 @pytest.mark.parametrize(
     "name",
-    ["login", "board", "thread", "inbox", "approval", "start", "fork", "rollback", "edit"],
+    [
+        *("login", "board", "thread", "inbox", "approval", "start", "fork", "rollback", "edit"),
+        "cancel",
+    ],
 )
 def test_axe_finds_nothing(house: House, people: People, at_gate: Case, name: str) -> None:
     who = {"login": "", "approval": "manager"}.get(name, "operator")

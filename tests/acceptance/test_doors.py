@@ -48,6 +48,7 @@ def forms(case: Case) -> dict[str, str]:
         "fork": f"/threads/{case.id}/fork/",
         "rollback": f"/threads/{case.id}/rollback/",
         "edit": f"/threads/{case.id}/edit/",
+        "cancel": f"/threads/{case.id}/cancel/",
     }
 
 

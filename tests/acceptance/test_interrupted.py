@@ -35,7 +35,7 @@ def test_it_is_told_where_to_stop_and_a_cancel_says_what_it_cuts_off(
     case.wait_called("second")
     operator.open(f"/threads/{case.id}/")
     operator.press("Cancel")
-    asked = page.locator("#confirm")
+    asked = page.locator("#interrupted")
     expect(asked).to_contain_text("deliver has started: whether it happened will be unknown.")
     page.get_by_role("button", name="Cancel the thread").click()
     operator.see_status("cancelled")

@@ -124,6 +124,14 @@ def retry_rollback(thread: UUID, former: Work | None) -> None:
         raise NotAllowedNow
 
 
+def cancel(thread: UUID, former: Work | None) -> object:
+    if status_of(thread) is S.ROLLING_BACK:  # a worker ends what a person wanted ended
+        with pytest.raises(NotAllowedNow):
+            store.cancel(thread, actor=OPERATOR)
+        return by_worker(K.THREAD_CANCELLED)(thread, former)
+    return store.cancel(thread, actor=OPERATOR)
+
+
 def finish_rollback(*, run_on: bool) -> Callable[[UUID, Work | None], object]:
     def verb(thread: UUID, former: Work | None) -> object:
         work = lease_on(thread, former)
@@ -146,7 +154,7 @@ VERBS: dict[EventKind, Callable[[UUID, Work | None], object]] = {
     K.THREAD_PAUSED: pause,
     K.THREAD_RESUMED: lambda thread, _: store.resume(thread, actor=OPERATOR),
     K.THREAD_RETRIED: lambda thread, _: store.retry(thread, actor=OPERATOR),
-    K.THREAD_CANCELLED: lambda thread, _: store.cancel(thread, actor=OPERATOR),
+    K.THREAD_CANCELLED: cancel,
     K.THREAD_PARKED: park,
     K.STATE_EDITED: lambda thread, _: store.edit(
         thread, changes={"total": 7}, reason="", actor=OPERATOR

@@ -506,7 +506,7 @@ def test_roll_back_with_preview(manager: Client, cast: Cast, agent: UUID) -> Non
     ]
     assert (plan["steps"], plan["checkpoint"]["id"]) == (1, target)
     refused(post(manager, at, {"checkpoint": target}), 422, "$.reason")
-    keep = {"checkpoint": target, "reason": "r", "compensate": False}
+    keep = {"checkpoint": target, "reason": "r", "compensate": "no"}
     refused(post(manager, at, keep), 422, "$.compensate")
     done = post(manager, at, {"checkpoint": target, "reason": "wrong data"})
     assert (done.status_code, done.json()["status"]) == (202, "rolling_back")

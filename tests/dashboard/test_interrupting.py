@@ -35,18 +35,18 @@ def busy(cast: Cast, agent: UUID) -> UUID:
     return work.thread
 
 
-def page(cast: Cast, thread: UUID, who: str = "operator") -> str:
-    return html.unescape(cast.client(who).get(f"/threads/{thread}/").content.decode())
+def page(cast: Cast, thread: UUID, who: str = "operator", what: str = "") -> str:
+    return html.unescape(cast.client(who).get(f"/threads/{thread}/{what}").content.decode())
 
 
 def test_the_page_says_before_a_cancel_what_it_cuts_off(
     cast: Cast, agent: UUID, busy: UUID
 ) -> None:
-    shown = page(cast, busy)
+    shown = page(cast, busy, what="cancel/")
     assert "What publish is doing now is thrown away." in shown
     assert "publish has started: whether it happened will be unknown." in shown
     # Nothing is under way in a thread that nobody works on.
-    idle = page(cast, scene.start(cast.workspace, agent))
+    idle = page(cast, scene.start(cast.workspace, agent), what="cancel/")
     assert "It ends here for good" in idle
     assert "thrown away" not in idle
     assert "will be unknown" not in idle

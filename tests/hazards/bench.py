@@ -28,6 +28,7 @@ LEASE, SWEEP = 3.0, 0.25
 SHORT = {
     "GATEPOST_LEASE_SECONDS": str(LEASE),
     "GATEPOST_SWEEP_SECONDS": str(SWEEP),
+    "GATEPOST_UNDO_PAUSES": "0.3,0.6",
 }
 ENDED = {"succeeded", "failed", "cancelled", "attention", "paused"}
 

@@ -72,6 +72,8 @@ def backend(folder: str, name: str) -> int:
 
 def fetch_back(args: dict[str, Any], result: Any, *, key: str) -> str:
     trace(args["folder"], f"undo-{args['name']}", key)
+    if Path(args["folder"], f"{args['name']}.broken").exists():
+        raise OSError(f"{args['name']} does not answer")
     Path(args["folder"], f"{args['name']}.parcel").unlink(missing_ok=True)
     hold(args["folder"], f"in-undo-{args['name']}")
     return "fetched back"
@@ -146,7 +148,21 @@ def play(state: Script, ctx: Context) -> dict[str, Any]:
             notes.append(asked(ctx, at))
         elif order == "fall" and not Path(state.folder, f"{name}.mended").exists():
             os._exit(7)
+        elif order == "break":
+            raise ValueError(name)
     return {"at": 1, "notes": notes}
+
+
+# ---- journey: what it did is undone when it breaks ----
+
+journey = Graph(f"journey{SUFFIX}", Script, queue=QUEUE, on_failure="undo")
+journey.node("play", then=until_done, ways=("play", END))(play)
+
+
+def saga_back(folder: str, name: str, *, key: str) -> None:
+    """A compensation that any process can call."""
+    trace(folder, f"undo-{name}", key)
+    hold(folder, f"in-undo-{name}")
 
 
 # ---- fan: two nodes in one step ------------------------------------------------------------------

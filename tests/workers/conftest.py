@@ -19,6 +19,7 @@ from approvals import gates
 from approvals import queries as approval_queries
 from approvals.queries import ApprovalRow
 from checkpoints import leases, queries, store
+from checkpoints import undo as plans
 from checkpoints.chain import verify_thread
 from checkpoints.records import Work
 from checkpoints.states import Status
@@ -175,9 +176,17 @@ class Bench:
         store.retry(thread, actor="user:1")
 
     @transaction.atomic
-    def cancel(self, thread: UUID) -> None:
+    def cancel(self, thread: UUID, *, undo: bool = False, unknown: bool = False) -> None:
         gates.withdraw_open(thread, reason="The thread was cancelled.", actor="user:1")
-        store.cancel(thread, actor="user:1")
+        fates = queries.effects_of(thread) if undo else []
+        chosen = plans.chosen(fates, unknown=unknown)
+        if not chosen:
+            store.cancel(thread, actor="user:1")
+            return
+        target = queries.checkpoint_before(chosen[-1].activity)
+        more: dict[str, Any] = {"reason": "enough", "by": "user:1", "then": "cancelled"}
+        plan = plans.plan_back_to(target, fates, unknown=unknown, **more)
+        store.cancel_and_undo(thread, plan=plan, head=self.row(thread).head)
 
     def send(self, thread: UUID, message: Any) -> int:
         return store.send_input(thread, message=message, actor="user:1")

@@ -18,7 +18,7 @@ from checkpoints.states import Status
 from checkpoints.views import ActivityRow, CheckpointRow, EventRow, InputRow
 from workers.engine import Engine
 from workers.graph import Graph, Tool
-from workers.memory import births, people, reading, requests
+from workers.memory import births, people, reading, requests, undoing
 from workers.memory.book import Book, Row
 from workers.memory.ledger import MemoryLedger
 from workers.models import missing
@@ -170,8 +170,11 @@ class MemoryBench:
     def retry(self, thread: UUID) -> None:
         people.retry(self.book, thread, actor="user:1")
 
-    def cancel(self, thread: UUID) -> None:
-        people.cancel(self.book, thread, actor="user:1")
+    def cancel(self, thread: UUID, *, undo: bool = False, unknown: bool = False) -> None:
+        if not undo or not undoing.cancel_and_undo(
+            self.book, thread, actor="user:1", reason="enough", unknown=unknown
+        ):
+            people.cancel(self.book, thread, actor="user:1")
 
     def send(self, thread: UUID, message: Any) -> int:
         return people.send(self.book, thread, message=message, actor="user:1")

@@ -10,6 +10,7 @@ from uuid import UUID
 
 from approvals.gates import Proposal
 from approvals.queries import ApprovalRow
+from checkpoints import undo
 from checkpoints.channels import Digests, Reducer
 from checkpoints.queries import Range
 from checkpoints.records import Position, Work
@@ -17,7 +18,7 @@ from checkpoints.states import EventKind, Status, target
 from checkpoints.store import NewCheckpoint, NewEvent
 from checkpoints.views import ActivityRow, CheckpointRow, InputRow
 
-from . import reading, requests, reuse, settling
+from . import reading, requests, reuse, settling, undoing
 from .book import Row, read, written
 from .once import Once, released, see
 
@@ -81,6 +82,28 @@ class MemoryLedger(Once):
     def target(self, work: Work) -> CheckpointRow:
         return reading.checkpoint(self._book, work.thread, UUID((work.rollback or {})["target"]))
 
+    def undo_failures(self, work: Work) -> dict[str, tuple[int, str]]:
+        return undoing.undo_failures(self._book, work.thread)
+
+    def begin_undo(self, work: Work, *, reason: str, events: Sequence[NewEvent]) -> bool:
+        fates = undoing.effects_of(self._book, work.thread)
+        chosen = undo.chosen(fates)
+        if not chosen:
+            return False
+        target = undoing.checkpoint_before(self._book, chosen[-1].activity)
+        plan = undo.plan_back_to(target, fates, reason=reason, by=work.owner, then="failed")
+        requests.withdraw_open(
+            self._book, work.thread, reason=undo.WITHDRAWN_ON_FAILURE, actor=work.owner
+        )
+        self._write(
+            work,
+            sets=undoing.carried(plan),
+            status=Status.ROLLING_BACK,
+            reason=reason,
+            events=[*events, NewEvent(EventKind.ROLLBACK_STARTED, plan, work.owner, 2)],
+        )
+        return True
+
     def newest_sound(self, work: Work) -> CheckpointRow | None:
         return reading.newest_sound(self._book, work.thread, work.head)
 
@@ -121,6 +144,7 @@ class MemoryLedger(Once):
         tokens: int = 0,
         cost: str = "0",
         taken: Sequence[int] = (),
+        left_by: str = "",
     ) -> None:
         sets: dict[str, Any] = {"crash_count": 0}
         left: list[NewEvent] = []
@@ -128,7 +152,8 @@ class MemoryLedger(Once):
         if leave_by is not None:
             status = target(leave_by, work.status)
             sets |= released(leave_by)
-            left.append(NewEvent(leave_by, {"reason": reason} if reason else {}, work.owner))
+            said = {"reason": reason} if reason else {}
+            left.append(NewEvent(leave_by, said, left_by or work.owner))
         if work.status is Status.ROLLING_BACK:
             sets["rollback"] = None
         elif checkpoint.step > work.step:

@@ -219,6 +219,7 @@ class Once:
         tool: str = "",
         result: Any = None,
         error: str = "",
+        again_in: float | None = None,
     ) -> bool:
         row = reading.activity(self._book, activity)
         done = kind is EventKind.COMPENSATION_FINISHED
@@ -229,6 +230,10 @@ class Once:
             data["result"] = result
         if error:
             data["error"] = error
+        sets: dict[str, Any] = {"crash_count": 0} if done else {}
+        if again_in is not None:
+            data["again_in"] = again_in
+            sets = released(kind) | {"wake_at": self._book.later(again_in)}
 
         def enter(_: datetime) -> None:
             if done:
@@ -237,7 +242,7 @@ class Once:
                 undone = replace(kept, state="compensated", undo_result=written(result))
                 self._book.activities[place] = undone
 
-        self._write(work, events=[NewEvent(kind, data, work.owner)], also=enter)
+        self._write(work, events=[NewEvent(kind, data, work.owner)], sets=sets, also=enter)
         return True
 
     # ---- files -------------------------------------------------------------------------------

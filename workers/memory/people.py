@@ -10,11 +10,13 @@ from uuid import UUID, uuid4
 from uuid_utils.compat import uuid7
 
 from checkpoints import deltas
+from checkpoints import undo as plans
 from checkpoints.channels import Digests
 from checkpoints.errors import NotAllowedNow
 from checkpoints.limits import CRASHES_ALLOWED
 from checkpoints.records import Work
 from checkpoints.states import (
+    CANCELLABLE,
     EDITABLE,
     STOPS_AHEAD,
     TAKES_INPUT,
@@ -27,9 +29,10 @@ from checkpoints.store import NewCheckpoint, NewEvent
 from checkpoints.store.control import IDLE
 
 from . import reading, requests
-from .book import Book, Row, read, sealed, written
+from .book import Book, Row, read, sealed
 from .once import released
 from .underway import Away, taken_away
+from .undoing import carried
 
 LEASE_SECONDS = 15.0
 S, K = Status, EventKind
@@ -52,7 +55,10 @@ def acquire(book: Book, thread: UUID, *, owner: str) -> Work | None:
     """queued -> running, or take a rollback that nobody works on; None when there is nothing."""
     row = book.row(thread)
     queued = row.status is S.QUEUED
-    if not queued and not (row.status is S.ROLLING_BACK and row.lease_token is None):
+    resting = row.wake_at is not None and row.wake_at > book.now()
+    if not queued and not (
+        row.status is S.ROLLING_BACK and row.lease_token is None and not resting
+    ):
         return None
     sets = {"waiting_on": None, "wake_at": None, "status_reason": ""}
     return _take(book, row, owner, K.LEASE_ACQUIRED, S.RUNNING if queued else None, sets)
@@ -133,8 +139,8 @@ def retry(book: Book, thread: UUID, *, actor: str) -> None:
 
 
 def cancel(book: Book, thread: UUID, *, actor: str, reason: str = "") -> None:
-    """Any status but a finished one -> cancelled; takes the thread away from its worker."""
-    _in(book.row(thread), set(sources(K.THREAD_CANCELLED)), "Cancelling")
+    """Any unfinished status -> cancelled, effects stay done; takes it away from its worker."""
+    _in(book.row(thread), CANCELLABLE, "Cancelling")
     requests.withdraw_open(book, thread, reason="The thread was cancelled.", actor=actor)
     free = released(K.THREAD_CANCELLED) | {"rollback": None}
     away = taken_away(book, thread, actor=actor, how="cancelled")
@@ -241,21 +247,24 @@ def roll_back(
     _in(row, set(sources(K.ROLLBACK_STARTED)), "Rolling back")
     said = f"The thread was rolled back: {reason}"
     requests.withdraw_open(book, thread, reason=said, actor=actor)
-    plan = {
-        "target": str(checkpoint),
-        "number": goal.number,
-        "step": goal.step,
-        "undo": [str(a) for a in undo],
-        "reason": reason,
-        "run_on": run_on,
-        "by": actor,
-    }
-    sets: dict[str, Any] = {"rollback": written(plan), "wish": "", "waiting_on": None}
-    sets |= {"wake_at": None, "crash_count": 0, **released(K.ROLLBACK_STARTED)}
+    plan = plans.plan(
+        target=checkpoint,
+        number=goal.number,
+        step=goal.step,
+        undo=undo,
+        reason=reason,
+        run_on=run_on,
+        by=actor,
+    )
     away = taken_away(book, thread, actor=actor, how="rolled back")
     events = [*away.events, NewEvent(K.ROLLBACK_STARTED, plan | away.told, actor)]
     book.move(
-        thread, sets=sets, status=S.ROLLING_BACK, reason=reason, events=events, also=away.mark
+        thread,
+        sets=carried(plan),
+        status=S.ROLLING_BACK,
+        reason=reason,
+        events=events,
+        also=away.mark,
     )
 
 

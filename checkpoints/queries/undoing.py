@@ -1,0 +1,50 @@
+"""What an undo of a whole thread takes back, where it leads, and which undos have failed so far."""
+
+from __future__ import annotations
+
+from uuid import UUID
+
+from ..errors import NotFound
+from ..views import ActivityRow, CheckpointRow, EffectFate
+from .activities import effects_after
+from .past import CHECKPOINT, checkpoint_of, way
+from .reading import rows
+
+
+def effects_of(thread_id: UUID) -> list[EffectFate]:
+    """What a thread did outside on the way to its head, last first; not what its base did."""
+    first = "SELECT id FROM gp_checkpoint WHERE thread_id = %s::uuid AND number = 0"
+    found = rows(first, (thread_id,))
+    if not found:
+        raise NotFound("There is no such thread.")
+    return effects_after(thread_id, found[0][0])
+
+
+def checkpoint_before(activity: ActivityRow) -> CheckpointRow:
+    """The newest checkpoint, on the way to the head, that knows nothing of an activity on it."""
+    thread = activity.thread
+    head = rows("SELECT head FROM gp_thread WHERE id = %s::uuid", (thread,))[0][0]
+    for owner, branch, lo, hi, _ in way(thread, head):
+        if owner == thread and branch == activity.branch:
+            found = rows(
+                CHECKPOINT.format(delta="NULL", abandoned="false") + "WHERE c.thread_id = %s::uuid "
+                "AND c.number BETWEEN %s::integer AND %s::integer AND c.step < %s::integer "
+                "ORDER BY c.number DESC LIMIT 1",
+                (thread, lo, hi, activity.step),
+            )
+            return checkpoint_of(found[0])
+    raise NotFound("This activity does not lie on the way to the thread's head.")
+
+
+def undo_failures(thread_id: UUID) -> dict[str, tuple[int, str]]:
+    """{effect: (how often its undo failed, the last error)} since the undo was wanted last."""
+    found = rows(
+        "SELECT data ->> 'activity', count(*), "
+        "(array_agg(data ->> 'error' ORDER BY seq DESC))[1] FROM gp_event "
+        "WHERE thread_id = %s::uuid AND kind = 'compensation.failed' AND seq > coalesce(("
+        "SELECT seq FROM gp_event WHERE thread_id = %s::uuid "
+        "AND kind IN ('rollback.started', 'rollback.retried') ORDER BY seq DESC LIMIT 1), 0) "
+        "GROUP BY 1",
+        (thread_id, thread_id),
+    )
+    return {effect: (count, error or "") for effect, count, error in found}
