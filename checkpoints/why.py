@@ -56,7 +56,9 @@ def why_waiting(
                 "attention",
                 sentence(thread.status_reason or "The engine will not go on without a person"),
                 thread.status_since,
-                "Look at the reason, edit the state where needed, then retry or roll back.",
+                "Choose which code goes on with it."
+                if isinstance(thread.waiting_on, dict) and thread.waiting_on.get("kind") == "code"
+                else "Look at the reason, edit the state where needed, then retry or roll back.",
             )
         case Status.FAILED:
             return Why(
@@ -107,6 +109,16 @@ def _no_worker(thread: ThreadRow, workers: Sequence[WorkerRow]) -> Why | None:
 
 
 def _queued(thread: ThreadRow, workers: Sequence[WorkerRow]) -> Why:
+    alive = [w for w in workers if w.alive]
+    if thread.pinned and not any(str(thread.agent_version_id) in w.agents for w in alive):
+        return Why(
+            "no_code",
+            "Pinned to the code it stopped with, which no live worker has: "
+            f"{thread.agent}, version {thread.version_label}.",
+            thread.status_since,
+            "Start a worker with that code, or choose other code for it.",
+            {"workers": len(alive)},
+        )
     return _no_worker(thread, workers) or Why(
         "queue",
         f"Waits for a free worker; next comes {_nodes(thread)}.",

@@ -26,7 +26,6 @@ from .export import (
     thread_row,
 )
 from .fleet import (
-    WORKER_ALIVE_SECONDS,
     agent,
     agent_version,
     agent_versions,
@@ -62,7 +61,9 @@ from .past import (
 )
 from .proof import head, heads, verification
 from .server import DURABILITY, GUARDS, server, triggers
+from .serving import WORKER_ALIVE_SECONDS, serving, takeable
 from .storage import storage
+from .suspended import suspended
 from .threads import (
     COUNT_CAP,
     MOVING,
@@ -143,10 +144,13 @@ __all__ = [
     "recent_events",
     "recorded_thoughts",
     "server",
+    "serving",
     "state_at",
     "step_activities",
     "steps_before",
     "storage",
+    "suspended",
+    "takeable",
     "thread",
     "thread_marks",
     "thread_named",
