@@ -27,7 +27,7 @@ from checkpoints import store
 
 from . import canary, loop
 from .receivers import ring
-from .stopping import request_stop
+from .stopping import request_stop, stop_requested
 
 log = structlog.get_logger("gatepost.sweep")
 DUTY = "sweep"
@@ -62,7 +62,7 @@ class Sweeper:
         self.worker = canary.worker_id()
         self._canary = canary.Canary()
         self._slots = 1
-        self._announced = False
+        self._announced = self._retired = False
         self._stop = threading.Event()
         self._thread = threading.Thread(target=self._turn, name="sweep", daemon=True)
 
@@ -90,6 +90,11 @@ class Sweeper:
         )
         self._announced = True
 
+    def _retire(self) -> None:
+        if not self._retired:
+            store.retire_worker(self.worker)
+            self._retired = True
+
     def stop(self) -> None:
         """Stop, give the duty back and retire the worker."""
         self._stop.set()
@@ -104,7 +109,11 @@ class Sweeper:
         try:
             while not self._stop.is_set():
                 try:
-                    self._announce()
+                    if stop_requested():
+                        # It takes nothing any more: nobody may leave a thread to it.
+                        self._retire()
+                    else:
+                        self._announce()
                     self._canary.turn()
                     if store.claim_duty(DUTY, owner=self.worker, seconds=interval_seconds() * 3):
                         sweep_once(owner=self.worker)
