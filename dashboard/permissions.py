@@ -38,6 +38,7 @@ RIGHTS: Final[dict[str, frozenset[str]]] = {
     "pause": _OPERATOR,
     "resume": _OPERATOR,
     "retry": _OPERATOR,
+    "code": _OPERATOR,
     "input": _OPERATOR,
     "edit": _OPERATOR,
     "cancel": _OPERATOR,
@@ -50,7 +51,7 @@ RIGHTS: Final[dict[str, frozenset[str]]] = {
 SCOPES: Final[dict[str, frozenset[str]]] = {
     "read": frozenset({"read", "verify", "export"}),
     "start": frozenset({"read", "start", "upload", "input", "import"}),
-    "control": frozenset({"read", "pause", "resume", "retry", "cancel", "edit"}),
+    "control": frozenset({"read", "pause", "resume", "retry", "code", "cancel", "edit"}),
     "fork": frozenset({"read", "fork", "roll_back"}),
     "decide": frozenset({"read", "decide"}),
 }

@@ -30,6 +30,7 @@ urlpatterns = [
     path(f"{THREAD}/pause/", threads.pause, name="thread_pause"),
     path(f"{THREAD}/resume/", threads.resume, name="thread_resume"),
     path(f"{THREAD}/retry/", threads.retry, name="thread_retry"),
+    path(f"{THREAD}/code/", threads.code, name="thread_code"),
     path(f"{THREAD}/cancel/", threads.cancel, name="thread_cancel"),
     path(f"{THREAD}/capsule/", threads.capsule, name="thread_capsule"),
     path(f"{THREAD}/verify/", threads.verify, name="thread_verify"),

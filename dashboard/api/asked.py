@@ -47,6 +47,12 @@ class Pause(Asked):
     before_node: str = ""
 
 
+class ChooseCode(Asked):
+    """What shall become of a thread whose agent's code changed."""
+
+    choice: Literal["pin", "accept", "fork", "unpin"]
+
+
 class Cancel(Asked):
     """The end of a thread."""
 

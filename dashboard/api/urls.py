@@ -20,6 +20,7 @@ from .past import (
 )
 from .threads import (
     CancelThread,
+    CodeThread,
     EditThread,
     ForkThread,
     InputThread,
@@ -46,6 +47,7 @@ _thread: list[URLPattern] = [
     path("pause/", PauseThread.as_view(), name="pause"),
     path("resume/", ResumeThread.as_view(), name="resume"),
     path("retry/", RetryThread.as_view(), name="retry"),
+    path("code/", CodeThread.as_view(), name="code"),
     path("cancel/", CancelThread.as_view(), name="cancel"),
     path("input/", InputThread.as_view(), name="input"),
     path("edit/", EditThread.as_view(), name="edit"),

@@ -27,6 +27,7 @@ from checkpoints.views import (
     Why,
 )
 from dashboard import graphs, lineage, published
+from dashboard.code_choice import choices_for
 from dashboard.inbox import message_field
 from dashboard.live.progress import read_progress
 from dashboard.people import people
@@ -266,6 +267,7 @@ def thread_note(page: ThreadPage, roles: Roles) -> dict[str, Any]:
         "why": page.why,
         "thread_approvals": page.approvals,
         "rights": rights_of(roles),
+        "code_choices": choices_for(Class(roles), page.thread),
     }
 
 

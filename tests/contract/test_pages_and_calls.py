@@ -37,6 +37,7 @@ FORMS: dict[str, Callable[[World], tuple[str, list[Any], dict[str, Any]]]] = {
     "thread_pause": lambda w: ("operator", [w.queued], {}),
     "thread_resume": lambda w: ("operator", [w.paused], {}),
     "thread_retry": lambda w: ("operator", [w.failed], {}),
+    "thread_code": lambda w: ("operator", [w.changed], {"choice": "pin"}),
     "thread_cancel": lambda w: ("operator", [w.queued], {}),
     "thread_verify": lambda w: ("auditor", [w.ended], {}),
     "thread_input": lambda w: ("operator", [w.inbox], {"f-message": "and the rain"}),
