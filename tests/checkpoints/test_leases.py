@@ -316,7 +316,10 @@ def test_only_leases_are_written_without_waiting_for_the_disk(real_db: str) -> N
         "(how, what) VALUES (current_setting('synchronous_commit'), NEW.status); RETURN NEW; "
         "END $$"
     )
-    rows("CREATE TRIGGER look BEFORE UPDATE ON gp_thread FOR EACH ROW EXECUTE FUNCTION look()")
+    rows(
+        "CREATE TRIGGER look BEFORE INSERT OR UPDATE ON gp_thread FOR EACH ROW "
+        "EXECUTE FUNCTION look()"
+    )
 
     def how() -> list[str]:
         found = [how for (how,) in rows("SELECT how FROM seen ORDER BY n")]
