@@ -6,7 +6,8 @@ worker is guarded by it, so a former holder cannot commit whatever it believes.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
+from dataclasses import dataclass
 from typing import Any
 from uuid import UUID, uuid4
 
@@ -15,6 +16,7 @@ from django.db import connection
 from . import deltas
 from .limits import CRASHES_ALLOWED, lease_seconds
 from .queries import savings
+from .queries.serving import SERVED, WORKER_ALIVE_SECONDS
 from .records import Work
 from .states import EventKind, Status
 from .store.writing import Move, NewEvent, perform
@@ -42,6 +44,37 @@ _COLUMNS = (
     "base",
     "rollback::text",
 )
+
+
+@dataclass(frozen=True, slots=True)
+class Code:
+    """Which code a worker has: ids of agent versions, names of agents.
+
+    With `any_other` it may also take threads of other code, except those that are pinned: it has
+    looked whether somebody else has theirs.
+    """
+
+    versions: Collection[UUID]
+    agents: Collection[str] = ()
+    any_other: bool = False
+
+    def guard(self) -> str:
+        """Whether the thread `th` may be taken; one parameter, `param`."""
+        mine = "th.agent_version_id = ANY(%s::uuid[])"
+        return f"(NOT th.pinned OR {mine})" if self.any_other else mine
+
+    def param(self) -> str:
+        """The versions as PostgreSQL writes an array: the text is the same for each call."""
+        return "{" + ",".join(map(str, self.versions)) + "}"
+
+
+def _for(
+    code: Code | None, guard: str, params: tuple[object, ...] = ()
+) -> tuple[str, tuple[object, ...]]:
+    """A guard that also asks for the code, where it matters."""
+    if code is None:
+        return guard, params
+    return f"({guard}) AND {code.guard()}", (*params, code.param())
 
 
 def _take(
@@ -89,18 +122,19 @@ def _take(
     )
 
 
-def acquire(thread: UUID, *, owner: str) -> Work | None:
+def acquire(thread: UUID, *, owner: str, code: Code | None = None) -> Work | None:
     """queued -> running, or take a rollback that nobody works on; None when there is nothing.
+
+    With `code` also None where the thread needs other code.
 
     Written without waiting for the flush: losing it in a crash of the server loses no work, and
     the first step's flush makes it durable.
     """
-    move = Move(
-        thread,
+    idle = (
         "th.status = 'queued' OR (th.status = 'rolling_back' AND th.lease_token IS NULL "
-        "AND (th.wake_at IS NULL OR th.wake_at <= clock_timestamp()))",
-        unflushed=True,
+        "AND (th.wake_at IS NULL OR th.wake_at <= clock_timestamp()))"
     )
+    move = Move(thread, *_for(code, idle), unflushed=True)
     move.express(
         "status", "CASE WHEN th.status = 'queued' THEN 'running' ELSE th.status END::varchar"
     )
@@ -116,8 +150,8 @@ def acquire(thread: UUID, *, owner: str) -> Work | None:
     return _take(move, thread, owner, EventKind.LEASE_ACQUIRED)
 
 
-def take_over(thread: UUID, *, owner: str) -> Work | None:
-    """Take a lease that its holder let expire; counts a crash.
+def take_over(thread: UUID, *, owner: str, code: Code | None = None) -> Work | None:
+    """Take a lease that its holder let expire; counts a crash. `code` as for `acquire`.
 
     Nobody takes over until PostgreSQL has been up for one lease: after a restart every holder
     first gets the chance to renew. From the third crash on the sweep parks the thread instead.
@@ -126,14 +160,13 @@ def take_over(thread: UUID, *, owner: str) -> Work | None:
     recorded = savings.recorded_work(thread, guard=savings.EXPIRED)
     if recorded is None:
         return None
-    move = Move(
-        thread,
+    expired = (
         "th.status IN ('running', 'rolling_back') AND th.lease_token IS NOT NULL "
         "AND th.lease_until < clock_timestamp() "
         "AND pg_postmaster_start_time() < clock_timestamp() - make_interval(secs => %s) "
-        "AND th.crash_count < %s",
-        (lease_seconds(), CRASHES_ALLOWED - 1),
+        "AND th.crash_count < %s"
     )
+    move = Move(thread, *_for(code, expired, (lease_seconds(), CRASHES_ALLOWED - 1)))
     move.express("crash_count", "th.crash_count + 1")
     move.express("tokens_saved", "th.tokens_saved + %s::bigint", recorded.tokens)
     return _take(move, thread, owner, EventKind.LEASE_TAKEN_OVER, savings.told(recorded))
@@ -151,13 +184,28 @@ def renew(thread: UUID, *, token: UUID) -> bool:
         return bool(cursor.rowcount)
 
 
-def next_queued(queues: list[str]) -> UUID | None:
-    """The thread that has been queued longest on one of `queues` and that nobody is taking."""
+def next_queued(queues: list[str], code: Code | None = None) -> UUID | None:
+    """The thread that has been queued longest on one of `queues` and that nobody is taking.
+
+    With `code`, of those only that such a worker may take: its own, and threads of other code
+    that are not pinned and that no live worker of their queue knows better.
+    """
+    known = ""
+    params: tuple[Any, ...] = ()
+    if code is not None:
+        known = (
+            " AND (th.agent_version_id = ANY(%s::uuid[]) OR (NOT th.pinned "
+            "AND NOT EXISTS (SELECT 1 FROM served s WHERE s.queues ? th.queue "
+            "AND (s.version = th.agent_version_id::text "
+            "OR (s.agent = th.agent AND th.agent <> ALL(%s::text[]))))))"
+        )
+        params = (code.param(), list(code.agents))
     with connection.cursor() as cursor:
         cursor.execute(
-            "SELECT id FROM gp_thread WHERE queue = ANY(%s::text[]) AND status = 'queued' "
-            "ORDER BY status_since LIMIT 1 FOR UPDATE SKIP LOCKED",
-            (queues,),
+            f"WITH served AS MATERIALIZED ({SERVED}) SELECT th.id FROM gp_thread th "
+            f"WHERE th.queue = ANY(%s::text[]) AND th.status = 'queued'{known} "
+            "ORDER BY th.status_since LIMIT 1 FOR UPDATE OF th SKIP LOCKED",
+            (WORKER_ALIVE_SECONDS, queues, *params),
         )
         row = cursor.fetchone()
     return None if row is None else row[0]

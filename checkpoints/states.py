@@ -77,6 +77,8 @@ class EventKind(StrEnum):
     APPROVAL_EXPIRED = "approval.expired"
     PAUSE_REQUESTED = "pause.requested"
     CODE_CHANGED = "code.changed"
+    CODE_PINNED = "code.pinned"
+    CODE_UNPINNED = "code.unpinned"
     CHECKPOINT_SKIPPED = "checkpoint.skipped"
     THREAD_IMPORTED = "thread.imported"
 

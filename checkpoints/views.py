@@ -68,6 +68,7 @@ class ThreadRow:
     inbox: str = ""
     imported_seq: int = 0
     imported_number: int = -1
+    pinned: bool = False
 
     @property
     def live(self) -> bool:

@@ -121,6 +121,16 @@ def _no_worker(thread: ThreadRow, workers: Sequence[WorkerRow]) -> Why | None:
 
 
 def _queued(thread: ThreadRow, workers: Sequence[WorkerRow]) -> Why:
+    alive = [w for w in workers if w.alive]
+    if thread.pinned and not any(str(thread.agent_version_id) in w.agents for w in alive):
+        return Why(
+            "no_code",
+            "Pinned to the code it stopped with, which no live worker has: "
+            f"{thread.agent}, version {thread.version_label}.",
+            thread.status_since,
+            "Start a worker with that code, or choose other code for it.",
+            {"workers": len(alive)},
+        )
     return _no_worker(thread, workers) or Why(
         "queue",
         f"Waits for a free worker; next comes {_nodes(thread)}.",
@@ -201,6 +211,8 @@ def _attention(thread: ThreadRow) -> Why:
     asked = question_of(thread.status, thread.waiting_on)
     if asked is None:
         action = "Look at the reason, edit the state where needed, then retry or roll back."
+        if isinstance(thread.waiting_on, dict) and thread.waiting_on.get("kind") == "code":
+            action = "Choose which code goes on with it."
         return Why("attention", said, thread.status_since, action)
     facts = {"asks": asked.kind, "activity": str(asked.activity)}
     if asked.kind == "unknown":

@@ -28,6 +28,7 @@ from . import proof
 from .cancelling import cancel, preview_cancel
 from .capsule.exporting import Capsule, capsule_of
 from .capsule.importing import Imported, import_capsule
+from .code_choice import choose_code
 from .errors import Conflict, Invalid, TooLarge, translated
 from .live.hints import look_again
 from .permissions import (
@@ -62,6 +63,7 @@ __all__ = [
     "allowed_actions",
     "cancel",
     "check_upload_size",
+    "choose_code",
     "decide",
     "edit",
     "export",

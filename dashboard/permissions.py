@@ -40,6 +40,7 @@ RIGHTS: Final[dict[str, frozenset[str]]] = {
     "resume": _OPERATOR,
     "retry": _OPERATOR,
     "settle": _OPERATOR,
+    "code": _OPERATOR,
     "input": _OPERATOR,
     "edit": _OPERATOR,
     "cancel": _OPERATOR,
@@ -52,7 +53,7 @@ RIGHTS: Final[dict[str, frozenset[str]]] = {
 SCOPES: Final[dict[str, frozenset[str]]] = {
     "read": frozenset({"read", "verify", "export"}),
     "start": frozenset({"read", "start", "upload", "input", "import"}),
-    "control": frozenset({"read", "pause", "resume", "retry", "settle", "cancel", "edit"}),
+    "control": frozenset({"read", "pause", "resume", "retry", "settle", "code", "cancel", "edit"}),
     "fork": frozenset({"read", "fork", "roll_back"}),
     "decide": frozenset({"read", "decide"}),
 }

@@ -349,7 +349,13 @@ _SAY: dict[str, Any] = {
         f"Checkpoint {d.get('from')} does not fit its hash and was skipped; "
         f"it goes on from {d.get('to')}"
     ),
-    "code.changed": lambda d, who: "The agent's code changed while the thread stood still",
+    "code.changed": lambda d, who: (
+        f"{who} let it go on with other code of its agent"
+        if d.get("by") == "choice"
+        else "The agent's code changed while the thread stood still"
+    ),
+    "code.pinned": lambda d, who: f"{who} pinned it to the code it stopped with",
+    "code.unpinned": lambda d, who: f"{who} let it go on with any code that may take it",
     # The log of a workspace.
     "workspace.created": lambda d, who: f"{who} made the workspace {_cut(d.get('name', ''))}",
     "workspace.renamed": lambda d, who: (

@@ -33,6 +33,7 @@ urlpatterns = [
     path(f"{THREAD}/resume/", threads.resume, name="thread_resume"),
     path(f"{THREAD}/retry/", threads.retry, name="thread_retry"),
     path(f"{THREAD}/settle/", settling.settle, name="thread_settle"),
+    path(f"{THREAD}/code/", threads.code, name="thread_code"),
     path(f"{THREAD}/cancel/", cancelling.cancel, name="thread_cancel"),
     path(f"{THREAD}/capsule/", threads.capsule, name="thread_capsule"),
     path(f"{THREAD}/verify/", threads.verify, name="thread_verify"),

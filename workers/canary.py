@@ -11,11 +11,10 @@ from __future__ import annotations
 import os
 import socket
 import time
-from typing import Any, cast
+from typing import Any
 
 import structlog
 from django.conf import settings
-from kombu.entity import Exchange, Queue
 from kombu.exceptions import OperationalError
 from redis.exceptions import RedisError
 
@@ -23,11 +22,12 @@ from checkpoints import store
 
 from .celery import app
 from .loop import BOOT
+from .own_queue import own_queue
 from .slots import busy
+from .stopping import stop_requested
 
 log = structlog.get_logger("gatepost.canary")
 EVERY_SECONDS = 5.0  # three tries before a worker counts as gone
-QUEUE_KEPT_SECONDS = 60.0  # the broker forgets the queue of a worker that is gone
 
 _worker = ""
 
@@ -41,15 +41,12 @@ def worker_id() -> str:
 
 def queue_name() -> str:
     """The queue that only this worker listens to."""
-    return f"gatepost.canary.{worker_id().partition(':')[2]}"
+    return str(own_queue(worker_id()).name)
 
 
 def listen(consumed: Any) -> None:
     """Take messages of the own queue too; called before the pool forks."""
-    name, queue, exchange = queue_name(), cast(Any, Queue), cast(Any, Exchange)
-    consumed.select_add(
-        queue(name, exchange(""), routing_key=name, durable=False, expires=QUEUE_KEPT_SECONDS)
-    )
+    consumed.select_add(own_queue(worker_id()))
 
 
 def ring() -> bool:
@@ -77,11 +74,15 @@ def answer(worker: str) -> None:
 
 
 def alive() -> None:
-    """Note the sign of life: for the machine in the pulse file, for the fleet in the database."""
+    """Note the sign of life: for the machine in the pulse file, for the fleet in the database.
+
+    One that stops takes nothing any more: the fleet does not count it, its machine still does.
+    """
     if settings.GATEPOST_PULSE:
         with open(settings.GATEPOST_PULSE, "w") as file:
             file.write(worker_id())
-    store.heartbeat_worker(worker_id())
+    if not stop_requested():
+        store.heartbeat_worker(worker_id())
 
 
 class Canary:

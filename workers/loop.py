@@ -24,6 +24,7 @@ from checkpoints.states import EventKind, Status
 
 from . import guard, losses, registry, saga_record, tracing
 from .answers import describe
+from .claiming import code_of, take
 from .engine import Engine
 from .fencing import fenced_event
 from .heart import Heart
@@ -88,7 +89,7 @@ def advance_and_claim(thread_id: str, *, request: Any = None) -> None:
         log.warning("doorbell.refused", thread=thread_id)
         return
     while thread is not None:
-        work = leases.acquire(thread, owner=owner()) or leases.take_over(thread, owner=owner())
+        work = take(thread, owner=owner(), agents=agents())
         if work is not None:
             work_on(work, request=request)
         if stop_requested():
@@ -106,7 +107,7 @@ def left_behind() -> UUID | None:
     for queue in queues():
         if rings_waiting(queue):
             continue
-        thread = leases.next_queued([queue])
+        thread = leases.next_queued([queue], code_of(agents()))
         if thread is not None and not ring(thread_id=thread, queue=queue):
             return thread
     return None

@@ -50,13 +50,23 @@ def _same_code(work: Work, agent: Agent, ledger: Ledger, *, upgrades: bool) -> N
     """
     if work.agent_version == agent.version_id:
         return
+    asked = {"kind": "code", "version": str(agent.version_id), "fingerprint": agent.fingerprint}
+    missing = sorted(set(work.next_nodes) - set(agent.graph.nodes))
+    if missing:
+        # Before it is taken over: the thread stays with the code that can go on with it.
+        raise Parked(
+            f"The code of {work.agent!r} changed since this thread last worked "
+            f"(now {agent.fingerprint[:12]}) and has no node named {', '.join(missing)}, which "
+            "comes next. Install the former code again, or roll back to where both agree.",
+            {**asked, "nodes": missing, "choices": ["pin"]},
+        )
     rule = agent.graph.on_code_change
     if not (upgrades or rule == "go_on" or work.wish == "accept"):
         raise Parked(
             f"The code of {work.agent!r} changed since this thread last worked "
-            f"(now {agent.fingerprint[:12]}). Retry to go on with the new code, or "
-            "install the former code again.",
-            {"kind": "code", "fingerprint": agent.fingerprint},
+            f"(now {agent.fingerprint[:12]}). Accept the new code, stay with the former one (pin: "
+            "it waits for a worker that has it), or fork it under the new one.",
+            {**asked, "choices": ["pin", "accept", "fork"]},
         )
     ledger.adopt(work, agent.version_id, agent.fingerprint)
 

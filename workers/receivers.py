@@ -12,6 +12,8 @@ from checkpoints.signals import thread_queued
 
 from . import tracing
 
+RING_KEPT_SECONDS = 5.0
+
 log = structlog.get_logger("gatepost.doorbell")
 
 
@@ -25,6 +27,27 @@ def ring(*, thread_id: UUID, queue: str, **_kwargs: Any) -> bool:
             "gatepost.advance",
             args=[str(thread_id)],
             queue=queue,
+            retry=False,
+            ignore_result=True,
+            headers=tracing.headers(),
+        )
+    except away as error:
+        log.warning("doorbell.lost", thread=str(thread_id), error=type(error).__name__)
+        return False
+    return True
+
+
+def ring_at(worker: str, *, thread_id: UUID) -> bool:
+    """Send the id to one worker alone; dropped unread when it is busy, the sweep rings again."""
+    from .own_queue import own_queue
+
+    app, away = _broker()
+    try:
+        app.send_task(
+            "gatepost.advance",
+            args=[str(thread_id)],
+            queue=own_queue(worker),
+            expires=RING_KEPT_SECONDS,
             retry=False,
             ignore_result=True,
             headers=tracing.headers(),

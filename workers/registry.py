@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 import importlib
 import pkgutil
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from importlib.metadata import entry_points
 from pathlib import Path
 from types import ModuleType
@@ -36,7 +36,14 @@ def load(modules: Iterable[str] | None = None) -> dict[str, Agent]:
     A module counts with all modules of its package: graphs and tools may stand in any of them.
     Raises GraphError for two graphs of one name, or a module without any.
     """
-    found: dict[str, Agent] = {}
+    return {g.name: announce(g, tools, parts) for g, tools, parts in found(modules)}
+
+
+def found(
+    modules: Iterable[str] | None = None,
+) -> Iterator[tuple[Graph, dict[str, Tool], list[ModuleType]]]:
+    """Each graph of the modules with the tools and modules beside it; raises as `load` does."""
+    seen: set[str] = set()
     for name in agent_modules() if modules is None else modules:
         parts = parts_of(importlib.import_module(name))
         graphs = held(parts, Graph)
@@ -44,10 +51,10 @@ def load(modules: Iterable[str] | None = None) -> dict[str, Agent]:
         if not graphs:
             raise GraphError(f"The module {name!r} holds no Graph; is `graph = Graph(...)` there?")
         for graph in graphs:
-            if graph.name in found:
+            if graph.name in seen:
                 raise GraphError(f"Two installed modules hold an agent named {graph.name!r}.")
-            found[graph.name] = announce(graph, tools, parts)
-    return found
+            seen.add(graph.name)
+            yield graph, tools, parts
 
 
 def announce(graph: Graph, tools: dict[str, Tool], parts: Iterable[ModuleType]) -> Agent:

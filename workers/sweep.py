@@ -31,7 +31,7 @@ from checkpoints.limits import lease_seconds
 
 from . import canary, loop, losses, slots
 from .receivers import ring
-from .stopping import request_stop
+from .stopping import request_stop, stop_requested
 
 log = structlog.get_logger("gatepost.sweep")
 DUTY = "sweep"
@@ -69,7 +69,7 @@ class Sweeper:
         self._processes: Callable[[], Sequence[int]] = tuple
         # So long without a beat that its lease is gone: something holds the whole interpreter.
         self._stuck = slots.Stuck(max(3, round(1.5 * lease_seconds() / interval_seconds())))
-        self._announced = False
+        self._announced = self._retired = False
         self._stop = threading.Event()
         self._thread = threading.Thread(target=self._turn, name="sweep", daemon=True)
 
@@ -108,6 +108,11 @@ class Sweeper:
                     os.kill(pid, signal.SIGKILL)
         slots.holding_off(queries.held_off_longest())
 
+    def _retire(self) -> None:
+        if not self._retired:
+            store.retire_worker(self.worker)
+            self._retired = True
+
     def stop(self) -> None:
         """Stop, give the duty back and retire the worker."""
         self._stop.set()
@@ -122,7 +127,11 @@ class Sweeper:
         try:
             while not self._stop.is_set():
                 try:
-                    self._announce()
+                    if stop_requested():
+                        # It takes nothing any more: nobody may leave a thread to it.
+                        self._retire()
+                    else:
+                        self._announce()
                     self._canary.turn()
                     self._look_after_slots()
                     if store.claim_duty(DUTY, owner=self.worker, seconds=interval_seconds() * 3):

@@ -33,10 +33,7 @@ def upgrade(
     step of the way fails or the result does not fit, LeaseLost.
     """
     try:
-        wanted = graph.upgrades.upgrade(state, stored, graph.schema_version)
-        delta = _delta(state, wanted)
-        made = deltas.apply(state, delta)
-        graph.check_loaded(made)
+        made, delta = upgraded(graph, state, stored)
     except UpgradeFailed as error:
         raise _parked(error.message, graph, stored) from error
     except InvalidValue as error:
@@ -55,6 +52,19 @@ def upgrade(
     return made, digests
 
 
+def upgraded(
+    graph: Graph, state: dict[str, Any], stored: int
+) -> tuple[dict[str, Any], deltas.Delta]:
+    """(the state in the code's own schema, the delta that leads there); writes nothing.
+
+    Raises UpgradeFailed where a step of the way fails, InvalidValue where the result does not fit.
+    """
+    delta = _delta(state, graph.upgrades.upgrade(state, stored, graph.schema_version))
+    made = deltas.apply(state, delta)
+    graph.check_loaded(made)
+    return made, delta
+
+
 def _delta(old: dict[str, Any], new: dict[str, Any]) -> deltas.Delta:
     changed = {
         channel: value
@@ -71,4 +81,5 @@ def _delta(old: dict[str, Any], new: dict[str, Any]) -> deltas.Delta:
 
 
 def _parked(text: str, graph: Graph, stored: int) -> Parked:
-    return Parked(text, {"kind": "schema", "stored": stored, "code": graph.schema_version})
+    asked = {"kind": "schema", "stored": stored, "code": graph.schema_version}
+    return Parked(text, {**asked, "choices": ["pin"]})

@@ -116,6 +116,7 @@ class Thread(models.Model):
     wish = models.CharField(max_length=20, default="", blank=True)
     wish_by = models.CharField(max_length=200, default="", blank=True)
     pause_at = models.CharField(max_length=100, default="", blank=True)
+    pinned = models.BooleanField(db_default=False, help_text="no other code may take it")
     effects = models.CharField(max_length=10, default="run")
     # Where the head stands; repeated here so that lists and leases need no second table.
     head = models.UUIDField()

@@ -28,7 +28,6 @@ from .export import (
 )
 from .faults import Lease, failures, held_off, held_off_longest, lease, losses
 from .fleet import (
-    WORKER_ALIVE_SECONDS,
     agent,
     agent_version,
     agent_versions,
@@ -66,7 +65,9 @@ from .proof import head, heads, verification
 from .reuse import PURE, reusable, touched_after
 from .savings import fleet_saved, saved
 from .server import DURABILITY, GUARDS, server, triggers
+from .serving import WORKER_ALIVE_SECONDS, serving, takeable
 from .storage import storage
+from .suspended import suspended
 from .threads import (
     COUNT_CAP,
     MOVING,
@@ -163,11 +164,14 @@ __all__ = [
     "reusable",
     "saved",
     "server",
+    "serving",
     "settled",
     "state_at",
     "step_activities",
     "steps_before",
     "storage",
+    "suspended",
+    "takeable",
     "thread",
     "thread_marks",
     "thread_named",

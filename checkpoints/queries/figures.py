@@ -9,8 +9,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from ..states import EventKind, Status
-from .fleet import WORKER_ALIVE_SECONDS
 from .reading import rows
+from .serving import WORKER_ALIVE_SECONDS
 from .threads import COUNT_CAP
 
 WORKSPACES, QUEUES = 1_000, 200

@@ -9,9 +9,7 @@ from uuid import UUID
 from ..errors import NotFound
 from ..views import AgentRow, ArtifactRow, WorkerRow
 from .reading import decoded, names, row_of, rows
-
-WORKER_ALIVE_SECONDS = 15
-
+from .serving import WORKER_ALIVE_SECONDS
 
 AGENT = """
 SELECT v.id, v.agent, v.version, v.fingerprint, v.label, v.description, v.schema_version,

@@ -27,7 +27,7 @@ SELECT th.id, th.workspace_id, th.name, th.title, th.agent, v.version::text, th.
   th.wish, th.pause_at, th.effects, th.lease_owner, th.lease_until, th.fence, th.crash_count,
   th.head, th.parent, th.base, th.forked_from, th.started_by, th.rollback::text, th.n_steps,
   th.tokens, trim_scale(th.cost)::text, th.tokens_saved, th.state_bytes, th.created_at,
-  coalesce(v.graph ->> 'inbox', ''), th.imported_seq, th.imported_number
+  coalesce(v.graph ->> 'inbox', ''), th.imported_seq, th.imported_number, th.pinned
 FROM gp_thread th JOIN gp_agent_version v ON v.id = th.agent_version_id
 """
 

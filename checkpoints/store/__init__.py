@@ -4,6 +4,7 @@ from .activities import finish_activity, record_activity, report_progress, start
 from .agents import announce_version, announce_worker, heartbeat_worker, retire_worker
 from .artifacts import forget_file, place_file, put_artifact
 from .births import fork, joined_config, start
+from .code import accept, pin, unpin
 from .control import cancel, edit, pause, resume, retry
 from .cursors import keep_cursor
 from .faults import hold_off, lose_step
@@ -50,6 +51,7 @@ from .writing import NewCheckpoint, NewEvent, next_checkpoint
 __all__ = [
     "NewCheckpoint",
     "NewEvent",
+    "accept",
     "add_event",
     "adopt_version",
     "announce_version",
@@ -89,6 +91,7 @@ __all__ = [
     "note_verification",
     "park_crash_loops",
     "pause",
+    "pin",
     "place_file",
     "put_artifact",
     "record",
@@ -106,6 +109,7 @@ __all__ = [
     "start_activity",
     "stranded_threads",
     "take_back",
+    "unpin",
     "wake",
     "wake_sleepers",
     "withdraw",

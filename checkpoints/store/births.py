@@ -214,6 +214,7 @@ def fork(
     effects: str = "ask",
     reason: str = "",
     config: Mapping[str, Any] | None = None,
+    code: UUID | None = None,
 ) -> UUID:
     """Begin a new thread from any checkpoint of another; writes nothing to the base.
 
@@ -221,6 +222,7 @@ def fork(
     the base's chain, sequence number and hash, so the shared past is proved by the fork as well.
     `effects="ask"` opens a gate before the fork's first effect that has none. `config` names what
     differs from the base's; the fork's first checkpoint keeps the whole of what then holds.
+    `code` is the agent version that goes on with it, else that of the checkpoint.
     """
     check_texts(title=title)
     with connection.cursor() as cursor:
@@ -238,6 +240,9 @@ def fork(
         row = cursor.fetchone()
     if row is None:
         raise NotFound("There is no such checkpoint in this thread.")
+    version, queue = row[12], row[2]
+    if code is not None:
+        version, queue = code, _agent_version(code)["queue"]
     delta = deltas.delta_of_changes(dict(changes))
     # Without changes the state is the base's: its hash is known, and nothing has to be read.
     state_hash, state_bytes = bytes(row[13]), row[14]
@@ -279,6 +284,7 @@ def fork(
             "changed": sorted(changes),
             "reason": reason,
             **({"config": dict(config)} if config else {}),
+            **({"agent_version": str(code)} if code else {}),
         },
         actor,
     )
@@ -288,9 +294,9 @@ def fork(
         first=first,
         row={
             "workspace_id": ("uuid", row[0]),
-            "agent_version_id": ("uuid", row[12]),
+            "agent_version_id": ("uuid", version),
             "agent": ("varchar", row[1]),
-            "queue": ("varchar", row[2]),
+            "queue": ("varchar", queue),
             "title": ("varchar", title or f"{row[3]} (fork)"[:300]),
             "labels": ("jsonb", row[7]),
             "effects": ("varchar", effects),

@@ -57,7 +57,7 @@ def pause(
         idle.events = [NewEvent(EventKind.THREAD_PAUSED, {}, actor)]
         if perform(idle) is not None:
             return "paused"
-        busy = Move(thread, "th.status = 'running' AND th.wish = ''")
+        busy = Move(thread, "th.status = 'running' AND th.wish <> 'pause'")
         versioned(busy, expected_version)
         busy.set("wish", "pause", "varchar")
         busy.set("wish_by", actor, "varchar")

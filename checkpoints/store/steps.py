@@ -221,7 +221,8 @@ def adopt_version(work: Work, version: UUID, *, fingerprint: str) -> None:
     """Go on with other code than the thread stopped with, as its agent's rule or a person said."""
     move = leased(work)
     move.set("agent_version_id", version, "uuid")
-    move.express("wish", "''")
+    # A pause that somebody asked for since the lease was taken stays asked for.
+    move.express("wish", "CASE WHEN th.wish = 'accept' THEN '' ELSE th.wish END")
     move.events = [
         NewEvent(
             EventKind.CODE_CHANGED,

@@ -9,6 +9,7 @@ from django.db import connection
 
 from ..limits import CRASHES_ALLOWED, lease_seconds
 from ..queries.faults import losses
+from ..queries.serving import SERVED, WORKER_ALIVE_SECONDS
 from ..states import EventKind, Status
 from .steps import release
 from .writing import Move, NewEvent, perform
@@ -59,17 +60,24 @@ def wake_sleepers(*, owner: str) -> int:
 
 
 def stranded_threads(*, queued_for_seconds: float) -> list[tuple[UUID, str]]:
-    """(thread, queue) that need a doorbell: queued too long, lease expired, undo without worker."""
+    """(thread, queue) that need a doorbell: queued too long, lease expired, undo without worker.
+
+    A pinned thread whose code no live worker of its queue has is left out: ringing for it helps
+    nobody, and thousands of them would hide the others.
+    """
     with connection.cursor() as cursor:
         cursor.execute(
+            f"WITH served AS MATERIALIZED ({SERVED}) "
             "SELECT id, queue FROM gp_thread WHERE status IN ('queued', 'rolling_back', 'running')"
             " AND ((status = 'queued' AND status_since < clock_timestamp()"
             " - make_interval(secs => %s))"
             " OR (status = 'rolling_back' AND lease_token IS NULL"
             " AND (wake_at IS NULL OR wake_at <= clock_timestamp()))"
             " OR (status <> 'queued' AND lease_until < clock_timestamp()"
-            " AND crash_count < %s)) ORDER BY status_since LIMIT %s",
-            (queued_for_seconds, CRASHES_ALLOWED - 1, BATCH),
+            " AND crash_count < %s)) AND (NOT pinned OR EXISTS (SELECT 1 FROM served s"
+            " WHERE s.version = agent_version_id::text AND s.queues ? queue))"
+            " ORDER BY status_since LIMIT %s",
+            (WORKER_ALIVE_SECONDS, queued_for_seconds, CRASHES_ALLOWED - 1, BATCH),
         )
         return [(row[0], row[1]) for row in cursor.fetchall()]
 

@@ -59,6 +59,12 @@ class Settle(Asked):
     reason: str = ""
 
 
+class ChooseCode(Asked):
+    """What shall become of a thread whose agent's code changed."""
+
+    choice: Literal["pin", "accept", "fork", "unpin"]
+
+
 class Cancel(Asked):
     """The end of a thread."""
 

@@ -10,6 +10,7 @@ from pydantic import BaseModel, ConfigDict, Field
 
 from approvals.queries import ApprovalRow
 from checkpoints.views import InputRow, SavedRow, StorageRow, ThreadRow, Why
+from dashboard.code_choice import open_choices
 from dashboard.permissions import HasRoles, allowed_actions
 
 from .saved import Saved
@@ -119,6 +120,7 @@ class Thread(Shape):
     totals: dict[str, Any]
     created_at: datetime
     inbox: str = Field(description="the channel that takes new input, empty where none does")
+    pinned: bool = Field(description="only the very code that it stopped with may take it")
 
     @classmethod
     def values(cls, row: ThreadRow) -> dict[str, Any]:
@@ -170,6 +172,7 @@ class ThreadDetail(Thread):
     why_waiting: Reason
     actions: dict[str, Allowed]
     approvals: list[UUID] = Field(description="open requests, newest first")
+    code_choices: list[str] = Field(description="what `code/` takes now")
     inputs: list[Input] = Field(description="messages not taken yet, oldest first, at most 100")
     storage: Storage
     saved: Saved
@@ -196,6 +199,7 @@ class ThreadDetail(Thread):
             why_waiting=Reason.of(why),
             actions=actions,
             approvals=[a.id for a in approvals],
+            code_choices=list(open_choices(row)),
             inputs=[Input.model_validate(i) for i in inputs],
             storage=Storage.model_validate(storage),
             saved=Saved.model_validate(saved),

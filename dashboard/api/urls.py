@@ -21,6 +21,7 @@ from .past import (
 from .settling import SettleThread
 from .threads import (
     CancelThread,
+    CodeThread,
     EditThread,
     ForkThread,
     InputThread,
@@ -48,6 +49,7 @@ _thread: list[URLPattern] = [
     path("resume/", ResumeThread.as_view(), name="resume"),
     path("retry/", RetryThread.as_view(), name="retry"),
     path("settle/", SettleThread.as_view(), name="settle"),
+    path("code/", CodeThread.as_view(), name="code"),
     path("cancel/", CancelThread.as_view(), name="cancel"),
     path("input/", InputThread.as_view(), name="input"),
     path("edit/", EditThread.as_view(), name="edit"),

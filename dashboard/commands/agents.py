@@ -1,4 +1,4 @@
-"""Verbs of `agent`: what workers announced. Nothing here imports an agent's code."""
+"""Verbs of `agent`: what workers announced. Of these only `impact` imports agents' code here."""
 
 from __future__ import annotations
 
@@ -18,6 +18,7 @@ from dashboard.tables import facts, table
 from dashboard.terminal import PersonalCommand, Verb
 
 from .checking import check, check_options
+from .impact import impact, impact_options
 
 
 class AgentInUse(Agent):
@@ -166,6 +167,13 @@ AGENT = (
         check,
         check_options,
         "agent check mine.agent\nagent check mine.agent --strict --json\nagent check",
+    ),
+    Verb(
+        "impact",
+        "say what the code installed here would do with every suspended thread",
+        impact,
+        impact_options,
+        "agent impact\nagent impact mine.agent --json\nagent impact --only stops,upgrades",
     ),
     Verb(
         "list",

@@ -10,6 +10,7 @@ from checkpoints import queries
 from checkpoints.views import CheckpointRow, ThreadRow
 from dashboard import actions
 from dashboard.api.previews import EditPreview, ForkPreview, RollBackPreview
+from dashboard.code_choice import CHOICES, RIGHT
 from dashboard.permissions import Actor
 from dashboard.statefiles import Changed, changed_in
 from dashboard.terminal import PersonalCommand, Usage, Verb, add_yes_argument
@@ -161,7 +162,27 @@ def rollback(command: PersonalCommand) -> None:
     tell_thread(command, actor, thread.id)
 
 
+def _code_options(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("choice", choices=CHOICES, help="what shall become of it")
+
+
+def code(command: PersonalCommand) -> None:
+    """Choose which code goes on with a thread."""
+    o = command.options
+    choice = o["choice"]
+    actor, thread = thread_of(command, RIGHT[choice])
+    found = actions.choose_code(actor, thread.id, choice, expected_version=o["version"])
+    tell_thread(command, actor, found)
+
+
 CHANGING = (
+    Verb(
+        "code",
+        "say which code goes on with a thread whose agent changed: pin, accept, fork, unpin",
+        code,
+        on_thread(_code_options, takes_version),
+        "threads code order-17 pin\nthreads code order-17 accept",
+    ),
     Verb(
         "edit",
         "write new values over the head; open requests are withdrawn",

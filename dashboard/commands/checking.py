@@ -206,7 +206,7 @@ def _consequences(
         many = "1 thread" if made.unfinished == 1 else f"{made.unfinished} threads"
         if on_change == "stop":
             said = f"{many} stopped with other code and will ask a person before going on."
-            yield _note(made, "note", said, "A retry accepts the new code.")
+            yield _note(made, "note", said, "`agent impact` lists them.")
         else:
             yield _note(made, "note", f"{many} stopped with other code go on with this one.", "")
     newer = [row for row in rows if row.version > made.version]

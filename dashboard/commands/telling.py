@@ -7,7 +7,7 @@ from typing import Any
 from uuid import UUID
 
 from checkpoints import deltas, queries
-from checkpoints.views import EffectFate
+from checkpoints.views import EffectFate, ThreadRow
 from dashboard.api.answers import thread_detail
 from dashboard.cancelling import CancelPlan
 from dashboard.expected import AGAIN, MAYBE, REUSED, Expected
@@ -17,6 +17,13 @@ from dashboard.tables import Table, facts, table
 from dashboard.terminal import PersonalCommand
 
 SHORT = 300
+
+
+def lease_of(row: ThreadRow) -> str:
+    """Who has the thread, under which fence and until when unless it is renewed."""
+    if not row.lease_owner:
+        return f"nobody, fence {row.fence}"
+    return f"{row.lease_owner}, fence {row.fence}, until {row.lease_until:%H:%M:%S} UTC"
 
 
 def tell_thread(
@@ -36,6 +43,9 @@ def tell_thread(
             ("why", f"{why.sentence} {why.action}".strip()),
             ("step", f"{row.step} (checkpoint {row.number}, version {row.version})"),
             ("next", ", ".join(row.next_nodes) or "-"),
+            ("lease", lease_of(row)),
+            *([("pinned", f"to version {row.version_label}")] if row.pinned else []),
+            *([("code", f"choose: {', '.join(told.code_choices)}")] if told.code_choices else []),
             *(("approval", f"{a.id} {a.title}") for a in open_ones),
             *(("not taken yet", short(i.message)) for i in told.inputs),
         ],

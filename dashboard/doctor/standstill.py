@@ -14,6 +14,7 @@ from checkpoints.states import FINISHED, Status
 from checkpoints.views import ThreadRow, WorkerRow
 from dashboard.api.answers import thread_detail
 from dashboard.api.shapes import Event, Reason
+from dashboard.code_choice import WORDS, open_choices
 from dashboard.permissions import Actor, allowed_actions
 from dashboard.settling import asked_of
 
@@ -133,6 +134,9 @@ def _remedies(actor: Actor, row: ThreadRow, kind: str, facts: Facts) -> Iterator
     if row.status is Status.ATTENTION or row.status is Status.FAILED:
         begin = max(0, row.last_seq - 20)
         yield _remedy("See what happened last.", f"threads events {row.id} --after {begin}")
+    for choice in open_choices(row):
+        word, about = WORDS[choice]
+        yield _remedy(f"{word}. {about}", f"threads code {row.id} {choice}")
     may = {name: allowance.allowed for name, allowance in allowed_actions(actor, row).items()}
     if may["settle"]:
         yield from _settle(row)

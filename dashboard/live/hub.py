@@ -30,6 +30,7 @@ RENDER_THREADS = 4
 GOODBYE_SECONDS = 3.0
 SIGNED_OUT, NOT_ALLOWED = 4401, 4403
 BEAT = event_of({"type": "beat"})
+SPEED = {slow: event_of({"type": "speed", "slow": slow}) for slow in (False, True)}
 
 Roles = frozenset[str]
 Regions = frozenset[str]
@@ -205,6 +206,7 @@ class Hub:
         self._tasks: set[asyncio.Task[Any]] = set()
         self._threads = ThreadPoolExecutor(RENDER_THREADS, thread_name_prefix="hub")
         self._stopping = False
+        self.slow = False
 
     # --- tasks -----------------------------------------------------------------------------------
     def spawn(self, work: Coroutine[Any, Any, None]) -> asyncio.Task[None]:
@@ -235,6 +237,15 @@ class Hub:
     def enter(self, member: Member) -> None:
         """A socket has come."""
         self.members.add(member)
+        if self.slow:
+            member.outbox.offer("speed", SPEED[True])
+
+    def slow_down(self, slow: bool) -> None:
+        """Hints come no more, or again: pages are told that news is found by looking only."""
+        if slow is not self.slow:
+            self.slow = slow
+            for member in tuple(self.members):
+                member.outbox.offer("speed", SPEED[slow])
 
     def join(self, member: Member, wants: Mapping[Topic, Want]) -> None:
         """The socket follows exactly these topics from now on."""

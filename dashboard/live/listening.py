@@ -48,7 +48,7 @@ def deliver(hub: Hub, raw: bytes) -> None:
 async def listen(url: str, hub: Hub, *, connected: Callable[[], Awaitable[None]]) -> None:
     """Subscribe for ever; `connected` is awaited after each (re)connection, to catch up.
 
-    Pages go on by poll while Valkey is away; that is logged once each way.
+    Pages go on by poll while Valkey is away; they say so, and it is logged once each way.
     """
     pause, away = FIRST_PAUSE, False
     while True:
@@ -73,11 +73,13 @@ async def listen(url: str, hub: Hub, *, connected: Callable[[], Awaitable[None]]
                     if away:
                         log.warning("Valkey is back: pages are pushed again")
                     pause, away = FIRST_PAUSE, False
+                    hub.slow_down(False)
                     await connected()
         except (RedisError, OSError, TimeoutError) as error:
             if not away:
                 log.warning("Valkey is away, pages poll meanwhile: %s", error)
             away = True
+            hub.slow_down(True)
         finally:
             await _close(ear, client, *sentinels_of(client))
         await asyncio.sleep(pause * random.uniform(0.5, 1.0))  # noqa: S311 - only spreads load

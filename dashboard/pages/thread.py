@@ -28,6 +28,7 @@ from checkpoints.views import (
     Why,
 )
 from dashboard import graphs, lineage, published, savings
+from dashboard.code_choice import choices_for
 from dashboard.inbox import message_field
 from dashboard.live.progress import read_progress
 from dashboard.people import people
@@ -279,6 +280,7 @@ def thread_note(page: ThreadPage, roles: Roles) -> dict[str, Any]:
         "asked": page.asked,
         "may_settle": allowed_actions(Class(roles), page.thread)["settle"],
         "rights": rights_of(roles),
+        "code_choices": choices_for(Class(roles), page.thread),
     }
 
 

@@ -35,6 +35,11 @@ from .base import (
 )
 
 TEMPLATE = "thread/detail.html"
+CHOSEN = {
+    "pin": "Pinned: it waits for a worker with the code that it stopped with.",
+    "accept": "It goes on with the new code.",
+    "unpin": "Unpinned.",
+}
 
 
 @require_GET
@@ -145,6 +150,33 @@ def retry(request: HttpRequest, thread_id: UUID) -> HttpResponse:
             if status == Status.ROLLING_BACK
             else "Retrying from the newest checkpoint."
         ),
+    )
+
+
+@_either
+@live_page
+def code(request: HttpRequest, thread_id: UUID) -> HttpResponse:
+    """Choose which code goes on with it; a fork is shown at once."""
+    choice = request.POST.get("choice", "")
+    if request.method == "POST" and choice == "fork":
+        try:
+            born = actions.choose_code(
+                actor(request), thread_id, choice, expected_version=version_of(request)
+            )
+        except errors.Missing:
+            raise
+        except errors.ActionError as error:
+            say_refusal(request, error)
+            return _page(request, thread_id, status=error.status)
+        say(request, "Forked: this thread goes on with the new code, the other stays as it is.")
+        return SeeOther(thread_url(born))
+    return _control(
+        request,
+        thread_id,
+        lambda version: actions.choose_code(
+            actor(request), thread_id, choice, expected_version=version
+        ),
+        lambda _: CHOSEN[choice],
     )
 
 

@@ -47,6 +47,7 @@ def crashes(thread: UUID) -> int:
 
 
 @pytest.mark.django_db
+@pytest.mark.requirement("C29")
 def test_a_lease_is_had_once() -> None:
     thread = make_thread()
     work = leases.acquire(thread, owner="worker:1")
@@ -134,6 +135,7 @@ def test_a_rollback_is_taken_once_and_given_back_as_such() -> None:
     assert store.stranded_threads(queued_for_seconds=60) == []
 
 
+@pytest.mark.requirement("C29")
 def test_of_many_at_once_exactly_one_gets_the_lease(real_db: str) -> None:
     won: dict[UUID, list[str]] = {make_thread(): [] for _ in range(40)}
     start = threading.Barrier(4)
@@ -161,6 +163,7 @@ def test_of_many_at_once_exactly_one_gets_the_lease(real_db: str) -> None:
 # --- keeping and losing ----------------------------------------------------------------------
 
 
+@pytest.mark.requirement("C30")
 def test_a_silent_holder_loses_its_lease_to_another(real_db: str, settings: Any) -> None:
     settings.GATEPOST_LEASE_SECONDS = 1.0
     thread = make_thread()
@@ -189,6 +192,7 @@ def history_of(thread: UUID) -> list[int]:
 
 
 @pytest.mark.django_db
+@pytest.mark.requirement("C30")
 def test_nobody_takes_over_until_postgresql_has_been_up_for_one_lease(settings: Any) -> None:
     thread = make_thread()
     acquired(thread)
@@ -312,7 +316,10 @@ def test_only_leases_are_written_without_waiting_for_the_disk(real_db: str) -> N
         "(how, what) VALUES (current_setting('synchronous_commit'), NEW.status); RETURN NEW; "
         "END $$"
     )
-    rows("CREATE TRIGGER look BEFORE UPDATE ON gp_thread FOR EACH ROW EXECUTE FUNCTION look()")
+    rows(
+        "CREATE TRIGGER look BEFORE INSERT OR UPDATE ON gp_thread FOR EACH ROW "
+        "EXECUTE FUNCTION look()"
+    )
 
     def how() -> list[str]:
         found = [how for (how,) in rows("SELECT how FROM seen ORDER BY n")]

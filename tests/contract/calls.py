@@ -76,6 +76,7 @@ class World:
     paused: UUID
     inbox: UUID  # of an agent that takes messages
     failed: UUID
+    changed: UUID  # its agent has other code by now
     ended: UUID
     first: UUID  # the first checkpoint of `ended`
     gate: ApprovalRow
@@ -104,6 +105,7 @@ def make_world(cast: Cast) -> World:
         paused=paused,
         inbox=scene.start(cast.workspace, _reader()),
         failed=failed.thread,
+        changed=_changed(cast, agent),
         ended=ended.thread,
         first=queries.checkpoint_by_number(ended.thread, 0).id,
         gate=scene.waiting(cast.workspace, agent),
@@ -112,6 +114,14 @@ def make_world(cast: Cast) -> World:
         other_gate=scene.waiting(cast.workspace, agent),
         asking=scene.asking(cast.workspace, agent),
     )
+
+
+def _changed(cast: Cast, agent: UUID) -> UUID:
+    """A thread that met another version of its agent."""
+    work = scene.lease(scene.start(cast.workspace, agent))
+    asked = {"kind": "code", "version": str(agent), "choices": ["pin", "accept", "fork"]}
+    store.leave(work, EventKind.THREAD_PARKED, reason="The code changed", waiting_on=asked)
+    return work.thread
 
 
 def _reader() -> UUID:
@@ -188,6 +198,7 @@ EXAMPLES: dict[str, Callable[[World], Call]] = {
         },
         who=OPERATOR,
     ),
+    "threads_code": lambda w: _thread(w.changed, body={"choice": "pin"}, who=OPERATOR),
     "threads_cancel": lambda w: _thread(w.queued, body={"reason": "no need"}, who=OPERATOR),
     "threads_input": lambda w: _thread(w.inbox, body={"message": "and the rain"}, who=OPERATOR),
     "threads_edit": lambda w: _thread(

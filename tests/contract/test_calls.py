@@ -40,6 +40,7 @@ QUERIES: dict[str, int] = {
     "threads_cancel": 17,
     "threads_capsule": 30,
     "threads_checkpoints_retrieve": 5,
+    "threads_code": 10,
     "threads_counts_retrieve": 6,
     "threads_diff_retrieve": 14,
     "threads_edit": 25,

@@ -42,6 +42,7 @@ FORMS: dict[str, Callable[[World], tuple[str, list[Any], dict[str, Any]]]] = {
         [w.asking[0]],
         {"activity": w.asking[1], "verdict": "happened", "f-result": "null", "f-reason": "seen"},
     ),
+    "thread_code": lambda w: ("operator", [w.changed], {"choice": "pin"}),
     "thread_cancel": lambda w: ("operator", [w.queued], {"undo": "1"}),
     "thread_verify": lambda w: ("auditor", [w.ended], {}),
     "thread_input": lambda w: ("operator", [w.inbox], {"f-message": "and the rain"}),

@@ -39,6 +39,7 @@ def attempts(thread: UUID, head: UUID, approval: UUID) -> dict[str, Callable[[Ac
         "resume": lambda who: actions.resume(who, thread),
         "retry": lambda who: actions.retry(who, thread),
         "settle": lambda who: actions.settle(who, thread, head, "happened"),
+        "code": lambda who: actions.choose_code(who, thread, "pin"),
         "input": lambda who: actions.send_input(who, thread, "more"),
         "edit": lambda who: actions.edit(who, thread, {"goal": "abc"}, "because"),
         "cancel": lambda who: actions.cancel(who, thread, "because"),
@@ -74,7 +75,7 @@ def test_every_right(cast: Cast, agent: UUID, name: str, action: str) -> None:
     actor = cast.actor(name)
     allowed = {
         "operator": {"start", "upload", "pause", "resume", "retry", "edit", "cancel", "fork"}
-        | {"settle", "roll_back", "input", "export", "import"},
+        | {"settle", "roll_back", "input", "code", "export", "import"},
         "manager": {"fork", "roll_back", "decide"},
         "auditor": {"export"},
     }.get(name, set()) | {"verify"}

@@ -138,6 +138,8 @@ def play(state: Script, ctx: Context) -> dict[str, Any]:
             logging.getLogger("own_agents").warning(name)
         elif order == "think":
             ctx.think(name)
+        elif order == "sleep":
+            ctx.sleep(float(name))
         elif order == "deliver":
             notes.append(ctx.effect(deliver, at).result)
         elif order == "shout":

@@ -34,6 +34,9 @@ def test_everything_queued_finishes_after_flushall(field: Field, worker: Worker)
     for case in busy:
         case.wait_called("first")
     queued = [field.play("look first", "look second", "look last") for _ in range(20)]
+    paused = [field.play("look first") for _ in range(3)]
+    for case in paused:
+        assert store.pause(case.id, actor="user:1") == "paused"
     with Redis.from_url(settings.REDIS_URL) as valkey:
         assert int(valkey.llen("gatepost")) >= 18
         valkey.flushall()
@@ -47,6 +50,8 @@ def test_everything_queued_finishes_after_flushall(field: Field, worker: Worker)
     for case in queued:
         assert [len(case.calls(n)) for n in ("first", "second", "last")] == [1, 1, 1]
         assert case.kinds().count("lease.acquired") == 1
+    # Who was told to stand still stands still.
+    assert [(case.row().status, case.calls("first")) for case in paused] == [("paused", [])] * 3
 
 
 def test_queued_threads_are_found_by_an_idle_worker_after_flushall(

@@ -48,12 +48,17 @@ def test_a_killed_group_loses_nothing_and_disturbs_nobody(
     spared = [case for case in cases if case not in stricken]
     assert len(stricken) == len(spared) == 2
     lost.kill()
-    for case in cases:
+    for case in spared:
+        case.go("in-second")
+    for case in stricken:
+        case.wait_event("lease.taken_over", seconds=GOES_ON)
+        assert case.row().crash_count == 1
         case.go("in-second")
     for case in cases:
         case.wait_status("succeeded", seconds=GOES_ON)
 
     for case in stricken:
+        assert case.row().crash_count == 0
         assert case.kinds().count("lease.taken_over") == 1
         assert (len(case.calls("first")), len(case.calls("second"))) == (1, 2)
         assert set(case.callers("last")) <= set(other.working())
@@ -62,6 +67,7 @@ def test_a_killed_group_loses_nothing_and_disturbs_nobody(
         assert (len(case.calls("first")), len(case.calls("second"))) == (1, 1)
 
 
+@pytest.mark.requirement("C30")
 def test_a_frozen_worker_cannot_commit_after_its_lease(
     field: Field, pair: tuple[Worker, Worker]
 ) -> None:

@@ -222,10 +222,11 @@ class MemoryLedger(Once):
 
     def adopt(self, work: Work, version: UUID, fingerprint: str) -> None:
         data = {"from": str(work.agent_version), "to": str(version), "fingerprint": fingerprint}
+        wish = self._book.row(work.thread).wish
         self._write(
             work,
             events=[NewEvent(EventKind.CODE_CHANGED, data, work.owner)],
-            sets={"agent_version": version, "wish": ""},
+            sets={"agent_version": version, "wish": "" if wish == "accept" else wish},
         )
         work.agent_version = version
 

@@ -5,11 +5,15 @@ from dashboard.terminal import VerbsCommand
 
 
 class Command(VerbsCommand):
-    """Only `check` imports an agent's code, in a process of its own with a time limit."""
+    """`check` imports an agent's code in a process of its own, `impact` in this one."""
 
-    help = "Checks an agent's module; shows announced agents, their versions, workers, threads."
+    help = (
+        "Checks an agent's module, says what it would do with suspended threads; shows announced "
+        "agents, their versions, workers, threads."
+    )
     examples = """
         agent check mine.agent
+        agent impact
         agent list
         agent show market-research --json
     """

@@ -16,8 +16,9 @@ gatepost.badge = (() => {
       else el.removeAttribute("title");
     }
   }
-  function show(state, text) {
+  function show(state, text, about = "") {
     badge.dataset.state = state;
+    badge.title = about;
     if (badge.textContent !== text) badge.firstElementChild.textContent = text;
     actions(state === "offline");
   }

@@ -9,12 +9,16 @@
   const said = new Map(); // region id -> its data-say
   let frames = new Map(); // region id -> html, until the next animation frame
   let socket = null, tries = 0, opened = false, over = false, resting = false;
-  let lastFrame = 0, lastAsk = 0, downSince = null, failures = 0, refetch = new Set();
+  let slow = false, lastFrame = 0, lastAsk = 0, downSince = null, failures = 0, refetch = new Set();
 
   const regions = () => [...document.querySelectorAll("[data-region]")];
   const isOpen = () => socket?.readyState === WebSocket.OPEN;
 
   const down = () => !over && !resting && !isOpen() && downSince && badge.offline(downSince);
+  // Without Valkey nothing is pushed at once: what is new is found by looking, and said to be so.
+  const fine = () => slow
+    ? badge.show("slow", `Degraded: every ${POLL_MS / 1000} s`, "Live updates are degraded: Valkey does not answer. Nothing is lost, and everything can still be done.")
+    : badge.show("live", "Live");
   function end(reason) {
     over = true;
     socket?.close();
@@ -100,6 +104,7 @@
   function connect() {
     if (over || resting || socket) return;
     if (badge.state() !== "offline") badge.show("resync", "Catching up");
+    slow = false; // whoever answers says so again
     const mine = (socket = new WebSocket(`${location.protocol === "https:" ? "wss" : "ws"}://${location.host}/ws/live/`));
     mine.onopen = async () => {
       tries = 0;
@@ -107,13 +112,17 @@
       join();
       if (opened) { badge.show("resync", "Catching up"); await ask(); }
       opened = true;
-      if (mine === socket && isOpen() && !over) { downSince = null; badge.show("live", "Live"); }
+      if (mine === socket && isOpen() && !over) { downSince = null; fine(); }
     };
     mine.onmessage = ({ data }) => {
       const message = JSON.parse(data);
       lastFrame = performance.now();
       if (message.type === "frame") onFrame(message);
       else if (message.type === "progress") gatepost.progress(message);
+      else if (message.type === "speed") {
+        slow = message.slow;
+        if (["live", "slow"].includes(badge.state())) fine();
+      }
       else if (message.type === "closed") end(message.reason);
     };
     mine.onclose = () => {
