@@ -12,7 +12,7 @@ import pytest
 from .bench import ROOT
 
 pytestmark = pytest.mark.hazard
-MINUTES = 1.0
+MINUTES = 2.0
 
 
 @pytest.mark.requirement("A07")
@@ -30,10 +30,9 @@ def test_everything_is_struck_and_every_thread_ends_right() -> None:
     assert found["ok"] is True
     assert found["value"] == 100.0
     assert found["row"] is None  # too small to stand for the figure
-    assert found["threads"] == found["ended_right"] >= 80
+    assert found["threads"] == found["ended_right"] >= 160
     struck = found["struck"]
-    assert struck["kills"] >= 16
+    assert struck["kills"] >= 32
     assert min(n for name, n in struck.items()) >= 1
-    assert found["takeovers"] >= 5
-    assert found["calls_repeated_with_their_key"] + found["fenced"] >= 0
+    assert found["takeovers"] >= 10
     assert found["acknowledged"] >= 2 * found["threads"]
