@@ -231,9 +231,8 @@ def _decided(data: Mapping[str, Any], who: str) -> str:
 
 
 def _again(data: Mapping[str, Any]) -> str:
-    if "retry_in" not in data:
-        return ""
-    return f", attempt {data.get('attempt', 1) + 1} in {span(data['retry_in'])}"
+    wait = data.get("retry_in")
+    return "" if wait is None else f", attempt {data.get('attempt', 1) + 1} in {span(wait)}"
 
 
 def _usage(data: Mapping[str, Any]) -> str:

@@ -18,7 +18,7 @@ from dashboard import actions
 from dashboard.errors import Invalid
 
 from .answers import thread_detail
-from .asked import Cancel, ChooseCode, Edit, Fork, Nothing, Pause, RollBack, SendInput, StartThread
+from .asked import Cancel, Edit, Fork, Nothing, Pause, RollBack, SendInput, StartThread
 from .base import Door, answer, refusals
 from .previews import (
     CancelAnswer,
@@ -213,31 +213,6 @@ class RetryThread(Control):
         """failed or attention -> queued."""
         self.body(Nothing)
         return self.done(thread_id)
-
-
-class CodeThread(Door):
-    """The code of a thread."""
-
-    changes = "code"
-
-    @extend_schema(
-        operation_id="threads_code",
-        request=ChooseCode,
-        responses={200: ThreadDetail, 201: ThreadDetail, **REFUSED},
-        parameters=[IF_MATCH],
-        summary="Pin, accept, fork or unpin when the agent's code changed",
-        description="`code_choices` of the thread says what is possible now. `fork` answers 201 "
-        "with the new thread and needs the right to fork.",
-    )
-    def post(self, request: Request, thread_id: UUID) -> Response:
-        """200: this thread; 201: the fork that goes on with the new code."""
-        choice = self.body(ChooseCode).choice
-        found = actions.choose_code(
-            self.actor, thread_id, choice, expected_version=self.expected_version()
-        )
-        if found == thread_id:
-            return detail(self, thread_id)
-        return detail(self, found, status=201, Location=reverse("api:thread", args=[found]))
 
 
 class CancelThread(Door):

@@ -10,6 +10,7 @@ from .agents import Agents, OneAgent
 from .approvals import Approvals, DecideApproval, OneApproval
 from .artifacts import Artifacts
 from .base import Nowhere
+from .code import CodeThread
 from .past import (
     ThreadActivities,
     ThreadCapsule,
@@ -21,7 +22,6 @@ from .past import (
 from .settling import SettleThread
 from .threads import (
     CancelThread,
-    CodeThread,
     EditThread,
     ForkThread,
     InputThread,
