@@ -380,6 +380,7 @@ PLACES = (
     (re.compile(r"\b[0-9a-f]{64}\b"), "<hash>"),
     (re.compile(r"\d{4}-\d\d-\d\dT[\d:.]+\+00:00"), "<time>"),
     (re.compile(r',"usage":\{"milliseconds":\d+\}'), ""),
+    (re.compile(r'"milliseconds":\d+,'), ""),
 )
 
 

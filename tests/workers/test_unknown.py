@@ -19,6 +19,7 @@ from checkpoints.states import EventKind, Status
 from checkpoints.verdicts import Question, Verdict, question_of
 from checkpoints.views import ActivityRow
 from tests.checkpoints.builders import one, rows
+from workers import rollback
 from workers.memory import settling
 from workers.memory.book import read
 
@@ -200,7 +201,8 @@ def test_an_undone_effect_stands_behind_its_gate_again(play: Any_Bench) -> None:
     assert play.intact(thread)
 
 
-def test_an_undo_that_fails_leaves_the_question(play: Any_Bench, monkeypatch: Any) -> None:
+def test_an_undo_that_fails_is_tried_again_by_a_click(play: Any_Bench, monkeypatch: Any) -> None:
+    monkeypatch.setattr(rollback, "PAUSES", ())
     thread = lost(play)
 
     def fails(args: Any, result: Any, *, key: str) -> None:
@@ -214,8 +216,9 @@ def test_an_undo_that_fails_leaves_the_question(play: Any_Bench, monkeypatch: An
     assert effect.state == "unknown"
     monkeypatch.undo()
     play.retry(thread)
-    assert work(play, thread).status is Status.ATTENTION
-    assert settle(play, thread, "undo").status is Status.PAUSED
+    assert work(play, thread).status is Status.PAUSED
+    (effect,) = effects(play, thread)
+    assert effect.state == "compensated"
     assert play.intact(thread)
 
 

@@ -28,7 +28,7 @@ from checkpoints.states import (
 from checkpoints.store import NewCheckpoint, NewEvent
 from checkpoints.store.control import IDLE
 
-from . import reading, requests
+from . import reading, requests, savings
 from .book import Book, Row, read, sealed
 from .once import released
 from .underway import Away, taken_away
@@ -78,7 +78,9 @@ def take_over(book: Book, thread: UUID, *, owner: str) -> Work | None:
         event = NewEvent(K.THREAD_PARKED, {"reason": reason}, owner)
         book.move(thread, sets=sets, status=S.ATTENTION, reason=reason, events=[event])
         return None
-    return _take(book, row, owner, K.LEASE_TAKEN_OVER, None, {"crash_count": row.crash_count + 1})
+    said = savings.told(book, thread)
+    sets = {"crash_count": row.crash_count + 1}
+    return _take(book, row, owner, K.LEASE_TAKEN_OVER, None, sets, said)
 
 
 def _take(
@@ -88,6 +90,7 @@ def _take(
     kind: EventKind,
     status: Status | None,
     sets: Mapping[str, Any],
+    said: Mapping[str, Any] = {},
 ) -> Work:
     token = uuid4()
     lease = {
@@ -96,7 +99,7 @@ def _take(
         "lease_until": book.later(LEASE_SECONDS),
         "fence": row.fence + 1,
     }
-    event = NewEvent(kind, {"owner": owner}, owner)
+    event = NewEvent(kind, {"owner": owner, **said}, owner)
     book.move(row.id, sets={**sets, **lease}, status=status, events=[event])
     own = {"thread": row.id, "owner": owner, "token": token, "rollback": read(row.rollback)}
     same = [f.name for f in fields(Work) if f.name not in own and hasattr(row, f.name)]
@@ -135,7 +138,8 @@ def retry(book: Book, thread: UUID, *, actor: str) -> None:
     half = row.status is S.ATTENTION and row.rollback is not None
     by = K.ROLLBACK_RETRIED if half else K.THREAD_RETRIED
     free = released(by) if half else {}
-    _move_on(book, thread, by, actor, "Retrying", crash_count=0, **free)
+    said = savings.told(book, thread) if savings.faulty(row) else {}
+    _move_on(book, thread, by, actor, "Retrying", said, crash_count=0, **free)
 
 
 def cancel(book: Book, thread: UUID, *, actor: str, reason: str = "") -> None:
