@@ -231,7 +231,8 @@ class Judge:
             f"{t.id}: {data.get('error')}"
             for t in self.threads.values()
             for _, kind, data, _ in t.events
-            if kind == "step.failed"
+            # What is noted of a slot that was lost is no failure of its step.
+            if kind == "step.failed" and not data.get("lost")
         ]
 
     def silences(self) -> list[tuple[float, str]]:
