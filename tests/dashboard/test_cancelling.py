@@ -92,7 +92,8 @@ def test_by_call_it_is_rolled_back_first_and_the_plan_says_the_rest(
     event = queries.events_after(busy.thread, row.last_seq - 1)[0]
     assert event.kind == "rollback.started"
     assert sentences.event_sentence(event, {cast.actor("operator").id: "ada"}) == (
-        "ada cancels the thread; what it did is undone first, last first: ordered twice"
+        "ada cancels the thread; what it did is undone first, last first: ordered twice; "
+        "publish had started, whether it happened is unknown"
     )
     refused(post(operator, at, {}), 409)  # a worker ends it
 
