@@ -259,7 +259,7 @@ def roll_back(
         )
         thread = queries.thread(thread_id, workspace=actor.workspace)
         _same_version(thread, expected_version)
-        plan = roll_back_plan(thread, checkpoint_id)
+        plan = roll_back_plan(thread, checkpoint_id, told=False)
         store.roll_back(
             thread_id,
             checkpoint=checkpoint_id,

@@ -113,9 +113,10 @@ def fork_plan(
     )
 
 
-def roll_back_plan(thread: ThreadRow, checkpoint_id: UUID) -> RollBackPlan:
+def roll_back_plan(thread: ThreadRow, checkpoint_id: UUID, *, told: bool = True) -> RollBackPlan:
     """The plan of a rollback to one of the thread's own checkpoints on the way to its head.
 
+    Without `told` nobody reads it: what is expected of the calls ahead is left out.
     Raises Missing for a checkpoint of another thread, NotAllowedNow for the head itself and for
     one that an earlier rollback left behind.
     """
@@ -140,7 +141,7 @@ def roll_back_plan(thread: ThreadRow, checkpoint_id: UUID) -> RollBackPlan:
         steps=_passed(way, target),
         effects=tuple(queries.effects_after(thread.id, target.id)),
         approvals=tuple(gates.for_thread(thread.id, open_only=True)),
-        expected=after_roll_back(thread, target, way),
+        expected=after_roll_back(thread, target, way) if told else Expected(),
     )
 
 

@@ -22,6 +22,8 @@ def logged_by(config: dict[str, Any]) -> Iterator[None]:
     root = logging.getLogger()
     former = root.handlers[:], root.level, structlog.get_config()
     configure(config)
+    # A logger that is first used now would keep this configuration for good.
+    structlog.configure(cache_logger_on_first_use=False)
     try:
         yield
     finally:

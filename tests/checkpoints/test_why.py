@@ -110,7 +110,9 @@ HELD = {"lease_owner": "w:1:b", "lease_until": LATER}
         (thread(Status.ROLLING_BACK, **HELD), [worker()], "working", "is undoing effects"),
         (thread(Status.SUCCEEDED), [], "finished", "The thread has succeeded."),
         (
-            thread(Status.CANCELLED, status_reason="x"),
+            thread(
+                Status.CANCELLED, status_reason="Whether pay happened is unknown."
+            ),
             [],
             "finished",
             "The thread was cancelled.",

@@ -14,7 +14,7 @@ from checkpoints.errors import LeaseLost
 from checkpoints.records import NewActivity, Position
 from workers import cursors
 from workers.context import Context, cursor, progress
-from workers.graph import END, Append, Graph, State, tool
+from workers.graph import END, Append, Graph, Retry, State, tool
 from workers.harness import Harness
 
 from .conftest import Bench
@@ -65,7 +65,8 @@ def fetch(n: int, salt: str = "") -> list[int]:
     return got
 
 
-graph = Graph("items", Items)
+# What breaks off is left to a person here, who calls again at once.
+graph = Graph("items", Items, retry=Retry(attempts=1))
 
 
 @graph.node(then=END)
@@ -271,7 +272,7 @@ def test_beside_a_running_loop_the_database_is_reached_in_a_thread(
     from tests.workers.conftest import bench_of
 
     monkeypatch.delenv("DJANGO_ALLOW_ASYNC_UNSAFE", raising=False)
-    looped = Graph("looped", Items)
+    looped = Graph("looped", Items, retry=Retry(attempts=1))
 
     async def afetch(n: int) -> list[int]:
         await asyncio.sleep(0)

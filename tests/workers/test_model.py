@@ -83,11 +83,11 @@ def test_what_was_answered_is_not_asked_again(bench: Bench | MemoryBench) -> Non
     assert bench.state(thread)["sent"] == "sent answer to Shorten"
     assert len(answering.requests) == 3
     assert row.tokens == spent
-    # A fork of the beginning is a thread of its own: it asks, and pays, itself.
-    fork = bench.fork(thread, 0, {"goal": "regret"})
-    bench.advance(fork)
-    assert len(answering.requests) == 6
-    assert (bench.row(fork).cost, bench.row(thread).cost) == ("0.0375", "0.0375")
+    # A fork that asks the same is answered from there and pays nothing.
+    same = bench.fork(thread, 0, {})
+    bench.advance(same)
+    assert len(answering.requests) == 3
+    assert (bench.row(same).cost, bench.row(thread).cost) == ("0", "0.0375")
 
 
 def test_an_error_of_the_model_fails_the_step_and_a_retry_asks_again(
