@@ -110,9 +110,7 @@ HELD = {"lease_owner": "w:1:b", "lease_until": LATER}
         (thread(Status.ROLLING_BACK, **HELD), [worker()], "working", "is undoing effects"),
         (thread(Status.SUCCEEDED), [], "finished", "The thread has succeeded."),
         (
-            thread(
-                Status.CANCELLED, status_reason="Whether pay happened is unknown."
-            ),
+            thread(Status.CANCELLED, status_reason="Whether pay happened is unknown."),
             [],
             "finished",
             "The thread was cancelled.",
