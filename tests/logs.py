@@ -5,9 +5,11 @@ from __future__ import annotations
 import logging
 from collections.abc import Iterator
 from contextlib import contextmanager
+from types import ModuleType
 from typing import Any
 
 import structlog
+import structlog.testing
 
 from dashboard.logs import configure
 
@@ -29,3 +31,15 @@ def logged_by(config: dict[str, Any]) -> Iterator[None]:
     finally:
         root.handlers[:], root.level = former[:2]
         structlog.configure(**former[2])
+
+
+@contextmanager
+def said_by(module: ModuleType) -> Iterator[list[Any]]:
+    """The entries that a module logs meanwhile, whatever its logger was first used under."""
+    former = module.log
+    with structlog.testing.capture_logs() as entries:
+        module.__dict__["log"] = structlog.get_logger()
+        try:
+            yield entries
+        finally:
+            module.__dict__["log"] = former

@@ -148,8 +148,8 @@ def ending(said: str) -> str:
 
 def _is_gone(owner: str, boot: str) -> bool:
     """Whether a lease's owner was a slot of this very worker that is no more."""
-    *_, pid, its_boot = owner.split(":")
-    if its_boot != boot:
+    *_, pid, its_boot = ["", "", *owner.split(":")]
+    if its_boot != boot or not pid.isdecimal():
         return False
     try:
         os.kill(int(pid), 0)

@@ -139,6 +139,9 @@ class Sweeper:
                 except (DatabaseError, InterfaceError) as error:
                     log.warning("sweep.failed", error=str(error).strip())
                     connection.close()
+                except Exception:
+                    # Whatever it is: were this thread to end, lost threads would stay lost.
+                    log.exception("sweep.failed")
                 self._stop.wait(interval_seconds())
         finally:
             connection.close()

@@ -7,14 +7,14 @@ from typing import Any
 from uuid import UUID
 
 import pytest
-import structlog
 
 from checkpoints import leases, queries, store
 from checkpoints.chain import verify_thread
 from checkpoints.states import Status
 from checkpoints.views import ThreadRow
 from tests.checkpoints.builders import expire
-from workers import loop, rollback, saga_record
+from tests.logs import said_by
+from workers import loop, rollback, saga, saga_record
 from workers.saga import SagaManager
 from workers.saga_record import as_data
 
@@ -120,7 +120,7 @@ def test_what_no_other_process_could_call_stays_here_and_the_log_says_so(
     call: Any, args: tuple[Any, ...]
 ) -> None:
     assert as_data(call, args, {}) is None
-    with structlog.testing.capture_logs() as logs:
+    with said_by(saga) as logs:
         SagaManager().register_compensation(call, *args)
     (entry,) = logs
     assert (entry["event"], entry["log_level"]) == ("saga.in_process", "warning")

@@ -7,9 +7,9 @@ from typing import Any
 from uuid import UUID
 
 import pytest
-import structlog
 
 from checkpoints.states import Status
+from tests.logs import said_by
 from workers import rollback
 from workers.errors import GraphError
 from workers.harness import Harness
@@ -119,7 +119,7 @@ def test_an_agent_that_does_not_ask_for_it_keeps_what_it_did() -> None:
 @pytest.mark.requirement("C23")
 def test_an_undo_that_fails_is_tried_again_then_the_rest_still_happen(bench: HOUSES) -> None:
     fails.update(hotel=3, train=2)
-    with structlog.testing.capture_logs() as logs:
+    with said_by(rollback) as logs:
         thread = play(bench, "train", "hotel", "museum", "fail")
     # One after the other, in order, also while one is tried again.
     assert [c for c in calls if c.startswith("undo")] == [
