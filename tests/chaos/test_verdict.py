@@ -62,6 +62,7 @@ def findings(found: Judge) -> dict[str, list[Any]]:
     }  # fmt: skip
 
 
+@pytest.mark.requirement("A07")
 def test_a_sound_record_is_found_sound() -> None:
     found = judge(1, 7, 17, 20)  # two of them are rejected
     assert {tasks.verdict(n) for n in (1, 7)} == {"approve", "reject"}
@@ -136,6 +137,7 @@ def fall_silent(j: Judge) -> None:
     events[2:] = [(n, kind, data, when + 21) for n, kind, data, when in events[2:]]
 
 
+@pytest.mark.requirement("A07")
 @pytest.mark.parametrize(
     ("harm", "finds"),
     [

@@ -310,6 +310,7 @@ def test_a_failing_step_says_where_and_can_be_retried(tmp_path: Path) -> None:
     assert thread.error is None
 
 
+@pytest.mark.requirement("A43")
 def test_pauses_messages_and_files(tmp_path: Path) -> None:
     thread = Harness(talking.graph).play({"rounds": 1}, pause_at="second")
     assert (thread.status, thread.next_nodes) == ("paused", ("second",))
