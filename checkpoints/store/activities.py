@@ -10,7 +10,7 @@ from django.db import connection
 
 from .. import deltas
 from ..errors import LeaseLost
-from ..records import NewActivity, Work
+from ..records import NewActivity, Position, Work
 from ..seals import activity_seal
 from ..states import EventKind
 from .statement import Columns
@@ -111,6 +111,32 @@ _ENDED = Columns(
         "THEN gp_activity.cursor END"
     ),
 )
+
+
+# What `as_written` reads, in this order.
+WRITTEN = (
+    "id, branch, step, node, index, key, kind, tool, args::text, idempotency_key, undo, "
+    "approval_id, revision, attempts, salt"
+)
+
+
+def as_written(row: Sequence[Any]) -> NewActivity:
+    """An activity as its writer described it, from the columns WRITTEN: enough for its seal."""
+    ident, branch, step, node, index, key, kind, tool, args, *more = row
+    idempotency_key, undo, approval, revision, attempts, salt = more
+    return NewActivity(
+        id=ident,
+        position=Position(branch, step, node, index, key),
+        kind=kind,
+        tool=tool,
+        args=deltas.decode(args),
+        idempotency_key=idempotency_key,
+        undo=undo,
+        approval=approval,
+        revision=revision,
+        attempts=attempts,
+        salt=bytes(salt),
+    )
 
 
 def _hashed(activity: NewActivity, encoded: bytes) -> bytes:

@@ -19,9 +19,8 @@ from ..capsules import columns as c
 from ..capsules.layout import BadCapsule
 from ..channels import Digests, reducers_of
 from ..errors import NotAllowedNow
-from ..records import NewActivity, Position
 from ..states import FINISHED, EventKind, Status
-from .activities import NAMING_V, _named, _sealed
+from .activities import NAMING_V, WRITTEN, _named, _sealed, as_written
 from .births import _DEFAULTS, _birth
 from .keyframes import keep_state
 from .writing import Move, NewCheckpoint, NewEvent, perform
@@ -127,33 +126,18 @@ def note_import(thread: UUID, *, data: Mapping[str, Any], actor: str) -> None:
     """Log where a thread came from, after its effects at work were noted as unknown."""
     with connection.cursor() as cursor:
         cursor.execute(
-            "SELECT id, branch, step, node, index, key, kind, tool, args::text, idempotency_key, "
-            "undo, approval_id, revision, attempts, salt FROM gp_activity "
-            "WHERE thread_id = %s::uuid AND state = 'started'",
+            f"SELECT {WRITTEN} FROM gp_activity WHERE thread_id = %s::uuid AND state = 'started'",
             (thread,),
         )
         found = cursor.fetchall()
-    for ident, branch, step, node, index, key, kind, tool, args, *more in found:
-        idempotency_key, undo, approval, revision, attempts, salt = more
-        activity = NewActivity(
-            id=ident,
-            position=Position(branch, step, node, index, key),
-            kind=kind,
-            tool=tool,
-            args=deltas.decode(args),
-            idempotency_key=idempotency_key,
-            undo=undo,
-            approval=approval,
-            revision=revision,
-            attempts=attempts,
-            salt=bytes(salt),
-        )
+    for row in found:
+        activity = as_written(row)
         move = Move(thread)
         move.updates = [
             (
                 "UPDATE gp_activity a SET state = 'unknown', error = %s::text, "
                 "finished_at = t.last_at FROM t WHERE a.id = %s::uuid AND a.thread_id = t.id",
-                (LOST, ident),
+                (LOST, activity.id),
             )
         ]
         told = _named(activity) | {

@@ -15,21 +15,17 @@ from django.db import connection
 
 from .. import deltas
 from ..errors import AlreadySettled, LeaseLost, NotAllowedNow, NotFound, StaleVersion
-from ..records import NewActivity, Position, Work
+from ..records import NewActivity, Work
 from ..states import EventKind, Status
 from ..verdicts import MEANING, Question, Verdict, plan_of_undo, question_of
-from .activities import NAMING_V, _hashed, _named, _sealed
+from .activities import NAMING_V, WRITTEN, _hashed, _named, _sealed, as_written
 from .steps import _SEEN, _see, leased, release
 from .writing import Move, NewEvent, perform
 
 LOST = "The worker was lost between its start and its end; nobody knows yet whether it happened."
 NOT_HAPPENED = "It did not happen, as a person found out."
 LOOKS = 3
-_ACTIVITY = (
-    "SELECT id, branch, step, node, index, key, kind, tool, args::text, idempotency_key, undo, "
-    "approval_id, revision, attempts, salt, state FROM gp_activity "
-    "WHERE thread_id = %s::uuid AND id = %s::uuid"
-)
+_ACTIVITY = f"SELECT {WRITTEN}, state FROM gp_activity WHERE thread_id = %s::uuid AND id = %s::uuid"
 
 
 @dataclass(frozen=True, slots=True)
@@ -207,22 +203,8 @@ def _effect(thread: UUID, activity: UUID) -> tuple[NewActivity, str] | None:
         row = cursor.fetchone()
     if row is None:
         return None
-    ident, branch, step, node, index, key, kind, tool, args, *more = row
-    idempotency_key, undo, approval, revision, attempts, salt, state = more
-    effect = NewActivity(
-        id=ident,
-        position=Position(branch, step, node, index, key),
-        kind=kind,
-        tool=tool,
-        args=deltas.decode(args),
-        idempotency_key=idempotency_key,
-        undo=undo,
-        approval=approval,
-        revision=revision,
-        attempts=attempts,
-        salt=bytes(salt),
-    )
-    return effect, state
+    *written, state = row
+    return as_written(written), state
 
 
 def _look(thread: UUID, activity: UUID) -> _Seen:
