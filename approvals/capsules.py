@@ -16,7 +16,12 @@ AT_ONCE = 200
 _PLACED = ("thread_id", "workspace_id")
 APPROVAL: Columns = {
     **{name: kind for name, kind in REQUEST.items() if name not in _PLACED},
+    "standing_args": "jsonb",
+    "standing_hash": "varchar",
+    "decide_by": "timestamptz",
+    "escalated_at": "timestamptz",
     "status": "varchar",
+    "what_next": "varchar",
     "outcome": "varchar",
     "comment": "text",
     "decided_by": "varchar",
@@ -35,6 +40,7 @@ DECISION: Columns = {
     "proposal_hash": "varchar",
     "comment": "text",
     "args": "jsonb",
+    "what_next": "varchar",
     "salt": "bytea",
     "hash": "bytea",
     "at": "timestamptz",

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from django.db import models
-from django.db.models.functions import Now
+from django.db.models.functions import Coalesce, Now
 from uuid_utils.compat import uuid7
 
 STATUSES = ("pending", "held", "settled", "expired", "withdrawn")
-VERDICTS = ("approve", "edit", "respond", "reject")
+VERDICTS = ("approve", "edit", "respond", "reject", "take_back")
+WHAT_NEXT = ("", "go_on", "stop", "roll_back")
 
 
 class Approval(models.Model):
@@ -35,8 +36,16 @@ class Approval(models.Model):
     schema = models.JSONField(null=True)
     undo = models.CharField(max_length=200, blank=True)
     deadline = models.DateTimeField(null=True)
+    terms = models.JSONField(null=True)
+    # What an edit and an escalation put in the place of args, proposal_hash and deadline.
+    standing_args = models.JSONField(null=True)
+    standing_hash = models.CharField(max_length=64, blank=True, db_default="")
+    decide_by = models.DateTimeField(null=True)
+    escalated_at = models.DateTimeField(null=True)
+    reminded = models.SmallIntegerField(db_default=0)
     status = models.CharField(max_length=10, default="pending")
     outcome = models.CharField(max_length=10, blank=True)
+    what_next = models.CharField(max_length=10, blank=True, db_default="")
     comment = models.TextField(blank=True)
     decided_by = models.CharField(max_length=200, blank=True)
     decided_by_name = models.CharField(max_length=200, blank=True)
@@ -56,6 +65,9 @@ class Approval(models.Model):
             models.CheckConstraint(
                 condition=models.Q(status__in=STATUSES), name="gp_approval_status"
             ),
+            models.CheckConstraint(
+                condition=models.Q(what_next__in=WHAT_NEXT), name="gp_approval_what_next"
+            ),
         )
         indexes = (
             models.Index(
@@ -64,6 +76,16 @@ class Approval(models.Model):
                 condition=models.Q(status="pending"),
             ),
             models.Index(fields=("workspace_id", "-requested_at", "-id"), name="gp_approval_all"),
+            models.Index(
+                fields=("effective_at",),
+                name="gp_approval_held",
+                condition=models.Q(status="held"),
+            ),
+            models.Index(
+                Coalesce("decide_by", "deadline"),
+                name="gp_approval_due",
+                condition=models.Q(status="pending"),
+            ),
             models.Index(fields=("thread_id", "requested_at"), name="gp_approval_thread"),
         )
 
@@ -80,6 +102,7 @@ class Decision(models.Model):
     proposal_hash = models.CharField(max_length=64)
     comment = models.TextField(blank=True)
     args = models.JSONField(null=True)
+    what_next = models.CharField(max_length=10, blank=True, db_default="")
     salt = models.BinaryField()
     hash = models.BinaryField()
     at = models.DateTimeField(db_default=Now())
@@ -89,5 +112,31 @@ class Decision(models.Model):
         constraints = (
             models.CheckConstraint(
                 condition=models.Q(verdict__in=VERDICTS), name="gp_decision_verdict"
+            ),
+        )
+
+
+class News(models.Model):
+    """What has to be told to others, written with the change that it tells of: the outbox.
+
+    `done_at` is set once everybody who wanted it has a delivery of their own.
+    """
+
+    id = models.UUIDField(primary_key=True, default=uuid7, editable=False)
+    workspace_id = models.UUIDField()
+    kind = models.CharField(max_length=40)
+    thread_id = models.UUIDField()
+    checkpoint_id = models.UUIDField(null=True)
+    approval_id = models.UUIDField(null=True)
+    data = models.JSONField(default=dict)
+    at = models.DateTimeField(db_default=Now())
+    done_at = models.DateTimeField(null=True)
+
+    class Meta:
+        db_table = "gp_outbox"
+        verbose_name_plural = "news"
+        indexes = (
+            models.Index(
+                fields=("at", "id"), name="gp_outbox_open", condition=models.Q(done_at=None)
             ),
         )

@@ -48,7 +48,7 @@ _DECISION = (
     "hash",
     "at",
 )
-_JSON = frozenset({"args", "reasons", "schema", "decided_args"})
+_JSON = frozenset({"args", "reasons", "schema", "decided_args", "terms"})
 
 
 class Approvals:

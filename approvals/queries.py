@@ -24,7 +24,9 @@ SELECT a.id, a.workspace_id, a.thread_id, th.title, th.agent, a.agent_version_id
   a.node, a.index, a.key, a.revision, a.kind, a.tool, a.args::text, a.proposal_hash, a.title,
   a.description, a.reasons::text, a.risk, a.schema::text, a.undo, a.deadline, a.status, a.outcome,
   a.comment, a.decided_by, a.decided_by_name, a.decided_at, a.decided_args::text, a.effective_at,
-  a.requested_at, a.imported
+  a.requested_at, a.imported, a.policy_version, a.terms::text, a.standing_args::text,
+  coalesce(nullif(a.standing_hash, ''), a.proposal_hash), coalesce(a.decide_by, a.deadline),
+  a.escalated_at, a.what_next
 FROM gp_approval a JOIN gp_thread th ON th.id = a.thread_id
 """
 
@@ -32,6 +34,9 @@ FROM gp_approval a JOIN gp_thread th ON th.id = a.thread_id
 @dataclass(frozen=True, slots=True)
 class ApprovalRow:
     """A request for approval with its proposal and, once decided, its outcome.
+
+    `args`, `proposal_hash` and `deadline` are what was asked for and never change; what stands now,
+    and what a decision has to name, are `shown_args`, `standing_hash` and `decide_by`.
 
     `imported`: it came with a capsule, so who decided it is known to another installation only.
     """
@@ -69,6 +74,18 @@ class ApprovalRow:
     effective_at: datetime | None
     requested_at: datetime
     imported: bool = False
+    policy_version: str = "author"
+    terms: Any = None
+    standing_args: Any = None
+    standing_hash: str = ""
+    decide_by: datetime | None = None
+    escalated_at: datetime | None = None
+    what_next: str = ""
+
+    @property
+    def shown_args(self) -> Any:
+        """The arguments that stand now: an edit's, else those that were asked for."""
+        return self.args if self.standing_args is None else self.standing_args
 
     @property
     def open(self) -> bool:
@@ -93,7 +110,8 @@ def _json(text: str | None) -> Any:
 
 def _row(r: tuple[Any, ...]) -> ApprovalRow:
     values = list(r)
-    for column in (14, 18, 20, 29):  # args, reasons, schema, decided_args
+    # args, reasons, schema, decided_args, terms, standing_args
+    for column in (14, 18, 20, 29, 34, 35):
         values[column] = _json(r[column])
     return ApprovalRow(*values)
 

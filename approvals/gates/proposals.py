@@ -13,6 +13,8 @@ from checkpoints import deltas
 from checkpoints.records import Position
 from checkpoints.seals import seal
 
+from ..terms import Terms
+
 
 @dataclass(frozen=True, slots=True)
 class Proposal:
@@ -31,6 +33,7 @@ class Proposal:
     expires_in: float | None = None
     policy_version: str = "author"
     revision: int = 0
+    terms: Terms | None = None
 
 
 def proposal_hash(
@@ -87,27 +90,38 @@ REQUEST = {
     "schema": "jsonb",
     "undo": "varchar",
     "deadline": "timestamptz",
+    "terms": "jsonb",
 }
 
 
 def request_seal(row: Mapping[str, Any]) -> str:
-    """What the event of a request binds: every column of REQUEST; JSON as values."""
+    """What the event of a request binds: every column of REQUEST; JSON as values.
+
+    A request without terms was made before there were any, and its seal is as it was then.
+    """
     deadline = row["deadline"]
     times = {"deadline": None if deadline is None else deadline.astimezone(UTC).isoformat()}
-    return seal("request", {name: row[name] for name in REQUEST} | times)
+    bound = {name: row[name] for name in REQUEST if name != "terms" or row["terms"] is not None}
+    return seal("request", bound | times)
 
 
 def decision_content(
-    *, approval: UUID, reviewer: str, verdict: str, proposal_hash: str, comment: str, args: Any
+    *,
+    approval: UUID,
+    reviewer: str,
+    verdict: str,
+    proposal_hash: str,
+    comment: str,
+    args: Any,
+    what_next: str = "",
 ) -> bytes:
     """The canonical bytes that the hash of a decision covers, after its salt."""
-    return deltas.canonical(
-        {
-            "approval": str(approval),
-            "reviewer": reviewer,
-            "verdict": verdict,
-            "proposal_hash": proposal_hash,
-            "comment": comment,
-            "args": args,
-        }
-    )
+    said = {
+        "approval": str(approval),
+        "reviewer": reviewer,
+        "verdict": verdict,
+        "proposal_hash": proposal_hash,
+        "comment": comment,
+        "args": args,
+    }
+    return deltas.canonical(said | {"what_next": what_next} if what_next else said)

@@ -115,6 +115,7 @@ def columns_of(
         "schema": p.schema,
         "undo": p.undo,
         "deadline": deadline,
+        "terms": None if p.terms is None else p.terms.to_json(),
     }
 
 

@@ -140,8 +140,10 @@ OPTIONAL = frozenset(
         "config",
         "deadline",
         "decided_args",
+        "decide_by",
         "decided_at",
         "effective_at",
+        "escalated_at",
         "finished_at",
         "forked_from",
         "name",
@@ -152,6 +154,8 @@ OPTIONAL = frozenset(
         "result_hash",
         "rollback",
         "schema",
+        "standing_args",
+        "terms",
         "undo_result",
         "usage",
         "waiting_on",
@@ -187,13 +191,25 @@ def told(columns: Columns, values: Sequence[Any]) -> dict[str, Any]:
     return found
 
 
+# What rows of a capsule lack that was written before there were such columns.
+LATER = {
+    "decide_by": None,
+    "escalated_at": None,
+    "standing_args": None,
+    "standing_hash": "",
+    "terms": None,
+    "what_next": "",
+}
+
+
 def read(columns: Columns, row: Any, path: str) -> dict[str, Any]:
     """A row of a capsule as parameters by column; raises InvalidValue with the place.
 
-    No member may be missing or unknown, none of another type than its column.
+    No member may be unknown, none missing but those of LATER, none of another type than its column.
     """
     if not isinstance(row, dict):
         raise InvalidValue(path, "must be an object")
+    row = {name: value for name, value in LATER.items() if name in columns} | row
     if row.keys() != columns.keys():
         strange = sorted(row.keys() ^ columns.keys())[0]
         raise InvalidValue(

@@ -54,6 +54,7 @@ BEHIND = {
         "thread_id": "is the folder",
         "workspace_id": "is the importing one",
         "imported": "is said of all that comes in",
+        "reminded": "is no history",
     },
     "gp_decision": {"workspace_id": "is the importing one"},
 }

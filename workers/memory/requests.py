@@ -29,7 +29,7 @@ from . import reading
 from .book import Book, written
 
 WAITING = (Status.WAITING, Status.SLEEPING)
-TEXTS = ("args", "reasons", "schema", "decided_args")
+TEXTS = ("args", "reasons", "schema", "decided_args", "terms")
 
 
 def opened(book: Book, work: Work, p: Proposal) -> tuple[ApprovalRow, NewEvent]:
@@ -46,7 +46,7 @@ def opened(book: Book, work: Work, p: Proposal) -> tuple[ApprovalRow, NewEvent]:
         deadline=deadline,
     )
     columns = columns_of(work, uuid7(), p, deadline, digest)
-    otherwise = ("workspace_id", "thread_id", "policy_version")
+    otherwise = ("workspace_id", "thread_id")
     entered: dict[str, Any] = {n: v for n, v in columns.items() if n not in otherwise}
     for name in TEXTS:
         given = entered.get(name)
@@ -61,6 +61,8 @@ def opened(book: Book, work: Work, p: Proposal) -> tuple[ApprovalRow, NewEvent]:
         decided_at=None,
         effective_at=None,
         requested_at=book.now(),
+        standing_hash=digest,
+        decide_by=deadline,
         **entered,
     )
     data = {

@@ -1,0 +1,42 @@
+"""What others have to be told, kept in the transaction of the change itself."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+from uuid import UUID
+
+from django.db import connection
+from uuid_utils.compat import uuid7
+
+from checkpoints import deltas
+
+
+def tell(
+    kind: str,
+    *,
+    workspace: UUID,
+    thread: UUID,
+    approval: UUID | None = None,
+    data: Mapping[str, Any] | None = None,
+) -> UUID:
+    """Put news in the outbox, naming the thread's head as it stands; the id.
+
+    Call it inside the transaction that makes the news true.
+    """
+    ident = uuid7()
+    with connection.cursor() as cursor:
+        cursor.execute(
+            "INSERT INTO gp_outbox (id, workspace_id, kind, thread_id, checkpoint_id, approval_id, "
+            "data) SELECT %s::uuid, %s::uuid, %s::varchar, th.id, th.head, %s::uuid, %s::jsonb "
+            "FROM gp_thread th WHERE th.id = %s::uuid",
+            (
+                ident,
+                workspace,
+                kind,
+                approval,
+                deltas.canonical(dict(data or {})).decode(),
+                thread,
+            ),
+        )
+    return ident
