@@ -1,4 +1,4 @@
-"""The rules an admin makes: what needs people though its author asked for nobody, and on what terms."""
+"""The rules an admin makes: what needs people though its author asked nobody, on what terms."""
 
 from __future__ import annotations
 
