@@ -134,7 +134,8 @@ def _counted(seats: Sequence[Seat], votes: Iterable[Vote]) -> list[list[Vote]]:
                 some.clear()
             counted[at].append(vote)
         elif vote.verdict == "approve" and not _has_voted(counted, vote.person):
-            counted[at].append(vote)
+            if len(counted[at]) < _needed(seats[at]):
+                counted[at].append(vote)
     return counted
 
 
