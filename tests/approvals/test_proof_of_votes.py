@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from uuid import UUID
 
 import pytest
@@ -22,7 +21,7 @@ __all__ = ["unguarded"]
 
 
 @pytest.fixture
-def voted(db: None) -> Iterator[UUID]:
+def voted(db: None) -> UUID:
     """Votes, an edit, a question, a decision taken back and one held, a deadline moved."""
     work = drive(make_thread(), 1).work
     gates.decide_by_policy(work, gate(work, "publish#1", policy_version="p@3", allowed_by="small"))
@@ -45,7 +44,7 @@ def voted(db: None) -> Iterator[UUID]:
     assert now(row).status == "held"
     report = verify(work.thread)
     assert report.intact, report.what
-    yield work.thread
+    return work.thread
 
 
 @pytest.mark.usefixtures("unguarded")
