@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-from functools import cache
 from uuid import UUID
 
 from approvals.gates import Reviewer
 
 
-@cache
 def reviewer_in(workspace: UUID, number: int = 2, name: str = "manager") -> Reviewer:
     """The reviewer `user:2` of a workspace; made where there is none of that number yet."""
     from django.contrib.auth import get_user_model
