@@ -144,6 +144,8 @@ class Engine:
         if resumed:
             run.records = answered(self.ledger.recorded(work, run.step))
             for a in self.ledger.approvals(work, run.step):
+                if a.kind not in ("gate", "question"):
+                    continue  # what people want to do to the thread is no concern of its nodes
                 run.requests[a.id] = a
                 run.decided[Position(a.branch, a.step, a.node, a.index, a.key)] = a
             run.resumed = True

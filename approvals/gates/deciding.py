@@ -30,10 +30,12 @@ COMMENT_MAX = 5_000
 
 @dataclass(frozen=True, slots=True)
 class Reviewer:
-    """Who decides, as the log shall name them."""
+    """Who decides, as the log shall name them; `user` and `teams` are what seats may name."""
 
     id: str
     name: str
+    user: str = ""
+    teams: tuple[str, ...] = ()
 
 
 def decide(
