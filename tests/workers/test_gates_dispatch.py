@@ -1,4 +1,4 @@
-"""What was decided is looked at again where it is carried out; whatever differs, nothing happens."""
+"""What was decided is looked at again where it is carried out; if it differs, nothing happens."""
 
 from __future__ import annotations
 
