@@ -11,6 +11,7 @@ from .judging import COMMENT_MAX, WHAT_NEXT, Reviewer, check_verdict, fits, in_w
 from .outcomes import withdraw_open
 from .proposals import REQUEST, Proposal, decision_content, proposal_hash, request_seal
 from .settling import settle_due, take_back
+from .replying import answer, replied
 
 __all__ = [
     "COMMENT_MAX",
@@ -18,6 +19,7 @@ __all__ = [
     "WHAT_NEXT",
     "Proposal",
     "Reviewer",
+    "answer",
     "check_verdict",
     "decide",
     "decide_by_policy",
@@ -28,6 +30,7 @@ __all__ = [
     "in_words",
     "note_refusal",
     "proposal_hash",
+    "replied",
     "request",
     "request_seal",
     "settle_due",

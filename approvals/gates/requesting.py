@@ -15,7 +15,9 @@ from checkpoints import deltas, store
 from checkpoints.records import Work
 from checkpoints.states import EventKind
 
+from .. import outbox
 from .proposals import REQUEST, Proposal, proposal_hash, request_seal
+from .replying import withdraw_former
 
 
 def request(
@@ -59,7 +61,16 @@ def request(
             unless_woken=True,
         )
         for ident, p, deadline in rows if waits else ():
+            if p.revision:
+                withdraw_former(work, p)
             insert(work, columns_of(work, ident, p, deadline, hashes[ident]))
+            outbox.tell(
+                "approval.requested",
+                workspace=work.workspace,
+                thread=work.thread,
+                approval=ident,
+                data={"title": p.title[:300], "risk": p.risk},
+            )
     for field in fields(work):
         setattr(work, field.name, getattr(held, field.name))
     return waits
