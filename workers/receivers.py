@@ -13,6 +13,7 @@ from checkpoints.signals import thread_queued
 from . import tracing
 
 RING_KEPT_SECONDS = 5.0
+TASK = "gatepost.advance"
 
 log = structlog.get_logger("gatepost.doorbell")
 
@@ -20,25 +21,11 @@ log = structlog.get_logger("gatepost.doorbell")
 @receiver(thread_queued, dispatch_uid="workers.doorbell")
 def ring(*, thread_id: UUID, queue: str, **_kwargs: Any) -> bool:
     """Send the id to the queue; False: the broker is away, which may never fail a commit."""
-    return _send(queue, thread_id)
-
-
-def ring_at(worker: str, *, thread_id: UUID) -> bool:
-    """Send the id to one worker alone; dropped unread when it is busy, the sweep rings again."""
-    from .own_queue import own_queue
-
-    return _send(own_queue(worker), thread_id, expires=RING_KEPT_SECONDS)
-
-
-def _send(queue: str, thread_id: UUID, **more: Any) -> bool:
-    """Put the message into the queue as Celery's `send_task` writes it.
-
-    By name: the web process knows neither tasks nor agents. `send_task` itself also asks routers
-    and exchanges that a doorbell has none of, which takes as long as all the rest.
-    """
     app, away = _broker()
+    # By name: the web process knows neither tasks nor agents. Published without `send_task`, which
+    # also asks routers and exchanges that a doorbell has none of; that takes as long as the rest.
     message = app.amqp.create_task_message(
-        str(uuid4()), "gatepost.advance", args=[str(thread_id)], ignore_result=True, **more
+        str(uuid4()), TASK, args=[str(thread_id)], ignore_result=True
     )
     try:
         with app.producer_pool.acquire(block=True) as producer:
@@ -51,6 +38,27 @@ def _send(queue: str, thread_id: UUID, **more: Any) -> bool:
                 headers=message.headers | tracing.headers(),
                 **message.properties,
             )
+    except away as error:
+        log.warning("doorbell.lost", thread=str(thread_id), error=type(error).__name__)
+        return False
+    return True
+
+
+def ring_at(worker: str, *, thread_id: UUID) -> bool:
+    """Send the id to one worker alone; dropped unread when it is busy, the sweep rings again."""
+    from .own_queue import own_queue
+
+    app, away = _broker()
+    try:
+        app.send_task(
+            TASK,
+            args=[str(thread_id)],
+            queue=own_queue(worker),
+            expires=RING_KEPT_SECONDS,
+            retry=False,
+            ignore_result=True,
+            headers=tracing.headers(),
+        )
     except away as error:
         log.warning("doorbell.lost", thread=str(thread_id), error=type(error).__name__)
         return False

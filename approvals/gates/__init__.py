@@ -10,8 +10,8 @@ from .importing import import_requests
 from .judging import COMMENT_MAX, WHAT_NEXT, Reviewer, check_verdict, fits, in_words, verdicts_of
 from .outcomes import withdraw_open
 from .proposals import REQUEST, Proposal, decision_content, proposal_hash, request_seal
-from .settling import settle_due, take_back
 from .replying import answer, replied
+from .settling import settle_due, take_back
 
 __all__ = [
     "COMMENT_MAX",
