@@ -16,7 +16,6 @@ from ..errors import AlreadyStarted, NotFound
 from ..states import EventKind, Status
 from .guards import check_texts
 from .keyframes import keep_state, trusted
-from .sending import send
 from .statement import birth
 from .writing import (
     NO_HASH,
@@ -237,6 +236,8 @@ def fork(
     differs from the base's; the fork's first checkpoint keeps the whole of what then holds.
     `code` is the agent version that goes on with it, else that of the checkpoint.
     """
+    from .sending import send
+
     check_texts(title=title)
     row = send(_BASE, {"base": base, "checkpoint": checkpoint})
     if row is None:
