@@ -20,8 +20,6 @@ from .conftest import Bench, bench_of
 from .gated import AnyBench, decided, requests
 from .memory_bench import MemoryBench
 
-pytestmark = pytest.mark.requirement("C08")
-
 
 @pytest.fixture
 def bench(make_bench: Callable[[Any], AnyBench]) -> AnyBench:
@@ -52,7 +50,6 @@ def age(bench: AnyBench, row: ApprovalRow, seconds: float) -> None:
         )
 
 
-@pytest.mark.requirement("C09")
 def test_an_edit_is_carried_out_and_nothing_else(bench: AnyBench) -> None:
     thread, row = waiting(bench)
     decided(bench, thread, row, args={"to": "Ada", "amount": "7.50"}, comment="less")
@@ -180,7 +177,6 @@ def real(db: None) -> Bench:
     return bench_of(gated)
 
 
-@pytest.mark.requirement("C08")
 def test_whoever_lost_the_right_to_decide_has_decided_nothing(real: Bench) -> None:
     thread = real.start()
     real.advance(thread)

@@ -27,7 +27,6 @@ def bench(make_bench: Callable[[Any], AnyBench]) -> AnyBench:
     return make_bench(gated)
 
 
-@pytest.mark.requirement("C12")
 def test_a_policy_asks_though_the_author_asked_nobody(
     bench: AnyBench, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -91,7 +90,6 @@ def test_a_policy_that_changed_changes_the_next_request(
     assert requests(bench, thread)[0].policy_version == gated.VERSION
 
 
-@pytest.mark.requirement("C14")
 def test_four_eyes_keep_out_whose_hands_it_went_through(
     bench: AnyBench, monkeypatch: pytest.MonkeyPatch
 ) -> None:
