@@ -6,7 +6,6 @@ The server holds the proposal; people see it and name it by its hash.
 from .deciding import COMMENT_MAX, Reviewer, check_verdict, decide, expire_due, withdraw_open
 from .importing import import_requests
 from .proposals import REQUEST, Proposal, decision_content, proposal_hash, request_seal
-from .replying import answer, replied
 from .requesting import request
 
 __all__ = [
@@ -14,14 +13,12 @@ __all__ = [
     "REQUEST",
     "Proposal",
     "Reviewer",
-    "answer",
     "check_verdict",
     "decide",
     "decision_content",
     "expire_due",
     "import_requests",
     "proposal_hash",
-    "replied",
     "request",
     "request_seal",
     "withdraw_open",

@@ -20,7 +20,7 @@ from ..terms import Terms
 class Proposal:
     """What would be done, or is asked, at one position; canonical JSON arguments.
 
-    `allowed_by` names the policy that lets it happen without anybody being asked.
+    `allowed_by` names the rule by which the policy `policy_version` lets it happen without people.
     """
 
     position: Position
