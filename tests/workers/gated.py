@@ -199,6 +199,16 @@ def ask_back(bench: AnyBench, thread: UUID, row: ApprovalRow, text: str) -> UUID
     return ident
 
 
+def age(approval: UUID, seconds: float) -> None:
+    """Let a decision of the real store be older than it is."""
+    with connection.cursor() as cursor:
+        cursor.execute(
+            "UPDATE gp_approval SET effective_at = effective_at - make_interval(secs => %s) "
+            "WHERE id = %s",
+            (seconds, approval),
+        )
+
+
 def told_in(bench: AnyBench, thread: UUID, kind: EventKind) -> list[dict[str, Any]]:
     """What the events of a kind say."""
     return [e.data for e in bench.events(thread) if e.kind == kind]

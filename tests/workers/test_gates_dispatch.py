@@ -42,12 +42,7 @@ def age(bench: AnyBench, row: ApprovalRow, seconds: float) -> None:
         before = kept.effective_at - timedelta(seconds=seconds)
         bench.book.approvals[row.id] = replace(kept, effective_at=before)
         return
-    with connection.cursor() as cursor:
-        cursor.execute(
-            "UPDATE gp_approval SET effective_at = effective_at - make_interval(secs => %s) "
-            "WHERE id = %s",
-            (seconds, row.id),
-        )
+    gated.age(row.id, seconds)
 
 
 def test_an_edit_is_carried_out_and_nothing_else(bench: AnyBench) -> None:
