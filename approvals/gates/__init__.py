@@ -10,7 +10,6 @@ from .importing import import_requests
 from .judging import COMMENT_MAX, WHAT_NEXT, Reviewer, check_verdict, fits, in_words, verdicts_of
 from .outcomes import withdraw_open
 from .proposals import REQUEST, Proposal, decision_content, proposal_hash, request_seal
-from .replying import answer, replied
 from .settling import settle_due, take_back
 
 __all__ = [
@@ -19,7 +18,6 @@ __all__ = [
     "WHAT_NEXT",
     "Proposal",
     "Reviewer",
-    "answer",
     "check_verdict",
     "decide",
     "decide_by_policy",
@@ -30,7 +28,6 @@ __all__ = [
     "in_words",
     "note_refusal",
     "proposal_hash",
-    "replied",
     "request",
     "request_seal",
     "settle_due",
