@@ -86,7 +86,7 @@ def decide(
 
 def check_verdict(row: ApprovalRow, *, verdict: str, comment: str, args: Any) -> None:
     """Raise VerdictRefused or InvalidValue for a verdict that this request does not take."""
-    allowed = ("approve", "reject") if row.kind == "gate" else ("respond", "reject")
+    allowed = ("approve", "reject") if row.kind in ("gate", "operation") else ("respond", "reject")
     if verdict not in allowed:
         raise VerdictRefused(f"Possible here: {', '.join(allowed)}.")
     if verdict == "reject" and not comment.strip():
@@ -148,7 +148,9 @@ def _record(
                 decided_at,
             ),
         )
-    store.wake(
+    # A thread does not wait for an operation: its status and version stay as the operation saw them.
+    told = store.add_event if row.kind == "operation" else store.wake
+    told(
         row.thread,
         event=store.NewEvent(
             EventKind.APPROVAL_DECIDED,

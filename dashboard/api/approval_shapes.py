@@ -54,7 +54,7 @@ class Approval(Shape):
         """The request for one caller."""
         names = [f.alias or name for name, f in cls.model_fields.items()]
         own = {name: getattr(row, name) for name in names if hasattr(row, name)}
-        verdicts = ["approve", "reject"] if row.kind == "gate" else ["respond", "reject"]
+        verdicts = ["respond", "reject"] if row.kind == "question" else ["approve", "reject"]
         return cls(**own, verdicts=verdicts, decide=Allowed.model_validate(decidable(row, actor)))
 
 

@@ -43,6 +43,18 @@ class EditPreview(Shape):
         )
 
 
+class SecondPersonAsked(Shape):
+    """Nothing is done yet: somebody else is asked first, in the request `approval`."""
+
+    detail: str
+    approval: UUID
+    url: str
+
+
+class RollBackAsked(RootModel[ThreadDetail | SecondPersonAsked]):
+    """The thread while it is rolled back; or the request that a policy demands before."""
+
+
 class EditAnswer(RootModel[ThreadDetail | EditPreview]):
     """The thread as it is after an edit; with `?preview=1` what the edit would do."""
 

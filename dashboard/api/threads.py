@@ -26,7 +26,9 @@ from .previews import (
     EditAnswer,
     EditPreview,
     ForkPreview,
+    RollBackAsked,
     RollBackPreview,
+    SecondPersonAsked,
 )
 from .saved import Saved
 from .shapes import (
@@ -205,7 +207,7 @@ class RetryThread(Control):
     @extend_schema(
         operation_id="threads_retry",
         request=Nothing,
-        responses={200: ThreadDetail, **REFUSED},
+        responses={202: SecondPersonAsked, 200: ThreadDetail, **REFUSED},
         parameters=[IF_MATCH],
         summary="Try the step again from the head",
     )
@@ -277,7 +279,7 @@ class EditThread(Door):
     @extend_schema(
         operation_id="threads_edit",
         request=Edit,
-        responses={200: EditAnswer, **REFUSED},
+        responses={202: SecondPersonAsked, 200: EditAnswer, **REFUSED},
         parameters=[IF_MATCH, PREVIEW],
         summary="Write new values over the head",
     )
@@ -300,7 +302,7 @@ class ForkThread(Door):
     @extend_schema(
         operation_id="threads_fork",
         request=Fork,
-        responses={201: ThreadDetail, 200: ForkPreview, **REFUSED},
+        responses={202: SecondPersonAsked, 201: ThreadDetail, 200: ForkPreview, **REFUSED},
         parameters=[PREVIEW],
         summary="Begin a new thread from a checkpoint of this one",
     )
@@ -354,7 +356,7 @@ class RollBackThread(Door):
     @extend_schema(
         operation_id="threads_roll_back",
         request=RollBack,
-        responses={202: ThreadDetail, 200: RollBackPreview, **REFUSED},
+        responses={202: RollBackAsked, 200: RollBackPreview, **REFUSED},
         parameters=[IF_MATCH, PREVIEW],
         summary="Move the head back and undo effects",
         description="202: a worker undoes the effects, last first, and pauses at the target.",

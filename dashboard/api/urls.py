@@ -19,6 +19,7 @@ from .past import (
     ThreadEvents,
     ThreadState,
 )
+from .policies import OnePolicy, Policies, TryPolicies
 from .settling import SettleThread
 from .threads import (
     CancelThread,
@@ -67,6 +68,9 @@ _v1: list[URLPattern | URLResolver] = [
     path("approvals/", Approvals.as_view(), name="approvals"),
     path("approvals/<uuid:approval_id>/", OneApproval.as_view(), name="approval"),
     path("approvals/<uuid:approval_id>/decide/", DecideApproval.as_view(), name="decide"),
+    path("policies/", Policies.as_view(), name="policies"),
+    path("policies/try/", TryPolicies.as_view(), name="policies_try"),
+    path("policies/<uuid:policy_id>/", OnePolicy.as_view(), name="policy"),
     path("artifacts/", Artifacts.as_view(), name="artifacts"),
 ]
 
