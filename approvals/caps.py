@@ -1,4 +1,4 @@
-"""Whether a thread may spend more: recorded cost of a thread, an agent, a workspace against caps."""
+"""Whether a thread may spend more: recorded cost of thread, agent and workspace against caps."""
 
 from __future__ import annotations
 
@@ -67,13 +67,10 @@ def _sentence(cap: CapRow, agent: str, spent: Decimal) -> str:
         "agent": f"All threads of {agent} together have",
         "workspace": "All threads of the workspace together have",
     }[cap.scope]
-    when = " today (UTC)" if cap.per == "day" else ""
+    when, wait = (" today (UTC)", " or wait") if cap.per == "day" else ("", "")
     return (
-        f"{who} spent {_plain(spent)}{when}; the spend cap is {_plain(cap.max_cost)}. Raise the cap "
-        "or wait, then resume."
-        if cap.per == "day"
-        else f"{who} spent {_plain(spent)}; the spend cap is {_plain(cap.max_cost)}. Raise the "
-        "cap, then resume."
+        f"{who} spent {_plain(spent)}{when}; the spend cap is {_plain(cap.max_cost)}. "
+        f"Raise the cap{wait}, then resume."
     )
 
 

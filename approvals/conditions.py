@@ -118,27 +118,27 @@ def _looked_through(text: str) -> tuple[set[str], bool]:
     macros = False
     sums = 0
     opened: list[bool] = []  # for each open bracket whether it is that of a macro
-    for i, token in enumerate(tokens):
+    for i, word in enumerate(tokens):
         before = tokens[i - 1] if i else ""
         after = tokens[i + 1] if i + 1 < len(tokens) else ""
-        if token in "([{":
-            opened.append(token == "(" and before in MACROS)
+        if word in "([{":
+            opened.append(word == "(" and before in MACROS)
             if len(opened) > DEPTH_MAX:
                 raise InvalidValue("condition", f"is nested deeper than {DEPTH_MAX}")
-        elif token in ")]}" and opened:
+        elif word in ")]}" and opened:
             opened.pop()
-        elif token == "+" and any(opened):
+        elif word == "+" and any(opened):
             sums += 1
             if sums > 2:
                 raise InvalidValue("condition", "adds more than twice inside of a list macro")
-        elif re.fullmatch(r"[A-Za-z_]\w*", token) and token not in _WORDS:
+        elif re.fullmatch(r"[A-Za-z_]\w*", word) and word not in _WORDS:
             if after == "(":
-                _check_function(token, any(opened), method=before == ".")
-                macros = macros or token in MACROS
-                if token in MACROS and i + 2 < len(tokens):
+                _check_function(word, any(opened), method=before == ".")
+                macros = macros or word in MACROS
+                if word in MACROS and i + 2 < len(tokens):
                     bound.add(tokens[i + 2])
             elif before != ".":
-                names.add(token)
+                names.add(word)
     if unknown := sorted(names - bound - set(VARIABLES)):
         known = ", ".join(VARIABLES)
         raise InvalidValue("condition", f"knows no {unknown[0]!r}; there are {known}")

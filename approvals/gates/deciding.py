@@ -148,7 +148,7 @@ def _record(
                 decided_at,
             ),
         )
-    # A thread does not wait for an operation: its status and version stay as the operation saw them.
+    # A thread does not wait for an operation: its status and version stay as that saw them.
     told = store.add_event if row.kind == "operation" else store.wake
     told(
         row.thread,

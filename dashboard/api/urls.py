@@ -19,7 +19,7 @@ from .past import (
     ThreadEvents,
     ThreadState,
 )
-from .policies import OnePolicy, Policies, TryPolicies
+from .policies import Caps, OnePolicy, Policies, TryPolicies
 from .settling import SettleThread
 from .threads import (
     CancelThread,
@@ -68,6 +68,7 @@ _v1: list[URLPattern | URLResolver] = [
     path("approvals/", Approvals.as_view(), name="approvals"),
     path("approvals/<uuid:approval_id>/", OneApproval.as_view(), name="approval"),
     path("approvals/<uuid:approval_id>/decide/", DecideApproval.as_view(), name="decide"),
+    path("caps/", Caps.as_view(), name="caps"),
     path("policies/", Policies.as_view(), name="policies"),
     path("policies/try/", TryPolicies.as_view(), name="policies_try"),
     path("policies/<uuid:policy_id>/", OnePolicy.as_view(), name="policy"),

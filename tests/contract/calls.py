@@ -18,6 +18,8 @@ from django.core.files.uploadedfile import SimpleUploadedFile
 from django.db import transaction
 from drf_spectacular.generators import SchemaGenerator
 
+from approvals import policies
+from approvals.drafts import Draft
 from approvals.queries import ApprovalRow
 from checkpoints import queries, store
 from checkpoints.states import EventKind
@@ -83,6 +85,7 @@ class World:
     foreign: UUID
     foreign_gate: ApprovalRow
     other_gate: ApprovalRow
+    policy: UUID
     asking: tuple[UUID, UUID]  # a thread in attention, the effect that it asks about
 
 
@@ -112,6 +115,9 @@ def make_world(cast: Cast) -> World:
         foreign=scene.start(cast.elsewhere, agent),
         foreign_gate=scene.waiting(cast.elsewhere, agent),
         other_gate=scene.waiting(cast.workspace, agent),
+        policy=policies.make(
+            cast.workspace, Draft("Mails", "tool == 'mail'"), actor="user:0"
+        ).policy,
         asking=scene.asking(cast.workspace, agent),
     )
 
@@ -160,7 +166,7 @@ def _thread(thread: UUID, **more: Any) -> Call:
     return Call({"thread_id": str(thread)}, **more)
 
 
-OPERATOR, EITHER = ("operator",), ("operator", "manager")
+OPERATOR, EITHER, ADMIN = ("operator",), ("operator", "manager"), ("admin",)
 EXAMPLES: dict[str, Callable[[World], Call]] = {
     "agents_list": lambda w: Call(),
     "agents_retrieve": lambda w: Call({"name": "research"}),
@@ -171,6 +177,33 @@ EXAMPLES: dict[str, Callable[[World], Call]] = {
         body={"verdict": "approve", "proposal_hash": w.gate.proposal_hash, "comment": "fine"},
         who=("manager",),
     ),
+    "caps_list": lambda w: Call(),
+    "caps_set": lambda w: Call(
+        body={"scope": "thread", "per": "day", "max_cost": "2.50"}, who=ADMIN
+    ),
+    "policies_list": lambda w: Call(),
+    "policies_retrieve": lambda w: Call({"policy_id": str(w.policy)}),
+    "policies_make": lambda w: Call(
+        body={
+            "name": "Large sums",
+            "condition": "amount(args.total) > 1000",
+            "terms": {"stages": [{"people": ["manager"], "count": 1}], "four_eyes": True},
+            "deadline": 3600.0,
+            "risk": "high",
+        },
+        who=ADMIN,
+        status=201,
+    ),
+    "policies_change": lambda w: Call(
+        {"policy_id": str(w.policy)},
+        body={
+            "draft": {"name": "Mails", "condition": "tool == 'mail' && agent == 'a'"},
+            "number": 1,
+            "active": False,
+        },
+        who=ADMIN,
+    ),
+    "policies_try": lambda w: Call(body={"condition": "tool == 'publish'"}, who=ADMIN),
     "artifacts_upload": lambda w: Call(files={"file": ("a.csv", b"1,2")}, who=OPERATOR, status=201),
     "threads_list": lambda w: Call(query={"status": "queued,waiting", "limit": "2"}),
     "threads_start": lambda w: Call(
