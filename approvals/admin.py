@@ -11,7 +11,7 @@ from checkpoints.browsing import Records
 from checkpoints.narrowing import choice, ident, since
 from checkpoints.paging import Walk
 
-from .models import STATUSES, VERDICTS, Approval, CarriedOut, Decision, PolicyVersion
+from .models import STATUSES, VERDICTS, Approval, Decision, PolicyVersion
 
 REFUSAL = "Approvals are opened by agents and decided on their own page, under Approvals."
 
@@ -148,19 +148,3 @@ class PolicyVersionRecords(Records):
     def related(self, row: Any) -> list[tuple[str, str]]:
         return [("Open the policy", reverse("admin:policy", args=[row.policy_id]))]
 
-
-@admin.register(CarriedOut)
-class CarriedOutRecords(Records):
-    """What became of operations that a second person approved."""
-
-    columns = ("at", "outcome", "said", "approval_id")
-    key = ("approval_id",)
-    walks = (Walk(("approval_id",)),)
-    search_ids = ("approval_id",)
-    begun = "approval_id"
-    filters = (choice("outcome", ("done", "failed")), ident("workspace_id", "workspace"))
-    search_help_text = "Approval id or its beginning"
-    refusal = REFUSAL
-
-    def related(self, row: Any) -> list[tuple[str, str]]:
-        return [("Open the approval", reverse("approval", args=[row.approval_id]))]

@@ -31,7 +31,7 @@ from .views.base import SeeOther, refused
 
 GROUPS = (
     ("Threads", ("thread", "checkpoint", "event", "activity", "artifact")),
-    ("Decisions", ("approval", "decision", "policyversion", "carriedout")),
+    ("Decisions", ("approval", "decision", "policyversion")),
     ("Agents", ("agentversion", "worker")),
     ("People", ("workspaceevent", "membership", "user", "workspace", "token")),
 )

@@ -51,10 +51,6 @@ class SecondPersonAsked(Shape):
     url: str
 
 
-class RollBackAsked(RootModel[ThreadDetail | SecondPersonAsked]):
-    """The thread while it is rolled back; or the request that a policy demands before."""
-
-
 class EditAnswer(RootModel[ThreadDetail | EditPreview]):
     """The thread as it is after an edit; with `?preview=1` what the edit would do."""
 

@@ -26,7 +26,6 @@ from .previews import (
     EditAnswer,
     EditPreview,
     ForkPreview,
-    RollBackAsked,
     RollBackPreview,
     SecondPersonAsked,
 )
@@ -356,10 +355,11 @@ class RollBackThread(Door):
     @extend_schema(
         operation_id="threads_roll_back",
         request=RollBack,
-        responses={202: RollBackAsked, 200: RollBackPreview, **REFUSED},
+        responses={202: ThreadDetail, 200: RollBackPreview, **REFUSED},
         parameters=[IF_MATCH, PREVIEW],
         summary="Move the head back and undo effects",
-        description="202: a worker undoes the effects, last first, and pauses at the target.",
+        description="202: a worker undoes the effects, last first, and pauses at the target. Where a "
+        "policy demands a second person it is 202 with `approval` and `url`, and nothing is done.",
     )
     def post(self, request: Request, thread_id: UUID) -> Response:
         """With `run_on` the thread is queued instead of paused afterwards."""

@@ -40,7 +40,6 @@ READ_ONLY = {
     "approvals_approval",
     "approvals_decision",
     "approvals_policyversion",
-    "approvals_carriedout",
     "dashboard_token",
 }
 EDITED = {"checkpoints_workspace", "checkpoints_membership", "auth_user"}
