@@ -147,4 +147,3 @@ class PolicyVersionRecords(Records):
 
     def related(self, row: Any) -> list[tuple[str, str]]:
         return [("Open the policy", reverse("admin:policy", args=[row.policy_id]))]
-

@@ -100,6 +100,7 @@ def _ask_first(
     if rule is None or rule.action != "ask":
         return
     _rehearse(actor, name, thread.id, given)
+    hands = queries.hands_on(thread.id, thread.head) if rule.terms.four_eyes else ()
     row = operations.request_operation(
         thread.id,
         workspace=actor.workspace,
@@ -113,7 +114,7 @@ def _ask_first(
         rule=rule,
         title=rule.title or _TITLES[name].format(thread.title),
         reason=str(given.get("reason") or ""),
-        asker=actor.person,
+        barred=(actor.person, *hands),
         actor=actor.id,
     )
     raise NeedsSecondPerson(row.id, reverse("approval", args=[row.id]))

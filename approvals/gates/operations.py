@@ -6,7 +6,7 @@ asked. It stands at the thread's place of now, under a key of its own.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 from uuid import UUID
@@ -37,10 +37,10 @@ def request_operation(
     rule: Rule,
     title: str,
     reason: str,
-    asker: str,
+    barred: Sequence[str],
     actor: str,
 ) -> ApprovalRow:
-    """Open a request for an operation; `asker` is the person (`user:7`), who may not decide it.
+    """Open a request for an operation; `barred` may not decide it, whoever asked above all.
 
     Four eyes hold whatever the rule says, and there is nothing to take back afterwards: it is
     carried out together with the last approval.
@@ -49,7 +49,7 @@ def request_operation(
     terms = replace(
         rule.terms,
         four_eyes=True,
-        barred=tuple(dict.fromkeys((*rule.terms.barred, asker))),
+        barred=tuple(dict.fromkeys((*rule.terms.barred, *barred))),
         undo_window=0,
     )
     with transaction.atomic():

@@ -358,8 +358,8 @@ class RollBackThread(Door):
         responses={202: ThreadDetail, 200: RollBackPreview, **REFUSED},
         parameters=[IF_MATCH, PREVIEW],
         summary="Move the head back and undo effects",
-        description="202: a worker undoes the effects, last first, and pauses at the target. Where a "
-        "policy demands a second person it is 202 with `approval` and `url`, and nothing is done.",
+        description="202: a worker undoes the effects, last first, and pauses at the target. "
+        "Where a policy demands a second person: 202 with `approval` and `url`, and nothing is done.",
     )
     def post(self, request: Request, thread_id: UUID) -> Response:
         """With `run_on` the thread is queued instead of paused afterwards."""

@@ -7,7 +7,13 @@ from django.urls import URLPattern, URLResolver, include, path, re_path
 from drf_spectacular.views import SpectacularAPIView, SpectacularSwaggerSplitView
 
 from .agents import Agents, OneAgent
-from .approvals import Approvals, DecideApproval, OneApproval
+from .approvals import (
+    Approvals,
+    DecideApproval,
+    DecideApprovals,
+    OneApproval,
+    TakeBackApproval,
+)
 from .artifacts import Artifacts
 from .base import Nowhere
 from .code import CodeThread
@@ -66,12 +72,14 @@ _v1: list[URLPattern | URLResolver] = [
     path("threads/counts/", ThreadCounts.as_view(), name="counts"),
     path("threads/<uuid:thread_id>/", include(_thread)),
     path("approvals/", Approvals.as_view(), name="approvals"),
+    path("approvals/decide/", DecideApprovals.as_view(), name="decide_many"),
     path("approvals/<uuid:approval_id>/", OneApproval.as_view(), name="approval"),
     path("approvals/<uuid:approval_id>/decide/", DecideApproval.as_view(), name="decide"),
     path("caps/", Caps.as_view(), name="caps"),
     path("policies/", Policies.as_view(), name="policies"),
     path("policies/try/", TryPolicies.as_view(), name="policies_try"),
     path("policies/<uuid:policy_id>/", OnePolicy.as_view(), name="policy"),
+    path("approvals/<uuid:approval_id>/take-back/", TakeBackApproval.as_view(), name="take_back"),
     path("artifacts/", Artifacts.as_view(), name="artifacts"),
 ]
 

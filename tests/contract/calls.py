@@ -21,6 +21,7 @@ from drf_spectacular.generators import SchemaGenerator
 from approvals import policies
 from approvals.drafts import Draft
 from approvals.queries import ApprovalRow
+from approvals.terms import Terms
 from checkpoints import queries, store
 from checkpoints.states import EventKind
 from dashboard import actions
@@ -86,6 +87,7 @@ class World:
     foreign_gate: ApprovalRow
     other_gate: ApprovalRow
     policy: UUID
+    held: ApprovalRow  # decided by the manager, who can still take it back
     asking: tuple[UUID, UUID]  # a thread in attention, the effect that it asks about
 
 
@@ -118,8 +120,15 @@ def make_world(cast: Cast) -> World:
         policy=policies.make(
             cast.workspace, Draft("Mails", "tool == 'mail'"), actor="user:0"
         ).policy,
+        held=_held(cast, agent),
         asking=scene.asking(cast.workspace, agent),
     )
+
+
+def _held(cast: Cast, agent: UUID) -> ApprovalRow:
+    """A request whose decision counts in an hour."""
+    row = scene.waiting(cast.workspace, agent, terms=Terms(undo_window=3600))
+    return actions.decide(cast.actor("manager"), row.id, "approve", row.standing_hash)
 
 
 def _changed(cast: Cast, agent: UUID) -> UUID:
@@ -204,6 +213,21 @@ EXAMPLES: dict[str, Callable[[World], Call]] = {
         who=ADMIN,
     ),
     "policies_try": lambda w: Call(body={"condition": "tool == 'publish'"}, who=ADMIN),
+    "approvals_take_back": lambda w: Call(
+        {"approval_id": str(w.held.id)}, body={}, who=("manager",)
+    ),
+    "approvals_decide_many": lambda w: Call(
+        body=[
+            {
+                "id": str(w.other_gate.id),
+                "verdict": "reject",
+                "proposal_hash": w.other_gate.standing_hash,
+                "comment": "too dear",
+            },
+            {"id": str(w.gate.id), "verdict": "approve", "proposal_hash": "0" * 64},
+        ],
+        who=("manager",),
+    ),
     "artifacts_upload": lambda w: Call(files={"file": ("a.csv", b"1,2")}, who=OPERATOR, status=201),
     "threads_list": lambda w: Call(query={"status": "queued,waiting", "limit": "2"}),
     "threads_start": lambda w: Call(
