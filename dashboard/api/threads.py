@@ -359,7 +359,7 @@ class RollBackThread(Door):
         parameters=[IF_MATCH, PREVIEW],
         summary="Move the head back and undo effects",
         description="202: a worker undoes the effects, last first, and pauses at the target. "
-        "Where a policy demands a second person: 202 with `approval` and `url`, and nothing is done.",
+        "Where a policy demands a second person: 202 with `approval` and `url`, nothing is done.",
     )
     def post(self, request: Request, thread_id: UUID) -> Response:
         """With `run_on` the thread is queued instead of paused afterwards."""

@@ -88,8 +88,8 @@ def test_every_right(cast: Cast, agent: UUID, name: str, action: str) -> None:
     assert may(actor, action) is (action in allowed)
     call = attempts(row.thread, before.head, row.id)[action]
     if action in allowed:
-        # The policy of that id is none: whoever may is told so, which is no Forbidden.
-    with contextlib.suppress(Conflict, *([Missing] if action == "policy" else [])):
+        # The policy of that id does not exist: whoever may is told just that.
+        with contextlib.suppress(Conflict, *([Missing] if action == "policy" else [])):
             call(actor)
     else:
         with pytest.raises(Forbidden, match="Needs the role") as caught:
