@@ -147,10 +147,10 @@ def carried_out(approval_id: UUID) -> tuple[str, str] | None:
 def _versions(sql: str, params: Sequence[Any]) -> list[VersionRow]:
     with connection.cursor() as cursor:
         cursor.execute(sql, params)
-        return [
-            VersionRow(*row[:9], Terms.from_json(deltas.decode(row[9])), *row[10:])
-            for row in cursor.fetchall()
-        ]
+        rows = [list(row) for row in cursor.fetchall()]
+    for row in rows:
+        row[9] = Terms.from_json(deltas.decode(row[9]))
+    return [VersionRow(*row) for row in rows]
 
 
 def any_on_operations(workspace: UUID) -> bool:

@@ -124,12 +124,13 @@ def draft_from(told: Mapping[str, Any]) -> Draft:
     terms = dict(told.get("terms") or {})
     plain = Terms()
     to = terms.get("escalate_to")
+    stages: list[Mapping[str, Any]] = terms["stages"] if "stages" in terms else [{}]
     return Draft(
         name=str(told["name"]).strip(),
         condition=told["condition"],
         action=told.get("action", "ask"),
         terms=Terms(
-            stages=tuple(_seat(seat) for seat in terms.get("stages") or ({},)),
+            stages=tuple(_seat(seat) for seat in stages),
             four_eyes=bool(terms.get("four_eyes", plain.four_eyes)),
             undo_window=float(terms.get("undo_window", plain.undo_window)),
             valid_for=float(terms.get("valid_for", plain.valid_for)),

@@ -34,7 +34,9 @@ class Seat(Asked):
 class Terms(Asked):
     """What a request demands; times in seconds."""
 
-    stages: list[Seat] = Field(default_factory=lambda: [Seat()], description="One after another.")
+    stages: list[Seat] = Field(
+        default_factory=lambda: [Seat.model_validate({})], description="One after another."
+    )
     four_eyes: bool = Field(
         False, description="Whoever started, forked or edited the thread may not decide."
     )
@@ -52,7 +54,7 @@ class PolicyDraft(Asked):
     name: str
     condition: str = Field(description="CEL over tool, args, agent, cost, risk, labels, operation.")
     action: Literal["ask", "allow"] = "ask"
-    terms: Terms = Field(default_factory=Terms)
+    terms: Terms = Field(default_factory=lambda: Terms.model_validate({}))
     deadline: float | None = Field(None, description="Seconds to decide.")
     risk: Literal["", "low", "medium", "high"] = ""
     title: str = ""
@@ -175,7 +177,7 @@ class Policies(Door):
     def post(self, request: Request) -> Response:
         """It is the last in the order and switched on."""
         made = actions.make_policy(self.actor, draft_from(self.body(PolicyDraft).model_dump()))
-        return answer(_detail(made), status=201)
+        return answer(detail_of(made), status=201)
 
 
 class OnePolicy(Door):
@@ -190,7 +192,7 @@ class OnePolicy(Door):
     )
     def get(self, request: Request, policy_id: UUID) -> Response:
         """Newest version first."""
-        return answer(_detail(queries_policies.policy(policy_id, workspace=self.actor.workspace)))
+        return answer(detail_of(queries_policies.policy(policy_id, workspace=self.actor.workspace)))
 
     @extend_schema(
         operation_id="policies_change",
@@ -211,7 +213,7 @@ class OnePolicy(Door):
             active=body.active,
             position=body.position,
         )
-        return answer(_detail(row, reopened))
+        return answer(detail_of(row, reopened))
 
 
 class TryPolicies(Door):
@@ -331,7 +333,8 @@ def _version(row: VersionRow) -> dict[str, Any]:
     }
 
 
-def _detail(row: VersionRow, reopened: int = 0) -> PolicyDetail:
+def detail_of(row: VersionRow, reopened: int = 0) -> PolicyDetail:
+    """A policy with all its versions, for the wire."""
     place = row.workspace
     return PolicyDetail.of(
         row,

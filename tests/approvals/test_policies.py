@@ -190,7 +190,7 @@ def test_the_active_policies_are_one_query_and_never_stale(
 
 def test_a_change_is_a_new_version_and_each_is_logged(cast: Cast) -> None:
     one = made(cast, "tool == 'pay'", "Pay")
-    where = {"workspace": cast.workspace, "actor": ADMIN}
+    where: dict[str, Any] = {"workspace": cast.workspace, "actor": ADMIN}
     two = policies.change(one.policy, draft("true", "Pay", note="all"), seen=1, **where)
     assert (two.number, two.condition) == (2, "true")
     assert policies.change(one.policy, draft("true", "Pay", note="all"), seen=2, **where) == two
