@@ -21,6 +21,9 @@ from .terms import terms_of
 GUARDS = {
     "gp_decision": ("gp_decision_row", "gp_decision_table"),
     "gp_approval": ("gp_approval_kept", "gp_approval_table"),
+    "gp_policy": ("gp_policy_kept", "gp_policy_table"),
+    "gp_policy_version": ("gp_policy_version_row", "gp_policy_version_table"),
+    "gp_carried_out": ("gp_carried_out_row", "gp_carried_out_table"),
 }
 _APPROVAL = """
 SELECT a.id, a.workspace_id, a.thread_id, th.title, th.agent, a.agent_version_id, a.branch, a.step,

@@ -153,6 +153,13 @@ def log_export(workspace: UUID, *, data: Mapping[str, Any], actor: str) -> None:
     _append(workspace, [NewEvent(K.CAPSULE_EXPORTED, data, actor)])
 
 
+def log_policy(kind: K, workspace: UUID, *, data: Mapping[str, Any], actor: str) -> None:
+    """Log a change of a policy or a spend cap; in the transaction that does it."""
+    if not connection.in_atomic_block:
+        raise RuntimeError("log_policy belongs into the transaction that changes the policy")
+    _append(workspace, [NewEvent(kind, data, actor)])
+
+
 def _insert(name: str, actor: str) -> UUID | None:
     made: UUID = uuid7()
     with transaction.atomic():

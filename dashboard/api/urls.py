@@ -25,6 +25,7 @@ from .past import (
     ThreadEvents,
     ThreadState,
 )
+from .policies import Caps, OnePolicy, Policies, TryPolicies
 from .settling import SettleThread
 from .threads import (
     CancelThread,
@@ -74,6 +75,10 @@ _v1: list[URLPattern | URLResolver] = [
     path("approvals/decide/", DecideApprovals.as_view(), name="decide_many"),
     path("approvals/<uuid:approval_id>/", OneApproval.as_view(), name="approval"),
     path("approvals/<uuid:approval_id>/decide/", DecideApproval.as_view(), name="decide"),
+    path("caps/", Caps.as_view(), name="caps"),
+    path("policies/", Policies.as_view(), name="policies"),
+    path("policies/try/", TryPolicies.as_view(), name="policies_try"),
+    path("policies/<uuid:policy_id>/", OnePolicy.as_view(), name="policy"),
     path("approvals/<uuid:approval_id>/take-back/", TakeBackApproval.as_view(), name="take_back"),
     path("artifacts/", Artifacts.as_view(), name="artifacts"),
 ]

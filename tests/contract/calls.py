@@ -18,6 +18,8 @@ from django.core.files.uploadedfile import SimpleUploadedFile
 from django.db import transaction
 from drf_spectacular.generators import SchemaGenerator
 
+from approvals import policies
+from approvals.drafts import Draft
 from approvals.queries import ApprovalRow
 from approvals.terms import Terms
 from checkpoints import queries, store
@@ -84,6 +86,7 @@ class World:
     foreign: UUID
     foreign_gate: ApprovalRow
     other_gate: ApprovalRow
+    policy: UUID
     held: ApprovalRow  # decided by the manager, who can still take it back
     asking: tuple[UUID, UUID]  # a thread in attention, the effect that it asks about
 
@@ -114,6 +117,9 @@ def make_world(cast: Cast) -> World:
         foreign=scene.start(cast.elsewhere, agent),
         foreign_gate=scene.waiting(cast.elsewhere, agent),
         other_gate=scene.waiting(cast.workspace, agent),
+        policy=policies.make(
+            cast.workspace, Draft("Mails", "tool == 'mail'"), actor="user:0"
+        ).policy,
         held=_held(cast, agent),
         asking=scene.asking(cast.workspace, agent),
     )
@@ -169,7 +175,7 @@ def _thread(thread: UUID, **more: Any) -> Call:
     return Call({"thread_id": str(thread)}, **more)
 
 
-OPERATOR, EITHER = ("operator",), ("operator", "manager")
+OPERATOR, EITHER, ADMIN = ("operator",), ("operator", "manager"), ("admin",)
 EXAMPLES: dict[str, Callable[[World], Call]] = {
     "agents_list": lambda w: Call(),
     "agents_retrieve": lambda w: Call({"name": "research"}),
@@ -180,6 +186,33 @@ EXAMPLES: dict[str, Callable[[World], Call]] = {
         body={"verdict": "approve", "proposal_hash": w.gate.proposal_hash, "comment": "fine"},
         who=("manager",),
     ),
+    "caps_list": lambda w: Call(),
+    "caps_set": lambda w: Call(
+        body={"scope": "thread", "per": "day", "max_cost": "2.50"}, who=ADMIN
+    ),
+    "policies_list": lambda w: Call(),
+    "policies_retrieve": lambda w: Call({"policy_id": str(w.policy)}),
+    "policies_make": lambda w: Call(
+        body={
+            "name": "Large sums",
+            "condition": "amount(args.total) > 1000",
+            "terms": {"stages": [{"people": ["manager"], "count": 1}], "four_eyes": True},
+            "deadline": 3600.0,
+            "risk": "high",
+        },
+        who=ADMIN,
+        status=201,
+    ),
+    "policies_change": lambda w: Call(
+        {"policy_id": str(w.policy)},
+        body={
+            "draft": {"name": "Mails", "condition": "tool == 'mail' && agent == 'a'"},
+            "number": 1,
+            "active": False,
+        },
+        who=ADMIN,
+    ),
+    "policies_try": lambda w: Call(body={"condition": "tool == 'publish'"}, who=ADMIN),
     "approvals_take_back": lambda w: Call(
         {"approval_id": str(w.held.id)}, body={}, who=("manager",)
     ),

@@ -39,6 +39,7 @@ READ_ONLY = {
     "checkpoints_workspaceevent",
     "approvals_approval",
     "approvals_decision",
+    "approvals_policyversion",
     "dashboard_token",
 }
 EDITED = {"checkpoints_workspace", "checkpoints_membership", "auth_user"}
@@ -53,6 +54,9 @@ KEPT = (
     "gp_workspace_event",
     "gp_approval",
     "gp_decision",
+    "gp_policy",
+    "gp_policy_version",
+    "gp_carried_out",
     "gp_keyframe",
 )
 HIDDEN = "pay\u202e100\u200b<b>x</b>"
