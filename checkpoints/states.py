@@ -104,6 +104,11 @@ class WorkspaceEventKind(StrEnum):
     TOKEN_CREATED = "token.created"  # noqa: S105
     TOKEN_REVOKED = "token.revoked"  # noqa: S105
     CAPSULE_EXPORTED = "capsule.exported"
+    ENDPOINT_MADE = "endpoint.made"
+    ENDPOINT_CHANGED = "endpoint.changed"
+    ENDPOINT_ROTATED = "endpoint.rotated"
+    ENDPOINT_SWITCHED = "endpoint.switched"
+    ENDPOINT_TESTED = "endpoint.tested"
 
 
 S, K = Status, EventKind

@@ -29,6 +29,13 @@ from .cancelling import cancel, preview_cancel
 from .capsule.exporting import Capsule, capsule_of
 from .capsule.importing import Imported, import_capsule
 from .code_choice import choose_code
+from .endpoints import (
+    change_endpoint,
+    make_endpoint,
+    rotate_endpoint,
+    switch_endpoint,
+    try_endpoint,
+)
 from .errors import Conflict, Invalid, TooLarge, translated
 from .live.hints import look_again
 from .permissions import (
@@ -62,6 +69,7 @@ __all__ = [
     "actor_of",
     "allowed_actions",
     "cancel",
+    "change_endpoint",
     "check_upload_size",
     "choose_code",
     "decide",
@@ -69,6 +77,7 @@ __all__ = [
     "export",
     "fork",
     "import_thread",
+    "make_endpoint",
     "may",
     "pause",
     "preview_cancel",
@@ -78,10 +87,13 @@ __all__ = [
     "resume",
     "retry",
     "roll_back",
+    "rotate_endpoint",
     "send_input",
     "settle",
     "start_or_continue",
     "start_thread",
+    "switch_endpoint",
+    "try_endpoint",
     "upload",
     "verify",
 ]

@@ -25,12 +25,14 @@ from django.utils.decorators import method_decorator
 
 from . import administering, showing
 from .administering import Administrator
+from .endpoints import Endpoints
 from .errors import ActionError, Forbidden
 from .views.base import SeeOther, refused
 
 GROUPS = (
     ("Threads", ("thread", "checkpoint", "event", "activity", "artifact")),
     ("Decisions", ("approval", "decision")),
+    ("Notifications", ("endpoint", "delivery")),
     ("Agents", ("agentversion", "worker")),
     ("People", ("workspaceevent", "membership", "user", "workspace", "token")),
 )
@@ -167,6 +169,10 @@ class RecordsSite(admin.AdminSite):
     def rename_workspace(self, request: HttpRequest, workspace: UUID, name: str) -> None:
         """Give a workspace another name."""
         administering.rename_workspace(self.member(request), workspace, name)
+
+    def endpoint(self, request: HttpRequest, workspace: UUID | None = None) -> Endpoints:
+        """What can be done about places that are told news; a superuser may in each workspace."""
+        return Endpoints(self.member(request), workspace)
 
     # --- the first page --------------------------------------------------------------------------
     def get_app_list(self, request: HttpRequest, app_label: str | None = None) -> list[Any]:

@@ -6,6 +6,7 @@ The server holds the proposal; people see it and name it by its hash.
 from .deciding import COMMENT_MAX, Reviewer, check_verdict, decide, expire_due, withdraw_open
 from .importing import import_requests
 from .proposals import REQUEST, Proposal, decision_content, proposal_hash, request_seal
+from .reminding import remind_due
 from .requesting import request
 
 __all__ = [
@@ -19,6 +20,7 @@ __all__ = [
     "expire_due",
     "import_requests",
     "proposal_hash",
+    "remind_due",
     "request",
     "request_seal",
     "withdraw_open",

@@ -13,6 +13,8 @@ import pytest
 from django.core.files.uploadedfile import SimpleUploadedFile
 
 from approvals import queries as gates
+from approvals.notify.endpoints import Wanted
+from approvals.notify.recipients import DECIDES
 from checkpoints import queries
 from checkpoints.states import ROLES as ROLES_OF_TABLE
 from dashboard import actions, permissions
@@ -49,13 +51,16 @@ def attempts(thread: UUID, head: UUID, approval: UUID) -> dict[str, Callable[[Ac
         "verify": lambda who: actions.verify(who, thread),
         "export": lambda who: actions.export(who, thread).close(),
         "import": lambda who: actions.import_thread(who, Path("there is none")),
+        "notify": lambda who: actions.make_endpoint(who, "email", Wanted(name=str(uuid4()))),
     }
 
 
 def test_rights_name_known_roles_and_an_admin_only_reads() -> None:
     assert permissions.ROLES == ROLES_OF_TABLE
     assert all(roles <= set(ROLES_OF_TABLE) for roles in permissions.RIGHTS.values())
-    assert [a for a, roles in permissions.RIGHTS.items() if "admin" in roles] == ["read", "verify"]
+    assert [a for a, roles in permissions.RIGHTS.items() if "admin" in roles] == [
+        "read", "verify", "notify",
+    ]  # fmt: skip
     assert set(attempts(uuid4(), uuid4(), uuid4())) == set(permissions.RIGHTS) - {"read"}
 
 
@@ -78,6 +83,7 @@ def test_every_right(cast: Cast, agent: UUID, name: str, action: str) -> None:
         | {"settle", "roll_back", "input", "code", "export", "import"},
         "manager": {"fork", "roll_back", "decide"},
         "auditor": {"export"},
+        "admin": {"notify"},
     }.get(name, set()) | {"verify"}
     assert may(actor, action) is (action in allowed)
     call = attempts(row.thread, before.head, row.id)[action]
@@ -92,7 +98,7 @@ def test_every_right(cast: Cast, agent: UUID, name: str, action: str) -> None:
 
 
 @pytest.mark.parametrize(
-    "action", sorted(set(permissions.RIGHTS) - {"read", "start", "upload", "import"})
+    "action", sorted(set(permissions.RIGHTS) - {"read", "start", "upload", "import", "notify"})
 )
 def test_other_workspaces_do_not_exist(cast: Cast, agent: UUID, action: str) -> None:
     row = scene.waiting(cast.workspace, agent)
@@ -103,6 +109,10 @@ def test_other_workspaces_do_not_exist(cast: Cast, agent: UUID, action: str) -> 
         attempts(uuid4(), head, uuid4())[action](cast.actor("stranger"))
     assert caught.value.detail == unknown.value.detail
     assert gates.approval(row.id, workspace=cast.workspace).open
+
+
+def test_who_is_told_is_who_may_decide() -> None:
+    assert permissions.RIGHTS["decide"] == {DECIDES}
 
 
 def test_who_is_who(cast: Cast, django_user_model: Any) -> None:
