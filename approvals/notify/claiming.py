@@ -156,7 +156,7 @@ def _taken(found: Sequence[tuple[Any, ...]], **endpoint: Any) -> Claim:
         cursor.execute(
             "UPDATE gp_delivery SET claim = %s::uuid, attempts = attempts + 1, claimed_until = "
             "clock_timestamp() + make_interval(secs => %s) WHERE id = ANY(%s::uuid[])",
-            (made, settings.GATEPOST_SEND_SECONDS * 2 + 10, list(ids)),
+            (made, settings.GATEPOST_SEND_SECONDS * 2 + 5, list(ids)),
         )
     return Claim(
         id=made,

@@ -154,6 +154,17 @@ def hangs(seconds: float) -> Callable[[BaseHTTPRequestHandler], None]:
     return answer
 
 
+def slow(seconds: float) -> Callable[[BaseHTTPRequestHandler], None]:
+    """A good answer that takes a moment."""
+
+    def answer(handler: BaseHTTPRequestHandler) -> None:
+        time.sleep(seconds)
+        handler.send_response(204)
+        handler.end_headers()
+
+    return answer
+
+
 def drips(handler: BaseHTTPRequestHandler) -> None:
     """An answer byte by byte, without end."""
     handler.close_connection = True
