@@ -135,6 +135,13 @@ def deliveries(endpoint_id: UUID, *, workspace: UUID, limit: int = 20) -> list[D
         return [DeliveryRow(*row) for row in cursor.fetchall()]
 
 
+def mails() -> bool:
+    """Whether any active endpoint sends mail."""
+    with connection.cursor() as cursor:
+        cursor.execute("SELECT EXISTS (SELECT 1 FROM gp_endpoint WHERE active AND kind = 'email')")
+        return bool(cursor.fetchone()[0])
+
+
 def lag() -> Lag:
     """Of all workspaces: bounded statements."""
     with connection.cursor() as cursor:
