@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hmac
+import re
 import socket
 import ssl
 import subprocess
@@ -78,6 +79,34 @@ def test_while_a_secret_is_replaced_both_sign(cast: Cast, hook: Hook) -> None:
     last = endpoints.rotate(made, workspace=cast.workspace, actor="user:1", overlap=0)
     got = sent()
     assert (signed_by(got, new), signed_by(got, last)) == (False, True)
+
+
+@pytest.mark.requirement("C35")
+def test_the_receiver_of_the_how_to_takes_each_message_once(cast: Cast, hook: Hook) -> None:
+    page = Path(__file__).resolve().parents[2] / "docs" / "howto" / "notifications.md"
+    [code] = re.findall(r"^```python\n(.*?)^```", page.read_text(), re.MULTILINE | re.DOTALL)
+    receiver: dict[str, Any] = {}
+    exec(code, receiver)
+    receive = receiver["receive"]
+    made, secret = endpoints.make(
+        cast.workspace, "webhook", Wanted(name="agent", target=hook.url), actor="user:1"
+    )
+    new = endpoints.rotate(made, workspace=cast.workspace, actor="user:1")
+    hook.answers = [500]
+    tell(asked(cast), "approval.decided", outcome="approve")
+    Sender().drain()
+    first, again = hook.got
+    told = receive(first.headers, first.body, secret)
+    assert told["data"]["outcome"] == "approve"
+    assert receive(again.headers, again.body, new) is None  # the same message, not once more
+    for headers, body, key in (
+        (first.headers, first.body + b" ", secret),
+        (first.headers | {"webhook-id": "msg_other"}, first.body, secret),
+        (first.headers, first.body, "whsec_" + b64encode(b"x" * 32).decode()),
+        (first.headers | {"webhook-timestamp": "1"}, first.body, secret),
+    ):
+        with pytest.raises(ValueError, match=r"too old|not signed"):
+            receive(headers, body, key)
 
 
 def test_no_secret_and_no_address_is_read_logged_or_told(

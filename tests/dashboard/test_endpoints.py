@@ -16,7 +16,7 @@ from approvals.notify import queries
 from approvals.notify.endpoints import Wanted
 from approvals.notify.spreading import spread
 from checkpoints import queries as ground
-from dashboard import actions, sentences
+from dashboard import actions
 from dashboard import metrics as figures
 from dashboard.doctor import telling
 from dashboard.doctor.findings import Seen
@@ -209,9 +209,3 @@ def test_doctor_and_figures_say_what_does_not_arrive(
         cursor.execute("UPDATE gp_delivery SET failed_at = clock_timestamp()")
         assert levels()["endpoint agent"] == "wrong"
     assert queries.endpoint(ident, workspace=cast.workspace).failed == 1
-
-
-def test_events_of_endpoints_are_told_in_words(cast: Cast) -> None:
-    made(cast)
-    [event] = [e for e in ground.workspace_events(cast.workspace).rows if "endpoint" in e.kind]
-    assert sentences.event_sentence(event) == "Endpoint made: agent"  # type: ignore[arg-type]
