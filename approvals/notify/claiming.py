@@ -48,12 +48,14 @@ _NEXT = f"""
 SELECT e.id, e.workspace_id, e.kind, e.target, e.address, e.secrets::text, e.digest,
   clock_timestamp()
 FROM gp_endpoint e CROSS JOIN LATERAL (
-  SELECT count(*) FILTER (WHERE d.claimed_until > clock_timestamp()) AS busy,
-    min(d.next_at) FILTER (WHERE d.next_at <= clock_timestamp()
-      AND (d.claimed_until IS NULL OR d.claimed_until <= clock_timestamp())) AS first
-  FROM gp_delivery d WHERE d.endpoint_id = e.id AND d.{OPEN.replace("AND ", "AND d.")}) w
-WHERE e.active AND w.first IS NOT NULL AND w.busy < %s AND e.id <> ALL(%s::uuid[])
-ORDER BY w.first LIMIT 1 FOR NO KEY UPDATE OF e SKIP LOCKED
+  SELECT d.next_at AS at FROM gp_delivery d WHERE d.endpoint_id = e.id
+  AND d.{OPEN.replace("AND ", "AND d.")} AND d.next_at <= clock_timestamp()
+  AND (d.claimed_until IS NULL OR d.claimed_until <= clock_timestamp())
+  ORDER BY d.next_at LIMIT 1) first
+WHERE e.active AND e.id <> ALL(%s::uuid[]) AND (SELECT count(*) FROM gp_delivery d
+  WHERE d.endpoint_id = e.id AND d.claim IS NOT NULL
+  AND d.claimed_until > clock_timestamp()) < %s
+ORDER BY first.at LIMIT 1 FOR NO KEY UPDATE OF e SKIP LOCKED
 """
 # Nothing else for a recipient while something is on its way to them: a flood has to be seen whole.
 _DUE = f"""
@@ -74,7 +76,7 @@ def claim() -> Claim | None:
     busy: list[UUID] = []  # endpoints whose due recipients are all being served
     while True:
         with transaction.atomic(), connection.cursor() as cursor:
-            cursor.execute(_NEXT, (AT_ONCE, busy))
+            cursor.execute(_NEXT, (busy, AT_ONCE))
             endpoint = cursor.fetchone()
             if endpoint is None:
                 return None
@@ -156,7 +158,7 @@ def _taken(found: Sequence[tuple[Any, ...]], **endpoint: Any) -> Claim:
         cursor.execute(
             "UPDATE gp_delivery SET claim = %s::uuid, attempts = attempts + 1, claimed_until = "
             "clock_timestamp() + make_interval(secs => %s) WHERE id = ANY(%s::uuid[])",
-            (made, settings.GATEPOST_SEND_SECONDS * 2 + 5, list(ids)),
+            (made, claim_seconds(), list(ids)),
         )
     return Claim(
         id=made,
@@ -166,6 +168,21 @@ def _taken(found: Sequence[tuple[Any, ...]], **endpoint: Any) -> Claim:
         news=tuple((row[3], row[4]) for row in found),
         **endpoint,
     )
+
+
+def claim_seconds() -> float:
+    """How long a claim holds without being renewed."""
+    return float(settings.GATEPOST_SEND_SECONDS) * 2 + 5
+
+
+def renew(claims: Sequence[UUID]) -> None:
+    """Keep claims whose messages are still on their way: a slow server is no dead sender."""
+    with connection.cursor() as cursor:
+        cursor.execute(
+            "UPDATE gp_delivery SET claimed_until = clock_timestamp() + make_interval(secs => %s) "
+            f"WHERE claim = ANY(%s::uuid[]) AND {OPEN}",
+            (claim_seconds(), list(claims)),
+        )
 
 
 def note_done(claimed: Claim, *, code: int | None = None, skipped: str = "") -> bool:

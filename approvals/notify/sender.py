@@ -12,6 +12,7 @@ import threading
 import time
 from collections.abc import Callable
 from typing import Final
+from uuid import UUID
 
 import structlog
 from django.conf import settings
@@ -24,6 +25,8 @@ from .words import NotDelivered
 log = structlog.get_logger("gatepost.notify")
 # Messages of one sender that are on their way at once.
 SLOTS: Final = 8
+# So many times what a server may take for one answer, a whole message may take.
+PATIENCE: Final = 6
 _Ended = tuple[Claim, int | NotDelivered]
 
 
@@ -32,7 +35,8 @@ class Sender:
 
     def __init__(self, *, slots: int = SLOTS) -> None:
         self._slots = slots
-        self._travelling = 0
+        self._travelling: dict[UUID, tuple[Claim, float]] = {}  # with the time they began
+        self._renewed = time.monotonic()
         self._ended: queue.SimpleQueue[_Ended] = queue.SimpleQueue()
         self._stop = threading.Event()
         self._thread = threading.Thread(target=self._turn, name="notify", daemon=True)
@@ -50,10 +54,11 @@ class Sender:
     def turn(self) -> int:
         """Note what arrived, take news, send what is due; how many messages were begun."""
         self._note()
+        self._look_after()
         while spreading.spread():
             pass
         begun = 0
-        while self._travelling < self._slots and not self._stop.is_set():
+        while len(self._travelling) < self._slots and not self._stop.is_set():
             claimed = claiming.claim()
             if claimed is None:
                 break
@@ -80,7 +85,7 @@ class Sender:
         except NotDelivered as error:
             self._failed(claimed, error)
             return
-        self._travelling += 1
+        self._travelling[claimed.id] = (claimed, time.monotonic())
         threading.Thread(
             target=self._send, args=(claimed, send), name="notify-one", daemon=True
         ).start()
@@ -103,6 +108,8 @@ class Sender:
                 claimed, ended = self._ended.get(block=wait > 0, timeout=wait or None)
             except queue.Empty:
                 return
+            if claimed.id not in self._travelling:
+                continue  # given up already
             try:
                 if isinstance(ended, NotDelivered):
                     self._failed(claimed, ended)
@@ -112,8 +119,19 @@ class Sender:
                 # Noted when the database is back; else it would be sent a second time.
                 self._ended.put((claimed, ended))
                 raise
-            self._travelling -= 1
+            del self._travelling[claimed.id]
             wait = 0
+
+    def _look_after(self) -> None:
+        """Keep the claims of what is on its way, and give up what takes for ever."""
+        now, patience = time.monotonic(), PATIENCE * float(settings.GATEPOST_SEND_SECONDS)
+        for claimed, began in list(self._travelling.values()):
+            if now - began > patience:
+                self._failed(claimed, NotDelivered(f"It did not end within {patience:g} s."))
+                del self._travelling[claimed.id]
+        if self._travelling and now - self._renewed > claiming.claim_seconds() / 3:
+            claiming.renew(list(self._travelling))
+            self._renewed = now
 
     def _failed(self, claimed: Claim, error: NotDelivered) -> None:
         log.warning(

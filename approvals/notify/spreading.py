@@ -18,7 +18,7 @@ from uuid_utils.compat import uuid7
 from checkpoints import deltas
 
 from ..signals import decision_told
-from .recipients import Person, deciders, may_decide, wanted
+from .recipients import Person, deciders, may_decide, voters, wanted
 from .words import CALLS
 
 BATCH: Final = 50
@@ -38,7 +38,7 @@ def spread(limit: int = BATCH) -> int:
     """Take up to `limit` news out of the outbox; how many."""
     with transaction.atomic(), connection.cursor() as cursor:
         cursor.execute(
-            "SELECT n.id, n.workspace_id, n.kind, n.thread_id, a.terms::text "
+            "SELECT n.id, n.workspace_id, n.kind, n.thread_id, a.terms::text, a.id "
             "FROM gp_outbox n LEFT JOIN gp_approval a ON a.id = n.approval_id "
             "WHERE n.done_at IS NULL ORDER BY n.at, n.id LIMIT %s FOR UPDATE OF n SKIP LOCKED",
             (limit,),
@@ -48,16 +48,16 @@ def spread(limit: int = BATCH) -> int:
             return 0
         endpoints, people = _endpoints({row[1] for row in news}), dict[UUID, list[Person]]()
         rows: list[tuple[Any, ...]] = []
-        for ident, workspace, kind, _, terms in news:
+        for ident, workspace, kind, _, terms, approval in news:
             who = [e for e in endpoints.get(workspace, ()) if kind in e.events]
             if who and workspace not in people:
                 people[workspace] = deciders(workspace)
-            for endpoint, to in _recipients(
-                who,
-                people.get(workspace, ()),
-                kind,
-                None if terms is None else deltas.decode(terms),
-            ):
+            told: Sequence[Person] = people.get(workspace, ())
+            if kind == "approval.reminder" and who:
+                done = voters(approval)
+                told = [one for one in told if one.id not in done]
+            known = None if terms is None else deltas.decode(terms)
+            for endpoint, to in _recipients(who, told, kind, known):
                 rows.append((uuid7(), workspace, endpoint, ident, kind, to, f"msg_{ident.hex}"))
         write(rows)
         cursor.execute(

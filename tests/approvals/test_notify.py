@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Iterator
 from typing import Any
 from uuid import UUID
@@ -424,3 +425,66 @@ def test_one_hanging_endpoint_stops_no_other(
     wait_until(arrived, seconds=2.5, what="mails beside a webhook that hangs")
     sender.drain()
     assert len(hook.got) >= 6
+
+
+def test_a_reminder_spares_whoever_has_approved(people: Cast, box: Mailbox) -> None:
+    endpoint(people, "email")
+    row = asked(people, terms=Terms(stages=(Seat(count=2),)))
+
+    def voted(name: str, verdict: str, seen: str) -> None:
+        with connection.cursor() as cursor:
+            cursor.execute(
+                "INSERT INTO gp_decision (id, workspace_id, approval_id, reviewer, reviewer_name, "
+                "verdict, proposal_hash, comment, what_next, salt, hash, at) VALUES "
+                "(gen_random_uuid(), %s, %s, %s, '', %s, %s, '', '', '', '', clock_timestamp())",
+                (
+                    *(row.workspace, row.id, f"user:{people.users[name].pk}/token:abcdefgh"),
+                    *(verdict, seen),
+                ),
+            )
+
+    def reminded() -> set[str]:
+        box.mails.clear()
+        tell(row, "approval.reminder")
+        Sender().drain()
+        return {to.partition("@")[0] for to, _ in box.mails}
+
+    assert reminded() == {"manager", "second_manager"}
+    voted("manager", "approve", "0" * 64)  # of what does not stand any more
+    assert reminded() == {"manager", "second_manager"}
+    voted("manager", "approve", row.proposal_hash)
+    assert reminded() == {"second_manager"}
+    voted("manager", "take_back", row.proposal_hash)
+    assert reminded() == {"manager", "second_manager"}
+    voted("second_manager", "edit", row.proposal_hash)
+    assert reminded() == {"manager"}
+
+
+def test_a_slow_server_is_no_dead_sender(
+    people: Cast, box: Mailbox, settings: Any, monkeypatch: Any
+) -> None:
+    """Its claim is renewed while the message is on its way, so nobody else sends it again."""
+    monkeypatch.setattr("approvals.notify.claiming.claim_seconds", lambda: 0.6)
+    made = endpoint(people, "email", people=["manager"])
+    box.seconds = 2
+    tell(asked(people))
+    first, second = Sender(), Sender()
+    assert first.turn() == 1
+    until = time.monotonic() + 1.5
+    while time.monotonic() < until:
+        assert (first.turn(), second.turn()) == (0, 0)
+        time.sleep(0.05)
+    first.drain()
+    assert len(box.mails) == 1
+    assert states(made, people) == ["done"]
+
+
+def test_what_takes_for_ever_is_given_up(people: Cast, box: Mailbox, settings: Any) -> None:
+    settings.GATEPOST_SEND_SECONDS = 0.1  # the mail server may still take five
+    settings.GATEPOST_DELIVERY_PAUSES = []
+    made = endpoint(people, "email", people=["manager"])
+    box.seconds = 1.5
+    tell(asked(people))
+    Sender().drain()
+    [row] = queries.deliveries(made, workspace=people.workspace)
+    assert (row.state, row.error) == ("failed", "It did not end within 0.6 s.")
