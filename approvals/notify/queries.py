@@ -94,6 +94,20 @@ LEFT JOIN LATERAL (SELECT error FROM gp_delivery WHERE endpoint_id = e.id AND er
 """
 
 
+_LAG = """
+SELECT n.count, n.seconds, d.count, d.seconds, f.count FROM
+(SELECT count(*) AS count, greatest(coalesce(extract(epoch FROM clock_timestamp() - min(x.at)), 0),
+  0)::float8 AS seconds FROM (SELECT at FROM gp_outbox WHERE done_at IS NULL
+  ORDER BY at, id LIMIT %(cap)s) x) n,
+(SELECT count(*) AS count, greatest(coalesce(extract(epoch FROM clock_timestamp() - min(x.next_at)),
+  0), 0)::float8 AS seconds FROM (SELECT v.next_at FROM gp_delivery v JOIN gp_endpoint e
+  ON e.id = v.endpoint_id AND e.active WHERE v.done_at IS NULL AND v.failed_at IS NULL
+  AND v.next_at <= clock_timestamp() LIMIT %(cap)s) x) d,
+(SELECT count(*) AS count FROM (SELECT 1 FROM gp_delivery WHERE failed_at IS NOT NULL
+  LIMIT %(cap)s) x) f
+"""
+
+
 def endpoints(*, workspace: UUID) -> list[EndpointRow]:
     """A workspace's endpoints by name."""
     return _endpoints(
@@ -143,29 +157,10 @@ def mails() -> bool:
 
 
 def lag() -> Lag:
-    """Of all workspaces: bounded statements."""
+    """Of all workspaces: one bounded statement."""
     with connection.cursor() as cursor:
-        cursor.execute(
-            "SELECT count(*), coalesce(extract(epoch FROM clock_timestamp() - min(at))::float8, 0) "
-            "FROM (SELECT at FROM gp_outbox WHERE done_at IS NULL ORDER BY at, id LIMIT %s) x",
-            (COUNT_CAP,),
-        )
-        news, news_seconds = cursor.fetchone()
-        cursor.execute(
-            "SELECT count(*), coalesce(extract(epoch FROM clock_timestamp() - min(next_at))"
-            "::float8, 0) FROM (SELECT d.next_at FROM gp_delivery d JOIN gp_endpoint e "
-            "ON e.id = d.endpoint_id AND e.active WHERE d.done_at IS NULL AND d.failed_at IS NULL "
-            "AND d.next_at <= clock_timestamp() LIMIT %s) x",
-            (COUNT_CAP,),
-        )
-        due, due_seconds = cursor.fetchone()
-        cursor.execute(
-            "SELECT count(*) FROM (SELECT 1 FROM gp_delivery WHERE failed_at IS NOT NULL "
-            "LIMIT %s) x",
-            (COUNT_CAP,),
-        )
-        failed = cursor.fetchone()[0]
-    return Lag(news, max(news_seconds, 0.0), due, max(due_seconds, 0.0), failed)
+        cursor.execute(_LAG, {"cap": COUNT_CAP})
+        return Lag(*cursor.fetchone())
 
 
 def _endpoints(where: str, **params: Any) -> list[EndpointRow]:
