@@ -12,6 +12,7 @@ from checkpoints.narrowing import choice, ident, since
 from checkpoints.paging import Walk
 
 from .models import STATUSES, VERDICTS, Approval, Decision, PolicyVersion
+from .notify import admin as _notify  # noqa: F401  (registers its own tables)
 
 REFUSAL = "Approvals are opened by agents and decided on their own page, under Approvals."
 

@@ -110,6 +110,11 @@ class WorkspaceEventKind(StrEnum):
     POLICY_CHANGED = "policy.changed"
     POLICY_SWITCHED = "policy.switched"
     CAP_CHANGED = "cap.changed"
+    ENDPOINT_MADE = "endpoint.made"
+    ENDPOINT_CHANGED = "endpoint.changed"
+    ENDPOINT_ROTATED = "endpoint.rotated"
+    ENDPOINT_SWITCHED = "endpoint.switched"
+    ENDPOINT_TESTED = "endpoint.tested"
 
 
 S, K = Status, EventKind

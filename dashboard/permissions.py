@@ -28,7 +28,7 @@ _OPERATOR: Final = frozenset({"operator"})
 _REVIEWER: Final = frozenset({"reviewer"})
 _EITHER: Final = _OPERATOR | _REVIEWER
 
-# An admin makes users and policies and decides nothing.
+# An admin looks after people, policies and who is told what, and decides nothing.
 RIGHTS: Final[dict[str, frozenset[str]]] = {
     "read": frozenset(ROLES),
     "verify": frozenset(ROLES),
@@ -48,6 +48,7 @@ RIGHTS: Final[dict[str, frozenset[str]]] = {
     "roll_back": _EITHER,
     "decide": _REVIEWER,
     "policy": frozenset({"admin"}),
+    "notify": frozenset({"admin"}),
 }
 
 # What a token can be narrowed to. Each scope reads, since every call answers what is there.

@@ -25,6 +25,7 @@ from django.utils.decorators import method_decorator
 
 from . import administering, showing
 from .administering import Administrator
+from .endpoints import Endpoints
 from .errors import ActionError, Forbidden
 from .views import policies
 from .views.base import SeeOther, refused
@@ -32,6 +33,7 @@ from .views.base import SeeOther, refused
 GROUPS = (
     ("Threads", ("thread", "checkpoint", "event", "activity", "artifact")),
     ("Decisions", ("approval", "decision", "policyversion")),
+    ("Notifications", ("endpoint", "delivery")),
     ("Agents", ("agentversion", "worker")),
     ("People", ("workspaceevent", "membership", "user", "workspace", "token")),
 )
@@ -182,6 +184,10 @@ class RecordsSite(admin.AdminSite):
             path(f"{one}move/", view(policies.move), name="policy_move"),
             *super().get_urls(),
         ]
+
+    def endpoint(self, request: HttpRequest, workspace: UUID | None = None) -> Endpoints:
+        """What can be done about places that are told news; a superuser may in each workspace."""
+        return Endpoints(self.member(request), workspace)
 
     # --- the first page --------------------------------------------------------------------------
     def get_app_list(self, request: HttpRequest, app_label: str | None = None) -> list[Any]:

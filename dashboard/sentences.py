@@ -153,8 +153,8 @@ def event_sentence(event: EventRow, people: Mapping[str, str] | None = None) -> 
     data, who = event.data, person(event.actor, people, imported=event.imported)
     say = _SAY.get(event.kind)
     if say is None:
-        noun, _, participle = event.kind.partition(".")
-        return f"{noun.capitalize()} {participle.replace('_', ' ')}{_tail(data)}"
+        noun, _, participle = event.kind.replace("_", " ").partition(".")
+        return f"{noun.capitalize()} {participle}{_tail({'text': data.get('name')} | dict(data))}"
     return str(say(data, who))
 
 

@@ -10,6 +10,7 @@ from .importing import import_requests
 from .judging import COMMENT_MAX, WHAT_NEXT, Reviewer, check_verdict, fits, in_words, verdicts_of
 from .outcomes import withdraw_open
 from .proposals import REQUEST, Proposal, decision_content, proposal_hash, request_seal
+from .reminding import remind_due
 from .settling import settle_due, take_back
 
 __all__ = [
@@ -28,6 +29,7 @@ __all__ = [
     "in_words",
     "note_refusal",
     "proposal_hash",
+    "remind_due",
     "request",
     "request_seal",
     "settle_due",

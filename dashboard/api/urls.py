@@ -17,6 +17,14 @@ from .approvals import (
 from .artifacts import Artifacts
 from .base import Nowhere
 from .code import CodeThread
+from .endpoints import (
+    ChangeOneEndpoint,
+    Endpoints,
+    OneEndpoint,
+    RotateOneEndpoint,
+    SwitchOneEndpoint,
+    TestOneEndpoint,
+)
 from .past import (
     ThreadActivities,
     ThreadCapsule,
@@ -65,6 +73,14 @@ _thread: list[URLPattern] = [
     path("verify/", VerifyThread.as_view(), name="verify"),
 ]
 
+_endpoint: list[URLPattern] = [
+    path("", OneEndpoint.as_view(), name="endpoint"),
+    path("change/", ChangeOneEndpoint.as_view(), name="endpoint_change"),
+    path("rotate/", RotateOneEndpoint.as_view(), name="endpoint_rotate"),
+    path("switch/", SwitchOneEndpoint.as_view(), name="endpoint_switch"),
+    path("test/", TestOneEndpoint.as_view(), name="endpoint_test"),
+]
+
 _v1: list[URLPattern | URLResolver] = [
     path("agents/", Agents.as_view(), name="agents"),
     path("agents/<str:name>/", OneAgent.as_view(), name="agent"),
@@ -81,6 +97,8 @@ _v1: list[URLPattern | URLResolver] = [
     path("policies/<uuid:policy_id>/", OnePolicy.as_view(), name="policy"),
     path("approvals/<uuid:approval_id>/take-back/", TakeBackApproval.as_view(), name="take_back"),
     path("artifacts/", Artifacts.as_view(), name="artifacts"),
+    path("endpoints/", Endpoints.as_view(), name="endpoints"),
+    path("endpoints/<uuid:endpoint_id>/", include(_endpoint)),
 ]
 
 urlpatterns: list[URLPattern | URLResolver] = [

@@ -21,6 +21,8 @@ from django.utils.html import escape
 
 from approvals import gates
 from approvals.gates import Reviewer
+from approvals.notify import endpoints
+from approvals.notify.endpoints import Wanted
 from checkpoints import queries, store
 from dashboard import tokens
 from tests.cast import Cast
@@ -40,9 +42,10 @@ READ_ONLY = {
     "approvals_approval",
     "approvals_decision",
     "approvals_policyversion",
+    "approvals_delivery",
     "dashboard_token",
 }
-EDITED = {"checkpoints_workspace", "checkpoints_membership", "auth_user"}
+EDITED = {"checkpoints_workspace", "checkpoints_membership", "auth_user", "approvals_endpoint"}
 KEPT = (
     "gp_thread",
     "gp_checkpoint",
@@ -88,6 +91,9 @@ def fill(workspace: UUID, agent: UUID, by: str) -> UUID:
         proposal_hash=row.proposal_hash,
         comment=HIDDEN,
     )
+    wanted = Wanted(name=f"<b>x</b> {workspace}", target="https://agent.example/in")
+    made, _ = endpoints.make(workspace, "webhook", wanted, actor=by)
+    endpoints.try_out(made, workspace=workspace, actor=by)
     store.put_artifact(workspace, name=HIDDEN, media_type="text/csv", chunks=[b"a,b"])
     return work.thread
 

@@ -13,6 +13,8 @@ import pytest
 from django.core.files.uploadedfile import SimpleUploadedFile
 
 from approvals import queries as gates
+from approvals.notify.endpoints import Wanted
+from approvals.notify.recipients import DECIDES
 from checkpoints import queries
 from checkpoints.states import ROLES as ROLES_OF_TABLE
 from dashboard import actions, permissions
@@ -50,6 +52,7 @@ def attempts(thread: UUID, head: UUID, approval: UUID) -> dict[str, Callable[[Ac
         "export": lambda who: actions.export(who, thread).close(),
         "import": lambda who: actions.import_thread(who, Path("there is none")),
         "policy": lambda who: actions.edit_policy(who, approval, active=False),
+        "notify": lambda who: actions.make_endpoint(who, "email", Wanted(name=str(uuid4()))),
     }
 
 
@@ -60,6 +63,7 @@ def test_rights_name_known_roles_and_an_admin_decides_nothing() -> None:
         "read",
         "verify",
         "policy",
+        "notify",
     ]
     assert set(attempts(uuid4(), uuid4(), uuid4())) == set(permissions.RIGHTS) - {"read"}
 
@@ -84,6 +88,7 @@ def test_every_right(cast: Cast, agent: UUID, name: str, action: str) -> None:
         "manager": {"fork", "roll_back", "decide"},
         "auditor": {"export"},
         "admin": {"policy"},
+        "admin": {"notify"},
     }.get(name, set()) | {"verify"}
     assert may(actor, action) is (action in allowed)
     call = attempts(row.thread, before.head, row.id)[action]
@@ -99,7 +104,7 @@ def test_every_right(cast: Cast, agent: UUID, name: str, action: str) -> None:
 
 
 @pytest.mark.parametrize(
-    "action", sorted(set(permissions.RIGHTS) - {"read", "start", "upload", "import"})
+    "action", sorted(set(permissions.RIGHTS) - {"read", "start", "upload", "import", "notify"})
 )
 def test_other_workspaces_do_not_exist(cast: Cast, agent: UUID, action: str) -> None:
     row = scene.waiting(cast.workspace, agent)
@@ -110,6 +115,10 @@ def test_other_workspaces_do_not_exist(cast: Cast, agent: UUID, action: str) -> 
         attempts(uuid4(), head, uuid4())[action](cast.actor("stranger"))
     assert caught.value.detail == unknown.value.detail
     assert gates.approval(row.id, workspace=cast.workspace).open
+
+
+def test_who_is_told_is_who_may_decide() -> None:
+    assert permissions.RIGHTS["decide"] == {DECIDES}
 
 
 def test_who_is_who(cast: Cast, django_user_model: Any) -> None:
