@@ -6,6 +6,10 @@ from django.db import models
 from django.db.models.functions import Coalesce, Now
 from uuid_utils.compat import uuid7
 
+from .hook_models import Hook, HookDelivery, HookIdentity
+
+__all__ = ["Approval", "Decision", "Hook", "HookDelivery", "HookIdentity", "News"]
+
 STATUSES = ("pending", "held", "settled", "expired", "withdrawn")
 VERDICTS = ("approve", "edit", "respond", "reject", "take_back")
 WHAT_NEXT = ("", "go_on", "stop", "roll_back")

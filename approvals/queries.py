@@ -18,6 +18,7 @@ from checkpoints.views import Page
 GUARDS = {
     "gp_decision": ("gp_decision_row", "gp_decision_table"),
     "gp_approval": ("gp_approval_kept", "gp_approval_table"),
+    "gp_hook_delivery": ("gp_hook_delivery_row", "gp_hook_delivery_table"),
 }
 _APPROVAL = """
 SELECT a.id, a.workspace_id, a.thread_id, th.title, th.agent, a.agent_version_id, a.branch, a.step,

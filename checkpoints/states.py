@@ -104,6 +104,13 @@ class WorkspaceEventKind(StrEnum):
     TOKEN_CREATED = "token.created"  # noqa: S105
     TOKEN_REVOKED = "token.revoked"  # noqa: S105
     CAPSULE_EXPORTED = "capsule.exported"
+    HOOK_CREATED = "hook.created"
+    HOOK_ROTATED = "hook.rotated"
+    HOOK_DISABLED = "hook.disabled"
+    HOOK_ENABLED = "hook.enabled"
+    HOOK_MAPPED = "hook.mapped"
+    HOOK_UNMAPPED = "hook.unmapped"
+    HOOK_REFUSED = "hook.refused"
 
 
 S, K = Status, EventKind

@@ -11,6 +11,7 @@ from .approvals import Approvals, DecideApproval, OneApproval
 from .artifacts import Artifacts
 from .base import Nowhere
 from .code import CodeThread
+from .hooks import DecideHook
 from .past import (
     ThreadActivities,
     ThreadCapsule,
@@ -67,6 +68,7 @@ _v1: list[URLPattern | URLResolver] = [
     path("approvals/", Approvals.as_view(), name="approvals"),
     path("approvals/<uuid:approval_id>/", OneApproval.as_view(), name="approval"),
     path("approvals/<uuid:approval_id>/decide/", DecideApproval.as_view(), name="decide"),
+    path("hooks/decide/", DecideHook.as_view(), name="hook"),
     path("artifacts/", Artifacts.as_view(), name="artifacts"),
 ]
 
