@@ -6,9 +6,20 @@ from django.db import models
 from django.db.models.functions import Coalesce, Now
 from uuid_utils.compat import uuid7
 
+from .hook_models import Hook, HookDelivery, HookIdentity
 from .notify.models import Delivery, Endpoint
 
-__all__ = ["Approval", "Decision", "Delivery", "Endpoint", "News"]
+__all__ = [
+    "Approval",
+    "Decision",
+    "Delivery",
+    "Endpoint",
+    "Hook",
+    "HookDelivery",
+    "HookIdentity",
+    "News",
+]
+
 STATUSES = ("pending", "held", "settled", "expired", "withdrawn")
 VERDICTS = ("approve", "edit", "respond", "reject", "take_back")
 WHAT_NEXT = ("", "go_on", "stop", "roll_back")

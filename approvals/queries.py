@@ -24,6 +24,7 @@ GUARDS = {
     "gp_policy": ("gp_policy_kept", "gp_policy_table"),
     "gp_policy_version": ("gp_policy_version_row", "gp_policy_version_table"),
     "gp_carried_out": ("gp_carried_out_row", "gp_carried_out_table"),
+    "gp_hook_delivery": ("gp_hook_delivery_row", "gp_hook_delivery_table"),
 }
 _APPROVAL = """
 SELECT a.id, a.workspace_id, a.thread_id, th.title, th.agent, a.agent_version_id, a.branch, a.step,

@@ -155,6 +155,13 @@ def log_endpoint(kind: K, workspace: UUID, *, data: Mapping[str, Any], actor: st
     _append(workspace, [NewEvent(kind, data, actor)])
 
 
+def log_hook(kind: K, workspace: UUID, *, data: Mapping[str, Any], actor: str) -> None:
+    """Log what was done to an inbound hook, in the transaction that does it. Never its secret."""
+    if not connection.in_atomic_block:
+        raise RuntimeError("log_hook belongs into the transaction that changes the hook")
+    _append(workspace, [NewEvent(kind, data, actor)])
+
+
 def log_export(workspace: UUID, *, data: Mapping[str, Any], actor: str) -> None:
     """Log that somebody took a capsule of a thread away."""
     _append(workspace, [NewEvent(K.CAPSULE_EXPORTED, data, actor)])

@@ -25,6 +25,7 @@ from .endpoints import (
     SwitchOneEndpoint,
     TestOneEndpoint,
 )
+from .hooks import DecideHook
 from .past import (
     ThreadActivities,
     ThreadCapsule,
@@ -95,6 +96,7 @@ _v1: list[URLPattern | URLResolver] = [
     path("policies/", Policies.as_view(), name="policies"),
     path("policies/try/", TryPolicies.as_view(), name="policies_try"),
     path("policies/<uuid:policy_id>/", OnePolicy.as_view(), name="policy"),
+    path("hooks/decide/", DecideHook.as_view(), name="hook"),
     path("approvals/<uuid:approval_id>/take-back/", TakeBackApproval.as_view(), name="take_back"),
     path("artifacts/", Artifacts.as_view(), name="artifacts"),
     path("endpoints/", Endpoints.as_view(), name="endpoints"),

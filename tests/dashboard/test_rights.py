@@ -17,7 +17,7 @@ from approvals.notify.endpoints import Wanted
 from approvals.notify.recipients import DECIDES
 from checkpoints import queries
 from checkpoints.states import ROLES as ROLES_OF_TABLE
-from dashboard import actions, permissions
+from dashboard import actions, hooks, permissions
 from dashboard.errors import Conflict, Forbidden, Missing, NotAllowedNow
 from dashboard.permissions import Actor, may
 from tests.cast import PEOPLE, Cast
@@ -53,6 +53,7 @@ def attempts(thread: UUID, head: UUID, approval: UUID) -> dict[str, Callable[[Ac
         "import": lambda who: actions.import_thread(who, Path("there is none")),
         "policy": lambda who: actions.edit_policy(who, approval, active=False),
         "notify": lambda who: actions.make_endpoint(who, "email", Wanted(name=str(uuid4()))),
+        "hook": lambda who: hooks.disable_hook(who, approval),
     }
 
 
@@ -64,6 +65,7 @@ def test_rights_name_known_roles_and_an_admin_decides_nothing() -> None:
         "verify",
         "policy",
         "notify",
+        "hook",
     ]
     assert set(attempts(uuid4(), uuid4(), uuid4())) == set(permissions.RIGHTS) - {"read"}
 
@@ -87,14 +89,14 @@ def test_every_right(cast: Cast, agent: UUID, name: str, action: str) -> None:
         | {"settle", "roll_back", "input", "code", "export", "import"},
         "manager": {"fork", "roll_back", "decide"},
         "auditor": {"export"},
-        "admin": {"policy"},
-        "admin": {"notify"},
+        "admin": {"policy", "notify", "hook"},
     }.get(name, set()) | {"verify"}
     assert may(actor, action) is (action in allowed)
     call = attempts(row.thread, before.head, row.id)[action]
     if action in allowed:
-        # The policy of that id does not exist: whoever may is told just that.
-        with contextlib.suppress(Conflict, *([Missing] if action == "policy" else [])):
+        # No policy or hook has that id: whoever may is told just that.
+        missing = [Missing] if action in ("policy", "hook") else []
+        with contextlib.suppress(Conflict, *missing):
             call(actor)
     else:
         with pytest.raises(Forbidden, match="Needs the role") as caught:
