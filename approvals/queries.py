@@ -259,3 +259,33 @@ def decided_before(row: ApprovalRow, *, limit: int = 5) -> list[ApprovalRow]:
         "ORDER BY a.decided_at DESC LIMIT %s",
         (row.workspace, row.requested_at, row.tool, row.agent, limit),
     )
+
+
+@dataclass(frozen=True, slots=True)
+class Vote:
+    """One reviewer's verdict; `counts` says whether it stands for what stands now."""
+
+    decision: UUID
+    reviewer: str
+    reviewer_name: str
+    verdict: str
+    proposal_hash: str
+    comment: str
+    what_next: str
+    at: datetime
+    counts: bool
+
+
+def votes(approval_id: UUID) -> list[Vote]:
+    """All verdicts on a request, oldest first."""
+    with connection.cursor() as cursor:
+        cursor.execute(
+            "SELECT d.id, d.reviewer, d.reviewer_name, d.verdict, d.proposal_hash, d.comment, "
+            "d.what_next, d.at, d.verdict IN ('approve', 'edit') AND d.proposal_hash = "
+            "coalesce(nullif(a.standing_hash, ''), a.proposal_hash) AND NOT EXISTS (SELECT 1 "
+            "FROM gp_decision t WHERE t.approval_id = d.approval_id AND t.verdict = 'take_back' "
+            "AND t.reviewer = d.reviewer AND t.at > d.at) FROM gp_decision d JOIN gp_approval a "
+            "ON a.id = d.approval_id WHERE d.approval_id = %s::uuid ORDER BY d.at, d.id",
+            (approval_id,),
+        )
+        return [Vote(*row) for row in cursor.fetchall()]

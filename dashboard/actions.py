@@ -18,7 +18,6 @@ from django.core.files.uploadedfile import UploadedFile
 from django.db import transaction
 
 from approvals import gates
-from approvals.queries import ApprovalRow
 from checkpoints import queries, store
 from checkpoints.errors import StaleVersion
 from checkpoints.states import Status
@@ -29,6 +28,7 @@ from .cancelling import cancel, preview_cancel
 from .capsule.exporting import Capsule, capsule_of
 from .capsule.importing import Imported, import_capsule
 from .code_choice import choose_code
+from .deciding import decide, take_back
 from .errors import Conflict, Invalid, TooLarge, translated
 from .live.hints import look_again
 from .permissions import (
@@ -82,6 +82,7 @@ __all__ = [
     "settle",
     "start_or_continue",
     "start_thread",
+    "take_back",
     "upload",
     "verify",
 ]
@@ -271,33 +272,6 @@ def roll_back(
             run_on=run_on,
         )
     return plan
-
-
-@translated()
-def decide(
-    actor: Actor,
-    approval_id: UUID,
-    verdict: str,
-    proposal_hash: str,
-    comment: str = "",
-    args: Any = None,
-) -> ApprovalRow:
-    """Record the person's verdict on exactly the proposal they saw."""
-    require(actor, "decide")
-    check_text("$.verdict", verdict, 40, required=True)
-    check_text("$.proposal_hash", proposal_hash, 100, required=True)
-    check_text("$.comment", comment, TEXT_MAX)
-    if args is not None and verdict != "respond":
-        raise Invalid("$.args", f"are not taken with the verdict {verdict}")
-    return gates.decide(
-        approval_id,
-        workspace=actor.workspace,
-        reviewer=gates.Reviewer(id=actor.id, name=actor.name),
-        verdict=verdict,
-        proposal_hash=proposal_hash,
-        comment=comment,
-        args=args,
-    )
 
 
 @translated()

@@ -48,6 +48,7 @@ def sweep_once(*, owner: str) -> dict[str, int]:
     done = {
         "parked": store.park_crash_loops(owner=owner),
         "woken": store.wake_sleepers(owner=owner),
+        "settled": gates.settle_due(),
         "expired": gates.expire_due(),
         "rung": 0,
     }

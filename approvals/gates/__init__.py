@@ -3,7 +3,16 @@
 The server holds the proposal; people see it and name it by its hash.
 """
 
-from .deciding import COMMENT_MAX, Reviewer, check_verdict, decide, expire_due, withdraw_open
+from .deciding import (
+    COMMENT_MAX,
+    Reviewer,
+    check_verdict,
+    decide,
+    expire_due,
+    settle_due,
+    take_back,
+    withdraw_open,
+)
 from .importing import import_requests
 from .proposals import REQUEST, Proposal, decision_content, proposal_hash, request_seal
 from .requesting import request
@@ -21,5 +30,7 @@ __all__ = [
     "proposal_hash",
     "request",
     "request_seal",
+    "settle_due",
+    "take_back",
     "withdraw_open",
 ]
