@@ -14,6 +14,9 @@ from checkpoints import deltas
 from checkpoints.errors import InvalidValue, NotFound
 from checkpoints.views import Page
 
+from .counting import Vote, marked
+from .terms import Terms, terms_of
+
 # Triggers that keep rows as they were written.
 GUARDS = {
     "gp_decision": ("gp_decision_row", "gp_decision_table"),
@@ -261,31 +264,16 @@ def decided_before(row: ApprovalRow, *, limit: int = 5) -> list[ApprovalRow]:
     )
 
 
-@dataclass(frozen=True, slots=True)
-class Vote:
-    """One reviewer's verdict; `counts` says whether it stands for what stands now."""
-
-    decision: UUID
-    reviewer: str
-    reviewer_name: str
-    verdict: str
-    proposal_hash: str
-    comment: str
-    what_next: str
-    at: datetime
-    counts: bool
-
-
 def votes(approval_id: UUID) -> list[Vote]:
-    """All verdicts on a request, oldest first."""
+    """All verdicts on a request, oldest first; LOCAL stand-in of part 5."""
     with connection.cursor() as cursor:
         cursor.execute(
             "SELECT d.id, d.reviewer, d.reviewer_name, d.verdict, d.proposal_hash, d.comment, "
-            "d.what_next, d.at, d.verdict IN ('approve', 'edit') AND d.proposal_hash = "
-            "coalesce(nullif(a.standing_hash, ''), a.proposal_hash) AND NOT EXISTS (SELECT 1 "
-            "FROM gp_decision t WHERE t.approval_id = d.approval_id AND t.verdict = 'take_back' "
-            "AND t.reviewer = d.reviewer AND t.at > d.at) FROM gp_decision d JOIN gp_approval a "
-            "ON a.id = d.approval_id WHERE d.approval_id = %s::uuid ORDER BY d.at, d.id",
+            "d.what_next, d.at, false, d.args::text, a.terms::text FROM gp_decision d "
+            "JOIN gp_approval a ON a.id = d.approval_id WHERE d.approval_id = %s::uuid "
+            "ORDER BY d.at, d.id",
             (approval_id,),
         )
-        return [Vote(*row) for row in cursor.fetchall()]
+        found = cursor.fetchall()
+    terms = terms_of(_json(found[0][10])) if found else Terms()
+    return marked(terms, [Vote(*row[:9], _json(row[9])) for row in found])

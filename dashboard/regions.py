@@ -76,6 +76,7 @@ REGIONS: dict[str, Region] = {
     "inbox-list": Region("approvals", INBOX, approvals.inbox_list, by_roles=True),
     "nav-approvals": Region("approvals", "base.html", approvals.nav_approvals),
     "approval-main": Region("approval", APPROVAL, approvals.approval_main),
+    "approval-changed": Region("approval", APPROVAL, approvals.approval_changed),
     "approval-side": Region("approval", APPROVAL, approvals.approval_side, by_roles=True),
 }
 _OF_TOPIC: dict[str, frozenset[str]] = {

@@ -93,7 +93,8 @@ def decide(
             given = [v for v in queries.votes(approval_id) if v.counts]
             needed = sum(seat.count for seat in terms.stages)
             asked_back = verdict == "respond" and row.kind != "question"
-            if verdict == "reject" or (not asked_back and len(given) >= needed):
+            answered = verdict == "respond" and row.kind == "question"
+            if verdict == "reject" or answered or (not asked_back and len(given) >= needed):
                 now = queries.approval(approval_id, workspace=workspace)
                 outcome = "edit" if now.standing_args is not None else verdict
                 if verdict in ("reject", "respond"):

@@ -10,14 +10,19 @@ from uuid import UUID
 from approvals import queries as gates
 from approvals.queries import ApprovalRow
 from checkpoints import queries
-from checkpoints.views import AgentRow, Page, ThreadRow
-from dashboard import fields
+from checkpoints.states import EventKind, Status
+from checkpoints.views import AgentRow, EffectFate, EventRow, Page, ThreadRow
+from dashboard import fields, trees
 from dashboard.actions import may
+from dashboard.amounts import recognised
+from dashboard.operations import operation
 from dashboard.people import people
 from dashboard.permissions import needs
 from dashboard.shapes import Field, Place
 
+from . import evidence
 from .rights import Class, Roles, rights_of
+from .standing import Standing, Viewer, own, standing
 
 BOXES = ("open", "decided")
 ROWS = 30
@@ -84,6 +89,8 @@ class ApprovalPage:
     workspace: UUID
     id: UUID
     _thread_id: UUID | None = field(default=None, repr=False)
+    viewer: Viewer | None = field(default=None, repr=False)
+    seen: str = ""  # the hash of what the person has looked at; empty: what stands
 
     topic = "approval"
 
@@ -117,7 +124,81 @@ class ApprovalPage:
 
     @cached_property
     def history(self) -> list[ApprovalRow]:
-        return gates.decided_before(self.approval) if self.approval.tool else []
+        """Decisions on the same tool of the same agent, newest first."""
+        return gates.decided_before(self.approval, limit=20) if self.approval.tool else []
+
+    @cached_property
+    def standing(self) -> Standing:
+        """Who has approved and who is still needed."""
+        return standing(self.approval, gates.votes(self.id))
+
+    @cached_property
+    def former(self) -> ApprovalRow | None:
+        """The revision before this one."""
+        row = self.approval
+        if not row.revision:
+            return None
+        return evidence.former(row, gates.at_step(row.thread, branch=row.branch, step=row.step))
+
+    @cached_property
+    def last(self) -> evidence.Compared | None:
+        """The last comparable action."""
+        return evidence.last_comparable(self.approval, self.history)
+
+    @cached_property
+    def _log(self) -> list[EventRow]:
+        """Replies to questions and what came after a decision, newest first."""
+        kinds = (EventKind.APPROVAL_REPLIED, *evidence.AFTERWARDS)
+        before = self.thread.last_seq + 1
+        return list(queries.events(self.thread.id, kinds=kinds, before=before, limit=200).rows)
+
+    @cached_property
+    def questions(self) -> list[evidence.Question]:
+        """What was asked back, with the agent's replies."""
+        votes = self.standing.votes
+        if self.approval.kind == "question" or not any(v.verdict == "respond" for v in votes):
+            return []
+        mine = [e for e in self._log if e.data.get("approval") == str(self.id)]
+        return evidence.questions(votes, mine)
+
+    @cached_property
+    def resumed(self) -> evidence.Resumed | None:
+        """What became of a settled decision; None of a request that has none."""
+        row = self.approval
+        if row.status not in ("settled", "expired") or row.imported:
+            return None
+        queued = self.thread.status in (Status.QUEUED, Status.RUNNING)
+        workers = queries.workers() if queued else []
+        return evidence.resumed(row, self.thread, self._log, workers)
+
+    @cached_property
+    def fates(self) -> list[EffectFate]:
+        """What a rollback of the thread would undo, last first."""
+        row = self.approval
+        return queries.effects_of(row.thread) if row.open and row.kind == "gate" else []
+
+    @cached_property
+    def schema(self) -> dict[str, Any] | None:
+        """What the arguments have to be when a reviewer edits them; None where nobody said."""
+        return arguments_schema(self.approval, self.version)
+
+    @property
+    def looked(self) -> str:
+        """The hash that an approval of this person names."""
+        return self.seen or self.approval.standing_hash
+
+    @property
+    def changed(self) -> bool:
+        """Whether something else stands than what the person has looked at."""
+        return self.approval.open and self.looked != self.approval.standing_hash
+
+    @cached_property
+    def seen_args(self) -> Any:
+        """What the person has looked at; None where nobody knows any more."""
+        if self.seen == self.approval.proposal_hash:
+            return self.approval.args
+        edits = [v for v in self.standing.votes if v.verdict == "edit"]
+        return next((v.args for v in edits if v.proposal_hash == self.seen), None)
 
     @cached_property
     def place(self) -> Place | None:
@@ -142,26 +223,64 @@ class ApprovalPage:
         return fields.build(row.schema, {}, compare=False) if "properties" in row.schema else []
 
 
+def arguments_schema(row: ApprovalRow, version: AgentRow) -> dict[str, Any] | None:
+    """The request's own schema of the arguments, else the tool's; None where there is none."""
+    if row.kind != "gate":
+        return None
+    tool = version.tools.get(row.tool)
+    found = row.schema or (tool.get("schema") if isinstance(tool, dict) else None)
+    return found if isinstance(found, dict) else None
+
+
 def approval_main(page: ApprovalPage, roles: Roles) -> dict[str, Any]:
     """Region approval-main."""
-    row = page.approval
+    row, before = page.approval, page.former
     return {
         "approval": row,
         "agent_label": page.version.label,
         "version_label": str(page.version.version),
-        "rule": "",
-        "history": page.history,
+        "what": recognised(row.shown_args),
+        "standing": page.standing,
+        "last": page.last,
+        "edited": None if row.standing_args is None else trees.changes(row.shown_args, row.args),
+        "former": evidence.against(row, before, before.shown_args) if before else None,
+        "reappeared": evidence.reappeared(row, before) if before else "",
+        "history": page.history[: evidence.SHOWN],
+        "questions": page.questions,
+        "operation": operation(row) if row.kind == "operation" else None,
         "people": people([row.decided_by]),
     }
 
 
-def approval_side(page: ApprovalPage, roles: Roles) -> dict[str, Any]:
-    """Region approval-side."""
-    decides = may(Class(roles), "decide")
+def approval_changed(page: ApprovalPage, roles: Roles) -> dict[str, Any]:
+    """Region approval-changed: what moved since the person looked; it is theirs, so fetched."""
+    row = page.approval
+    editor = next((v for v in reversed(page.standing.votes) if v.verdict == "edit"), None)
     return {
-        "approval": page.approval,
+        "approval": row,
+        "changed": page.changed,
+        "seen_args": page.seen_args,
+        "editor": editor if row.standing_args is not None else None,
+    }
+
+
+def approval_side(page: ApprovalPage, roles: Roles) -> dict[str, Any]:
+    """Region approval-side; what the person who looks may do stands here, so it is fetched."""
+    row = page.approval
+    decides = may(Class(roles), "decide")
+    mine = own(row, page.standing, page.viewer)
+    return {
+        "approval": row,
         "thread": page.thread,
         "rights": rights_of(roles),
-        "needs": "" if decides else needs("decide"),
+        "needs": mine.why if decides else needs("decide"),
+        "own": mine,
+        "changed": page.changed,
+        "looked": page.looked,
+        "editable": row.kind == "gate" and isinstance(row.shown_args, dict),
+        "what": recognised(row.shown_args),
+        "standing": page.standing,
+        "resumed": page.resumed,
+        "fates": page.fates,
         "answer_fields": page.answer_fields,
     }

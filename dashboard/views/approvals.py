@@ -11,17 +11,15 @@ from django.views.decorators.http import require_http_methods, require_safe
 
 from approvals.queries import ApprovalRow
 from dashboard import actions, errors, fields
-from dashboard.pages.approvals import BOXES, ApprovalPage, InboxPage
+from dashboard.pages.approvals import BOXES, InboxPage
+from dashboard.permissions import require
 
-from . import forms
+from . import editing, forms
 from .base import SeeOther, actor, live_page, say, show, wants_regions
+from .decided import page_for, said
 
 INBOX, DETAIL = "approval/list.html", "approval/detail.html"
-SAID = {
-    "approve": "Approved. The thread goes on.",
-    "reject": "Rejected. The agent gets your reason.",
-    "respond": "Answered. The thread goes on.",
-}
+SEEN_HEADER = "X-Gatepost-Seen"  # the hash of the proposal that the page has shown
 
 
 @require_safe
@@ -43,7 +41,7 @@ def inbox(request: HttpRequest) -> HttpResponse:
 @live_page
 def approval(request: HttpRequest, approval_id: UUID) -> HttpResponse:
     """One request with everything a decision needs."""
-    return _page(request, approval_id)
+    return _page(request, approval_id, seen=request.headers.get(SEEN_HEADER, ""))
 
 
 def _page(
@@ -52,9 +50,12 @@ def _page(
     extra: dict[str, Any] | None = None,
     *,
     status: int = 200,
+    seen: str = "",
 ) -> HttpResponse:
-    page = ApprovalPage(actor(request).workspace, approval_id)
-    more = {"place": page.place} | (extra or {}) if not wants_regions(request) else {}
+    page = page_for(request, approval_id, seen=seen)
+    more: dict[str, Any] = {}
+    if not wants_regions(request):
+        more = {"place": page.place, "seen": page.looked} | (extra or {})
     return show(request, page, DETAIL, more, status=status)
 
 
@@ -64,34 +65,55 @@ def decide(request: HttpRequest, approval_id: UUID) -> HttpResponse:
     """Record the verdict on the proposal that was seen; a refusal shows what stands now."""
     if request.method != "POST":
         if wants_regions(request):
-            return _page(request, approval_id)
+            return _page(request, approval_id, seen=request.headers.get(SEEN_HEADER, ""))
         return HttpResponseRedirect(reverse("approval", args=[approval_id]))
-    page = ApprovalPage(actor(request).workspace, approval_id)
     verdict = request.POST.get("verdict", "")
+    require(actor(request), "decide")
+    page = page_for(request, approval_id)
+    if verdict == "edit":
+        return editing.send(request, page)
     comment = request.POST.get("comment", "").replace("\r\n", "\n")
-    args, problems = _answer(request, page.approval) if verdict == "respond" else (None, {})
-    draft: dict[str, Any] = {"comment": comment}
+    answers = verdict == "respond" and page.approval.kind == "question"
+    args, problems = _answer(request, page.approval) if answers else (None, {})
+    what_next = request.POST.get("what_next", "") if verdict == "reject" else ""
+    seen = request.POST.get("proposal_hash", "")
+    draft: dict[str, Any] = {"comment": comment, "what_next": what_next}
     if problems:
         draft["answer_fields"] = _answer_fields(request, page.approval, problems)
         draft["notice"] = problems.get(forms.WHOLE, "")
         return _page(request, approval_id, draft, status=422)
     try:
-        actions.decide(
-            actor(request),
-            approval_id,
-            verdict,
-            request.POST.get("proposal_hash", ""),
-            comment,
-            args,
+        row = actions.decide(
+            actor(request), approval_id, verdict, seen, comment, args, what_next=what_next
         )
-    except (errors.Forbidden, errors.Missing):
+    except errors.Missing:
         raise
     except errors.ActionError as error:
         found = forms.problems_of(error)
         draft["comment_error"] = found.pop("comment", "")
         draft["notice"] = "" if draft["comment_error"] else error.detail
-        return _page(request, approval_id, draft, status=error.status)
-    say(request, SAID.get(verdict, "Recorded."))
+        # What the person looked at is shown beside what stands now; nobody can approve by mistake.
+        before = seen if isinstance(error, errors.ProposalChanged) else ""
+        return _page(request, approval_id, draft, status=error.status, seen=before)
+    say(request, said(page_for(request, approval_id), row, verdict))
+    return SeeOther(reverse("approval", args=[approval_id]))
+
+
+@require_http_methods(["GET", "POST"])
+@live_page
+def take_back(request: HttpRequest, approval_id: UUID) -> HttpResponse:
+    """Take one's own decision back while it is held."""
+    if request.method != "POST":
+        if wants_regions(request):
+            return _page(request, approval_id, seen=request.headers.get(SEEN_HEADER, ""))
+        return HttpResponseRedirect(reverse("approval", args=[approval_id]))
+    try:
+        actions.take_back(actor(request), approval_id)
+    except errors.Missing:
+        raise
+    except errors.ActionError as error:
+        return _page(request, approval_id, {"notice": error.detail}, status=error.status)
+    say(request, "Taken back. Nothing was done; the request is open again.")
     return SeeOther(reverse("approval", args=[approval_id]))
 
 

@@ -49,7 +49,7 @@ def pages(place: Place) -> dict[str, tuple[str, int]]:
         "thread, one event": (f"/threads/{place.done}/?event=2", 15),
         "approvals": ("/approvals/", 3),
         "approvals, decided": ("/approvals/?box=decided", 3),
-        "approval": (f"/approvals/{place.request.id}/", 8),
+        "approval": (f"/approvals/{place.request.id}/", 12),
     }
 
 
