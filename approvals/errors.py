@@ -31,3 +31,19 @@ class ProposalChanged(GatepostError):
 
 class VerdictRefused(GatepostError):
     """This verdict is not possible for this request."""
+
+
+class NotYours(GatepostError):
+    """Others have to decide this request."""
+
+
+class FourEyes(NotYours):
+    """You have a hand in this yourself, so somebody else has to decide it; the try is logged."""
+
+
+class VotedAlready(GatepostError):
+    """You have approved this already, and one person counts once; others are still missing."""
+
+
+class NothingToTakeBack(GatepostError):
+    """There is no decision that could still be taken back."""

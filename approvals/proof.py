@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass, field
 from datetime import datetime
 from hashlib import sha256
+from itertools import batched
 from typing import Any
 from uuid import UUID
 
@@ -16,24 +18,44 @@ from checkpoints.states import EventKind as K
 
 from .gates import REQUEST, decision_content, request_seal
 
-_ENDS = {
-    K.APPROVAL_DECIDED: ("settled",),
-    K.APPROVAL_WITHDRAWN: ("withdrawn",),
-    K.APPROVAL_EXPIRED: ("expired",),
+# What ends a request for good; of `approval.decided` only what cannot be taken back.
+_FINAL = frozenset({"settled", "expired", "withdrawn"})
+_VERDICTS = frozenset({K.APPROVAL_DECIDED, K.DECISION_RECORDED, K.DECISION_TAKEN_BACK})
+_NAMING = _VERDICTS | {
+    K.APPROVAL_REQUESTED,
+    K.APPROVAL_SETTLED,
+    K.APPROVAL_ESCALATED,
+    K.APPROVAL_WITHDRAWN,
+    K.APPROVAL_EXPIRED,
 }
-_NAMING = frozenset({K.APPROVAL_REQUESTED, *_ENDS})
-_ANSWER = (
-    "status",
-    "outcome",
-    "comment",
-    "decided_by",
-    "decided_by_name",
-    "decided_at",
-    "decided_args",
-    "effective_at",
-    "requested_at",
-    "imported",
-)
+# Each with what is wrong when it is not what the events say. `reminded` is no history.
+_STANDS = {
+    "status": "the request it names does not stand where its events left it",
+    "decided_at": "the time at which the request ended was altered",
+    "effective_at": "the time at which the decision counts was altered",
+    "decide_by": "the time until which the request can be decided was altered",
+    "escalated_at": "the time at which others were called in was altered",
+    "standing_args": "the arguments that an edit put in place were altered",
+    "standing_hash": "the hash of what an edit put in place was altered",
+    "outcome": "the end of the request it names was altered",
+    "what_next": "the end of the request it names was altered",
+    "comment": "the end of the request it names was altered",
+    "decided_by": "the end of the request it names was altered",
+    "decided_by_name": "the end of the request it names was altered",
+    "decided_args": "the request it names does not repeat its decision",
+}
+_OPEN: dict[str, Any] = {
+    "status": "pending",
+    "outcome": "",
+    "what_next": "",
+    "comment": "",
+    "decided_by": "",
+    "decided_by_name": "",
+    "decided_at": None,
+    "decided_args": None,
+    "effective_at": None,
+}
+_ANSWER = (*_STANDS, "requested_at", "imported")
 _DECISION = (
     "id",
     "workspace_id",
@@ -44,21 +66,40 @@ _DECISION = (
     "proposal_hash",
     "comment",
     "args",
+    "what_next",
     "salt",
     "hash",
     "at",
 )
-_JSON = frozenset({"args", "reasons", "schema", "decided_args", "terms"})
+_JSON = frozenset({"args", "reasons", "schema", "decided_args", "terms", "standing_args"})
+_AT_ONCE = 200
+
+
+@dataclass(slots=True)
+class _Course:
+    """What the events say of one request so far; `edits` are arguments by their hash.
+
+    Of a time that its event did not tell yet, when it was written, nothing is expected.
+    """
+
+    seq: int
+    stands: dict[str, Any]
+    untold: set[str] = field(default_factory=set)
+    edits: dict[str, Any] = field(default_factory=dict)
 
 
 class Approvals:
-    """Checks each request, its end and its decision against the events that name them."""
+    """Follows each request through the events that name it, and compares where it stands.
+
+    Only what is still open is kept in memory.
+    """
 
     def __init__(self, thread: UUID, workspace: UUID) -> None:
         self._thread = thread
         self._workspace = workspace
         self._requested = self._ended = self._decided = 0
         self._imports: list[tuple[int, UUID]] | None = None
+        self._open: dict[UUID, _Course] = {}
 
     def see(self, events: Sequence[Event]) -> None:
         """Check what these events name; raises Broken."""
@@ -67,29 +108,49 @@ class Approvals:
         asked = _rows("gp_approval", (*REQUEST, *_ANSWER), "id", _ids(naming, "approval"))
         decided = _rows("gp_decision", _DECISION, "id", _ids(naming, "decision"))
         for event, data in naming:
-            row = asked.get(UUID(data["approval"]))
+            ident = UUID(data["approval"])
+            row = asked.get(ident)
             if row is None or row["thread_id"] != self._thread:
                 raise Broken(event.seq, "the request it names is missing")
             if event.kind == K.APPROVAL_REQUESTED:
                 self._check_request(event, data, row)
-            else:
-                _check_end(event, data, row)
+                begins = {"standing_args": None, "standing_hash": "", "decide_by": None}
+                self._open[ident] = _Course(event.seq, _OPEN | begins | {"escalated_at": None})
+                continue
+            course = self._open.get(ident)
+            if course is None:
+                raise Broken(event.seq, "the request it names was opened again")
+            course.seq = event.seq
+            found = None
+            if event.kind in _VERDICTS:
+                found = decided.get(UUID(data["decision"]))
+                self._check_decision(event, data, row, found)
+            _follow(course, event, data, found)
+            if course.stands["status"] in _FINAL:
+                _compare(course, row)
                 self._ended += 1
-            if event.kind == K.APPROVAL_DECIDED:
-                self._check_decision(event, data, row, decided.get(UUID(data["decision"])))
+                del self._open[ident]
 
     def end(self, last_seq: int) -> None:
-        """Refuse requests and decisions that no event names; raises Broken."""
+        """Compare what is still open; refuse what no event names; raises Broken."""
+        for some in batched(list(self._open), _AT_ONCE):
+            found = _rows("gp_approval", ("id", *_STANDS), "id", some)
+            for ident in some:
+                course = self._open[ident]
+                if ident not in found:
+                    raise Broken(course.seq, "the request it names is missing")
+                _compare(course, found[ident])
         with connection.cursor() as cursor:
             cursor.execute(
-                "SELECT count(*), count(*) FILTER (WHERE status <> 'pending'), (SELECT count(*) "
+                "SELECT count(*), count(*) FILTER (WHERE status NOT IN ('pending', 'held')), "
+                "(SELECT count(*) "
                 "FROM gp_decision d JOIN gp_approval a ON a.id = d.approval_id "
                 "WHERE a.thread_id = %s::uuid) FROM gp_approval WHERE thread_id = %s::uuid",
                 (self._thread, self._thread),
             )
-            found = cursor.fetchone()
+            counts = cursor.fetchone()
         for n, told, what in zip(
-            found,
+            counts,
             (self._requested, self._ended, self._decided),
             ("requests", "ended requests", "decisions"),
             strict=True,
@@ -109,12 +170,6 @@ class Approvals:
             raise Broken(event.seq, "the time of the request it names was altered")
         if row["workspace_id"] != self._workspace:
             raise Broken(event.seq, "the request it names lies in another workspace")
-        if row["status"] == "pending" and any(
-            row[name] not in ("", None)
-            for name in _ANSWER
-            if name not in ("status", "requested_at", "imported")
-        ):
-            raise Broken(event.seq, "the request it names is open and yet answered")
 
     def _came_from(self, event: Event) -> UUID | None:
         """The workspace in which an event was written; None for this one: imports name theirs."""
@@ -134,42 +189,76 @@ class Approvals:
             proposal_hash=found["proposal_hash"],
             comment=found["comment"],
             args=found["args"],
+            what_next=found["what_next"],
         )
         digest = sha256(found["salt"] + content).digest()
         if not (digest == found["hash"] and digest.hex() == data["decision_hash"]):
             raise Broken(event.seq, "the decision it names was altered")
         told = (found["reviewer"], found["reviewer_name"], found["workspace_id"], found["at"])
-        at = row["decided_at"] if "decided_at" in data else found["at"]
+        # Events written before they told of times leave it open.
+        at = _time(data.get("decided_at") or data.get("at")) or found["at"]
         if told != (event.actor, data["by_name"], self._workspace, at):
             raise Broken(event.seq, "who decided, or when, was altered")
-        repeated = (found["verdict"], found["comment"], found["proposal_hash"], found["args"])
-        if repeated != (
-            row["outcome"],
-            row["comment"],
-            row["proposal_hash"],
-            row["decided_args"],
+        said = (found["verdict"], found["comment"], found["proposal_hash"], found["what_next"])
+        if said != (
+            data["verdict"],
+            data.get("comment", ""),
+            data.get("proposal_hash", row["proposal_hash"]),
+            data.get("what_next", ""),
         ):
-            raise Broken(event.seq, "the request it names does not repeat its decision")
+            raise Broken(event.seq, "the decision it names is not the one it tells of")
         self._decided += 1
 
 
-def _check_end(event: Event, data: dict[str, Any], row: dict[str, Any]) -> None:
-    if row["status"] not in _ENDS[K(event.kind)]:
-        raise Broken(event.seq, "the request it names was opened again")
-    if "decided_at" in data and row["decided_at"] != datetime.fromisoformat(data["decided_at"]):
-        raise Broken(event.seq, "the time at which the request ended was altered")
-    if event.kind == K.APPROVAL_DECIDED:
-        expected = (data["verdict"], data["comment"], event.actor, data["by_name"])
-        effective = data.get("effective_at")
-        if effective and row["effective_at"] != datetime.fromisoformat(effective):
-            raise Broken(event.seq, "the time at which the decision counts was altered")
-    else:
-        expected = ("", data.get("reason", ""), "", "")
-        if row["effective_at"] is not None or row["decided_args"] is not None:
-            raise Broken(event.seq, "the request it names was never decided")
-    stands = (row["outcome"], row["comment"], row["decided_by"], row["decided_by_name"])
-    if stands != expected:
-        raise Broken(event.seq, "the end of the request it names was altered")
+def _follow(
+    course: _Course, event: Event, data: dict[str, Any], found: dict[str, Any] | None
+) -> None:
+    """Take over what an event says of a request."""
+    stands = course.stands
+    if found is not None and found["verdict"] == "edit":
+        course.edits[data["standing_hash"]] = found["args"]
+        stands |= {"standing_args": found["args"], "standing_hash": data["standing_hash"]}
+    match event.kind:
+        case K.APPROVAL_DECIDED if found is not None:
+            outcome = data.get("outcome", found["verdict"])
+            given = stands["standing_args"] if outcome == "edit" else found["args"]
+            stands |= {
+                "status": "held" if data.get("held") else "settled",
+                "outcome": outcome,
+                "what_next": found["what_next"],
+                "comment": found["comment"],
+                "decided_by": event.actor,
+                "decided_by_name": data["by_name"],
+                "decided_args": given,
+                # Before the event told of times, the row repeated that of its decision.
+                "decided_at": found["at"],
+                "effective_at": _time(data.get("effective_at")),
+            }
+            if "effective_at" not in data:
+                course.untold.add("effective_at")
+        case K.DECISION_TAKEN_BACK:
+            back = data["standing_hash"]
+            stands |= _OPEN | {"standing_hash": back, "standing_args": course.edits.get(back)}
+        case K.APPROVAL_SETTLED:
+            stands["status"] = "settled"
+        case K.APPROVAL_ESCALATED:
+            stands |= {name: _time(data[name]) for name in ("decide_by", "escalated_at")}
+        case K.APPROVAL_EXPIRED | K.APPROVAL_WITHDRAWN:
+            ends = "expired" if event.kind == K.APPROVAL_EXPIRED else "withdrawn"
+            stands |= _OPEN | {"status": ends, "comment": data.get("reason", "")}
+            stands["decided_at"] = _time(data.get("decided_at"))
+            if "decided_at" not in data:
+                course.untold.add("decided_at")
+
+
+def _compare(course: _Course, row: dict[str, Any]) -> None:
+    for name, said in _STANDS.items():
+        if name not in course.untold and row[name] != course.stands[name]:
+            raise Broken(course.seq, said)
+
+
+def _time(told: str | None) -> datetime | None:
+    return None if told is None else datetime.fromisoformat(told)
 
 
 def _ids(naming: Sequence[tuple[Event, dict[str, Any]]], key: str) -> list[UUID]:

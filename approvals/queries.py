@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime
 from typing import Any
 from uuid import UUID
@@ -15,7 +15,7 @@ from checkpoints.errors import InvalidValue, NotFound
 from checkpoints.views import Page
 
 from .counting import Vote, marked
-from .terms import Terms, terms_of
+from .terms import terms_of
 
 # Triggers that keep rows as they were written.
 GUARDS = {
@@ -107,6 +107,11 @@ def _rows(sql: str, params: Sequence[Any]) -> list[ApprovalRow]:
         return [_row(r) for r in cursor.fetchall()]
 
 
+def rows(where: str, params: Sequence[Any]) -> list[ApprovalRow]:
+    """Requests by a condition on `a` (the request) and `th` (its thread); for this floor."""
+    return _rows(_APPROVAL + where, params)
+
+
 def _json(text: str | None) -> Any:
     return None if text is None else deltas.decode(text)
 
@@ -127,6 +132,32 @@ def approval(approval_id: UUID, *, workspace: UUID) -> ApprovalRow:
     if not rows:
         raise NotFound("There is no such request in this workspace.")
     return rows[0]
+
+
+def votes(approval_id: UUID) -> list[Vote]:
+    """All verdicts on a request, oldest first, each saying whether it counts now."""
+    with connection.cursor() as cursor:
+        cursor.execute(
+            "SELECT a.terms::text, d.id, d.reviewer, d.reviewer_name, d.verdict, d.proposal_hash, "
+            "d.comment, d.what_next, d.at, d.args::text FROM gp_decision d "
+            "JOIN gp_approval a ON a.id = d.approval_id WHERE d.approval_id = %s::uuid "
+            "ORDER BY d.at, d.id",
+            (approval_id,),
+        )
+        found = cursor.fetchall()
+    if not found:
+        return []
+    made = [replace(Vote(*values), args=_json(args)) for _, *values, args in found]
+    return marked(terms_of(_json(found[0][0])), made)
+
+
+def unsettled(thread_id: UUID) -> list[ApprovalRow]:
+    """What would be withdrawn with a thread: open requests, decisions that do not count yet."""
+    return rows(
+        "WHERE a.thread_id = %s::uuid AND a.status IN ('pending', 'held') "
+        "ORDER BY a.requested_at DESC, a.id DESC LIMIT 100",
+        (thread_id,),
+    )
 
 
 def approvals(
@@ -262,18 +293,3 @@ def decided_before(row: ApprovalRow, *, limit: int = 5) -> list[ApprovalRow]:
         "ORDER BY a.decided_at DESC LIMIT %s",
         (row.workspace, row.requested_at, row.tool, row.agent, limit),
     )
-
-
-def votes(approval_id: UUID) -> list[Vote]:
-    """All verdicts on a request, oldest first; LOCAL stand-in of part 5."""
-    with connection.cursor() as cursor:
-        cursor.execute(
-            "SELECT d.id, d.reviewer, d.reviewer_name, d.verdict, d.proposal_hash, d.comment, "
-            "d.what_next, d.at, false, d.args::text, a.terms::text FROM gp_decision d "
-            "JOIN gp_approval a ON a.id = d.approval_id WHERE d.approval_id = %s::uuid "
-            "ORDER BY d.at, d.id",
-            (approval_id,),
-        )
-        found = cursor.fetchall()
-    terms = terms_of(_json(found[0][10])) if found else Terms()
-    return marked(terms, [Vote(*row[:9], _json(row[9])) for row in found])

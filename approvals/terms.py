@@ -55,7 +55,8 @@ class Terms:
 
     def to_json(self) -> dict[str, Any]:
         """As it is stored and sealed."""
-        return _plain(asdict(self))
+        told: dict[str, Any] = _plain(asdict(self))
+        return told
 
     @classmethod
     def from_json(cls, told: Mapping[str, Any]) -> Terms:

@@ -1,36 +1,37 @@
-"""The only writer of approvals: request, decide, withdraw, expire.
+"""The only writer of approvals: request, decide, take back, settle, withdraw, expire.
 
 The server holds the proposal; people see it and name it by its hash.
 """
 
-from .deciding import (
-    COMMENT_MAX,
-    Reviewer,
-    check_verdict,
-    decide,
-    expire_due,
-    settle_due,
-    take_back,
-    withdraw_open,
-)
+from .allowing import decide_by_policy, request
+from .deciding import decide, note_refusal
+from .ending import expire_due
 from .importing import import_requests
+from .judging import COMMENT_MAX, WHAT_NEXT, Reviewer, check_verdict, fits, in_words, verdicts_of
+from .outcomes import withdraw_open
 from .proposals import REQUEST, Proposal, decision_content, proposal_hash, request_seal
-from .requesting import request
+from .settling import settle_due, take_back
 
 __all__ = [
     "COMMENT_MAX",
     "REQUEST",
+    "WHAT_NEXT",
     "Proposal",
     "Reviewer",
     "check_verdict",
     "decide",
+    "decide_by_policy",
     "decision_content",
     "expire_due",
+    "fits",
     "import_requests",
+    "in_words",
+    "note_refusal",
     "proposal_hash",
     "request",
     "request_seal",
     "settle_due",
     "take_back",
+    "verdicts_of",
     "withdraw_open",
 ]

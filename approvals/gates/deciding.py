@@ -1,4 +1,4 @@
-"""Verdicts, withdrawals and expiry: each a compare-and-swap on the row, then the thread's event.
+"""Verdicts: one compare-and-swap on the request, the decision's row, the thread's event.
 
 Whoever comes second learns what the first one decided. Locks are taken thread first, then
 approval, everywhere.
@@ -6,38 +6,42 @@ approval, everywhere.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import replace
+from datetime import datetime
 from typing import Any
 from uuid import UUID
 
-import jsonschema
 from django.db import connection, transaction
 from uuid_utils.compat import uuid7
 
 from checkpoints import deltas, store
-from checkpoints.errors import InvalidValue
-from checkpoints.records import Position
 from checkpoints.states import EventKind
 from checkpoints.store.writing import salted
 
 from .. import queries
-from ..errors import AlreadyDecided, ProposalChanged, VerdictRefused
+from ..counting import Vote
+from ..errors import AlreadyDecided, FourEyes, ProposalChanged
 from ..queries import ApprovalRow
-from ..terms import terms_of
+from . import writing
+from .ending import expire_due
+from .judging import WITH_ARGS, Judged, Reviewer, check_verdict, is_simple, judge, window_of
+from .outcomes import takes_effect
 from .proposals import decision_content
-from .proposals import proposal_hash as hashed
+from .settling import settle_due
 
-COMMENT_MAX = 5_000
-
-
-@dataclass(frozen=True, slots=True)
-class Reviewer:
-    """Who decides, as the log shall name them."""
-
-    id: str
-    name: str
-    user: str = ""
-    teams: tuple[str, ...] = ()
+_ONLY_IF = (
+    " FROM (SELECT clock_timestamp() AS now) c WHERE a.id = %s::uuid AND a.status = 'pending' "
+    "AND coalesce(nullif(a.standing_hash, ''), a.proposal_hash) = %s::varchar "
+    "AND (coalesce(a.decide_by, a.deadline) IS NULL OR coalesce(a.decide_by, a.deadline) > c.now) "
+    "RETURNING a.id, a.workspace_id, a.status, c.now AS at, a.effective_at"
+)
+_OUTCOME = (
+    "status = CASE WHEN %s::float8 > 0 THEN 'held' ELSE 'settled' END, outcome = %s::varchar, "
+    "comment = %s::text, decided_by = %s::varchar, decided_by_name = %s::varchar, "
+    "what_next = %s::varchar, decided_args = %s::jsonb, decided_at = c.now, "
+    "effective_at = c.now + make_interval(secs => %s)"
+)
+_STANDING = "standing_args = %s::jsonb, standing_hash = %s::varchar"
 
 
 def decide(
@@ -51,279 +55,208 @@ def decide(
     args: Any = None,
     what_next: str = "",
 ) -> ApprovalRow:
-    """Record one verdict; LOCAL stand-in of part 5, the merge takes part DECIDING's."""
-    row = queries.approval(approval_id, workspace=workspace)
-    check_verdict(row, verdict=verdict, comment=comment, args=args)
+    """Record one verdict and what follows from it, in one transaction; the request afterwards.
+
+    A vote that others are missing for, and a question to the agent, leave it pending. Else
+    pending -> held, or settled where the undo window is 0, which wakes the thread or ends it.
+
+    Raises NotFound, AlreadyDecided with the recorded outcome, ProposalChanged when
+    `proposal_hash` is not the one that stands, VerdictRefused, FourEyes (which is logged),
+    NotYours, VotedAlready, InvalidValue for arguments that the tool's schema refuses.
+    """
+    if args is not None:
+        # A schema may be large: it is judged by while nobody waits for a lock.
+        found = queries.approval(approval_id, workspace=workspace)
+        check_verdict(found, verdict=verdict, comment=comment, args=args, what_next=what_next)
     deltas.check(proposal_hash, "proposal_hash")
-    terms = terms_of(row.terms)
-    person = reviewer.id.partition("/token:")[0]
-    if person in terms.barred:
-        raise VerdictRefused("Four eyes: you had a part in this, so somebody else has to decide.")
-    edited = verdict == "edit"
-    standing = proposal_hash
-    if edited:
-        standing = hashed(
-            workspace=row.workspace,
-            thread=row.thread,
-            position=Position(row.branch, row.step, row.node, row.index, row.key),
-            tool=row.tool,
-            args=args,
-            agent_version=row.agent_version_id,
-            policy_version=row.policy_version,
-            deadline=row.deadline,
-        )
-    with transaction.atomic(), connection.cursor() as cursor:
-        cursor.execute("SELECT 1 FROM gp_thread WHERE id = %s::uuid FOR UPDATE", (row.thread,))
-        cursor.execute(
-            "SELECT 1 FROM gp_approval WHERE id = %s::uuid AND status = 'pending' AND "
-            "coalesce(nullif(standing_hash, ''), proposal_hash) = %s::varchar AND "
-            "(coalesce(decide_by, deadline) IS NULL OR "
-            "coalesce(decide_by, deadline) > clock_timestamp()) FOR UPDATE",
-            (approval_id, proposal_hash),
-        )
-        won = cursor.fetchone()
-        if won is not None:
-            if edited:
-                cursor.execute(
-                    "UPDATE gp_approval SET standing_args = %s::jsonb, standing_hash = %s::varchar "
-                    "WHERE id = %s::uuid",
-                    (deltas.canonical(args).decode(), standing, approval_id),
-                )
-            _note(row, reviewer, verdict, standing, comment, args, what_next)
-            given = [v for v in queries.votes(approval_id) if v.counts]
-            needed = sum(seat.count for seat in terms.stages)
-            asked_back = verdict == "respond" and row.kind != "question"
-            answered = verdict == "respond" and row.kind == "question"
-            if verdict == "reject" or answered or (not asked_back and len(given) >= needed):
-                now = queries.approval(approval_id, workspace=workspace)
-                outcome = "edit" if now.standing_args is not None else verdict
-                if verdict in ("reject", "respond"):
-                    outcome = verdict
-                done = now.standing_args if outcome == "edit" else args
-                window = max(terms.undo_window, 0)
-                cursor.execute(
-                    "UPDATE gp_approval SET status = %s::varchar, outcome = %s::varchar, "
-                    "comment = %s::text, decided_by = %s::varchar, decided_by_name = %s::varchar, "
-                    "decided_args = %s::jsonb, what_next = %s::varchar, "
-                    "decided_at = clock_timestamp(), effective_at = clock_timestamp() + "
-                    "make_interval(secs => %s) WHERE id = %s::uuid",
-                    (
-                        "held" if window else "settled",
-                        outcome,
-                        comment,
-                        reviewer.id,
-                        reviewer.name,
-                        None if done is None else deltas.canonical(done).decode(),
-                        what_next,
-                        window,
-                        approval_id,
-                    ),
-                )
-                _tell(row, reviewer, EventKind.APPROVAL_DECIDED, verdict, wake=not window)
-            else:
-                _tell(row, reviewer, EventKind.DECISION_RECORDED, verdict, wake=asked_back)
-    if won is None:
-        _lost(approval_id, workspace=workspace, seen=proposal_hash)
-    return queries.approval(approval_id, workspace=workspace)
-
-
-def take_back(approval_id: UUID, *, workspace: UUID, reviewer: Reviewer) -> ApprovalRow:
-    """held -> pending by the decider alone; LOCAL stand-in."""
-    row = queries.approval(approval_id, workspace=workspace)
-    with transaction.atomic(), connection.cursor() as cursor:
-        cursor.execute("SELECT 1 FROM gp_thread WHERE id = %s::uuid FOR UPDATE", (row.thread,))
-        cursor.execute(
-            "UPDATE gp_approval SET status = 'pending', outcome = '', comment = '', "
-            "decided_by = '', decided_by_name = '', decided_args = NULL, decided_at = NULL, "
-            "effective_at = NULL, what_next = '' WHERE id = %s::uuid AND status = 'held' "
-            "AND decided_by = %s::varchar AND effective_at > clock_timestamp() RETURNING 1",
-            (approval_id, reviewer.id),
-        )
-        if cursor.fetchone() is None:
-            raise AlreadyDecided(queries.approval(approval_id, workspace=workspace))
-        _note(row, reviewer, "take_back", row.standing_hash, "", None, "")
-        _tell(row, reviewer, EventKind.DECISION_TAKEN_BACK, "take_back", wake=False)
-    return queries.approval(approval_id, workspace=workspace)
-
-
-def settle_due(*, only: UUID | None = None, limit: int = 200) -> int:
-    """held -> settled; LOCAL stand-in."""
-    with connection.cursor() as cursor:
-        cursor.execute(
-            "SELECT id, thread_id, title FROM gp_approval WHERE status = 'held' AND "
-            "effective_at <= clock_timestamp() LIMIT %s",
-            (limit,),
-        )
-        due = cursor.fetchall()
-    for ident, thread, title in due:
-        with transaction.atomic(), connection.cursor() as cursor:
-            cursor.execute("SELECT 1 FROM gp_thread WHERE id = %s::uuid FOR UPDATE", (thread,))
-            cursor.execute(
-                "UPDATE gp_approval SET status = 'settled' WHERE id = %s::uuid AND "
-                "status = 'held' RETURNING 1",
-                (ident,),
-            )
-            if cursor.fetchone():
-                told = {"approval": str(ident), "title": title}
-                store.wake(thread, event=store.NewEvent(EventKind.APPROVAL_SETTLED, told, "sweep"))
-    return len(due)
-
-
-def check_verdict(row: ApprovalRow, *, verdict: str, comment: str, args: Any) -> None:
-    """Raise VerdictRefused or InvalidValue for a verdict that this request does not take."""
-    allowed = {
-        "gate": ("approve", "edit", "respond", "reject"),
-        "operation": ("approve", "reject"),
-    }.get(row.kind, ("respond", "reject"))
-    if verdict not in allowed:
-        raise VerdictRefused(f"Possible here: {', '.join(allowed)}.")
-    if verdict == "reject" and not comment.strip():
-        raise InvalidValue("comment", "say why, so that the agent and the log know")
-    if len(comment) > COMMENT_MAX:
-        raise InvalidValue("comment", f"is longer than {COMMENT_MAX} characters")
-    deltas.check(comment, "comment")
-    if args is not None and verdict not in ("respond", "edit"):
-        # Approved is exactly what the reviewer saw.
-        raise InvalidValue("args", f"are not taken with the verdict {verdict}")
-    if verdict == "edit" or (verdict == "respond" and row.kind == "question"):
-        deltas.check(args, "args")
-        if row.schema is not None:
+    refused: tuple[ApprovalRow, FourEyes] | None = None
+    done: ApprovalRow | None = None
+    with transaction.atomic():
+        row = writing.locked(approval_id, workspace=workspace)
+        if args is None:
+            check_verdict(row, verdict=verdict, comment=comment, args=None, what_next=what_next)
+        votes: list[Vote] = []
+        if not is_simple(row) or row.standing_hash != proposal_hash:
+            # What was read with the lock is as of before it.
+            row = queries.approval(approval_id, workspace=workspace)
+            votes = queries.votes(approval_id)
+        if row.standing_hash == proposal_hash and (is_simple(row) or row.open):
+            given = args if verdict in WITH_ARGS else None
+            ident = uuid7()
             try:
-                jsonschema.validate(args, row.schema)
-            except jsonschema.ValidationError as error:
-                raise InvalidValue(f"args{error.json_path[1:]}", error.message) from error
+                judged = judge(
+                    row, votes, reviewer=reviewer, decision=ident, verdict=verdict, args=given
+                )
+            except FourEyes as error:
+                refused = row, error
+            else:
+                done = _write(
+                    row, judged, ident, reviewer, proposal_hash, verdict, comment, given, what_next
+                )
+    if refused is not None:
+        note_refusal(refused[0], reviewer=reviewer, verdict=verdict, error=refused[1])
+        raise refused[1]
+    if done is None:
+        again = _lost(approval_id, workspace=workspace, seen=proposal_hash)
+        return decide(
+            again.id,
+            workspace=workspace,
+            reviewer=reviewer,
+            verdict=verdict,
+            proposal_hash=proposal_hash,
+            comment=comment,
+            args=args,
+            what_next=what_next,
+        )
+    return done
 
 
-def _note(
+def note_refusal(row: ApprovalRow, *, reviewer: Reviewer, verdict: str, error: FourEyes) -> None:
+    """Log that somebody tried who may not, in a transaction of its own."""
+    data = writing.refused(row, verdict=verdict, why=error.message, by_name=reviewer.name)
+    store.add_event(row.thread, store.NewEvent(EventKind.DECISION_REFUSED, data, reviewer.id))
+
+
+def _write(
     row: ApprovalRow,
+    judged: Judged,
+    ident: UUID,
     reviewer: Reviewer,
-    verdict: str,
     seen: str,
+    verdict: str,
     comment: str,
     args: Any,
     what_next: str,
-) -> None:
+) -> ApprovalRow | None:
+    """The request as it stands afterwards; None: somebody or the clock was faster."""
     salt, digest = salted(
         decision_content(
             approval=row.id,
             reviewer=reviewer.id,
             verdict=verdict,
-            proposal_hash=seen,
+            proposal_hash=judged.hash,
             comment=comment,
             args=args,
             what_next=what_next,
         )
     )
+    won = _swapped(
+        row,
+        judged,
+        seen,
+        _outcome(row, judged, reviewer, comment, what_next) if judged.outcome else (),
+        writing.params_of(
+            ident,
+            reviewer=reviewer.id,
+            name=reviewer.name,
+            verdict=verdict,
+            hash=judged.hash,
+            comment=comment,
+            args=args,
+            what_next=what_next,
+            salted=(salt, digest),
+        ),
+    )
+    if won is None:
+        return None
+    status, at, effective_at = won
+    if judged.standing is not None:
+        row = replace(row, standing_args=judged.standing[0], standing_hash=judged.standing[1])
+    told: dict[str, Any] = {
+        "decision": ident,
+        "digest": digest,
+        "verdict": verdict,
+        "by_name": reviewer.name,
+        "seen": seen,
+        "void": judged.void,
+    }
+    if not judged.outcome:
+        missing = None if judged.asks or judged.progress is None else judged.progress.missing
+        data = writing.recorded(row, comment=comment, at=at, missing=missing, **told)
+        event = store.NewEvent(EventKind.DECISION_RECORDED, data, reviewer.id)
+        # The agent has to be woken for an answer; for one vote of several nobody is.
+        if judged.asks:
+            store.wake(row.thread, event=event)
+        else:
+            store.add_event(row.thread, event)
+        return row
+    row = replace(
+        row,
+        status=status,
+        outcome=judged.outcome,
+        comment=comment,
+        decided_by=reviewer.id,
+        decided_by_name=reviewer.name,
+        what_next=what_next,
+        decided_args=judged.decided_args,
+        decided_at=at,
+        effective_at=effective_at,
+    )
+    data = writing.decided(row, held=status == "held", **told)
+    kind = EventKind.APPROVAL_DECIDED
+    if status == "held":
+        store.add_event(row.thread, store.NewEvent(kind, data, reviewer.id))
+    else:
+        takes_effect(row, kind, data, actor=reviewer.id, by=reviewer.id)
+    return row
+
+
+def _outcome(
+    row: ApprovalRow, judged: Judged, reviewer: Reviewer, comment: str, what_next: str
+) -> tuple[Any, ...]:
+    window = window_of(row)
+    return (
+        window,
+        judged.outcome,
+        comment,
+        reviewer.id,
+        reviewer.name,
+        what_next,
+        writing.as_json(judged.decided_args),
+        window,
+    )
+
+
+def _swapped(
+    row: ApprovalRow,
+    judged: Judged,
+    seen: str,
+    outcome: tuple[Any, ...],
+    decision: tuple[Any, ...],
+) -> tuple[str, datetime, datetime | None] | None:
+    """(status, when, from when it counts), written only if the request still stands as seen."""
+    sets, params = [], []
+    if judged.standing is not None:
+        sets.append(_STANDING)
+        params += [writing.as_json(judged.standing[0]), judged.standing[1]]
+    if outcome:
+        sets.append(_OUTCOME)
+        params += outcome
     with connection.cursor() as cursor:
         cursor.execute(
-            "INSERT INTO gp_decision (id, workspace_id, approval_id, reviewer, reviewer_name, "
-            "verdict, proposal_hash, comment, args, salt, hash, at, what_next) VALUES (%s::uuid, "
-            "%s::uuid, %s::uuid, %s::varchar, %s::varchar, %s::varchar, %s::varchar, %s::text, "
-            "%s::jsonb, %s::bytea, %s::bytea, clock_timestamp(), %s::varchar)",
-            (
-                uuid7(),
-                row.workspace,
-                row.id,
-                reviewer.id,
-                reviewer.name,
-                verdict,
-                seen,
-                comment,
-                None if args is None else deltas.canonical(args).decode(),
-                salt,
-                digest,
-                what_next,
-            ),
+            f"WITH won AS (UPDATE gp_approval a SET {', '.join(sets) or 'status = a.status'}"
+            f"{_ONLY_IF}), said AS ({writing.DECISION}) "
+            "SELECT won.status, won.at, won.effective_at FROM won",
+            (*params, row.id, seen, *decision),
         )
+        found: tuple[str, datetime, datetime | None] | None = cursor.fetchone()
+    return found
 
 
-def _tell(
-    row: ApprovalRow, reviewer: Reviewer, kind: EventKind, verdict: str, *, wake: bool
-) -> None:
-    told = {
-        "approval": str(row.id),
-        "verdict": verdict,
-        "title": row.title,
-        "by_name": reviewer.name,
-    }
-    event = store.NewEvent(kind, told, reviewer.id)
-    if wake:
-        store.wake(row.thread, event=event)
-    else:
-        store.add_event(row.thread, event)
-
-
-def _lost(approval_id: UUID, *, workspace: UUID, seen: str) -> None:
+def _lost(approval_id: UUID, *, workspace: UUID, seen: str) -> ApprovalRow:
+    """Raise what explains best why nothing was written; the request if it can be tried again."""
     row = queries.approval(approval_id, workspace=workspace)
-    if row.status != "pending":
+    if row.status == "held":
+        settle_due(only=approval_id)
+        row = queries.approval(approval_id, workspace=workspace)
+    if not row.open:
         raise AlreadyDecided(row)
     if row.standing_hash != seen:
         raise ProposalChanged
-    expire_due(only=approval_id)
-    raise AlreadyDecided(queries.approval(approval_id, workspace=workspace))
-
-
-def withdraw_open(thread: UUID, *, reason: str, actor: str) -> int:
-    """pending -> withdrawn for each open request of a thread; how many. Wakes nobody."""
-    with transaction.atomic():
-        with connection.cursor() as cursor:
-            cursor.execute("SELECT 1 FROM gp_thread WHERE id = %s::uuid FOR UPDATE", (thread,))
-            cursor.execute(
-                "UPDATE gp_approval SET status = 'withdrawn', comment = %s::text, "
-                "decided_at = clock_timestamp() "
-                "WHERE thread_id = %s::uuid AND status = 'pending' "
-                "RETURNING id, title, decided_at",
-                (reason, thread),
-            )
-            gone = cursor.fetchall()
-        for ident, title, at in gone:
-            store.add_event(
-                thread,
-                store.NewEvent(
-                    EventKind.APPROVAL_WITHDRAWN,
-                    {
-                        "approval": str(ident),
-                        "title": title,
-                        "reason": reason,
-                        "decided_at": at.isoformat(),
-                    },
-                    actor,
-                ),
-            )
-    return len(gone)
-
-
-def expire_due(*, only: UUID | None = None, limit: int = 200) -> int:
-    """pending -> expired for each request past its deadline, and wake its thread; how many."""
-    with connection.cursor() as cursor:
-        cursor.execute(
-            "SELECT id, thread_id, title FROM gp_approval WHERE status = 'pending' "
-            "AND deadline <= clock_timestamp() AND (%s::uuid IS NULL OR id = %s::uuid) LIMIT %s",
-            (only, only, limit),
-        )
-        due = cursor.fetchall()
-    done = 0
-    for ident, thread, title in due:
-        with transaction.atomic(), connection.cursor() as cursor:
-            cursor.execute("SELECT 1 FROM gp_thread WHERE id = %s::uuid FOR UPDATE", (thread,))
-            cursor.execute(
-                "UPDATE gp_approval SET status = 'expired', decided_at = clock_timestamp() "
-                "WHERE id = %s::uuid AND status = 'pending' AND deadline <= clock_timestamp() "
-                "RETURNING decided_at",
-                (ident,),
-            )
-            if (expired := cursor.fetchone()) is not None:
-                store.wake(
-                    thread,
-                    event=store.NewEvent(
-                        EventKind.APPROVAL_EXPIRED,
-                        {
-                            "approval": str(ident),
-                            "title": title,
-                            "decided_at": expired[0].isoformat(),
-                        },
-                        "sweep",
-                    ),
-                )
-                done += 1
-    return done
+    # Only the clock is left; where a policy then calls in others, there is more time.
+    if not expire_due(only=approval_id):
+        raise ProposalChanged
+    row = queries.approval(approval_id, workspace=workspace)
+    if not row.open:
+        raise AlreadyDecided(row)
+    return row

@@ -18,7 +18,10 @@ from ..terms import Terms
 
 @dataclass(frozen=True, slots=True)
 class Proposal:
-    """What would be done, or is asked, at one position; canonical JSON arguments."""
+    """What would be done, or is asked, at one position; canonical JSON arguments.
+
+    `allowed_by` names the rule by which the policy `policy_version` lets it happen without people.
+    """
 
     position: Position
     kind: str
@@ -34,6 +37,7 @@ class Proposal:
     policy_version: str = "author"
     revision: int = 0
     terms: Terms | None = None
+    allowed_by: str = ""
 
 
 def proposal_hash(

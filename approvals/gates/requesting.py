@@ -32,7 +32,7 @@ def request(
     """
     held = replace(work)  # what the store notes there counts once all of it is written
     with transaction.atomic():
-        rows = [(uuid7(), p, _deadline(p)) for p in proposals]
+        rows = [(uuid7(), p, deadline_of(p)) for p in proposals]
         hashes = {
             ident: proposal_hash(
                 workspace=work.workspace,
@@ -47,19 +47,7 @@ def request(
             for ident, p, deadline in rows
         }
         asked = [
-            store.NewEvent(
-                EventKind.APPROVAL_REQUESTED,
-                {
-                    "approval": str(ident),
-                    "title": p.title,
-                    "tool": p.tool,
-                    "node": p.position.node,
-                    "risk": p.risk,
-                    "proposal_hash": hashes[ident],
-                    "seal": request_seal(columns_of(work, ident, p, deadline, hashes[ident])),
-                },
-                work.owner,
-            )
+            asked_event(work, columns_of(work, ident, p, deadline, hashes[ident]))
             for ident, p, deadline in rows
         ]
         # The thread row first: it carries the lease, and it is the first lock everywhere.
@@ -71,13 +59,28 @@ def request(
             unless_woken=True,
         )
         for ident, p, deadline in rows if waits else ():
-            _insert(work, columns_of(work, ident, p, deadline, hashes[ident]))
+            insert(work, columns_of(work, ident, p, deadline, hashes[ident]))
     for field in fields(work):
         setattr(work, field.name, getattr(held, field.name))
     return waits
 
 
-def _deadline(proposal: Proposal) -> datetime | None:
+def asked_event(work: Work, columns: Mapping[str, Any]) -> store.NewEvent:
+    """The event that tells of a request; it binds the whole row."""
+    data = {
+        "approval": str(columns["id"]),
+        "title": columns["title"],
+        "tool": columns["tool"],
+        "node": columns["node"],
+        "risk": columns["risk"],
+        "proposal_hash": columns["proposal_hash"],
+        "seal": request_seal(columns),
+    }
+    return store.NewEvent(EventKind.APPROVAL_REQUESTED, data, work.owner)
+
+
+def deadline_of(proposal: Proposal) -> datetime | None:
+    """Until when people can decide, by the database's clock."""
     if proposal.expires_in is None:
         return None
     with connection.cursor() as cursor:
@@ -127,7 +130,8 @@ _INSERT = (
 )
 
 
-def _insert(work: Work, columns: Mapping[str, Any]) -> None:
+def insert(work: Work, columns: Mapping[str, Any]) -> None:
+    """Write the row of a request, right after the event that tells of it."""
     values = [
         deltas.canonical(columns[name]).decode()
         if kind == "jsonb" and columns[name] is not None

@@ -270,8 +270,8 @@ def test_what_a_decision_must_not_carry_is_refused_with_its_place(
 @pytest.mark.django_db
 def test_a_verdict_must_fit_the_request() -> None:
     [row] = opened()
-    for verdict in ("respond", "edit", "maybe", ""):
-        with pytest.raises(VerdictRefused, match="approve, reject"):
+    for verdict in ("take_back", "maybe", ""):
+        with pytest.raises(VerdictRefused, match="approve, edit, respond, reject"):
             decide(row, verdict)
     assert untouched(row)
 

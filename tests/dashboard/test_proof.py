@@ -12,7 +12,7 @@ from django.core.files.storage import default_storage
 from django.db import connection, transaction
 
 from approvals import gates
-from approvals.models import STATUSES, VERDICTS
+from approvals.models import STATUSES, VERDICTS, WHAT_NEXT
 from checkpoints import queries, store
 from checkpoints.states import ACTIVITY_KINDS, ACTIVITY_STATES, CHECKPOINT_SOURCES, EventKind
 from dashboard.proof import verify
@@ -26,6 +26,7 @@ pytestmark = pytest.mark.django_db
 FREE = {
     ("gp_event", "xid8"): "a place in this very database; a dump that is put back has others",
     ("gp_activity", "progress"): "how far a call is, for the page; no history",
+    ("gp_approval", "reminded"): "how often people were told; no history",
     ("gp_activity", "cursor"): "where a call may go on; no history until it is done",
 }
 TABLES = {
@@ -43,7 +44,9 @@ LISTS = {
     ("gp_activity", "state"): ACTIVITY_STATES,
     ("gp_activity", "kind"): ACTIVITY_KINDS,
     ("gp_approval", "status"): STATUSES,
+    ("gp_approval", "what_next"): WHAT_NEXT,
     ("gp_decision", "verdict"): VERDICTS,
+    ("gp_decision", "what_next"): WHAT_NEXT,
 }
 OTHER: dict[str, str] = {
     "uuid": "gen_random_uuid()",

@@ -1,0 +1,179 @@
+"""Requests whose time is over: expired, rejected by their policy, or put to others."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from datetime import datetime
+from typing import Any
+from uuid import UUID
+
+from django.db import connection, transaction
+from uuid_utils.compat import uuid7
+
+from checkpoints import store
+from checkpoints.states import EventKind
+from checkpoints.store.writing import salted
+
+from .. import outbox, queries
+from ..queries import ApprovalRow
+from ..terms import Terms, terms_of
+from . import writing
+from .judging import in_words
+from .outcomes import takes_effect
+from .proposals import decision_content
+
+SWEEP = "sweep"
+# What the outbox is told.
+EXPIRED = "approval.expired"
+ESCALATED = "approval.escalated"
+NOBODY = "Nobody decided before the deadline."
+
+
+_DUE = (
+    "status = 'pending' AND coalesce(decide_by, deadline) <= clock_timestamp() "
+    "AND (%s::uuid IS NULL OR id = %s::uuid)"
+)
+
+
+def expire_due(*, only: UUID | None = None, limit: int = 200) -> int:
+    """Each open request past its time goes where its terms say; how many.
+
+    pending -> expired, or settled as rejected by the policy: both wake the thread. Or others are
+    called in and have until `decide_by`; the second time it expires.
+    """
+    with connection.cursor() as cursor:
+        cursor.execute(
+            f"SELECT id, thread_id, workspace_id FROM gp_approval WHERE {_DUE} LIMIT %s",
+            (only, only, limit),
+        )
+        due = cursor.fetchall()
+    done = 0
+    for ident, thread, workspace in due:
+        with transaction.atomic():
+            writing.lock(thread)
+            row = queries.approval(ident, workspace=workspace)
+            done += _over(row, terms_of(row.terms))
+    return done
+
+
+def _over(row: ApprovalRow, terms: Terms) -> bool:
+    """Let the time of a request be over; False where somebody was faster."""
+    if terms.on_expiry == "escalate" and row.escalated_at is None:
+        return _escalate(row, terms)
+    if terms.on_expiry == "reject":
+        return _reject(row)
+    at = _swapped(row, "status = 'expired', decided_at = c.now")
+    if at is None:
+        return False
+    data = writing.ended(row.id, row.title, at)
+    event = store.NewEvent(EventKind.APPROVAL_EXPIRED, data, SWEEP)
+    if row.kind == "operation":
+        store.add_event(row.thread, event)
+    else:
+        store.wake(row.thread, event=event)
+    _tell(row, EXPIRED, {"title": row.title})
+    return True
+
+
+def _escalate(row: ApprovalRow, terms: Terms) -> bool:
+    at = _swapped(
+        row,
+        "escalated_at = c.now, decide_by = c.now + make_interval(secs => %s)",
+        terms.escalate_for,
+    )
+    if at is None:
+        return False
+    now = queries.approval(row.id, workspace=row.workspace)
+    data = escalated(now)
+    # Nothing changes for the agent: its thread sleeps on.
+    store.add_event(row.thread, store.NewEvent(EventKind.APPROVAL_ESCALATED, data, SWEEP))
+    _tell(row, ESCALATED, {"title": row.title, "to": data["to"]})
+    return True
+
+
+def escalated(row: ApprovalRow) -> dict[str, Any]:
+    """The data of `approval.escalated`; `row` is the request as it stands then."""
+    seat = terms_of(row.terms).escalate_to
+    return {
+        "approval": str(row.id),
+        "title": row.title,
+        "to": "any reviewer" if seat is None else in_words(seat),
+        "escalated_at": writing.iso(row.escalated_at),
+        "decide_by": writing.iso(row.decide_by),
+    }
+
+
+def _reject(row: ApprovalRow) -> bool:
+    ident, by, name = uuid7(), f"policy:{row.policy_version}", policy_name(row)
+    salt, digest = salted(
+        decision_content(
+            approval=row.id,
+            reviewer=by,
+            verdict="reject",
+            proposal_hash=row.standing_hash,
+            comment=NOBODY,
+            args=None,
+        )
+    )
+    decision = writing.params_of(
+        ident,
+        reviewer=by,
+        name=name,
+        verdict="reject",
+        hash=row.standing_hash,
+        comment=NOBODY,
+        args=None,
+        what_next="",
+        salted=(salt, digest),
+    )
+    at = _swapped(
+        row,
+        "status = 'settled', outcome = 'reject', comment = %s::text, decided_by = %s::varchar, "
+        "decided_by_name = %s::varchar, decided_at = c.now, effective_at = c.now",
+        NOBODY,
+        by,
+        name,
+        decision=decision,
+    )
+    if at is None:
+        return False
+    row = replace(
+        row,
+        status="settled",
+        outcome="reject",
+        comment=NOBODY,
+        decided_by=by,
+        decided_by_name=name,
+        decided_at=at,
+        effective_at=at,
+    )
+    data = writing.decided(row, decision=ident, digest=digest, verdict="reject", by_name=name)
+    takes_effect(row, EventKind.APPROVAL_DECIDED, data, actor=by, by=by)
+    return True
+
+
+def policy_name(row: ApprovalRow) -> str:
+    """Who decided where nobody did."""
+    rule = terms_of(row.terms).rule
+    return f"the policy: {rule}"[:200] if rule else "the policy"
+
+
+def _swapped(
+    row: ApprovalRow, sets: str, *params: Any, decision: tuple[Any, ...] = ()
+) -> datetime | None:
+    """When it was, written only if the request is still open and its time is over."""
+    said = f", said AS ({writing.DECISION})" if decision else ""
+    with connection.cursor() as cursor:
+        cursor.execute(
+            f"WITH won AS (UPDATE gp_approval a SET {sets} "
+            "FROM (SELECT clock_timestamp() AS now) c WHERE a.id = %s::uuid "
+            "AND a.status = 'pending' AND coalesce(a.decide_by, a.deadline) <= c.now "
+            f"RETURNING a.id, a.workspace_id, c.now AS at){said} SELECT won.at FROM won",
+            (*params, row.id, *decision),
+        )
+        found = cursor.fetchone()
+    return None if found is None else found[0]
+
+
+def _tell(row: ApprovalRow, kind: str, data: dict[str, Any]) -> None:
+    outbox.tell(kind, workspace=row.workspace, thread=row.thread, approval=row.id, data=data)

@@ -1,0 +1,101 @@
+"""What follows from an outcome that counts, and requests that lose their thread."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+from uuid import UUID
+
+from django.db import connection, transaction
+
+from checkpoints import queries as threads
+from checkpoints import store
+from checkpoints import undo as plans
+from checkpoints.errors import NotAllowedNow
+from checkpoints.states import EventKind
+
+from .. import outbox
+from ..queries import ApprovalRow
+from . import writing
+from .judging import ROLL_BACK, STOP
+
+# What the outbox is told.
+DECIDED = "approval.decided"
+WITHDRAWN = "approval.withdrawn"
+
+
+def withdraw_open(thread: UUID, *, reason: str, actor: str) -> int:
+    """pending or held -> withdrawn for each request of a thread; how many. Wakes nobody."""
+    with transaction.atomic():
+        writing.lock(thread)
+        with connection.cursor() as cursor:
+            cursor.execute(
+                f"UPDATE gp_approval SET {writing.BLANK}, status = 'withdrawn', "
+                "comment = %s::text, decided_at = clock_timestamp() "
+                "WHERE thread_id = %s::uuid AND status IN ('pending', 'held') "
+                "RETURNING id, title, decided_at, workspace_id",
+                (reason, thread),
+            )
+            gone = cursor.fetchall()
+        for ident, title, at, workspace in gone:
+            data = writing.ended(ident, title, at, reason=reason)
+            store.add_event(thread, store.NewEvent(EventKind.APPROVAL_WITHDRAWN, data, actor))
+            told = {"title": title, "reason": reason}
+            outbox.tell(WITHDRAWN, workspace=workspace, thread=thread, approval=ident, data=told)
+    return len(gone)
+
+
+def carried_out(thread: UUID, *, workspace: UUID, what_next: str, by: str, why: str) -> bool:
+    """End the thread as a rejection wants it, in the open transaction; whether it did.
+
+    `roll_back` lets a worker first undo, last first, what the thread did.
+    """
+    if what_next not in (STOP, ROLL_BACK):
+        return False
+    withdraw_open(thread, reason="The thread was cancelled.", actor=by)
+    if what_next == ROLL_BACK:
+        fates = threads.effects_of(thread)
+        chosen = plans.chosen(fates)
+        if chosen:
+            target = threads.checkpoint_before(chosen[-1].activity)
+            carried = plans.plan_back_to(
+                target, fates, reason=why, by=by, then=plans.CANCELLED, unknown=False
+            )
+            head = threads.thread(thread, workspace=workspace).head
+            store.cancel_and_undo(thread, plan=carried, head=head)
+            return True
+    store.cancel(thread, actor=by, reason=why)
+    return True
+
+
+def takes_effect(
+    row: ApprovalRow, kind: EventKind, data: Mapping[str, Any], *, actor: str, by: str
+) -> None:
+    """The event of a settled outcome, and what follows: the thread goes on, or is ended by `by`.
+
+    `row` is the request as decided.
+    """
+    event = store.NewEvent(kind, data, actor)
+    ends = row.outcome == "reject" and row.what_next in (STOP, ROLL_BACK)
+    if ends or row.kind == "operation":
+        # What a person wants to do to a thread is not what the thread waits for.
+        store.add_event(row.thread, event)
+    else:
+        store.wake(row.thread, event=event)
+    told = {
+        "title": row.title,
+        "outcome": row.outcome,
+        "by": row.decided_by,
+        "by_name": row.decided_by_name,
+    }
+    outbox.tell(DECIDED, workspace=row.workspace, thread=row.thread, approval=row.id, data=told)
+    if not ends:
+        return
+    try:
+        carried_out(
+            row.thread, workspace=row.workspace, what_next=row.what_next, by=by, why=row.comment
+        )
+    except NotAllowedNow:
+        if kind is not EventKind.APPROVAL_SETTLED:
+            raise
+        # It came to its end in the time in which the decision could be taken back.

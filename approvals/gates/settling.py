@@ -1,0 +1,181 @@
+"""The time in which a decision can be taken back: taking it back, and its end."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from datetime import datetime
+from uuid import UUID
+
+from django.db import connection, transaction
+from uuid_utils.compat import uuid7
+
+from checkpoints import store
+from checkpoints.states import EventKind
+from checkpoints.store.writing import salted
+
+from .. import queries
+from ..counting import Vote, person, standing_edit
+from ..errors import AlreadyDecided, NothingToTakeBack
+from ..queries import ApprovalRow
+from . import writing
+from .judging import Reviewer
+from .outcomes import takes_effect
+from .proposals import decision_content
+
+TAKE_BACK = "take_back"
+
+
+def take_back(approval_id: UUID, *, workspace: UUID, reviewer: Reviewer) -> ApprovalRow:
+    """held -> pending, by who decided it and while it does not count yet; the request then.
+
+    An edit that decided goes with it. Raises NotFound, AlreadyDecided where it counts by now,
+    NothingToTakeBack.
+    """
+    ident = uuid7()
+    with transaction.atomic():
+        row = writing.locked(approval_id, workspace=workspace)
+        row = queries.approval(approval_id, workspace=workspace)
+        votes = queries.votes(approval_id)
+        stands = after_take_back(votes, reviewer)
+        salt, digest = salted(
+            decision_content(
+                approval=row.id,
+                reviewer=reviewer.id,
+                verdict=TAKE_BACK,
+                proposal_hash=row.standing_hash,
+                comment="",
+                args=None,
+            )
+        )
+        decision = writing.params_of(
+            ident,
+            reviewer=reviewer.id,
+            name=reviewer.name,
+            verdict=TAKE_BACK,
+            hash=row.standing_hash,
+            comment="",
+            args=None,
+            what_next="",
+            salted=(salt, digest),
+        )
+        with connection.cursor() as cursor:
+            cursor.execute(
+                f"WITH won AS (UPDATE gp_approval a SET status = 'pending', {writing.BLANK}, "
+                "standing_args = %s::jsonb, standing_hash = %s::varchar "
+                "FROM (SELECT clock_timestamp() AS now) c WHERE a.id = %s::uuid "
+                "AND a.status = 'held' AND a.effective_at > c.now "
+                "AND split_part(a.decided_by, '/token:', 1) = %s::varchar "
+                f"RETURNING a.id, a.workspace_id, c.now AS at), said AS ({writing.DECISION}) "
+                "SELECT won.at FROM won",
+                (
+                    None if stands is None else writing.as_json(stands.args),
+                    "" if stands is None else stands.proposal_hash,
+                    approval_id,
+                    person(reviewer.id),
+                    *decision,
+                ),
+            )
+            won = cursor.fetchone()
+        if won is not None:
+            data = taken_back(
+                row, decision=ident, digest=digest, by_name=reviewer.name, at=won[0], stands=stands
+            )
+            event = store.NewEvent(EventKind.DECISION_TAKEN_BACK, data, reviewer.id)
+            store.add_event(row.thread, event)
+    if won is None:
+        raise nothing(row, reviewer)
+    return replace(
+        row,
+        status="pending",
+        outcome="",
+        comment="",
+        decided_by="",
+        decided_by_name="",
+        what_next="",
+        decided_at=None,
+        decided_args=None,
+        effective_at=None,
+        standing_args=None if stands is None else stands.args,
+        standing_hash=row.proposal_hash if stands is None else stands.proposal_hash,
+    )
+
+
+def after_take_back(votes: list[Vote], reviewer: Reviewer) -> Vote | None:
+    """The edit that stands once the last verdict is taken back."""
+    gone = Vote(UUID(int=0), reviewer.id, reviewer.name, TAKE_BACK, "")
+    return standing_edit([*votes, gone])
+
+
+def taken_back(
+    row: ApprovalRow,
+    *,
+    decision: UUID,
+    digest: bytes,
+    by_name: str,
+    at: datetime,
+    stands: Vote | None,
+) -> dict[str, str]:
+    """The data of `decision.taken_back`; `row` is the request as it was held."""
+    return {
+        "approval": str(row.id),
+        "decision": str(decision),
+        "decision_hash": digest.hex(),
+        "verdict": TAKE_BACK,
+        "title": row.title,
+        "by_name": by_name,
+        "proposal_hash": row.standing_hash,
+        "at": at.isoformat(),
+        "standing_hash": "" if stands is None else stands.proposal_hash,
+    }
+
+
+def nothing(row: ApprovalRow, reviewer: Reviewer) -> Exception:
+    """Why a decision could not be taken back."""
+    if row.status == "pending":
+        return NothingToTakeBack("Nobody has decided this request; it is still open.")
+    if row.status in ("expired", "withdrawn"):
+        return AlreadyDecided(row)
+    if person(row.decided_by) != person(reviewer.id):
+        who = row.decided_by_name or row.decided_by
+        return NothingToTakeBack(f"Only {who}, who decided it, could take it back.")
+    return NothingToTakeBack("It is too late to take this back: the decision counts already.")
+
+
+def settle_due(only: UUID | None = None, limit: int = 200) -> int:
+    """held -> settled for each decision that counts from now on, and wake its thread; how many."""
+    with connection.cursor() as cursor:
+        cursor.execute(
+            "SELECT id, thread_id, workspace_id FROM gp_approval WHERE status = 'held' "
+            "AND effective_at <= clock_timestamp() AND (%s::uuid IS NULL OR id = %s::uuid) "
+            "ORDER BY effective_at LIMIT %s",
+            (only, only, limit),
+        )
+        due = cursor.fetchall()
+    done = 0
+    for ident, thread, workspace in due:
+        with transaction.atomic():
+            writing.lock(thread)
+            with connection.cursor() as cursor:
+                cursor.execute(
+                    "UPDATE gp_approval SET status = 'settled' WHERE id = %s::uuid "
+                    "AND status = 'held' AND effective_at <= clock_timestamp()",
+                    (ident,),
+                )
+                if not cursor.rowcount:
+                    continue
+            row = queries.approval(ident, workspace=workspace)
+            takes_effect(
+                row, EventKind.APPROVAL_SETTLED, settled(row), actor="sweep", by=row.decided_by
+            )
+            done += 1
+    return done
+
+
+def settled(row: ApprovalRow) -> dict[str, str]:
+    """The data of `approval.settled`."""
+    return {
+        "approval": str(row.id),
+        "title": row.title,
+        "outcome": row.outcome,
+        "by_name": row.decided_by_name,
+    }
