@@ -5,6 +5,7 @@ The server holds the proposal; people see it and name it by its hash.
 
 from .deciding import COMMENT_MAX, Reviewer, check_verdict, decide, expire_due, withdraw_open
 from .importing import import_requests
+from .looking import note_look
 from .proposals import REQUEST, Proposal, decision_content, proposal_hash, request_seal
 from .requesting import request
 
@@ -18,6 +19,7 @@ __all__ = [
     "decision_content",
     "expire_due",
     "import_requests",
+    "note_look",
     "proposal_hash",
     "request",
     "request_seal",

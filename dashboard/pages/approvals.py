@@ -1,4 +1,4 @@
-"""The inbox and one request: what is asked, on what evidence, who decided."""
+"""One request: what is asked, on what evidence, who decided."""
 
 from __future__ import annotations
 
@@ -10,72 +10,14 @@ from uuid import UUID
 from approvals import queries as gates
 from approvals.queries import ApprovalRow
 from checkpoints import queries
-from checkpoints.views import AgentRow, Page, ThreadRow
+from checkpoints.views import AgentRow, ThreadRow
 from dashboard import fields
 from dashboard.actions import may
 from dashboard.people import people
 from dashboard.permissions import needs
-from dashboard.shapes import Field, Place
+from dashboard.shapes import Field
 
 from .rights import Class, Roles, rights_of
-
-BOXES = ("open", "decided")
-ROWS = 30
-
-
-@dataclass
-class InboxPage:
-    """The reads of one look at the inbox, each done at most once."""
-
-    workspace: UUID
-    box: str = "open"
-    after: UUID | None = None
-
-    topic = "approvals"
-
-    @cached_property
-    def _mark(self) -> tuple[int, Any]:
-        return gates.inbox_mark(workspace=self.workspace)
-
-    @property
-    def seq(self) -> int:
-        """The database's clock at the beginning of this look, in microseconds."""
-        return self._mark[0]
-
-    @property
-    def mark(self) -> Any:
-        """What tells the hub that the inbox moved."""
-        return self._mark[1]
-
-    @cached_property
-    def listed(self) -> Page[ApprovalRow]:
-        return gates.approvals(
-            workspace=self.workspace,
-            status="pending" if self.box == "open" else "decided",
-            after=self.after,
-            limit=ROWS,
-        )
-
-    @cached_property
-    def open_approvals(self) -> int:
-        return gates.open_count(workspace=self.workspace)
-
-
-def nav_approvals(page: InboxPage, roles: Roles) -> dict[str, Any]:
-    """Region nav-approvals."""
-    return {"open_approvals": page.open_approvals}
-
-
-def inbox_list(page: InboxPage, roles: Roles) -> dict[str, Any]:
-    """Region inbox-list."""
-    return {
-        "approvals": page.listed.rows,
-        "box": page.box,
-        "filtered": page.box != "open" or page.after is not None,
-        "next_cursor": page.listed.next_cursor,
-        "rights": rights_of(roles),
-    }
-
 
 @dataclass
 class ApprovalPage:
@@ -118,20 +60,6 @@ class ApprovalPage:
     @cached_property
     def history(self) -> list[ApprovalRow]:
         return gates.decided_before(self.approval) if self.approval.tool else []
-
-    @cached_property
-    def place(self) -> Place | None:
-        """Where the request stands among the open ones."""
-        ids = gates.open_ids(workspace=self.workspace)
-        if self.id not in ids:
-            return None
-        i = ids.index(self.id)
-        return Place(
-            i + 1,
-            len(ids),
-            ids[i - 1] if i else None,
-            ids[i + 1] if i + 1 < len(ids) else None,
-        )
 
     @cached_property
     def answer_fields(self) -> list[Field]:

@@ -1,4 +1,4 @@
-"""The inbox, one request, and the decision. A GET never decides."""
+"""One request, and the decision. A GET never decides."""
 
 from __future__ import annotations
 
@@ -11,12 +11,12 @@ from django.views.decorators.http import require_http_methods, require_safe
 
 from approvals.queries import ApprovalRow
 from dashboard import actions, errors, fields
-from dashboard.pages.approvals import BOXES, ApprovalPage, InboxPage
+from dashboard.pages.approvals import ApprovalPage
 
-from . import forms
+from . import flow, forms
 from .base import SeeOther, actor, live_page, say, show, wants_regions
 
-INBOX, DETAIL = "approval/list.html", "approval/detail.html"
+DETAIL = "approval/detail.html"
 SAID = {
     "approve": "Approved. The thread goes on.",
     "reject": "Rejected. The agent gets your reason.",
@@ -26,23 +26,9 @@ SAID = {
 
 @require_safe
 @live_page
-def inbox(request: HttpRequest) -> HttpResponse:
-    """What waits for a decision; ?box=decided what was decided; &after= goes on."""
-    box = request.GET.get("box", "")
-    after = request.GET.get("after", "")
-    page = InboxPage(
-        actor(request).workspace,
-        box=box if box in BOXES else BOXES[0],
-        after=_uuid(after) if after else None,
-    )
-    counts = {"open": page.open_approvals, "decided": None}
-    return show(request, page, INBOX, {"inbox_counts": counts})
-
-
-@require_safe
-@live_page
 def approval(request: HttpRequest, approval_id: UUID) -> HttpResponse:
-    """One request with everything a decision needs."""
+    """One request with everything a decision needs; notes that this person has it open."""
+    flow.note_look(request, approval_id)
     return _page(request, approval_id)
 
 
@@ -54,7 +40,7 @@ def _page(
     status: int = 200,
 ) -> HttpResponse:
     page = ApprovalPage(actor(request).workspace, approval_id)
-    more = {"place": page.place} | (extra or {}) if not wants_regions(request) else {}
+    more = flow.context(request, approval_id) | (extra or {}) if not wants_regions(request) else {}
     return show(request, page, DETAIL, more, status=status)
 
 
@@ -67,6 +53,7 @@ def decide(request: HttpRequest, approval_id: UUID) -> HttpResponse:
             return _page(request, approval_id)
         return HttpResponseRedirect(reverse("approval", args=[approval_id]))
     page = ApprovalPage(actor(request).workspace, approval_id)
+    way = flow.way(request, approval_id)  # before the request leaves its box
     verdict = request.POST.get("verdict", "")
     comment = request.POST.get("comment", "").replace("\r\n", "\n")
     args, problems = _answer(request, page.approval) if verdict == "respond" else (None, {})
@@ -91,6 +78,8 @@ def decide(request: HttpRequest, approval_id: UUID) -> HttpResponse:
         draft["comment_error"] = found.pop("comment", "")
         draft["notice"] = "" if draft["comment_error"] else error.detail
         return _page(request, approval_id, draft, status=error.status)
+    if way is not None:
+        return flow.onward(request, way, SAID.get(verdict, "Recorded."))
     say(request, SAID.get(verdict, "Recorded."))
     return SeeOther(reverse("approval", args=[approval_id]))
 
@@ -117,9 +106,3 @@ def _answer_fields(request: HttpRequest, row: ApprovalRow, problems: dict[str, s
         return []
     return fields.build(schema, {}, posted=forms.posted(request), errors=problems, compare=False)
 
-
-def _uuid(raw: str) -> UUID:
-    try:
-        return UUID(raw)
-    except ValueError:
-        raise errors.Malformed("The list cannot go on from there.") from None
