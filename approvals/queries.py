@@ -127,6 +127,15 @@ def approval(approval_id: UUID, *, workspace: UUID) -> ApprovalRow:
     return rows[0]
 
 
+def by_id(ids: Sequence[UUID], *, workspace: UUID) -> dict[UUID, ApprovalRow]:
+    """Those of these requests that are of the workspace."""
+    found = _rows(
+        _APPROVAL + "WHERE a.id = ANY(%s::uuid[]) AND a.workspace_id = %s::uuid",
+        (list(ids), workspace),
+    )
+    return {row.id: row for row in found}
+
+
 def approvals(
     *, workspace: UUID, status: str = "pending", limit: int = 50, after: UUID | None = None
 ) -> Page[ApprovalRow]:

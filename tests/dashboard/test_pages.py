@@ -139,7 +139,10 @@ def test_bad_addresses_are_refused_in_words(place: Place) -> None:
     for path, status in {
         "/?status=burning": 422,
         "/?after=nonsense&status=failed": 422,
-        "/approvals/?after=nonsense": 400,
+        "/approvals/?cursor=nonsense": 422,
+        f"/approvals/?cursor=.{uuid4()}": 200,
+        "/approvals/?box=nonsense&sort=%00&alike=x": 200,
+        "/approvals/?q=%00%25_\\": 200,
         f"/threads/{place.done}/?cp=99": 404,
         f"/threads/{place.done}/?cp=nonsense": 404,
         f"/threads/{place.done}/?cp={uuid4()}": 404,
