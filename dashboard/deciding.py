@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
 from typing import Any
 from uuid import UUID
 
 from approvals import gates
 from approvals.queries import ApprovalRow
 
-from .errors import translated
+from .errors import ActionError, translated
 from .permissions import Actor, require
+from .seats import person_of
 from .validation import check_text
 
 TEXT_MAX = 5_000
@@ -33,7 +36,7 @@ def decide(
     return gates.decide(
         approval_id,
         workspace=actor.workspace,
-        reviewer=gates.Reviewer(id=actor.id, name=actor.name),
+        reviewer=_reviewer(actor),
         verdict=verdict,
         proposal_hash=proposal_hash,
         comment=comment,
@@ -46,5 +49,31 @@ def decide(
 def take_back(actor: Actor, approval_id: UUID) -> ApprovalRow:
     """Take the person's own decision back while it is held."""
     require(actor, "decide")
-    reviewer = gates.Reviewer(id=actor.id, name=actor.name)
-    return gates.take_back(approval_id, workspace=actor.workspace, reviewer=reviewer)
+    return gates.take_back(approval_id, workspace=actor.workspace, reviewer=_reviewer(actor))
+
+
+def _reviewer(actor: Actor) -> gates.Reviewer:
+    who = person_of(actor)
+    return gates.Reviewer(actor.id, actor.name, who.user, who.teams)
+
+
+@dataclass(frozen=True, slots=True)
+class Decided:
+    """What became of one item: the request as it stands, or why it was refused."""
+
+    id: UUID
+    row: ApprovalRow | None = None
+    error: ActionError | None = None
+
+
+def decide_many(actor: Actor, items: Iterable[Mapping[str, Any]]) -> list[Decided]:
+    """One result per item, in their order; one that is refused never stops the others."""
+    results = []
+    for item in items:
+        given = {name: item[name] for name in ("comment", "args") if name in item}
+        try:
+            row = decide(actor, item["id"], item["verdict"], item["proposal_hash"], **given)
+            results.append(Decided(item["id"], row=row))
+        except ActionError as error:
+            results.append(Decided(item["id"], error=error))
+    return results

@@ -5,22 +5,17 @@ Nothing is computed or guessed: a value is shown as it stands under a name that 
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
-from decimal import Decimal
 from typing import Any
 
-AMOUNTS = ("amount", "total", "total_amount", "amount_due", "sum", "price", "value")
-# These mean money also where no currency stands beside them.
-SURE = frozenset({"amount", "total", "total_amount", "amount_due"})
-CURRENCIES = ("currency", "currency_code", "ccy")
+from .amounts import amount_of
+
 PAYEES = (
     "payee", "creditor", "creditor_name", "beneficiary", "recipient", "supplier", "vendor",
     "customer", "to",
 )  # fmt: skip
 ACCOUNTS = ("iban", "account", "account_number", "creditor_account")
-_NUMBER = re.compile(r"-?[0-9]{1,18}(\.[0-9]{1,9})?", re.ASCII)
 TEXT_MAX = 200
 
 
@@ -39,7 +34,7 @@ def recognised(args: Any) -> Recognised:
         return Recognised()
     places = list(_places(args))
     return Recognised(
-        next(filter(None, map(_amount, places)), ""),
+        amount_of(args),
         next(filter(None, (_text(place, PAYEES) for place in places)), ""),
         next(filter(None, (_text(place, ACCOUNTS) for place in places)), ""),
     )
@@ -49,21 +44,6 @@ def _places(args: Mapping[str, Any]) -> Iterator[Mapping[str, Any]]:
     """The object itself and the objects right inside it."""
     yield args
     yield from (held for held in args.values() if isinstance(held, Mapping))
-
-
-def _amount(place: Mapping[str, Any]) -> str:
-    currency = _text(place, CURRENCIES)
-    for name in AMOUNTS:
-        if (currency or name in SURE) and (shown := _number(place.get(name))):
-            return f"{shown} {currency}".strip()
-    return ""
-
-
-def _number(value: Any) -> str:
-    if isinstance(value, bool) or not isinstance(value, int | float | str):
-        return ""
-    text = value.strip() if isinstance(value, str) else repr(value)
-    return f"{Decimal(text):,}" if _NUMBER.fullmatch(text) else ""
 
 
 def _text(place: Mapping[str, Any], names: tuple[str, ...]) -> str:

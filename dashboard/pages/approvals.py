@@ -1,4 +1,4 @@
-"""The inbox and one request: what is asked, on what evidence, who decided."""
+"""One request: what is asked, on what evidence, who decided."""
 
 from __future__ import annotations
 
@@ -11,75 +11,18 @@ from approvals import queries as gates
 from approvals.queries import ApprovalRow
 from checkpoints import queries
 from checkpoints.states import EventKind, Status
-from checkpoints.views import AgentRow, EffectFate, EventRow, Page, ThreadRow
+from checkpoints.views import AgentRow, EffectFate, EventRow, ThreadRow
 from dashboard import fields, trees
 from dashboard.actions import may
-from dashboard.amounts import recognised
 from dashboard.operations import operation
+from dashboard.parties import recognised
 from dashboard.people import people
 from dashboard.permissions import needs
-from dashboard.shapes import Field, Place
+from dashboard.shapes import Field
 
 from . import evidence
 from .rights import Class, Roles, rights_of
 from .standing import Standing, Viewer, own, standing
-
-BOXES = ("open", "decided")
-ROWS = 30
-
-
-@dataclass
-class InboxPage:
-    """The reads of one look at the inbox, each done at most once."""
-
-    workspace: UUID
-    box: str = "open"
-    after: UUID | None = None
-
-    topic = "approvals"
-
-    @cached_property
-    def _mark(self) -> tuple[int, Any]:
-        return gates.inbox_mark(workspace=self.workspace)
-
-    @property
-    def seq(self) -> int:
-        """The database's clock at the beginning of this look, in microseconds."""
-        return self._mark[0]
-
-    @property
-    def mark(self) -> Any:
-        """What tells the hub that the inbox moved."""
-        return self._mark[1]
-
-    @cached_property
-    def listed(self) -> Page[ApprovalRow]:
-        return gates.approvals(
-            workspace=self.workspace,
-            status="pending" if self.box == "open" else "decided",
-            after=self.after,
-            limit=ROWS,
-        )
-
-    @cached_property
-    def open_approvals(self) -> int:
-        return gates.open_count(workspace=self.workspace)
-
-
-def nav_approvals(page: InboxPage, roles: Roles) -> dict[str, Any]:
-    """Region nav-approvals."""
-    return {"open_approvals": page.open_approvals}
-
-
-def inbox_list(page: InboxPage, roles: Roles) -> dict[str, Any]:
-    """Region inbox-list."""
-    return {
-        "approvals": page.listed.rows,
-        "box": page.box,
-        "filtered": page.box != "open" or page.after is not None,
-        "next_cursor": page.listed.next_cursor,
-        "rights": rights_of(roles),
-    }
 
 
 @dataclass
@@ -91,6 +34,7 @@ class ApprovalPage:
     _thread_id: UUID | None = field(default=None, repr=False)
     viewer: Viewer | None = field(default=None, repr=False)
     seen: str = ""  # the hash of what the person has looked at; empty: what stands
+    trail: str = ""  # the list that the page was opened from, as a query
 
     topic = "approval"
 
@@ -201,20 +145,6 @@ class ApprovalPage:
         return next((v.args for v in edits if v.proposal_hash == self.seen), None)
 
     @cached_property
-    def place(self) -> Place | None:
-        """Where the request stands among the open ones."""
-        ids = gates.open_ids(workspace=self.workspace)
-        if self.id not in ids:
-            return None
-        i = ids.index(self.id)
-        return Place(
-            i + 1,
-            len(ids),
-            ids[i - 1] if i else None,
-            ids[i + 1] if i + 1 < len(ids) else None,
-        )
-
-    @cached_property
     def answer_fields(self) -> list[Field]:
         """Inputs for the answer to a question that has a schema."""
         row = self.approval
@@ -277,6 +207,7 @@ def approval_side(page: ApprovalPage, roles: Roles) -> dict[str, Any]:
         "own": mine,
         "changed": page.changed,
         "looked": page.looked,
+        "trail": page.trail,
         "editable": row.kind == "gate" and isinstance(row.shown_args, dict),
         "what": recognised(row.shown_args),
         "standing": page.standing,

@@ -73,6 +73,12 @@ def past(at: datetime | None, seconds: int) -> bool:
 
 
 @register.filter
+def said_of(outcome: str) -> str:
+    """The word of an outcome."""
+    return VERDICTS.get(outcome, VERDICTS["approve"])[2]
+
+
+@register.filter
 def policy(version: str) -> str:
     """A policy's version as people read it: the end of its id and the number."""
     name, _, number = version.rpartition("@")

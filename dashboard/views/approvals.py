@@ -1,4 +1,4 @@
-"""The inbox, one request, and the decision. A GET never decides."""
+"""One request, and the decision. A GET never decides."""
 
 from __future__ import annotations
 
@@ -11,37 +11,22 @@ from django.views.decorators.http import require_http_methods, require_safe
 
 from approvals.queries import ApprovalRow
 from dashboard import actions, errors, fields
-from dashboard.pages.approvals import BOXES, InboxPage
 from dashboard.permissions import require
 
-from . import editing, forms
+from . import decided, editing, flow, forms
 from .base import SeeOther, actor, live_page, say, show, wants_regions
 from .decided import page_for, said
 
-INBOX, DETAIL = "approval/list.html", "approval/detail.html"
+DETAIL = "approval/detail.html"
 SEEN_HEADER = "X-Gatepost-Seen"  # the hash of the proposal that the page has shown
 
 
 @require_safe
 @live_page
-def inbox(request: HttpRequest) -> HttpResponse:
-    """What waits for a decision; ?box=decided what was decided; &after= goes on."""
-    box = request.GET.get("box", "")
-    after = request.GET.get("after", "")
-    page = InboxPage(
-        actor(request).workspace,
-        box=box if box in BOXES else BOXES[0],
-        after=_uuid(after) if after else None,
-    )
-    counts = {"open": page.open_approvals, "decided": None}
-    return show(request, page, INBOX, {"inbox_counts": counts})
-
-
-@require_safe
-@live_page
 def approval(request: HttpRequest, approval_id: UUID) -> HttpResponse:
-    """One request with everything a decision needs."""
-    return _page(request, approval_id, seen=request.headers.get(SEEN_HEADER, ""))
+    """One request with everything a decision needs; notes that this person has it open."""
+    flow.note_look(request, approval_id)
+    return _page(request, approval_id)
 
 
 def _page(
@@ -52,10 +37,10 @@ def _page(
     status: int = 200,
     seen: str = "",
 ) -> HttpResponse:
-    page = page_for(request, approval_id, seen=seen)
+    page = page_for(request, approval_id, seen=seen or request.headers.get(SEEN_HEADER, ""))
     more: dict[str, Any] = {}
     if not wants_regions(request):
-        more = {"place": page.place, "seen": page.looked} | (extra or {})
+        more = flow.context(request, approval_id) | decided.context(request, page) | (extra or {})
     return show(request, page, DETAIL, more, status=status)
 
 
@@ -64,14 +49,13 @@ def _page(
 def decide(request: HttpRequest, approval_id: UUID) -> HttpResponse:
     """Record the verdict on the proposal that was seen; a refusal shows what stands now."""
     if request.method != "POST":
-        if wants_regions(request):
-            return _page(request, approval_id, seen=request.headers.get(SEEN_HEADER, ""))
-        return HttpResponseRedirect(reverse("approval", args=[approval_id]))
-    verdict = request.POST.get("verdict", "")
+        return _again(request, approval_id)
     require(actor(request), "decide")
     page = page_for(request, approval_id)
+    way = flow.way(request, approval_id)  # before the request leaves its box
+    verdict = request.POST.get("verdict", "")
     if verdict == "edit":
-        return editing.send(request, page)
+        return editing.send(request, page, way)
     comment = request.POST.get("comment", "").replace("\r\n", "\n")
     answers = verdict == "respond" and page.approval.kind == "question"
     args, problems = _answer(request, page.approval) if answers else (None, {})
@@ -95,8 +79,8 @@ def decide(request: HttpRequest, approval_id: UUID) -> HttpResponse:
         # What the person looked at is shown beside what stands now; nobody can approve by mistake.
         before = seen if isinstance(error, errors.ProposalChanged) else ""
         return _page(request, approval_id, draft, status=error.status, seen=before)
-    say(request, said(page_for(request, approval_id), row, verdict))
-    return SeeOther(reverse("approval", args=[approval_id]))
+    told = said(page_for(request, approval_id), row, verdict)
+    return decided.onward(request, row, told, None if row.open and verdict == "respond" else way)
 
 
 @require_http_methods(["GET", "POST"])
@@ -104,9 +88,7 @@ def decide(request: HttpRequest, approval_id: UUID) -> HttpResponse:
 def take_back(request: HttpRequest, approval_id: UUID) -> HttpResponse:
     """Take one's own decision back while it is held."""
     if request.method != "POST":
-        if wants_regions(request):
-            return _page(request, approval_id, seen=request.headers.get(SEEN_HEADER, ""))
-        return HttpResponseRedirect(reverse("approval", args=[approval_id]))
+        return _again(request, approval_id)
     try:
         actions.take_back(actor(request), approval_id)
     except errors.Missing:
@@ -115,6 +97,13 @@ def take_back(request: HttpRequest, approval_id: UUID) -> HttpResponse:
         return _page(request, approval_id, {"notice": error.detail}, status=error.status)
     say(request, "Taken back. Nothing was done; the request is open again.")
     return SeeOther(reverse("approval", args=[approval_id]))
+
+
+def _again(request: HttpRequest, approval_id: UUID) -> HttpResponse:
+    """A reload of an answer leads to the request; the polls of that answer find its regions."""
+    if wants_regions(request):
+        return _page(request, approval_id)
+    return HttpResponseRedirect(reverse("approval", args=[approval_id]))
 
 
 def _answer(request: HttpRequest, row: ApprovalRow) -> tuple[Any, dict[str, str]]:
@@ -138,10 +127,3 @@ def _answer_fields(request: HttpRequest, row: ApprovalRow, problems: dict[str, s
     if "properties" not in schema:
         return []
     return fields.build(schema, {}, posted=forms.posted(request), errors=problems, compare=False)
-
-
-def _uuid(raw: str) -> UUID:
-    try:
-        return UUID(raw)
-    except ValueError:
-        raise errors.Malformed("The list cannot go on from there.") from None

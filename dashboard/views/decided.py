@@ -1,16 +1,25 @@
-"""What a verdict led to, in a sentence for the person who gave it; and the page of a request."""
+"""What comes after a verdict: a sentence for the person who gave it, and where they go then."""
 
 from __future__ import annotations
 
+from contextlib import suppress
+from typing import Any
 from uuid import UUID
 
 from django.http import HttpRequest
+from django.urls import reverse
 
+from approvals import queries as gates
+from approvals.counting import person
 from approvals.queries import ApprovalRow
+from checkpoints.errors import NotFound
 from dashboard.pages.approvals import ApprovalPage
 from dashboard.pages.standing import Viewer
 
-from .base import actor
+from . import flow
+from .base import SeeOther, actor, say
+
+HELD = "held"  # names in an address what its reader decided on the page before
 
 _NEXT = {
     "stop": "The thread stops.",
@@ -23,7 +32,33 @@ def page_for(request: HttpRequest, approval_id: UUID, *, seen: str = "") -> Appr
     who, user = actor(request), request.user
     teams = lambda: list(user.groups.values_list("name", flat=True))  # noqa: E731
     viewer = Viewer(who, user.get_username(), teams)
-    return ApprovalPage(who.workspace, approval_id, viewer=viewer, seen=seen)
+    opened = flow.opened_from(request)
+    trail = opened.trail if opened else ""
+    return ApprovalPage(who.workspace, approval_id, viewer=viewer, seen=seen, trail=trail)
+
+
+def context(request: HttpRequest, page: ApprovalPage) -> dict[str, Any]:
+    """What the whole page shows beside its regions: what was seen, and what can be taken back."""
+    held: ApprovalRow | None = None
+    with suppress(ValueError, NotFound):
+        if raw := request.GET.get(HELD, ""):
+            held = gates.approval(UUID(raw), workspace=page.workspace)
+    mine = held is not None and person(held.decided_by) == actor(request).person
+    return {"seen": page.looked, "held": held if mine and held.status == "held" else None}
+
+
+def onward(request: HttpRequest, row: ApprovalRow, told: str, way: flow.Way | None) -> SeeOther:
+    """Back to the request, or to the next one of the list that it was opened from.
+
+    There a bar lets the person take back what they have just decided.
+    """
+    if way is None:
+        say(request, told)
+        return SeeOther(reverse("approval", args=[row.id]))
+    answer = flow.onward(request, way, told)
+    if row.status == "held" and way.next is not None:
+        answer["Location"] += f"&{HELD}={row.id}"
+    return answer
 
 
 def said(page: ApprovalPage, row: ApprovalRow, verdict: str, void: int = 0) -> str:

@@ -18,9 +18,9 @@ from dashboard.pages.approvals import ApprovalPage
 from dashboard.permissions import require
 from dashboard.validation import schema_faults
 
-from . import forms
-from .base import SeeOther, actor, member, refused, say
-from .decided import page_for, said
+from . import flow, forms
+from .base import actor, member, refused
+from .decided import onward, page_for, said
 
 PAGE = "approval/edit.html"
 FORM, JSON = "form", "json"
@@ -43,7 +43,7 @@ def edit(request: HttpRequest, approval_id: UUID) -> HttpResponse:
     return _form(request, page, {}, 200)
 
 
-def send(request: HttpRequest, page: ApprovalPage) -> HttpResponse:
+def send(request: HttpRequest, page: ApprovalPage, way: flow.Way | None) -> HttpResponse:
     """Take the edited arguments; what is refused comes back beside its field."""
     row = page.approval
     args, problems = _read(request, page)
@@ -67,8 +67,7 @@ def send(request: HttpRequest, page: ApprovalPage) -> HttpResponse:
             back = reverse("approval", args=[row.id])
             return refused(request, error, back=back, label="Back to the request")
         return _form(request, again, problems_of(error), error.status)
-    say(request, said(page_for(request, row.id), done, "edit", void))
-    return SeeOther(reverse("approval", args=[row.id]))
+    return onward(request, done, said(page_for(request, row.id), done, "edit", void), way)
 
 
 def _read(request: HttpRequest, page: ApprovalPage) -> tuple[Any, dict[str, str]]:
@@ -148,4 +147,5 @@ def _form(
         "errors": mine,
         "moved": status == errors.ProposalChanged.status,
     }
+    context["trail"] = flow.context(request, row.id)["trail"]
     return render(request, PAGE, context, status=status)
