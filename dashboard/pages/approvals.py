@@ -8,6 +8,7 @@ from typing import Any
 from uuid import UUID
 
 from approvals import queries as gates
+from approvals.gates import verdicts_of
 from approvals.queries import ApprovalRow
 from checkpoints import queries
 from checkpoints.states import EventKind, Status
@@ -158,7 +159,10 @@ def arguments_schema(row: ApprovalRow, version: AgentRow) -> dict[str, Any] | No
     if row.kind != "gate":
         return None
     tool = version.tools.get(row.tool)
-    found = row.schema or (tool.get("schema") if isinstance(tool, dict) else None)
+    own_schema = row.schema if isinstance(row.schema, dict) else {}
+    if "properties" in own_schema or "type" in own_schema:
+        return own_schema
+    found = tool.get("schema") if isinstance(tool, dict) else None
     return found if isinstance(found, dict) else None
 
 
@@ -197,7 +201,7 @@ def approval_changed(page: ApprovalPage, roles: Roles) -> dict[str, Any]:
 def approval_side(page: ApprovalPage, roles: Roles) -> dict[str, Any]:
     """Region approval-side; what the person who looks may do stands here, so it is fetched."""
     row = page.approval
-    decides = may(Class(roles), "decide")
+    decides, verdicts = may(Class(roles), "decide"), verdicts_of(row)
     mine = own(row, page.standing, page.viewer)
     return {
         "approval": row,
@@ -208,7 +212,8 @@ def approval_side(page: ApprovalPage, roles: Roles) -> dict[str, Any]:
         "changed": page.changed,
         "looked": page.looked,
         "trail": page.trail,
-        "editable": row.kind == "gate" and isinstance(row.shown_args, dict),
+        "verdicts": verdicts,
+        "editable": "edit" in verdicts and isinstance(row.shown_args, dict),
         "what": recognised(row.shown_args),
         "standing": page.standing,
         "resumed": page.resumed,

@@ -47,6 +47,14 @@ class Stage:
     now: bool
 
     @property
+    def label(self) -> str:
+        """The same as it begins a line; names stay as they are written."""
+        for begin in ("any ", "team "):
+            if self.who.startswith(begin):
+                return self.who[:1].upper() + self.who[1:]
+        return self.who
+
+    @property
     def open(self) -> int:
         """How many are still missing."""
         return self.count - len(self.given)
@@ -80,6 +88,11 @@ class Standing:
     def void(self) -> tuple[Vote, ...]:
         """Approvals that an edit or their own giver made void."""
         return tuple(v for v in self.votes if v.verdict in ("approve", "edit") and not v.counts)
+
+    @property
+    def spoken(self) -> tuple[Vote, ...]:
+        """The verdicts that are no questions: those stand apart with the agent's replies."""
+        return tuple(v for v in self.votes if v.verdict != "respond")
 
     @property
     def voters(self) -> frozenset[str]:
@@ -144,7 +157,7 @@ def own(row: ApprovalRow, now: Standing, viewer: Viewer | None) -> Own:
     if not any(viewer.sits(seat) for seat in seats):
         return Own(f"This is for {now.stages[turn].who} to decide.")
     if not viewer.sits(seats[turn]):
-        return Own(waits=f"{now.stages[turn].who.capitalize()} must approve before you.")
+        return Own(waits=f"{now.stages[turn].label} must approve before you.")
     return Own()
 
 
