@@ -125,6 +125,9 @@ def _counted(seats: Sequence[Seat], votes: Iterable[Vote]) -> list[list[Vote]]:
     """
     counted: list[list[Vote]] = [[] for _ in seats]
     for vote in votes:
+        full = all(len(some) >= _needed(seat) for some, seat in zip(counted, seats, strict=True))
+        if full and vote.verdict == "approve":
+            continue  # nobody could be asked for it
         at = _place(seats, counted, vote.person)
         if vote.verdict == "take_back":
             for some in counted:

@@ -28,7 +28,7 @@ from .cancelling import cancel, preview_cancel
 from .capsule.exporting import Capsule, capsule_of
 from .capsule.importing import Imported, import_capsule
 from .code_choice import choose_code
-from .deciding import decide, take_back
+from .deciding import decide, decide_many, take_back
 from .errors import Conflict, Invalid, TooLarge, translated
 from .live.hints import look_again
 from .permissions import (
@@ -65,6 +65,7 @@ __all__ = [
     "check_upload_size",
     "choose_code",
     "decide",
+    "decide_many",
     "edit",
     "export",
     "fork",

@@ -1,21 +1,35 @@
-"""How requests are decided and decisions taken back; part of the door `actions`."""
+"""Verdicts of people: one, many at once, and taken back; part of the door `actions`."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 from uuid import UUID
 
-from approvals import gates
+from django.contrib.auth import get_user_model
+from django.db import connection
+
+from approvals import errors as refusals
+from approvals import gates, queries
 from approvals.queries import ApprovalRow
 
-from .errors import ActionError, translated
+from .errors import ActionError, Invalid, of, translated
 from .permissions import Actor, require
-from .seats import person_of
 from .validation import check_text
 
 TEXT_MAX = 5_000
+AT_ONCE = 200
+
+
+@dataclass(frozen=True, slots=True)
+class Decided:
+    """What became of one verdict of many: the request afterwards, or why it was refused."""
+
+    id: UUID
+    row: ApprovalRow | None = None
+    error: ActionError | None = None
 
 
 @translated()
@@ -28,52 +42,75 @@ def decide(
     args: Any = None,
     what_next: str = "",
 ) -> ApprovalRow:
-    """Record the person's verdict on exactly the proposal they saw."""
+    """Record the person's verdict on exactly the proposal they saw; the request afterwards.
+
+    `args` are the new arguments of the verdict edit, or an answer. `what_next` says how a rejection
+    goes on: go_on, stop, roll_back.
+    """
     require(actor, "decide")
     check_text("$.verdict", verdict, 40, required=True)
     check_text("$.proposal_hash", proposal_hash, 100, required=True)
     check_text("$.comment", comment, TEXT_MAX)
-    return gates.decide(
-        approval_id,
-        workspace=actor.workspace,
-        reviewer=_reviewer(actor),
-        verdict=verdict,
-        proposal_hash=proposal_hash,
-        comment=comment,
-        args=args,
-        what_next=what_next,
-    )
+    check_text("$.what_next", what_next, 40)
+    if args is not None and verdict not in ("respond", "edit"):
+        raise Invalid("$.args", f"are not taken with the verdict {verdict}")
+    who = reviewer_of(actor)
+    try:
+        return gates.decide(
+            approval_id,
+            workspace=actor.workspace,
+            reviewer=who,
+            verdict=verdict,
+            proposal_hash=proposal_hash,
+            comment=comment,
+            args=args,
+            what_next=what_next,
+        )
+    except refusals.FourEyes as error:
+        refused = of(error)
+        if connection.in_atomic_block:
+            # Whoever opened that transaction takes it back now, and the logged try with it.
+            row = queries.approval(approval_id, workspace=actor.workspace)
+            again = partial(gates.note_refusal, row, reviewer=who, verdict=verdict, error=error)
+            refused.afterwards = again
+        raise refused from error
 
 
 @translated()
 def take_back(actor: Actor, approval_id: UUID) -> ApprovalRow:
-    """Take the person's own decision back while it is held."""
+    """Take one's own decision back while it does not count yet; the open request."""
     require(actor, "decide")
-    return gates.take_back(approval_id, workspace=actor.workspace, reviewer=_reviewer(actor))
-
-
-def _reviewer(actor: Actor) -> gates.Reviewer:
-    who = person_of(actor)
-    return gates.Reviewer(actor.id, actor.name, who.user, who.teams)
-
-
-@dataclass(frozen=True, slots=True)
-class Decided:
-    """What became of one item: the request as it stands, or why it was refused."""
-
-    id: UUID
-    row: ApprovalRow | None = None
-    error: ActionError | None = None
+    return gates.take_back(approval_id, workspace=actor.workspace, reviewer=reviewer_of(actor))
 
 
 def decide_many(actor: Actor, items: Iterable[Mapping[str, Any]]) -> list[Decided]:
-    """One result per item, in their order; one that is refused never stops the others."""
-    results = []
-    for item in items:
-        given = {name: item[name] for name in ("comment", "args") if name in item}
-        try:
-            row = decide(actor, item["id"], item["verdict"], item["proposal_hash"], **given)
-            results.append(Decided(item["id"], row=row))
-        except ActionError as error:
-            results.append(Decided(item["id"], error=error))
-    return results
+    """One verdict after the other, each as `decide` does it and in a transaction of its own.
+
+    `items` are {id, verdict, proposal_hash, comment?, args?, what_next?}; one result per item. One
+    that is refused stops no other. Raises Invalid for more than 200, Forbidden.
+    """
+    require(actor, "decide")
+    asked = list(items)
+    if len(asked) > AT_ONCE:
+        raise Invalid("$", f"takes at most {AT_ONCE} verdicts at once")
+    return [_one(actor, item) for item in asked]
+
+
+def _one(actor: Actor, item: Mapping[str, Any]) -> Decided:
+    ident = item["id"]
+    try:
+        return Decided(ident, decide(actor, ident, **{k: v for k, v in item.items() if k != "id"}))
+    except ActionError as error:
+        return Decided(ident, error=error)
+
+
+def reviewer_of(actor: Actor) -> gates.Reviewer:
+    """The person as requests name them: also their user name, and their groups as teams."""
+    found = list(
+        get_user_model()
+        ._default_manager.filter(pk=actor.user_id)
+        .values_list("username", "groups__name")
+    )
+    user = str(found[0][0]) if found else ""
+    teams = tuple(sorted(team for _, team in found if team))
+    return gates.Reviewer(id=actor.id, name=actor.name, user=user, teams=teams)

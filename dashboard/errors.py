@@ -6,7 +6,7 @@ into these; errors of the database pass through.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any, ClassVar
@@ -30,6 +30,8 @@ class ActionError(Exception):
     code: ClassVar[str] = "refused"
     title: ClassVar[str] = "Refused"
     retry_after: ClassVar[int] = 0  # seconds, where the same request can succeed later
+    # What has to be done once the transaction that it ends was taken back.
+    afterwards: Callable[[], None] | None = None
 
     def __init__(self, detail: str = "", *, path: str = "", **facts: Any) -> None:
         super().__init__(detail or self.title)
@@ -48,6 +50,18 @@ class Forbidden(ActionError):
     """The person's roles do not allow it."""
 
     status, code, title = 403, "forbidden", "Not allowed"
+
+
+class FourEyes(Forbidden):
+    """Somebody else has to decide: the person has a hand in it; the try is logged."""
+
+    code, title = "four-eyes", "Somebody else has to decide"
+
+
+class NotYours(Forbidden):
+    """The request names others who decide it."""
+
+    code, title = "not-yours", "Others decide this"
 
 
 class Missing(ActionError):
@@ -78,6 +92,18 @@ class ProposalChanged(Conflict):
     """The proposal is not the one the person saw."""
 
     code, title = "proposal-changed", "The proposal has changed"
+
+
+class VotedAlready(Conflict):
+    """One person counts once; others are missing."""
+
+    code, title = "voted-already", "You have approved this already"
+
+
+class NothingToTakeBack(Conflict):
+    """The decision counts already, or is somebody else's."""
+
+    code, title = "nothing-to-take-back", "Nothing to take back"
 
 
 class StillWorking(Conflict):
@@ -168,6 +194,14 @@ def of(error: ground.GatepostError, *, within: str = "") -> ActionError:
             return AlreadyDecided(error.message, approval=error.row)
         case gates.ProposalChanged():
             return ProposalChanged(error.message)
+        case gates.FourEyes():
+            return FourEyes(error.message)
+        case gates.NotYours():
+            return NotYours(error.message)
+        case gates.VotedAlready():
+            return VotedAlready(error.message)
+        case gates.NothingToTakeBack():
+            return NothingToTakeBack(error.message)
         case gates.VerdictRefused():
             return Invalid("$.verdict", error.message)
     return Conflict(error.message)

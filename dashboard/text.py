@@ -101,6 +101,12 @@ def visible(text: object) -> SafeString:
     return mark_safe("".join(parts))  # noqa: S308 - each part is escaped above
 
 
+def cut(text: object, *, at_most: int = 160) -> str:
+    """A quotation on one line; what is left out shows as an ellipsis."""
+    raw = " ".join(str(text).split())
+    return raw if len(raw) <= at_most else raw[: at_most - 1] + "…"
+
+
 def number(value: object) -> str:
     """1234567 as 1,234,567; whole floats without a fraction; other things as they are."""
     if isinstance(value, float) and value.is_integer():

@@ -61,6 +61,7 @@ def take_back(approval_id: UUID, *, workspace: UUID, reviewer: Reviewer) -> Appr
         with connection.cursor() as cursor:
             cursor.execute(
                 f"WITH won AS (UPDATE gp_approval a SET status = 'pending', {writing.BLANK}, "
+                "comment = '', decided_at = NULL, "
                 "standing_args = %s::jsonb, standing_hash = %s::varchar "
                 "FROM (SELECT clock_timestamp() AS now) c WHERE a.id = %s::uuid "
                 "AND a.status = 'held' AND a.effective_at > c.now "

@@ -8,10 +8,13 @@ from uuid import UUID
 
 from pydantic import Field
 
+from approvals import gates
 from approvals.queries import ApprovalRow
+from dashboard.deciding import Decided as DecidedRow
 from dashboard.permissions import Allowance, HasRoles, lacks
 
-from .shapes import ELSEWHERE, Allowed, Shape
+from .problems import of_action
+from .shapes import ELSEWHERE, Allowed, Problem, Shape
 
 
 class Approval(Shape):
@@ -44,7 +47,15 @@ class Approval(Shape):
     decided_by_name: str
     decided_at: datetime | None
     decided_args: Any
-    effective_at: datetime | None
+    effective_at: datetime | None = Field(
+        description="From when the decision counts; until then who made it can take it back."
+    )
+    what_next: str
+    policy_version: str
+    shown_args: Any = Field(description="The arguments that stand: those of an edit, or `args`.")
+    standing_hash: str = Field(description="What a verdict has to name as `proposal_hash`.")
+    decide_by: datetime | None
+    escalated_at: datetime | None
     imported: bool = Field(description=ELSEWHERE)
     verdicts: list[str]
     decide: Allowed
@@ -54,7 +65,7 @@ class Approval(Shape):
         """The request for one caller."""
         names = [f.alias or name for name, f in cls.model_fields.items()]
         own = {name: getattr(row, name) for name in names if hasattr(row, name)}
-        verdicts = ["approve", "reject"] if row.kind == "gate" else ["respond", "reject"]
+        verdicts = list(gates.verdicts_of(row))
         return cls(**own, verdicts=verdicts, decide=Allowed.model_validate(decidable(row, actor)))
 
 
@@ -72,3 +83,33 @@ class ApprovalList(Shape):
 
     results: list[Approval]
     next_cursor: str
+
+
+class DecidedOne(Shape):
+    """What became of one verdict: the request, or the problem that a single call would answer."""
+
+    id: UUID
+    status: int = Field(description="The status that a single call would answer.")
+    approval: Approval | None
+    problem: Problem | None
+
+    @classmethod
+    def told(cls, one: DecidedRow, actor: HasRoles) -> Self:
+        """One result for the caller."""
+        return cls(
+            id=one.id,
+            status=200 if one.error is None else one.error.status,
+            approval=None if one.row is None else Approval.told(one.row, actor),
+            problem=None if one.error is None else Problem.model_validate(of_action(one.error)),
+        )
+
+
+class Decided(Shape):
+    """One result per verdict, in their order."""
+
+    results: list[DecidedOne]
+
+    @classmethod
+    def told(cls, done: list[DecidedRow], actor: HasRoles) -> Self:
+        """The results for the caller."""
+        return cls(results=[DecidedOne.told(one, actor) for one in done])

@@ -14,8 +14,8 @@ from dashboard import actions
 from dashboard.errors import Invalid
 from dashboard.seats import person_of
 
-from .approval_shapes import Approval, ApprovalList
-from .asked import Decide
+from .approval_shapes import Approval, ApprovalList, Decided
+from .asked import Decide, DecideMany, Nothing
 from .base import Door, answer, refusals
 from .threads import CURSOR, LIMIT
 
@@ -108,10 +108,50 @@ class DecideApproval(Door):
         request=Decide,
         operation_id="approvals_decide",
         responses={200: Approval, **refusals(404, 409, 422)},
-        summary="Approve, reject or answer",
+        summary="Approve, edit, ask back, answer or reject",
     )
     def post(self, request: Request, approval_id: UUID) -> Response:
-        """One outcome: whoever is second gets 409 with the recorded one in `approval`."""
+        """One outcome: whoever is second gets 409 with the recorded one in `approval`.
+
+        A verdict that others are missing for leaves the request `pending`; one that can be taken
+        back makes it `held` until `effective_at`.
+        """
         body = self.body(Decide)
         row = actions.decide(self.actor, approval_id, **body.model_dump())
         return answer(Approval.told(row, self.actor))
+
+
+class TakeBackApproval(Door):
+    """Take a decision back."""
+
+    changes = "decide"
+
+    @extend_schema(
+        request=Nothing,
+        operation_id="approvals_take_back",
+        responses={200: Approval, **refusals(404, 409)},
+        summary="Take one's own decision back while it does not count yet",
+    )
+    def post(self, request: Request, approval_id: UUID) -> Response:
+        """Until `effective_at`, by who decided it; the request is open again."""
+        self.body(Nothing)
+        return answer(Approval.told(actions.take_back(self.actor, approval_id), self.actor))
+
+
+class DecideApprovals(Door):
+    """Decide many requests."""
+
+    changes = "decide"
+    # Each verdict is a transaction of its own, and a second one is refused anyway.
+    keyed = False
+
+    @extend_schema(
+        request=DecideMany,
+        operation_id="approvals_decide_many",
+        responses={200: Decided, **refusals(422)},
+        summary="Decide several requests, each by its own hash",
+    )
+    def post(self, request: Request) -> Response:
+        """One result per item, in their order; one that is refused stops no other."""
+        items = [item.model_dump() for item in self.body(DecideMany).root]
+        return answer(Decided.told(actions.decide_many(self.actor, items), self.actor))

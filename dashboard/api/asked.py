@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Annotated, Any, Literal
 from uuid import UUID
 
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import BaseModel, ConfigDict, Field, RootModel
 
 # JSON has no ids, so the text of one is taken; everything else keeps its type.
 Id = Annotated[UUID, Field(strict=False)]
@@ -114,9 +114,26 @@ class RollBack(Asked):
 
 
 class Decide(Asked):
-    """A verdict on exactly the proposal of this hash; `args` only with the verdict respond."""
+    """A verdict on exactly the proposal of this hash."""
 
-    verdict: str = Field(description="approve, reject or respond")
-    proposal_hash: str
-    comment: str = ""
-    args: Any = None
+    verdict: str = Field(description="approve, edit, respond or reject")
+    proposal_hash: str = Field(description="`standing_hash` of what was seen.")
+    comment: str = Field("", description="Needed to reject, and to ask the agent at a gate.")
+    args: Any = Field(
+        None, description="edit: all arguments anew; respond to a question: the answer."
+    )
+    what_next: Literal["", "go_on", "stop", "roll_back"] = Field(
+        "", description="reject: let the agent go on, stop the thread, or stop and undo."
+    )
+
+
+class DecideOne(Decide):
+    """One verdict of many."""
+
+    id: Id
+
+
+class DecideMany(RootModel[list[DecideOne]]):
+    """Verdicts on several requests, each with the hash that was seen; at most 200."""
+
+    model_config = ConfigDict(strict=True)

@@ -19,7 +19,7 @@ from rest_framework.response import Response
 
 from checkpoints import deltas
 from dashboard import idempotency
-from dashboard.errors import Malformed
+from dashboard.errors import ActionError, Malformed
 from dashboard.idempotency import Answer, Call
 from dashboard.permissions import Actor
 
@@ -68,6 +68,18 @@ def once[**P](
     Key, change and answer are one transaction: an exception of `act` takes all of them back and
     leaves the key free. Signals and doorbells go out after its commit.
     """
+    try:
+        return _once(call, act, *args, **kwargs)
+    except ActionError as error:
+        # A refusal that has to be on record; it went with the transaction.
+        if error.afterwards is not None:
+            error.afterwards()
+        raise
+
+
+def _once[**P](
+    call: Call, act: Callable[P, Response], /, *args: P.args, **kwargs: P.kwargs
+) -> Response:
     with transaction.atomic():
         found = idempotency.take(call)
         if found is None:

@@ -7,7 +7,13 @@ from django.urls import URLPattern, URLResolver, include, path, re_path
 from drf_spectacular.views import SpectacularAPIView, SpectacularSwaggerSplitView
 
 from .agents import Agents, OneAgent
-from .approvals import Approvals, DecideApproval, OneApproval
+from .approvals import (
+    Approvals,
+    DecideApproval,
+    DecideApprovals,
+    OneApproval,
+    TakeBackApproval,
+)
 from .artifacts import Artifacts
 from .base import Nowhere
 from .code import CodeThread
@@ -65,8 +71,10 @@ _v1: list[URLPattern | URLResolver] = [
     path("threads/counts/", ThreadCounts.as_view(), name="counts"),
     path("threads/<uuid:thread_id>/", include(_thread)),
     path("approvals/", Approvals.as_view(), name="approvals"),
+    path("approvals/decide/", DecideApprovals.as_view(), name="decide_many"),
     path("approvals/<uuid:approval_id>/", OneApproval.as_view(), name="approval"),
     path("approvals/<uuid:approval_id>/decide/", DecideApproval.as_view(), name="decide"),
+    path("approvals/<uuid:approval_id>/take-back/", TakeBackApproval.as_view(), name="take_back"),
     path("artifacts/", Artifacts.as_view(), name="artifacts"),
 ]
 

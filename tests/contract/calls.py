@@ -19,6 +19,7 @@ from django.db import transaction
 from drf_spectacular.generators import SchemaGenerator
 
 from approvals.queries import ApprovalRow
+from approvals.terms import Terms
 from checkpoints import queries, store
 from checkpoints.states import EventKind
 from dashboard import actions
@@ -83,6 +84,7 @@ class World:
     foreign: UUID
     foreign_gate: ApprovalRow
     other_gate: ApprovalRow
+    held: ApprovalRow  # decided by the manager, who can still take it back
     asking: tuple[UUID, UUID]  # a thread in attention, the effect that it asks about
 
 
@@ -112,8 +114,15 @@ def make_world(cast: Cast) -> World:
         foreign=scene.start(cast.elsewhere, agent),
         foreign_gate=scene.waiting(cast.elsewhere, agent),
         other_gate=scene.waiting(cast.workspace, agent),
+        held=_held(cast, agent),
         asking=scene.asking(cast.workspace, agent),
     )
+
+
+def _held(cast: Cast, agent: UUID) -> ApprovalRow:
+    """A request whose decision counts in an hour."""
+    row = scene.waiting(cast.workspace, agent, terms=Terms(undo_window=3600))
+    return actions.decide(cast.actor("manager"), row.id, "approve", row.standing_hash)
 
 
 def _changed(cast: Cast, agent: UUID) -> UUID:
@@ -169,6 +178,21 @@ EXAMPLES: dict[str, Callable[[World], Call]] = {
     "approvals_decide": lambda w: Call(
         {"approval_id": str(w.gate.id)},
         body={"verdict": "approve", "proposal_hash": w.gate.proposal_hash, "comment": "fine"},
+        who=("manager",),
+    ),
+    "approvals_take_back": lambda w: Call(
+        {"approval_id": str(w.held.id)}, body={}, who=("manager",)
+    ),
+    "approvals_decide_many": lambda w: Call(
+        body=[
+            {
+                "id": str(w.other_gate.id),
+                "verdict": "reject",
+                "proposal_hash": w.other_gate.standing_hash,
+                "comment": "too dear",
+            },
+            {"id": str(w.gate.id), "verdict": "approve", "proposal_hash": "0" * 64},
+        ],
         who=("manager",),
     ),
     "artifacts_upload": lambda w: Call(files={"file": ("a.csv", b"1,2")}, who=OPERATOR, status=201),

@@ -549,7 +549,7 @@ def test_inbox(cast: Cast, manager: Client, agent: UUID) -> None:
 def test_one_approval(manager: Client, row: gates.ApprovalRow) -> None:
     told = manager.get(f"{V1}/approvals/{row.id}/").json()
     assert (told["proposal_hash"], told["args"]) == (row.proposal_hash, {"report": "r"})
-    assert told["verdicts"] == ["approve", "reject"]
+    assert told["verdicts"] == ["approve", "edit", "respond", "reject"]
     assert told["decide"]["allowed"] is True
     assert told["thread"] == str(row.thread)
 
