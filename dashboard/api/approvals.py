@@ -14,6 +14,7 @@ from dashboard import actions
 from dashboard.errors import Invalid
 from dashboard.seats import person_of
 
+from .approval_detail import ApprovalDetail
 from .approval_shapes import Approval, ApprovalList, Decided
 from .asked import Decide, DecideMany, Nothing
 from .base import Door, answer, refusals
@@ -91,12 +92,13 @@ class OneApproval(Door):
     """One request."""
 
     @extend_schema(
-        responses={200: Approval, **refusals(404)}, summary="A request with its whole proposal"
+        responses={200: ApprovalDetail, **refusals(404)},
+        summary="A request with its whole proposal, votes and questions",
     )
     def get(self, request: Request, approval_id: UUID) -> Response:
-        """The proposal_hash names what a verdict binds to."""
+        """The standing_hash names what a verdict binds to."""
         row = gates.approval(approval_id, workspace=self.actor.workspace)
-        return answer(Approval.told(row, self.actor))
+        return answer(ApprovalDetail.read(row, self.actor))
 
 
 class DecideApproval(Door):

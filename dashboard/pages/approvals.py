@@ -8,7 +8,6 @@ from typing import Any
 from uuid import UUID
 
 from approvals import queries as gates
-from approvals.gates import verdicts_of
 from approvals.queries import ApprovalRow
 from checkpoints import queries
 from checkpoints.states import EventKind, Status
@@ -103,8 +102,7 @@ class ApprovalPage:
         votes = self.standing.votes
         if self.approval.kind == "question" or not any(v.verdict == "respond" for v in votes):
             return []
-        mine = [e for e in self._log if e.data.get("approval") == str(self.id)]
-        return evidence.questions(votes, mine)
+        return evidence.questions(votes, evidence.about(self.approval, self._log))
 
     @cached_property
     def resumed(self) -> evidence.Resumed | None:
@@ -125,7 +123,7 @@ class ApprovalPage:
     @cached_property
     def schema(self) -> dict[str, Any] | None:
         """What the arguments have to be when a reviewer edits them; None where nobody said."""
-        return arguments_schema(self.approval, self.version)
+        return evidence.arguments_schema(self.approval, self.version)
 
     @property
     def looked(self) -> str:
@@ -152,18 +150,6 @@ class ApprovalPage:
         if row.kind != "question" or not isinstance(row.schema, dict):
             return []
         return fields.build(row.schema, {}, compare=False) if "properties" in row.schema else []
-
-
-def arguments_schema(row: ApprovalRow, version: AgentRow) -> dict[str, Any] | None:
-    """The request's own schema of the arguments, else the tool's; None where there is none."""
-    if row.kind != "gate":
-        return None
-    tool = version.tools.get(row.tool)
-    own_schema = row.schema if isinstance(row.schema, dict) else {}
-    if "properties" in own_schema or "type" in own_schema:
-        return own_schema
-    found = tool.get("schema") if isinstance(tool, dict) else None
-    return found if isinstance(found, dict) else None
 
 
 def approval_main(page: ApprovalPage, roles: Roles) -> dict[str, Any]:
@@ -201,7 +187,7 @@ def approval_changed(page: ApprovalPage, roles: Roles) -> dict[str, Any]:
 def approval_side(page: ApprovalPage, roles: Roles) -> dict[str, Any]:
     """Region approval-side; what the person who looks may do stands here, so it is fetched."""
     row = page.approval
-    decides, verdicts = may(Class(roles), "decide"), verdicts_of(row)
+    decides, verdicts = may(Class(roles), "decide"), evidence.offered(row)
     mine = own(row, page.standing, page.viewer)
     return {
         "approval": row,

@@ -8,9 +8,10 @@ from datetime import datetime
 from typing import Any
 
 from approvals.counting import Vote
+from approvals.gates import verdicts_of
 from approvals.queries import ApprovalRow
 from checkpoints import why as standstill
-from checkpoints.views import EventRow, ThreadRow, WorkerRow
+from checkpoints.views import AgentRow, EventRow, ThreadRow, WorkerRow
 from dashboard import trees
 from dashboard.sentences import worker
 
@@ -97,6 +98,32 @@ def reappeared(row: ApprovalRow, before: ApprovalRow) -> str:
         changed = "the approval no longer held: it was too old, or whoever gave it may not any more"
     verdict = {"reject": "rejected", "respond": "answered"}.get(before.outcome, "approved")
     return f"It was {verdict} before, and nothing was done: {changed}."
+
+
+def arguments_schema(row: ApprovalRow, version: AgentRow) -> dict[str, Any] | None:
+    """The request's own schema of the arguments, else the tool's; None where there is none."""
+    if row.kind != "gate":
+        return None
+    tool = version.tools.get(row.tool)
+    own_schema = row.schema if isinstance(row.schema, dict) else {}
+    if "properties" in own_schema or "type" in own_schema:
+        return own_schema
+    found = tool.get("schema") if isinstance(tool, dict) else None
+    return found if isinstance(found, dict) else None
+
+
+def offered(row: ApprovalRow) -> tuple[str, ...]:
+    """What can be said to a request; to what a person wants to do, yes or no."""
+    return ("approve", "reject") if row.kind == "operation" else verdicts_of(row)
+
+
+def about(row: ApprovalRow, log: Sequence[EventRow]) -> list[EventRow]:
+    """The agent's replies to questions about this request, oldest first."""
+    return [
+        event
+        for event in reversed(log)
+        if event.kind == "approval.replied" and event.data.get("approval") == str(row.id)
+    ]
 
 
 def questions(votes: Sequence[Vote], replies: Sequence[EventRow]) -> list[Question]:

@@ -43,8 +43,10 @@ def context(request: HttpRequest, page: ApprovalPage) -> dict[str, Any]:
     with suppress(ValueError, NotFound):
         if raw := request.GET.get(HELD, ""):
             held = gates.approval(UUID(raw), workspace=page.workspace)
-    mine = held is not None and person(held.decided_by) == actor(request).person
-    return {"seen": page.looked, "held": held if mine and held.status == "held" else None}
+    if held is not None:
+        mine = person(held.decided_by) == actor(request).person
+        held = held if mine and held.status == "held" else None
+    return {"seen": page.looked, "held": held}
 
 
 def onward(request: HttpRequest, row: ApprovalRow, told: str, way: flow.Way | None) -> SeeOther:
