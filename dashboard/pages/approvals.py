@@ -14,7 +14,7 @@ from checkpoints.states import EventKind, Status
 from checkpoints.views import AgentRow, EffectFate, EventRow, ThreadRow
 from dashboard import fields, trees
 from dashboard.actions import may
-from dashboard.operations import operation
+from dashboard.operations import OUTCOMES, carried_out, operation
 from dashboard.parties import recognised
 from dashboard.people import people
 from dashboard.permissions import needs
@@ -92,7 +92,7 @@ class ApprovalPage:
     @cached_property
     def _log(self) -> list[EventRow]:
         """Replies to questions and what came after a decision, newest first."""
-        kinds = (EventKind.APPROVAL_REPLIED, *evidence.AFTERWARDS)
+        kinds = (EventKind.APPROVAL_REPLIED, *evidence.AFTERWARDS, *OUTCOMES)
         before = self.thread.last_seq + 1
         return list(queries.events(self.thread.id, kinds=kinds, before=before, limit=200).rows)
 
@@ -108,11 +108,18 @@ class ApprovalPage:
     def resumed(self) -> evidence.Resumed | None:
         """What became of a settled decision; None of a request that has none."""
         row = self.approval
-        if row.status not in ("settled", "expired") or row.imported:
+        told = row.status in ("settled", "expired") and row.kind != "operation"
+        if not told or row.imported:
             return None
         queued = self.thread.status in (Status.QUEUED, Status.RUNNING)
         workers = queries.workers() if queued else []
         return evidence.resumed(row, self.thread, self._log, workers)
+
+    @property
+    def carried_out(self) -> str:
+        """What became of an approved operation, in a sentence."""
+        row = self.approval
+        return carried_out(row, self._log) if row.kind == "operation" and row.outcome else ""
 
     @cached_property
     def fates(self) -> list[EffectFate]:
@@ -203,6 +210,7 @@ def approval_side(page: ApprovalPage, roles: Roles) -> dict[str, Any]:
         "what": recognised(row.shown_args),
         "standing": page.standing,
         "resumed": page.resumed,
+        "carried_out": page.carried_out,
         "fates": page.fates,
         "answer_fields": page.answer_fields,
     }
