@@ -130,6 +130,19 @@ class Decision(models.Model):
         )
 
 
+class Look(models.Model):
+    """When a person opened a request for the first time; never updated, never deleted."""
+
+    pk = models.CompositePrimaryKey("approval_id", "person")
+    workspace_id = models.UUIDField()
+    approval_id = models.UUIDField()
+    person = models.CharField(max_length=200)
+    at = models.DateTimeField(db_default=Now())
+
+    class Meta:
+        db_table = "gp_approval_look"
+
+
 class News(models.Model):
     """What has to be told to others, written with the change that it tells of: the outbox.
 

@@ -1,8 +1,8 @@
 """Text from agents and people as text: what cannot be seen is shown as an escape.
 
-Invisible and bidirectional characters can make a reviewer read something else than what will be
-done, so none of them reaches a page as itself. Ordinary line breaks, tabs and the emoji
-presentation selector stay.
+Invisible and bidirectional characters, and letters of another script inside a word, can make a
+reviewer read something else than what will be done, so none of them reaches a page as itself.
+Ordinary line breaks, tabs and the presentation selector behind an emoji stay.
 """
 
 from __future__ import annotations
@@ -13,11 +13,12 @@ from datetime import UTC, datetime
 from django.utils.html import escape
 from django.utils.safestring import SafeString, mark_safe
 
-from checkpoints.unseen import HIDDEN, code_point, has_hidden, plain
+from checkpoints.unseen import HIDDEN, code_point, has_hidden, places, plain
 
 __all__ = [
     "HIDDEN",
     "code_point",
+    "cut",
     "has_hidden",
     "left",
     "number",
@@ -32,15 +33,16 @@ __all__ = [
 def visible(text: object) -> SafeString:
     """The text as HTML: everything escaped, hidden characters marked and named."""
     raw = str(text)
-    if not HIDDEN.search(raw):
+    hidden = places(raw)
+    if not hidden:
         return SafeString(escape(raw))
     parts: list[str] = []
     end = 0
-    for match in HIDDEN.finditer(raw):
-        name = unicodedata.name(match[0], "control character").lower()
-        parts.append(escape(raw[end : match.start()]))
-        parts.append(f'<span class="esc" title="{escape(name)}">{code_point(match[0])}</span>')
-        end = match.end()
+    for at in hidden:
+        name = escape(unicodedata.name(raw[at], "control character").lower())
+        parts.append(escape(raw[end:at]))
+        parts.append(f'<span class="esc" title="{name}">{code_point(raw[at])}</span>')
+        end = at + 1
     parts.append(escape(raw[end:]))
     return mark_safe("".join(parts))  # noqa: S308 - each part is escaped above
 

@@ -8,6 +8,7 @@ from .deciding import decide, note_refusal
 from .ending import expire_due
 from .importing import import_requests
 from .judging import COMMENT_MAX, WHAT_NEXT, Reviewer, check_verdict, fits, in_words, verdicts_of
+from .looking import note_look
 from .outcomes import withdraw_open
 from .proposals import REQUEST, Proposal, decision_content, proposal_hash, request_seal
 from .reminding import remind_due
@@ -27,6 +28,7 @@ __all__ = [
     "fits",
     "import_requests",
     "in_words",
+    "note_look",
     "note_refusal",
     "proposal_hash",
     "remind_due",

@@ -35,7 +35,7 @@ QUERIES: dict[str, int] = {
     "approvals_decide": 12,
     "approvals_decide_many": 21,
     "approvals_list": 4,
-    "approvals_retrieve": 4,
+    "approvals_retrieve": 8,
     "approvals_take_back": 16,
     "artifacts_upload": 4,
     "caps_list": 4,
