@@ -201,7 +201,7 @@ def _window(
     """(id, shape, whether it comes after `beyond`) in the order of the box, from after `after`."""
     where, params = _where(wanted)
     keys = _ORDER[wanted.order]
-    sign, direction = (("<", "DESC") if wanted.order == "done" else (">", "ASC"))
+    sign, direction = ("<", "DESC") if wanted.order == "done" else (">", "ASC")
     place = f"({keys}) {sign} (SELECT {keys} FROM gp_approval a WHERE a.id = %s::uuid)"
     if after is not None:
         where.append(place)

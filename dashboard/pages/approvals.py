@@ -19,6 +19,7 @@ from dashboard.shapes import Field
 
 from .rights import Class, Roles, rights_of
 
+
 @dataclass
 class ApprovalPage:
     """The reads of one look at a request, each done at most once; raises NotFound."""

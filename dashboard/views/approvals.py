@@ -105,4 +105,3 @@ def _answer_fields(request: HttpRequest, row: ApprovalRow, problems: dict[str, s
     if "properties" not in schema:
         return []
     return fields.build(schema, {}, posted=forms.posted(request), errors=problems, compare=False)
-

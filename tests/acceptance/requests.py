@@ -91,6 +91,8 @@ def hundred(workspace: UUID, *, low: int = 45, medium: int = 25, high: int = 30)
                 tool="price.notice", risk="medium", schema=SCHEMA,
                 args={"recipients": [f"shop-{k}@example.com" for k in range(3 + n)]},
                 expires_in=20_000.0 if n % 2 else None,
+                # Two of those who may: one may edit it, and it still waits.
+                terms=Terms(stages=(Seat(count=2),)) if n < 5 else None,
             )
             for n in range(medium)
         ],
