@@ -161,7 +161,8 @@ class Listed:
 
 def _where(wanted: Wanted) -> tuple[list[str], list[Any]]:
     """Conditions of a box without those that no index helps with."""
-    where, params = ["a.workspace_id = %s::uuid"], [wanted.workspace]
+    where: list[str] = ["a.workspace_id = %s::uuid"]
+    params: list[Any] = [wanted.workspace]
     where.append(f"a.status {'<>' if wanted.box == 'done' else '='} 'pending'")
     if wanted.box in ("mine", "team"):
         if wanted.person is None:
