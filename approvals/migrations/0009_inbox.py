@@ -6,7 +6,7 @@ from django.db import migrations, models
 # Pure functions of a row's own columns, so that indexes can hold what they say.
 FUNCTIONS = """
 CREATE OR REPLACE FUNCTION gp_seats(terms jsonb, escalated boolean) RETURNS text[]
-LANGUAGE sql IMMUTABLE PARALLEL SAFE AS $$
+LANGUAGE sql IMMUTABLE PARALLEL SAFE COST 200 AS $$
 SELECT CASE WHEN terms IS NULL OR NOT jsonb_path_exists(terms, '$.stages[*].people') THEN ARRAY['*']
 ELSE ARRAY(
   SELECT CASE found ->> 'key' WHEN 'people' THEN 'user:' ELSE 'team:' END || (named #>> '{}')

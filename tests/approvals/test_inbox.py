@@ -268,7 +268,7 @@ def test_a_page_among_100_000_is_read_by_an_index(crowd: UUID) -> None:
     finance, ada = Person("user:9", "kim", ("finance",)), Person("user:7", "ada", ())
     plans = {
         ("open", "risk", None): "gp_approval_by_risk",
-        ("open", "age", None): "gp_approval_open",
+        ("open", "age", None): "gp_approval_open gp_approval_all",
         ("open", "deadline", None): "gp_approval_by_due",
         ("high", "risk", None): "gp_approval_by_risk",
         ("due", "deadline", None): "gp_approval_by_due",
@@ -279,7 +279,7 @@ def test_a_page_among_100_000_is_read_by_an_index(crowd: UUID) -> None:
     for (box, sort, person), index in plans.items():
         n, used = read(Wanted(crowd, box, sort, person))
         assert n <= 4 * inbox.WINDOW, (box, sort, n, used)
-        assert index in used, (box, sort, used)
+        assert set(index.split()) & set(used), (box, sort, used)
     first = inbox.page(Wanted(crowd, "open", "risk"))
     assert sum(len(entry.rows) for entry in first.entries) <= inbox.ROWS
     assert first.next_cursor
