@@ -39,7 +39,8 @@ _PLAIN = (
 SPREAD = {
     "id": "gen_random_uuid()",
     "step": "1000 + n",
-    "title": "CASE WHEN mod(n, 4) = 0 THEN 'Refund order ' || n ELSE 'Write to ' || md5(n::text) END",
+    "title": "CASE WHEN mod(n, 4) = 0 THEN 'Refund order ' || n "
+    "ELSE 'Write to ' || md5(n::text) END",
     "risk": "(ARRAY['high', 'medium', 'low', 'low'])[1 + mod(n, 4)]",
     "requested_at": "now() - make_interval(secs => mod(n * 7, 100000))",
     "deadline": "CASE WHEN mod(n, 3) = 0 THEN now() + make_interval(secs => 600 + n) END",
@@ -226,7 +227,7 @@ INSERT INTO bench_seen SELECT id, jsonb_build_object('title', title, 'args', arg
 """
 
 
-def pages(raw: Raw, user: Any, n: int, looks: int = LOOKS) -> Iterator[dict[str, Any]]:
+def pages(raw: Raw, user: Any, n: int) -> Iterator[dict[str, Any]]:
     """The whole page in this process, its middleware and templates included."""
     from django.test import Client
 
@@ -235,7 +236,7 @@ def pages(raw: Raw, user: Any, n: int, looks: int = LOOKS) -> Iterator[dict[str,
     seen = "SELECT id, body, rest FROM bench_seen WHERE id > %s ORDER BY id LIMIT 150"
     for query in ("box=mine", "box=mine&sort=deadline", "box=open&sort=age", "box=due", "box=high"):
         found, size = [], 0
-        for i in range(looks + 5):
+        for i in range(LOOKS + 5):
             began = time.perf_counter()
             answer = client.get(f"/approvals/?{query}", headers={"host": "localhost"})
             if i >= 5:
@@ -244,7 +245,7 @@ def pages(raw: Raw, user: Any, n: int, looks: int = LOOKS) -> Iterator[dict[str,
                 raise RuntimeError(f"the inbox answered {answer.status_code}")
             size = len(answer.content)
         plain = []
-        for _ in itertools.repeat(None, looks):
+        for _ in itertools.repeat(None, LOOKS):
             began = time.perf_counter()
             raw.execute(seen, (uuid4(),)).fetchall()
             plain.append((time.perf_counter() - began) * 1e3)

@@ -213,7 +213,8 @@ WHERE a.id = '{one}'
 SPREAD = {
     "id": "gen_random_uuid()",
     "step": "1000 + n",
-    "title": "CASE WHEN mod(n, 4) = 0 THEN 'Refund order ' || n ELSE 'Write to ' || md5(n::text) END",
+    "title": "CASE WHEN mod(n, 4) = 0 THEN 'Refund order ' || n "
+    "ELSE 'Write to ' || md5(n::text) END",
     "risk": "(ARRAY['high', 'medium', 'low', 'low'])[1 + mod(n, 4)]",
     "requested_at": "now() - make_interval(secs => mod(n * 7, 100000))",
     "deadline": "CASE WHEN mod(n, 3) = 0 THEN now() + make_interval(secs => n) END",
@@ -301,7 +302,7 @@ def test_a_look_is_noted_once_and_kept(workspace: UUID) -> None:
         "DELETE FROM gp_approval_look",
         "TRUNCATE gp_approval_look",
     ):
-        with pytest.raises(Exception, match="append-only|refuse"), transaction.atomic():
+        with pytest.raises(Exception, match=r"append-only|refuse"), transaction.atomic():
             rows(statement)
     decide(row)
     assert not gates.note_look(row.id, workspace=workspace, person="user:8")
