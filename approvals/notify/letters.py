@@ -53,9 +53,13 @@ def link(base: str, approval: UUID) -> str:
     return f"{base}/approvals/{approval}/?src=mail"
 
 
-def letter(row: ApprovalRow, kind: str, *, base: str, now: datetime) -> Letter:
-    """One news of one request."""
+def letter(
+    row: ApprovalRow, kind: str, *, base: str, now: datetime, approved: tuple[int, int] = (0, 1)
+) -> Letter:
+    """One news of one request; `approved` are how many people have, and how many are needed."""
     facts = _facts(row, kind, now)
+    if row.open and approved[1] > 1:
+        facts.append(("Approved so far", f"{approved[0]} of {approved[1]} people"))
     head, address = line(row.title), link(base, row.id)
     call = "Look at it and decide" if row.open else "See it"
     text = "\n".join(
