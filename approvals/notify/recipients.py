@@ -11,6 +11,8 @@ from django.contrib.auth import get_user_model
 from django.contrib.auth.models import Group
 from django.db import connection
 
+from checkpoints import queries as ground
+
 from .. import queries
 from ..terms import Seat, terms_of
 
@@ -72,9 +74,10 @@ def voters(approval: UUID) -> set[str]:
     return {vote.person for vote in queries.votes(approval) if vote.counts}
 
 
-def unknown(*, people: Sequence[str], teams: Sequence[str]) -> list[str]:
-    """Those of these names that nobody has."""
-    users = get_user_model()._default_manager.filter(username__in=people)
+def unknown(workspace: UUID, *, people: Sequence[str], teams: Sequence[str]) -> list[str]:
+    """Those of these names that nobody in the workspace has; people elsewhere do not exist."""
+    members = get_user_model()._default_manager.filter(pk__in=ground.people_of(workspace))
+    users = members.filter(username__in=people)
     known = set(users.values_list("username", flat=True))
     groups = set(Group.objects.filter(name__in=teams).values_list("name", flat=True))
     return [n for n in people if n not in known] + [n for n in teams if n not in groups]

@@ -217,3 +217,28 @@ def _rows(sql: str) -> list[tuple[Any, ...]]:
     with connection.cursor() as cursor:
         cursor.execute(sql)
         return list(cursor.fetchall())
+
+
+def test_a_mail_server_that_hangs_holds_up_no_sweep(real_db: str, loopback: None) -> None:
+    cast = prepared()
+    with post.mail_server() as box:
+        box.seconds = 60
+        endpoints.make(cast.workspace, "email", Wanted(name="people"), actor="user:1")
+        rows = requests(cast, 10)
+        tell(rows)
+        url = f"smtp://127.0.0.1:{box.port}"
+        with started_site(slots=1, **{**LOOPBACK, "EMAIL_URL": url}):
+            wait_until(
+                lambda: value("SELECT count(*) FROM gp_delivery WHERE claim IS NOT NULL") == 2,
+                seconds=20,
+                what="mails on their way",
+            )
+            # What the sweep does is done meanwhile: requests expire.
+            with connection.cursor() as cursor:
+                cursor.execute("UPDATE gp_approval SET deadline = clock_timestamp()")
+            wait_until(
+                lambda: value("SELECT count(*) FROM gp_approval WHERE status = 'expired'") == 10,
+                seconds=10,
+                what="ten that expired",
+            )
+        assert box.mails == []
