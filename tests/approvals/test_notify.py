@@ -528,3 +528,15 @@ def test_what_is_long_over_is_dropped_and_nothing_else(cast: Cast, hook: Hook) -
         cursor.execute("SELECT id FROM gp_outbox WHERE approval_id = %s", [row.id])
         assert cursor.fetchall() == [(waits,)]
     assert states(made, cast) == ["open"]
+
+
+def test_the_only_links_are_ours(people: Cast, box: Mailbox) -> None:
+    endpoint(people, "email", people=["manager"])
+    row = asked(
+        people, title="Approve at https://evil.example/x", args={"amount": "javascript://x"}
+    )
+    tell(row)
+    Sender().drain()
+    for text in (box.text(), box.html(), str(box.mails[0][1]["Subject"])):
+        assert "https[:]//evil.example/x" in text
+        assert {part.partition("/")[0] for part in text.split("://")[1:]} <= {"gatepost.example"}
