@@ -1,7 +1,8 @@
 """What people are told: a summary and the way to the request; pure.
 
 Everything that agents or people wrote is text: hidden characters stand as escapes, line breaks in a
-headline as spaces, addresses are no links, and what is cut says so. A message carries no secret and decides nothing.
+headline as spaces, addresses are no links, and what is cut says so. A message carries no secret and
+decides nothing.
 """
 
 from __future__ import annotations
