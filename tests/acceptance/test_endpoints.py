@@ -9,6 +9,7 @@ from axe_playwright_python.sync_playwright import Axe
 
 from .conftest import People
 from .house import House
+from .screens import Screen
 from .test_accessible import faults
 
 pytestmark = pytest.mark.browser
@@ -56,8 +57,8 @@ def test_an_admin_makes_and_tries_an_endpoint(house: House, people: People) -> N
     assert page.get_by_role("button", name="Send a test message").count() == 0
 
 
-def look(screen: object, name: str) -> None:
+def look(screen: Screen, name: str) -> None:
     """A picture for whoever wants to see it: GATEPOST_LOOK names a folder."""
     if folder := os.environ.get("GATEPOST_LOOK"):
-        screen.page.set_viewport_size({"width": 1280, "height": 900})  # type: ignore[attr-defined]
-        screen.page.screenshot(path=f"{folder}/{name}.png")  # type: ignore[attr-defined]
+        screen.page.set_viewport_size({"width": 1280, "height": 900})
+        screen.page.screenshot(path=f"{folder}/{name}.png")
