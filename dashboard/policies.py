@@ -124,7 +124,7 @@ def draft_from(told: Mapping[str, Any]) -> Draft:
     terms = dict(told.get("terms") or {})
     plain = Terms()
     to = terms.get("escalate_to")
-    stages: list[Mapping[str, Any]] = terms["stages"] if "stages" in terms else [{}]
+    stages: list[Mapping[str, Any]] = terms.get("stages", [{}])
     return Draft(
         name=str(told["name"]).strip(),
         condition=told["condition"],

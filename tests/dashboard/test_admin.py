@@ -19,7 +19,8 @@ from django.test import Client
 from django.urls import reverse
 from django.utils.html import escape
 
-from approvals import gates
+from approvals import gates, policies
+from approvals.drafts import Draft
 from approvals.gates import Reviewer
 from checkpoints import queries, store
 from dashboard import tokens
@@ -88,6 +89,7 @@ def fill(workspace: UUID, agent: UUID, by: str) -> UUID:
         proposal_hash=row.proposal_hash,
         comment=HIDDEN,
     )
+    policies.make(workspace, Draft("Look", "tool == 'x'", note=HIDDEN), actor=by)
     store.put_artifact(workspace, name=HIDDEN, media_type="text/csv", chunks=[b"a,b"])
     return work.thread
 
