@@ -11,7 +11,9 @@ from checkpoints.browsing import Records
 from checkpoints.narrowing import choice, ident, since
 from checkpoints.paging import Walk
 
+from . import hook_admin as _hooks  # noqa: F401
 from .models import STATUSES, VERDICTS, Approval, Decision, PolicyVersion
+from .notify import admin as _notify  # noqa: F401  (registers its own tables)
 
 REFUSAL = "Approvals are opened by agents and decided on their own page, under Approvals."
 

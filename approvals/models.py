@@ -6,6 +6,20 @@ from django.db import models
 from django.db.models.functions import Coalesce, Now
 from uuid_utils.compat import uuid7
 
+from .hook_models import Hook, HookDelivery, HookIdentity
+from .notify.models import Delivery, Endpoint
+
+__all__ = [
+    "Approval",
+    "Decision",
+    "Delivery",
+    "Endpoint",
+    "Hook",
+    "HookDelivery",
+    "HookIdentity",
+    "News",
+]
+
 STATUSES = ("pending", "held", "settled", "expired", "withdrawn")
 VERDICTS = ("approve", "edit", "respond", "reject", "take_back")
 WHAT_NEXT = ("", "go_on", "stop", "roll_back")
@@ -114,6 +128,19 @@ class Decision(models.Model):
                 condition=models.Q(verdict__in=VERDICTS), name="gp_decision_verdict"
             ),
         )
+
+
+class Look(models.Model):
+    """When a person opened a request for the first time; never updated, never deleted."""
+
+    pk = models.CompositePrimaryKey("approval_id", "person")
+    workspace_id = models.UUIDField()
+    approval_id = models.UUIDField()
+    person = models.CharField(max_length=200)
+    at = models.DateTimeField(db_default=Now())
+
+    class Meta:
+        db_table = "gp_approval_look"
 
 
 class News(models.Model):

@@ -110,6 +110,18 @@ class WorkspaceEventKind(StrEnum):
     POLICY_CHANGED = "policy.changed"
     POLICY_SWITCHED = "policy.switched"
     CAP_CHANGED = "cap.changed"
+    ENDPOINT_MADE = "endpoint.made"
+    ENDPOINT_CHANGED = "endpoint.changed"
+    ENDPOINT_ROTATED = "endpoint.rotated"
+    ENDPOINT_SWITCHED = "endpoint.switched"
+    ENDPOINT_TESTED = "endpoint.tested"
+    HOOK_CREATED = "hook.created"
+    HOOK_ROTATED = "hook.rotated"
+    HOOK_DISABLED = "hook.disabled"
+    HOOK_ENABLED = "hook.enabled"
+    HOOK_MAPPED = "hook.mapped"
+    HOOK_UNMAPPED = "hook.unmapped"
+    HOOK_REFUSED = "hook.refused"
 
 
 S, K = Status, EventKind

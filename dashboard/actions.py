@@ -29,6 +29,13 @@ from .capsule.exporting import Capsule, capsule_of
 from .capsule.importing import Imported, import_capsule
 from .code_choice import choose_code
 from .deciding import decide, decide_many, take_back
+from .endpoints import (
+    change_endpoint,
+    make_endpoint,
+    rotate_endpoint,
+    switch_endpoint,
+    try_endpoint,
+)
 from .errors import Conflict, Invalid, TooLarge, translated
 from .live.hints import look_again
 from .permissions import (
@@ -63,6 +70,7 @@ __all__ = [
     "actor_of",
     "allowed_actions",
     "cancel",
+    "change_endpoint",
     "check_upload_size",
     "choose_code",
     "decide",
@@ -72,6 +80,7 @@ __all__ = [
     "export",
     "fork",
     "import_thread",
+    "make_endpoint",
     "make_policy",
     "may",
     "pause",
@@ -82,12 +91,15 @@ __all__ = [
     "resume",
     "retry",
     "roll_back",
+    "rotate_endpoint",
     "send_input",
     "set_cap",
     "settle",
     "start_or_continue",
     "start_thread",
+    "switch_endpoint",
     "take_back",
+    "try_endpoint",
     "try_policy",
     "upload",
     "verify",

@@ -25,15 +25,21 @@ from django.utils.decorators import method_decorator
 
 from . import administering, showing
 from .administering import Administrator
+from .endpoints import Endpoints
 from .errors import ActionError, Forbidden
+from .hook_desk import HookDesk
 from .views import policies
 from .views.base import SeeOther, refused
 
 GROUPS = (
     ("Threads", ("thread", "checkpoint", "event", "activity", "artifact")),
-    ("Decisions", ("approval", "decision", "policyversion")),
+    ("Decisions", ("approval", "decision", "policyversion", "hookdelivery")),
+    ("Notifications", ("endpoint", "delivery")),
     ("Agents", ("agentversion", "worker")),
-    ("People", ("workspaceevent", "membership", "user", "workspace", "token")),
+    (
+        "People",
+        ("workspaceevent", "membership", "user", "workspace", "token", "hook", "hookidentity"),
+    ),
 )
 ASKED_BY = "administrator"
 NEEDS = "The records are for auditors and admins; ask an admin for one of these roles."
@@ -50,7 +56,7 @@ class OwnPasswordForm(PasswordChangeForm):
         return self.user
 
 
-class RecordsSite(admin.AdminSite):
+class RecordsSite(HookDesk, admin.AdminSite):
     """Django's admin by our roles; also the `Desk` and the `Editor` of the floors below."""
 
     site_header = "Gatepost records"
@@ -182,6 +188,10 @@ class RecordsSite(admin.AdminSite):
             path(f"{one}move/", view(policies.move), name="policy_move"),
             *super().get_urls(),
         ]
+
+    def endpoint(self, request: HttpRequest, workspace: UUID | None = None) -> Endpoints:
+        """What can be done about places that are told news; a superuser may in each workspace."""
+        return Endpoints(self.member(request), workspace)
 
     # --- the first page --------------------------------------------------------------------------
     def get_app_list(self, request: HttpRequest, app_label: str | None = None) -> list[Any]:

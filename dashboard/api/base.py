@@ -78,7 +78,7 @@ class Door(APIView):
         try:
             return shape.model_validate(data)
         except ValidationError as error:
-            raise Invalid.of(_fault(e) for e in error.errors(include_url=False)) from error
+            raise Invalid.of(faults(error)) from error
 
     def expected_version(self) -> int | None:
         """The thread's version named by If-Match, or None where any will do."""
@@ -136,6 +136,11 @@ def _or_asked(act: Callable[..., Response], *args: Any, **kwargs: Any) -> Respon
 
 def _grant(request: Request) -> Grant | None:
     return request.auth if isinstance(request.auth, Grant) else None
+
+
+def faults(error: ValidationError) -> list[Fault]:
+    """What a shape refuses, with the path of each value."""
+    return [_fault(one) for one in error.errors(include_url=False)]
 
 
 def _fault(error: Any) -> Fault:

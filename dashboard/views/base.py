@@ -16,7 +16,7 @@ from django.utils.http import url_has_allowed_host_and_scheme
 
 from checkpoints.errors import GatepostError
 from dashboard import errors, regions
-from dashboard.pages.approvals import InboxPage
+from dashboard.pages.inbox import InboxPage
 from dashboard.permissions import Actor, actor_of, require
 
 REGIONS_HEADER = "X-Gatepost-Regions"
