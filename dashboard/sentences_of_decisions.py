@@ -95,7 +95,8 @@ SAY: dict[str, Any] = {
         + (f", version {d['number']}" if "number" in d else ", its place")
     ),
     "policy.switched": lambda d, who: (
-        f"{who} switched the policy {cut(d.get('name') or '?')} {'on' if d.get('active') else 'off'}"
+        f"{who} switched the policy {cut(d.get('name') or '?')} "
+        + ("on" if d.get("active") else "off")
     ),
     "cap.changed": lambda d, who: (
         f"{who} set the spend cap of {d.get('agent') or 'each'} {d.get('scope')} "
