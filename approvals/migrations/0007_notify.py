@@ -16,7 +16,7 @@ CREATE INDEX gp_approval_reminds ON gp_approval (requested_at)
 class Migration(migrations.Migration):
 
     dependencies = [
-        ('approvals', '0005_terms'),
+        ('approvals', '0006_policies'),
     ]
 
     operations = [
