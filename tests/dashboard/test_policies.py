@@ -40,9 +40,7 @@ FORM = {
 
 
 def post(client: Any, address: str, body: dict[str, Any], **headers: str) -> Any:
-    return client.post(
-        address, json.dumps(body), content_type="application/json", headers=headers
-    )
+    return client.post(address, json.dumps(body), content_type="application/json", headers=headers)
 
 
 def made(cast: Cast, condition: str = "tool == 'publish'", name: str = "One", **more: Any) -> Any:
@@ -221,7 +219,10 @@ def test_a_change_says_what_becomes_of_waiting_requests(cast: Cast) -> None:
             {"draft": {"name": "One", "condition": "true", "terms": {"stages": []}}, "number": 1},
             "$.terms.stages",
         ),
-        ({"draft": {"name": "One", "condition": "true", "dealine": 3.0}, "number": 1}, "$.draft.dealine"),
+        (
+            {"draft": {"name": "One", "condition": "true", "dealine": 3.0}, "number": 1},
+            "$.draft.dealine",
+        ),
         ({"draft": {"name": "One", "condition": "tr\u0000ue"}, "number": 1}, ""),
     ],
 )
