@@ -191,7 +191,7 @@ def cap(request: HttpRequest) -> str:
     )
     if not found.active:
         return "The spend cap is switched off."
-    return f"The spend cap is {found.max_cost.normalize():f} now."
+    return f"The spend cap is {found.shown} now."
 
 
 def _actor(request: HttpRequest) -> Actor:
