@@ -11,7 +11,7 @@ from typing import Any, cast
 from uuid import UUID
 
 from django.contrib import admin
-from django.http import HttpRequest, HttpResponse
+from django.http import Http404, HttpRequest, HttpResponse
 from django.shortcuts import render
 from django.urls import reverse
 from django.views.decorators.http import require_POST
@@ -152,8 +152,10 @@ def _button(view: Callable[..., str]) -> Callable[..., HttpResponse]:
     def pressed(request: HttpRequest, **ids: UUID) -> HttpResponse:
         try:
             say(request, view(request, **ids))
-        except (Forbidden, Missing):
+        except Forbidden:
             raise
+        except Missing as error:
+            raise Http404 from error
         except ActionError as error:
             say_refusal(request, error)
         return SeeOther(reverse("admin:policies"))
@@ -202,7 +204,7 @@ def _policy(request: HttpRequest, policy_id: UUID) -> VersionRow:
     try:
         return queries_policies.policy(policy_id, workspace=_actor(request).workspace)
     except NotFound as error:
-        raise Missing(error.message) from error
+        raise Http404 from error
 
 
 def _number(request: HttpRequest, name: str = "number") -> int:
