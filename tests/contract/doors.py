@@ -25,7 +25,9 @@ from django.db import connection
 from django.test import Client
 from django.urls import URLResolver, get_resolver, reverse
 
+from approvals import policies
 from approvals import queries as requests
+from approvals.drafts import Draft
 from checkpoints import store
 from checkpoints.browsing import Records
 from dashboard import actions, administering, hooks, permissions, tokens
@@ -101,7 +103,7 @@ def swapped(world: World, text: str) -> str:
     for gate in (world.gate, world.other_gate):
         text = text.replace(str(gate.id), str(world.foreign_gate.id))
         text = text.replace(gate.proposal_hash, world.foreign_gate.proposal_hash)
-    return text
+    return text.replace(str(world.policy), str(world.foreign_policy))
 
 
 # --- pages ----------------------------------------------------------------------------------------
@@ -172,9 +174,13 @@ def by_token(operation: Operation, world: World, foreign: bool) -> Knock:
     )
 
 
+# What no scope opens: who makes the rules is signed in.
+NO_TOKEN = {"policies_make", "policies_change", "policies_try", "caps_set"}
+
+
 def token_calls() -> Iterator[Door]:
     for name, operation in operations().items():
-        if operation.method != "get":
+        if operation.method != "get" and name not in NO_TOKEN:
             things = "{" in operation.path
             yield Door("token", name, partial(by_token, operation), names_things=things)
 
@@ -241,6 +247,23 @@ def _identity(world: World, foreign: bool) -> str:
     return str(hooks.map_identity(who, UUID(_hook(world, foreign)), "U1", who.user_id).id)
 
 
+def _policy(world: World, foreign: bool) -> str:
+    """A policy of its own, so that another comes before it."""
+    place = world.cast.elsewhere if foreign else world.cast.workspace
+    draft = Draft(f"door-{uuid4().hex[:8]}", "tool == 'x'")
+    return str(policies.make(place, draft, actor="user:0").policy)
+
+
+POLICY = {
+    "name": "Door",
+    "condition": "tool == 'mail'",
+    "action": "ask",
+    "stages": "1 of any reviewer",
+    "on_expiry": "expire",
+    "undo_window": "0",
+    "valid_for": "24",
+    "do": "save",
+}
 NEW = {"password1": "a long pass word", "password2": "a long pass word", "usable_password": "true"}
 # Addresses of the admin site that change something: (the row, the form).
 ADMIN: dict[str, Callable[[World, bool], Form]] = {
@@ -261,6 +284,11 @@ ADMIN: dict[str, Callable[[World, bool], Form]] = {
         {"hook": _hook(w, f), "identity": "U2", "user": _user(w, f)},
     ),
     "approvals_hookidentity_delete": lambda w, f: (_identity(w, f), {"post": "yes"}),
+    "policy_add": lambda w, f: ("", POLICY),
+    "policy": lambda w, f: (_policy(w, f), {**POLICY, "number": "1"}),
+    "policy_switch": lambda w, f: (_policy(w, f), {"active": "0"}),
+    "policy_move": lambda w, f: (_policy(w, f), {"position": "1"}),
+    "policy_cap": lambda w, f: ("", {"scope": "thread", "per": "day", "max_cost": "1"}),
 }
 # Superusers only: no role of the cast opens it.
 ROOT = {"checkpoints_workspace_add"}
@@ -277,13 +305,13 @@ CLOSED = {
 # Of the site itself: signing out and one's own password, which are everybody's own.
 OWN = {"logout", "password_change"}
 SITE = {"index", "login", "password_change_done", "jsi18n", "app_list", "view_on_site"}
-SITE |= {"autocomplete", ""}
+SITE |= {"autocomplete", "", "policies"}
 
 
 def admin_form(name: str, world: World, foreign: bool) -> Knock:
     """Send a form of the admin site."""
     ident, form = ADMIN[name](world, foreign)
-    path = reverse(f"admin:{name}", args=[] if name.endswith("_add") else [ident])
+    path = reverse(f"admin:{name}", args=[ident] if ident else [])
     clients = browsers(world)
 
     def knock(who: str | None) -> str:
@@ -297,7 +325,7 @@ def admin_form(name: str, world: World, foreign: bool) -> Knock:
 
 def admin_forms() -> Iterator[Door]:
     for name in ADMIN:
-        things = not name.endswith("_add")
+        things = not name.endswith("_add") and name != "policy_cap"
         yield Door("admin", name, partial(admin_form, name), names_things=things)
 
 
@@ -339,6 +367,7 @@ HOST = {
 LOOK = {
     *(f"threads {verb}" for verb in ("list", "show", "events", "checkpoints", "activities")),
     *("threads state", "threads diff", "agent list", "agent show", "doctor", "hook list"),
+    *("policy list", "policy show", "policy try"),
 }
 
 
@@ -381,8 +410,9 @@ COMMANDS: dict[str, Callable[[World], list[Any]]] = {
     "hook unmap": lambda w: [_mapped(w), "U1"],
 }
 NO_THING = {"threads start", "import", "hook create"}
-# Enabling what is enabled changes nothing, and what is here is not brought in again.
-IDLE = {"hook enable", "import"}
+# Enabling what is enabled changes nothing, what is here is not brought in again, and to try a
+# condition saves nothing.
+IDLE = {"hook enable", "import", "policies_try"}
 
 
 def _exported(world: World) -> str:

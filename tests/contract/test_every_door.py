@@ -8,6 +8,7 @@ down: it is what the choke point asked for when somebody came in.
 
 from __future__ import annotations
 
+import re
 from collections import Counter
 from collections.abc import Callable
 from typing import Any
@@ -63,8 +64,7 @@ def test_every_door_is_known(capsys: pytest.CaptureFixture[str]) -> None:
 
 def resolved(path: str) -> str:
     """The name of an address of the document."""
-    filled = path.replace("{thread_id}", NOBODY).replace("{approval_id}", NOBODY)
-    filled = filled.replace("{name}", "x")
+    filled = re.sub(r"{\w+_id}", NOBODY, path).replace("{name}", "x")
     try:
         return resolve(filled).view_name
     except Resolver404:
@@ -241,6 +241,7 @@ def filled(world: World, name: str, parameters: frozenset[str]) -> str | None:
     values = {
         "thread_id": world.gate.thread,
         "approval_id": world.gate.id,
+        "policy_id": world.policy,
         "sha256": "0" * 64,
         "slug": "a",
         "name": "research",
