@@ -84,6 +84,7 @@ def test_it_answers_doubts_in_their_order(house: House, people: People, phone: b
 
 
 @pytest.mark.parametrize("phone", [False, True], ids=["desk", "phone"])
+@pytest.mark.requirement("D02")
 def test_the_last_of_two_is_asked_once_more_and_can_take_it_back(
     house: House, people: People, phone: bool
 ) -> None:
@@ -159,6 +160,7 @@ def test_what_changed_meanwhile_has_to_be_looked_at(house: House, people: People
 
 
 @pytest.mark.parametrize("phone", [False, True], ids=["desk", "phone"])
+@pytest.mark.requirement("D02")
 def test_an_edit_is_checked_at_its_field_and_makes_other_approvals_void(
     house: House, people: People, phone: bool
 ) -> None:
@@ -215,6 +217,7 @@ def test_a_question_is_answered_on_the_open_page(house: House, people: People) -
     expect(screen.one("#decision")).to_be_visible()
 
 
+@pytest.mark.requirement("D02")
 def test_a_reject_says_what_comes_next(house: House, people: People) -> None:
     row = payments.pay(house)
     screen = people("manager")
