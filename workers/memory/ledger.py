@@ -241,6 +241,11 @@ class MemoryLedger(Once):
         events: Sequence[NewEvent] = (),
         waiting_on: Any = None,
     ) -> bool:
+        if settled := [p for p in proposals if p.allowed_by]:
+            self._let_happen(work, settled, events)
+            events, proposals = (), [p for p in proposals if not p.allowed_by]
+            if not proposals:
+                return False
         rows = [requests.opened(self._book, work, p) for p in proposals]
 
         def enter(at: datetime) -> None:
@@ -255,6 +260,19 @@ class MemoryLedger(Once):
             unless_woken=True,
             also=enter,
         )
+
+    def _let_happen(
+        self, work: Work, proposals: Sequence[Proposal], events: Sequence[NewEvent]
+    ) -> None:
+        """What a policy allows: asked and approved, and nobody waits."""
+        for proposal in proposals:
+            row, told = requests.allowed(self._book, work, proposal)
+
+            def enter(_: datetime, row: ApprovalRow = row) -> None:
+                self._book.approvals[row.id] = row
+
+            self._write(work, events=[*events, *told], also=enter)
+            events = ()
 
     # ---- effects that need a person ----------------------------------------------------------
 

@@ -250,7 +250,7 @@ def approval(book: Book, ident: UUID) -> ApprovalRow:
     if ident not in book.approvals:
         raise NotFound("There is no such request.")
     row = book.approvals[ident]
-    texts = ("args", "reasons", "schema", "decided_args")
+    texts = ("args", "reasons", "schema", "decided_args", "terms", "standing_args")
     return replace(row, **{name: read(getattr(row, name)) for name in texts})
 
 
