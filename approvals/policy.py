@@ -33,6 +33,7 @@ class Rule:
     """What the policies say of an action: ask people on these terms, or let it happen.
 
     `version` names the policy and its version (`<uuid>@3`); a request's hash binds it.
+    `expires_in`: seconds in which people have to decide; None leaves them as long as they like.
     """
 
     action: Literal["ask", "allow"]
@@ -41,6 +42,7 @@ class Rule:
     terms: Terms
     risk: str = ""
     title: str = ""
+    expires_in: float | None = None
 
 
 def rule_for(facts: Facts) -> Rule | None:

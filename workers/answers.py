@@ -20,11 +20,15 @@ TEXT_MAX = 10_000
 
 @dataclass(frozen=True, slots=True)
 class Outcome:
-    """What came of an effect: its result, and who had approved it with which comment."""
+    """What came of an effect: its result, and who had approved it with which comment.
+
+    `args` are those that were carried out: a reviewer may have edited them.
+    """
 
     result: Any
     comment: str = ""
     decided_by: str = ""
+    args: Any = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,10 +40,10 @@ class Answer:
     by: str
 
 
-def outcome_of(result: Any, approval: ApprovalRow | None) -> Outcome:
+def outcome_of(result: Any, approval: ApprovalRow | None, args: Any = None) -> Outcome:
     if approval is None:
-        return Outcome(result)
-    return Outcome(result, approval.comment, approval.decided_by_name)
+        return Outcome(result, args=args)
+    return Outcome(result, approval.comment, approval.decided_by_name, args)
 
 
 def sha_of(ref: Mapping[str, Any]) -> str:

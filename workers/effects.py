@@ -1,12 +1,12 @@
-"""What changes the outside world, and what asks people: effects behind gates, and questions."""
+"""What changes the outside world: effects, behind gates where people have a say."""
 
 from __future__ import annotations
 
 import uuid as uuids
 from collections.abc import Mapping
-from typing import Any
+from dataclasses import replace
+from typing import Any, Final
 
-from approvals.gates import Proposal, proposal_hash
 from approvals.queries import ApprovalRow
 from checkpoints import deltas
 from checkpoints.records import Position
@@ -14,21 +14,28 @@ from checkpoints.verdicts import about_unknown
 from checkpoints.views import ActivityRow
 
 from . import unknown
-from .advice import TOLD_BYTES, check_effect, check_seconds, storable
-from .answers import Answer, Outcome, describe, outcome_of, result_of
+from .advice import check_effect, storable
+from .answers import Outcome, describe, outcome_of, result_of
 from .aside import asking, done_before
-from .errors import Expired, GateReached, Parked, Rejected
+from .errors import GateReached, Parked
 from .frozen import plain
+from .gates import CAN_ALLOW, Act, decided_args
 from .graph import Gate, Tool
-from .recording import Recording
+from .interrupts import Interrupts
 from .retrying import again, outcome_is_open, policy_of, wait_with_others
 
+FORK: Final = Gate(
+    "",
+    "A fork stops before what it would do outside, since its base may have done it too.",
+    risk="medium",
+)
 
-class Effects(Recording):
-    """A node's effects and questions in one step."""
+
+class Effects(Interrupts):
+    """A node's effects in one step."""
 
     def effect(self, tool: Tool, args: Mapping[str, Any], *, gate: Gate | None = None) -> Outcome:
-        """Let a tool change the outside world, after its gate where it has one.
+        """Let a tool change the outside world, after its gate where it or a policy has one.
 
         Exactly the decided arguments are carried out. That it starts is committed before it does;
         a stop in between repeats it with the same key when the tool is idempotent, else the thread
@@ -40,36 +47,51 @@ class Effects(Recording):
         position = self._position(tool.name)
         given = plain(dict(args))
         storable(given, f"What {tool.name!r} is called with")
+        act = Act(position, tool.name, given, tool.schema, tool.undo.__name__ if tool.undo else "")
         known = self._run.record_at(position)
         approval = self._run.approval_at(position)
-        way = None if known is None else unknown.course(self._run, tool, known, given)
+        meant = given if known is None else self._as_done(known, given)
+        way = None if known is None else unknown.course(self._run, tool, known, meant)
         if known is not None and way is unknown.Course.ANSWER:
-            return outcome_of(deltas.copied(known.result), approval)
+            return outcome_of(deltas.copied(known.result), approval, deltas.copied(known.args))
         repeated = known if way is unknown.Course.REPEAT else None
-        if repeated is None:
+        if repeated is not None and repeated.state == "failed" and repeated.approval is not None:
+            approval = self._still(act, gate, repeated, approval)
+            meant = given if approval is None else decided_args(approval, given)
+            if deltas.canonical(meant) != deltas.canonical(repeated.args):
+                repeated = None  # another edit: an effect of its own, with a key of its own
+        elif repeated is None:
             used = None if known is None else known.approval
             before = done_before(self._run, position, given) if known is None else None
             if before is not None and tool.once and before.state == "done":
                 return self._never_again(position, tool, given, before)
-            approval = self._allowed(position, tool, given, gate, approval, before, used)
+            approval = self._allowed(act, tool, gate, before, used)
+            meant = given if approval is None else decided_args(approval, given)
+        if meant is not given:
+            check_effect(tool, meant)
         self._boundary()
+        self._afford()
         retry = policy_of(tool.retry, self._run.retry)
         wait_with_others(self._run, retry, tool.name)
+        yes = approval is not None and approval.outcome in CAN_ALLOW
+        under = approval.id if approval is not None and yes else None
+        if repeated is not None and repeated.state == "started":
+            under = repeated.approval
         activity = self._new(
             position,
             "effect",
             tool.name,
-            given,
+            meant,
             id=repeated.id if repeated else None,
-            undo=tool.undo.__name__ if tool.undo else "",
-            approval=approval.id if approval and approval.outcome == "approve" else None,
+            undo=act.undo,
+            approval=under,
             attempts=repeated.attempts + 1 if repeated else 1,
             revision=0 if known is None else known.revision + (repeated is None),
         )
         self._run.ledger.begin_effect(self._run.work, activity, self._run.take_events())
         try:
             with self._inside(activity):
-                result = plain(result_of(lambda: tool.call(**given, key=activity.idempotency_key)))
+                result = plain(result_of(lambda: tool.call(**meant, key=activity.idempotency_key)))
             storable(result, f"What {tool.name!r} returned")
         except MemoryError:
             raise  # it stays started: whether it happened shows when it is looked at again
@@ -99,7 +121,7 @@ class Effects(Recording):
             result=result,
             events=self._run.take_events(),
         )
-        return outcome_of(deltas.copied(result), approval)
+        return outcome_of(deltas.copied(result), approval, deltas.copied(meant))
 
     def _never_again(
         self, position: Position, tool: Tool, given: Any, before: ActivityRow
@@ -111,11 +133,9 @@ class Effects(Recording):
 
     def _allowed(
         self,
-        position: Position,
+        act: Act,
         tool: Tool,
-        given: Any,
         gate: Gate | None,
-        approval: ApprovalRow | None,
         before: ActivityRow | None,
         used: uuids.UUID | None,
     ) -> ApprovalRow | None:
@@ -126,118 +146,30 @@ class Effects(Recording):
         """
         work = self._run.work
         elsewhere = before is not None and before.thread != work.thread
+        strict = False
         if before is not None and not (elsewhere and work.effects == "run"):
-            gate = asking(gate, tool, before, fork=elsewhere)
+            gate, strict = asking(gate, tool, before, fork=elsewhere), True
         elif gate is None and work.effects == "ask":
-            gate = Gate(
-                f"Let this fork do {tool.name!r}?",
-                "A fork stops before what it would do outside, since its base may have done it "
-                "too.",
-                risk="medium",
-            )
-        if gate is None:
-            return None if approval is None or approval.id == used else approval
-        if approval is not None and approval.id == used:
-            raise GateReached(self._proposal(position, tool, given, gate, approval))
-        self._decided(position, tool, given, gate, approval)
-        return approval
+            gate, strict = replace(FORK, title=f"Let this fork do {tool.name!r}?"), True
+        return self._permit(act, gate, used, strict=strict)
 
-    def _decided(
-        self,
-        position: Position,
-        tool: Tool,
-        given: Any,
-        asked: Gate,
-        approval: ApprovalRow | None,
-    ) -> None:
-        """Return when the effect may happen; otherwise leave the node by the way decided."""
-        if approval is None or approval.status == "withdrawn":
-            raise GateReached(self._proposal(position, tool, given, asked, approval))
-        bound = proposal_hash(
-            workspace=self._run.work.workspace,
-            thread=self._run.work.thread,
-            position=position,
-            tool=tool.name,
-            args=given,
-            agent_version=self._sealed_for(approval),
-            policy_version="author",
-            deadline=approval.deadline,
-        )
-        if bound != approval.proposal_hash:
-            # What was decided is not what would be done now: ask again.
-            raise GateReached(self._proposal(position, tool, given, asked, approval))
-        if approval.status == "pending":
-            raise GateReached(None)
-        if approval.status == "expired":
-            raise Expired
-        if approval.outcome == "reject":
-            raise Rejected(approval.comment, approval.decided_by_name)
+    def _still(
+        self, act: Act, gate: Gate | None, failed: ActivityRow, approval: ApprovalRow | None
+    ) -> ApprovalRow | None:
+        """The approval under which an effect that did not happen is tried again.
 
-    def _sealed_for(self, approval: ApprovalRow) -> uuids.UUID:
-        """The agent version that the hash has to name: this one, or one upgraded from.
-
-        An upgrade of the state leaves open requests alone; any other change of code asks again.
+        Between two attempts rights may have been withdrawn, or the approval may have run out.
         """
-        work = self._run.work
-        asked_by = approval.agent_version_id
-        if asked_by != work.agent_version and asked_by in self._run.ledger.upgraded_from(work):
-            return asked_by
-        return work.agent_version
-
-    def _proposal(
-        self,
-        position: Position,
-        tool: Tool,
-        given: Any,
-        gate: Gate,
-        former: ApprovalRow | None,
-    ) -> Proposal:
-        said = {"title": gate.title, "description": gate.description, "reasons": [*gate.reasons]}
-        storable(said, f"What the gate before {tool.name!r} says", at_most=TOLD_BYTES)
-        check_seconds(gate.expires_in, "A gate's expires_in")
-        return Proposal(
-            position=position,
-            kind="gate",
-            tool=tool.name,
-            args=given,
-            title=gate.title,
-            description=gate.description,
-            reasons=(*gate.reasons, *self._run.thoughts_of(self._node)),
-            risk=gate.risk,
-            schema=tool.schema,
-            undo=tool.undo.__name__ if tool.undo else "",
-            expires_in=gate.expires_in,
-            revision=0 if former is None else former.revision + 1,
-        )
-
-    def ask(self, question: str, *, schema: dict[str, Any] | None = None, **more: Any) -> Answer:
-        """Ask people something that no action follows from; `schema` is the answer's JSON Schema.
-
-        Raises Rejected when they refuse to answer.
-        """
-        position = self._position("ask")
-        approval = self._run.approval_at(position)
-        given = {"question": question}
-        said = {**given, "schema": schema, **more}
-        storable(plain(said), "What this question says", at_most=TOLD_BYTES)
-        check_seconds(more.get("expires_in"), "A question's expires_in")
-        if approval is None or approval.status == "withdrawn":
-            raise GateReached(
-                Proposal(
-                    position=position,
-                    kind="question",
-                    tool="",
-                    args=given,
-                    title=question[:300],
-                    schema=schema,
-                    revision=0 if approval is None else approval.revision + 1,
-                    **more,
-                )
-            )
-        if approval.status == "pending":
-            raise GateReached(None)
-        if approval.status == "expired":
-            raise Expired
-        if approval.outcome == "reject":
-            raise Rejected(approval.comment, approval.decided_by_name)
-        return Answer(approval.decided_args, approval.comment, approval.decided_by_name)
+        if approval is None:
+            return None
+        if approval.id != failed.approval and approval.status != "withdrawn":
+            self._decided(act, gate, approval)
+            return approval
+        used = self._run.requests.get(failed.approval) if failed.approval else None
+        if used is None:
+            return None
+        why = self._run.ledger.doubts(self._run.work, used)
+        if why:
+            rule = self._rule(act, gate, strict=False)
+            raise GateReached(self._proposal(act, gate, rule, approval, why))
+        return used

@@ -24,11 +24,11 @@ from checkpoints.states import EventKind, Status
 from .advice import place_of
 from .answers import answered, describe
 from .context import Context
-from .errors import Asleep, GateReached, HandBack, OutsideActivity, Parked
+from .errors import Asleep, Expired, GateReached, Halted, HandBack, OutsideActivity, Parked
 from .graph import Node
 from .guard import begin, freed, guarded
 from .inbox import take_input
-from .leaving import fail, keep, park, rejected, unfit, wait
+from .leaving import fail, halt, keep, park, rejected, unfit, wait
 from .ledger import Ledger
 from .merging import commit
 from .opening import open_thread
@@ -140,12 +140,14 @@ class Engine:
         heart = sure(self.heart)
         run = OpenStep(work, work.step + 1, self._freed, heart, self.stopping, model, retry)
         run.on_failure = self.agent.graph.on_failure
+        run.woken = work.wake_seq
         if resumed:
             run.records = answered(self.ledger.recorded(work, run.step))
-            run.decided = {
-                Position(a.branch, a.step, a.node, a.index, a.key): a
-                for a in self.ledger.approvals(work, run.step)
-            }
+            for a in self.ledger.approvals(work, run.step):
+                if a.kind not in ("gate", "question"):
+                    continue  # what people want to do to the thread is no concern of its nodes
+                run.requests[a.id] = a
+                run.decided[Position(a.branch, a.step, a.node, a.index, a.key)] = a
             run.resumed = True
         return run
 
@@ -195,6 +197,10 @@ class Engine:
                 keep(self.ledger, run, fresh)
                 park(self.ledger, run.work, stop, run.take_events())
                 return None
+            except Halted as stop:
+                keep(self.ledger, run, fresh)
+                halt(self.ledger, run, stop)
+                return None
             except Unrecorded as stop:
                 raise stop.error from None
             except (LeaseLost, MemoryError):
@@ -209,6 +215,9 @@ class Engine:
                 )
                 return None
             except Exception as error:
+                if isinstance(error, Expired) and node.on_expired:
+                    done.append((node.late, {}))
+                    continue
                 log.info("step.failed", thread=str(run.work.thread), node=node.name, exc_info=True)
                 keep(self.ledger, run, fresh)
                 fail(self.ledger, run, node, _said(error, node))

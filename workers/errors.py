@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 from checkpoints.errors import GatepostError
@@ -24,16 +25,20 @@ class OutsideActivity(StepFailed):
 
 
 class Rejected(GatepostError):
-    """The reviewer rejected the proposal; catch it to go another way."""
+    """The reviewer rejected the proposal; catch it to go another way.
 
-    def __init__(self, comment: str, by: str) -> None:
+    `comment` is why, `by` who said it, `what_next` what they want of it: go_on, stop or roll_back.
+    """
+
+    def __init__(self, comment: str, by: str, what_next: str = "go_on") -> None:
         super().__init__(f"Rejected by {by}: {comment}")
         self.comment = comment
         self.by = by
+        self.what_next = what_next
 
 
 class Expired(GatepostError):
-    """Nobody decided in time; catch it to go another way."""
+    """Nobody decided in time; catch it to go another way, or name one with `on_expired`."""
 
 
 class Refused(BaseException):
@@ -45,11 +50,15 @@ class Stop(BaseException):
 
 
 class GateReached(Stop):
-    """The node needs a decision before it can go on."""
+    """The node needs decisions before it can go on.
 
-    def __init__(self, proposal: Any) -> None:
+    `proposals` are new, `waits` the titles of requests that are open already.
+    """
+
+    def __init__(self, *proposals: Any, waits: Sequence[str] = ()) -> None:
         super().__init__()
-        self.proposal = proposal
+        self.proposals = proposals
+        self.waits = tuple(waits)
 
 
 class Asleep(Stop):
@@ -58,6 +67,14 @@ class Asleep(Stop):
     def __init__(self, seconds: float, reason: str = "") -> None:
         super().__init__()
         self.seconds = seconds
+        self.reason = reason
+
+
+class Halted(Stop):
+    """The thread pauses before it spends more; `reason` says which cap is reached."""
+
+    def __init__(self, reason: str) -> None:
+        super().__init__(reason)
         self.reason = reason
 
 

@@ -14,13 +14,12 @@ The first node declared is where a thread begins.
 
 from __future__ import annotations
 
-import inspect
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Any, Final, Literal, Self, get_args, get_origin, get_type_hints
 
-from pydantic import BaseModel, ConfigDict, TypeAdapter
+from pydantic import BaseModel, ConfigDict
 from pydantic_core import PydanticUndefined, to_jsonable_python
 
 from checkpoints.channels import Append, Custom, Decimal, LastValue, Merge, Reducer, Sum
@@ -33,6 +32,7 @@ from .frozen import plain
 from .models import Model
 from .retrying import Retry, RetryLater, policy_of
 from .timelimit import check_limit
+from .tools import Gate, Tool, tool
 
 __all__ = [
     "END",
@@ -80,89 +80,11 @@ class State(BaseModel):
 
 
 @dataclass(frozen=True, slots=True)
-class Gate:
-    """Stop for people before an effect. `expires_in` in seconds; None waits for ever."""
-
-    title: str
-    description: str = ""
-    risk: Literal["low", "medium", "high"] = "medium"
-    expires_in: float | None = None
-    reasons: tuple[str, ...] = ()
-
-
-@dataclass(frozen=True, slots=True)
 class Way:
     """Which node comes next and why; what a function edge may return instead of a name."""
 
     to: str | Sequence[str]
     because: str = ""
-
-
-@dataclass(frozen=True)
-class Tool:
-    """A function that changes the outside world, and what undoes it."""
-
-    name: str
-    call: Callable[..., Any]
-    undo: Callable[..., Any] | None = None
-    idempotent: bool = False
-    once: bool = False
-    retry: Retry | None = None
-
-    def __call__(self, *args: Any, **kwargs: Any) -> Any:
-        return self.call(*args, **kwargs)
-
-    @cached_property
-    def schema(self) -> dict[str, Any]:
-        """JSON Schema of the arguments, from the function's signature; `key` is the engine's."""
-        hints = get_type_hints(self.call)
-        properties, required = {}, []
-        for name, parameter in inspect.signature(self.call).parameters.items():
-            if name == "key" or parameter.kind in (
-                inspect.Parameter.VAR_POSITIONAL,
-                inspect.Parameter.VAR_KEYWORD,
-            ):
-                continue
-            properties[name] = TypeAdapter(hints.get(name, Any)).json_schema()
-            if parameter.default is inspect.Parameter.empty:
-                required.append(name)
-        return {
-            "type": "object",
-            "properties": properties,
-            "required": required,
-            "additionalProperties": False,
-        }
-
-    def describe(self) -> dict[str, Any]:
-        """How AgentVersion.tools shows it."""
-        return {
-            "schema": self.schema,
-            "effect": True,
-            "idempotent": self.idempotent,
-            "once": self.once,
-            "undo": self.undo.__name__ if self.undo else "",
-            "description": (self.call.__doc__ or "").strip(),
-        }
-
-
-def tool(
-    name: str,
-    *,
-    undo: Callable[..., Any] | None = None,
-    idempotent: bool = False,
-    once: bool = False,
-    retry: Retry | None = None,
-) -> Callable[[Callable[..., Any]], Tool]:
-    """Declare an effect. It is called with its arguments and `key=`, the idempotency key.
-
-    `undo(args, result, *, key)` takes it back; it may be called again after a crash with the same
-    key, so taking back what is gone must be fine. `idempotent` says the same of the tool itself.
-    """
-
-    def declare(call: Callable[..., Any]) -> Tool:
-        return Tool(name, call, undo, idempotent, once, retry)
-
-    return declare
 
 
 Edge = str | Sequence[str] | Callable[[Any], Any]
@@ -179,6 +101,14 @@ class Node:
     label: str
     gate: bool
     time_limit: float | None = None
+    on_expired: str = ""
+
+    @property
+    def late(self) -> Node:
+        """The same node, left by the way that it takes when nobody decided in time."""
+        to = self.on_expired
+        way = Way(to, "nobody decided in time")
+        return replace(self, then=lambda _: way, ways=(to,))
 
     def next_nodes(self, state: Any) -> tuple[tuple[str, ...], str | None]:
         """(names, why) after this node; why is None unless a function chose."""
@@ -272,12 +202,14 @@ class Graph:
         label: str = "",
         gate: bool = False,
         time_limit: float | None = None,
+        on_expired: str = "",
     ) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
         """Declare a node. `then` names the next node(s), END, or is a function of the state.
 
         A function's possible answers are given by `ways` or by its `Literal` return type, so that
         the graph can be drawn. `gate=True` only marks the drawing. `time_limit` in seconds is this
-        node's own in place of the graph's `step_seconds`.
+        node's own in place of the graph's `step_seconds`. When a request of the node expires and
+        the node does not catch Expired itself, it changes nothing and `on_expired` comes next.
         """
         check_limit(time_limit, "time_limit")
 
@@ -285,7 +217,8 @@ class Graph:
             title = name or call.__name__
             if title in self.nodes:
                 raise GraphError(f"There are two nodes named {title!r}.")
-            self.nodes[title] = Node(title, call, then, _ways(then, ways), label, gate, time_limit)
+            leads = _ways(then, ways)
+            self.nodes[title] = Node(title, call, then, leads, label, gate, time_limit, on_expired)
             return call
 
         return declare
@@ -295,7 +228,7 @@ class Graph:
         if not self.nodes:
             raise GraphError(f"The graph {self.name!r} has no nodes.")
         for node in self.nodes.values():
-            for way in node.ways:
+            for way in _drawn(node):
                 if way != END and way not in self.nodes:
                     raise GraphError(f"{node.name!r} leads to {way!r}, and there is no such node.")
         _ = self.reducers
@@ -368,11 +301,12 @@ class Graph:
             "nodes": [
                 {
                     "name": n.name,
-                    "then": [w for w in n.ways if w != END],
-                    "ends": END in n.ways,
+                    "then": [w for w in _drawn(n) if w != END],
+                    "ends": END in _drawn(n),
                     "label": n.label or n.name.replace("_", " "),
                     "gate": n.gate,
-                    "conditional": callable(n.then),
+                    "conditional": callable(n.then) or bool(n.on_expired),
+                    **({"on_expired": n.on_expired} if n.on_expired else {}),
                 }
                 for n in self.nodes.values()
             ],
@@ -381,6 +315,11 @@ class Graph:
             **({"payloads": self.payloads} if self.payloads != DATABASE else {}),
             **({"on_failure": self.on_failure} if self.on_failure != "keep" else {}),
         }
+
+
+def _drawn(node: Node) -> list[str]:
+    """All ways out of a node, that of an expired request last."""
+    return list(dict.fromkeys([*node.ways, *([node.on_expired] if node.on_expired else [])]))
 
 
 def _ways(then: Edge, ways: Sequence[str]) -> tuple[str, ...]:

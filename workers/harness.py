@@ -19,6 +19,8 @@ from typing import Any
 from uuid_utils.compat import uuid7
 
 from approvals.gates import Reviewer
+from approvals.policy import Facts, Rule
+from approvals.terms import Terms
 from checkpoints.errors import ConcurrentModificationError, InvalidValue, LeaseLost
 from checkpoints.payloads.base import LIMITS
 from checkpoints.records import Work
@@ -31,11 +33,14 @@ from .graph import Graph
 from .memory import births, people, requests
 from .memory.book import Book
 from .memory.ledger import MemoryLedger
+from .memory.undoing import cancel_and_undo
 from .models import Model, Reply, missing
 from .played import Played
 from .rehearsal import (
     Approve,
+    AskBack,
     Decide,
+    Edit,
     Reject,
     Respond,
     Script,
@@ -50,9 +55,29 @@ from .rehearsal import (
 from .rollback import roll_back
 from .step import Agent
 
-__all__ = ["Approve", "Harness", "Played", "Reject", "Reply", "Respond", "Scripted", "Verdict"]
+__all__ = [
+    "Approve",
+    "AskBack",
+    "Edit",
+    "Harness",
+    "Played",
+    "Reject",
+    "Reply",
+    "Respond",
+    "Rule",
+    "Scripted",
+    "Terms",
+    "Verdict",
+]
 
 ROUNDS_MAX = 10_000
+NAMES = {
+    Approve: "approve",
+    AskBack: "respond",
+    Edit: "edit",
+    Reject: "reject",
+    Respond: "respond",
+}
 
 
 class WorkerLost(BaseException):
@@ -71,6 +96,9 @@ class Harness:
 
     `guard=False` lets nodes do what belongs into activities, as GATEPOST_GUARD=false does in a
     worker.
+
+    `policy` stands for the policies of an admin: a function of the Facts of an effect (its tool,
+    args, risk ...) that answers a Rule or None. `cap` is what a thread may cost before it pauses.
     """
 
     def __init__(
@@ -80,8 +108,10 @@ class Harness:
         tools: Mapping[str, Callable[..., Any]] | None = None,
         stop_after: int | None = None,
         guard: bool = True,
+        policy: Callable[[Facts], Rule | None] | None = None,
+        cap: str | None = None,
     ) -> None:
-        self.book = Book()
+        self.book = Book(policy=policy, cap=cap)
         self.errors: dict[Any, Exception] = {}
         self.models: dict[Any, Model] = {}
         self._stop_after = stop_after
@@ -116,10 +146,11 @@ class Harness:
     ) -> Played:
         """Start a thread and work on it until it ends, or stops for something.
 
-        `decide` answers requests: "approve", Approve(comment), Reject(reason) or Respond(value)
-        for all of them; a list of these for one after the other; a dict by title, tool or node; or
-        a function of the request. Without it (or when the list is used up, or the function answers
-        None) the thread stops at the request with the status `waiting`.
+        `decide` answers requests: "approve", Approve(comment), Edit(args), AskBack(question),
+        Reject(reason, what_next) or Respond(value) for all of them; a list of these for one after
+        the other; a dict by title, tool or node; or a function of the request. Without it (or when
+        the list is used up, or the function answers None) the thread stops at the request with the
+        status `waiting`.
 
         `model` answers `ctx.model` in this thread and its forks: a function of the request, or a
         list of answers, one per call; an answer is a text, a Reply or an exception. Without it
@@ -168,6 +199,8 @@ class Harness:
                 again = people.take_over(self.book, thread, owner="worker:harness-2")
                 if again is not None:
                     self._work_on(again, writes)
+            elif self._end(thread):
+                continue
             elif status is Status.SLEEPING:
                 self._sleep(thread)
                 people.wake_sleepers(self.book)
@@ -195,16 +228,33 @@ class Harness:
 
     def settle(self, row: Any, verdict: Verdict) -> None:
         """Decide one request, as a reviewer who saw exactly this proposal."""
-        names = {Approve: "approve", Reject: "reject", Respond: "respond"}
+        args: Any = None
+        if isinstance(verdict, Respond | Edit):
+            args = verdict.value if isinstance(verdict, Respond) else dict(verdict.args)
+        next_ = verdict.what_next if isinstance(verdict, Reject) else ""
         requests.decide(
             self.book,
             row.id,
-            reviewer=Reviewer("user:reviewer", "reviewer"),
-            verdict=names[type(verdict)],
-            proposal_hash=row.proposal_hash,
+            reviewer=Reviewer(f"user:{verdict.by}", verdict.by, verdict.by),
+            verdict=NAMES[type(verdict)],
+            proposal_hash=row.standing_hash,
             comment=verdict.comment,
-            args=verdict.value if isinstance(verdict, Respond) else None,
+            args=args,
+            **({"what_next": next_} if next_ else {}),
         )
+
+    def _end(self, thread: Any) -> bool:
+        """End a thread whose reviewer said so with a rejection that counts; whether one did."""
+        if self.book.row(thread).status is not Status.WAITING:
+            return False
+        for row in Played(self, thread).approvals:
+            if row.status == "settled" and row.what_next in ("stop", "roll_back"):
+                said = f"Rejected by {row.decided_by_name}: {row.comment}"
+                who, undo = row.decided_by, row.what_next == "roll_back"
+                if not (undo and cancel_and_undo(self.book, thread, actor=who, reason=said)):
+                    people.cancel(self.book, thread, actor=who, reason=said)
+                return True
+        return False
 
     def _work_on(self, work: Work, writes: itertools.count[int]) -> None:
         def wrote() -> None:

@@ -14,7 +14,7 @@ from checkpoints.states import EventKind
 from checkpoints.store import NewEvent
 
 from .answers import kept
-from .errors import GateReached, OutsideActivity, Parked
+from .errors import GateReached, Halted, OutsideActivity, Parked
 from .graph import Node
 from .ledger import Ledger
 from .step import OpenStep
@@ -40,9 +40,14 @@ def keep(ledger: Ledger, run: OpenStep, fresh: Sequence[tuple[Node, dict[str, An
 
 
 def wait(ledger: Ledger, run: OpenStep, stops: Sequence[GateReached]) -> None:
-    """running -> waiting, with the new requests; or round once more when news arrived."""
-    new: list[Proposal] = [s.proposal for s in stops if s.proposal is not None]
-    titles = [p.title for p in new]
+    """running -> waiting, with the new requests; or round once more when news arrived.
+
+    News counts from when the step's requests were read: a decision on one of them may have come
+    while a sibling worked, and what that recorded has seen the news already.
+    """
+    run.work.wake_seq = run.woken
+    new: list[Proposal] = [p for stop in stops for p in stop.proposals]
+    titles = [*(t for stop in stops for t in stop.waits), *(p.title for p in new)]
     ledger.ask(
         run.work,
         new,
@@ -99,6 +104,17 @@ def park(ledger: Ledger, work: Work, stop: Parked, events: Sequence[NewEvent] = 
         reason=stop.reason,
         waiting_on=stop.waiting_on,
         events=events,
+    )
+
+
+def halt(ledger: Ledger, run: OpenStep, stop: Halted) -> None:
+    """running -> paused: a cap leaves no room; whoever resumes it finds it raised, or pauses."""
+    ledger.leave(
+        run.work,
+        EventKind.THREAD_PAUSED,
+        reason=stop.reason,
+        data={"cap": True},
+        events=run.take_events(),
     )
 
 

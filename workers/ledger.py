@@ -18,7 +18,10 @@ from django.db import DatabaseError, connection, transaction
 from approvals import gates
 from approvals import queries as approval_queries
 from approvals.gates import Proposal
+from approvals.policy import Rule
 from approvals.queries import ApprovalRow
+from approvals.standing import AskedBack
+from approvals.terms import Terms
 from checkpoints import history, queries, store, undo
 from checkpoints.channels import Digests, Reducer
 from checkpoints.queries import Range
@@ -30,6 +33,7 @@ from checkpoints.views import ActivityRow, CheckpointRow, InputRow
 
 from . import result_cache, slots
 from .loops import beside_a_loop
+from .rules import Rules
 
 log = structlog.get_logger("gatepost.worker")
 
@@ -90,9 +94,18 @@ class Ledger(Protocol):
     def at_place(
         self, work: Work, ranges: Sequence[Range], place: Position, *, limit: int
     ) -> list[ActivityRow]: ...
+    def rule(self, work: Work, tool: str, args: Any, risk: str) -> Rule | None: ...
+    def terms(self, risk: str) -> Terms | None: ...
+    def hands_on(self, work: Work) -> tuple[str, ...]: ...
+    def doubts(self, work: Work, approval: ApprovalRow) -> str: ...
+    def asked_back(self, work: Work, approval: ApprovalRow) -> list[AskedBack]: ...
+    def answer(
+        self, work: Work, approval: ApprovalRow, activity: NewActivity, **more: Any
+    ) -> bool: ...
+    def over(self, work: Work) -> str: ...
 
 
-class DatabaseLedger:
+class DatabaseLedger(Rules):
     """The ledger over store, gates and queries."""
 
     def load(

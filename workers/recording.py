@@ -20,7 +20,7 @@ from checkpoints.records import NewActivity, Position
 from .advice import check_key, check_seconds, storable
 from .answers import describe, result_of, was_known
 from .cursors import Told, left_by
-from .errors import Asleep, HandBack
+from .errors import Asleep, Halted, HandBack
 from .frozen import plain
 from .guard import unguarded
 from .retrying import Retry, again, wait_with_others
@@ -136,6 +136,8 @@ class Recording:
         ):
             return deltas.copied(known.result)
         self._boundary()
+        if kind == "model" and (why := self._run.ledger.over(self._run.work)):
+            raise Halted(why)
         wait_with_others(self._run, retry, name)
         same = known is not None and known.state != "done"
         activity = self._new(

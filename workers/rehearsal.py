@@ -20,16 +20,36 @@ from .models import Model, Reply, Request
 
 @dataclass(frozen=True, slots=True)
 class Approve:
-    """The reviewer says yes."""
+    """The reviewer says yes. `by` is who it is, where several have to."""
 
     comment: str = ""
+    by: str = "reviewer"
 
 
 @dataclass(frozen=True, slots=True)
 class Reject:
-    """The reviewer says no, and why."""
+    """The reviewer says no, and why; `what_next` is go_on, stop or roll_back."""
 
     comment: str
+    what_next: str = ""
+    by: str = "reviewer"
+
+
+@dataclass(frozen=True, slots=True)
+class Edit:
+    """The reviewer says yes to other arguments: all of them, as they shall be."""
+
+    args: Mapping[str, Any]
+    comment: str = ""
+    by: str = "reviewer"
+
+
+@dataclass(frozen=True, slots=True)
+class AskBack:
+    """The reviewer asks the agent something before deciding; the request stays open."""
+
+    comment: str
+    by: str = "reviewer"
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,6 +58,7 @@ class Respond:
 
     value: Any
     comment: str = ""
+    by: str = "reviewer"
 
 
 class Scripted:
@@ -82,7 +103,7 @@ def scripted_model(given: Any) -> Model:
     return answer
 
 
-Verdict = Approve | Reject | Respond
+Verdict = Approve | Edit | AskBack | Reject | Respond
 Decide = (
     str
     | Verdict
@@ -97,11 +118,11 @@ def verdict_of(given: object) -> Verdict | None:
     """A verdict from a script; "approve" stands for `Approve()`. TypeError for anything else."""
     if given == "approve":
         return Approve()
-    if given is None or isinstance(given, Approve | Reject | Respond):
+    if given is None or isinstance(given, Verdict):
         return given
     raise TypeError(
-        f"{given!r} is no verdict: use 'approve', Approve(comment), Reject(reason) or "
-        "Respond(value)."
+        f"{given!r} is no verdict: use 'approve', Approve(comment), Reject(reason), "
+        "Edit(args), AskBack(question) or Respond(value)."
     )
 
 
@@ -113,7 +134,7 @@ def reviewer_of(decide: Decide) -> Callable[[ApprovalRow], Verdict | None]:
     """
     if decide is None:
         return lambda _: None
-    if isinstance(decide, str | Approve | Reject | Respond):
+    if isinstance(decide, str | Verdict):
         always = verdict_of(decide)
         return lambda _: always
     if isinstance(decide, Mapping):

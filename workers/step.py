@@ -42,7 +42,10 @@ class Agent:
 
 @dataclass
 class OpenStep:
-    """One step in progress: what is recorded of it, and what waits to be written."""
+    """One step in progress: what is recorded of it, and what waits to be written.
+
+    `requests` are all of the step's, `decided` the newest one of each position.
+    """
 
     work: Work
     step: int
@@ -52,11 +55,13 @@ class OpenStep:
     model: Model = missing
     retry: Retry | None = None
     records: dict[Position, ActivityRow] = field(default_factory=dict)
+    requests: dict[UUID, ApprovalRow] = field(default_factory=dict)
     decided: dict[Position, ApprovalRow] = field(default_factory=dict)
     resumed: bool = False
     thoughts: dict[str, list[str]] = field(default_factory=dict)
     buffer: list[NewEvent] = field(default_factory=list)
     on_failure: str = "keep"
+    woken: int = 0  # wake_seq before its requests were read
 
     @cached_property
     def config(self) -> FrozenDict:

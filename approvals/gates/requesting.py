@@ -16,6 +16,7 @@ from checkpoints.records import Work
 from checkpoints.states import EventKind
 
 from .proposals import REQUEST, Proposal, proposal_hash, request_seal
+from .replying import announce
 
 
 def request(
@@ -58,6 +59,8 @@ def request(
             waiting_on=waiting_on,
             unless_woken=True,
         )
+        if waits:
+            announce(work, {ident: p for ident, p, _ in rows})
         for ident, p, deadline in rows if waits else ():
             insert(work, columns_of(work, ident, p, deadline, hashes[ident]))
     for field in fields(work):

@@ -37,6 +37,7 @@ from .fleet import (
     memberships,
     workers,
 )
+from .hands import hands_on
 from .log import (
     COUNTED,
     SEARCHED,
@@ -137,6 +138,7 @@ __all__ = [
     "expired_leases",
     "failures",
     "fleet_saved",
+    "hands_on",
     "head",
     "heads",
     "held_off",

@@ -102,7 +102,7 @@ def config_of(thread_id: UUID) -> dict[str, Any]:
 
 
 # The whole way from a checkpoint to the first input, one row per branch gone through.
-_BRANCHES = """
+BRANCHES = """
 WITH RECURSIVE seg AS (
   SELECT c.thread_id, c.branch, c.branch_start AS lo, c.number AS hi, c.step AS hi_step, 0 AS depth
   FROM gp_checkpoint c WHERE c.thread_id = %s::uuid AND c.id = %s::uuid
@@ -113,7 +113,7 @@ WITH RECURSIVE seg AS (
   JOIN gp_checkpoint p ON p.thread_id = f.parent_thread AND p.number = f.parent_number
 )
 """
-_WAY = f"{_BRANCHES} SELECT thread_id, branch, lo, hi, hi_step FROM seg ORDER BY depth"
+_WAY = f"{BRANCHES} SELECT thread_id, branch, lo, hi, hi_step FROM seg ORDER BY depth"
 
 
 def way(thread_id: UUID, checkpoint_id: UUID) -> list[tuple[UUID, int, int, int, int]]:
@@ -139,7 +139,7 @@ def lineage(thread_id: UUID, *, limit: int = 200) -> list[CheckpointRow]:
 
 
 # Of each part of a way the end is named by its numbers, so that no plan reads more of it.
-_STEPS = f"""{_BRANCHES}
+_STEPS = f"""{BRANCHES}
 SELECT c.number, c.step, c.source, c.nodes::text, c.next_nodes::text, c.created_at,
   c.thread_id, (SELECT sum(hi - lo + 1) FROM seg)::bigint
 FROM (SELECT * FROM seg ORDER BY depth LIMIT %s) s CROSS JOIN LATERAL (

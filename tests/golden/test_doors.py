@@ -18,6 +18,7 @@ from dashboard.proof import verify
 from tests.cast import Cast, make_cast
 from tests.checkpoints.builders import one
 from tests.hazards.bench import wait_until
+from tests.reviewers import reviewer_in
 from tests.site import started_site
 
 from . import rows
@@ -71,6 +72,7 @@ def test_a_worker_of_today_takes_what_older_code_asked(real_db: str, tmp_path: P
     with started_site(GATEPOST_PUBLISHED=str(tmp_path)):
         for thread in threads:
             place = place_of(thread)
+            reviewer_in(place)  # the right to decide is looked at again by the worker
             (asked,) = approval_queries.for_thread(thread, open_only=True)
             actions.decide(
                 Actor(2, "manager", place, "golden", frozenset({"reviewer"})),

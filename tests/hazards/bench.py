@@ -22,6 +22,7 @@ from approvals.queries import ApprovalRow
 from checkpoints import queries, store
 from checkpoints.views import ActivityRow, EventRow, ThreadRow
 from dashboard.embedded import processes
+from tests.reviewers import reviewer_in
 
 ROOT = Path(__file__).resolve().parents[2]
 LEASE, SWEEP = 3.0, 0.25
@@ -238,7 +239,7 @@ class Case:
         gates.decide(
             row.id,
             workspace=self.workspace,
-            reviewer=gates.Reviewer("user:2", "manager"),
+            reviewer=reviewer_in(self.workspace),
             verdict=verdict,
             proposal_hash=row.proposal_hash,
             comment=comment,

@@ -26,6 +26,7 @@ from dashboard.proof import verify
 from tests.checkpoints.builders import expire, make_workspace
 from tests.embedded.helpers import ROOT
 from tests.hazards.bench import wait_until
+from tests.reviewers import reviewer_in
 from workers import loop
 from workers.registry import load
 
@@ -88,7 +89,7 @@ class Case:
         gates.decide(
             asked.id,
             workspace=self.workspace,
-            reviewer=gates.Reviewer("user:2", "manager"),
+            reviewer=reviewer_in(self.workspace),
             verdict="approve",
             proposal_hash=asked.proposal_hash,
         )

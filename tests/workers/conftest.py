@@ -24,6 +24,7 @@ from checkpoints.chain import verify_thread
 from checkpoints.records import Work
 from checkpoints.states import Status
 from checkpoints.views import ActivityRow, CheckpointRow, EventRow, InputRow, ThreadRow
+from tests.reviewers import reviewer_in
 from workers.engine import Engine
 from workers.graph import Graph, Tool
 from workers.ledger import DatabaseLedger, Ledger
@@ -90,7 +91,7 @@ class Bench:
         gates.decide(
             row.id,
             workspace=self.workspace,
-            reviewer=gates.Reviewer("user:2", "manager"),
+            reviewer=reviewer_in(self.workspace),
             verdict=verdict,
             proposal_hash=row.proposal_hash,
             comment=comment,

@@ -17,6 +17,7 @@ from uuid import UUID
 from uuid_utils.compat import uuid7
 
 from approvals.counting import Vote
+from approvals.policy import Facts, Rule
 from approvals.queries import ApprovalRow
 from checkpoints import deltas, history, references
 from checkpoints.chain import NO_HASH, link
@@ -158,6 +159,9 @@ class Book:
     # Results across threads: until when, and what.
     cached: dict[str, tuple[datetime, str]] = field(default_factory=dict)
     reducers: dict[UUID, Mapping[str, Reducer]] = field(default_factory=dict)
+    # What the play says in place of an admin's policies, and of caps.
+    policy: Callable[[Facts], Rule | None] | None = None
+    cap: str | None = None
     ahead: timedelta = timedelta()
     lock: threading.RLock = field(default_factory=threading.RLock)
 

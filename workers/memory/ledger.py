@@ -20,10 +20,11 @@ from checkpoints.views import ActivityRow, CheckpointRow, InputRow
 
 from . import reading, requests, reuse, settling, undoing
 from .book import Row, read, written
-from .once import Once, released, see
+from .once import released, see
+from .rules import Rules
 
 
-class MemoryLedger(Once):
+class MemoryLedger(Rules):
     """One worker's side of a book."""
 
     # ---- reading -----------------------------------------------------------------------------
@@ -252,7 +253,7 @@ class MemoryLedger(Once):
             for row, _ in rows:
                 self._book.approvals[row.id] = replace(row, requested_at=at)
 
-        return self.leave(
+        waits = self.leave(
             work,
             EventKind.THREAD_SUSPENDED,
             events=[*events, *(event for _, event in rows)],
@@ -260,6 +261,10 @@ class MemoryLedger(Once):
             unless_woken=True,
             also=enter,
         )
+        for p in proposals if waits else ():
+            if p.revision and not p.allowed_by and (former := self._withdraw_former(work, p)):
+                self._book.move(work.thread, events=former)
+        return waits
 
     def _let_happen(
         self, work: Work, proposals: Sequence[Proposal], events: Sequence[NewEvent]

@@ -1,0 +1,108 @@
+"""What a leased thread says to its own open requests: a reply, an answer taken, a newer request."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+from uuid import UUID
+
+from django.db import connection, transaction
+
+from checkpoints import store
+from checkpoints.errors import LeaseLost
+from checkpoints.records import NewActivity, Work
+from checkpoints.states import EventKind
+
+from .. import outbox
+from ..queries import ApprovalRow
+from .proposals import Proposal
+
+SUPERSEDED = "It is asked again: see the newer request."
+
+
+def replied(approval: UUID, decision: UUID, text: str, *, actor: str) -> store.NewEvent:
+    """The event of an agent's reply to what a reviewer asked back; the request stays open.
+
+    Write it with the recorded activity that made the text, so that there is one per decision.
+    """
+    data = {"approval": str(approval), "decision": str(decision), "text": text}
+    return store.NewEvent(EventKind.APPROVAL_REPLIED, data, actor)
+
+
+def answer(
+    work: Work,
+    row: ApprovalRow,
+    activity: NewActivity,
+    *,
+    result: Any,
+    reason: str,
+    events: Sequence[store.NewEvent] = (),
+) -> bool:
+    """Take a reviewer's text as the answer: pending -> withdrawn, and the answer is recorded.
+
+    False when somebody decided meanwhile: nothing was written. Raises LeaseLost.
+    """
+    with transaction.atomic():
+        _lock(work)
+        if not _withdraw(work, "a.id = %s::uuid", (row.id,), reason):
+            return False
+        store.record_activity(work, activity, result=result, events=events)
+    return True
+
+
+def announce(work: Work, proposals: Mapping[UUID, Proposal]) -> None:
+    """Put new requests by id in the outbox, and withdraw what they take the place of.
+
+    Inside the transaction that writes them.
+    """
+    for ident, proposal in proposals.items():
+        if proposal.revision:
+            withdraw_former(work, proposal)
+        if not proposal.allowed_by:
+            data = {"title": proposal.title[:300], "risk": proposal.risk}
+            _tell(work, "approval.requested", ident, data)
+
+
+def withdraw_former(work: Work, proposal: Proposal) -> None:
+    """Withdraw what is still open at the position of a newer request; inside its transaction."""
+    p = proposal.position
+    _withdraw(
+        work,
+        "a.branch = %s::integer AND a.step = %s::integer AND a.node = %s::varchar "
+        "AND a.index = %s::integer AND a.key = %s::varchar AND a.revision < %s::smallint",
+        (p.branch, p.step, p.node, p.index, p.key, proposal.revision),
+        SUPERSEDED,
+    )
+
+
+def _lock(work: Work) -> None:
+    with connection.cursor() as cursor:
+        cursor.execute(
+            "SELECT 1 FROM gp_thread WHERE id = %s::uuid AND lease_token = %s::uuid FOR UPDATE",
+            (work.thread, work.token),
+        )
+        if cursor.fetchone() is None:
+            raise LeaseLost(thread=work.thread)
+
+
+def _withdraw(work: Work, which: str, params: Sequence[Any], reason: str) -> bool:
+    """pending -> withdrawn for these requests of the thread, whose row is locked."""
+    with connection.cursor() as cursor:
+        cursor.execute(
+            "UPDATE gp_approval a SET status = 'withdrawn', comment = %s::text, "
+            "decided_at = clock_timestamp() WHERE a.thread_id = %s::uuid "
+            f"AND a.status = 'pending' AND {which} RETURNING a.id, a.title, a.decided_at",
+            (reason, work.thread, *params),
+        )
+        gone = cursor.fetchall()
+    for ident, title, at in gone:
+        data = {"approval": str(ident), "title": title, "reason": reason}
+        data["decided_at"] = at.isoformat()
+        event = store.NewEvent(EventKind.APPROVAL_WITHDRAWN, data, work.owner)
+        store.add_event(work.thread, event)
+        _tell(work, "approval.withdrawn", ident, {"title": title, "reason": reason})
+    return bool(gone)
+
+
+def _tell(work: Work, kind: str, approval: UUID, data: dict[str, Any]) -> None:
+    outbox.tell(kind, workspace=work.workspace, thread=work.thread, approval=approval, data=data)
