@@ -21,10 +21,11 @@ from .terms import Terms, terms_of
 
 BOXES: Final = ("mine", "team", "due", "high", "open", "done")
 SORTS: Final = ("risk", "age", "deadline")
-WINDOW = 1_000  # requests among which equal ones are found
+WINDOW = 600  # requests among which equal ones are found
 SEARCHED = 5_000  # requests of a box that a search for words looks through
+WALKED = 1_000  # requests that the way through a box knows
 ENTRIES, MEMBERS = 30, 50  # of a page, and of each entry on it
-ROWS = 150  # requests on a page, however they are grouped
+ROWS = 100  # requests on a page, however they are grouped
 COUNTED = 1_000
 DUE_SECONDS = 3_600
 ARGS_SHOWN = 8_192  # bytes; larger arguments are for the request's own page
@@ -161,7 +162,8 @@ class Listed:
 
 def _where(wanted: Wanted) -> tuple[list[str], list[Any]]:
     """Conditions of a box without those that no index helps with."""
-    where, params = ["a.workspace_id = %s::uuid"], [wanted.workspace]
+    where: list[str] = ["a.workspace_id = %s::uuid"]
+    params: list[Any] = [wanted.workspace]
     where.append(f"a.status {'<>' if wanted.box == 'done' else '='} 'pending'")
     if wanted.box in ("mine", "team"):
         if wanted.person is None:
@@ -201,7 +203,7 @@ def _window(
     """(id, shape, whether it comes after `beyond`) in the order of the box, from after `after`."""
     where, params = _where(wanted)
     keys = _ORDER[wanted.order]
-    sign, direction = (("<", "DESC") if wanted.order == "done" else (">", "ASC"))
+    sign, direction = ("<", "DESC") if wanted.order == "done" else (">", "ASC")
     place = f"({keys}) {sign} (SELECT {keys} FROM gp_approval a WHERE a.id = %s::uuid)"
     if after is not None:
         where.append(place)
@@ -319,7 +321,7 @@ def _places(cursor: str) -> tuple[UUID | None, UUID | None]:
 
 def in_order(wanted: Wanted) -> list[UUID]:
     """The first requests of a box as its list shows them, equal ones beside each other."""
-    found = _window(wanted, limit=WINDOW)
+    found = _window(wanted, limit=WALKED)
     alike = wanted.box != "done" and wanted.alike is None
     return [ident for members, _ in _grouped(found, alike) for ident in members]
 

@@ -97,7 +97,7 @@ def habit(workspace: UUID, person: str) -> Habit | None:
     return found[0] if found else None
 
 
-def _habits(only: str, params: tuple[object, ...]) -> list[Habit]:
+def _habits(only: str, params: tuple[UUID | str, ...]) -> list[Habit]:
     with connection.cursor() as cursor:
         cursor.execute(_HABITS.format(only=only), params)
         return [Habit(*row) for row in cursor.fetchall()]

@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Final
 from uuid import UUID
 
 from approvals import inbox
 from approvals.inbox import InboxRow
+from approvals.queries import ApprovalRow
 
-from .deciding import decide_many
+from .deciding import Decided, decide_many
 from .errors import Invalid
 from .permissions import Actor, require
 from .validation import check_text
@@ -32,13 +33,15 @@ class Item:
 class Told:
     """An item as its sheet or the results show it; `why` says why it is not (or was not) decided.
 
-    `row` is None where there is no such request in the workspace.
+    `row` is None where there is no such request in the workspace; `after` is the request as its
+    decision left it.
     """
 
     item: Item
     row: InboxRow | None
     why: str = ""
     changed: bool = False
+    after: ApprovalRow | None = None
 
     @property
     def good(self) -> bool:
@@ -94,17 +97,12 @@ def decide_together(
         ],
     )
     came = {one.id: one for one in done}
-    return [
-        Told(
-            told.item,
-            told.row,
-            told.why
-            if told.item.id not in came
-            else (one.error.detail if (one := came[told.item.id]).error else ""),
-            told.changed,
-        )
-        for told in judged
-    ]
+    return [_came(told, came[told.item.id]) if told.item.id in came else told for told in judged]
+
+
+def _came(told: Told, one: Decided) -> Told:
+    why = one.error.detail if one.error else ""
+    return replace(told, why=why, after=one.row)
 
 
 def _judged(item: Item, row: InboxRow | None) -> Told:

@@ -20,4 +20,4 @@ def note_look(approval_id: UUID, *, workspace: UUID, person: str) -> bool:
             "ON CONFLICT DO NOTHING",
             (person, approval_id, workspace),
         )
-        return cursor.rowcount == 1
+        return bool(cursor.rowcount == 1)

@@ -25,6 +25,7 @@ from .rights import Class, Roles, rights_of
 from .standing import Standing, Viewer, own, standing
 
 
+
 @dataclass
 class ApprovalPage:
     """The reads of one look at a request, each done at most once; raises NotFound."""

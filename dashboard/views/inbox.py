@@ -86,14 +86,26 @@ def together(request: HttpRequest) -> HttpResponse:
     if refused:
         context |= {"done": done, "refused": refused, "results": True, "did": DONE[verdict]}
         return render(request, SHEET, context, status=200 if done else 409)
-    title = results[0].row.title if results[0].row and len(results) == 1 else ""
-    say(
-        request,
-        f"{DONE[verdict].capitalize()}: {title}"
-        if title
-        else f"{len(done):,} requests {DONE[verdict]}.",
-    )
+    say(request, _said(results, DONE[verdict]))
     return SeeOther(back)
+
+
+def _said(results: list[bulk.Told], did: str) -> str:
+    """What came of it in a sentence or two, when nothing was refused."""
+    after = [told.after for told in results if told.after is not None]
+    parts = [f"{len(results):,} requests {did}."]
+    if len(results) == 1 and results[0].row is not None:
+        parts = [f"{did.capitalize()}: {results[0].row.title}"]
+    if waiting := sum(row.status == "pending" for row in after):
+        parts.append(
+            "Others have to approve, too."
+            if len(results) == 1
+            else f"Of {waiting:,} others have to approve, too."
+        )
+    if held := sum(row.status == "held" for row in after):
+        which = "its page" if held == 1 else "their pages"
+        parts.append(f"For some seconds you can take it back on {which}, see Done.")
+    return " ".join(parts)
 
 
 def _sheet(

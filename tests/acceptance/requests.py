@@ -1,4 +1,4 @@
-"""A hundred requests of all kinds, each of a real thread that waits; made by the gates themselves."""
+"""A hundred requests of all kinds, each of a real thread that waits; made by the gates."""
 
 from __future__ import annotations
 
@@ -73,6 +73,8 @@ class Mixed:
 def hundred(workspace: UUID, *, low: int = 45, medium: int = 25, high: int = 30) -> Mixed:
     """Refunds that are alike, notices that differ in words, transfers of high risk."""
     refunds, catalogue, payables = map(agent_of, ("refunds", "catalogue", "ap-payments"))
+    lists = ("spring", "summer", "autumn")
+    firms = ("Logistics", "Freight", "Harbour")
     towns = ("Lyon", "Graz", "Porto", "Turku", "Ghent", "Brno", "Split", "Tromsø", "Sligo", "Pisa")
     return Mixed(
         [
@@ -87,16 +89,18 @@ def hundred(workspace: UUID, *, low: int = 45, medium: int = 25, high: int = 30)
         [
             ask(
                 workspace, catalogue,
-                f"Send the price notice to {towns[n % 10]}, {'spring' if n < 10 else 'summer' if n < 20 else 'autumn'} list",
+                f"Send the price notice to {towns[n % 10]}, {lists[n // 10]} list",
                 tool="price.notice", risk="medium", schema=SCHEMA,
                 args={"recipients": [f"shop-{k}@example.com" for k in range(3 + n)]},
                 expires_in=20_000.0 if n % 2 else None,
+                # Two of those who may: one may edit it, and it still waits.
+                terms=Terms(stages=(Seat(count=2),)) if n < 5 else None,
             )
             for n in range(medium)
         ],
         [
             ask(
-                workspace, payables, f"Pay invoice {4_400 + n} · {towns[n % 10]} {'Logistics' if n < 10 else 'Freight' if n < 20 else 'Harbour'}",
+                workspace, payables, f"Pay invoice {4_400 + n} · {towns[n % 10]} {firms[n // 10]}",
                 tool="bank.transfer", risk="high", schema=SCHEMA,
                 args={"payee": towns[n % 10], "amount": f"{4_820 + 37 * n}.00", "currency": "EUR"},
                 expires_in=2_400.0 if n < 4 else 40_000.0,

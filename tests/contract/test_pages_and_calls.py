@@ -46,6 +46,15 @@ FORMS: dict[str, Callable[[World], tuple[str, list[Any], dict[str, Any]]]] = {
     "thread_cancel": lambda w: ("operator", [w.queued], {"undo": "1"}),
     "thread_verify": lambda w: ("auditor", [w.ended], {}),
     "thread_input": lambda w: ("operator", [w.inbox], {"f-message": "and the rain"}),
+    "approvals_decide": lambda w: (
+        "manager",
+        [],
+        {
+            "verdict": "approve",
+            "item": f"{w.gate.id}:{w.gate.proposal_hash}",
+            "confirmed": "1",
+        },
+    ),
     "approval_decide": lambda w: (
         "manager",
         [w.gate.id],
@@ -57,7 +66,7 @@ QUERY = {"thread_rollback": "?checkpoint=0", "thread_fork": "?checkpoint=0"}
 # Addresses that only show, and the door itself.
 SHOWS = {
     "board", "thread", "published", "approvals", "approval", "approval_edit", "artifact", "favicon",
-    "healthz", "readyz", "metrics", "thread_capsule",
+    "healthz", "readyz", "metrics", "thread_capsule", "reviewers",
 }  # fmt: skip
 # A capsule from elsewhere, of any size, is taken by command; no page does it either.
 BY_COMMAND = {"import_thread"}
