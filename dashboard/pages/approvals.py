@@ -25,7 +25,6 @@ from .rights import Class, Roles, rights_of
 from .standing import Standing, Viewer, own, standing
 
 
-
 @dataclass
 class ApprovalPage:
     """The reads of one look at a request, each done at most once; raises NotFound."""
@@ -173,6 +172,7 @@ def approval_main(page: ApprovalPage, roles: Roles) -> dict[str, Any]:
         "edited": None if row.standing_args is None else trees.changes(row.shown_args, row.args),
         "former": evidence.against(row, before, before.shown_args) if before else None,
         "reappeared": evidence.reappeared(row, before) if before else "",
+        "description": evidence.split_again(row.description)[1],
         "history": page.history[: evidence.SHOWN],
         "questions": page.questions,
         "operation": operation(row) if row.kind == "operation" else None,

@@ -20,6 +20,7 @@ from dashboard.pages import evidence
 from dashboard.pages.standing import standing
 from dashboard.parties import recognised
 from tests.cast import Cast
+from workers import gates as engine
 
 from . import scene
 
@@ -81,6 +82,18 @@ def test_why_a_request_came_back(cast: Cast, change: dict[str, Any], words: str)
     row = decide(cast, waiting(cast), "manager", "approve")
     before = replace(row, **change)
     assert words in evidence.reappeared(replace(row, revision=1), before)
+
+
+def test_what_the_engine_says_of_it_comes_first(cast: Cast) -> None:
+    assert evidence.AGAIN == engine.AGAIN
+    first = decide(cast, waiting(cast, args={"to": "Ada"}), "manager", "approve")
+    text = f"{engine.AGAIN}ada may not decide any more.\n\nInvoice 7 of May."
+    again = scene.gate(scene.lease(first.thread), revision=1, description=text)
+    shown = look(cast, again)
+    assert "Under the request before nothing was done: ada may not decide any more." in shown
+    assert shown.count("ada may not decide any more.") == 1
+    assert "Invoice 7 of May." in shown
+    assert engine.AGAIN not in shown
 
 
 def test_an_operation_says_who_asked_and_what(cast: Cast) -> None:
