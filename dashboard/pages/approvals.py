@@ -8,6 +8,7 @@ from typing import Any
 from uuid import UUID
 
 from approvals import queries as gates
+from approvals.counting import person
 from approvals.queries import ApprovalRow
 from checkpoints import queries
 from checkpoints.states import EventKind, Status
@@ -142,6 +143,13 @@ class ApprovalPage:
         """Whether something else stands than what the person has looked at."""
         return self.approval.open and self.looked != self.approval.standing_hash
 
+    @property
+    def ended(self) -> bool:
+        """Whether somebody else ended it while this person had it open."""
+        row = self.approval
+        mine = self.viewer is not None and person(row.decided_by) == self.viewer.person
+        return bool(self.seen) and not row.open and not mine
+
     @cached_property
     def seen_args(self) -> Any:
         """What the person has looked at; None where nobody knows any more."""
@@ -187,6 +195,7 @@ def approval_changed(page: ApprovalPage, roles: Roles) -> dict[str, Any]:
     return {
         "approval": row,
         "changed": page.changed,
+        "ended": page.ended,
         "seen_args": page.seen_args,
         "editor": editor if row.standing_args is not None else None,
     }

@@ -82,7 +82,7 @@ def former(row: ApprovalRow, at_step: Sequence[ApprovalRow]) -> ApprovalRow | No
 
 
 def reappeared(row: ApprovalRow, before: ApprovalRow) -> str:
-    """Why a request came back, in a sentence: the engine's own where it said it, else what is seen."""
+    """Why a request came back, in a sentence; where the engine said it, in its words."""
     if said := split_again(row.description)[0]:
         return f"Under the request before nothing was done: {said}"
     if before.status == "expired":

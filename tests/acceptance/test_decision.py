@@ -202,6 +202,35 @@ def test_an_edit_is_checked_at_its_field_and_makes_other_approvals_void(
     assert stands.shown_args == payments.NEW | {"amount": "4820.00"}
 
 
+def test_what_others_decide_meanwhile_is_said(house: House, people: People) -> None:
+    row = payments.pay(house)
+    screen = people("manager")
+    open_page(screen, row)
+    payments.decide(house, row, "second_manager", "reject", comment="Unknown account.")
+    expect(screen.one("#ended")).to_contain_text("This ended while you had it open.")
+    expect(screen.one("#ended")).to_contain_text("second_manager")
+    expect(screen.one("#outcome")).to_have_attribute("data-outcome", "reject")
+    expect(screen.one("#decision")).to_have_count(0)
+
+
+def test_on_the_way_through_a_box_the_last_click_can_be_taken_back(
+    house: House, people: People
+) -> None:
+    first = payments.pay(house, title="The first of two", terms=Terms(undo_window=60))
+    payments.pay(house, title="The second of two", terms=Terms(undo_window=60))
+    screen = people("manager")
+    screen.open(f"/approvals/{first.id}/?box=open&sort=age")
+    screen.see_live()
+    screen.page.keyboard.press("a")
+    bar = screen.one(".held-bar")
+    expect(bar).to_contain_text("The first of two")
+    assert now(first).status == "held"
+    expect(screen.one("#approval-side")).to_have_attribute("data-status", "pending")
+    bar.get_by_role("button", name="Take it back").click()
+    expect(screen.one("h1")).to_contain_text("The first of two")
+    assert now(first).open
+
+
 def test_a_question_is_answered_on_the_open_page(house: House, people: People) -> None:
     row = payments.pay(house)
     screen = people("manager")

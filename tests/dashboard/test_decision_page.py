@@ -96,6 +96,13 @@ def test_what_the_engine_says_of_it_comes_first(cast: Cast) -> None:
     assert engine.AGAIN not in shown
 
 
+def test_a_title_that_does_not_fit_says_so(cast: Cast) -> None:
+    row = waiting(cast, title="x" * 300)
+    assert row.title == "x" * 300
+    row = waiting(cast, title="y" * 301)
+    assert row.title == "y" * 299 + "…"
+
+
 def test_an_operation_says_who_asked_and_what(cast: Cast) -> None:
     asker = cast.actor("operator")
     row = waiting(
