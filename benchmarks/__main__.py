@@ -65,6 +65,9 @@ def main(arguments: Sequence[str]) -> int:
                 found = line(row, _measure(row, bench, given.scale), **more)
             except Exception as error:
                 found = failed(row, f"{type(error).__name__}: {error}", **more)
+            finally:
+                if bench is not None:
+                    importlib.import_module(".ground", __package__).clear()
             good = good and found["ok"]
             told(f"row {row}: {time.monotonic() - began:.0f} s, {'ok' if found['ok'] else 'no'}")
             print(dumped(found), file=answers, flush=True)

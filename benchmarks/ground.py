@@ -8,8 +8,10 @@ from collections.abc import Sequence
 from typing import Any
 from uuid import UUID
 
+from django.db import connection
+
 from checkpoints import queries, store
-from checkpoints.states import FINISHED, Status
+from checkpoints.states import CANCELLABLE, FINISHED, Status
 
 WORKSPACE = "bench"
 
@@ -65,3 +67,13 @@ def percentile(values: Sequence[float], share: float) -> float:
 def median(values: Sequence[float]) -> float:
     """The middle one."""
     return statistics.median(values)
+
+
+def clear() -> None:
+    """Cancel what a row left unfinished: the next row's worker would go on with it."""
+    unfinished = [str(status) for status in Status if status in CANCELLABLE]
+    with connection.cursor() as cursor:
+        cursor.execute("SELECT id FROM gp_thread WHERE status = ANY(%s::varchar[])", (unfinished,))
+        left = [row[0] for row in cursor.fetchall()]
+    for thread in left:
+        store.cancel(thread, actor="bench:1", reason="the row is measured")

@@ -37,6 +37,15 @@ def counted(sql: str) -> int:
         return int(cursor.fetchone()[0])
 
 
+def analyse() -> None:
+    """Let the planner know the tables as they are, which a server that lives does by itself.
+
+    Otherwise statements prepared while the tables were empty keep the plans of then.
+    """
+    with connection.cursor() as cursor:
+        cursor.execute("ANALYZE")
+
+
 def play(module: ModuleType, steps: int, *, input: dict[str, Any]) -> UUID:
     """Start a thread of the agent in `module` and work on it for so many steps."""
     agent = _agent(module, str(connection.settings_dict["NAME"]))

@@ -81,6 +81,8 @@ class EventKind(StrEnum):
     DECISION_RECORDED = "decision.recorded"
     DECISION_TAKEN_BACK = "decision.taken_back"
     DECISION_REFUSED = "decision.refused"
+    OPERATION_DONE = "operation.done"
+    OPERATION_FAILED = "operation.failed"
     PAUSE_REQUESTED = "pause.requested"
     CODE_CHANGED = "code.changed"
     CODE_PINNED = "code.pinned"
@@ -104,6 +106,22 @@ class WorkspaceEventKind(StrEnum):
     TOKEN_CREATED = "token.created"  # noqa: S105
     TOKEN_REVOKED = "token.revoked"  # noqa: S105
     CAPSULE_EXPORTED = "capsule.exported"
+    POLICY_MADE = "policy.made"
+    POLICY_CHANGED = "policy.changed"
+    POLICY_SWITCHED = "policy.switched"
+    CAP_CHANGED = "cap.changed"
+    ENDPOINT_MADE = "endpoint.made"
+    ENDPOINT_CHANGED = "endpoint.changed"
+    ENDPOINT_ROTATED = "endpoint.rotated"
+    ENDPOINT_SWITCHED = "endpoint.switched"
+    ENDPOINT_TESTED = "endpoint.tested"
+    HOOK_CREATED = "hook.created"
+    HOOK_ROTATED = "hook.rotated"
+    HOOK_DISABLED = "hook.disabled"
+    HOOK_ENABLED = "hook.enabled"
+    HOOK_MAPPED = "hook.mapped"
+    HOOK_UNMAPPED = "hook.unmapped"
+    HOOK_REFUSED = "hook.refused"
 
 
 S, K = Status, EventKind

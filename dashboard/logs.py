@@ -22,6 +22,7 @@ _SECRET_TEXT = re.compile(
     (?P<actor>\buser:[0-9]+/token:[a-z0-9]{8}\b)           # whose prefix is no secret
   | (?<=://)[^\s'"<>]*:[^\s'"<>]*(?=@)                    # user:password@ in an address
   | (?<=\bgp_[a-z0-9]{8}_)[A-Za-z0-9_-]{20,}               # tokens of our API, but the prefix
+  | (?<=\bwhsec_)[A-Za-z0-9+/=]{16,}                       # secrets of hooks
   | (?:(?<=\bbearer\s)|(?<=\bbasic\s))[\w\-.~+/=]{6,}
   | (?:(?<=\bauthorization[:=])|(?<=\bcookie[:=]))[^\r\n]+
   | (?P<name>\b(?:\w*password|passwd|\w*secret|\w*token|api[_-]?key|sessionid|sesame)

@@ -28,7 +28,7 @@ _OPERATOR: Final = frozenset({"operator"})
 _REVIEWER: Final = frozenset({"reviewer"})
 _EITHER: Final = _OPERATOR | _REVIEWER
 
-# An admin makes users and policies and decides nothing, so no right here names that role alone.
+# An admin looks after people, policies, hooks and who is told what, and decides nothing.
 RIGHTS: Final[dict[str, frozenset[str]]] = {
     "read": frozenset(ROLES),
     "verify": frozenset(ROLES),
@@ -47,6 +47,9 @@ RIGHTS: Final[dict[str, frozenset[str]]] = {
     "fork": _EITHER,
     "roll_back": _EITHER,
     "decide": _REVIEWER,
+    "policy": frozenset({"admin"}),
+    "notify": frozenset({"admin"}),
+    "hook": frozenset({"admin"}),
 }
 
 # What a token can be narrowed to. Each scope reads, since every call answers what is there.
@@ -94,13 +97,17 @@ class HasRoles(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class Grant:
-    """What a token lets through: a workspace, and scopes that narrow its user's roles."""
+    """What a token, or an inbound hook, lets through: a workspace, and scopes that narrow roles.
+
+    `kind` is token or hook, `prefix` what names it in the log.
+    """
 
     prefix: str
     label: str
     workspace: UUID
     workspace_name: str
     scopes: frozenset[str]
+    kind: str = "token"
 
 
 @dataclass(frozen=True, slots=True)
@@ -121,8 +128,9 @@ class Actor:
 
     @property
     def id(self) -> str:
-        """How the log names them: `user:7`, or `user:7/token:<prefix>`."""
-        return f"{self.person}/token:{self.grant.prefix}" if self.grant else self.person
+        """How the log names them: `user:7`, `user:7/token:<prefix>` or `user:7/hook:<name>`."""
+        grant = self.grant
+        return f"{self.person}/{grant.kind}:{grant.prefix}" if grant else self.person
 
 
 @dataclass(frozen=True, slots=True)
@@ -146,12 +154,12 @@ def actor_of(user: Any, grant: Grant | None = None) -> Actor:
     name = str(user.get_full_name() or user.get_username())[:NAME_SHOWN]
     if grant:
         rows = [row for row in rows if row[0] == grant.workspace]
-        name = f"{name} (token {grant.label})"
+        name = f"{name} ({grant.kind} {grant.label})"
     roles = {role for workspace, _, role in rows if workspace == rows[0][0]}
     if rows:
         workspace, workspace_name = rows[0][:2]
     elif not user.is_superuser:
-        where = "the token's workspace any more" if grant else "any workspace yet"
+        where = f"the {grant.kind}'s workspace any more" if grant else "any workspace yet"
         raise Forbidden(f"You are not a member of {where}; ask an admin.")
     elif grant:
         workspace, workspace_name = grant.workspace, grant.workspace_name
@@ -188,7 +196,9 @@ def lacks(actor: HasRoles, action: str) -> str:
     if grant is None or any(action in SCOPES.get(scope, ()) for scope in grant.scopes):
         return ""
     scope = scope_of(action)
-    return f"This token lacks the scope '{scope}'." if scope else "No token may do this."
+    if scope:
+        return f"This {grant.kind} lacks the scope '{scope}'."
+    return f"No {grant.kind} may do this."
 
 
 def scope_of(action: str) -> str:

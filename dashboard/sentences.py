@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from approvals.queries import ApprovalRow
     from checkpoints.views import EventRow, ThreadRow
 
-_USER = re.compile(r"user:([^/]+)(?:/token:(.+))?", re.DOTALL)
+_USER = re.compile(r"user:([^/]+)(?:/(token|hook):(.+))?", re.DOTALL)
 
 
 @dataclass(frozen=True, slots=True)
@@ -121,7 +121,7 @@ def person(actor: str, people: Mapping[str, str] | None = None, *, imported: boo
     `imported`: another installation wrote it, whose users have the ids of others here.
     """
     if imported and (found := _USER.fullmatch(actor)):
-        through = f" (token {found[2]})" if found[2] else ""
+        through = f" ({found[2]} {found[3]})" if found[2] else ""
         return f"user {found[1]}{through} of another installation"
     if people and actor in people:
         return people[actor]
@@ -153,8 +153,8 @@ def event_sentence(event: EventRow, people: Mapping[str, str] | None = None) -> 
     data, who = event.data, person(event.actor, people, imported=event.imported)
     say = _SAY.get(event.kind)
     if say is None:
-        noun, _, participle = event.kind.partition(".")
-        return f"{noun.capitalize()} {participle.replace('_', ' ')}{_tail(data)}"
+        noun, _, participle = event.kind.replace("_", " ").partition(".")
+        return f"{noun.capitalize()} {participle}{_tail({'text': data.get('name')} | dict(data))}"
     return str(say(data, who))
 
 

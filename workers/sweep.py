@@ -50,6 +50,7 @@ def sweep_once(*, owner: str) -> dict[str, int]:
         "woken": store.wake_sleepers(owner=owner),
         "settled": gates.settle_due(),
         "expired": gates.expire_due(),
+        "reminded": gates.remind_due(),
         "rung": 0,
     }
     stranded = store.stranded_threads(queued_for_seconds=interval_seconds())

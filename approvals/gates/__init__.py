@@ -11,6 +11,7 @@ from .judging import COMMENT_MAX, WHAT_NEXT, Reviewer, check_verdict, fits, in_w
 from .looking import note_look
 from .outcomes import withdraw_open
 from .proposals import REQUEST, Proposal, decision_content, proposal_hash, request_seal
+from .reminding import remind_due
 from .settling import settle_due, take_back
 
 __all__ = [
@@ -30,6 +31,7 @@ __all__ = [
     "note_look",
     "note_refusal",
     "proposal_hash",
+    "remind_due",
     "request",
     "request_seal",
     "settle_due",

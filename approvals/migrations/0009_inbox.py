@@ -62,7 +62,7 @@ CREATE TRIGGER gp_approval_look_table BEFORE TRUNCATE ON gp_approval_look
 
 class Migration(migrations.Migration):
     atomic = False
-    dependencies = [("approvals", "0005_terms")]
+    dependencies = [("approvals", "0008_hooks")]
     operations = [
         migrations.CreateModel(
             name="Look",

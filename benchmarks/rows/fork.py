@@ -64,6 +64,7 @@ def measure(bench: Bench, scale: float) -> Measured:
     for length in LENGTHS:
         steps = max(50, int(length * scale))
         thread = thread_of(steps, SIZE)
+        inside.analyse()
         fork_ms(thread, steps // 2, 10)
         xids, size = written(thread, steps // 2)
         told: dict[str, Any] = {"steps": steps, "write_transactions": xids, "bytes": round(size)}

@@ -204,6 +204,18 @@ def start(
     return thread
 
 
+_BASE = (
+    history.RANGES.replace("%s", "%(base)s", 1).replace("%s", "%(checkpoint)s", 1)
+    + "SELECT th.workspace_id, th.agent, th.queue, th.title, th.chain_id, th.last_seq, "
+    "th.last_hash, th.labels::text, c.number, c.step, c.next_nodes::text, "
+    "c.schema_version, c.agent_version_id, c.state_hash, c.state_bytes, "
+    "(SELECT count(*) FROM seg), (SELECT f.config::text FROM gp_checkpoint f "
+    "WHERE f.thread_id = th.id AND f.number = 0) FROM gp_thread th "
+    "JOIN gp_checkpoint c ON c.thread_id = th.id AND c.id = %(checkpoint)s::uuid "
+    "WHERE th.id = %(base)s::uuid"
+)
+
+
 def fork(
     base: UUID,
     *,
@@ -224,20 +236,10 @@ def fork(
     differs from the base's; the fork's first checkpoint keeps the whole of what then holds.
     `code` is the agent version that goes on with it, else that of the checkpoint.
     """
+    from .sending import send
+
     check_texts(title=title)
-    with connection.cursor() as cursor:
-        cursor.execute(
-            history.RANGES
-            + "SELECT th.workspace_id, th.agent, th.queue, th.title, th.chain_id, th.last_seq, "
-            "th.last_hash, th.labels::text, c.number, c.step, c.next_nodes::text, "
-            "c.schema_version, c.agent_version_id, c.state_hash, c.state_bytes, "
-            "(SELECT count(*) FROM seg), (SELECT f.config::text FROM gp_checkpoint f "
-            "WHERE f.thread_id = th.id AND f.number = 0) FROM gp_thread th "
-            "JOIN gp_checkpoint c ON c.thread_id = th.id AND c.id = %s::uuid "
-            "WHERE th.id = %s::uuid",
-            (base, checkpoint, checkpoint, base),
-        )
-        row = cursor.fetchone()
+    row = send(_BASE, {"base": base, "checkpoint": checkpoint})
     if row is None:
         raise NotFound("There is no such checkpoint in this thread.")
     version, queue = row[12], row[2]

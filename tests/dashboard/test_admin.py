@@ -19,8 +19,10 @@ from django.test import Client
 from django.urls import reverse
 from django.utils.html import escape
 
-from approvals import gates
+from approvals import deliveries, gates, hooks
 from approvals.gates import Reviewer
+from approvals.notify import endpoints
+from approvals.notify.endpoints import Wanted
 from checkpoints import queries, store
 from dashboard import tokens
 from tests.cast import Cast
@@ -39,9 +41,19 @@ READ_ONLY = {
     "checkpoints_workspaceevent",
     "approvals_approval",
     "approvals_decision",
+    "approvals_policyversion",
+    "approvals_delivery",
+    "approvals_hookdelivery",
     "dashboard_token",
 }
-EDITED = {"checkpoints_workspace", "checkpoints_membership", "auth_user"}
+EDITED = {
+    "checkpoints_workspace",
+    "checkpoints_membership",
+    "auth_user",
+    "approvals_endpoint",
+    "approvals_hook",
+    "approvals_hookidentity",
+}
 KEPT = (
     "gp_thread",
     "gp_checkpoint",
@@ -53,6 +65,10 @@ KEPT = (
     "gp_workspace_event",
     "gp_approval",
     "gp_decision",
+    "gp_policy",
+    "gp_policy_version",
+    "gp_carried_out",
+    "gp_hook_delivery",
     "gp_keyframe",
 )
 HIDDEN = "pay\u202e100\u200b<b>x</b>"
@@ -84,8 +100,22 @@ def fill(workspace: UUID, agent: UUID, by: str) -> UUID:
         proposal_hash=row.proposal_hash,
         comment=HIDDEN,
     )
+    wanted = Wanted(name=f"<b>x</b> {workspace}", target="https://agent.example/in")
+    made, _ = endpoints.make(workspace, "webhook", wanted, actor=by)
+    endpoints.try_out(made, workspace=workspace, actor=by)
     store.put_artifact(workspace, name=HIDDEN, media_type="text/csv", chunks=[b"a,b"])
+    carried(workspace, by, row.id)
     return work.thread
+
+
+def carried(workspace: UUID, by: str, approval: UUID) -> None:
+    """A hook of the workspace with one word for a person and one delivery."""
+    hook, _ = hooks.create(workspace, "slack", actor=by)
+    hooks.map_identity(hook.id, "<b>x</b>", int(by[5:]), workspace=workspace, actor=by)
+    known = deliveries.presented(hook.id)
+    assert known is not None
+    body = {"body_hash": b"h" * 32, "status": 200, "answer": HIDDEN, "actor": by}
+    deliveries.keep(known, "msg_1", approval=approval, **body)
 
 
 @pytest.fixture

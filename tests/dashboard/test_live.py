@@ -42,7 +42,7 @@ RECHECK = 1.0
 class Server:
     """A web process on the database of this test."""
 
-    def __init__(self, *, poll: float) -> None:
+    def __init__(self, *, poll: float, recheck: float = RECHECK) -> None:
         self.port = free_port()
         self.origin = f"http://localhost:{self.port}"
         self.process = subprocess.Popen(
@@ -57,7 +57,7 @@ class Server:
                 "DJANGO_SETTINGS_MODULE": "tests.settings",
                 "GATEPOST_ROLE": "web",
                 "GATEPOST_POLL_SECONDS": str(poll),
-                "GATEPOST_RECHECK_SECONDS": str(RECHECK),
+                "GATEPOST_RECHECK_SECONDS": str(recheck),
                 "PYTHONWARNINGS": "error",
             },
         )

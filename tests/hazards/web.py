@@ -67,14 +67,14 @@ class Web:
 class Person:
     """Somebody with a login of their own; every request carries the token that forms carry."""
 
-    def __init__(self, web: Web, name: str) -> None:
+    def __init__(self, web: Web, name: str, password: str = PASSWORD) -> None:
         self.name = name
         self.http = httpx.Client(base_url=web.address, timeout=20)
         page = self.http.get("/login/")
         (token,) = set(re.findall(r'name="csrfmiddlewaretoken" value="(\w+)"', page.text))
         answer = self.http.post(
             "/login/",
-            data={"username": name, "password": PASSWORD, "csrfmiddlewaretoken": token},
+            data={"username": name, "password": password, "csrfmiddlewaretoken": token},
         )
         assert answer.status_code == 302, answer.text
         self.http.headers["X-CSRFToken"] = self.http.cookies["csrftoken"]

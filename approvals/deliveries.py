@@ -1,0 +1,122 @@
+"""What inbound hooks carry here: who may, which ids came before, and what they were answered."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from datetime import datetime
+from uuid import UUID
+
+from django.db import connection, transaction
+from uuid_utils.compat import uuid7
+
+from checkpoints import store
+from checkpoints.states import WorkspaceEventKind as K
+
+
+@dataclass(frozen=True, slots=True)
+class Presented:
+    """An active hook as its door needs it; `now` is the database's clock."""
+
+    id: UUID
+    workspace: UUID
+    workspace_name: str
+    name: str
+    secrets: tuple[str, ...]
+    now: datetime
+
+
+@dataclass(frozen=True, slots=True)
+class Delivery:
+    """What came under one id before; `answer` is the JSON text that was answered."""
+
+    body_hash: bytes
+    status: int
+    answer: str
+
+
+def presented(ident: UUID) -> Presented | None:
+    """The hook, with the secrets that hold at this moment; None for unknown and disabled ones."""
+    with connection.cursor() as cursor:
+        cursor.execute(
+            "SELECT h.id, h.workspace_id, w.name, h.name, ARRAY(SELECT s ->> 'secret' FROM "
+            "jsonb_array_elements(h.secrets) s WHERE s ->> 'until' IS NULL OR "
+            "(s ->> 'until')::timestamptz > clock_timestamp()), clock_timestamp() "
+            "FROM gp_hook h JOIN gp_workspace w ON w.id = h.workspace_id "
+            "WHERE h.id = %s::uuid AND h.active",
+            (ident,),
+        )
+        row = cursor.fetchone()
+    if row is None:
+        return None
+    return Presented(row[0], row[1], row[2], row[3], tuple(row[4]), row[5])
+
+
+def take(hook: UUID, webhook_id: str) -> Delivery | None:
+    """Hold this id until the end of the open transaction; what came under it before.
+
+    Of two same deliveries at once the second waits here and finds the answer of the first.
+    """
+    if not connection.in_atomic_block:
+        raise RuntimeError("take belongs into the transaction that answers the delivery")
+    with connection.cursor() as cursor:
+        # A lock without a row: the row itself is written once, with its answer, and stays.
+        cursor.execute(
+            "SELECT pg_advisory_xact_lock(hashtextextended(%s::text, 0))",
+            (f"gatepost.hook:{hook}:{webhook_id}",),
+        )
+        # A statement of its own: it sees what was committed while the lock was waited for.
+        cursor.execute(
+            "SELECT body_hash, status, answer FROM gp_hook_delivery "
+            "WHERE hook_id = %s::uuid AND webhook_id = %s::varchar",
+            (hook, webhook_id),
+        )
+        row = cursor.fetchone()
+    return None if row is None else Delivery(bytes(row[0]), row[1], row[2])
+
+
+def keep(
+    hook: Presented,
+    webhook_id: str,
+    *,
+    body_hash: bytes,
+    approval: UUID,
+    actor: str,
+    status: int,
+    answer: str,
+) -> None:
+    """Note the answer of a delivery, in the transaction of what it did."""
+    with connection.cursor() as cursor:
+        cursor.execute(
+            "INSERT INTO gp_hook_delivery (id, workspace_id, hook_id, webhook_id, body_hash, "
+            "approval_id, actor, status, answer) VALUES (%s::uuid, %s::uuid, %s::uuid, "
+            "%s::varchar, %s::bytea, %s::uuid, %s::varchar, %s::smallint, %s::text)",
+            (
+                uuid7(),
+                hook.workspace,
+                hook.id,
+                webhook_id,
+                body_hash,
+                approval,
+                actor,
+                status,
+                answer,
+            ),
+        )
+
+
+def note_refused(hook: Presented, why: str) -> None:
+    """Tell the workspace's log that something was turned away, at most once a minute and hook.
+
+    Whoever floods the door writes one row a minute, and waits for no lock.
+    """
+    with transaction.atomic(), connection.cursor() as cursor:
+        cursor.execute(
+            "UPDATE gp_hook SET refused = refused + 1, refused_at = clock_timestamp() WHERE id = ("
+            "SELECT id FROM gp_hook WHERE id = %s::uuid AND (refused_at IS NULL OR "
+            "refused_at < clock_timestamp() - interval '1 minute') "
+            "FOR NO KEY UPDATE SKIP LOCKED)",
+            (hook.id,),
+        )
+        if cursor.rowcount:
+            told = {"hook": str(hook.id), "name": hook.name, "why": why[:300]}
+            store.log_hook(K.HOOK_REFUSED, hook.workspace, data=told, actor=f"hook:{hook.name}")

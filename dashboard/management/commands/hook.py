@@ -1,0 +1,19 @@
+"""`./manage.py hook ...`: who outside may carry decisions here, and for whom."""
+
+from __future__ import annotations
+
+from dashboard.commands.hooks import VERBS
+from dashboard.terminal import VerbsCommand
+
+
+class Command(VerbsCommand):
+    """Inbound hooks."""
+
+    help = "Makes inbound hooks, changes their secrets, says whom their words for people stand for."
+    examples = """
+        hook create slack
+        hook map slack U024BE7LH manager
+        hook rotate slack --keep 24h
+        hook list
+    """
+    verbs = VERBS
