@@ -8,9 +8,11 @@ from typing import Any
 from uuid import UUID
 
 from approvals import queries as gates
+from approvals import queries_policies
 from approvals.counting import person
 from approvals.queries import ApprovalRow
 from checkpoints import queries
+from checkpoints.errors import NotFound
 from checkpoints.states import EventKind, Status
 from checkpoints.views import AgentRow, EffectFate, EventRow, ThreadRow
 from dashboard import fields, trees
@@ -66,6 +68,16 @@ class ApprovalPage:
     @cached_property
     def version(self) -> AgentRow:
         return queries.agent_version(self.approval.agent_version_id)
+
+    @cached_property
+    def policy(self) -> str:
+        """The policy that asks and its version, as people call it; empty where the author did."""
+        told, _, number = self.approval.policy_version.rpartition("@")
+        try:
+            name = queries_policies.policy(UUID(told), workspace=self.workspace).name
+        except (ValueError, NotFound):
+            return f"{told[-8:]}, version {number}" if told else ""
+        return f"{name}, version {number}"
 
     @cached_property
     def history(self) -> list[ApprovalRow]:
@@ -176,6 +188,7 @@ def approval_main(page: ApprovalPage, roles: Roles) -> dict[str, Any]:
         "version_label": str(page.version.version),
         "what": recognised(row.shown_args),
         "standing": page.standing,
+        "policy": page.policy,
         "last": page.last,
         "edited": None if row.standing_args is None else trees.changes(row.shown_args, row.args),
         "former": evidence.against(row, before, before.shown_args) if before else None,
