@@ -76,8 +76,9 @@ class ApprovalPage:
         try:
             name = queries_policies.policy(UUID(told), workspace=self.workspace).name
         except (ValueError, NotFound):
-            return f"{told[-8:]}, version {number}" if told else ""
-        return f"{name}, version {number}"
+            return f"Policy {told[-8:]}, version {number}." if told else ""
+        known = name in self.standing.terms.rule
+        return f"Version {number}." if known else f"Policy {name}, version {number}."
 
     @cached_property
     def history(self) -> list[ApprovalRow]:

@@ -11,11 +11,15 @@ from uuid import uuid4
 import pytest
 from django.contrib.auth.models import Group
 
-from approvals import gates, queries
+from approvals import gates, policies, queries
 from approvals.counting import Vote
+from approvals.drafts import Draft
 from approvals.queries import ApprovalRow
 from approvals.terms import Seat, Terms
+from checkpoints import queries as past
 from checkpoints.records import Position
+from checkpoints.states import EventKind
+from dashboard import actions, errors
 from dashboard.pages import evidence
 from dashboard.pages.standing import standing
 from dashboard.parties import recognised
@@ -127,6 +131,31 @@ def test_an_operation_says_who_asked_and_what(cast: Cast) -> None:
         assert words in shown, words
     for words in ("The agent’s reasons", "Edit first", "Ask back", "What should happen then?"):
         assert words not in shown, words
+
+
+def test_a_fork_that_needs_a_second_person_is_asked_for_and_told(cast: Cast) -> None:
+    four = Draft("Forks", "operation == 'fork'", note="A fork costs money")
+    policies.make(cast.workspace, four, actor="user:9")
+    work = scene.lease(scene.start(cast.workspace, scene.make_agent()))
+    scene.step(work, report="draft", leave_by=EventKind.THREAD_SUCCEEDED)
+    first = past.checkpoint_by_number(work.thread, 0).id
+    asker = cast.actor("operator")
+    with pytest.raises(errors.NeedsSecondPerson):
+        actions.fork(asker, work.thread, first, {"goal": "weather"}, reason="compare")
+    (row,) = queries.for_thread(work.thread, open_only=True)
+    shown = look(cast, row)
+    for words in (
+        "What operator wants to do", "Fork the thread: a new thread begins", "compare",
+        "New values", "weather", "asks for it: A fork costs money.", "Version 1.",
+    ):  # fmt: skip
+        assert words in shown, words
+    client = cast.client("manager")
+    form = {"verdict": "approve", "proposal_hash": row.standing_hash}
+    answer = client.post(f"/approvals/{row.id}/decide/", form)
+    assert answer.status_code == 303, text_of(answer.content.decode())
+    shown = look(cast, row)
+    assert "Done: the new thread is" in shown
+    assert "Not resumed yet" not in shown
 
 
 def test_each_person_is_told_what_they_may_do(cast: Cast) -> None:
