@@ -200,6 +200,8 @@ def test_an_edit_is_checked_at_its_field_and_makes_other_approvals_void(
     stands = now(row)
     assert stands.open
     assert stands.shown_args == payments.NEW | {"amount": "4820.00"}
+    edit = queries.votes(row.id)[-1]
+    assert (edit.verdict, edit.person) == ("edit", house.cast.actor("second_manager").person)
 
 
 def test_what_others_decide_meanwhile_is_said(house: House, people: People) -> None:
@@ -259,7 +261,9 @@ def test_a_reject_says_what_comes_next(house: House, people: People) -> None:
     sheet.get_by_role("button", name="Reject", exact=True).click()
     expect(screen.one("#outcome")).to_have_attribute("data-outcome", "reject")
     expect(screen.one("#approval-main")).to_contain_text("The thread stops.")
-    assert now(row).what_next == "stop"
+    stands = now(row)
+    assert (stands.what_next, stands.comment) == ("stop", "Unknown account.")
+    assert stands.decided_by == house.cast.actor("manager").id
 
 
 def test_what_comes_of_it_is_said(house: House, people: People) -> None:
@@ -294,6 +298,7 @@ def test_what_comes_of_it_is_said(house: House, people: People) -> None:
     expect(late).to_contain_text("Not resumed yet. ")
 
 
+@pytest.mark.requirement("D02")
 def test_all_of_it_works_without_scripts(house: House, people: People) -> None:
     row = payments.big_payment(house)
     screen = people("second_manager", java_script_enabled=False)
