@@ -123,7 +123,7 @@ def edit(request: HttpRequest, thread_id: UUID) -> HttpResponse:
             "checkpoint": head,
             "fields": forms.state_fields(schema, values, request, problems, compare=True),
             "reason": reason,
-            "withdrawn": gates.for_thread(thread.id, open_only=True),
+            "withdrawn": gates.unsettled(thread.id),
             "errors": problems,
         }
         return render(request, "thread/edit.html", context, status=status)
