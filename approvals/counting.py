@@ -1,6 +1,6 @@
 """Whose votes count towards a request, and who is still missing; pure.
 
-A person is what stands before "/token:" in a reviewer's id, so a token is no second person.
+A person is what stands before the slash in a reviewer's id: a token or a hook is no second person.
 """
 
 from __future__ import annotations
@@ -67,7 +67,7 @@ class Progress:
 
 def person(reviewer: str) -> str:
     """The person behind a reviewer's id: `user:7` of `user:7/token:k3x9mq2p`."""
-    return reviewer.partition("/token:")[0]
+    return reviewer.partition("/")[0]
 
 
 def progress(terms: Terms, votes: Iterable[Vote]) -> Progress:

@@ -65,7 +65,7 @@ def take_back(approval_id: UUID, *, workspace: UUID, reviewer: Reviewer) -> Appr
                 "standing_args = %s::jsonb, standing_hash = %s::varchar "
                 "FROM (SELECT clock_timestamp() AS now) c WHERE a.id = %s::uuid "
                 "AND a.status = 'held' AND a.effective_at > c.now "
-                "AND split_part(a.decided_by, '/token:', 1) = %s::varchar "
+                "AND split_part(a.decided_by, '/', 1) = %s::varchar "
                 f"RETURNING a.id, a.workspace_id, c.now AS at), said AS ({writing.DECISION}) "
                 "SELECT won.at FROM won",
                 (
