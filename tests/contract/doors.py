@@ -12,7 +12,7 @@ import json
 import sys
 import tempfile
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, fields
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -26,6 +26,7 @@ from django.test import Client
 from django.urls import URLResolver, get_resolver, reverse
 
 from approvals import queries as requests
+from approvals.queries import ApprovalRow
 from checkpoints import store
 from checkpoints.browsing import Records
 from dashboard import actions, administering, hooks, permissions, tokens
@@ -80,27 +81,28 @@ def browsers(world: World) -> dict[str | None, Any]:
 
 
 def answered(answer: Any) -> str:
+    """What became of one request; of several verdicts at once, what became of all of them."""
+    if answer.status_code == 200 and answer.headers["Content-Type"] == "application/json":
+        one_by_one = answer.json().get("results", [])
+        words = {said(one["status"]) for one in one_by_one if "problem" in one}
+        if len(words) == 1:
+            return words.pop()
     return said(answer.status_code, answer.headers.get("Location", ""))
 
 
 def swapped(world: World, text: str) -> str:
     """The same words with things of another workspace in the place of ours."""
-    ours = (
-        world.queued,
-        world.paused,
-        world.inbox,
-        world.failed,
-        world.changed,
-        world.ended,
-        world.gate.thread,
-        world.other_gate.thread,
-        world.asking[0],
-    )
-    for one in ours:
-        text = text.replace(str(one), str(world.foreign))
-    for gate in (world.gate, world.other_gate):
-        text = text.replace(str(gate.id), str(world.foreign_gate.id))
-        text = text.replace(gate.proposal_hash, world.foreign_gate.proposal_hash)
+    foreign = world.foreign_gate
+    for one in fields(world):
+        if one.name in ("cast", "agent", "first") or one.name.startswith("foreign"):
+            continue
+        ours = getattr(world, one.name)
+        if isinstance(ours, ApprovalRow):
+            text = text.replace(str(ours.id), str(foreign.id))
+            text = text.replace(ours.proposal_hash, foreign.proposal_hash)
+            ours = ours.thread
+        thread = ours[0] if isinstance(ours, tuple) else ours
+        text = text.replace(str(thread), str(world.foreign))
     return text
 
 
