@@ -16,7 +16,7 @@ PROCESSES := tests/hazards tests/embedded tests/acceptance tests/browser
 BRING := python=$(PY); [ -x $(PY) ] || python=$$(tools/find-python) || exit 1; "$$python" tools/install.py
 
 .DEFAULT_GOAL := help
-.PHONY: help up test test-all test-processes test-rest check lint format demo bench bench-peers bench-log bench-files bench-wasted chaos mutants requirements pictures reset lock install install-dev
+.PHONY: help up test test-all test-processes test-rest check lint format demo bench bench-peers bench-log bench-inbox bench-files bench-wasted chaos mutants requirements pictures reset lock install install-dev
 
 help:  ## list what can be called
 	@echo "make up            start Gatepost (PORT=8000 HOST=127.0.0.1 DATA=.gatepost WORKERS=2 ARGS=...)"
@@ -28,6 +28,7 @@ help:  ## list what can be called
 	@echo "make bench         measure rows of the budget (ROWS=1,2,3)"
 	@echo "make bench-peers   the same task on LangGraph and DBOS beside ours (ARGS=--json)"
 	@echo "make bench-log     a log of 1,000,000 events: size, queries, verification (ARGS='--events N')"
+	@echo "make bench-inbox   decisions per second, the inbox with 100,000 requests (ARGS='--requests N')"
 	@echo "make bench-files   loading a checkpoint beside files of 1 KB, 10 MB and 1 GiB"
 	@echo "make bench-wasted  what resuming spares of what faults cost, beside restarting (ARGS='--scale 0.2')"
 	@echo "make chaos         1,000 threads, 200 kills and more, a verdict from outside (ARGS='--minutes 2')"
@@ -86,6 +87,9 @@ bench-peers: install-dev
 
 bench-log: install-dev
 	@$(PY) -m benchmarks.log $(ARGS)
+
+bench-inbox: install-dev
+	@$(PY) -m benchmarks.inbox $(ARGS)
 
 bench-files: install-dev
 	@$(PY) -m benchmarks.artifacts

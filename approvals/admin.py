@@ -12,7 +12,8 @@ from checkpoints.narrowing import choice, ident, since
 from checkpoints.paging import Walk
 
 from . import hook_admin as _hooks  # noqa: F401
-from .models import STATUSES, VERDICTS, Approval, Decision
+from .models import STATUSES, VERDICTS, Approval, Decision, PolicyVersion
+from .notify import admin as _notify  # noqa: F401  (registers its own tables)
 
 REFUSAL = "Approvals are opened by agents and decided on their own page, under Approvals."
 
@@ -127,3 +128,24 @@ class DecisionRecords(Records):
             ("Open the approval", reverse("approval", args=[row.approval_id])),
             ("Its row", reverse("admin:approvals_approval_change", args=[row.approval_id])),
         ]
+
+
+@admin.register(PolicyVersion)
+class PolicyVersionRecords(Records):
+    """What policies said, from when on and by whom; the database refuses to change it."""
+
+    columns = ("made_at", "condition", "action", "number", "made_by")
+    needs = ("policy_id",)
+    filters = (choice("action", ("ask", "allow")), ident("workspace_id", "workspace"))
+    search_ids = ("id", "policy_id")
+    search_text = ("condition", "note")
+    actors = ("made_by",)
+    search_help_text = "Id or its beginning, policy id, words of the condition, who made it"
+    groups = (
+        ("What it says", ("condition", "action", "note", "terms", "deadline", "risk", "title")),
+        ("Made", ("number", "made_by", "made_at")),
+    )
+    refusal = "Policies are written on their own page; a change is a new version."
+
+    def related(self, row: Any) -> list[tuple[str, str]]:
+        return [("Open the policy", reverse("admin:policy", args=[row.policy_id]))]

@@ -23,7 +23,7 @@ from checkpoints.paging import Walk
 
 from .hook_models import Hook, HookDelivery, HookIdentity
 
-SECRET_PAGE = "records/secret.html"  # noqa: S105
+SECRET_PAGE = "records/hook_secret.html"  # noqa: S105
 
 
 class HookEditor(Editor, Protocol):

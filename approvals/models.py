@@ -7,8 +7,18 @@ from django.db.models.functions import Coalesce, Now
 from uuid_utils.compat import uuid7
 
 from .hook_models import Hook, HookDelivery, HookIdentity
+from .notify.models import Delivery, Endpoint
 
-__all__ = ["Approval", "Decision", "Hook", "HookDelivery", "HookIdentity", "News"]
+__all__ = [
+    "Approval",
+    "Decision",
+    "Delivery",
+    "Endpoint",
+    "Hook",
+    "HookDelivery",
+    "HookIdentity",
+    "News",
+]
 
 STATUSES = ("pending", "held", "settled", "expired", "withdrawn")
 VERDICTS = ("approve", "edit", "respond", "reject", "take_back")
@@ -120,6 +130,19 @@ class Decision(models.Model):
         )
 
 
+class Look(models.Model):
+    """When a person opened a request for the first time; never updated, never deleted."""
+
+    pk = models.CompositePrimaryKey("approval_id", "person")
+    workspace_id = models.UUIDField()
+    approval_id = models.UUIDField()
+    person = models.CharField(max_length=200)
+    at = models.DateTimeField(db_default=Now())
+
+    class Meta:
+        db_table = "gp_approval_look"
+
+
 class News(models.Model):
     """What has to be told to others, written with the change that it tells of: the outbox.
 
@@ -142,5 +165,102 @@ class News(models.Model):
         indexes = (
             models.Index(
                 fields=("at", "id"), name="gp_outbox_open", condition=models.Q(done_at=None)
+            ),
+        )
+
+
+class Policy(models.Model):
+    """A rule of a workspace by its name; what it says stands in its newest version.
+
+    The first one, by position, whose condition holds decides. Policies are switched off, never
+    deleted: requests and the log name them.
+    """
+
+    id = models.UUIDField(primary_key=True, default=uuid7, editable=False)
+    workspace_id = models.UUIDField()
+    name = models.CharField(max_length=100)
+    position = models.IntegerField()
+    active = models.BooleanField(default=True)
+    number = models.IntegerField(default=1)
+
+    class Meta:
+        db_table = "gp_policy"
+        verbose_name_plural = "policies"
+        constraints = (
+            models.UniqueConstraint(fields=("workspace_id", "name"), name="gp_policy_name"),
+        )
+        indexes = (models.Index(fields=("workspace_id", "position", "id"), name="gp_policy_order"),)
+
+
+class PolicyVersion(models.Model):
+    """What a policy said from a time on; never changed. `deadline` counts seconds to decide."""
+
+    id = models.UUIDField(primary_key=True, default=uuid7, editable=False)
+    workspace_id = models.UUIDField()
+    policy = models.ForeignKey(Policy, models.PROTECT, related_name="+")
+    number = models.IntegerField()
+    condition = models.TextField()
+    action = models.CharField(max_length=10)
+    terms = models.JSONField()
+    deadline = models.FloatField(null=True)
+    risk = models.CharField(max_length=10, blank=True)
+    title = models.CharField(max_length=300, blank=True)
+    note = models.TextField(blank=True)
+    made_by = models.CharField(max_length=200)
+    made_at = models.DateTimeField(db_default=Now())
+
+    class Meta:
+        db_table = "gp_policy_version"
+        constraints = (
+            models.UniqueConstraint(fields=("policy", "number"), name="gp_policy_version_number"),
+            models.CheckConstraint(
+                condition=models.Q(action__in=("ask", "allow")), name="gp_policy_version_action"
+            ),
+        )
+
+
+class SpendCap(models.Model):
+    """How much threads may spend before they pause; `agent` is empty where all are meant."""
+
+    id = models.UUIDField(primary_key=True, default=uuid7, editable=False)
+    workspace_id = models.UUIDField()
+    scope = models.CharField(max_length=10)
+    agent = models.CharField(max_length=100, blank=True)
+    per = models.CharField(max_length=10)
+    max_cost = models.DecimalField(max_digits=18, decimal_places=6)
+    active = models.BooleanField(default=True)
+
+    class Meta:
+        db_table = "gp_spend_cap"
+        constraints = (
+            models.UniqueConstraint(
+                fields=("workspace_id", "scope", "agent", "per"), name="gp_spend_cap_once"
+            ),
+            models.CheckConstraint(
+                condition=models.Q(scope__in=("thread", "agent", "workspace"))
+                & models.Q(per__in=("total", "day"))
+                & models.Q(max_cost__gte=0),
+                name="gp_spend_cap_words",
+            ),
+        )
+
+
+class CarriedOut(models.Model):
+    """What became of an approved operation: one row per approval, so it is done at most once."""
+
+    approval = models.OneToOneField(
+        Approval, models.PROTECT, primary_key=True, related_name="+", db_column="approval_id"
+    )
+    workspace_id = models.UUIDField()
+    outcome = models.CharField(max_length=10)
+    said = models.TextField(blank=True)
+    at = models.DateTimeField(db_default=Now())
+
+    class Meta:
+        db_table = "gp_carried_out"
+        verbose_name_plural = "carried out"
+        constraints = (
+            models.CheckConstraint(
+                condition=models.Q(outcome__in=("done", "failed")), name="gp_carried_out_outcome"
             ),
         )

@@ -2,10 +2,16 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
 from typing import Any, Literal
 from uuid import UUID
 
+from checkpoints.errors import InvalidValue
+
+from . import queries_policies
+from .conditions import Unanswered, condition
+from .queries_policies import VersionRow
 from .terms import Terms
 
 
@@ -46,5 +52,65 @@ class Rule:
 
 
 def rule_for(facts: Facts) -> Rule | None:
-    """The first active policy of the workspace that matches; None: no policy asks."""
+    """The first active policy of the workspace that matches; None: no policy asks.
+
+    Read anew each time: what an admin changed counts for the very next action. A condition that
+    cannot be answered for this action fails closed: a policy that asks matches then, one that
+    allows does not.
+    """
+    values = values_of(facts)
+    for version in queries_policies.active(facts.workspace):
+        matched, problem = matches(version, values)
+        if matched:
+            return _rule(version, problem)
     return None
+
+
+def matches(version: VersionRow, values: Mapping[str, Any]) -> tuple[bool, str]:
+    """(whether a policy's version matches these values, why its condition has no answer).
+
+    One that names `operation` is about what people do to threads, every other about effects.
+    """
+    try:
+        asked = condition(version.condition)
+        if asked.operations != bool(values["operation"]):
+            return False, ""
+        return asked.holds(values), ""
+    except Unanswered as error:
+        return version.action == "ask", str(error)
+    except InvalidValue as error:
+        # Saved under an older reader of conditions; an effect must not slip through for that.
+        return version.action == "ask", error.reason
+
+
+def values_of(facts: Facts) -> dict[str, Any]:
+    """The variables of a condition."""
+    return {
+        "tool": facts.tool,
+        "args": facts.args,
+        "agent": facts.agent,
+        "cost": float(facts.cost or "0"),
+        "risk": facts.risk,
+        "labels": dict(facts.labels),
+        "operation": facts.operation,
+        "started_by": facts.started_by,
+    }
+
+
+def _rule(version: VersionRow, problem: str) -> Rule:
+    said = f"The policy “{version.name}” asks for it"
+    if version.action == "allow":
+        said = f"The policy “{version.name}” allows it"
+    if version.note:
+        said += f": {version.note}"
+    if problem:
+        said += f" (its condition has no answer here, so it counts as met: {problem})"
+    return Rule(
+        action=version.action,
+        version=version.label,
+        name=version.name,
+        terms=replace(version.terms, rule=said if said.endswith((".", "!", "?")) else f"{said}."),
+        risk=version.risk,
+        title=version.title,
+        expires_in=version.deadline,
+    )

@@ -21,7 +21,11 @@ from .terms import terms_of
 GUARDS = {
     "gp_decision": ("gp_decision_row", "gp_decision_table"),
     "gp_approval": ("gp_approval_kept", "gp_approval_table"),
+    "gp_policy": ("gp_policy_kept", "gp_policy_table"),
+    "gp_policy_version": ("gp_policy_version_row", "gp_policy_version_table"),
+    "gp_carried_out": ("gp_carried_out_row", "gp_carried_out_table"),
     "gp_hook_delivery": ("gp_hook_delivery_row", "gp_hook_delivery_table"),
+    "gp_approval_look": ("gp_approval_look_row", "gp_approval_look_table"),
 }
 _APPROVAL = """
 SELECT a.id, a.workspace_id, a.thread_id, th.title, th.agent, a.agent_version_id, a.branch, a.step,
@@ -161,6 +165,15 @@ def unsettled(thread_id: UUID) -> list[ApprovalRow]:
     )
 
 
+def by_id(ids: Sequence[UUID], *, workspace: UUID) -> dict[UUID, ApprovalRow]:
+    """Those of these requests that are of the workspace."""
+    found = _rows(
+        _APPROVAL + "WHERE a.id = ANY(%s::uuid[]) AND a.workspace_id = %s::uuid",
+        (list(ids), workspace),
+    )
+    return {row.id: row for row in found}
+
+
 def approvals(
     *, workspace: UUID, status: str = "pending", limit: int = 50, after: UUID | None = None
 ) -> Page[ApprovalRow]:
@@ -251,11 +264,13 @@ def inbox_mark(*, workspace: UUID) -> tuple[int, tuple[Any, ...]]:
     with connection.cursor() as cursor:
         cursor.execute(
             "SELECT (extract(epoch FROM clock_timestamp()) * 1000000)::bigint, (SELECT "
-            "max(requested_at) FROM gp_approval WHERE workspace_id = %s::uuid), n, total FROM "
-            "(SELECT count(*) AS n, sum(hashtextextended(id::text, 0)) AS total FROM (SELECT id "
+            "max(requested_at) FROM gp_approval WHERE workspace_id = %s::uuid), (SELECT max(at) "
+            "FROM gp_decision WHERE workspace_id = %s::uuid), n, total FROM "
+            "(SELECT count(*) AS n, sum(hashtextextended(concat(id, standing_hash, decide_by), 0)) "
+            "AS total FROM (SELECT id, standing_hash, decide_by "
             "FROM gp_approval WHERE workspace_id = %s::uuid AND status = 'pending' LIMIT 1000) x"
             ") waiting",
-            (workspace, workspace),
+            (workspace, workspace, workspace),
         )
         row = cursor.fetchone()
     return row[0], tuple(row[1:])

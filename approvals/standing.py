@@ -5,14 +5,16 @@ A reader for the floor that carries it out: rights and times as they are now, by
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Any
 from uuid import UUID
 
 from django.contrib.auth import get_user_model
 from django.db import connection
 
 from .queries import ApprovalRow
-from .terms import terms_of
+from .terms import Seat, terms_of
 
 # Who may decide; the top floor's table of rights says the same.
 DECIDES = "reviewer"
@@ -43,30 +45,45 @@ SELECT a.decided_by, a.decided_by_name
 """
 _DOUBTS = """
 SELECT coalesce(a.effective_at, a.decided_at) + make_interval(secs => %s) < clock_timestamp(),
-  (SELECT string_agg(DISTINCT c.reviewer_name, ', ') FROM ({counted}) c
-   WHERE c.reviewer LIKE 'user:%%' AND NOT EXISTS (
-     SELECT 1 FROM gp_membership m JOIN {users} u ON u.id = m.user_id
-     WHERE m.workspace_id = a.workspace_id AND m.role = %s AND u.is_active
-     AND u.id::text = substr(split_part(c.reviewer, '/', 1), 6)))
-FROM gp_approval a WHERE a.id = %s::uuid
+  c.reviewer_name, u.username, coalesce(u.is_active AND EXISTS (SELECT 1 FROM gp_membership m
+    WHERE m.user_id = u.id AND m.workspace_id = a.workspace_id AND m.role = %s), false),
+  ARRAY(SELECT g.name FROM {groups} ug JOIN auth_group g ON g.id = ug.group_id
+    WHERE ug.user_id = u.id)
+FROM gp_approval a
+LEFT JOIN LATERAL ({counted}) c ON c.reviewer LIKE 'user:%%'
+LEFT JOIN {users} u ON u.id::text = substr(split_part(c.reviewer, '/', 1), 6)
+WHERE a.id = %s::uuid ORDER BY c.reviewer_name
 """
 
 
 def doubts(row: ApprovalRow) -> str:
     """Why what was decided may not happen any more, as a sentence; empty while it may.
 
+    Everybody who was counted still has to be a reviewer here, and of those whom the terms name.
     A policy's own decision has no person whose rights could be withdrawn.
     """
-    valid_for = terms_of(row.terms).valid_for
-    sql = _DOUBTS.format(counted=_COUNTED, users=get_user_model()._meta.db_table)
+    terms = terms_of(row.terms)
+    people: Any = get_user_model()
+    tables = {"users": people._meta.db_table, "groups": people.groups.through._meta.db_table}
+    sql = _DOUBTS.format(counted=_COUNTED, **tables)
     with connection.cursor() as cursor:
-        cursor.execute(sql, (valid_for, DECIDES, row.id))
-        late, without = cursor.fetchone()
-    if late:
-        return outlived(row, valid_for)
+        cursor.execute(sql, (terms.valid_for, DECIDES, row.id))
+        found = cursor.fetchall()
+    if any(late for late, *_ in found):
+        return outlived(row, terms.valid_for)
+    seats = [*terms.stages, *([terms.escalate_to] if terms.escalate_to else [])]
+    without = [
+        name
+        for _, name, user, may, teams in found
+        if name and not (may and any(_sits(seat, user, teams) for seat in seats or [Seat()]))
+    ]
     if without:
-        return f"{without} approved it and may not decide here any more."
+        return f"{', '.join(without)} approved it and may not decide here any more."
     return ""
+
+
+def _sits(seat: Seat, user: str, teams: Sequence[str]) -> bool:
+    return not (seat.people or seat.teams) or user in seat.people or bool({*teams} & {*seat.teams})
 
 
 def outlived(row: ApprovalRow, valid_for: float) -> str:

@@ -23,12 +23,19 @@ from checkpoints.errors import StaleVersion
 from checkpoints.states import Status
 from checkpoints.views import ThreadRow, VerificationRow
 
-from . import proof
+from . import proof, second_person
 from .cancelling import cancel, preview_cancel
 from .capsule.exporting import Capsule, capsule_of
 from .capsule.importing import Imported, import_capsule
 from .code_choice import choose_code
 from .deciding import decide, decide_many, take_back
+from .endpoints import (
+    change_endpoint,
+    make_endpoint,
+    rotate_endpoint,
+    switch_endpoint,
+    try_endpoint,
+)
 from .errors import Conflict, Invalid, TooLarge, translated
 from .live.hints import look_again
 from .permissions import (
@@ -42,6 +49,7 @@ from .permissions import (
     require,
 )
 from .plans import EditPlan, ForkPlan, RollBackPlan, edit_plan, fork_plan, roll_back_plan
+from .policies import edit_policy, make_policy, set_cap, try_policy
 from .settling import settle
 from .starting import start_or_continue, start_thread
 from .validation import (
@@ -62,14 +70,18 @@ __all__ = [
     "actor_of",
     "allowed_actions",
     "cancel",
+    "change_endpoint",
     "check_upload_size",
     "choose_code",
     "decide",
     "decide_many",
     "edit",
+    "edit_policy",
     "export",
     "fork",
     "import_thread",
+    "make_endpoint",
+    "make_policy",
     "may",
     "pause",
     "preview_cancel",
@@ -79,11 +91,16 @@ __all__ = [
     "resume",
     "retry",
     "roll_back",
+    "rotate_endpoint",
     "send_input",
+    "set_cap",
     "settle",
     "start_or_continue",
     "start_thread",
+    "switch_endpoint",
     "take_back",
+    "try_endpoint",
+    "try_policy",
     "upload",
     "verify",
 ]
@@ -120,6 +137,7 @@ def resume(actor: Actor, thread_id: UUID, *, expected_version: int | None = None
     store.resume(thread_id, actor=actor.id, expected_version=expected_version)
 
 
+@second_person.guarded("retry")
 @translated()
 def retry(actor: Actor, thread_id: UUID, *, expected_version: int | None = None) -> Status:
     """failed or attention -> queued, from the head; a rollback that stopped half-way goes on."""
@@ -151,6 +169,7 @@ def preview_edit(actor: Actor, thread_id: UUID, changes: Mapping[str, Any]) -> E
     return edit_plan(thread, old, new)
 
 
+@second_person.guarded("edit")
 @translated()
 def edit(
     actor: Actor,
@@ -195,6 +214,7 @@ def preview_fork(
     return fork_plan(thread, target, old, new, config=config or {})
 
 
+@second_person.guarded("fork")
 @translated()
 def fork(
     actor: Actor,
@@ -238,6 +258,7 @@ def preview_roll_back(actor: Actor, thread_id: UUID, checkpoint_id: UUID) -> Rol
     return roll_back_plan(_thread(actor, "roll_back", thread_id), checkpoint_id)
 
 
+@second_person.guarded("roll_back")
 @translated()
 def roll_back(
     actor: Actor,

@@ -54,7 +54,7 @@ def cancel_plan(
         effects=tuple(fates),
         undo=tuple(f.activity.id for f in chosen),
         target=queries.checkpoint_before(chosen[-1].activity) if chosen else None,
-        approvals=tuple(requests.for_thread(thread.id, open_only=True)),
+        approvals=tuple(requests.unsettled(thread.id)),
     )
 
 

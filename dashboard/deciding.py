@@ -15,6 +15,7 @@ from approvals import errors as refusals
 from approvals import gates, queries
 from approvals.queries import ApprovalRow
 
+from . import second_person
 from .errors import ActionError, Invalid, of, translated
 from .permissions import Actor, require
 from .validation import check_text
@@ -56,15 +57,20 @@ def decide(
         raise Invalid("$.args", f"are not taken with the verdict {verdict}")
     who = reviewer_of(actor)
     try:
-        return gates.decide(
+        return second_person.decided(
             approval_id,
-            workspace=actor.workspace,
-            reviewer=who,
-            verdict=verdict,
-            proposal_hash=proposal_hash,
-            comment=comment,
-            args=args,
-            what_next=what_next,
+            actor,
+            partial(
+                gates.decide,
+                approval_id,
+                workspace=actor.workspace,
+                reviewer=who,
+                verdict=verdict,
+                proposal_hash=proposal_hash,
+                comment=comment,
+                args=args,
+                what_next=what_next,
+            ),
         )
     except refusals.FourEyes as error:
         refused = of(error)

@@ -10,6 +10,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any, ClassVar
+from uuid import UUID
 
 from approvals import errors as gates
 from checkpoints import errors as ground
@@ -92,6 +93,16 @@ class ProposalChanged(Conflict):
     """The proposal is not the one the person saw."""
 
     code, title = "proposal-changed", "The proposal has changed"
+
+
+class NeedsSecondPerson(ActionError):
+    """A policy lets somebody else decide first; facts: approval (the request), url (its page)."""
+
+    status, code, title = 202, "second-person", "Needs a second person"
+
+    def __init__(self, approval: UUID, url: str) -> None:
+        said = f"This needs a second person, who is asked now: {url}"
+        super().__init__(said, approval=str(approval), url=url)
 
 
 class VotedAlready(Conflict):

@@ -19,6 +19,7 @@ from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily, Metri
 from psycopg_pool import PoolTimeout
 
 from approvals import figures as approval_figures
+from approvals.notify import queries as news
 from checkpoints.queries import figures as thread_figures
 from dashboard.live import process as live
 from dashboard.live.outbox import Outbox
@@ -131,6 +132,18 @@ def _installation() -> Iterator[Metric]:
     yield _gauge(
         "approvals_oldest_seconds", "Age of the oldest open request.", asked.oldest_seconds
     )
+    told = news.lag()
+    yield _gauge("outbox_news", "News in the outbox that nobody has taken yet.", told.news)
+    yield _gauge(
+        "outbox_lag_seconds", "Age of the oldest news that nobody has taken.", told.news_seconds
+    )
+    yield _gauge("deliveries_due", "Messages that should have been sent.", told.deliveries)
+    yield _gauge(
+        "deliveries_lag_seconds",
+        "How late the most overdue of these messages is.",
+        told.delivery_seconds,
+    )
+    yield _gauge("deliveries_failed", "Messages given up, up to 10,000.", told.failed)
     decided = CounterMetricFamily(
         "gatepost_decisions", "Decisions by verdict, up to 100,000 each.", labels=["verdict"]
     )

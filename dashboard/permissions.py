@@ -28,7 +28,7 @@ _OPERATOR: Final = frozenset({"operator"})
 _REVIEWER: Final = frozenset({"reviewer"})
 _EITHER: Final = _OPERATOR | _REVIEWER
 
-# An admin looks after people, policies and hooks, and decides nothing.
+# An admin looks after people, policies, hooks and who is told what, and decides nothing.
 RIGHTS: Final[dict[str, frozenset[str]]] = {
     "read": frozenset(ROLES),
     "verify": frozenset(ROLES),
@@ -47,6 +47,8 @@ RIGHTS: Final[dict[str, frozenset[str]]] = {
     "fork": _EITHER,
     "roll_back": _EITHER,
     "decide": _REVIEWER,
+    "policy": frozenset({"admin"}),
+    "notify": frozenset({"admin"}),
     "hook": frozenset({"admin"}),
 }
 

@@ -84,7 +84,7 @@ def edit_plan(thread: ThreadRow, old: dict[str, Any], new: dict[str, Any]) -> Ed
         head=thread.head,
         version=thread.version,
         patch=tuple(queries.diff(old, new)),
-        approvals=tuple(gates.for_thread(thread.id, open_only=True)),
+        approvals=tuple(gates.unsettled(thread.id)),
     )
 
 
@@ -140,7 +140,7 @@ def roll_back_plan(thread: ThreadRow, checkpoint_id: UUID, *, told: bool = True)
         version=thread.version,
         steps=_passed(way, target),
         effects=tuple(queries.effects_after(thread.id, target.id)),
-        approvals=tuple(gates.for_thread(thread.id, open_only=True)),
+        approvals=tuple(gates.unsettled(thread.id)),
         expected=after_roll_back(thread, target, way) if told else Expected(),
     )
 

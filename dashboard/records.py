@@ -20,18 +20,21 @@ from django.contrib.auth.views import redirect_to_login
 from django.core.exceptions import PermissionDenied
 from django.db.models import QuerySet
 from django.http import HttpRequest, HttpResponse, HttpResponseRedirect
-from django.urls import reverse
+from django.urls import path, reverse
 from django.utils.decorators import method_decorator
 
 from . import administering, showing
 from .administering import Administrator
+from .endpoints import Endpoints
 from .errors import ActionError, Forbidden
 from .hook_desk import HookDesk
+from .views import policies
 from .views.base import SeeOther, refused
 
 GROUPS = (
     ("Threads", ("thread", "checkpoint", "event", "activity", "artifact")),
-    ("Decisions", ("approval", "decision", "hookdelivery")),
+    ("Decisions", ("approval", "decision", "policyversion", "hookdelivery")),
+    ("Notifications", ("endpoint", "delivery")),
     ("Agents", ("agentversion", "worker")),
     (
         "People",
@@ -171,6 +174,24 @@ class RecordsSite(HookDesk, admin.AdminSite):
     def rename_workspace(self, request: HttpRequest, workspace: UUID, name: str) -> None:
         """Give a workspace another name."""
         administering.rename_workspace(self.member(request), workspace, name)
+
+    # --- policies, which have pages of their own -------------------------------------------------
+    def get_urls(self) -> list[Any]:
+        view = self.admin_view
+        one = "policies/<uuid:policy_id>/"
+        return [
+            path("policies/", view(policies.index), name="policies"),
+            path("policies/add/", view(policies.add), name="policy_add"),
+            path("policies/cap/", view(policies.cap), name="policy_cap"),
+            path(one, view(policies.change), name="policy"),
+            path(f"{one}switch/", view(policies.switch), name="policy_switch"),
+            path(f"{one}move/", view(policies.move), name="policy_move"),
+            *super().get_urls(),
+        ]
+
+    def endpoint(self, request: HttpRequest, workspace: UUID | None = None) -> Endpoints:
+        """What can be done about places that are told news; a superuser may in each workspace."""
+        return Endpoints(self.member(request), workspace)
 
     # --- the first page --------------------------------------------------------------------------
     def get_app_list(self, request: HttpRequest, app_label: str | None = None) -> list[Any]:

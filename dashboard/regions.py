@@ -20,7 +20,7 @@ from checkpoints import queries
 from checkpoints.errors import NotFound
 
 from .live.topics import Topic
-from .pages import approvals, board, stopping, thread
+from .pages import approvals, board, inbox, stopping, thread
 from .pages.rights import Roles
 
 
@@ -40,7 +40,8 @@ class Page(Protocol):
 class Region:
     """A part of a page: the kind of topic it belongs to, its template, what it needs to know.
 
-    `by_roles` says that it differs with the reader's roles. `key` gives a value that is the same
+    `by_roles` says that it differs with the reader's roles; a `personal` one differs with the
+    person and is fetched by their page, never pushed. `key` gives a value that is the same
     only while the region is, for those that are dear to render.
     """
 
@@ -49,6 +50,7 @@ class Region:
     context: Callable[[Any, Roles], dict[str, Any]]
     by_roles: bool = False
     key: Callable[[Any], Hashable] | None = None
+    personal: bool = False
 
 
 BOARD, THREAD = "thread/list.html", "thread/detail.html"
@@ -73,19 +75,23 @@ REGIONS: dict[str, Region] = {
     "thread-stop": Region("thread", THREAD, stopping.thread_stop, by_roles=True),
     "thread-graph": Region("thread", THREAD, thread.thread_graph),
     "thread-artifacts": Region("thread", THREAD, thread.thread_artifacts, key=thread.artifacts_key),
-    "inbox-list": Region("approvals", INBOX, approvals.inbox_list, by_roles=True),
-    "nav-approvals": Region("approvals", "base.html", approvals.nav_approvals),
+    "inbox-boxes": Region("approvals", INBOX, inbox.inbox_boxes, by_roles=True, personal=True),
+    "inbox-list": Region("approvals", INBOX, inbox.inbox_list, by_roles=True),
+    "nav-approvals": Region("approvals", "base.html", inbox.nav_approvals),
     "approval-main": Region("approval", APPROVAL, approvals.approval_main),
+    "approval-changed": Region("approval", APPROVAL, approvals.approval_changed),
     "approval-side": Region("approval", APPROVAL, approvals.approval_side, by_roles=True),
 }
 _OF_TOPIC: dict[str, frozenset[str]] = {
-    kind: frozenset(name for name, region in REGIONS.items() if region.topic == kind)
+    kind: frozenset(
+        name for name, region in REGIONS.items() if region.topic == kind and not region.personal
+    )
     for kind in {region.topic for region in REGIONS.values()}
 }
 
 
 def of_topic(kind: str) -> frozenset[str]:
-    """The regions that follow topics of this kind."""
+    """The regions that follow topics of this kind and can be pushed."""
     return _OF_TOPIC.get(kind, frozenset())
 
 
@@ -162,7 +168,7 @@ def page_of(topic: Topic) -> Page:
     if topic.kind == "board":
         return board.BoardPage(topic.workspace)
     if topic.kind == "approvals":
-        return approvals.InboxPage(topic.workspace)
+        return inbox.InboxPage(topic.workspace)
     if topic.ref is None:
         raise NotFound(f"There is no topic {topic.name}.")
     if topic.kind == "thread":

@@ -14,13 +14,14 @@ from typing import TYPE_CHECKING, Any
 from checkpoints.states import Status
 from checkpoints.verdicts import MEANING
 
+from . import sentences_of_decisions as of_decisions
+from .text import cut as _cut
 from .text import number, span
 
 if TYPE_CHECKING:
     from approvals.queries import ApprovalRow
     from checkpoints.views import EventRow, ThreadRow
 
-QUOTE_MAX = 160
 _USER = re.compile(r"user:([^/]+)(?:/(token|hook):(.+))?", re.DOTALL)
 
 
@@ -52,6 +53,7 @@ UNKNOWN = Look("t-idle", "queued", "Unknown", "")
 ICONS = {
     "checkpoint": "cp",
     "approval": "wait",
+    "decision": "wait",
     "effect": "bolt",
     "compensation": "undo",
     "rollback": "undo",
@@ -86,7 +88,7 @@ KIND_ICONS = {
     "step.fenced": "shield",
 }
 _MEANING = {str(verdict): said for verdict, said in MEANING.items()}
-BAD = ("failed", "rejected", "fenced")
+BAD = ("failed", "rejected", "fenced", "refused")
 
 
 def look(status: object) -> Look:
@@ -151,14 +153,9 @@ def event_sentence(event: EventRow, people: Mapping[str, str] | None = None) -> 
     data, who = event.data, person(event.actor, people, imported=event.imported)
     say = _SAY.get(event.kind)
     if say is None:
-        noun, _, participle = event.kind.partition(".")
-        return f"{noun.capitalize()} {participle.replace('_', ' ')}{_tail(data)}"
+        noun, _, participle = event.kind.replace("_", " ").partition(".")
+        return f"{noun.capitalize()} {participle}{_tail({'text': data.get('name')} | dict(data))}"
     return str(say(data, who))
-
-
-def _cut(text: object) -> str:
-    raw = " ".join(str(text).split())
-    return raw if len(raw) <= QUOTE_MAX else raw[: QUOTE_MAX - 1] + "…"
 
 
 def _tail(data: Mapping[str, Any]) -> str:
@@ -211,23 +208,6 @@ def _unknown(data: Mapping[str, Any]) -> str:
 def _taken(numbers: Sequence[int]) -> str:
     which = ", ".join(f"{n}" for n in numbers[:5]) + (" …" if len(numbers) > 5 else "")
     return f"Took message{'s' if len(numbers) > 1 else ''} {which} into the state"
-
-
-def _decided(data: Mapping[str, Any], who: str) -> str:
-    verdict = str(data.get("outcome") or data.get("verdict") or "")
-    verb = {
-        "approve": "approved",
-        "reject": "rejected",
-        "edit": "approved with edits",
-        "respond": "answered",
-    }.get(verdict, "decided")
-    what = data.get("title") or data.get("tool")
-    comment = data.get("comment")
-    return (
-        f"{who} {verb}"
-        + (f" {_cut(what)}" if what else "")
-        + (f": “{_cut(comment)}”" if comment else "")
-    )
 
 
 def _again(data: Mapping[str, Any]) -> str:
@@ -335,12 +315,7 @@ _SAY: dict[str, Any] = {
         + _tail(d)
     ),
     "artifact.stored": lambda d, who: f"Stored {_cut(d.get('name') or 'a file')}",
-    "approval.requested": lambda d, who: (
-        f"Asks for approval: {_cut(d.get('title') or d.get('tool') or '?')}"
-    ),
-    "approval.decided": _decided,
-    "approval.withdrawn": lambda d, who: "Approval withdrawn" + _tail(d),
-    "approval.expired": lambda d, who: "Approval expired without a decision",
+    **of_decisions.SAY,
     "pause.requested": lambda d, who: (
         f"{who} asked to pause" + (f" before {d['before']}" if d.get("before") else "")
     ),

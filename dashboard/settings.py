@@ -27,6 +27,21 @@ GATEPOST_SLOT_MEMORY_MB  address space of a prefork slot (default 0: no bound)
 GATEPOST_UNDO_WINDOWS    seconds in which a decision on something of low, medium or high risk can
                          be taken back (0,0,10)
 GATEPOST_UNDO_PAUSES     seconds before each further try of an undo that failed (5,30)
+GATEPOST_BASE_URL        where people open Gatepost, for links in messages (default: that of `up`)
+EMAIL_URL                the mail server: smtp://user:password@host:587, smtps:// (STARTTLS) or
+                         smtp+ssl://; without it no mail is sent (also as EMAIL_URL_FILE)
+GATEPOST_MAIL_FROM       whom mails come from (gatepost@localhost)
+GATEPOST_DIGEST_AFTER    so many messages a person gets within an endpoint's digest window; what
+                         comes after that waits and is one message (5)
+GATEPOST_NOTIFY_SECONDS  how often each worker looks for news to send (1)
+GATEPOST_SEND_SECONDS    how long a mail server or webhook may take (10)
+GATEPOST_DELIVERY_PAUSES seconds before each further try of a message that did not arrive
+                         (5,30,120,600,1800,3600,7200,14400,28800,28800: about a day)
+GATEPOST_WEBHOOK_PORTS   ports that webhooks may be sent to; 0 for all (443,8443)
+GATEPOST_WEBHOOK_NETWORKS networks that they may be sent to though not public: 10.1.0.0/16 (none)
+GATEPOST_WEBHOOK_HTTP    true allows webhooks without encryption (default false)
+GATEPOST_WEBHOOK_CA      file of certificates that webhooks are checked against (the system's)
+GATEPOST_APPRISE_SCHEMES chats that endpoints may name (slack,discord,msteams,tgram,gchat,pagerduty)
 GATEPOST_UPLOAD_MAX_BYTES the largest file that may be uploaded (default 2 GiB)
 GATEPOST_CONTENT_DATABASE_BYTES, GATEPOST_CONTENT_FILE_BYTES
                          from which size a value is kept by reference (16384, 1024)
@@ -47,9 +62,10 @@ from pathlib import Path
 import environ
 from django.utils.csp import CSP
 
-from dashboard.configuration import valkey
+from dashboard.configuration import mail, valkey
 from dashboard.configuration.database import database, runtime_role
 from dashboard.configuration.sources import value
+from dashboard.embedded import web_address
 from dashboard.embedded.folders import folders
 from dashboard.logs import logging_config
 from dashboard.secret_key import secret_key
@@ -76,6 +92,20 @@ GATEPOST_STEP_SECONDS = env.float("GATEPOST_STEP_SECONDS", default=900.0)
 GATEPOST_SLOT_MEMORY_MB = env.int("GATEPOST_SLOT_MEMORY_MB", default=0)
 GATEPOST_UNDO_WINDOWS = env.list("GATEPOST_UNDO_WINDOWS", cast=float, default=[0.0, 0.0, 10.0])
 GATEPOST_UNDO_PAUSES = env.list("GATEPOST_UNDO_PAUSES", cast=float, default=[5.0, 30.0])
+GATEPOST_BASE_URL = env(
+    "GATEPOST_BASE_URL", default=web_address.noted(DATA) or "http://localhost:8000"
+)
+GATEPOST_DIGEST_AFTER = env.int("GATEPOST_DIGEST_AFTER", default=5)
+GATEPOST_NOTIFY_SECONDS = env.float("GATEPOST_NOTIFY_SECONDS", default=1.0)
+GATEPOST_SEND_SECONDS = env.float("GATEPOST_SEND_SECONDS", default=10.0)
+GATEPOST_DELIVERY_PAUSES = env.list("GATEPOST_DELIVERY_PAUSES", cast=float, default=mail.PAUSES)
+GATEPOST_WEBHOOK_PORTS = env.list("GATEPOST_WEBHOOK_PORTS", cast=int, default=[443, 8443])
+GATEPOST_WEBHOOK_NETWORKS = mail.networks(env.list("GATEPOST_WEBHOOK_NETWORKS", default=[]))
+GATEPOST_WEBHOOK_HTTP = env.bool("GATEPOST_WEBHOOK_HTTP", default=False)
+GATEPOST_WEBHOOK_CA = env("GATEPOST_WEBHOOK_CA", default="")
+GATEPOST_APPRISE_SCHEMES = env.list("GATEPOST_APPRISE_SCHEMES", default=mail.CHATS)
+MAILERS = mail.mailers(value("EMAIL_URL"), seconds=GATEPOST_SEND_SECONDS)
+DEFAULT_FROM_EMAIL = SERVER_EMAIL = env("GATEPOST_MAIL_FROM", default="gatepost@localhost")
 GATEPOST_CONTENT_DATABASE_BYTES = env.int("GATEPOST_CONTENT_DATABASE_BYTES", default=16 * 1024)
 GATEPOST_CONTENT_FILE_BYTES = env.int("GATEPOST_CONTENT_FILE_BYTES", default=1024)
 GATEPOST_UPLOAD_MAX_BYTES = env.int("GATEPOST_UPLOAD_MAX_BYTES", default=2 * 1024**3)

@@ -19,6 +19,7 @@ from checkpoints.views import ActivityRow, ThreadRow
 from .errors import Conflict, Invalid, translated
 from .people import people
 from .permissions import Actor, require
+from .second_person import guarded
 from .sentences import person
 from .shapes import Field
 from .validation import check_text
@@ -127,6 +128,7 @@ def result_given(text: str) -> Any:
         raise Invalid("$.result", f"is not JSON that can be stored: {error.reason}") from error
 
 
+@guarded("retry")
 @translated()
 def settle(
     actor: Actor,

@@ -11,7 +11,7 @@ from approvals import queries as gates
 
 from .administering import AUDIT
 from .errors import Forbidden
-from .permissions import actor_of
+from .permissions import actor_of, may
 
 
 def shell(request: HttpRequest) -> dict[str, Any]:
@@ -29,6 +29,7 @@ def shell(request: HttpRequest) -> dict[str, Any]:
     return context | {
         "role_labels": sorted(actor.roles),
         "may_audit": not AUDIT.isdisjoint(actor.roles),
+        "may_decide": may(actor, "decide"),
         "workspace_name": actor.workspace_name,
         "open_approvals": gates.open_count(workspace=actor.workspace),
     }

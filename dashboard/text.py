@@ -1,57 +1,56 @@
 """Text from agents and people as text: what cannot be seen is shown as an escape.
 
-Invisible and bidirectional characters can make a reviewer read something else than what will be
-done, so none of them reaches a page as itself. Ordinary line breaks, tabs and the emoji
-presentation selector stay.
+Invisible and bidirectional characters, and letters of another script inside a word, can make a
+reviewer read something else than what will be done, so none of them reaches a page as itself.
+Ordinary line breaks, tabs and the presentation selector behind an emoji stay.
 """
 
 from __future__ import annotations
 
-import re
 import unicodedata
 from datetime import UTC, datetime
 
 from django.utils.html import escape
 from django.utils.safestring import SafeString, mark_safe
 
-# Controls, soft hyphen, zero-width and bidirectional marks, fillers, variation selectors, tags,
-# lone surrogates (which no page could be encoded with).
-HIDDEN = re.compile(
-    "[\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f\xad\u034f\u061c\u115f\u1160\u17b4\u17b5\u180b-\u180f"
-    "\u200b-\u200f\u2028-\u202e\u2060-\u206f\u3164\ufe00-\ufe0d\ufeff\uffa0\ufff0-\ufffb"
-    "\ud800-\udfff\U0001d173-\U0001d17a\U000e0000-\U000e0fff]|\r(?!\n)"
-)
+from checkpoints.unseen import HIDDEN, code_point, has_hidden, places, plain
 
-
-def code_point(char: str) -> str:
-    """`U+202E`: how a character that cannot be seen is written."""
-    return f"U+{ord(char):04X}"
-
-
-def has_hidden(text: object) -> bool:
-    """Whether the text holds a character that a reader would not see."""
-    return bool(HIDDEN.search(str(text)))
-
-
-def plain(text: object) -> str:
-    """The text with escapes instead of hidden characters, for titles and attributes."""
-    return HIDDEN.sub(lambda m: f"[{code_point(m[0])}]", str(text))
+__all__ = [
+    "HIDDEN",
+    "code_point",
+    "cut",
+    "has_hidden",
+    "left",
+    "number",
+    "plain",
+    "since",
+    "size",
+    "span",
+    "visible",
+]
 
 
 def visible(text: object) -> SafeString:
     """The text as HTML: everything escaped, hidden characters marked and named."""
     raw = str(text)
-    if not HIDDEN.search(raw):
+    hidden = places(raw)
+    if not hidden:
         return SafeString(escape(raw))
     parts: list[str] = []
     end = 0
-    for match in HIDDEN.finditer(raw):
-        name = unicodedata.name(match[0], "control character").lower()
-        parts.append(escape(raw[end : match.start()]))
-        parts.append(f'<span class="esc" title="{escape(name)}">{code_point(match[0])}</span>')
-        end = match.end()
+    for at in hidden:
+        name = escape(unicodedata.name(raw[at], "control character").lower())
+        parts.append(escape(raw[end:at]))
+        parts.append(f'<span class="esc" title="{name}">{code_point(raw[at])}</span>')
+        end = at + 1
     parts.append(escape(raw[end:]))
     return mark_safe("".join(parts))  # noqa: S308 - each part is escaped above
+
+
+def cut(text: object, *, at_most: int = 160) -> str:
+    """A quotation on one line; what is left out shows as an ellipsis."""
+    raw = " ".join(str(text).split())
+    return raw if len(raw) <= at_most else raw[: at_most - 1] + "…"
 
 
 def number(value: object) -> str:

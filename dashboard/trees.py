@@ -92,9 +92,13 @@ def _same(a: Any, b: Any) -> bool:
     return type(a) is type(b) and a == b
 
 
-def render(new: Any, old: Any = MISSING, *, unfold: int = 1) -> SafeString:
-    """The tree of `new`; with `old`, its differences marked. `unfold` levels start open."""
-    writer = _Writer(unfold)
+def render(new: Any, old: Any = MISSING, *, unfold: int = 1, whole: bool = False) -> SafeString:
+    """The tree of `new`; with `old`, its differences marked. `unfold` levels start open.
+
+    A `whole` one is decided on: strings are complete behind their folds, what did not change is
+    shown as well, and rows that are too many are counted and said to stand in the exact JSON.
+    """
+    writer = _Writer(unfold, whole)
     if old is MISSING:
         mode, old = "plain", None
     else:
@@ -109,15 +113,15 @@ def render(new: Any, old: Any = MISSING, *, unfold: int = 1) -> SafeString:
 class _Writer:
     """Writes lines; `mode` is plain, compare, or the mark that a whole branch inherits."""
 
-    def __init__(self, unfold: int) -> None:
-        self.unfold = unfold
+    def __init__(self, unfold: int, whole: bool = False) -> None:
+        self.unfold, self.whole = unfold, whole
         self.left = MAX_NODES
 
     def children(self, new: Any, old: Any, depth: int, mode: str) -> str:
         pairs = list(_pairs(new, old if mode == "compare" else None))
         parts: list[str] = []
         done = 0
-        if mode == "compare" and isinstance(new, list):
+        if mode == "compare" and isinstance(new, list) and not self.whole:
             # Of a list that grew, the items that stayed are only counted.
             same = sum(1 for _ in takewhile(lambda pair: _same(pair[1], pair[2]), pairs))
             if same > KEPT:
@@ -130,7 +134,8 @@ class _Writer:
             done += 1
             parts.append(self.line(key, after, before, depth, mode))
         if done < len(pairs):
-            parts.append(_aside(f"… {number(len(pairs) - done)} more", depth))
+            where = ", in the exact JSON below" if self.whole else ""
+            parts.append(_aside(f"… {number(len(pairs) - done)} more{where}", depth))
         return "".join(parts)
 
     def line(self, key: str, new: Any, old: Any, depth: int, mode: str) -> str:
@@ -142,7 +147,7 @@ class _Writer:
         name = f'<span class="k">{visible(key)}:</span>'
         if _container(value) and (value or inner == "compare") and depth < MAX_DEPTH:
             if mode == "plain" or inner == "plain":
-                opened = mode == "plain" and depth < self.unfold
+                opened = (mode == "plain" or self.whole) and depth < self.unfold
             else:
                 opened = inner == "compare" or (mode == "compare" and len(value) <= OPEN_MAX)
             return (
@@ -151,12 +156,15 @@ class _Writer:
                 f"<ul>{self.children(value, old, depth + 1, inner)}</ul></details></li>"
             )
         if mode == "compare" and mark == "chg":
-            shown = f"<del>{scalar(old)}</del> <ins>{scalar(new)}</ins>"
+            shown = f"<del>{self.scalar(old)}</del> <ins>{self.scalar(new)}</ins>"
         elif mark == "del":
-            shown = f"<del>{scalar(value)}</del>"
+            shown = f"<del>{self.scalar(value)}</del>"
         else:
-            shown = scalar(value)
+            shown = self.scalar(value)
         return f'<li class="{css}">{name}<span class="v">{shown}</span></li>'
+
+    def scalar(self, value: Any) -> str:
+        return scalar(value, whole=self.whole)
 
 
 def _mark(new: Any, old: Any, mode: str) -> tuple[str, str]:
@@ -220,10 +228,10 @@ def _count(value: Any) -> str:
     return f"[ {number(n)} {'item' if n == 1 else 'items'} ]"
 
 
-def scalar(value: Any) -> str:
+def scalar(value: Any, *, whole: bool = False) -> str:
     """One value as HTML, typed by colour and by form: strings keep their quotes."""
     if isinstance(value, str):
-        return f'<span class="s">{_string(value)}</span>'
+        return f'<span class="s">{_string(value, len(value) if whole else MAX_STRING)}</span>'
     if isinstance(value, bool) or value is None:
         return f'<span class="b">{json.dumps(value)}</span>'
     if isinstance(value, int | float):
@@ -236,14 +244,14 @@ def scalar(value: Any) -> str:
     return visible(value)
 
 
-def _string(value: str) -> str:
+def _string(value: str, most: int) -> str:
     if len(value) <= CUT:
         return f'"{visible(value)}"'
-    tail = value[CUT:MAX_STRING]
-    rest = "" if len(value) <= MAX_STRING else f"… {number(len(value) - MAX_STRING)} more"
+    tail = value[CUT:most]
+    rest = "" if len(value) <= most else f"… {number(len(value) - most)} more"
     return (
         f'<details class="long"><summary>"{visible(value[:CUT])}'
-        f'<span class="cut">… {number(len(value) - CUT)} more</span></summary>'
+        f'<span class="cut">… {number(len(value) - CUT)} more characters</span></summary>'
         f'{visible(tail)}"{rest}</details>'
     )
 

@@ -25,6 +25,8 @@ def why_waiting(thread: ThreadRow, *, approvals: Sequence[ApprovalRow] | None = 
     if approvals is None:
         decidable = thread.status in (Status.WAITING, Status.PAUSED)
         approvals = gates.for_thread(thread.id, open_only=True) if decidable else []
+    if thread.status is Status.WAITING and not approvals and (held := _held(thread)):
+        return held
     workers = queries.workers() if thread.status in _NEED_WORKERS else []
     found = why.why_waiting(thread, approvals, workers)
     fresh = datetime.now(UTC) - thread.status_since < QUEUED_TOO_LONG
@@ -32,3 +34,19 @@ def why_waiting(thread: ThreadRow, *, approvals: Sequence[ApprovalRow] | None = 
     if (found.kind in _MOVING and not found.action) or (thread.status is Status.QUEUED and fresh):
         return None
     return found
+
+
+def _held(thread: ThreadRow) -> Why | None:
+    """What waits only for the time in which a decision can be taken back."""
+    held = [row for row in gates.unsettled(thread.id) if row.effective_at is not None]
+    if not held:
+        return None
+    first = min(held, key=lambda row: row.effective_at or row.requested_at)
+    until = f"{(first.effective_at or first.requested_at).astimezone(UTC):%H:%M:%S} UTC"
+    return Why(
+        "gate",
+        why.sentence(f"Decided: {first.title.rstrip('.')}; it counts from {until} on"),
+        first.decided_at or first.requested_at,
+        "Until then whoever decided it can take it back.",
+        {"approvals": [str(row.id) for row in held]},
+    )

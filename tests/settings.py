@@ -24,6 +24,9 @@ if MARKER not in os.environ:
         "GATEPOST_OUTBOX",
         "GATEPOST_BANK_URL",
         "GATEPOST_DEBUG",
+        "GATEPOST_BASE_URL",
+        "EMAIL_URL",
+        "EMAIL_URL_FILE",
     ):
         os.environ.pop(name, None)
     # Many tests start processes of the product: only the first of them compiles it.

@@ -11,7 +11,8 @@ from dataclasses import dataclass, replace
 from typing import Any
 from uuid import UUID
 
-from approvals.gates import Proposal, proposal_hash, replied
+from approvals.gates import Proposal, proposal_hash
+from approvals.gates.replying import replied
 from approvals.policy import Rule
 from approvals.queries import ApprovalRow
 from approvals.terms import Terms, terms_of

@@ -199,11 +199,15 @@ class Harness:
                 again = people.take_over(self.book, thread, owner="worker:harness-2")
                 if again is not None:
                     self._work_on(again, writes)
+            elif self._end(thread):
+                continue
             elif status is Status.SLEEPING:
                 self._sleep(thread)
                 people.wake_sleepers(self.book)
                 requests.expire_due(self.book)
-            elif status is not Status.WAITING or not self._review(thread, review):
+            elif status is not Status.WAITING or not (
+                self._review(thread, review) or requests.hold_ends(self.book, thread)
+            ):
                 return
         raise AssertionError(f"{Played(self, thread)!r} comes to no end in {ROUNDS_MAX} rounds.")
 
@@ -238,11 +242,19 @@ class Harness:
             args=args,
             **({"what_next": next_} if next_ else {}),
         )
-        if next_ in ("stop", "roll_back"):
-            said = f"Rejected by {verdict.by}: {verdict.comment}"
-            who, undo = f"user:{verdict.by}", next_ == "roll_back"
-            if not (undo and cancel_and_undo(self.book, row.thread, actor=who, reason=said)):
-                people.cancel(self.book, row.thread, actor=who, reason=said)
+
+    def _end(self, thread: Any) -> bool:
+        """End a thread whose reviewer said so with a rejection that counts; whether one did."""
+        if self.book.row(thread).status is not Status.WAITING:
+            return False
+        for row in Played(self, thread).approvals:
+            if row.status == "settled" and row.what_next in ("stop", "roll_back"):
+                said = f"Rejected by {row.decided_by_name}: {row.comment}"
+                who, undo = row.decided_by, row.what_next == "roll_back"
+                if not (undo and cancel_and_undo(self.book, thread, actor=who, reason=said)):
+                    people.cancel(self.book, thread, actor=who, reason=said)
+                return True
+        return False
 
     def _work_on(self, work: Work, writes: itertools.count[int]) -> None:
         def wrote() -> None:

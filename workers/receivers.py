@@ -8,6 +8,7 @@ from uuid import UUID, uuid4
 import structlog
 from django.dispatch import receiver
 
+from approvals.signals import decision_told
 from checkpoints.signals import thread_queued
 
 from . import tracing
@@ -19,6 +20,7 @@ log = structlog.get_logger("gatepost.doorbell")
 
 
 @receiver(thread_queued, dispatch_uid="workers.doorbell")
+@receiver(decision_told, dispatch_uid="workers.doorbell.told")
 def ring(*, thread_id: UUID, queue: str, **_kwargs: Any) -> bool:
     """Send the id to the queue; False: the broker is away, which may never fail a commit."""
     app, away = _broker()

@@ -121,8 +121,8 @@ def verdict_of(given: object) -> Verdict | None:
     if given is None or isinstance(given, Verdict):
         return given
     raise TypeError(
-        f"{given!r} is no verdict: use 'approve', Approve(comment), Edit(args), AskBack(question), "
-        "Reject(reason) or Respond(value)."
+        f"{given!r} is no verdict: use 'approve', Approve(comment), Reject(reason), "
+        "Edit(args), AskBack(question) or Respond(value)."
     )
 
 

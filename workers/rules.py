@@ -6,7 +6,8 @@ from typing import Any
 
 from django.conf import settings
 
-from approvals import caps, gates, policy, standing
+from approvals import caps, policy, standing
+from approvals.gates import replying
 from approvals.queries import ApprovalRow
 from approvals.terms import Terms
 from checkpoints import queries
@@ -54,7 +55,7 @@ class Rules:
 
     def answer(self, work: Work, approval: ApprovalRow, activity: NewActivity, **more: Any) -> bool:
         """Take a reviewer's text as the answer to an open request; False when it was decided."""
-        return gates.answer(work, approval, activity, **more)
+        return replying.answer(work, approval, activity, **more)
 
     def over(self, work: Work) -> str:
         """Why nothing more may be spent now; empty while every cap leaves room."""

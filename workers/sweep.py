@@ -48,7 +48,9 @@ def sweep_once(*, owner: str) -> dict[str, int]:
     done = {
         "parked": store.park_crash_loops(owner=owner),
         "woken": store.wake_sleepers(owner=owner),
+        "settled": gates.settle_due(),
         "expired": gates.expire_due(),
+        "reminded": gates.remind_due(),
         "rung": 0,
     }
     stranded = store.stranded_threads(queued_for_seconds=interval_seconds())

@@ -8,9 +8,10 @@ from .deciding import decide, note_refusal
 from .ending import expire_due
 from .importing import import_requests
 from .judging import COMMENT_MAX, WHAT_NEXT, Reviewer, check_verdict, fits, in_words, verdicts_of
+from .looking import note_look
 from .outcomes import withdraw_open
 from .proposals import REQUEST, Proposal, decision_content, proposal_hash, request_seal
-from .replying import answer, replied
+from .reminding import remind_due
 from .settling import settle_due, take_back
 
 __all__ = [
@@ -19,7 +20,6 @@ __all__ = [
     "WHAT_NEXT",
     "Proposal",
     "Reviewer",
-    "answer",
     "check_verdict",
     "decide",
     "decide_by_policy",
@@ -28,9 +28,10 @@ __all__ = [
     "fits",
     "import_requests",
     "in_words",
+    "note_look",
     "note_refusal",
     "proposal_hash",
-    "replied",
+    "remind_due",
     "request",
     "request_seal",
     "settle_due",

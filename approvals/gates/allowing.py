@@ -18,7 +18,7 @@ from checkpoints.store.writing import salted
 from .. import outbox, queries
 from ..queries import ApprovalRow
 from . import writing
-from .outcomes import DECIDED
+from .outcomes import DECIDED, withdraw_former
 from .proposals import Proposal, decision_content, proposal_hash
 from .requesting import asked_event, columns_of, deadline_of, insert
 from .requesting import request as ask
@@ -70,6 +70,8 @@ def decide_by_policy(
         )
         columns = columns_of(work, approval, proposal, deadline, digest)
         store.record(held, [*events, asked_event(work, columns)])
+        if proposal.revision:
+            withdraw_former(work, proposal, reason=f"Not asked any more: {name} lets it happen.")
         insert(work, columns)
         salt, proof = salted(
             decision_content(

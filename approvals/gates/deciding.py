@@ -20,7 +20,7 @@ from checkpoints.store.writing import salted
 
 from .. import queries
 from ..counting import Vote
-from ..errors import AlreadyDecided, FourEyes, ProposalChanged
+from ..errors import AlreadyDecided, FourEyes, NotYours, ProposalChanged
 from ..queries import ApprovalRow
 from . import writing
 from .ending import expire_due
@@ -69,7 +69,7 @@ def decide(
         found = queries.approval(approval_id, workspace=workspace)
         check_verdict(found, verdict=verdict, comment=comment, args=args, what_next=what_next)
     deltas.check(proposal_hash, "proposal_hash")
-    refused: tuple[ApprovalRow, FourEyes] | None = None
+    refused: tuple[ApprovalRow, NotYours] | None = None
     done: ApprovalRow | None = None
     with transaction.atomic():
         row = writing.locked(approval_id, workspace=workspace)
@@ -87,14 +87,17 @@ def decide(
                 judged = judge(
                     row, votes, reviewer=reviewer, decision=ident, verdict=verdict, args=given
                 )
-            except FourEyes as error:
-                refused = row, error
+            except NotYours as error:
+                # That it is decided already says more to whoever may not decide it anyway.
+                if queries.approval(approval_id, workspace=workspace).open:
+                    refused = row, error
             else:
                 done = _write(
                     row, judged, ident, reviewer, proposal_hash, verdict, comment, given, what_next
                 )
     if refused is not None:
-        note_refusal(refused[0], reviewer=reviewer, verdict=verdict, error=refused[1])
+        if isinstance(refused[1], FourEyes):
+            note_refusal(refused[0], reviewer=reviewer, verdict=verdict, error=refused[1])
         raise refused[1]
     if done is None:
         again = _lost(approval_id, workspace=workspace, seen=proposal_hash)

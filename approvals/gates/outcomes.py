@@ -12,12 +12,14 @@ from checkpoints import queries as threads
 from checkpoints import store
 from checkpoints import undo as plans
 from checkpoints.errors import NotAllowedNow
+from checkpoints.records import Work
 from checkpoints.states import EventKind
 
 from .. import outbox
 from ..queries import ApprovalRow
 from . import writing
 from .judging import ROLL_BACK, STOP
+from .proposals import Proposal
 
 # What the outbox is told.
 DECIDED = "approval.decided"
@@ -28,20 +30,37 @@ def withdraw_open(thread: UUID, *, reason: str, actor: str) -> int:
     """pending or held -> withdrawn for each request of a thread; how many. Wakes nobody."""
     with transaction.atomic():
         writing.lock(thread)
-        with connection.cursor() as cursor:
-            cursor.execute(
-                f"UPDATE gp_approval SET {writing.BLANK}, status = 'withdrawn', "
-                "comment = %s::text, decided_at = clock_timestamp() "
-                "WHERE thread_id = %s::uuid AND status IN ('pending', 'held') "
-                "RETURNING id, title, decided_at, workspace_id",
-                (reason, thread),
-            )
-            gone = cursor.fetchall()
-        for ident, title, at, workspace in gone:
-            data = writing.ended(ident, title, at, reason=reason)
-            store.add_event(thread, store.NewEvent(EventKind.APPROVAL_WITHDRAWN, data, actor))
-            told = {"title": title, "reason": reason}
-            outbox.tell(WITHDRAWN, workspace=workspace, thread=thread, approval=ident, data=told)
+        return _withdraw(thread, "TRUE", (), reason=reason, actor=actor)
+
+
+def withdraw_former(work: Work, proposal: Proposal, *, reason: str) -> int:
+    """Withdraw what is still open at the position of a newer request; its thread is locked."""
+    p = proposal.position
+    return _withdraw(
+        work.thread,
+        "a.branch = %s::integer AND a.step = %s::integer AND a.node = %s::varchar "
+        "AND a.index = %s::integer AND a.key = %s::varchar AND a.revision < %s::smallint",
+        (p.branch, p.step, p.node, p.index, p.key, proposal.revision),
+        reason=reason,
+        actor=work.owner,
+    )
+
+
+def _withdraw(thread: UUID, which: str, params: tuple[Any, ...], *, reason: str, actor: str) -> int:
+    with connection.cursor() as cursor:
+        cursor.execute(
+            f"UPDATE gp_approval a SET {writing.BLANK}, status = 'withdrawn', "
+            "comment = %s::text, decided_at = clock_timestamp() "
+            f"WHERE a.thread_id = %s::uuid AND a.status IN ('pending', 'held') AND {which} "
+            "RETURNING a.id, a.title, a.decided_at, a.workspace_id",
+            (reason, thread, *params),
+        )
+        gone = cursor.fetchall()
+    for ident, title, at, workspace in gone:
+        data = writing.ended(ident, title, at, reason=reason)
+        store.add_event(thread, store.NewEvent(EventKind.APPROVAL_WITHDRAWN, data, actor))
+        told = {"title": title, "reason": reason}
+        outbox.tell(WITHDRAWN, workspace=workspace, thread=thread, approval=ident, data=told)
     return len(gone)
 
 

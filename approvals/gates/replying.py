@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 from uuid import UUID
 
@@ -50,6 +50,19 @@ def answer(
     return True
 
 
+def announce(work: Work, proposals: Mapping[UUID, Proposal]) -> None:
+    """Put new requests by id in the outbox, and withdraw what they take the place of.
+
+    Inside the transaction that writes them.
+    """
+    for ident, proposal in proposals.items():
+        if proposal.revision:
+            withdraw_former(work, proposal)
+        if not proposal.allowed_by:
+            data = {"title": proposal.title[:300], "risk": proposal.risk}
+            _tell(work, "approval.requested", ident, data)
+
+
 def withdraw_former(work: Work, proposal: Proposal) -> None:
     """Withdraw what is still open at the position of a newer request; inside its transaction."""
     p = proposal.position
@@ -87,11 +100,9 @@ def _withdraw(work: Work, which: str, params: Sequence[Any], reason: str) -> boo
         data["decided_at"] = at.isoformat()
         event = store.NewEvent(EventKind.APPROVAL_WITHDRAWN, data, work.owner)
         store.add_event(work.thread, event)
-        outbox.tell(
-            "approval.withdrawn",
-            workspace=work.workspace,
-            thread=work.thread,
-            approval=ident,
-            data={"title": title, "reason": reason},
-        )
+        _tell(work, "approval.withdrawn", ident, {"title": title, "reason": reason})
     return bool(gone)
+
+
+def _tell(work: Work, kind: str, approval: UUID, data: dict[str, Any]) -> None:
+    outbox.tell(kind, workspace=work.workspace, thread=work.thread, approval=approval, data=data)

@@ -15,9 +15,8 @@ from checkpoints import deltas, store
 from checkpoints.records import Work
 from checkpoints.states import EventKind
 
-from .. import outbox
 from .proposals import REQUEST, Proposal, proposal_hash, request_seal
-from .replying import withdraw_former
+from .replying import announce
 
 
 def request(
@@ -60,17 +59,10 @@ def request(
             waiting_on=waiting_on,
             unless_woken=True,
         )
+        if waits:
+            announce(work, {ident: p for ident, p, _ in rows})
         for ident, p, deadline in rows if waits else ():
-            if p.revision:
-                withdraw_former(work, p)
             insert(work, columns_of(work, ident, p, deadline, hashes[ident]))
-            outbox.tell(
-                "approval.requested",
-                workspace=work.workspace,
-                thread=work.thread,
-                approval=ident,
-                data={"title": p.title[:300], "risk": p.risk},
-            )
     for field in fields(work):
         setattr(work, field.name, getattr(held, field.name))
     return waits

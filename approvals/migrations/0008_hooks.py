@@ -17,7 +17,7 @@ CREATE TRIGGER gp_hook_delivery_table BEFORE TRUNCATE ON gp_hook_delivery
 class Migration(migrations.Migration):
 
     dependencies = [
-        ('approvals', '0005_terms'),
+        ('approvals', '0007_notify'),
     ]
 
     operations = [

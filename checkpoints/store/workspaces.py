@@ -148,6 +148,13 @@ def log_token(kind: K, workspace: UUID, *, data: Mapping[str, Any], actor: str) 
     _append(workspace, [NewEvent(kind, data, actor)])
 
 
+def log_endpoint(kind: K, workspace: UUID, *, data: Mapping[str, Any], actor: str) -> None:
+    """Log a change of a place that is told news, in its transaction; never a secret or address."""
+    if not connection.in_atomic_block:
+        raise RuntimeError("log_endpoint belongs into the transaction that changes the endpoint")
+    _append(workspace, [NewEvent(kind, data, actor)])
+
+
 def log_hook(kind: K, workspace: UUID, *, data: Mapping[str, Any], actor: str) -> None:
     """Log what was done to an inbound hook, in the transaction that does it. Never its secret."""
     if not connection.in_atomic_block:
@@ -158,6 +165,13 @@ def log_hook(kind: K, workspace: UUID, *, data: Mapping[str, Any], actor: str) -
 def log_export(workspace: UUID, *, data: Mapping[str, Any], actor: str) -> None:
     """Log that somebody took a capsule of a thread away."""
     _append(workspace, [NewEvent(K.CAPSULE_EXPORTED, data, actor)])
+
+
+def log_policy(kind: K, workspace: UUID, *, data: Mapping[str, Any], actor: str) -> None:
+    """Log a change of a policy or a spend cap; in the transaction that does it."""
+    if not connection.in_atomic_block:
+        raise RuntimeError("log_policy belongs into the transaction that changes the policy")
+    _append(workspace, [NewEvent(kind, data, actor)])
 
 
 def _insert(name: str, actor: str) -> UUID | None:

@@ -8,16 +8,20 @@ from drf_spectacular.utils import OpenApiParameter, extend_schema
 from rest_framework.request import Request
 from rest_framework.response import Response
 
+from approvals import inbox
 from approvals import queries as gates
 from dashboard import actions
 from dashboard.errors import Invalid
+from dashboard.seats import person_of
 
+from .approval_detail import ApprovalDetail
 from .approval_shapes import Approval, ApprovalList, Decided
 from .asked import Decide, DecideMany, Nothing
 from .base import Door, answer, refusals
 from .threads import CURSOR, LIMIT
 
 STATUSES = ("pending", "held", "settled", "expired", "withdrawn", "decided", "all")
+BOX = "The box of the inbox, in its order; without it the requests of `status`."
 
 
 class Approvals(Door):
@@ -28,6 +32,8 @@ class Approvals(Door):
         responses={200: ApprovalList, **refusals(422)},
         parameters=[
             OpenApiParameter("status", str, enum=STATUSES, description="pending unless given"),
+            OpenApiParameter("box", str, enum=inbox.BOXES, description=BOX),
+            OpenApiParameter("sort", str, enum=inbox.SORTS, description="risk unless given"),
             OpenApiParameter("mine", bool, description="Only open ones the caller may decide."),
             CURSOR,
             LIMIT,
@@ -35,7 +41,9 @@ class Approvals(Door):
         summary="List requests",
     )
     def get(self, request: Request) -> Response:
-        """Open ones oldest first, others newest first."""
+        """Open ones oldest first, others newest first; a box in the order that `sort` names."""
+        if self.text("box") or self.text("sort"):
+            return self._box()
         status = self.text("status") or "pending"
         if status not in STATUSES:
             raise Invalid("status", f"knows only {', '.join(STATUSES)}")
@@ -53,6 +61,25 @@ class Approvals(Door):
         found = [Approval.told(row, self.actor) for row in page.rows]
         return answer(ApprovalList(results=found, next_cursor=page.next_cursor))
 
+    def _box(self) -> Response:
+        box, sort = self.text("box") or "open", self.text("sort") or "risk"
+        if self.flag("mine"):
+            if box not in ("open", "mine"):
+                raise Invalid("mine", "goes with the boxes open and mine only")
+            box = "mine"
+        for name, value, known in (("box", box, inbox.BOXES), ("sort", sort, inbox.SORTS)):
+            if value not in known:
+                raise Invalid(name, f"knows only {', '.join(known)}")
+        if self.text("status"):
+            raise Invalid("status", "does not go with a box")
+        if box == "mine" and not actions.may(self.actor, "decide"):
+            return answer(ApprovalList(results=[], next_cursor=""))
+        wanted = inbox.Wanted(self.actor.workspace, box, sort, person_of(self.actor))
+        ids, more = inbox.walk(wanted, after=self._cursor(), limit=self.limit())
+        found = gates.by_id(ids, workspace=self.actor.workspace)
+        told = [Approval.told(found[ident], self.actor) for ident in ids if ident in found]
+        return answer(ApprovalList(results=told, next_cursor=more))
+
     def _cursor(self) -> UUID | None:
         raw = self.text("cursor")
         try:
@@ -65,12 +92,13 @@ class OneApproval(Door):
     """One request."""
 
     @extend_schema(
-        responses={200: Approval, **refusals(404)}, summary="A request with its whole proposal"
+        responses={200: ApprovalDetail, **refusals(404)},
+        summary="A request with its whole proposal, votes and questions",
     )
     def get(self, request: Request, approval_id: UUID) -> Response:
-        """The proposal_hash names what a verdict binds to."""
+        """The standing_hash names what a verdict binds to."""
         row = gates.approval(approval_id, workspace=self.actor.workspace)
-        return answer(Approval.told(row, self.actor))
+        return answer(ApprovalDetail.read(row, self.actor))
 
 
 class DecideApproval(Door):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Callable
 from functools import partial
 from typing import Any, ClassVar
 
@@ -15,10 +16,11 @@ from rest_framework.views import APIView
 
 from checkpoints import deltas
 from checkpoints.errors import InvalidValue
-from dashboard.errors import Fault, Invalid, Malformed
+from dashboard.errors import Fault, Invalid, Malformed, NeedsSecondPerson
 from dashboard.permissions import Actor, Grant, actor_of, require
 
 from . import once
+from .previews import SecondPersonAsked
 from .renderers import Negotiation
 from .shapes import Problem
 
@@ -54,10 +56,13 @@ class Door(APIView):
         if changes:
             self._only(*(("preview", "format") if self.previews else ("format",)))
         acts = changes and not (self.previews and self.flag("preview"))
-        if acts and self.keyed and (call := once.call_of(request, self.actor)):
+        if acts:
             # DRF looks for the handler right after this, and a view serves one request.
             handler = str(request.method).lower()
-            self.__dict__[handler] = partial(once.once, call, getattr(self, handler))
+            act = partial(_or_asked, getattr(self, handler))
+            if self.keyed and (call := once.call_of(request, self.actor)):
+                act = partial(once.once, call, act)
+            self.__dict__[handler] = act
 
     def _only(self, *names: str) -> None:
         """Refuse other query parameters: `?previw=1` would do what it was to tell beforehand."""
@@ -115,6 +120,18 @@ class Door(APIView):
     def limit(self, high: int = LIMIT_MAX) -> int:
         """How many rows a page has."""
         return self.number("limit", LIMIT_DEFAULT, low=1, high=high)
+
+
+def _or_asked(act: Callable[..., Response], *args: Any, **kwargs: Any) -> Response:
+    """The answer of `act`; 202 with the request where a policy lets a second person decide first.
+
+    An answer and no error: what was asked is kept, also beside an Idempotency-Key.
+    """
+    try:
+        return act(*args, **kwargs)
+    except NeedsSecondPerson as error:
+        told = SecondPersonAsked(detail=error.detail, **error.facts)
+        return answer(told, status=error.status, Location=str(error.facts["url"]))
 
 
 def _grant(request: Request) -> Grant | None:

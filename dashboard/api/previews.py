@@ -43,6 +43,14 @@ class EditPreview(Shape):
         )
 
 
+class SecondPersonAsked(Shape):
+    """Nothing is done yet: somebody else is asked first, in the request `approval`."""
+
+    detail: str
+    approval: UUID
+    url: str
+
+
 class EditAnswer(RootModel[ThreadDetail | EditPreview]):
     """The thread as it is after an edit; with `?preview=1` what the edit would do."""
 

@@ -12,6 +12,7 @@ from dashboard import actions
 
 from .asked import Settle
 from .base import Door
+from .previews import SecondPersonAsked
 from .shapes import ThreadDetail
 from .threads import IF_MATCH, REFUSED, detail
 
@@ -24,7 +25,7 @@ class SettleThread(Door):
     @extend_schema(
         operation_id="threads_settle",
         request=Settle,
-        responses={200: ThreadDetail, **REFUSED},
+        responses={200: ThreadDetail, 202: SecondPersonAsked, **REFUSED},
         parameters=[IF_MATCH],
         summary="Say what holds of an effect that needs a person",
         description="409 when the thread does not ask about this effect, with the first answer "

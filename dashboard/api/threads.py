@@ -27,6 +27,7 @@ from .previews import (
     EditPreview,
     ForkPreview,
     RollBackPreview,
+    SecondPersonAsked,
 )
 from .saved import Saved
 from .shapes import (
@@ -205,7 +206,7 @@ class RetryThread(Control):
     @extend_schema(
         operation_id="threads_retry",
         request=Nothing,
-        responses={200: ThreadDetail, **REFUSED},
+        responses={202: SecondPersonAsked, 200: ThreadDetail, **REFUSED},
         parameters=[IF_MATCH],
         summary="Try the step again from the head",
     )
@@ -277,7 +278,7 @@ class EditThread(Door):
     @extend_schema(
         operation_id="threads_edit",
         request=Edit,
-        responses={200: EditAnswer, **REFUSED},
+        responses={202: SecondPersonAsked, 200: EditAnswer, **REFUSED},
         parameters=[IF_MATCH, PREVIEW],
         summary="Write new values over the head",
     )
@@ -300,7 +301,7 @@ class ForkThread(Door):
     @extend_schema(
         operation_id="threads_fork",
         request=Fork,
-        responses={201: ThreadDetail, 200: ForkPreview, **REFUSED},
+        responses={202: SecondPersonAsked, 201: ThreadDetail, 200: ForkPreview, **REFUSED},
         parameters=[PREVIEW],
         summary="Begin a new thread from a checkpoint of this one",
     )
@@ -357,7 +358,8 @@ class RollBackThread(Door):
         responses={202: ThreadDetail, 200: RollBackPreview, **REFUSED},
         parameters=[IF_MATCH, PREVIEW],
         summary="Move the head back and undo effects",
-        description="202: a worker undoes the effects, last first, and pauses at the target.",
+        description="202: a worker undoes the effects, last first, and pauses at the target. "
+        "Where a policy demands a second person: 202 with `approval` and `url`, nothing is done.",
     )
     def post(self, request: Request, thread_id: UUID) -> Response:
         """With `run_on` the thread is queued instead of paused afterwards."""

@@ -17,6 +17,14 @@ from .approvals import (
 from .artifacts import Artifacts
 from .base import Nowhere
 from .code import CodeThread
+from .endpoints import (
+    ChangeOneEndpoint,
+    Endpoints,
+    OneEndpoint,
+    RotateOneEndpoint,
+    SwitchOneEndpoint,
+    TestOneEndpoint,
+)
 from .hooks import DecideHook
 from .past import (
     ThreadActivities,
@@ -26,6 +34,7 @@ from .past import (
     ThreadEvents,
     ThreadState,
 )
+from .policies import Caps, OnePolicy, Policies, TryPolicies
 from .settling import SettleThread
 from .threads import (
     CancelThread,
@@ -65,6 +74,14 @@ _thread: list[URLPattern] = [
     path("verify/", VerifyThread.as_view(), name="verify"),
 ]
 
+_endpoint: list[URLPattern] = [
+    path("", OneEndpoint.as_view(), name="endpoint"),
+    path("change/", ChangeOneEndpoint.as_view(), name="endpoint_change"),
+    path("rotate/", RotateOneEndpoint.as_view(), name="endpoint_rotate"),
+    path("switch/", SwitchOneEndpoint.as_view(), name="endpoint_switch"),
+    path("test/", TestOneEndpoint.as_view(), name="endpoint_test"),
+]
+
 _v1: list[URLPattern | URLResolver] = [
     path("agents/", Agents.as_view(), name="agents"),
     path("agents/<str:name>/", OneAgent.as_view(), name="agent"),
@@ -75,9 +92,15 @@ _v1: list[URLPattern | URLResolver] = [
     path("approvals/decide/", DecideApprovals.as_view(), name="decide_many"),
     path("approvals/<uuid:approval_id>/", OneApproval.as_view(), name="approval"),
     path("approvals/<uuid:approval_id>/decide/", DecideApproval.as_view(), name="decide"),
+    path("caps/", Caps.as_view(), name="caps"),
+    path("policies/", Policies.as_view(), name="policies"),
+    path("policies/try/", TryPolicies.as_view(), name="policies_try"),
+    path("policies/<uuid:policy_id>/", OnePolicy.as_view(), name="policy"),
     path("hooks/decide/", DecideHook.as_view(), name="hook"),
     path("approvals/<uuid:approval_id>/take-back/", TakeBackApproval.as_view(), name="take_back"),
     path("artifacts/", Artifacts.as_view(), name="artifacts"),
+    path("endpoints/", Endpoints.as_view(), name="endpoints"),
+    path("endpoints/<uuid:endpoint_id>/", include(_endpoint)),
 ]
 
 urlpatterns: list[URLPattern | URLResolver] = [

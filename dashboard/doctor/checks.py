@@ -8,7 +8,7 @@ from django.db import DatabaseError, InterfaceError, connection
 
 from dashboard.terminal import first_line
 
-from . import bank, behind, installed, reachable, unsafe
+from . import bank, behind, installed, reachable, telling, unsafe
 from .findings import Check, Finding, Seen, note, wrong
 
 # What later checks need comes first; each part is told together.
@@ -43,6 +43,9 @@ CHECKS = (
     Check("behind", "leases", behind.leases, "tables"),
     Check("behind", "timers", behind.timers, "tables"),
     Check("behind", "deadlines", behind.deadlines, "tables"),
+    Check("behind", "outbox", telling.outbox, "tables"),
+    Check("behind", "endpoints", telling.endpoints, "tables"),
+    Check("behind", "mail", telling.mail, "tables"),
     Check("behind", "attention", behind.attention, "tables"),
     Check("behind", "disk", behind.disk),
     Check("behind", "clock", behind.clock, "database"),

@@ -6,14 +6,15 @@ import subprocess
 import sys
 from pathlib import Path
 
-from dashboard.embedded import processes
+from dashboard.embedded import processes, web_address
 from dashboard.embedded.arguments import UpOptions
 
 ROOT = Path(__file__).resolve().parent.parent.parent
 
 
 def _environment(options: UpOptions, role: str) -> dict[str, str]:
-    return os.environ | {
+    here = {"GATEPOST_BASE_URL": web_address.of(options.host, options.port)}
+    return {**here, **os.environ} | {
         "DJANGO_SETTINGS_MODULE": os.environ.get("DJANGO_SETTINGS_MODULE", "dashboard.settings"),
         "GATEPOST_DATA": str(options.data),
         "GATEPOST_ROLE": role,

@@ -1,4 +1,4 @@
-"""The inbox and one request: what is asked, on what evidence, who decided."""
+"""One request: what is asked, on what evidence, who decided."""
 
 from __future__ import annotations
 
@@ -10,71 +10,19 @@ from uuid import UUID
 from approvals import queries as gates
 from approvals.queries import ApprovalRow
 from checkpoints import queries
-from checkpoints.views import AgentRow, Page, ThreadRow
-from dashboard import fields
+from checkpoints.states import EventKind, Status
+from checkpoints.views import AgentRow, EffectFate, EventRow, ThreadRow
+from dashboard import fields, trees
 from dashboard.actions import may
+from dashboard.operations import OUTCOMES, carried_out, operation
+from dashboard.parties import recognised
 from dashboard.people import people
 from dashboard.permissions import needs
-from dashboard.shapes import Field, Place
+from dashboard.shapes import Field
 
+from . import evidence
 from .rights import Class, Roles, rights_of
-
-BOXES = ("open", "decided")
-ROWS = 30
-
-
-@dataclass
-class InboxPage:
-    """The reads of one look at the inbox, each done at most once."""
-
-    workspace: UUID
-    box: str = "open"
-    after: UUID | None = None
-
-    topic = "approvals"
-
-    @cached_property
-    def _mark(self) -> tuple[int, Any]:
-        return gates.inbox_mark(workspace=self.workspace)
-
-    @property
-    def seq(self) -> int:
-        """The database's clock at the beginning of this look, in microseconds."""
-        return self._mark[0]
-
-    @property
-    def mark(self) -> Any:
-        """What tells the hub that the inbox moved."""
-        return self._mark[1]
-
-    @cached_property
-    def listed(self) -> Page[ApprovalRow]:
-        return gates.approvals(
-            workspace=self.workspace,
-            status="pending" if self.box == "open" else "decided",
-            after=self.after,
-            limit=ROWS,
-        )
-
-    @cached_property
-    def open_approvals(self) -> int:
-        return gates.open_count(workspace=self.workspace)
-
-
-def nav_approvals(page: InboxPage, roles: Roles) -> dict[str, Any]:
-    """Region nav-approvals."""
-    return {"open_approvals": page.open_approvals}
-
-
-def inbox_list(page: InboxPage, roles: Roles) -> dict[str, Any]:
-    """Region inbox-list."""
-    return {
-        "approvals": page.listed.rows,
-        "box": page.box,
-        "filtered": page.box != "open" or page.after is not None,
-        "next_cursor": page.listed.next_cursor,
-        "rights": rights_of(roles),
-    }
+from .standing import Standing, Viewer, own, standing
 
 
 @dataclass
@@ -84,6 +32,9 @@ class ApprovalPage:
     workspace: UUID
     id: UUID
     _thread_id: UUID | None = field(default=None, repr=False)
+    viewer: Viewer | None = field(default=None, repr=False)
+    seen: str = ""  # the hash of what the person has looked at; empty: what stands
+    trail: str = ""  # the list that the page was opened from, as a query
 
     topic = "approval"
 
@@ -117,21 +68,87 @@ class ApprovalPage:
 
     @cached_property
     def history(self) -> list[ApprovalRow]:
-        return gates.decided_before(self.approval) if self.approval.tool else []
+        """Decisions on the same tool of the same agent, newest first."""
+        return gates.decided_before(self.approval, limit=20) if self.approval.tool else []
 
     @cached_property
-    def place(self) -> Place | None:
-        """Where the request stands among the open ones."""
-        ids = gates.open_ids(workspace=self.workspace)
-        if self.id not in ids:
+    def standing(self) -> Standing:
+        """Who has approved and who is still needed."""
+        return standing(self.approval, gates.votes(self.id))
+
+    @cached_property
+    def former(self) -> ApprovalRow | None:
+        """The revision before this one."""
+        row = self.approval
+        if not row.revision:
             return None
-        i = ids.index(self.id)
-        return Place(
-            i + 1,
-            len(ids),
-            ids[i - 1] if i else None,
-            ids[i + 1] if i + 1 < len(ids) else None,
-        )
+        return evidence.former(row, gates.at_step(row.thread, branch=row.branch, step=row.step))
+
+    @cached_property
+    def last(self) -> evidence.Compared | None:
+        """The last comparable action."""
+        return evidence.last_comparable(self.approval, self.history)
+
+    @cached_property
+    def _log(self) -> list[EventRow]:
+        """Replies to questions and what came after a decision, newest first."""
+        kinds = (EventKind.APPROVAL_REPLIED, *evidence.AFTERWARDS, *OUTCOMES)
+        before = self.thread.last_seq + 1
+        return list(queries.events(self.thread.id, kinds=kinds, before=before, limit=200).rows)
+
+    @cached_property
+    def questions(self) -> list[evidence.Question]:
+        """What was asked back, with the agent's replies."""
+        votes = self.standing.votes
+        if self.approval.kind == "question" or not any(v.verdict == "respond" for v in votes):
+            return []
+        return evidence.questions(votes, evidence.about(self.approval, self._log))
+
+    @cached_property
+    def resumed(self) -> evidence.Resumed | None:
+        """What became of a settled decision; None of a request that has none."""
+        row = self.approval
+        told = row.status in ("settled", "expired") and row.kind != "operation"
+        if not told or row.imported:
+            return None
+        queued = self.thread.status in (Status.QUEUED, Status.RUNNING)
+        workers = queries.workers() if queued else []
+        return evidence.resumed(row, self.thread, self._log, workers)
+
+    @property
+    def carried_out(self) -> str:
+        """What became of an approved operation, in a sentence."""
+        row = self.approval
+        return carried_out(row, self._log) if row.kind == "operation" and row.outcome else ""
+
+    @cached_property
+    def fates(self) -> list[EffectFate]:
+        """What a rollback of the thread would undo, last first."""
+        row = self.approval
+        return queries.effects_of(row.thread) if row.open and row.kind == "gate" else []
+
+    @cached_property
+    def schema(self) -> dict[str, Any] | None:
+        """What the arguments have to be when a reviewer edits them; None where nobody said."""
+        return evidence.arguments_schema(self.approval, self.version)
+
+    @property
+    def looked(self) -> str:
+        """The hash that an approval of this person names."""
+        return self.seen or self.approval.standing_hash
+
+    @property
+    def changed(self) -> bool:
+        """Whether something else stands than what the person has looked at."""
+        return self.approval.open and self.looked != self.approval.standing_hash
+
+    @cached_property
+    def seen_args(self) -> Any:
+        """What the person has looked at; None where nobody knows any more."""
+        if self.seen == self.approval.proposal_hash:
+            return self.approval.args
+        edits = [v for v in self.standing.votes if v.verdict == "edit"]
+        return next((v.args for v in edits if v.proposal_hash == self.seen), None)
 
     @cached_property
     def answer_fields(self) -> list[Field]:
@@ -144,24 +161,56 @@ class ApprovalPage:
 
 def approval_main(page: ApprovalPage, roles: Roles) -> dict[str, Any]:
     """Region approval-main."""
-    row = page.approval
+    row, before = page.approval, page.former
     return {
         "approval": row,
         "agent_label": page.version.label,
         "version_label": str(page.version.version),
-        "rule": "",
-        "history": page.history,
+        "what": recognised(row.shown_args),
+        "standing": page.standing,
+        "last": page.last,
+        "edited": None if row.standing_args is None else trees.changes(row.shown_args, row.args),
+        "former": evidence.against(row, before, before.shown_args) if before else None,
+        "reappeared": evidence.reappeared(row, before) if before else "",
+        "history": page.history[: evidence.SHOWN],
+        "questions": page.questions,
+        "operation": operation(row) if row.kind == "operation" else None,
         "people": people([row.decided_by]),
     }
 
 
-def approval_side(page: ApprovalPage, roles: Roles) -> dict[str, Any]:
-    """Region approval-side."""
-    decides = may(Class(roles), "decide")
+def approval_changed(page: ApprovalPage, roles: Roles) -> dict[str, Any]:
+    """Region approval-changed: what moved since the person looked; it is theirs, so fetched."""
+    row = page.approval
+    editor = next((v for v in reversed(page.standing.votes) if v.verdict == "edit"), None)
     return {
-        "approval": page.approval,
+        "approval": row,
+        "changed": page.changed,
+        "seen_args": page.seen_args,
+        "editor": editor if row.standing_args is not None else None,
+    }
+
+
+def approval_side(page: ApprovalPage, roles: Roles) -> dict[str, Any]:
+    """Region approval-side; what the person who looks may do stands here, so it is fetched."""
+    row = page.approval
+    decides, verdicts = may(Class(roles), "decide"), evidence.offered(row)
+    mine = own(row, page.standing, page.viewer)
+    return {
+        "approval": row,
         "thread": page.thread,
         "rights": rights_of(roles),
-        "needs": "" if decides else needs("decide"),
+        "needs": mine.why if decides else needs("decide"),
+        "own": mine,
+        "changed": page.changed,
+        "looked": page.looked,
+        "trail": page.trail,
+        "verdicts": verdicts,
+        "editable": "edit" in verdicts and isinstance(row.shown_args, dict),
+        "what": recognised(row.shown_args),
+        "standing": page.standing,
+        "resumed": page.resumed,
+        "carried_out": page.carried_out,
+        "fates": page.fates,
         "answer_fields": page.answer_fields,
     }

@@ -1,4 +1,4 @@
-"""The inbox, one request, and the decision. A GET never decides."""
+"""One request, and the decision. A GET never decides."""
 
 from __future__ import annotations
 
@@ -11,38 +11,21 @@ from django.views.decorators.http import require_http_methods, require_safe
 
 from approvals.queries import ApprovalRow
 from dashboard import actions, errors, fields
-from dashboard.pages.approvals import BOXES, ApprovalPage, InboxPage
+from dashboard.permissions import require
 
-from . import forms
+from . import decided, editing, flow, forms
 from .base import SeeOther, actor, live_page, say, show, wants_regions
+from .decided import page_for, said
 
-INBOX, DETAIL = "approval/list.html", "approval/detail.html"
-SAID = {
-    "approve": "Approved. The thread goes on.",
-    "reject": "Rejected. The agent gets your reason.",
-    "respond": "Answered. The thread goes on.",
-}
-
-
-@require_safe
-@live_page
-def inbox(request: HttpRequest) -> HttpResponse:
-    """What waits for a decision; ?box=decided what was decided; &after= goes on."""
-    box = request.GET.get("box", "")
-    after = request.GET.get("after", "")
-    page = InboxPage(
-        actor(request).workspace,
-        box=box if box in BOXES else BOXES[0],
-        after=_uuid(after) if after else None,
-    )
-    counts = {"open": page.open_approvals, "decided": None}
-    return show(request, page, INBOX, {"inbox_counts": counts})
+DETAIL = "approval/detail.html"
+SEEN_HEADER = "X-Gatepost-Seen"  # the hash of the proposal that the page has shown
 
 
 @require_safe
 @live_page
 def approval(request: HttpRequest, approval_id: UUID) -> HttpResponse:
-    """One request with everything a decision needs."""
+    """One request with everything a decision needs; notes that this person has it open."""
+    flow.note_look(request, approval_id)
     return _page(request, approval_id)
 
 
@@ -52,9 +35,12 @@ def _page(
     extra: dict[str, Any] | None = None,
     *,
     status: int = 200,
+    seen: str = "",
 ) -> HttpResponse:
-    page = ApprovalPage(actor(request).workspace, approval_id)
-    more = {"place": page.place} | (extra or {}) if not wants_regions(request) else {}
+    page = page_for(request, approval_id, seen=seen or request.headers.get(SEEN_HEADER, ""))
+    more: dict[str, Any] = {}
+    if not wants_regions(request):
+        more = flow.context(request, approval_id) | decided.context(request, page) | (extra or {})
     return show(request, page, DETAIL, more, status=status)
 
 
@@ -63,36 +49,61 @@ def _page(
 def decide(request: HttpRequest, approval_id: UUID) -> HttpResponse:
     """Record the verdict on the proposal that was seen; a refusal shows what stands now."""
     if request.method != "POST":
-        if wants_regions(request):
-            return _page(request, approval_id)
-        return HttpResponseRedirect(reverse("approval", args=[approval_id]))
-    page = ApprovalPage(actor(request).workspace, approval_id)
+        return _again(request, approval_id)
+    require(actor(request), "decide")
+    page = page_for(request, approval_id)
+    way = flow.way(request, approval_id)  # before the request leaves its box
     verdict = request.POST.get("verdict", "")
+    if verdict == "edit":
+        return editing.send(request, page, way)
     comment = request.POST.get("comment", "").replace("\r\n", "\n")
-    args, problems = _answer(request, page.approval) if verdict == "respond" else (None, {})
-    draft: dict[str, Any] = {"comment": comment}
+    answers = verdict == "respond" and page.approval.kind == "question"
+    args, problems = _answer(request, page.approval) if answers else (None, {})
+    what_next = request.POST.get("what_next", "") if verdict == "reject" else ""
+    seen = request.POST.get("proposal_hash", "")
+    draft: dict[str, Any] = {"comment": comment, "what_next": what_next}
     if problems:
         draft["answer_fields"] = _answer_fields(request, page.approval, problems)
         draft["notice"] = problems.get(forms.WHOLE, "")
         return _page(request, approval_id, draft, status=422)
     try:
-        actions.decide(
-            actor(request),
-            approval_id,
-            verdict,
-            request.POST.get("proposal_hash", ""),
-            comment,
-            args,
+        row = actions.decide(
+            actor(request), approval_id, verdict, seen, comment, args, what_next=what_next
         )
-    except (errors.Forbidden, errors.Missing):
+    except errors.Missing:
         raise
     except errors.ActionError as error:
         found = forms.problems_of(error)
         draft["comment_error"] = found.pop("comment", "")
         draft["notice"] = "" if draft["comment_error"] else error.detail
-        return _page(request, approval_id, draft, status=error.status)
-    say(request, SAID.get(verdict, "Recorded."))
+        # What the person looked at is shown beside what stands now; nobody can approve by mistake.
+        before = seen if isinstance(error, errors.ProposalChanged) else ""
+        return _page(request, approval_id, draft, status=error.status, seen=before)
+    told = said(page_for(request, approval_id), row, verdict)
+    return decided.onward(request, row, told, None if row.open and verdict == "respond" else way)
+
+
+@require_http_methods(["GET", "POST"])
+@live_page
+def take_back(request: HttpRequest, approval_id: UUID) -> HttpResponse:
+    """Take one's own decision back while it is held."""
+    if request.method != "POST":
+        return _again(request, approval_id)
+    try:
+        actions.take_back(actor(request), approval_id)
+    except errors.Missing:
+        raise
+    except errors.ActionError as error:
+        return _page(request, approval_id, {"notice": error.detail}, status=error.status)
+    say(request, "Taken back. Nothing was done; the request is open again.")
     return SeeOther(reverse("approval", args=[approval_id]))
+
+
+def _again(request: HttpRequest, approval_id: UUID) -> HttpResponse:
+    """A reload of an answer leads to the request; the polls of that answer find its regions."""
+    if wants_regions(request):
+        return _page(request, approval_id)
+    return HttpResponseRedirect(reverse("approval", args=[approval_id]))
 
 
 def _answer(request: HttpRequest, row: ApprovalRow) -> tuple[Any, dict[str, str]]:
@@ -116,10 +127,3 @@ def _answer_fields(request: HttpRequest, row: ApprovalRow, problems: dict[str, s
     if "properties" not in schema:
         return []
     return fields.build(schema, {}, posted=forms.posted(request), errors=problems, compare=False)
-
-
-def _uuid(raw: str) -> UUID:
-    try:
-        return UUID(raw)
-    except ValueError:
-        raise errors.Malformed("The list cannot go on from there.") from None

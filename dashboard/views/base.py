@@ -16,7 +16,7 @@ from django.utils.http import url_has_allowed_host_and_scheme
 
 from checkpoints.errors import GatepostError
 from dashboard import errors, regions
-from dashboard.pages.approvals import InboxPage
+from dashboard.pages.inbox import InboxPage
 from dashboard.permissions import Actor, actor_of, require
 
 REGIONS_HEADER = "X-Gatepost-Regions"
@@ -110,6 +110,9 @@ def refused(
     request: HttpRequest, error: errors.ActionError, *, back: str = "", label: str = ""
 ) -> HttpResponse:
     """A page that says what was refused and why, with the refusal's status."""
+    if isinstance(error, errors.NeedsSecondPerson):
+        say(request, "This needs a second person. Nothing is done until somebody else approves it.")
+        return SeeOther(error.facts["url"])
     who = getattr(request, "actor", None)
     if wants_regions(request):
         if who and request.headers[REGIONS_HEADER] == FRAME:

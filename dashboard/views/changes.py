@@ -123,7 +123,7 @@ def edit(request: HttpRequest, thread_id: UUID) -> HttpResponse:
             "checkpoint": head,
             "fields": forms.state_fields(schema, values, request, problems, compare=True),
             "reason": reason,
-            "withdrawn": gates.for_thread(thread.id, open_only=True),
+            "withdrawn": gates.unsettled(thread.id),
             "errors": problems,
         }
         return render(request, "thread/edit.html", context, status=status)
@@ -172,7 +172,7 @@ def send_input(request: HttpRequest, thread_id: UUID) -> HttpResponse:
         return form(problem, 422)
     try:
         actions.send_input(who, thread.id, message)
-    except (errors.Forbidden, errors.Missing):
+    except (errors.Forbidden, errors.Missing, errors.NeedsSecondPerson):
         raise
     except errors.Invalid as error:
         return form(errors.rooted(f"{error.path}: {error.reason}", ""), error.status)
@@ -195,7 +195,7 @@ def _post(
         return form(problems, 422)
     try:
         return SeeOther(act(changes))
-    except (errors.Forbidden, errors.Missing):
+    except (errors.Forbidden, errors.Missing, errors.NeedsSecondPerson):
         raise
     except errors.ActionError as error:
         return form(forms.problems_of(error, schema), error.status)
@@ -249,7 +249,7 @@ def rollback(request: HttpRequest, thread_id: UUID) -> HttpResponse:
         actions.roll_back(
             who, thread.id, target.id, reason, version, run_on, compensate=not keep_effects
         )
-    except (errors.Forbidden, errors.Missing):
+    except (errors.Forbidden, errors.Missing, errors.NeedsSecondPerson):
         raise
     except errors.ActionError as error:
         return form(forms.problems_of(error), error.status)

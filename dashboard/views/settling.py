@@ -55,7 +55,7 @@ def settle(request: HttpRequest, thread_id: UUID) -> HttpResponse:
             reason,
             expected_version=version_of(request),
         )
-    except (errors.Forbidden, errors.Missing):
+    except (errors.Forbidden, errors.Missing, errors.NeedsSecondPerson):
         raise
     except errors.ActionError as error:
         thread = queries.thread(thread_id, workspace=who.workspace)

@@ -94,7 +94,7 @@ def _control(
         return HttpResponseRedirect(thread_url(thread_id))
     try:
         result = act(version_of(request))
-    except errors.Missing:
+    except (errors.Missing, errors.NeedsSecondPerson):
         raise
     except errors.ActionError as error:
         say_refusal(request, error)

@@ -9,7 +9,7 @@ from checkpoints import queries, store
 from tests.workers import gated
 from tests.workers.conftest import Bench, bench_of
 
-pytestmark = [pytest.mark.django_db, pytest.mark.requirement("C14")]
+pytestmark = pytest.mark.django_db
 
 
 def hands(bench: Bench, thread: object) -> tuple[str, ...]:

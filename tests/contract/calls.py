@@ -18,6 +18,9 @@ from django.core.files.uploadedfile import SimpleUploadedFile
 from django.db import transaction
 from drf_spectacular.generators import SchemaGenerator
 
+from approvals import policies
+from approvals.drafts import Draft
+from approvals.notify.endpoints import Wanted
 from approvals.queries import ApprovalRow
 from approvals.terms import Terms
 from checkpoints import queries, store
@@ -84,8 +87,10 @@ class World:
     foreign: UUID
     foreign_gate: ApprovalRow
     other_gate: ApprovalRow
+    policy: UUID
     held: ApprovalRow  # decided by the manager, who can still take it back
     asking: tuple[UUID, UUID]  # a thread in attention, the effect that it asks about
+    hook: UUID  # an endpoint for a webhook
 
 
 def make_world(cast: Cast) -> World:
@@ -114,8 +119,12 @@ def make_world(cast: Cast) -> World:
         foreign=scene.start(cast.elsewhere, agent),
         foreign_gate=scene.waiting(cast.elsewhere, agent),
         other_gate=scene.waiting(cast.workspace, agent),
+        policy=policies.make(
+            cast.workspace, Draft("Mails", "tool == 'mail'"), actor="user:0"
+        ).policy,
         held=_held(cast, agent),
         asking=scene.asking(cast.workspace, agent),
+        hook=_hook(cast),
     )
 
 
@@ -123,6 +132,12 @@ def _held(cast: Cast, agent: UUID) -> ApprovalRow:
     """A request whose decision counts in an hour."""
     row = scene.waiting(cast.workspace, agent, terms=Terms(undo_window=3600))
     return actions.decide(cast.actor("manager"), row.id, "approve", row.standing_hash)
+
+
+def _hook(cast: Cast) -> UUID:
+    """A place that is told news; nothing is sent, since no worker works."""
+    made = Wanted(name="agent elsewhere", target="https://agent.example/in")
+    return actions.make_endpoint(cast.actor("admin"), "webhook", made)[0].id
 
 
 def _changed(cast: Cast, agent: UUID) -> UUID:
@@ -169,7 +184,12 @@ def _thread(thread: UUID, **more: Any) -> Call:
     return Call({"thread_id": str(thread)}, **more)
 
 
+def _endpoint(endpoint: UUID, **more: Any) -> Call:
+    return Call({"endpoint_id": str(endpoint)}, **more)
+
+
 OPERATOR, EITHER = ("operator",), ("operator", "manager")
+ADMIN, LOOKS = ("admin",), ("auditor",)
 EXAMPLES: dict[str, Callable[[World], Call]] = {
     "agents_list": lambda w: Call(),
     "agents_retrieve": lambda w: Call({"name": "research"}),
@@ -180,6 +200,33 @@ EXAMPLES: dict[str, Callable[[World], Call]] = {
         body={"verdict": "approve", "proposal_hash": w.gate.proposal_hash, "comment": "fine"},
         who=("manager",),
     ),
+    "caps_list": lambda w: Call(),
+    "caps_set": lambda w: Call(
+        body={"scope": "thread", "per": "day", "max_cost": "2.50"}, who=ADMIN
+    ),
+    "policies_list": lambda w: Call(),
+    "policies_retrieve": lambda w: Call({"policy_id": str(w.policy)}),
+    "policies_make": lambda w: Call(
+        body={
+            "name": "Large sums",
+            "condition": "amount(args.total) > 1000",
+            "terms": {"stages": [{"people": ["manager"], "count": 1}], "four_eyes": True},
+            "deadline": 3600.0,
+            "risk": "high",
+        },
+        who=ADMIN,
+        status=201,
+    ),
+    "policies_change": lambda w: Call(
+        {"policy_id": str(w.policy)},
+        body={
+            "draft": {"name": "Mails", "condition": "tool == 'mail' && agent == 'a'"},
+            "number": 1,
+            "active": False,
+        },
+        who=ADMIN,
+    ),
+    "policies_try": lambda w: Call(body={"condition": "tool == 'publish'"}, who=ADMIN),
     "approvals_take_back": lambda w: Call(
         {"approval_id": str(w.held.id)}, body={}, who=("manager",)
     ),
@@ -196,6 +243,17 @@ EXAMPLES: dict[str, Callable[[World], Call]] = {
         who=("manager",),
     ),
     "artifacts_upload": lambda w: Call(files={"file": ("a.csv", b"1,2")}, who=OPERATOR, status=201),
+    "endpoints_list": lambda w: Call(who=LOOKS),
+    "endpoints_make": lambda w: Call(
+        body={"kind": "email", "name": "reviewers", "digest": 15}, who=ADMIN, status=201
+    ),
+    "endpoints_retrieve": lambda w: _endpoint(w.hook, who=LOOKS),
+    "endpoints_change": lambda w: _endpoint(
+        w.hook, body={"name": "agent", "events": ["approval.decided"]}, who=ADMIN
+    ),
+    "endpoints_rotate": lambda w: _endpoint(w.hook, body={"overlap": 3600}, who=ADMIN),
+    "endpoints_switch": lambda w: _endpoint(w.hook, body={"active": False}, who=ADMIN),
+    "endpoints_test": lambda w: _endpoint(w.hook, body={}, who=ADMIN, status=202),
     "threads_list": lambda w: Call(query={"status": "queued,waiting", "limit": "2"}),
     "threads_start": lambda w: Call(
         body={"agent": "research", "input": {"goal": "delays"}, "labels": {"team": "ops"}},

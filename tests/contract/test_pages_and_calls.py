@@ -46,17 +46,27 @@ FORMS: dict[str, Callable[[World], tuple[str, list[Any], dict[str, Any]]]] = {
     "thread_cancel": lambda w: ("operator", [w.queued], {"undo": "1"}),
     "thread_verify": lambda w: ("auditor", [w.ended], {}),
     "thread_input": lambda w: ("operator", [w.inbox], {"f-message": "and the rain"}),
+    "approvals_decide": lambda w: (
+        "manager",
+        [],
+        {
+            "verdict": "approve",
+            "item": f"{w.gate.id}:{w.gate.proposal_hash}",
+            "confirmed": "1",
+        },
+    ),
     "approval_decide": lambda w: (
         "manager",
         [w.gate.id],
         {"verdict": "approve", "proposal_hash": w.gate.proposal_hash},
     ),
+    "approval_take_back": lambda w: ("manager", [w.held.id], {}),
 }
 QUERY = {"thread_rollback": "?checkpoint=0", "thread_fork": "?checkpoint=0"}
 # Addresses that only show, and the door itself.
 SHOWS = {
-    "board", "thread", "published", "approvals", "approval", "artifact", "favicon",
-    "healthz", "readyz", "metrics", "thread_capsule",
+    "board", "thread", "published", "approvals", "approval", "approval_edit", "artifact", "favicon",
+    "healthz", "readyz", "metrics", "thread_capsule", "reviewers",
 }  # fmt: skip
 # A capsule from elsewhere, of any size, is taken by command; no page does it either.
 BY_COMMAND = {"import_thread"}
@@ -149,6 +159,7 @@ def test_pages_that_only_show_take_no_post(cast: Cast) -> None:
         "published": [world.ended, "a", "b"],
         "thread_capsule": [world.ended],
         "approval": [world.gate.id],
+        "approval_edit": [world.gate.id],
         "artifact": ["0" * 64],
     }
     for name in SHOWS:

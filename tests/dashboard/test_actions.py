@@ -342,7 +342,10 @@ def test_decide_once(cast: Cast, agent: UUID) -> None:
     ("values", "path"),
     [
         ({"verdict": "perhaps"}, "$.verdict"),
-        ({"verdict": "respond", "args": 1}, "$.verdict"),
+        ({"verdict": "respond", "comment": "why?", "args": 1}, "$.args"),
+        ({"verdict": "respond"}, "$.comment"),
+        ({"verdict": "edit"}, "$.args"),
+        ({"verdict": "approve", "what_next": "stop"}, "$.what_next"),
         ({"verdict": "reject"}, "$.comment"),
         ({"verdict": "approve", "comment": "x" * 5001}, "$.comment"),
         ({"verdict": "approve", "comment": "\0"}, "$.comment"),

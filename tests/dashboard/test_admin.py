@@ -21,6 +21,8 @@ from django.utils.html import escape
 
 from approvals import deliveries, gates, hooks
 from approvals.gates import Reviewer
+from approvals.notify import endpoints
+from approvals.notify.endpoints import Wanted
 from checkpoints import queries, store
 from dashboard import tokens
 from tests.cast import Cast
@@ -39,6 +41,8 @@ READ_ONLY = {
     "checkpoints_workspaceevent",
     "approvals_approval",
     "approvals_decision",
+    "approvals_policyversion",
+    "approvals_delivery",
     "approvals_hookdelivery",
     "dashboard_token",
 }
@@ -46,6 +50,7 @@ EDITED = {
     "checkpoints_workspace",
     "checkpoints_membership",
     "auth_user",
+    "approvals_endpoint",
     "approvals_hook",
     "approvals_hookidentity",
 }
@@ -60,6 +65,9 @@ KEPT = (
     "gp_workspace_event",
     "gp_approval",
     "gp_decision",
+    "gp_policy",
+    "gp_policy_version",
+    "gp_carried_out",
     "gp_hook_delivery",
     "gp_keyframe",
 )
@@ -92,6 +100,9 @@ def fill(workspace: UUID, agent: UUID, by: str) -> UUID:
         proposal_hash=row.proposal_hash,
         comment=HIDDEN,
     )
+    wanted = Wanted(name=f"<b>x</b> {workspace}", target="https://agent.example/in")
+    made, _ = endpoints.make(workspace, "webhook", wanted, actor=by)
+    endpoints.try_out(made, workspace=workspace, actor=by)
     store.put_artifact(workspace, name=HIDDEN, media_type="text/csv", chunks=[b"a,b"])
     carried(workspace, by, row.id)
     return work.thread

@@ -240,7 +240,7 @@ def test_lists_that_are_repeated_agree(db: None) -> None:
 def test_few_statements_and_an_index_for_each_count(real_db: str, client: Client) -> None:
     with CaptureQueriesContext(connection) as asked:
         read(client)
-    assert len(asked.captured_queries) <= 6
+    assert len(asked.captured_queries) <= 7
     with connection.cursor() as cursor:
         # The planner sees a large table where there is none yet.
         cursor.execute("SET enable_seqscan = off")

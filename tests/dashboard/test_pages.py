@@ -47,9 +47,11 @@ def pages(place: Place) -> dict[str, tuple[str, int]]:
         "thread, whole state": (f"/threads/{place.done}/?tab=state", 15),
         "thread, some events": (f"/threads/{place.done}/?kind=checkpoint", 15),
         "thread, one event": (f"/threads/{place.done}/?event=2", 15),
-        "approvals": ("/approvals/", 3),
-        "approvals, decided": ("/approvals/?box=decided", 3),
-        "approval": (f"/approvals/{place.request.id}/", 8),
+        "approvals": ("/approvals/", 7),
+        "approvals, mine": ("/approvals/?box=mine&sort=deadline", 7),
+        "approvals, decided": ("/approvals/?box=decided", 7),
+        "reviewers": ("/approvals/reviewers/", 3),
+        "approval": (f"/approvals/{place.request.id}/", 13),
     }
 
 
@@ -137,7 +139,10 @@ def test_bad_addresses_are_refused_in_words(place: Place) -> None:
     for path, status in {
         "/?status=burning": 422,
         "/?after=nonsense&status=failed": 422,
-        "/approvals/?after=nonsense": 400,
+        "/approvals/?cursor=nonsense": 422,
+        f"/approvals/?cursor=.{uuid4()}": 200,
+        "/approvals/?box=nonsense&sort=%00&alike=x": 200,
+        "/approvals/?q=%00%25_\\": 200,
         f"/threads/{place.done}/?cp=99": 404,
         f"/threads/{place.done}/?cp=nonsense": 404,
         f"/threads/{place.done}/?cp={uuid4()}": 404,

@@ -54,6 +54,60 @@ def test_line_breaks_and_emoji_stay() -> None:
     assert text.visible("a\nb\tc\r\nd ❤\ufe0f") == "a\nb\tc\r\nd ❤\ufe0f"
 
 
+@pytest.mark.parametrize(
+    ("word", "strange"),
+    [
+        ("p\u0430yp\u0430l", "U+0430"),  # Cyrillic a
+        ("N\u03bfrdwind", "U+03BF"),  # Greek omicron
+        ("\uff50aypal", "U+FF50"),  # a full-width p
+        ("\U0001d429ay", "U+1D429"),  # a mathematical bold p
+        ("\u041f\u0440\u0438\u0432e\u0442", "U+0065"),  # a Latin e in a Russian word
+        ("a\ufe0f", "U+FE0F"),  # a selector where no emoji is
+        ("\u2764\ufe0f\ufe0f", "U+FE0F"),  # and a second one
+        ("x\U000e0100", "U+E0100"),
+        ("a\u2800b", "U+2800"),
+    ],
+)
+def test_letters_that_pretend_are_written_out(word: str, strange: str) -> None:
+    assert text.has_hidden(word)
+    assert f">{strange}<" in text.visible(word)
+    assert f"[{strange}]" in text.plain(word)
+
+
+@pytest.mark.parametrize(
+    "word",
+    [
+        "\u041f\u0440\u0438\u0432\u0435\u0442 Nordwind",
+        "\u03b1\u03b2\u03b3-Version",
+        "\u00c5ngstr\u00f6m \u00b5m \u0141\u00f3d\u017a",
+        "\u6771\u4eacTower",
+        "\u0e44\u0e17\u0e22",
+        "\u2764\ufe0f 1\ufe0f\u20e3",
+    ],
+)
+def test_words_of_one_script_stay(word: str) -> None:
+    assert not text.has_hidden(word)
+    assert text.visible(word) == word
+
+
+def test_long_texts_are_folded_and_counted_not_cut() -> None:
+    raw = "".join(f"{n:06d}\n" for n in range(2_000))
+    shown = Template("{% load deciding %}{{ x|full }}").render(Context({"x": raw}))
+    assert "12,800 more characters" in shown
+    assert (
+        unescape(re.sub("<br>", "\n", re.sub("<summary>.*?</summary>|<(?!br)[^>]*>", "", shown)))
+        == raw
+    )
+
+
+def test_a_tree_to_decide_on_leaves_nothing_out() -> None:
+    long = "x" * 30_000
+    shown = trees.render({"a": long, "b": {"c": 1}}, {"a": "y", "b": {"c": 1}}, whole=True)
+    assert shown.count("x") >= 30_000
+    assert "29,600 more characters" in shown
+    assert '<details open><summary class="ln"><span class="k">b:' in shown
+
+
 @given(st.text())
 def test_nothing_is_lost_and_no_tag_slips_through(raw: str) -> None:
     shown = text.visible(raw)

@@ -147,11 +147,10 @@ def decided(
     given |= columns
     if isinstance(bench, MemoryBench):
         now = bench.book.now()
-        texts = {n: written(given[n]) for n in ("decided_args", "standing_args") if n in given}
-        kept = bench.book.approvals[row.id]
-        bench.book.approvals[row.id] = replace(
-            kept, **(given | texts), decided_at=now, effective_at=now
-        )
+        for name in ("decided_args", "standing_args"):
+            given |= {name: written(given[name])} if name in given else {}
+        given |= {"decided_at": now, "effective_at": now}
+        bench.book.approvals[row.id] = replace(bench.book.approvals[row.id], **given)
     else:
         reviewer_in(row.workspace)
         as_json = {"decided_args", "standing_args"}
@@ -197,6 +196,16 @@ def ask_back(bench: AnyBench, thread: UUID, row: ApprovalRow, text: str) -> UUID
             )
     news(bench, thread, NewEvent(EventKind.DECISION_RECORDED, data, "user:2"))
     return ident
+
+
+def age(approval: UUID, seconds: float) -> None:
+    """Let a decision of the real store be older than it is."""
+    with connection.cursor() as cursor:
+        cursor.execute(
+            "UPDATE gp_approval SET effective_at = effective_at - make_interval(secs => %s) "
+            "WHERE id = %s",
+            (seconds, approval),
+        )
 
 
 def told_in(bench: AnyBench, thread: UUID, kind: EventKind) -> list[dict[str, Any]]:

@@ -15,8 +15,6 @@ from workers.gates import NO_ANSWER
 from . import gated
 from .gated import AnyBench, ask_back, asking, decided, requests, rules, told_in
 
-pytestmark = pytest.mark.requirement("C10")
-
 
 @pytest.fixture
 def bench(make_bench: Callable[[Any], AnyBench]) -> AnyBench:

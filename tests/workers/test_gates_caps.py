@@ -15,7 +15,6 @@ from . import asking, gated
 from .gated import AnyBench, rules
 from .memory_bench import MemoryBench
 
-pytestmark = pytest.mark.requirement("C19")
 SAID = "This thread has spent 1.00, and 1.00 is its cap."
 
 

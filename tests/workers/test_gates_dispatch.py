@@ -20,8 +20,6 @@ from .conftest import Bench, bench_of
 from .gated import AnyBench, decided, requests
 from .memory_bench import MemoryBench
 
-pytestmark = pytest.mark.requirement("C08")
-
 
 @pytest.fixture
 def bench(make_bench: Callable[[Any], AnyBench]) -> AnyBench:
@@ -44,15 +42,9 @@ def age(bench: AnyBench, row: ApprovalRow, seconds: float) -> None:
         before = kept.effective_at - timedelta(seconds=seconds)
         bench.book.approvals[row.id] = replace(kept, effective_at=before)
         return
-    with connection.cursor() as cursor:
-        cursor.execute(
-            "UPDATE gp_approval SET effective_at = effective_at - make_interval(secs => %s) "
-            "WHERE id = %s",
-            (seconds, row.id),
-        )
+    gated.age(row.id, seconds)
 
 
-@pytest.mark.requirement("C09")
 def test_an_edit_is_carried_out_and_nothing_else(bench: AnyBench) -> None:
     thread, row = waiting(bench)
     decided(bench, thread, row, args={"to": "Ada", "amount": "7.50"}, comment="less")
@@ -180,7 +172,6 @@ def real(db: None) -> Bench:
     return bench_of(gated)
 
 
-@pytest.mark.requirement("C08")
 def test_whoever_lost_the_right_to_decide_has_decided_nothing(real: Bench) -> None:
     thread = real.start()
     real.advance(thread)

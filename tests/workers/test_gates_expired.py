@@ -17,8 +17,6 @@ from workers.harness import Harness, Reject
 from . import gated
 from .gated import AnyBench, told_in
 
-pytestmark = pytest.mark.requirement("C15")
-
 
 @pytest.fixture
 def bench(make_bench: Callable[[Any], AnyBench]) -> AnyBench:

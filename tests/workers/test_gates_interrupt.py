@@ -17,8 +17,6 @@ from . import inboxed
 from .gated import AnyBench, ask_back, decided, requests, told_in
 from .inboxed import asking
 
-pytestmark = pytest.mark.requirement("C11")
-
 
 @pytest.fixture
 def bench(make_bench: Callable[[Any], AnyBench]) -> AnyBench:

@@ -8,7 +8,6 @@ from typing import Any
 
 import pytest
 
-from approvals.gates import Proposal
 from approvals.policy import Rule
 from approvals.terms import Seat, Terms
 from checkpoints.states import EventKind, Status
@@ -27,7 +26,6 @@ def bench(make_bench: Callable[[Any], AnyBench]) -> AnyBench:
     return make_bench(gated)
 
 
-@pytest.mark.requirement("C12")
 def test_a_policy_asks_though_the_author_asked_nobody(
     bench: AnyBench, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -91,7 +89,6 @@ def test_a_policy_that_changed_changes_the_next_request(
     assert requests(bench, thread)[0].policy_version == gated.VERSION
 
 
-@pytest.mark.requirement("C14")
 def test_four_eyes_keep_out_whose_hands_it_went_through(
     bench: AnyBench, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -104,24 +101,29 @@ def test_four_eyes_keep_out_whose_hands_it_went_through(
     assert requests(bench, fork)[-1].terms["barred"] == ["user:1", "user:2"]
 
 
-def test_what_a_policy_allows_is_proposed_as_its_own(monkeypatch: pytest.MonkeyPatch) -> None:
-    asked: list[Proposal] = []
+def test_what_a_policy_allows_happens_and_is_its_own_decision() -> None:
+    """Also where the author wrote a gate; both is on record, and nobody waits."""
+    gated.paid.clear()
     rule = Rule("allow", gated.VERSION, "small sums", Terms(rule="Under 20."))
-    harness = Harness(gated.graph, policy=lambda _: rule)
-
-    def opened(_book: Any, _work: Any, proposal: Proposal) -> Any:
-        asked.append(proposal)
-        raise ValueError("enough")
-
-    monkeypatch.setattr("workers.memory.ledger.requests.opened", opened)
-    monkeypatch.setattr(
-        "workers.memory.ledger.MemoryLedger.ask",
-        lambda self, work, proposals, **_: opened(None, work, proposals[0]),
-    )
-    harness.play({"asks": False})
-    (proposal,) = asked
-    assert (proposal.allowed_by, proposal.policy_version) == ("small sums", gated.VERSION)
-    assert proposal.terms == rule.terms
+    harness = Harness(gated.graph, policy=lambda f: rule if f.args["amount"] < "20" else None)
+    for asks in (True, False):
+        thread = harness.play({"asks": asks})
+        assert thread.status == "succeeded"
+        (row,) = thread.approvals
+        assert (row.status, row.outcome, row.policy_version) == (
+            "settled",
+            "approve",
+            gated.VERSION,
+        )
+        assert (row.decided_by, row.decided_by_name) == (
+            f"policy:{gated.VERSION}",
+            "the policy: small sums",
+        )
+        assert thread.effects[0].approval == row.id
+        assert "thread.suspended" not in thread.kinds
+        assert thread.verify()
+    assert len(gated.paid) == 2
+    assert harness.play({"amount": "30.00"}).status == "waiting"
 
 
 def test_a_policy_cannot_allow_what_a_fork_asks_about(

@@ -16,8 +16,6 @@ from workers.harness import Approve, Harness, Reject
 from . import several
 from .gated import AnyBench, decided, requests, told_in
 
-pytestmark = pytest.mark.requirement("C16")
-
 
 @pytest.fixture
 def bench(make_bench: Callable[[Any], AnyBench]) -> AnyBench:

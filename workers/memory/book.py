@@ -16,6 +16,7 @@ from uuid import UUID
 
 from uuid_utils.compat import uuid7
 
+from approvals.counting import Vote
 from approvals.policy import Facts, Rule
 from approvals.queries import ApprovalRow
 from checkpoints import deltas, history, references
@@ -146,6 +147,7 @@ class Book:
     events: dict[UUID, list[Entry]] = field(default_factory=dict)
     activities: dict[tuple[UUID, Position, int], ActivityRow] = field(default_factory=dict)
     approvals: dict[UUID, ApprovalRow] = field(default_factory=dict)
+    votes: dict[UUID, list[Vote]] = field(default_factory=dict)
     inputs: dict[UUID, list[int]] = field(default_factory=dict)
     files: dict[str, tuple[str, str, bytes]] = field(default_factory=dict)
     contents: dict[tuple[UUID, str], bytes] = field(default_factory=dict)

@@ -242,7 +242,13 @@ class MemoryLedger(Rules):
         events: Sequence[NewEvent] = (),
         waiting_on: Any = None,
     ) -> bool:
-        rows = [requests.opened(self._book, work, p) for p in proposals]
+        for p in proposals:
+            if p.allowed_by:
+                self._allow(work, requests.opened(self._book, work, p), p, events)
+                events = ()
+        if proposals and all(p.allowed_by for p in proposals):
+            return False  # nobody has to be waited for
+        rows = [requests.opened(self._book, work, p) for p in proposals if not p.allowed_by]
 
         def enter(at: datetime) -> None:
             for row, _ in rows:
@@ -257,7 +263,7 @@ class MemoryLedger(Rules):
             also=enter,
         )
         for p in proposals if waits else ():
-            if p.revision and (former := self._withdraw_former(work, p)):
+            if p.revision and not p.allowed_by and (former := self._withdraw_former(work, p)):
                 self._book.move(work.thread, events=former)
         return waits
 

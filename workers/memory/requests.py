@@ -1,27 +1,36 @@
-"""Requests in a book: opened by a node, decided once, expired or withdrawn."""
+"""Requests in a book: opened by a node, decided once, taken back, expired or withdrawn.
+
+What a verdict does is judged by the very functions that judge it in the database.
+"""
 
 from __future__ import annotations
 
 from dataclasses import replace
-from datetime import datetime
+from datetime import datetime, timedelta
 from typing import Any
 from uuid import UUID
 
 from uuid_utils.compat import uuid7
 
-from approvals.errors import AlreadyDecided, ProposalChanged
+from approvals.counting import Vote, person
+from approvals.errors import AlreadyDecided, FourEyes, ProposalChanged
 from approvals.gates import (
     Proposal,
     Reviewer,
     check_verdict,
     decision_content,
+    ending,
     proposal_hash,
-    request_seal,
+    settling,
+    writing,
 )
-from approvals.gates.requesting import columns_of
+from approvals.gates.judging import GO_ON, Judged, judge, window_of
+from approvals.gates.requesting import asked_event, columns_of
 from approvals.queries import ApprovalRow
+from approvals.terms import terms_of
 from checkpoints.records import Work
-from checkpoints.states import EventKind, Status
+from checkpoints.states import EventKind as K
+from checkpoints.states import Status
 from checkpoints.store import NewEvent
 from checkpoints.store.writing import salted
 
@@ -30,6 +39,15 @@ from .book import Book, written
 
 WAITING = (Status.WAITING, Status.SLEEPING)
 TEXTS = ("args", "reasons", "schema", "decided_args", "terms")
+SWEEP = "sweep"
+BLANK: dict[str, Any] = {
+    "outcome": "",
+    "decided_by": "",
+    "decided_by_name": "",
+    "what_next": "",
+    "decided_args": None,
+    "effective_at": None,
+}
 
 
 def opened(book: Book, work: Work, p: Proposal) -> tuple[ApprovalRow, NewEvent]:
@@ -65,16 +83,32 @@ def opened(book: Book, work: Work, p: Proposal) -> tuple[ApprovalRow, NewEvent]:
         decide_by=deadline,
         **entered,
     )
-    data = {
-        "approval": str(row.id),
-        "title": p.title,
-        "tool": p.tool,
-        "node": p.position.node,
-        "risk": p.risk,
-        "proposal_hash": digest,
-        "seal": request_seal(columns),
-    }
-    return row, NewEvent(EventKind.APPROVAL_REQUESTED, data, work.owner)
+    return row, asked_event(work, columns)
+
+
+def allowed(book: Book, work: Work, p: Proposal) -> tuple[ApprovalRow, list[NewEvent]]:
+    """A request that its policy approves, settled as it will be entered, and its two events."""
+    row, asked = opened(book, work, p)
+    by, name = f"policy:{p.policy_version}", f"the policy: {p.allowed_by}"[:200]
+    vote = Vote(uuid7(), by, name, "approve", row.standing_hash, at=row.requested_at)
+    book.votes[row.id] = [vote]
+    row = replace(
+        row,
+        status="settled",
+        outcome="approve",
+        decided_by=by,
+        decided_by_name=name,
+        decided_at=row.requested_at,
+        effective_at=row.requested_at,
+    )
+    data = writing.decided(
+        row,
+        decision=vote.decision,
+        digest=digest_of(row.id, vote),
+        verdict="approve",
+        by_name=name,
+    )
+    return row, [asked, NewEvent(K.APPROVAL_DECIDED, data, by)]
 
 
 def decide(
@@ -86,52 +120,174 @@ def decide(
     proposal_hash: str,
     comment: str = "",
     args: Any = None,
+    what_next: str = "",
 ) -> ApprovalRow:
-    """Record one verdict and wake the thread; raises what `gates.decide` raises."""
+    """Record one verdict and what follows; raises what `gates.decide` raises.
+
+    A rejection that ends the thread only says so: whoever plays ends it.
+    """
     row = reading.approval(book, ident)
-    check_verdict(row, verdict=verdict, comment=comment, args=args)
+    check_verdict(row, verdict=verdict, comment=comment, args=args, what_next=what_next)
     with book.lock:
-        now = book.now()
-        kept = book.approvals[ident]
-        if kept.open and kept.deadline is not None and kept.deadline <= now:
-            expire_due(book)
-        if not book.approvals[ident].open:
-            raise AlreadyDecided(reading.approval(book, ident))
-        if kept.proposal_hash != proposal_hash:
+        settle_due(book)
+        expire_due(book)
+        row = reading.approval(book, ident)
+        if not row.open:
+            raise AlreadyDecided(row)
+        if row.standing_hash != proposal_hash:
             raise ProposalChanged
-        said = decision_content(
-            approval=row.id,
-            reviewer=reviewer.id,
-            verdict=verdict,
-            proposal_hash=row.proposal_hash,
-            comment=comment,
+        decision = uuid7()
+        try:
+            judged = judge(
+                row,
+                book.votes.get(ident, []),
+                reviewer=reviewer,
+                decision=decision,
+                verdict=verdict,
+                args=args,
+            )
+        except FourEyes as error:
+            data = writing.refused(row, verdict=verdict, why=error.message, by_name=reviewer.name)
+            book.move(row.thread, events=[NewEvent(K.DECISION_REFUSED, data, reviewer.id)])
+            raise
+        vote = Vote(
+            decision,
+            reviewer.id,
+            reviewer.name,
+            verdict,
+            judged.hash,
+            comment,
+            what_next,
+            book.now(),
             args=args,
         )
-        data = {
-            "approval": str(row.id),
-            "decision": str(uuid7()),
-            "decision_hash": salted(said)[1].hex(),
-            "verdict": verdict,
-            "title": row.title,
-            "comment": comment,
-            "by_name": reviewer.name,
-            "proposal_hash": row.proposal_hash,
-            "decided_at": now.isoformat(),
-            "effective_at": now.isoformat(),
-        }
-        outcome = replace(
-            kept,
-            status="settled",
-            outcome=verdict,
-            comment=comment,
-            decided_by=reviewer.id,
-            decided_by_name=reviewer.name,
-            decided_args=None if args is None else written(args),
-            decided_at=now,
-            effective_at=now,
-        )
-        wake(book, row.thread, NewEvent(EventKind.APPROVAL_DECIDED, data, reviewer.id), outcome)
+        _vote(book, row, vote, judged)
     return reading.approval(book, ident)
+
+
+def _vote(book: Book, row: ApprovalRow, vote: Vote, judged: Judged) -> None:
+    """Enter a vote, its event, and the outcome where there is one."""
+    seen, at = row.standing_hash, vote.at or book.now()
+    kept = book.approvals[row.id]
+    if judged.standing is not None:
+        stands, named = judged.standing
+        kept = replace(kept, standing_args=written(stands), standing_hash=named)
+        row = replace(row, standing_args=stands, standing_hash=named)
+    told: dict[str, Any] = {
+        "decision": vote.decision,
+        "digest": digest_of(row.id, vote),
+        "verdict": vote.verdict,
+        "by_name": vote.reviewer_name,
+        "seen": seen,
+        "void": judged.void,
+    }
+    book.votes.setdefault(row.id, []).append(vote)
+    if not judged.outcome:
+        missing = None if judged.asks or judged.progress is None else judged.progress.missing
+        data = writing.recorded(row, comment=vote.comment, at=at, missing=missing, **told)
+        event = NewEvent(K.DECISION_RECORDED, data, vote.reviewer)
+        _enter(book, kept, event, wakes=judged.asks)
+        return
+    window = window_of(row, author=False)
+    outcome: dict[str, Any] = {
+        "status": "held" if window else "settled",
+        "outcome": judged.outcome,
+        "comment": vote.comment,
+        "decided_by": vote.reviewer,
+        "decided_by_name": vote.reviewer_name,
+        "what_next": vote.what_next,
+        "decided_at": at,
+        "effective_at": at + timedelta(seconds=window),
+    }
+    data = writing.decided(replace(row, **outcome), held=bool(window), **told)
+    given = judged.decided_args
+    kept = replace(kept, **outcome, decided_args=None if given is None else written(given))
+    event = NewEvent(K.APPROVAL_DECIDED, data, vote.reviewer)
+    _enter(book, kept, event, wakes=not window and not _ends(kept))
+
+
+def take_back(book: Book, ident: UUID, *, reviewer: Reviewer) -> ApprovalRow:
+    """held -> pending, by who decided it; raises what `gates.take_back` raises."""
+    with book.lock:
+        row, now = reading.approval(book, ident), book.now()
+        mine = person(row.decided_by) == person(reviewer.id)
+        if row.status != "held" or not mine or not row.effective_at or row.effective_at <= now:
+            raise settling.nothing(row, reviewer)
+        votes = book.votes[ident]
+        stands = settling.after_take_back(votes, reviewer)
+        vote = Vote(
+            uuid7(), reviewer.id, reviewer.name, settling.TAKE_BACK, row.standing_hash, at=now
+        )
+        data = settling.taken_back(
+            row,
+            decision=vote.decision,
+            digest=digest_of(ident, vote),
+            by_name=reviewer.name,
+            at=now,
+            stands=stands,
+        )
+        votes.append(vote)
+        kept = replace(
+            book.approvals[ident],
+            **BLANK,
+            status="pending",
+            comment="",
+            decided_at=None,
+            standing_args=None if stands is None else written(stands.args),
+            standing_hash=row.proposal_hash if stands is None else stands.proposal_hash,
+        )
+        event = NewEvent(K.DECISION_TAKEN_BACK, data, reviewer.id)
+        _enter(book, kept, event, wakes=False)
+    return reading.approval(book, ident)
+
+
+def settle_due(book: Book) -> int:
+    """held -> settled for each decision that counts from now on; how many."""
+    now = book.now()
+    due = [
+        a
+        for a in book.approvals.values()
+        if a.status == "held" and a.effective_at and a.effective_at <= now
+    ]
+    for a in due:
+        event = NewEvent(K.APPROVAL_SETTLED, settling.settled(a), SWEEP)
+        _enter(book, replace(a, status="settled"), event, wakes=not _ends(a))
+    return len(due)
+
+
+def hold_ends(book: Book, thread: UUID) -> bool:
+    """Let the clock run to where a decision of this thread counts; False: none is held."""
+    held = [a for a in book.approvals.values() if a.thread == thread and a.status == "held"]
+    for a in held:
+        if a.effective_at is not None:
+            book.pass_time((a.effective_at - book.now()).total_seconds() + 0.001)
+    return bool(held and settle_due(book))
+
+
+def digest_of(approval: UUID, vote: Vote) -> bytes:
+    """The hash of a decision, with a new salt."""
+    said = decision_content(
+        approval=approval,
+        reviewer=vote.reviewer,
+        verdict=vote.verdict,
+        proposal_hash=vote.proposal_hash,
+        comment=vote.comment,
+        args=vote.args,
+        what_next=vote.what_next,
+    )
+    return salted(said)[1]
+
+
+def _ends(row: ApprovalRow) -> bool:
+    return row.outcome == "reject" and row.what_next not in ("", GO_ON)
+
+
+def _enter(book: Book, row: ApprovalRow, event: NewEvent, *, wakes: bool) -> None:
+    if wakes:
+        wake(book, row.thread, event, row)
+    else:
+        book.approvals[row.id] = row
+        book.move(row.thread, events=[event])
 
 
 def wake(book: Book, thread: UUID, event: NewEvent, outcome: ApprovalRow) -> None:
@@ -158,22 +314,38 @@ def wake(book: Book, thread: UUID, event: NewEvent, outcome: ApprovalRow) -> Non
 
 
 def expire_due(book: Book) -> int:
-    """pending -> expired for each request past its deadline, and wake its thread; how many."""
+    """Each open request past its time goes where its terms say, as in the database; how many."""
     now = book.now()
-    due = [a for a in book.approvals.values() if a.open and a.deadline and a.deadline <= now]
+    due = [a for a in book.approvals.values() if a.open and a.decide_by and a.decide_by <= now]
     for a in due:
-        data = {"approval": str(a.id), "title": a.title, "decided_at": now.isoformat()}
-        event = NewEvent(EventKind.APPROVAL_EXPIRED, data, "sweep")
-        wake(book, a.thread, event, replace(a, status="expired", decided_at=now))
+        row = reading.approval(book, a.id)
+        terms = terms_of(row.terms)
+        if terms.on_expiry == "escalate" and a.escalated_at is None:
+            later = now + timedelta(seconds=terms.escalate_for)
+            data = ending.escalated(replace(row, escalated_at=now, decide_by=later))
+            event = NewEvent(K.APPROVAL_ESCALATED, data, SWEEP)
+            called = replace(a, escalated_at=now, decide_by=later)
+            _enter(book, called, event, wakes=False)
+        elif terms.on_expiry == "reject":
+            by, name = f"policy:{row.policy_version}", ending.policy_name(row)
+            vote = Vote(uuid7(), by, name, "reject", row.standing_hash, ending.NOBODY, at=now)
+            _vote(book, replace(row, terms=None), vote, Judged("reject", row.standing_hash))
+        else:
+            event = NewEvent(K.APPROVAL_EXPIRED, writing.ended(a.id, a.title, now), SWEEP)
+            wake(book, a.thread, event, replace(a, status="expired", decided_at=now))
     return len(due)
 
 
 def withdraw_open(book: Book, thread: UUID, *, reason: str, actor: str) -> int:
-    """pending -> withdrawn for each open request of a thread; how many. Wakes nobody."""
-    now, gone = book.now(), [a for a in book.approvals.values() if a.thread == thread and a.open]
+    """pending or held -> withdrawn for each request of a thread; how many. Wakes nobody."""
+    now = book.now()
+    gone = [
+        a for a in book.approvals.values() if a.thread == thread and a.status in ("pending", "held")
+    ]
     for a in gone:
-        book.approvals[a.id] = replace(a, status="withdrawn", comment=reason, decided_at=now)
-        data = {"approval": str(a.id), "title": a.title, "reason": reason}
-        data["decided_at"] = now.isoformat()
-        book.move(thread, events=[NewEvent(EventKind.APPROVAL_WITHDRAWN, data, actor)])
+        book.approvals[a.id] = replace(
+            a, **BLANK, status="withdrawn", comment=reason, decided_at=now
+        )
+        data = writing.ended(a.id, a.title, now, reason=reason)
+        book.move(thread, events=[NewEvent(K.APPROVAL_WITHDRAWN, data, actor)])
     return len(gone)

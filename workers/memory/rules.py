@@ -4,9 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import replace
+from datetime import datetime
 from decimal import Decimal
 from typing import Any, Final
 from uuid import UUID
+
+from uuid_utils.compat import uuid7
 
 from approvals.gates import Proposal
 from approvals.gates.replying import SUPERSEDED
@@ -98,6 +101,38 @@ class Rules(Once):
         if cap is None or Decimal(spent) < Decimal(cap):
             return ""
         return f"This thread has spent {spent}, and {cap} is its cap."
+
+    def _allow(
+        self,
+        work: Work,
+        asked: tuple[ApprovalRow, NewEvent],
+        proposal: Proposal,
+        events: Sequence[NewEvent],
+    ) -> None:
+        """Enter a request that its policy approves; the thread goes on working."""
+        row, event = asked
+        now = self._book.now()
+        by, name = f"policy:{proposal.policy_version}", f"the policy: {proposal.allowed_by}"[:200]
+        decided: dict[str, Any] = {"outcome": "approve", "decided_by": by, "decided_by_name": name}
+        decided |= {"status": "settled", "decided_at": now, "effective_at": now}
+        told = {
+            "approval": str(row.id),
+            "decision": str(uuid7()),
+            "verdict": "approve",
+            "title": row.title,
+            "comment": "",
+            "by_name": name,
+            "proposal_hash": row.proposal_hash,
+            "decided_at": now.isoformat(),
+            "effective_at": now.isoformat(),
+        }
+
+        def enter(at: datetime) -> None:
+            self._book.approvals[row.id] = replace(row, requested_at=at, **decided)
+
+        said = NewEvent(EventKind.APPROVAL_DECIDED, told, by)
+        former = self._withdraw_former(work, proposal)
+        self._write(work, events=[*events, event, said, *former], also=enter)
 
     def _withdrawn(self, work: Work, ident: UUID, reason: str) -> NewEvent:
         """Withdraw a request; its event is still to be written."""

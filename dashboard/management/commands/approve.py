@@ -27,16 +27,34 @@ class Command(PersonalCommand):
         approve 0199a3
         approve 0199a3 --verdict approve --comment 'fine'
         approve 0199a3 --verdict reject --comment 'wrong address' --as manager
+        approve 0199a3 --verdict reject --comment 'enough of this' --what-next roll_back
+        approve 0199a3 --verdict edit --args '{"amount": "40.00"}'
+        approve 0199a3 --verdict respond --comment 'why this supplier?'
+        approve 0199a3 --take-back
     """
 
     def add_arguments(self, parser: argparse.ArgumentParser) -> None:
         """Options of the verdict."""
         add_common_arguments(parser)
         parser.add_argument("approval", nargs="?", help="id, or how it begins")
-        parser.add_argument("--verdict", choices=("approve", "reject", "respond"))
-        parser.add_argument("--comment", default="", help="needed to reject; kept in the log")
+        parser.add_argument("--verdict", choices=("approve", "edit", "respond", "reject"))
         parser.add_argument(
-            "--args", dest="answer", metavar="JSON|@PATH", help="the answer to a question"
+            "--comment", default="", help="needed to reject and to ask the agent; kept in the log"
+        )
+        parser.add_argument(
+            "--args",
+            dest="answer",
+            metavar="JSON|@PATH",
+            help="the answer to a question, or with edit all arguments anew",
+        )
+        parser.add_argument(
+            "--what-next",
+            default="",
+            choices=("", "go_on", "stop", "roll_back"),
+            help="with reject: let the agent go on, stop the thread, or stop and undo",
+        )
+        parser.add_argument(
+            "--take-back", action="store_true", help="your decision, while it does not count yet"
         )
         parser.add_argument(
             "--hash", default="", help="the proposal_hash that was seen; else the one of now"
@@ -45,11 +63,15 @@ class Command(PersonalCommand):
     def act(self) -> None:
         """List, show or decide."""
         o = self.options
+        if o["approval"] and o["take_back"]:
+            self._take_back()
+            return
         if o["approval"] and o["verdict"]:
             self._decide()
             return
-        if o["verdict"]:
-            raise Usage("--verdict", "needs the id of a request")
+        if o["verdict"] or o["take_back"]:
+            option = "--verdict" if o["verdict"] else "--take-back"
+            raise Usage(option, "needs the id of a request")
         actor = self.actor("read")
         if o["approval"]:
             self._tell(actor, _named(actor, o["approval"]))
@@ -73,10 +95,25 @@ class Command(PersonalCommand):
             actor,
             row.id,
             o["verdict"],
-            o["hash"] or row.proposal_hash,
+            o["hash"] or row.standing_hash,
             o["comment"],
             None if o["answer"] is None else json_given(o["answer"], "--args"),
+            o["what_next"],
         )
+        if done.status == "held":
+            self.say(f"It counts from {done.effective_at:%H:%M:%S} on; --take-back undoes it.")
+        elif done.open and o["verdict"] in ("approve", "edit"):
+            self.say("Recorded. Others have to agree as well.")
+        elif done.open:
+            self.say("Asked. The request stays open.")
+        self._tell(actor, done)
+
+    def _take_back(self) -> None:
+        o, actor = self.options, self.actor("decide")
+        if o["verdict"]:
+            raise Usage("--take-back", "goes without --verdict")
+        done = actions.take_back(actor, _named(actor, o["approval"]).id)
+        self.say("Taken back. The request is open again.")
         self._tell(actor, done)
 
     def _tell(self, actor: Actor, row: ApprovalRow) -> None:
@@ -97,12 +134,12 @@ def _table(row: ApprovalRow) -> Table:
             ("title", row.title),
             ("thread", f"{row.thread} {row.thread_title}"),
             ("tool", row.tool or "-"),
-            ("arguments", deltas.canonical(row.args).decode()),
+            ("arguments", deltas.canonical(row.shown_args).decode()),
             ("undo", row.undo or "cannot be undone"),
             ("risk", row.risk),
             *(("reason", reason) for reason in row.reasons),
-            ("hash", row.proposal_hash),
-            ("deadline", row.deadline or "none"),
+            ("hash", row.standing_hash),
+            ("deadline", row.decide_by or "none"),
             ("status", row.status),
             *([("outcome", f"{decided} by {by or '-'}")] if decided else []),
             *([("comment", row.comment)] if row.comment else []),
@@ -115,7 +152,11 @@ def _named(actor: Actor, given: str) -> ApprovalRow:
         return gates.approval(UUID(given), workspace=actor.workspace)
     except ValueError:
         pass
-    rows = gates.approvals(workspace=actor.workspace, limit=200).rows
+    rows = [
+        row
+        for status in ("pending", "held")
+        for row in gates.approvals(workspace=actor.workspace, status=status, limit=200).rows
+    ]
     found = [row for row in rows if str(row.id).startswith(given.lower())]
     if len(found) != 1:
         raise Missing(

@@ -1,16 +1,19 @@
 // Keyboard: a key acts only outside of fields and dialogs, and without a modifier.
 (() => {
   let at = -1, prefix = "";
-  const rows = () => [...document.querySelectorAll("[data-row]")];
+  const rows = () => [...document.querySelectorAll("[data-row]")].filter((row) => row.checkVisibility());
+  // A tick takes no text: keys act beside it.
+  const TYPES = "input:not([type=checkbox], [type=radio], [type=button], [type=submit]), textarea, select";
   const busy = (event) =>
-    event.ctrlKey || event.metaKey || event.altKey || event.defaultPrevented ||
-    event.target.isContentEditable || /^(INPUT|TEXTAREA|SELECT)$/.test(event.target.nodeName) ||
-    document.querySelector("dialog[open]");
+    event.ctrlKey || event.metaKey || event.altKey || event.defaultPrevented || event.isComposing ||
+    event.target.isContentEditable || event.target.matches?.(TYPES) || document.querySelector("dialog[open]");
+  (window.gatepost ??= {}).busy = busy;
 
   function go(step) {
     const all = rows();
     if (!all.length) return false;
-    const now = all.findIndex((row) => row.contains(document.activeElement) || row.dataset.at === "true");
+    const focused = all.findIndex((row) => row.contains(document.activeElement));
+    const now = focused < 0 ? all.findIndex((row) => row.dataset.at === "true") : focused;
     at = Math.max(0, Math.min(all.length - 1, (now < 0 ? at : now) + step));
     for (const row of all) delete row.dataset.at;
     all[at].dataset.at = "true";
@@ -22,10 +25,11 @@
     if (busy(event)) return;
     if (prefix === "g") {
       prefix = "";
-      const goal = { b: "/", a: "/approvals/" }[event.key];
+      const goal = { b: "/", a: document.querySelector('.top nav a[href^="/approvals/"]')?.href || "/approvals/" }[event.key];
       if (goal) { event.preventDefault(); location.assign(goal); return; }
     }
     if (event.key === "g") { prefix = "g"; setTimeout(() => { prefix = ""; }, 1000); return; }
+    if (event.repeat && !"jk".includes(event.key)) return;
     const hit = [...document.querySelectorAll(`[data-key="${CSS.escape(event.key)}"]`)].find((el) => el.checkVisibility());
     if (hit) { event.preventDefault(); hit.click(); return; }
     if (event.key === "j" || event.key === "k") { if (go(event.key === "j" ? 1 : -1)) event.preventDefault(); return; }

@@ -60,13 +60,19 @@
     for (const el of stale) refetch.add(el.id);
   }
 
+  // On a page where people decide: the hash of what this person has looked at.
+  const seen = () => {
+    const hash = document.querySelector("[data-seen]")?.dataset.seen;
+    return hash ? { "X-Gatepost-Seen": hash } : {};
+  };
+
   // GET this very address for some regions; the answer is what the page would show now.
   async function ask(ids = regions().map((el) => el.id)) {
     if (!ids.length || over) return true;
     const before = new Map(seqs);
     lastAsk = performance.now();
     try {
-      const answer = await fetch(location.href, { headers: { "X-Gatepost-Regions": ids.join(","), Accept: "application/json" }, cache: "no-store" });
+      const answer = await fetch(location.href, { headers: { "X-Gatepost-Regions": ids.join(","), Accept: "application/json", ...seen() }, cache: "no-store" });
       if (answer.redirected || answer.status === 401 || answer.status === 403) return end();
       if (!answer.ok) throw new Error(answer.status);
       const { seq, regions: html } = await answer.json();
@@ -153,6 +159,7 @@
   addEventListener("pagehide", () => { resting = true; socket?.close(); socket = null; });
   addEventListener("pageshow", (event) => { if (event.persisted) { resting = false; connect(); } });
   document.addEventListener("htmx:afterSettle", () => { gatepost.times(document); join(); });
+  gatepost.ask = ask;
   connect();
   setTimeout(net, POLL_MS);
 })();

@@ -1,0 +1,231 @@
+"""Conditions of policies in CEL: read, checked before they are saved, and asked of an action; pure.
+
+A condition is bounded: its length, which names and functions it may use, one list macro deep, and
+with a macro how much data it goes through. So no condition and no argument of an agent can keep a
+worker busy. Nothing here reads or writes anything.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from decimal import Decimal, InvalidOperation
+from functools import lru_cache
+from typing import Any, Final
+
+import cel
+
+from checkpoints.errors import InvalidValue
+
+LENGTH_MAX: Final = 2_000
+DEPTH_MAX: Final = 30
+# With a list macro a condition may do something for each value, and that may look at all of them.
+VALUES_MAX: Final = 500
+CHARACTERS_MAX: Final = 200_000
+SUMS_MAX: Final = 10  # of lists, a sum is a copy
+# So many digits a double holds exactly enough for comparisons to be those of the decimals.
+DIGITS_MAX: Final = 15
+
+VARIABLES: Final = (
+    "tool",
+    "args",
+    "agent",
+    "cost",
+    "risk",
+    "labels",
+    "operation",
+    "started_by",
+)
+MACROS: Final = frozenset({"all", "exists", "exists_one", "filter"})
+FUNCTIONS: Final = frozenset(
+    {"amount", "total", "lower", "has", "size", "int", "double", "string", "contains"}
+    | {"startsWith", "endsWith", "matches", "duration", "timestamp"}
+)
+_WORDS: Final = frozenset({"true", "false", "null", "in"})
+_TOKEN: Final = re.compile(
+    r"""//[^\n]*|[rRbB]{0,2}(?:'''(?:.|\n)*?'''|\"\"\"(?:.|\n)*?\"\"\")"""
+    r"""|[rR][bB]?'[^']*'|[rR][bB]?"[^"]*"|[bB]?'(?:\\.|[^'\\])*'|[bB]?"(?:\\.|[^"\\])*\""""
+    r"""|[A-Za-z_]\w*|\d[\w.]*|\s+|."""
+)
+
+
+class Unanswered(Exception):
+    """A condition has no answer for this action; the sentence says why."""
+
+
+@dataclass(frozen=True, slots=True)
+class Condition:
+    """A condition that may be asked; `operations`: it is about what people do to threads."""
+
+    text: str
+    program: Any
+    operations: bool
+    macros: bool
+
+    def holds(self, values: Mapping[str, Any]) -> bool:
+        """Whether it is true of these values, one for each of VARIABLES; raises Unanswered."""
+        if self.macros:
+            _bounded(values)
+        try:
+            context = cel.Context(dict(values))
+            for name, function in _HELPERS.items():
+                context.add_function(name, function)
+            found = self.program.execute(context)
+        except KeyError as error:
+            raise Unanswered(f"there is no {str(error.args[0])[:80].strip('"\'')}") from error
+        except BaseException as error:
+            if isinstance(error, KeyboardInterrupt | SystemExit | GeneratorExit):
+                raise
+            raise Unanswered(_said(error)) from error
+        if not isinstance(found, bool):
+            raise Unanswered("it is neither true nor false")
+        return found
+
+
+@lru_cache(maxsize=1_000)
+def condition(text: str) -> Condition:
+    """The condition of this text; raises InvalidValue with what is wrong and where."""
+    if not text.strip():
+        raise InvalidValue("condition", "is empty; `true` holds always")
+    if len(text) > LENGTH_MAX:
+        raise InvalidValue("condition", f"is longer than {LENGTH_MAX:,} characters")
+    names, macros = _looked_through(text)
+    try:
+        program = cel.compile(text)
+    except BaseException as error:
+        if isinstance(error, KeyboardInterrupt | SystemExit | GeneratorExit):
+            raise
+        raise InvalidValue("condition", f"cannot be read: {_said(error)}") from error
+    found = Condition(text, program, "operation" in names, macros)
+    try:
+        found.holds(_SAMPLE)
+    except Unanswered as error:
+        if "neither true nor false" in str(error):
+            raise InvalidValue("condition", "must be true or false, such as `tool == 'pay'`") from (
+                error
+            )
+    return found
+
+
+def _looked_through(text: str) -> tuple[set[str], bool]:
+    """(its variables, whether it has macros); refuses what is unknown or not bounded."""
+    tokens = [t for t in _TOKEN.findall(text) if not t.isspace() and not t.startswith("//")]
+    if tokens.count("+") > SUMS_MAX:
+        raise InvalidValue("condition", f"adds more than {SUMS_MAX} times; `total` adds a list")
+    names: set[str] = set()
+    bound: set[str] = set()
+    macros = False
+    sums = 0
+    opened: list[bool] = []  # for each open bracket whether it is that of a macro
+    for i, word in enumerate(tokens):
+        before = tokens[i - 1] if i else ""
+        after = tokens[i + 1] if i + 1 < len(tokens) else ""
+        if word in "([{":
+            opened.append(word == "(" and before in MACROS)
+            if len(opened) > DEPTH_MAX:
+                raise InvalidValue("condition", f"is nested deeper than {DEPTH_MAX}")
+        elif word in ")]}" and opened:
+            opened.pop()
+        elif word == "+" and any(opened):
+            sums += 1
+            if sums > 2:
+                raise InvalidValue("condition", "adds more than twice inside of a list macro")
+        elif re.fullmatch(r"[A-Za-z_]\w*", word) and word not in _WORDS:
+            if after == "(":
+                _check_function(word, any(opened), method=before == ".")
+                macros = macros or word in MACROS
+                if word in MACROS and i + 2 < len(tokens):
+                    bound.add(tokens[i + 2])
+            elif before != ".":
+                names.add(word)
+    if unknown := sorted(names - bound - set(VARIABLES)):
+        known = ", ".join(VARIABLES)
+        raise InvalidValue("condition", f"knows no {unknown[0]!r}; there are {known}")
+    return names, macros
+
+
+def _check_function(name: str, inside: bool, *, method: bool) -> None:
+    if name not in FUNCTIONS and name not in MACROS:
+        known = ", ".join(sorted(FUNCTIONS | MACROS))
+        raise InvalidValue("condition", f"knows no function {name!r}; there are {known}")
+    if inside and (name in MACROS or name in ("matches", "total")):
+        raise InvalidValue("condition", f"may not use {name} inside of another list macro")
+    if name in MACROS and not method:
+        raise InvalidValue("condition", f"uses {name} without a list before it")
+
+
+def _bounded(values: Mapping[str, Any]) -> None:
+    n_values = n_characters = 0
+    waiting: list[Any] = list(values.values())
+    while waiting:
+        value = waiting.pop()
+        n_values += 1
+        if isinstance(value, str):
+            n_characters += len(value)
+        elif isinstance(value, Mapping):
+            waiting += [*value, *value.values()]
+        elif isinstance(value, list | tuple):
+            waiting += value
+        if n_values > VALUES_MAX or n_characters > CHARACTERS_MAX:
+            raise Unanswered("the arguments are too large to go through one by one")
+
+
+def amount(value: Any) -> float:
+    """A decimal string or a number as a number that compares as the decimal does."""
+    if isinstance(value, bool) or not isinstance(value, str | int | float):
+        raise ValueError("amount takes a decimal string or a number")
+    return _double(_decimal(value))
+
+
+def total(values: Iterable[Any]) -> float:
+    """The sum of decimal strings or numbers, added as decimals."""
+    if not isinstance(values, list | tuple):
+        raise ValueError("total takes a list")
+    return _double(sum((_decimal(v) for v in values), Decimal()))
+
+
+def _lower(text: Any) -> str:
+    if not isinstance(text, str):
+        raise ValueError("lower takes a text")
+    return text.lower()
+
+
+_HELPERS: Final = {"amount": amount, "total": total, "lower": _lower}
+
+
+def _decimal(value: Any) -> Decimal:
+    try:
+        # Of a double its shortest text: 0.1 is meant, not the binary fraction next to it.
+        found = Decimal(str(value).strip())
+    except InvalidOperation as error:
+        raise ValueError("amount takes a decimal string or a number") from error
+    if not found.is_finite():
+        raise ValueError("an amount is a finite number")
+    return found
+
+
+def _double(value: Decimal) -> float:
+    if len(value.normalize().as_tuple().digits) > DIGITS_MAX:
+        raise ValueError(f"an amount has at most {DIGITS_MAX} digits")
+    return float(value)
+
+
+def _said(error: BaseException) -> str:
+    """The first line of what the library says, without its advice."""
+    text = str(error).replace("Python function call failed: ValueError: ", "")
+    text = re.sub(r"^Failed to parse expression .*?: ERROR: <input>:", "at ", text, flags=re.DOTALL)
+    line = text.splitlines()[0] if text else type(error).__name__
+    return line.partition(". Check ")[0].partition(". CEL does not")[0][:200]
+
+
+_SAMPLE: Final[dict[str, Any]] = {
+    "tool": "tool",
+    "args": {},
+    "agent": "agent",
+    "cost": 0.0,
+    "risk": "medium",
+    "labels": {},
+    "operation": "",
+    "started_by": "user:1",
+}

@@ -1,0 +1,190 @@
+"""Requests for what a person wants to do to a thread: a second person decides on it.
+
+Unlike a gate's, such a request stops nothing: the thread goes on, and the request names what was
+asked. It stands at the thread's place of now, under a key of its own.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from typing import Any
+from uuid import UUID
+
+from django.db import connection, transaction
+from uuid_utils.compat import uuid7
+
+from checkpoints import deltas, store
+from checkpoints.errors import NotFound
+from checkpoints.records import Position
+from checkpoints.states import EventKind
+
+from .. import outbox, queries
+from ..policy import Rule
+from ..queries import ApprovalRow
+from .proposals import REQUEST, Proposal, proposal_hash, request_seal
+
+KIND = "operation"
+NODE = "(people)"  # no node of a graph can be called so
+
+
+def request_operation(
+    thread: UUID,
+    *,
+    workspace: UUID,
+    operation: str,
+    args: Mapping[str, Any],
+    rule: Rule,
+    title: str,
+    reason: str,
+    barred: Sequence[str],
+    actor: str,
+) -> ApprovalRow:
+    """Open a request for an operation; `barred` may not decide it, whoever asked above all.
+
+    Four eyes hold whatever the rule says, and there is nothing to take back afterwards: it is
+    carried out together with the last approval.
+    """
+    ident = uuid7()
+    terms = replace(
+        rule.terms,
+        four_eyes=True,
+        barred=tuple(dict.fromkeys((*rule.terms.barred, *barred))),
+        undo_window=0,
+    )
+    with transaction.atomic():
+        agent_version, branch, step, deadline = _place(thread, workspace, rule.expires_in)
+        proposal = Proposal(
+            position=Position(branch, step, NODE, 0, f"{operation}:{ident}"),
+            kind=KIND,
+            tool=operation,
+            args=deltas.decode(deltas.canonical(dict(args))),
+            title=title[:300],
+            description=reason,
+            risk=rule.risk or "high",
+            policy_version=rule.version,
+            terms=terms,
+        )
+        p = proposal
+        digest = proposal_hash(
+            workspace=workspace,
+            thread=thread,
+            position=p.position,
+            tool=p.tool,
+            args=p.args,
+            agent_version=agent_version,
+            policy_version=p.policy_version,
+            deadline=deadline,
+        )
+        columns = {
+            "id": ident,
+            "workspace_id": workspace,
+            "thread_id": thread,
+            "agent_version_id": agent_version,
+            "branch": branch,
+            "step": step,
+            "node": NODE,
+            "index": 0,
+            "key": p.position.key,
+            "revision": 0,
+            "kind": KIND,
+            "tool": operation,
+            "args": p.args,
+            "proposal_hash": digest,
+            "policy_version": p.policy_version,
+            "title": p.title,
+            "description": p.description,
+            "reasons": [],
+            "risk": p.risk,
+            "schema": None,
+            "undo": "",
+            "deadline": deadline,
+            "terms": terms.to_json(),
+        }
+        store.add_event(
+            thread,
+            store.NewEvent(
+                EventKind.APPROVAL_REQUESTED,
+                {
+                    "approval": str(ident),
+                    "title": p.title,
+                    "tool": operation,
+                    "node": NODE,
+                    "risk": p.risk,
+                    "proposal_hash": digest,
+                    "seal": request_seal(columns),
+                },
+                actor,
+            ),
+        )
+        _insert(columns)
+        outbox.tell(
+            "approval.requested",
+            workspace=workspace,
+            thread=thread,
+            approval=ident,
+            data={"title": p.title, "risk": p.risk},
+        )
+    return queries.approval(ident, workspace=workspace)
+
+
+def note_carried_out(row: ApprovalRow, *, done: bool, said: str, actor: str) -> bool:
+    """Record what became of an approved operation; False when that was recorded before.
+
+    Together with the operation in one transaction it lets that happen at most once.
+    """
+    with transaction.atomic():
+        with connection.cursor() as cursor:
+            cursor.execute(
+                "INSERT INTO gp_carried_out (approval_id, workspace_id, outcome, said) SELECT "
+                "a.id, a.workspace_id, %s::varchar, %s::text FROM gp_approval a "
+                "WHERE a.id = %s::uuid AND a.kind = %s::varchar AND a.status = 'settled' "
+                "AND a.outcome = 'approve' ON CONFLICT (approval_id) DO NOTHING",
+                ("done" if done else "failed", said, row.id, KIND),
+            )
+            if not cursor.rowcount:
+                return False
+        store.add_event(
+            row.thread,
+            store.NewEvent(
+                EventKind.OPERATION_DONE if done else EventKind.OPERATION_FAILED,
+                {"approval": str(row.id), "operation": row.tool, "title": row.title, "said": said},
+                actor,
+            ),
+        )
+    return True
+
+
+def _place(thread: UUID, workspace: UUID, expires_in: float | None) -> tuple[UUID, int, int, Any]:
+    """The thread's place of now, locked: (agent version, branch, step, deadline)."""
+    with connection.cursor() as cursor:
+        cursor.execute(
+            "SELECT th.agent_version_id, th.branch, c.step, clock_timestamp() + "
+            "make_interval(secs => %s::float8) FROM gp_thread th JOIN gp_checkpoint c "
+            "ON c.id = th.head WHERE th.id = %s::uuid AND th.workspace_id = %s::uuid "
+            "FOR UPDATE OF th",
+            (expires_in, thread, workspace),
+        )
+        row = cursor.fetchone()
+    if row is None:
+        raise NotFound("There is no such thread in this workspace.")
+    return row[0], row[1], row[2], row[3]
+
+
+_INSERT = (
+    f"INSERT INTO gp_approval ({', '.join(REQUEST)}, status, outcome, comment, decided_by, "
+    f"decided_by_name, requested_at) SELECT {', '.join(f'%s::{t}' for t in REQUEST.values())}, "
+    # The time of the event that tells of it: the thread was written just before.
+    "'pending', '', '', '', '', th.last_at FROM gp_thread th WHERE th.id = %s::uuid"
+)
+
+
+def _insert(columns: Mapping[str, Any]) -> None:
+    values = [
+        deltas.canonical(columns[name]).decode()
+        if kind == "jsonb" and columns[name] is not None
+        else columns[name]
+        for name, kind in REQUEST.items()
+    ]
+    with connection.cursor() as cursor:
+        cursor.execute(_INSERT, [*values, columns["thread_id"]])

@@ -1,0 +1,60 @@
+"""Reminders: a request that still waits at a time its terms name is told of again, once each."""
+
+from __future__ import annotations
+
+from django.db import connection, transaction
+
+from checkpoints import deltas
+
+from .. import outbox
+from ..terms import terms_of
+
+# The condition of the index gp_approval_reminds: nothing is read of requests without reminders.
+_LEFT = "status = 'pending' AND jsonb_array_length(terms -> 'reminders') > reminded"
+
+
+def remind_due(*, limit: int = 200) -> int:
+    """Put a reminder in the outbox for each open request whose time has come; how many.
+
+    `reminded` counts the times that are over and is moved by compare-and-swap, so neither a second
+    sweep nor a restart reminds twice; times that passed unseen make one reminder together.
+    """
+    with connection.cursor() as cursor:
+        cursor.execute(
+            "SELECT id, workspace_id, thread_id, reminded, terms::text, "
+            "extract(epoch FROM clock_timestamp() - requested_at)::float8 FROM gp_approval "
+            f"WHERE {_LEFT} AND requested_at + make_interval(secs => "
+            "(terms -> 'reminders' ->> reminded)::float8) <= clock_timestamp() "
+            "AND (coalesce(decide_by, deadline) IS NULL "
+            "OR coalesce(decide_by, deadline) > clock_timestamp()) "
+            "ORDER BY requested_at LIMIT %s",
+            (limit,),
+        )
+        due = cursor.fetchall()
+    done = 0
+    for ident, workspace, thread, reminded, terms, age in due:
+        times = terms_of(_decoded(terms)).reminders
+        over = max(sum(1 for seconds in times if seconds <= age), reminded + 1)
+        with transaction.atomic():
+            with connection.cursor() as cursor:
+                cursor.execute(
+                    "UPDATE gp_approval SET reminded = %s::smallint WHERE id = %s::uuid "
+                    "AND status = 'pending' AND reminded = %s::smallint",
+                    (over, ident, reminded),
+                )
+                won = bool(cursor.rowcount)
+            if won:
+                outbox.tell(
+                    "approval.reminder",
+                    workspace=workspace,
+                    thread=thread,
+                    approval=ident,
+                    data={"reminder": over, "reminders": len(times)},
+                )
+                done += 1
+    return done
+
+
+def _decoded(text: str) -> dict[str, object]:
+    found: dict[str, object] = deltas.decode(text)
+    return found

@@ -1,0 +1,363 @@
+"""The inbox as upper floors read it: boxes, their order, equal requests as one entry, counts.
+
+Every statement walks an index from a place in the order and stops after a window, so a look costs
+the same however many requests wait.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Any, Final
+from uuid import UUID
+
+from django.db import connection
+
+from checkpoints import deltas
+from checkpoints.errors import InvalidValue
+
+from .terms import Terms, terms_of
+
+BOXES: Final = ("mine", "team", "due", "high", "open", "done")
+SORTS: Final = ("risk", "age", "deadline")
+WINDOW = 600  # requests among which equal ones are found
+SEARCHED = 5_000  # requests of a box that a search for words looks through
+WALKED = 1_000  # requests that the way through a box knows
+ENTRIES, MEMBERS = 30, 50  # of a page, and of each entry on it
+ROWS = 100  # requests on a page, however they are grouped
+COUNTED = 1_000
+DUE_SECONDS = 3_600
+ARGS_SHOWN = 8_192  # bytes; larger arguments are for the request's own page
+
+_DUE = "coalesce(a.decide_by, a.deadline, 'infinity'::timestamptz)"
+_SEATS = "gp_seats(a.terms, a.escalated_at IS NOT NULL)"
+_STANDING = "coalesce(nullif(a.standing_hash, ''), a.proposal_hash)"
+_SHAPE = "gp_shape(a.agent_version_id, a.tool, a.policy_version, a.risk, a.title)"
+_ORDER: Final = {
+    "risk": "gp_risk(a.risk), a.requested_at, a.id",
+    "age": "a.requested_at, a.id",
+    "deadline": f"{_DUE}, a.requested_at, a.id",
+    "done": "coalesce(a.decided_at, a.requested_at), a.id",
+}
+# One statement per person and request is cheap: the index on gp_decision leads there.
+_VOTES = f"""
+(SELECT count(*) FROM (SELECT DISTINCT ON (split_part(d.reviewer, '/', 1)) d.verdict
+  FROM gp_decision d WHERE d.approval_id = a.id AND d.proposal_hash = {_STANDING}
+  AND d.verdict <> 'respond' ORDER BY split_part(d.reviewer, '/', 1), d.at DESC, d.id DESC) v
+  WHERE v.verdict IN ('approve', 'edit'))
+"""
+_ROW = f"""
+SELECT a.id, a.thread_id, th.title, th.agent, a.title, a.kind, a.tool, a.risk, a.status, a.outcome,
+  {_STANDING}, coalesce(a.decide_by, a.deadline), a.requested_at, a.decided_at, a.decided_by,
+  a.decided_by_name, a.imported, a.terms::text, a.escalated_at IS NOT NULL,
+  a.standing_hash <> '', CASE WHEN a.status = 'pending' THEN {_VOTES} ELSE 0 END,
+  CASE WHEN pg_column_size(coalesce(a.standing_args, a.args)) <= {ARGS_SHOWN}
+    THEN coalesce(a.standing_args, a.args)::text END
+FROM gp_approval a JOIN gp_thread th ON th.id = a.thread_id
+WHERE a.id = ANY(%s::uuid[]) AND a.workspace_id = %s::uuid
+"""
+
+
+@dataclass(frozen=True, slots=True)
+class Person:
+    """Who looks into their own boxes: `user:7`, the user name, the names of their groups."""
+
+    id: str
+    user: str
+    teams: tuple[str, ...] = ()
+
+    @property
+    def seats(self) -> list[str]:
+        """What names them in a request's terms; `*` is any reviewer."""
+        return [f"user:{self.user}", *self.team_seats, "*"]
+
+    @property
+    def team_seats(self) -> list[str]:
+        return [f"team:{team}" for team in self.teams]
+
+
+@dataclass(frozen=True, slots=True)
+class Wanted:
+    """What somebody looks for; `alike` is a request whose equals are wanted."""
+
+    workspace: UUID
+    box: str = "open"
+    sort: str = "risk"
+    person: Person | None = None
+    agent: str = ""
+    q: str = ""
+    alike: UUID | None = None
+
+    @property
+    def order(self) -> str:
+        return "done" if self.box == "done" else self.sort
+
+
+@dataclass(frozen=True, slots=True)
+class InboxRow:
+    """A request as a list shows it; `votes` counts those for what stands now.
+
+    `args` is None where they are too large for a list; `standing_hash` is what a decision names.
+    """
+
+    id: UUID
+    thread: UUID
+    thread_title: str
+    agent: str
+    title: str
+    kind: str
+    tool: str
+    risk: str
+    status: str
+    outcome: str
+    standing_hash: str
+    decide_by: datetime | None
+    requested_at: datetime
+    decided_at: datetime | None
+    decided_by: str
+    decided_by_name: str
+    imported: bool
+    terms: Terms
+    escalated: bool
+    edited: bool
+    votes: int
+    args: Any
+
+    @property
+    def needed(self) -> int:
+        """How many people have to approve."""
+        return sum(seat.count for seat in self.terms.stages)
+
+    @property
+    def opens(self) -> bool:
+        """Whether it is decided on its own page only, and never together with others."""
+        return self.kind != "gate" or self.risk == "high" or len(self.terms.stages) > 1
+
+    @property
+    def open(self) -> bool:
+        return self.status == "pending"
+
+
+@dataclass(frozen=True, slots=True)
+class Entry:
+    """Equal requests, the first in the order leading; `total` counts those beyond `rows`, too."""
+
+    rows: tuple[InboxRow, ...]
+    total: int
+
+    @property
+    def first(self) -> InboxRow:
+        return self.rows[0]
+
+
+@dataclass(frozen=True, slots=True)
+class Listed:
+    """A page of a box; `searched` says that words were looked for in a part of it only."""
+
+    entries: tuple[Entry, ...]
+    next_cursor: str
+    searched: bool = False
+
+
+def _where(wanted: Wanted) -> tuple[list[str], list[Any]]:
+    """Conditions of a box without those that no index helps with."""
+    where: list[str] = ["a.workspace_id = %s::uuid"]
+    params: list[Any] = [wanted.workspace]
+    where.append(f"a.status {'<>' if wanted.box == 'done' else '='} 'pending'")
+    if wanted.box in ("mine", "team"):
+        if wanted.person is None:
+            return ["false"], []
+        seats = wanted.person.seats if wanted.box == "mine" else wanted.person.team_seats
+        where.append(f"{_SEATS} && %s::text[]")
+        params.append(seats)
+    if wanted.box == "mine" and wanted.person is not None:
+        # Whom four eyes keep out, or who has voted for what stands, has nothing to do here.
+        where.append(
+            "NOT jsonb_exists(coalesce(a.terms -> 'barred', '[]'), %s::text) AND NOT EXISTS ("
+            "SELECT 1 FROM gp_decision d WHERE d.approval_id = a.id "
+            f"AND d.proposal_hash = {_STANDING} AND split_part(d.reviewer, '/', 1) = %s::text "
+            "AND d.verdict IN ('approve', 'edit') AND NOT EXISTS (SELECT 1 FROM gp_decision t "
+            "WHERE t.approval_id = a.id AND t.verdict = 'take_back' AND t.at >= d.at))"
+        )
+        params += [wanted.person.id, wanted.person.id]
+    if wanted.box == "due":
+        # A clock that stands still for the statement, so that an index can be entered by it.
+        where.append(f"{_DUE} < statement_timestamp() + make_interval(secs => {DUE_SECONDS})")
+    if wanted.box == "high":
+        where.append("gp_risk(a.risk) = 0")
+    if wanted.agent:
+        where.append(
+            "a.agent_version_id IN (SELECT v.id FROM gp_agent_version v WHERE v.agent = %s::text)"
+        )
+        params.append(wanted.agent)
+    if wanted.alike is not None:
+        where.append(f"{_SHAPE} = (SELECT {_SHAPE} FROM gp_approval a WHERE a.id = %s::uuid)")
+        params.append(wanted.alike)
+    return where, params
+
+
+def _window(
+    wanted: Wanted, *, limit: int, after: UUID | None = None, beyond: UUID | None = None
+) -> list[tuple[UUID, int, bool]]:
+    """(id, shape, whether it comes after `beyond`) in the order of the box, from after `after`."""
+    where, params = _where(wanted)
+    keys = _ORDER[wanted.order]
+    sign, direction = ("<", "DESC") if wanted.order == "done" else (">", "ASC")
+    place = f"({keys}) {sign} (SELECT {keys} FROM gp_approval a WHERE a.id = %s::uuid)"
+    if after is not None:
+        where.append(place)
+        params.append(after)
+    order = ", ".join(f"{key} {direction}" for key in _split(keys))
+    later, first = (place, [beyond]) if beyond is not None else ("true", [])
+    sql = (
+        f"SELECT a.id, {_SHAPE} AS shape, {later} AS later FROM gp_approval a "
+        f"WHERE {' AND '.join(where)} ORDER BY {order} LIMIT %s"
+    )
+    params = [*first, *params]
+    if wanted.q:
+        words = "%" + wanted.q.replace("\\", "\\\\").replace("%", "\\%").replace("_", "\\_") + "%"
+        sql = (
+            "SELECT x.id, x.shape, x.later FROM (SELECT y.*, row_number() OVER () AS n "
+            f"FROM ({sql}) y) x JOIN gp_approval b ON b.id = x.id "
+            "JOIN gp_thread th ON th.id = b.thread_id WHERE b.title ILIKE %s OR th.title ILIKE %s "
+            "OR b.tool ILIKE %s OR b.id::text LIKE %s ORDER BY x.n LIMIT %s"
+        )
+        params += [SEARCHED, words, words, words, words, limit]
+    else:
+        params.append(limit)
+    with connection.cursor() as cursor:
+        cursor.execute(sql, params)
+        return [(row[0], row[1], bool(row[2])) for row in cursor.fetchall()]
+
+
+def _split(keys: str) -> list[str]:
+    """The keys of an order; commas inside brackets part nothing."""
+    found, depth, begin = [], 0, 0
+    for i, char in enumerate(keys):
+        depth += (char == "(") - (char == ")")
+        if char == "," and not depth:
+            found.append(keys[begin:i])
+            begin = i + 1
+    return [key.strip() for key in (*found, keys[begin:])]
+
+
+def rows(ids: Sequence[UUID], *, workspace: UUID) -> dict[UUID, InboxRow]:
+    """Those of these requests that are of the workspace, as lists show them: one statement."""
+    with connection.cursor() as cursor:
+        cursor.execute(_ROW, (list(ids), workspace))
+        return {row[0]: _row(row) for row in cursor.fetchall()}
+
+
+def _row(r: tuple[Any, ...]) -> InboxRow:
+    values = list(r)
+    values[17] = terms_of(None if r[17] is None else deltas.decode(r[17]))
+    values[21] = None if r[21] is None else deltas.decode(r[21])
+    return InboxRow(*values)
+
+
+def page(wanted: Wanted, *, cursor: str = "", limit: int = ENTRIES) -> Listed:
+    """Entries of a box: two statements. Raises InvalidValue for a cursor of something else.
+
+    Decided requests and those of one kind (`alike`) are not grouped.
+    """
+    window, after = _places(cursor)
+    grouped = wanted.box != "done" and wanted.alike is None
+    size = WINDOW if grouped else limit
+    found = _window(wanted, limit=size + 1, after=window, beyond=after)
+    full, found = len(found) > size, found[:size]
+    entries = [e for e in _grouped(found, grouped) if e[1]]
+    shown: list[list[UUID]] = []
+    n = 0
+    for members, _ in entries[:limit]:
+        taken = members[: min(MEMBERS, max(ROWS - n, 1))]
+        shown.append(taken)
+        n += len(taken)
+        if n >= ROWS:
+            break
+    about = (
+        rows([ident for taken in shown for ident in taken], workspace=wanted.workspace)
+        if shown
+        else {}
+    )
+    listed = tuple(
+        Entry(tuple(about[i] for i in taken if i in about), len(members))
+        for taken, (members, _) in zip(shown, entries, strict=False)
+        if any(i in about for i in taken)
+    )
+    more = ""
+    if len(entries) > len(shown):
+        more = f"{window or ''}.{shown[-1][0]}"
+    elif full:
+        more = f"{found[-1][0]}."
+    return Listed(listed, more, searched=bool(wanted.q))
+
+
+def _grouped(
+    found: Sequence[tuple[UUID, int, bool]], grouped: bool
+) -> list[tuple[list[UUID], bool]]:
+    """([ids of equal requests], whether the first comes after the cursor), in their order."""
+    entries: dict[object, tuple[list[UUID], bool]] = {}
+    for ident, shape, later in found:
+        key: object = shape if grouped else ident
+        if key in entries:
+            entries[key][0].append(ident)
+        else:
+            entries[key] = ([ident], later)
+    return list(entries.values())
+
+
+def _places(cursor: str) -> tuple[UUID | None, UUID | None]:
+    if not cursor:
+        return None, None
+    window, dot, after = cursor.partition(".")
+    try:
+        if not dot:
+            raise ValueError
+        return (UUID(window) if window else None), (UUID(after) if after else None)
+    except ValueError:
+        raise InvalidValue("cursor", "is not a cursor of this list") from None
+
+
+def in_order(wanted: Wanted) -> list[UUID]:
+    """The first requests of a box as its list shows them, equal ones beside each other."""
+    found = _window(wanted, limit=WALKED)
+    alike = wanted.box != "done" and wanted.alike is None
+    return [ident for members, _ in _grouped(found, alike) for ident in members]
+
+
+def walk(wanted: Wanted, *, after: UUID | None, limit: int) -> tuple[list[UUID], str]:
+    """(ids in the order of the box, the cursor of what comes next), not grouped; for the API."""
+    if after is not None and after not in rows([after], workspace=wanted.workspace):
+        raise InvalidValue("cursor", "is not a cursor of this list")
+    found = [ident for ident, *_ in _window(wanted, limit=limit + 1, after=after)]
+    return found[:limit], str(found[limit - 1]) if len(found) > limit else ""
+
+
+def counts(workspace: UUID, person: Person | None) -> dict[str, int]:
+    """How many wait in each box, counted up to COUNTED: one statement; mine only with a person."""
+    boxes = [box for box in BOXES if box != "done" and (person or box not in ("mine", "team"))]
+    parts, params = [], []
+    for box in boxes:
+        where, given = _where(Wanted(workspace, box, person=person))
+        parts.append(
+            "(SELECT count(*) FROM (SELECT 1 FROM gp_approval a "
+            f"WHERE {' AND '.join(where)} LIMIT {COUNTED}) x)"
+        )
+        params += given
+    with connection.cursor() as cursor:
+        cursor.execute(f"SELECT {', '.join(parts)}", params)
+        return dict(zip(boxes, cursor.fetchone(), strict=True))
+
+
+def agents(workspace: UUID) -> list[str]:
+    """The agents whose requests are among the oldest that wait."""
+    with connection.cursor() as cursor:
+        cursor.execute(
+            "SELECT DISTINCT v.agent FROM (SELECT DISTINCT agent_version_id FROM (SELECT "
+            "agent_version_id FROM gp_approval WHERE workspace_id = %s::uuid AND status = "
+            "'pending' ORDER BY requested_at, id LIMIT %s) x) y JOIN gp_agent_version v "
+            "ON v.id = y.agent_version_id ORDER BY v.agent",
+            (workspace, WINDOW),
+        )
+        return [row[0] for row in cursor.fetchall()]

@@ -1,0 +1,53 @@
+"""What webhooks carry: JSON of less than 20 kB with ids and the outcome; the same at each try."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from datetime import UTC, datetime
+from typing import Any, Final
+from uuid import UUID
+
+from checkpoints import deltas
+
+BODY_MAX: Final = 20_000
+TEXT_MAX: Final = 2_000
+
+
+def body(
+    kind: str,
+    *,
+    at: datetime,
+    workspace: UUID,
+    thread: UUID | None = None,
+    checkpoint: UUID | None = None,
+    approval: UUID | None = None,
+    url: str = "",
+    data: Mapping[str, Any] | None = None,
+) -> bytes:
+    """`{type, timestamp, data}`; what would be too long is cut and named in `data.cut`."""
+    ids = {"thread": thread, "checkpoint": checkpoint, "approval": approval}
+    told: dict[str, Any] = {
+        "workspace": str(workspace),
+        **{name: None if ident is None else str(ident) for name, ident in ids.items()},
+        "url": url,
+    }
+    cut: list[str] = []
+    for name, value in sorted((data or {}).items()):
+        if name in told:
+            continue
+        if isinstance(value, str) and len(value) > TEXT_MAX:
+            value = value[:TEXT_MAX]
+            cut.append(name)
+        told[name] = value
+    while len(found := _written(kind, at, told, cut)) >= BODY_MAX:
+        names = [name for name in told if name not in ids and name not in ("workspace", "url")]
+        largest = max(names, key=lambda name: len(deltas.canonical(told[name])))
+        del told[largest]
+        cut = sorted({*cut, largest})
+    return found
+
+
+def _written(kind: str, at: datetime, told: Mapping[str, Any], cut: list[str]) -> bytes:
+    stamp = at.astimezone(UTC).isoformat().replace("+00:00", "Z")
+    data = dict(told) | ({"cut": cut} if cut else {})
+    return deltas.canonical({"type": kind, "timestamp": stamp, "data": data})

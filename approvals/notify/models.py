@@ -1,0 +1,102 @@
+"""The tables of notifications: who wants which news where, and what became of each delivery."""
+
+from __future__ import annotations
+
+from django.db import models
+from django.db.models.functions import Now
+from uuid_utils.compat import uuid7
+
+from .words import KINDS
+
+
+class Endpoint(models.Model):
+    """A place of one workspace that wants news.
+
+    `address` is where it goes and may hold a secret (a chat's URL): only `target`, its beginning,
+    is ever shown. `secrets` sign a webhook's messages: [{secret, since, until}], newest first.
+    """
+
+    id = models.UUIDField(primary_key=True, default=uuid7, editable=False)
+    workspace_id = models.UUIDField()
+    kind = models.CharField(max_length=10)
+    name = models.CharField(max_length=100)
+    target = models.CharField(max_length=200, blank=True, default="")
+    address = models.TextField(blank=True, default="")
+    secrets = models.JSONField(default=list)
+    events = models.JSONField(default=list)
+    digest = models.SmallIntegerField(default=0, help_text="minutes")
+    people = models.JSONField(default=list)
+    teams = models.JSONField(default=list)
+    active = models.BooleanField(default=True)
+    made_by = models.CharField(max_length=200)
+    created_at = models.DateTimeField(db_default=Now())
+
+    class Meta:
+        db_table = "gp_endpoint"
+        constraints = (
+            models.UniqueConstraint(fields=("workspace_id", "name"), name="gp_endpoint_name"),
+            models.CheckConstraint(condition=models.Q(kind__in=KINDS), name="gp_endpoint_kind"),
+        )
+
+
+class Delivery(models.Model):
+    """One news for one recipient through one endpoint.
+
+    Open until `done_at` or `failed_at`. `claim` is that of the sender who is at it, until
+    `claimed_until`. Deliveries with the same `parcel` went out as one message. `skipped` says why
+    nothing had to be sent any more.
+    """
+
+    id = models.UUIDField(primary_key=True, default=uuid7, editable=False)
+    workspace_id = models.UUIDField()
+    endpoint = models.ForeignKey(Endpoint, models.PROTECT, related_name="+")
+    news_id = models.UUIDField()
+    kind = models.CharField(max_length=40)
+    recipient = models.CharField(max_length=254, blank=True, default="")
+    webhook_id = models.CharField(max_length=40)
+    attempts = models.SmallIntegerField(default=0)
+    next_at = models.DateTimeField(db_default=Now())
+    claim = models.UUIDField(null=True)
+    claimed_until = models.DateTimeField(null=True)
+    parcel = models.UUIDField(null=True)
+    code = models.SmallIntegerField(null=True)
+    error = models.CharField(max_length=300, blank=True, default="")
+    skipped = models.CharField(max_length=100, blank=True, default="")
+    created_at = models.DateTimeField(db_default=Now())
+    done_at = models.DateTimeField(null=True)
+    failed_at = models.DateTimeField(null=True)
+
+    class Meta:
+        db_table = "gp_delivery"
+        verbose_name_plural = "deliveries"
+        constraints = (
+            models.UniqueConstraint(
+                fields=("news_id", "endpoint", "recipient"), name="gp_delivery_once"
+            ),
+        )
+        indexes = (
+            models.Index(
+                fields=("endpoint", "next_at"),
+                name="gp_delivery_open",
+                condition=models.Q(done_at=None, failed_at=None),
+            ),
+            models.Index(fields=("endpoint", "recipient", "done_at"), name="gp_delivery_sent"),
+            models.Index(
+                fields=("claim",), name="gp_delivery_claim", condition=~models.Q(claim=None)
+            ),
+            models.Index(
+                fields=("endpoint", "claimed_until"),
+                name="gp_delivery_busy",
+                condition=~models.Q(claim=None),
+            ),
+            models.Index(fields=("workspace_id", "id"), name="gp_delivery_place"),
+            models.Index(fields=("endpoint", "id"), name="gp_delivery_newest"),
+            models.Index(
+                fields=("endpoint", "failed_at"),
+                name="gp_delivery_failed",
+                condition=~models.Q(failed_at=None),
+            ),
+            models.Index(
+                fields=("endpoint", "id"), name="gp_delivery_error", condition=~models.Q(error="")
+            ),
+        )

@@ -1,0 +1,175 @@
+"""The sender: takes news out of the outbox, sends what is due, notes what became of it.
+
+It works in a thread of a worker's main process, in as many workers as there are: claims keep them
+apart. Messages travel in threads of their own, so a slow server stops neither the sweep nor other
+endpoints; only the sender's own thread touches the database.
+"""
+
+from __future__ import annotations
+
+import queue
+import threading
+import time
+from collections.abc import Callable
+from typing import Final
+from uuid import UUID
+
+import structlog
+from django.conf import settings
+from django.db import DatabaseError, InterfaceError, connection
+
+from . import claiming, sending, spreading
+from .claiming import Claim
+from .words import NotDelivered
+
+log = structlog.get_logger("gatepost.notify")
+# Messages of one sender that are on their way at once.
+SLOTS: Final = 8
+# So many times what a server may take for one answer, a whole message may take.
+PATIENCE: Final = 6
+_Ended = tuple[Claim, int | NotDelivered]
+
+
+class Sender:
+    """One sender; `turn` once, or `start` for a thread that turns until `stop`."""
+
+    def __init__(self, *, slots: int = SLOTS) -> None:
+        self._slots = slots
+        self._travelling: dict[UUID, tuple[Claim, float]] = {}  # with the time they began
+        self._renewed = time.monotonic()
+        self._ended: queue.SimpleQueue[_Ended] = queue.SimpleQueue()
+        self._stop = threading.Event()
+        self._thread = threading.Thread(target=self._turn, name="notify", daemon=True)
+
+    def start(self) -> None:
+        """Begin to turn."""
+        self._thread.start()
+
+    def stop(self) -> None:
+        """Begin nothing more; what is on its way a moment longer is noted, the rest comes again."""
+        self._stop.set()
+        if self._thread.is_alive():
+            self._thread.join(timeout=1)
+
+    def turn(self) -> int:
+        """Note what arrived, take news, send what is due; how many messages were begun."""
+        self._note()
+        self._look_after()
+        while spreading.spread():
+            pass
+        begun = 0
+        while len(self._travelling) < self._slots and not self._stop.is_set():
+            claimed = claiming.claim()
+            if claimed is None:
+                break
+            self._begin(claimed)
+            begun += 1
+        return begun
+
+    def drain(self, *, seconds: float = 30) -> int:
+        """Turn until nothing is due and nothing on its way; how many messages were begun."""
+        until, begun = time.monotonic() + seconds, 0
+        while time.monotonic() < until:
+            begun += (now := self.turn())
+            if not now and not self._travelling:
+                return begun
+            self._note(wait=0.05)
+        raise TimeoutError("messages are still on their way")
+
+    def _begin(self, claimed: Claim) -> None:
+        try:
+            send = sending.prepared(claimed)
+        except sending.Useless as useless:
+            claiming.note_done(claimed, skipped=str(useless))
+            return
+        except NotDelivered as error:
+            self._failed(claimed, error)
+            return
+        self._travelling[claimed.id] = (claimed, time.monotonic())
+        threading.Thread(
+            target=self._send, args=(claimed, send), name="notify-one", daemon=True
+        ).start()
+
+    def _send(self, claimed: Claim, send: Callable[[], int]) -> None:
+        """In a thread of its own, without the database."""
+        try:
+            self._ended.put((claimed, send()))
+        except NotDelivered as error:
+            self._ended.put((claimed, error))
+        except Exception as error:  # whatever it is, the delivery is tried again and the log knows
+            log.exception("notify.failed", endpoint=str(claimed.endpoint))
+            said = f"Sending failed: {type(error).__name__}."
+            self._ended.put((claimed, NotDelivered(said)))
+
+    def _note(self, *, wait: float = 0) -> None:
+        """Write down what has ended; with `wait`, at most so many seconds for the first."""
+        while self._travelling:
+            try:
+                claimed, ended = self._ended.get(block=wait > 0, timeout=wait or None)
+            except queue.Empty:
+                return
+            if claimed.id not in self._travelling:
+                continue  # given up already
+            try:
+                if isinstance(ended, NotDelivered):
+                    self._failed(claimed, ended)
+                else:
+                    claiming.note_done(claimed, code=ended)
+            except (DatabaseError, InterfaceError):
+                # Noted when the database is back; else it would be sent a second time.
+                self._ended.put((claimed, ended))
+                raise
+            del self._travelling[claimed.id]
+            wait = 0
+
+    def _look_after(self) -> None:
+        """Keep the claims of what is on its way, and give up what takes for ever."""
+        now, patience = time.monotonic(), PATIENCE * float(settings.GATEPOST_SEND_SECONDS)
+        for claimed, began in list(self._travelling.values()):
+            if now - began > patience:
+                self._failed(claimed, NotDelivered(f"It did not end within {patience:g} s."))
+                del self._travelling[claimed.id]
+        if self._travelling and now - self._renewed > claiming.claim_seconds() / 3:
+            claiming.renew(list(self._travelling))
+            self._renewed = now
+
+    def _failed(self, claimed: Claim, error: NotDelivered) -> None:
+        log.warning(
+            "notify.not_delivered",
+            endpoint=str(claimed.endpoint),
+            news=str(claimed.news[0][0]),
+            code=error.code,
+            error=error.said,
+        )
+        claiming.note_failure(claimed, error)
+
+    def _turn(self) -> None:
+        try:
+            while not self._stop.is_set():
+                try:
+                    begun = self.turn()
+                except (DatabaseError, InterfaceError) as error:
+                    log.warning("notify.turn_failed", error=str(error).strip())
+                    connection.close()
+                    begun = 0
+                except Exception:
+                    log.exception("notify.turn_failed")
+                    begun = 0
+                # Something is on its way: its end is noted soon, and makes room for the next.
+                idle = 0.05 if begun or self._travelling else self._pause()
+                self._stop.wait(idle)
+            self._last_notes()
+        finally:
+            connection.close()
+
+    def _last_notes(self) -> None:
+        until = time.monotonic() + 0.8
+        try:
+            while self._travelling and time.monotonic() < until:
+                self._note(wait=0.1)
+        except (DatabaseError, InterfaceError) as error:
+            log.warning("notify.turn_failed", error=str(error).strip())
+
+    @staticmethod
+    def _pause() -> float:
+        return float(getattr(settings, "GATEPOST_NOTIFY_SECONDS", 1.0))

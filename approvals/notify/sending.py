@@ -1,0 +1,143 @@
+"""One claimed message: first everything it needs is read, then it is sent without the database."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from uuid import UUID
+
+from django.conf import settings
+from django.contrib.auth import get_user_model
+from django.db import connection
+
+from checkpoints import deltas
+from checkpoints.errors import InvalidValue, NotFound
+
+from .. import queries
+from ..queries import ApprovalRow
+from . import addresses, bodies, chat, letters, mail, signing, webhook
+from .claiming import Claim
+from .letters import Letter
+from .words import CALLS, TEST, NotDelivered
+
+NO_LONGER_OPEN = "Decided or ended before it was sent."
+
+
+class Useless(Exception):
+    """Nothing has to be sent any more; the text says why."""
+
+
+def prepared(claimed: Claim) -> Callable[[], int]:
+    """What sends the message, once called, without the database; it returns the answer's code.
+
+    Raises NotDelivered where it cannot be sent, Useless where it need not be.
+    """
+    if claimed.kind == "webhook":
+        return _webhook(claimed)
+    written = _letter(claimed)
+    if claimed.kind == "apprise":
+        return lambda: chat.send_chat(claimed.address, written)
+    to = _mail_of(claimed.recipient)
+    ident = f"{claimed.deliveries[0].hex}.{len(claimed.deliveries)}"
+    return lambda: mail.send_mail(to, written, ident=ident)
+
+
+def _webhook(claimed: Claim) -> Callable[[], int]:
+    body = _body(claimed)
+    timestamp = int(claimed.now.timestamp())
+    keys = signing.valid(claimed.secrets, now=claimed.now)
+    if not keys:
+        raise NotDelivered("The endpoint has no secret to sign with.", final=True)
+    headers = signing.headers(keys, ident=claimed.webhook_id, timestamp=timestamp, body=body)
+    address = claimed.address
+
+    def send() -> int:
+        try:
+            place = addresses.parse(address)
+        except InvalidValue:
+            raise NotDelivered("The address of the endpoint is not allowed any more.") from None
+        return webhook.post(place, body, headers, timeout=settings.GATEPOST_SEND_SECONDS)
+
+    return send
+
+
+def _body(claimed: Claim) -> bytes:
+    news, kind = claimed.news[0]
+    if kind == TEST:
+        return bodies.body(kind, at=claimed.now, workspace=claimed.workspace)
+    with connection.cursor() as cursor:
+        cursor.execute(
+            "SELECT kind, at, workspace_id, thread_id, checkpoint_id, approval_id, data::text "
+            "FROM gp_outbox WHERE id = %s::uuid",
+            (news,),
+        )
+        found = cursor.fetchone()
+    if found is None:
+        raise Useless("The news is gone.")
+    kind, at, workspace, thread, checkpoint, approval, data = found
+    return bodies.body(
+        kind,
+        at=at,
+        workspace=workspace,
+        thread=thread,
+        checkpoint=checkpoint,
+        approval=approval,
+        url="" if approval is None else f"{base()}/approvals/{approval}/",
+        data=deltas.decode(data),
+    )
+
+
+def _letter(claimed: Claim) -> Letter:
+    if claimed.news[0][1] == TEST:
+        return letters.trial(_name(claimed.endpoint), base=base())
+    rows = [
+        (row, kind)
+        for news, kind in claimed.news
+        if (row := _request(news, claimed.workspace)) is not None
+        and (row.open or kind not in CALLS)
+    ]
+    if not rows:
+        raise Useless(NO_LONGER_OPEN)
+    if len(rows) == 1:
+        return letters.letter(*rows[0], base=base(), now=claimed.now)
+    # Of one request the last news counts: an escalation after its reminder, not both.
+    newest = {row.id: (row, kind) for row, kind in rows}
+    if len(newest) == 1:
+        return letters.letter(*rows[-1], base=base(), now=claimed.now)
+    return letters.digest(list(newest.values()), base=base(), now=claimed.now)
+
+
+def _request(news: UUID, workspace: UUID) -> ApprovalRow | None:
+    with connection.cursor() as cursor:
+        cursor.execute("SELECT approval_id FROM gp_outbox WHERE id = %s::uuid", (news,))
+        found = cursor.fetchone()
+    if found is None or found[0] is None:
+        return None
+    try:
+        return queries.approval(found[0], workspace=workspace)
+    except NotFound:
+        return None
+
+
+def _mail_of(recipient: str) -> str:
+    """The address to write to; a person's is read now, so that a new one counts at once."""
+    if not recipient.startswith("user:"):
+        return recipient
+    users = get_user_model()._default_manager.filter(pk=int(recipient[5:]), is_active=True)
+    address = users.values_list("email", flat=True).first()
+    if address is None:
+        raise Useless("The person cannot sign in any more.")
+    if not address:
+        raise NotDelivered("The person has no mail address; add one in the records.", final=True)
+    return str(address)
+
+
+def _name(endpoint: UUID) -> str:
+    with connection.cursor() as cursor:
+        cursor.execute("SELECT name FROM gp_endpoint WHERE id = %s::uuid", (endpoint,))
+        found = cursor.fetchone()
+    return str(found[0]) if found else "?"
+
+
+def base() -> str:
+    """Where people open Gatepost."""
+    return str(settings.GATEPOST_BASE_URL).rstrip("/")

@@ -1,0 +1,131 @@
+"""From the outbox to deliveries: each news becomes one row per endpoint and person who wants it.
+
+One short transaction takes some rows that nobody else is at, writes their deliveries and marks them
+as done. Killed in between, nothing of it has happened; two at once take different rows.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from functools import partial
+from typing import Any, Final
+from uuid import UUID
+
+from django.db import connection, transaction
+from uuid_utils.compat import uuid7
+
+from checkpoints import deltas
+
+from ..signals import decision_told
+from .recipients import Person, deciders, may_decide, voters, wanted
+from .words import CALLS
+
+BATCH: Final = 50
+
+
+@dataclass(frozen=True, slots=True)
+class _Endpoint:
+    id: UUID
+    kind: str
+    address: str
+    events: Sequence[str]
+    people: Sequence[str]
+    teams: Sequence[str]
+
+
+def spread(limit: int = BATCH) -> int:
+    """Take up to `limit` news out of the outbox; how many."""
+    with transaction.atomic(), connection.cursor() as cursor:
+        cursor.execute(
+            "SELECT n.id, n.workspace_id, n.kind, n.thread_id, a.terms::text, a.id "
+            "FROM gp_outbox n LEFT JOIN gp_approval a ON a.id = n.approval_id "
+            "WHERE n.done_at IS NULL ORDER BY n.at, n.id LIMIT %s FOR UPDATE OF n SKIP LOCKED",
+            (limit,),
+        )
+        news = cursor.fetchall()
+        if not news:
+            return 0
+        endpoints, people = _endpoints({row[1] for row in news}), dict[UUID, list[Person]]()
+        rows: list[tuple[Any, ...]] = []
+        for ident, workspace, kind, _, terms, approval in news:
+            who = [e for e in endpoints.get(workspace, ()) if kind in e.events]
+            if who and workspace not in people:
+                people[workspace] = deciders(workspace)
+            told: Sequence[Person] = people.get(workspace, ())
+            if kind == "approval.reminder" and who:
+                done = voters(approval)
+                told = [one for one in told if one.id not in done]
+            known = None if terms is None else deltas.decode(terms)
+            for endpoint, to in _recipients(who, told, kind, known):
+                rows.append((uuid7(), workspace, endpoint, ident, kind, to, f"msg_{ident.hex}"))
+        write(rows)
+        cursor.execute(
+            "UPDATE gp_outbox SET done_at = clock_timestamp() WHERE id = ANY(%s::uuid[])",
+            ([row[0] for row in news],),
+        )
+        decided = [row[3] for row in news if row[2] == "approval.decided"]
+        if decided:
+            cursor.execute(
+                "SELECT id, queue FROM gp_thread WHERE id = ANY(%s::uuid[]) AND status = 'queued'",
+                (decided,),
+            )
+            for thread, queue in cursor.fetchall():
+                ring = partial(decision_told.send_robust, sender=None)
+                transaction.on_commit(partial(ring, thread_id=thread, queue=queue))
+    return len(news)
+
+
+def write(rows: Iterable[Sequence[Any]]) -> None:
+    """Insert deliveries: (id, workspace, endpoint, news, kind, recipient, webhook id)."""
+    with connection.cursor() as cursor:
+        for row in rows:
+            cursor.execute(
+                "INSERT INTO gp_delivery (id, workspace_id, endpoint_id, news_id, kind, recipient, "
+                "webhook_id, attempts, error, skipped) VALUES (%s::uuid, %s::uuid, %s::uuid, "
+                "%s::uuid, %s::varchar, %s::varchar, %s::varchar, 0, '', '') "
+                "ON CONFLICT (news_id, endpoint_id, recipient) DO NOTHING",
+                row,
+            )
+
+
+def _endpoints(workspaces: set[UUID]) -> dict[UUID, list[_Endpoint]]:
+    with connection.cursor() as cursor:
+        cursor.execute(
+            "SELECT workspace_id, id, kind, address, events::text, people::text, teams::text "
+            "FROM gp_endpoint WHERE workspace_id = ANY(%s::uuid[]) AND active ORDER BY id",
+            (list(workspaces),),
+        )
+        found: dict[UUID, list[_Endpoint]] = {}
+        for workspace, ident, kind, address, *lists in cursor.fetchall():
+            told = _Endpoint(ident, kind, address, *(deltas.decode(text) for text in lists))
+            found.setdefault(workspace, []).append(told)
+    return found
+
+
+def _recipients(
+    endpoints: Sequence[_Endpoint], people: Sequence[Person], kind: str, terms: Any
+) -> list[tuple[UUID, str]]:
+    """(endpoint, recipient) of one news; a person gets one mail, however many endpoints name them.
+
+    A recipient is `user:7`, a mail address, or empty: the endpoint itself.
+    """
+    found: list[tuple[UUID, str]] = []
+    mailed: set[str] = set()
+    for endpoint in endpoints:
+        if endpoint.kind != "email":
+            found.append((endpoint.id, ""))
+            continue
+        if endpoint.address:
+            to = [endpoint.address]
+        else:
+            escalated = kind == "approval.escalated"
+            to = [
+                one.id
+                for one in people
+                if wanted(one, people=endpoint.people, teams=endpoint.teams)
+                and (kind not in CALLS or may_decide(one, terms, escalated=escalated))
+            ]
+        found += [(endpoint.id, one) for one in to if one not in mailed]
+        mailed.update(to)
+    return found

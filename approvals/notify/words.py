@@ -1,0 +1,39 @@
+"""The words of notifications: kinds of endpoints, kinds of news, limits; and what is refused."""
+
+from __future__ import annotations
+
+from typing import Final
+
+KINDS: Final = ("email", "apprise", "webhook")
+NEWS: Final = (
+    "approval.requested",
+    "approval.decided",
+    "approval.expired",
+    "approval.escalated",
+    "approval.reminder",
+    "approval.withdrawn",
+)
+# What only calls for a decision; of no use once there is one.
+CALLS: Final = frozenset({"approval.requested", "approval.escalated", "approval.reminder"})
+# What an endpoint gets where nobody says which news it wants.
+USUAL: Final = {
+    "email": ("approval.requested", "approval.escalated", "approval.reminder"),
+    "apprise": ("approval.requested", "approval.escalated", "approval.reminder"),
+    "webhook": NEWS,
+}
+# A message that an admin asks for, to see whether an endpoint works.
+TEST: Final = "endpoint.test"
+NAME_MAX, PLACES_MAX, ADDRESS_MAX, DIGEST_MAX = 100, 50, 2_000, 24 * 60
+
+
+class NotDelivered(Exception):
+    """A message did not arrive; the text is ours and holds no address and no secret.
+
+    `final`: trying again is of no use. `retry_after`: seconds that the other side asked for.
+    """
+
+    def __init__(
+        self, said: str, *, code: int | None = None, final: bool = False, retry_after: float = 0
+    ) -> None:
+        super().__init__(said)
+        self.said, self.code, self.final, self.retry_after = said, code, final, retry_after

@@ -1,0 +1,177 @@
+"""The only reader of policies, their versions and spend caps; frozen dataclasses."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from decimal import Decimal
+from typing import Any, Literal
+from uuid import UUID
+
+from django.db import connection
+
+from checkpoints import deltas
+from checkpoints.errors import NotFound
+
+from .terms import Terms
+
+
+@dataclass(frozen=True, slots=True)
+class VersionRow:
+    """One version of a policy, with the policy as it stands now.
+
+    `number` is that of this version, `newest` that of the policy. `deadline`: seconds to decide.
+    """
+
+    policy: UUID
+    workspace: UUID
+    name: str
+    position: int
+    active: bool
+    newest: int
+    number: int
+    condition: str
+    action: Literal["ask", "allow"]
+    terms: Terms
+    deadline: float | None
+    risk: str
+    title: str
+    note: str
+    made_by: str
+    made_at: datetime
+
+    @property
+    def label(self) -> str:
+        """How requests name it: `<uuid>@3`."""
+        return f"{self.policy}@{self.number}"
+
+
+@dataclass(frozen=True, slots=True)
+class CapRow:
+    """A spend cap; `agent` is empty where all are meant."""
+
+    id: UUID
+    workspace: UUID
+    scope: Literal["thread", "agent", "workspace"]
+    agent: str
+    per: Literal["total", "day"]
+    max_cost: Decimal
+    active: bool
+
+
+_VERSION = """
+SELECT p.id, p.workspace_id, p.name, p.position, p.active, p.number, v.number, v.condition,
+  v.action, v.terms::text, v.deadline, v.risk, v.title, v.note, v.made_by, v.made_at
+FROM gp_policy p JOIN gp_policy_version v ON v.policy_id = p.id
+"""
+_NEWEST = f"{_VERSION} AND v.number = p.number "
+_CAP = "SELECT id, workspace_id, scope, agent, per, max_cost, active FROM gp_spend_cap "
+
+
+def active(workspace: UUID) -> list[VersionRow]:
+    """What the active policies of a workspace say now, in their order; one query."""
+    return _versions(
+        _NEWEST + "WHERE p.workspace_id = %s::uuid AND p.active ORDER BY p.position, p.id",
+        (workspace,),
+    )
+
+
+def policies(workspace: UUID) -> list[VersionRow]:
+    """All policies of a workspace in their order, each in its newest version."""
+    return _versions(
+        _NEWEST + "WHERE p.workspace_id = %s::uuid ORDER BY p.position, p.id", (workspace,)
+    )
+
+
+def policy(policy_id: UUID, *, workspace: UUID) -> VersionRow:
+    """One policy in its newest version; NotFound also for those of other workspaces."""
+    found = _versions(
+        _NEWEST + "WHERE p.id = %s::uuid AND p.workspace_id = %s::uuid", (policy_id, workspace)
+    )
+    if not found:
+        raise NotFound("There is no such policy in this workspace.")
+    return found[0]
+
+
+def versions(policy_id: UUID, *, workspace: UUID) -> list[VersionRow]:
+    """All versions of a policy, newest first."""
+    return _versions(
+        _VERSION + "WHERE p.id = %s::uuid AND p.workspace_id = %s::uuid ORDER BY v.number DESC",
+        (policy_id, workspace),
+    )
+
+
+def waiting(policy_id: UUID, *, workspace: UUID) -> int:
+    """How many requests wait under any version of a policy."""
+    with connection.cursor() as cursor:
+        cursor.execute(
+            "SELECT count(*) FROM gp_approval WHERE workspace_id = %s::uuid "
+            "AND status = 'pending' AND starts_with(policy_version, %s::text)",
+            (workspace, f"{policy_id}@"),
+        )
+        return int(cursor.fetchone()[0])
+
+
+def caps(workspace: UUID, *, active_only: bool = False) -> list[CapRow]:
+    """The spend caps of a workspace."""
+    with connection.cursor() as cursor:
+        cursor.execute(
+            _CAP
+            + "WHERE workspace_id = %s::uuid "
+            + ("AND active " if active_only else "")
+            + "ORDER BY scope, agent, per",
+            (workspace,),
+        )
+        return [CapRow(*row) for row in cursor.fetchall()]
+
+
+def cap(cap_id: UUID, *, workspace: UUID) -> CapRow:
+    """One spend cap; NotFound also for those of other workspaces."""
+    found = [one for one in caps(workspace) if one.id == cap_id]
+    if not found:
+        raise NotFound("There is no such spend cap in this workspace.")
+    return found[0]
+
+
+def carried_out(approval_id: UUID) -> tuple[str, str] | None:
+    """(done or failed, what there is to say) of an approved operation; None: not tried."""
+    with connection.cursor() as cursor:
+        cursor.execute(
+            "SELECT outcome, said FROM gp_carried_out WHERE approval_id = %s::uuid", (approval_id,)
+        )
+        row = cursor.fetchone()
+    return None if row is None else (row[0], row[1])
+
+
+def _versions(sql: str, params: Sequence[Any]) -> list[VersionRow]:
+    with connection.cursor() as cursor:
+        cursor.execute(sql, params)
+        rows = [list(row) for row in cursor.fetchall()]
+    for row in rows:
+        row[9] = Terms.from_json(deltas.decode(row[9]))
+    return [VersionRow(*row) for row in rows]
+
+
+def any_on_operations(workspace: UUID) -> bool:
+    """Whether an active policy may be about what people do: its condition says "operation"."""
+    with connection.cursor() as cursor:
+        cursor.execute(
+            "SELECT EXISTS (SELECT 1 FROM gp_policy p JOIN gp_policy_version v "
+            "ON v.policy_id = p.id AND v.number = p.number WHERE p.workspace_id = %s::uuid "
+            "AND p.active AND position('operation' IN v.condition) > 0)",
+            (workspace,),
+        )
+        return bool(cursor.fetchone()[0])
+
+
+def is_operation(approval_id: UUID, *, workspace: UUID) -> bool:
+    """Whether a request is about what a person wants to do to a thread."""
+    with connection.cursor() as cursor:
+        cursor.execute(
+            "SELECT kind = 'operation' FROM gp_approval WHERE id = %s::uuid "
+            "AND workspace_id = %s::uuid",
+            (approval_id, workspace),
+        )
+        row = cursor.fetchone()
+    return bool(row and row[0])

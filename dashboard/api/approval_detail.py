@@ -1,0 +1,162 @@
+"""One request with all that a decision needs: what stands, who is needed, what was asked back."""
+
+from __future__ import annotations
+
+from datetime import datetime
+from typing import Any, Self
+from uuid import UUID
+
+from pydantic import Field
+
+from approvals import queries as gates
+from approvals.counting import Vote as VoteRow
+from approvals.queries import ApprovalRow
+from checkpoints import queries
+from dashboard.deciding import reviewer_of
+from dashboard.pages import evidence
+from dashboard.pages.standing import Own, Stage, Standing, Viewer, own, standing
+from dashboard.permissions import Actor
+
+from .approval_shapes import Approval
+from .shapes import Allowed, Shape
+
+REPLIES = 200
+
+
+class Vote(Shape):
+    """One reviewer's verdict; `counts` says whether it stands for what stands now."""
+
+    reviewer: str
+    reviewer_name: str
+    verdict: str
+    proposal_hash: str
+    comment: str
+    what_next: str
+    at: datetime
+    counts: bool
+    args: Any = Field(description="The arguments of an edit.")
+
+
+class Seats(Shape):
+    """One stage of a request: whose approval it waits for, how many, how many came."""
+
+    who: str
+    count: int
+    given: int
+    now: bool = Field(description="Whether it is this stage that is waited for.")
+
+    @classmethod
+    def told(cls, stage: Stage) -> Self:
+        """A stage as it stands."""
+        return cls(who=stage.who, count=stage.count, given=len(stage.given), now=stage.now)
+
+
+class Progress(Shape):
+    """How many approvals count and how many are needed, by stages in their order."""
+
+    got: int
+    needed: int
+    stages: list[Seats]
+
+
+class AskedBack(Shape):
+    """A question of a reviewer and the agent's reply; null while it has not answered."""
+
+    reviewer_name: str
+    question: str
+    at: datetime
+    reply: str | None
+    replied_at: datetime | None
+
+
+class Former(Shape):
+    """The revision before this one, and why the request came back."""
+
+    id: UUID
+    proposal: Any
+    status: str
+    outcome: str
+    why: str
+
+
+class ApprovalDetail(Approval):
+    """A request with all that a decision needs; `decide` is about the very person who asks."""
+
+    revision: int
+    proposal: Any = Field(description="Exactly what would be done: the arguments that stand.")
+    arguments_schema: Any = Field(description="What the arguments of an edit have to be.")
+    rule: str = Field(description="Why a person is asked, in a sentence.")
+    terms: Any = Field(description="What is demanded: stages, four eyes, deadlines, undo window.")
+    undo_window: int = Field(description="Seconds in which a decision can be taken back.")
+    progress: Progress
+    votes: list[Vote]
+    questions: list[AskedBack]
+    former: Former | None
+
+    @classmethod
+    def read(cls, row: ApprovalRow, actor: Actor) -> Self:
+        """The request as it stands, for one caller."""
+        version = queries.agent_version(row.agent_version_id)
+        now = standing(row, gates.votes(row.id))
+        who = reviewer_of(actor)
+        mine = own(row, now, Viewer(actor, who.user, lambda: who.teams))
+        basis = Approval.told(row, actor)
+        before = _former(row)
+        told = basis.model_dump(by_alias=True) | {
+            "decide": _allowed(basis.decide, mine),
+            "revision": row.revision,
+            "proposal": row.shown_args,
+            "arguments_schema": evidence.arguments_schema(row, version),
+            "rule": now.terms.rule,
+            "terms": now.terms.to_json(),
+            "undo_window": now.window,
+            "progress": Progress(
+                got=now.got, needed=now.needed, stages=[Seats.told(stage) for stage in now.stages]
+            ),
+            "votes": [_vote(vote) for vote in now.votes],
+            "questions": _questions(row, now),
+            "former": before,
+        }
+        return cls(**told)
+
+
+def _allowed(basis: Allowed, mine: Own) -> Allowed:
+    if basis.allowed and (why := mine.why or mine.waits):
+        return Allowed(allowed=False, why=why)
+    return basis
+
+
+def _vote(vote: VoteRow) -> Vote:
+    return Vote.model_validate(vote)
+
+
+def _questions(row: ApprovalRow, now: Standing) -> list[AskedBack]:
+    if row.kind == "question" or not any(v.verdict == "respond" for v in now.votes):
+        return []
+    log = queries.events(row.thread, kinds=("approval.replied",), limit=REPLIES).rows
+    return [
+        AskedBack(
+            reviewer_name=one.vote.reviewer_name,
+            question=one.vote.comment,
+            at=one.vote.at,
+            reply=one.reply,
+            replied_at=one.replied_at,
+        )
+        for one in evidence.questions(now.votes, evidence.about(row, log))
+        if one.vote.at is not None
+    ]
+
+
+def _former(row: ApprovalRow) -> Former | None:
+    if not row.revision:
+        return None
+    before = evidence.former(row, gates.at_step(row.thread, branch=row.branch, step=row.step))
+    if before is None:
+        return None
+    return Former(
+        id=before.id,
+        proposal=before.shown_args,
+        status=before.status,
+        outcome=before.outcome,
+        why=evidence.reappeared(row, before),
+    )

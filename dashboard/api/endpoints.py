@@ -1,0 +1,145 @@
+"""The places that are told news: made, changed and tried by admins, looked at by auditors too."""
+
+from __future__ import annotations
+
+from uuid import UUID
+
+from drf_spectacular.utils import extend_schema
+from rest_framework.request import Request
+from rest_framework.response import Response
+
+from dashboard import actions
+from dashboard import endpoints as looks
+
+from .asked import Nothing
+from .base import Door, answer, refusals
+from .endpoint_shapes import (
+    ChangeEndpoint,
+    Delivery,
+    Endpoint,
+    EndpointDetail,
+    EndpointList,
+    EndpointMade,
+    MakeEndpoint,
+    RotateEndpoint,
+    SwitchEndpoint,
+)
+
+
+class Endpoints(Door):
+    """All of the workspace, or a new one."""
+
+    changes = "notify"
+    # A stored answer would be a stored secret.
+    keyed = False
+
+    @extend_schema(
+        operation_id="endpoints_list", responses={200: EndpointList, **refusals()}, summary="List"
+    )
+    def get(self, request: Request) -> Response:
+        """By name."""
+        found = [Endpoint.told(row) for row in looks.list_endpoints(self.actor)]
+        return answer(EndpointList(results=found))
+
+    @extend_schema(
+        operation_id="endpoints_make",
+        request=MakeEndpoint,
+        responses={201: EndpointMade, **refusals(422)},
+        summary="Make an endpoint",
+        description="The secret of a webhook is in this answer and nowhere else.",
+    )
+    def post(self, request: Request) -> Response:
+        """Its secret is shown once."""
+        body = self.body(MakeEndpoint)
+        row, secret = actions.make_endpoint(self.actor, body.kind, body.wanted())
+        return answer(EndpointMade.with_secret(row, secret), status=201)
+
+
+class OneEndpoint(Door):
+    """One of them."""
+
+    @extend_schema(
+        operation_id="endpoints_retrieve",
+        responses={200: EndpointDetail, **refusals(404)},
+        summary="An endpoint and its last deliveries",
+    )
+    def get(self, request: Request, endpoint_id: UUID) -> Response:
+        """No address and no secret."""
+        row, deliveries = looks.one_endpoint(self.actor, endpoint_id)
+        last = [Delivery.told(one) for one in deliveries]
+        return answer(EndpointDetail(**Endpoint.told(row).model_dump(), deliveries=last))
+
+
+class ChangeOneEndpoint(Door):
+    """Other values."""
+
+    changes = "notify"
+
+    @extend_schema(
+        operation_id="endpoints_change",
+        request=ChangeEndpoint,
+        responses={200: Endpoint, **refusals(404, 422)},
+        summary="Change an endpoint",
+    )
+    def post(self, request: Request, endpoint_id: UUID) -> Response:
+        """What is left out stays."""
+        body = self.body(ChangeEndpoint)
+        return answer(
+            Endpoint.told(actions.change_endpoint(self.actor, endpoint_id, body.wanted()))
+        )
+
+
+class RotateOneEndpoint(Door):
+    """A new secret."""
+
+    changes = "notify"
+    keyed = False
+
+    @extend_schema(
+        operation_id="endpoints_rotate",
+        request=RotateEndpoint,
+        responses={200: EndpointMade, **refusals(404, 409, 422)},
+        summary="Give a webhook a new secret",
+        description="Until `overlap` seconds are over, messages are signed by both.",
+    )
+    def post(self, request: Request, endpoint_id: UUID) -> Response:
+        """It is shown once."""
+        overlap = self.body(RotateEndpoint).overlap
+        row, secret = actions.rotate_endpoint(self.actor, endpoint_id, overlap)
+        return answer(EndpointMade.with_secret(row, secret))
+
+
+class SwitchOneEndpoint(Door):
+    """On or off."""
+
+    changes = "notify"
+
+    @extend_schema(
+        operation_id="endpoints_switch",
+        request=SwitchEndpoint,
+        responses={200: Endpoint, **refusals(404, 422)},
+        summary="Switch an endpoint on or off",
+    )
+    def post(self, request: Request, endpoint_id: UUID) -> Response:
+        """Off, what it has not got yet is dropped."""
+        active = self.body(SwitchEndpoint).active
+        return answer(Endpoint.told(actions.switch_endpoint(self.actor, endpoint_id, active)))
+
+
+class TestOneEndpoint(Door):
+    """A test message."""
+
+    changes = "notify"
+
+    @extend_schema(
+        operation_id="endpoints_test",
+        request=Nothing,
+        responses={202: Endpoint, **refusals(404, 409, 422)},
+        summary="Send a test message",
+        description="A worker sends it; what became of it stands among the deliveries.",
+    )
+    def post(self, request: Request, endpoint_id: UUID) -> Response:
+        """202: a worker does it."""
+        self.body(Nothing)
+        found = actions.try_endpoint(self.actor, endpoint_id)
+        return answer(Endpoint.told(found), status=202)

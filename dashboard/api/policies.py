@@ -1,0 +1,347 @@
+"""Policies: what they say, what they would have matched, and their changes."""
+
+from __future__ import annotations
+
+from datetime import datetime
+from typing import Any, Literal, Self
+from uuid import UUID
+
+from drf_spectacular.utils import extend_schema
+from pydantic import Field
+from rest_framework.request import Request
+from rest_framework.response import Response
+
+from approvals import queries_policies
+from approvals.queries_policies import CapRow, VersionRow
+from approvals.terms import VALID_FOR
+from approvals.trying import Past as PastRow
+from dashboard import actions
+from dashboard.policies import draft_from
+
+from .asked import Asked
+from .base import Door, answer, refusals
+from .shapes import Shape
+
+
+class Seat(Asked):
+    """Whose approval one stage needs, and from how many of them; nobody named: any reviewer."""
+
+    people: list[str] = Field(default_factory=list, description="User names.")
+    teams: list[str] = Field(default_factory=list)
+    count: int = 1
+
+
+class Terms(Asked):
+    """What a request demands; times in seconds."""
+
+    stages: list[Seat] = Field(
+        default_factory=lambda: [Seat.model_validate({})], description="One after another."
+    )
+    four_eyes: bool = Field(
+        False, description="Whoever started, forked or edited the thread may not decide."
+    )
+    undo_window: float = Field(0, description="So long a decision can be taken back.")
+    valid_for: float = Field(VALID_FOR, description="So long an approval holds.")
+    on_expiry: Literal["expire", "reject", "escalate"] = "expire"
+    escalate_to: Seat | None = None
+    escalate_for: float = 0
+    reminders: list[float] = Field(default_factory=list, description="Counted from the request.")
+
+
+class PolicyDraft(Asked):
+    """What a policy is to say."""
+
+    name: str
+    condition: str = Field(description="CEL over tool, args, agent, cost, risk, labels, operation.")
+    action: Literal["ask", "allow"] = "ask"
+    terms: Terms = Field(default_factory=lambda: Terms.model_validate({}))
+    deadline: float | None = Field(None, description="Seconds to decide.")
+    risk: Literal["", "low", "medium", "high"] = ""
+    title: str = ""
+    note: str = Field("", description="Why; shown to whoever decides.")
+
+
+class PolicyChange(Asked):
+    """A new version, another place, or on and off; what is not given stays."""
+
+    draft: PolicyDraft | None = None
+    number: int | None = Field(None, description="With `draft`: the version that was looked at.")
+    waiting: Literal["", "keep", "reopen"] = Field(
+        "", description="With `draft`: what becomes of requests under an older version."
+    )
+    active: bool | None = None
+    position: int | None = Field(None, description="From 1; the first that matches decides.")
+
+
+class TryPolicy(Asked):
+    """A condition that need not be saved."""
+
+    condition: str
+    action: Literal["ask", "allow"] = "ask"
+
+
+class PolicyVersion(Shape):
+    """What a policy said from a time on."""
+
+    number: int
+    condition: str
+    action: str
+    terms: dict[str, Any]
+    deadline: float | None
+    risk: str
+    title: str
+    note: str
+    made_by: str
+    made_at: datetime
+
+
+class Policy(PolicyVersion):
+    """A policy in its newest version; `waiting` requests were made under any of them."""
+
+    id: UUID
+    name: str
+    position: int
+    active: bool
+
+    @classmethod
+    def of(cls, row: VersionRow, **more: Any) -> Self:
+        """The row for the wire."""
+        return cls(
+            id=row.policy,
+            name=row.name,
+            position=row.position,
+            active=row.active,
+            **_version(row),
+            **more,
+        )
+
+
+class PolicyDetail(Policy):
+    """A policy with all its versions, newest first."""
+
+    waiting: int
+    reopened: int = Field(description="How many requests this call withdrew to be asked anew.")
+    versions: list[PolicyVersion]
+
+
+class PolicyList(Shape):
+    """The policies in their order."""
+
+    results: list[Policy]
+
+
+class Past(Shape):
+    """A past action that matches; `problem`: the condition has no answer, so it counts as met."""
+
+    approval: UUID | None
+    thread: UUID
+    thread_title: str
+    kind: Literal["gate", "operation", "effect"]
+    tool: str
+    title: str
+    outcome: str
+    at: datetime
+    problem: str
+
+
+class Tried(Shape):
+    """What a condition would have matched; `looked_at` of `there` past actions were tried."""
+
+    looked_at: int
+    there: int
+    n_matched: int
+    matched: list[Past]
+
+
+class Policies(Door):
+    """All policies."""
+
+    changes = "policy"
+
+    @extend_schema(
+        operation_id="policies_list",
+        responses={200: PolicyList, **refusals()},
+        summary="List policies in their order",
+    )
+    def get(self, request: Request) -> Response:
+        """Those that are switched off included."""
+        rows = queries_policies.policies(self.actor.workspace)
+        return answer(PolicyList(results=[Policy.of(row) for row in rows]))
+
+    @extend_schema(
+        operation_id="policies_make",
+        request=PolicyDraft,
+        responses={201: PolicyDetail, **refusals(422)},
+        summary="Make a policy",
+    )
+    def post(self, request: Request) -> Response:
+        """It is the last in the order and switched on."""
+        made = actions.make_policy(self.actor, draft_from(self.body(PolicyDraft).model_dump()))
+        return answer(detail_of(made), status=201)
+
+
+class OnePolicy(Door):
+    """One policy."""
+
+    changes = "policy"
+
+    @extend_schema(
+        operation_id="policies_retrieve",
+        responses={200: PolicyDetail, **refusals(404)},
+        summary="A policy with all its versions",
+    )
+    def get(self, request: Request, policy_id: UUID) -> Response:
+        """Newest version first."""
+        return answer(detail_of(queries_policies.policy(policy_id, workspace=self.actor.workspace)))
+
+    @extend_schema(
+        operation_id="policies_change",
+        request=PolicyChange,
+        responses={200: PolicyDetail, **refusals(404, 409, 412, 422)},
+        summary="Change a policy",
+        description="409 where requests wait and `waiting` does not say what becomes of them.",
+    )
+    def post(self, request: Request, policy_id: UUID) -> Response:
+        """A draft becomes a new version; nothing is deleted."""
+        body = self.body(PolicyChange)
+        row, reopened = actions.edit_policy(
+            self.actor,
+            policy_id,
+            draft=None if body.draft is None else draft_from(body.draft.model_dump()),
+            seen=body.number,
+            waiting=body.waiting,
+            active=body.active,
+            position=body.position,
+        )
+        return answer(detail_of(row, reopened))
+
+
+class TryPolicies(Door):
+    """A condition against the past."""
+
+    changes = "policy"
+    keyed = False  # it changes nothing
+
+    @extend_schema(
+        operation_id="policies_try",
+        request=TryPolicy,
+        responses={200: Tried, **refusals(422)},
+        summary="What a condition would have matched",
+        description="Among the last 500 requests and the last 500 recorded effects that nobody "
+        "was asked about. Nothing is saved.",
+    )
+    def post(self, request: Request) -> Response:
+        """Newest first; stops after five seconds."""
+        body = self.body(TryPolicy)
+        found = actions.try_policy(self.actor, body.condition, body.action)
+        return answer(
+            Tried(
+                looked_at=found.looked_at,
+                there=found.there,
+                n_matched=len(found.matched),
+                matched=[_past(one) for one in found.matched],
+            )
+        )
+
+
+class Cap(Shape):
+    """How much threads may spend before they pause."""
+
+    id: UUID
+    scope: str
+    agent: str
+    per: str
+    max_cost: str
+    active: bool
+
+    @classmethod
+    def of(cls, row: CapRow) -> Self:
+        """The row for the wire."""
+        return cls(
+            id=row.id,
+            scope=row.scope,
+            agent=row.agent,
+            per=row.per,
+            max_cost=f"{row.max_cost.normalize():f}",
+            active=row.active,
+        )
+
+
+class CapList(Shape):
+    """All spend caps."""
+
+    results: list[Cap]
+
+
+class SetCap(Asked):
+    """A spend cap; the one of this scope, agent and span is replaced."""
+
+    scope: Literal["thread", "agent", "workspace"] = Field(
+        description="Whose spending counts: each thread's, an agent's together, the workspace's."
+    )
+    per: Literal["total", "day"]
+    max_cost: str = Field(description="A decimal string.")
+    agent: str = Field("", description="Empty: the cap holds for each agent.")
+    active: bool = True
+
+
+class Caps(Door):
+    """Spend caps."""
+
+    changes = "policy"
+
+    @extend_schema(
+        operation_id="caps_list",
+        responses={200: CapList, **refusals()},
+        summary="List spend caps",
+    )
+    def get(self, request: Request) -> Response:
+        """Those that are switched off included."""
+        rows = queries_policies.caps(self.actor.workspace)
+        return answer(CapList(results=[Cap.of(row) for row in rows]))
+
+    @extend_schema(
+        operation_id="caps_set",
+        request=SetCap,
+        responses={200: Cap, **refusals(422)},
+        summary="Make or change a spend cap",
+    )
+    def post(self, request: Request) -> Response:
+        """One per scope, agent and span."""
+        return answer(Cap.of(actions.set_cap(self.actor, **self.body(SetCap).model_dump())))
+
+
+def _past(row: PastRow) -> Past:
+    return Past.model_validate(row)
+
+
+def _version(row: VersionRow) -> dict[str, Any]:
+    terms = row.terms.to_json()
+    for name in ("barred", "rule"):  # found out for each request
+        terms.pop(name)
+    return {
+        "number": row.number,
+        "condition": row.condition,
+        "action": row.action,
+        "terms": terms,
+        "deadline": row.deadline,
+        "risk": row.risk,
+        "title": row.title,
+        "note": row.note,
+        "made_by": row.made_by,
+        "made_at": row.made_at,
+    }
+
+
+def detail_of(row: VersionRow, reopened: int = 0) -> PolicyDetail:
+    """A policy with all its versions, for the wire."""
+    place = row.workspace
+    return PolicyDetail.of(
+        row,
+        waiting=queries_policies.waiting(row.policy, workspace=place),
+        reopened=reopened,
+        versions=[
+            PolicyVersion(**_version(one))
+            for one in queries_policies.versions(row.policy, workspace=place)
+        ],
+    )

@@ -1,0 +1,121 @@
+"""Deciding several requests together: what may be, on which hash, and what came of each."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, replace
+from typing import Final
+from uuid import UUID
+
+from approvals import inbox
+from approvals.inbox import InboxRow
+from approvals.queries import ApprovalRow
+
+from .deciding import Decided, decide_many
+from .errors import Invalid
+from .permissions import Actor, require
+from .validation import check_text
+
+AT_ONCE: Final = 200
+VERDICTS: Final = ("approve", "reject")
+ON_ITS_PAGE = "is decided on its own page, never together with others."
+
+
+@dataclass(frozen=True, slots=True)
+class Item:
+    """One request that was ticked, with the hash that stood in the list then."""
+
+    id: UUID
+    seen: str
+
+
+@dataclass(frozen=True, slots=True)
+class Told:
+    """An item as its sheet or the results show it; `why` says why it is not (or was not) decided.
+
+    `row` is None where there is no such request in the workspace; `after` is the request as its
+    decision left it.
+    """
+
+    item: Item
+    row: InboxRow | None
+    why: str = ""
+    changed: bool = False
+    after: ApprovalRow | None = None
+
+    @property
+    def good(self) -> bool:
+        return not self.why
+
+
+def read_items(told: Iterable[str]) -> list[Item]:
+    """Items as forms send them, `<id>:<hash>`, each request once; raises Invalid."""
+    items: dict[UUID, Item] = {}
+    for text in told:
+        ident, _, seen = text.partition(":")
+        try:
+            item = Item(UUID(ident), seen)
+        except ValueError:
+            raise Invalid("$.item", "is not a request with its hash") from None
+        if len(seen) != 64 or not seen.isalnum():
+            raise Invalid("$.item", "is not a request with its hash")
+        items.setdefault(item.id, item)
+    if len(items) > AT_ONCE:
+        raise Invalid("$.item", f"are {len(items):,}; at most {AT_ONCE} are decided together")
+    return list(items.values())
+
+
+def preview(actor: Actor, items: Sequence[Item]) -> list[Told]:
+    """What the sheet shows: each item as it stands now; two statements."""
+    require(actor, "decide")
+    about = inbox.rows([item.id for item in items], workspace=actor.workspace)
+    return [_judged(item, about.get(item.id)) for item in items]
+
+
+def decide_together(
+    actor: Actor, items: Sequence[Item], verdict: str, comment: str = ""
+) -> list[Told]:
+    """Decide what may be decided together, each on its own hash; raises Invalid for all at once."""
+    if verdict not in VERDICTS:
+        raise Invalid("$.verdict", f"together it is {' or '.join(VERDICTS)} only")
+    check_text("$.comment", comment, 5_000)
+    if verdict == "reject" and not comment.strip():
+        raise Invalid("$.comment", "say why, so that the agents and the log know")
+    judged = preview(actor, items)
+    # What changed goes to the door all the same: its refusal is the one that counts.
+    asked = [told for told in judged if told.good or told.changed]
+    done = decide_many(
+        actor,
+        [
+            {
+                "id": told.item.id,
+                "verdict": verdict,
+                "proposal_hash": told.item.seen,
+                "comment": comment,
+            }
+            for told in asked
+        ],
+    )
+    came = {one.id: one for one in done}
+    return [_came(told, came[told.item.id]) if told.item.id in came else told for told in judged]
+
+
+def _came(told: Told, one: Decided) -> Told:
+    why = one.error.detail if one.error else ""
+    return replace(told, why=why, after=one.row)
+
+
+def _judged(item: Item, row: InboxRow | None) -> Told:
+    if row is None:
+        return Told(item, None, "There is no such request in this workspace.")
+    if not row.open:
+        return Told(item, row, f"It is {row.outcome or row.status} already.")
+    if row.kind != "gate":
+        return Told(item, row, f"A question {ON_ITS_PAGE}")
+    if row.risk == "high":
+        return Told(item, row, f"High risk {ON_ITS_PAGE}")
+    if row.opens:
+        return Told(item, row, f"What several people approve in turn {ON_ITS_PAGE}")
+    if row.standing_hash != item.seen:
+        return Told(item, row, "It changed since your list was made. Open it to see how.", True)
+    return Told(item, row)

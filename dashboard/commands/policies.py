@@ -1,0 +1,126 @@
+"""Verbs of `policy`: what the policies say, and what a condition would have matched; read only."""
+
+from __future__ import annotations
+
+import argparse
+from uuid import UUID
+
+from approvals import queries_policies
+from approvals.queries_policies import VersionRow
+from dashboard import actions
+from dashboard.api.policies import Past, Policy, PolicyDetail, PolicyList, Tried, detail_of
+from dashboard.errors import Missing
+from dashboard.permissions import Actor
+from dashboard.policy_form import differences, seat_line
+from dashboard.tables import facts, table
+from dashboard.terminal import PersonalCommand, Verb
+
+SHOWN = 50
+
+
+def list_policies(command: PersonalCommand) -> None:
+    """All policies in their order."""
+    actor = command.actor("read")
+    rows = queries_policies.policies(actor.workspace)
+    shown = (
+        (i, row.name, "on" if row.active else "off", row.number, row.action, row.condition[:60])
+        for i, row in enumerate(rows, 1)
+    )
+    command.tell(
+        PolicyList(results=[Policy.of(row) for row in rows]),
+        table("", ("place", "policy", "is", "version", "action", "condition"), shown),
+    )
+    if not rows:
+        command.say("There is no policy; an admin makes them under /admin/policies/.")
+
+
+def _show_options(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("policy", help="its name or id; `policy list` shows them")
+
+
+def show(command: PersonalCommand) -> None:
+    """One policy with what each version changed."""
+    actor = command.actor("read")
+    row = _named(actor, command.options["policy"])
+    versions = queries_policies.versions(row.policy, workspace=actor.workspace)
+    found: PolicyDetail = detail_of(row)
+    changed = (
+        (v.number, f"{v.made_at:%Y-%m-%d %H:%M}", heading, before or "-", after or "-")
+        for v, older in zip(versions, [*versions[1:], None], strict=True)
+        for heading, before, after in differences(v, older)
+    )
+    command.tell(
+        found,
+        facts(
+            "",
+            [
+                ("policy", row.name),
+                ("id", row.policy),
+                ("is", "on" if row.active else "off"),
+                ("version", row.number),
+                ("action", row.action),
+                ("condition", row.condition),
+                *([("why", row.note)] if row.note else []),
+                ("who", "; then ".join(seat_line(seat) for seat in row.terms.stages)),
+                ("waiting", found.waiting),
+            ],
+        ),
+        table("Versions", ("version", "made", "what", "before", "after"), changed),
+    )
+
+
+def _named(actor: Actor, given: str) -> VersionRow:
+    rows = queries_policies.policies(actor.workspace)
+    for row in rows:
+        if given in (row.name, str(row.policy)):
+            return row
+    try:
+        UUID(given)
+    except ValueError:
+        known = ", ".join(row.name for row in rows) or "none"
+        raise Missing(f"No policy is called {given}; there are: {known}.") from None
+    raise Missing("There is no such policy in this workspace.")
+
+
+def _try_options(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("condition", help="CEL, such as 'amount(args.total) > 1000'")
+    parser.add_argument("--action", choices=("ask", "allow"), default="ask")
+
+
+def try_condition(command: PersonalCommand) -> None:
+    """What a condition would have matched among the past; needs the role admin."""
+    actor = command.actor("policy")
+    found = actions.try_policy(actor, command.options["condition"], command.options["action"])
+    shown = (
+        (f"{one.at:%Y-%m-%d %H:%M}", one.tool, one.title[:60], one.outcome, one.problem or "")
+        for one in found.matched[:SHOWN]
+    )
+    command.tell(
+        Tried(
+            looked_at=found.looked_at,
+            there=found.there,
+            n_matched=len(found.matched),
+            matched=[Past.model_validate(one) for one in found.matched],
+        ),
+        table("", ("at", "tool", "what", "became", "no answer because"), shown),
+    )
+    command.say(f"Would have matched {len(found.matched)} of {found.looked_at}.")
+
+
+POLICY = (
+    Verb("list", "list policies in their order", list_policies),
+    Verb(
+        "show",
+        "show a policy and what each version changed",
+        show,
+        _show_options,
+        "policy show Mails",
+    ),
+    Verb(
+        "try",
+        "say what a condition would have matched among the past",
+        try_condition,
+        _try_options,
+        "policy try 'amount(args.total) > 1000'\npolicy try \"tool == 'mail'\" --json",
+    ),
+)

@@ -1,0 +1,55 @@
+"""The mail server from EMAIL_URL, and what messages to the outside are held to by default."""
+
+from __future__ import annotations
+
+from ipaddress import ip_network
+from typing import Any, Final
+
+import environ
+from django.core.exceptions import ImproperlyConfigured
+
+from .sources import Misconfigured
+
+# About a day: 5 s, 30 s, 2 min, 10 min, 30 min, 1 h, 2 h, 4 h, 8 h, 8 h.
+PAUSES: Final = [5.0, 30.0, 120.0, 600.0, 1800.0, 3600.0, 7200.0, 14400.0, 28800.0, 28800.0]
+# Services with one public host each: an address cannot lead into the own network.
+CHATS: Final = ["slack", "discord", "msteams", "tgram", "gchat", "pagerduty"]
+
+
+def mailers(url: str, *, seconds: float) -> dict[str, Any]:
+    """Django's MAILERS; one that sends nothing where no server is named. Raises Misconfigured."""
+    if not url:
+        return {"default": {"BACKEND": "django.core.mail.backends.dummy.EmailBackend"}}
+    try:
+        told = environ.Env.email_url_config(url)
+    except (ImproperlyConfigured, ValueError):
+        raise Misconfigured("EMAIL_URL", "must read smtp://user:password@host:port.") from None
+    backend = told["EMAIL_BACKEND"]
+    if not backend.endswith("smtp.EmailBackend"):
+        return {"default": {"BACKEND": backend} | _folder(backend, told)}
+    if not told["EMAIL_HOST"]:
+        raise Misconfigured("EMAIL_URL", "names no host.")
+    options = {
+        "host": told["EMAIL_HOST"],
+        "port": told["EMAIL_PORT"],
+        "username": told["EMAIL_HOST_USER"] or "",
+        "password": told["EMAIL_HOST_PASSWORD"] or "",
+        "use_tls": bool(told.get("EMAIL_USE_TLS", False)),
+        "use_ssl": bool(told.get("EMAIL_USE_SSL", False)),
+        "timeout": seconds,
+    }
+    return {"default": {"BACKEND": backend, "OPTIONS": options}}
+
+
+def _folder(backend: str, told: dict[str, Any]) -> dict[str, Any]:
+    if not backend.endswith("filebased.EmailBackend"):
+        return {}
+    return {"OPTIONS": {"file_path": told["EMAIL_FILE_PATH"]}}
+
+
+def networks(given: list[str]) -> list[str]:
+    """GATEPOST_WEBHOOK_NETWORKS as it is; raises Misconfigured for what is no network."""
+    try:
+        return [str(ip_network(text.strip())) for text in given]
+    except ValueError as error:
+        raise Misconfigured("GATEPOST_WEBHOOK_NETWORKS", f"holds no network: {error}.") from None

@@ -1,0 +1,160 @@
+"""What a decision is weighed against: the last comparable action, former revisions, questions."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Any
+
+from approvals.counting import Vote
+from approvals.gates import verdicts_of
+from approvals.queries import ApprovalRow
+from checkpoints import why as standstill
+from checkpoints.views import AgentRow, EventRow, ThreadRow, WorkerRow
+from dashboard import trees
+from dashboard.sentences import worker
+
+SHOWN = 5
+# The log around a decision: who took the thread then, and which checkpoint came first.
+AFTERWARDS = ("lease.acquired", "lease.taken_over", "checkpoint.committed")
+
+
+@dataclass(frozen=True, slots=True)
+class Compared:
+    """Another action beside this one: its arguments, when it was decided, what differs."""
+
+    row: ApprovalRow
+    args: Any
+    at: datetime | None
+    changes: trees.Changes
+
+    @property
+    def count(self) -> int:
+        """How many values differ."""
+        return self.changes.added + self.changes.changed + self.changes.removed
+
+
+@dataclass(frozen=True, slots=True)
+class Question:
+    """What a reviewer asked the agent, and what it answered; None: not yet."""
+
+    vote: Vote
+    reply: str | None
+    replied_at: datetime | None
+
+
+@dataclass(frozen=True, slots=True)
+class Resumed:
+    """What became of a decision: who took the thread, the checkpoint it saved, or why nobody."""
+
+    by: str = ""
+    checkpoint: int | None = None
+    why: str = ""
+    action: str = ""
+
+
+def against(row: ApprovalRow, other: ApprovalRow, args: Any) -> Compared:
+    """What stands now beside these arguments of another request."""
+    at = other.decided_at or other.requested_at
+    return Compared(other, args, at, trees.changes(row.shown_args, args))
+
+
+def last_comparable(row: ApprovalRow, history: Sequence[ApprovalRow]) -> Compared | None:
+    """The newest action of the same tool and agent that people let happen."""
+    for other in history:
+        if other.outcome in ("approve", "edit"):
+            done = other.shown_args if other.decided_args is None else other.decided_args
+            return against(row, other, done)
+    return None
+
+
+def former(row: ApprovalRow, at_step: Sequence[ApprovalRow]) -> ApprovalRow | None:
+    """The revision before this one, out of the requests of its step."""
+    place = (row.node, row.index, row.key)
+    before = [
+        one
+        for one in at_step
+        if (one.node, one.index, one.key) == place and one.revision < row.revision
+    ]
+    return max(before, key=lambda one: one.revision, default=None)
+
+
+def reappeared(row: ApprovalRow, before: ApprovalRow) -> str:
+    """Why a request came back, in a sentence."""
+    if before.status == "expired":
+        return "Nobody decided the one before in time, so the agent asks again."
+    if before.status == "withdrawn":
+        said = f": {before.comment}" if before.comment else "."
+        return f"The one before was withdrawn{said}"
+    done = before.shown_args if before.decided_args is None else before.decided_args
+    if done != row.args:
+        changed = "the arguments have changed since"
+    elif before.agent_version_id != row.agent_version_id:
+        changed = "the agent’s code has changed since"
+    elif before.policy_version != row.policy_version:
+        changed = "another policy demands it now"
+    else:
+        changed = "the approval no longer held: it was too old, or whoever gave it may not any more"
+    verdict = {"reject": "rejected", "respond": "answered"}.get(before.outcome, "approved")
+    return f"It was {verdict} before, and nothing was done: {changed}."
+
+
+def arguments_schema(row: ApprovalRow, version: AgentRow) -> dict[str, Any] | None:
+    """The request's own schema of the arguments, else the tool's; None where there is none."""
+    if row.kind != "gate":
+        return None
+    tool = version.tools.get(row.tool)
+    own_schema = row.schema if isinstance(row.schema, dict) else {}
+    if "properties" in own_schema or "type" in own_schema:
+        return own_schema
+    found = tool.get("schema") if isinstance(tool, dict) else None
+    return found if isinstance(found, dict) else None
+
+
+def offered(row: ApprovalRow) -> tuple[str, ...]:
+    """What can be said to a request; to what a person wants to do, yes or no."""
+    return ("approve", "reject") if row.kind == "operation" else verdicts_of(row)
+
+
+def about(row: ApprovalRow, log: Sequence[EventRow]) -> list[EventRow]:
+    """The agent's replies to questions about this request, oldest first."""
+    return [
+        event
+        for event in reversed(log)
+        if event.kind == "approval.replied" and event.data.get("approval") == str(row.id)
+    ]
+
+
+def questions(votes: Sequence[Vote], replies: Sequence[EventRow]) -> list[Question]:
+    """What was asked back about a request, oldest first, with the agent's replies."""
+    told: dict[str, EventRow] = {}
+    for event in replies:
+        told.setdefault(str(event.data.get("decision", "")), event)
+    found = []
+    for vote in votes:
+        if vote.verdict == "respond":
+            reply = told.get(str(vote.decision))
+            text = None if reply is None else str(reply.data.get("text", ""))
+            found.append(Question(vote, text, reply.at if reply else None))
+    return found
+
+
+def resumed(
+    row: ApprovalRow,
+    thread: ThreadRow,
+    log: Sequence[EventRow],
+    workers: Sequence[WorkerRow],
+) -> Resumed:
+    """What followed a settled decision; `log` newest first."""
+    since = row.effective_at or row.decided_at
+    after = [e for e in reversed(log) if since is not None and e.at >= since]
+    by = next((worker(e.actor) for e in after if e.kind.startswith("lease.")), "")
+    saved = next((e for e in after if e.kind == "checkpoint.committed"), None)
+    if not by and saved is not None:
+        by = worker(saved.actor)
+    number = None if saved is None else saved.data.get("number")
+    if by:
+        return Resumed(by, number if isinstance(number, int) else None)
+    found = standstill.why_waiting(thread, (), workers)
+    return Resumed(why=found.sentence, action=found.action)

@@ -1,0 +1,236 @@
+"""The inbox: the boxes, one of them as a list, and the way from one request to the next."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any, Final
+from urllib.parse import urlencode
+from uuid import UUID
+
+from approvals import inbox
+from approvals import queries as gates
+from approvals.inbox import BOXES, SORTS, Listed, Person, Wanted
+from dashboard.actions import may
+from dashboard.shapes import Place
+
+from .rights import Class, Roles, rights_of
+
+# What /approvals/ shows without a word: the same for everybody, so it can be pushed.
+BOX, SORT = "open", "risk"
+Q_MAX: Final = 200
+# Box -> (its name, what it says when it is empty, and below that).
+WORDS: Final = {
+    "mine": ("For me", "Nothing waits for you", "What you may decide appears here at once."),
+    "team": (
+        "My team",
+        "Nothing waits for your team",
+        "Here stands what names one of your teams, also what you have approved already.",
+    ),
+    "due": (
+        "Due",
+        "Nothing is due within the hour",
+        "A request comes here an hour before its deadline.",
+    ),
+    "high": (
+        "High risk",
+        "No high risk waits",
+        "Such requests are decided one by one, each on its own page.",
+    ),
+    "open": (
+        "All open",
+        "Nothing waits for a decision",
+        "When an agent stops at a gate, its request appears here at once.",
+    ),
+    "done": (
+        "Done",
+        "Nothing decided yet",
+        "Decisions stay here with who made them, when and why.",
+    ),
+}
+SORTED: Final = {
+    "risk": "The highest risk first, then the oldest.",
+    "age": "The oldest first.",
+    "deadline": "The nearest deadline first.",
+}
+PERSONAL: Final = ("mine", "team")
+OLD_NAMES: Final = {"decided": "done"}
+
+
+@dataclass
+class InboxPage:
+    """The reads of one look at the inbox, each done at most once.
+
+    `person` is None where the look is shared by everybody with the same roles.
+    """
+
+    workspace: UUID
+    box: str = BOX
+    sort: str = SORT
+    person: Person | None = None
+    agent: str = ""
+    q: str = ""
+    alike: UUID | None = None
+    cursor: str = ""
+
+    topic = "approvals"
+
+    @cached_property
+    def _mark(self) -> tuple[int, Any]:
+        return gates.inbox_mark(workspace=self.workspace)
+
+    @property
+    def seq(self) -> int:
+        """The database's clock at the beginning of this look, in microseconds."""
+        return self._mark[0]
+
+    @property
+    def mark(self) -> Any:
+        """What tells the hub that the inbox moved."""
+        return self._mark[1]
+
+    @property
+    def wanted(self) -> Wanted:
+        """What the floor below is asked for."""
+        return Wanted(
+            self.workspace, self.box, self.sort, self.person, self.agent, self.q, self.alike
+        )
+
+    @property
+    def filtered(self) -> bool:
+        """Whether this is another list than the one that is pushed."""
+        return self.query() != ""
+
+    def query(self, **other: Any) -> str:
+        """The address behind `?` of this list, or of one that differs in some words."""
+        words = {
+            "box": self.box,
+            "sort": self.sort,
+            "agent": self.agent,
+            "q": self.q,
+            "alike": str(self.alike or ""),
+            "cursor": self.cursor,
+        } | other
+        usual = {"box": BOX, "sort": SORT}
+        return urlencode({k: v for k, v in words.items() if v and v != usual.get(k)})
+
+    @property
+    def trail(self) -> str:
+        """What a request's address carries so that its page knows the way on; never empty."""
+        query = self.query(cursor="")
+        return query if query.startswith("box=") else f"box={self.box}{query and '&'}{query}"
+
+    @cached_property
+    def listed(self) -> Listed:
+        return inbox.page(self.wanted, cursor=self.cursor)
+
+    @cached_property
+    def counts(self) -> Mapping[str, int]:
+        return inbox.counts(self.workspace, self.person)
+
+    @cached_property
+    def open_approvals(self) -> int:
+        return gates.open_count(workspace=self.workspace)
+
+    @cached_property
+    def agents(self) -> list[str]:
+        return inbox.agents(self.workspace)
+
+    def place(self, approval_id: UUID) -> Place | None:
+        """Where a request stands in this list, and what comes before and after it."""
+        ids = inbox.in_order(self.wanted)
+        if approval_id not in ids:
+            return None
+        i = ids.index(approval_id)
+        return Place(
+            i + 1,
+            len(ids),
+            ids[i - 1] if i else None,
+            ids[i + 1] if i + 1 < len(ids) else None,
+        )
+
+    def following(self, approval_id: UUID) -> tuple[UUID | None, int]:
+        """(what is to be decided next once this one is, how many are left then)."""
+        ids = inbox.in_order(self.wanted)
+        i = ids.index(approval_id) if approval_id in ids else 0
+        rest = [ident for ident in ids if ident != approval_id]
+        return (rest[i] if i < len(rest) else rest[0]) if rest else None, len(rest)
+
+
+def page_from(
+    workspace: UUID, person: Person | None, told: Mapping[str, str], *, cursor: str = ""
+) -> InboxPage:
+    """The list that an address names; words that it does not know stand for the usual ones."""
+    box = told.get("box", "")
+    box = OLD_NAMES.get(box, box)
+    sort = told.get("sort", "")
+    try:
+        alike = UUID(told["alike"]) if told.get("alike") else None
+    except ValueError:
+        alike = None
+    return InboxPage(
+        workspace,
+        box=box if box in BOXES else BOX,
+        sort=sort if sort in SORTS else SORT,
+        person=person,
+        agent=_text(told.get("agent", "")),
+        q=_text(told.get("q", "")),
+        alike=alike,
+        cursor=cursor,
+    )
+
+
+def _text(raw: str) -> str:
+    # NUL cannot be asked of PostgreSQL; nothing that is stored contains it.
+    return raw.replace("\0", "")[:Q_MAX].strip()
+
+
+def nav_approvals(page: InboxPage, roles: Roles) -> dict[str, Any]:
+    """Region nav-approvals."""
+    return {"open_approvals": page.open_approvals}
+
+
+def inbox_boxes(page: InboxPage, roles: Roles) -> dict[str, Any]:
+    """Region inbox-boxes, a person's own: fetched by their page, never pushed."""
+    counts = page.counts
+    shown = [box for box in BOXES if box not in PERSONAL or may(Class(roles), "decide")]
+    return {
+        "boxes": [
+            {
+                "name": box,
+                "word": WORDS[box][0],
+                "n": counts.get(box),
+                "more": counts.get(box, 0) >= inbox.COUNTED,
+                "query": page.query(box=box, alike="", cursor="") or f"box={box}",
+                "current": box == page.box,
+            }
+            for box in shown
+        ]
+    }
+
+
+def inbox_list(page: InboxPage, roles: Roles) -> dict[str, Any]:
+    """Region inbox-list."""
+    rights = rights_of(roles)
+    _, empty, hint = WORDS[page.box]
+    return {
+        "entries": page.listed.entries,
+        "box": page.box,
+        "filtered": page.filtered,
+        "searching": bool(page.q or page.agent or page.alike),
+        "q": page.q,
+        "agent": page.agent,
+        "alike": page.alike,
+        "empty": empty,
+        "empty_hint": hint,
+        "sorted_words": "The newest decision first." if page.box == "done" else SORTED[page.sort],
+        "searched": inbox.SEARCHED if page.listed.searched else 0,
+        "next_query": page.query(cursor=page.listed.next_cursor) if page.listed.next_cursor else "",
+        "trail": page.trail,
+        "without_alike": page.query(alike="", cursor=""),
+        "all_query": page.query(alike="", cursor="", q="", agent=""),
+        "narrow_query": page.query(cursor="", alike=""),
+        "ticks": rights.decide and page.box != "done",
+        "rights": rights,
+    }

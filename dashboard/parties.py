@@ -1,0 +1,56 @@
+"""How much, to whom, into which account: what stands in the arguments of an action, if it does.
+
+Nothing is computed or guessed: a value is shown as it stands under a name that says what it is.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from .amounts import amount_of
+
+PAYEES = (
+    "payee", "creditor", "creditor_name", "beneficiary", "recipient", "supplier", "vendor",
+    "customer", "to",
+)  # fmt: skip
+ACCOUNTS = ("iban", "account", "account_number", "creditor_account")
+TEXT_MAX = 200
+
+
+@dataclass(frozen=True, slots=True)
+class Recognised:
+    """What is known of an action by the names of its arguments; empty where nothing is."""
+
+    amount: str = ""
+    payee: str = ""
+    account: str = ""
+
+
+def recognised(args: Any) -> Recognised:
+    """The first amount, payee and account of the arguments, top level first."""
+    if not isinstance(args, Mapping):
+        return Recognised()
+    places = list(_places(args))
+    return Recognised(
+        amount_of(args),
+        next(filter(None, (_text(place, PAYEES) for place in places)), ""),
+        next(filter(None, (_text(place, ACCOUNTS) for place in places)), ""),
+    )
+
+
+def _places(args: Mapping[str, Any]) -> Iterator[Mapping[str, Any]]:
+    """The object itself and the objects right inside it."""
+    yield args
+    yield from (held for held in args.values() if isinstance(held, Mapping))
+
+
+def _text(place: Mapping[str, Any], names: tuple[str, ...]) -> str:
+    for name in names:
+        found = place.get(name)
+        if isinstance(found, Mapping):
+            found = found.get("name")
+        if isinstance(found, str) and 0 < len(found.strip()) <= TEXT_MAX:
+            return found.strip()
+    return ""

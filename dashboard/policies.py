@@ -1,0 +1,181 @@
+"""What admins do about policies and spend caps: a part of the door `actions`.
+
+Admins make the rules and decide nothing under them: the right `policy` is theirs, `decide` is not.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from typing import Any, Final
+from uuid import UUID
+
+from django.contrib.auth import get_user_model
+from django.contrib.auth.models import Group
+from django.db import transaction
+
+from approvals import policies, queries_policies
+from approvals.drafts import Draft
+from approvals.gates import reopening
+from approvals.queries_policies import CapRow, VersionRow
+from approvals.terms import Seat, Terms
+from approvals.trying import Tried, against_the_past
+from checkpoints import queries
+
+from .errors import Conflict, Invalid, translated
+from .permissions import Actor, require
+
+KEEP, REOPEN = "keep", "reopen"
+WAITING: Final = (KEEP, REOPEN)
+
+
+@translated()
+def make_policy(actor: Actor, draft: Draft) -> VersionRow:
+    """A new policy, last in the order and switched on."""
+    require(actor, "policy")
+    _check_seats(actor, draft)
+    return policies.make(actor.workspace, draft, actor=actor.id)
+
+
+@translated()
+def edit_policy(
+    actor: Actor,
+    policy_id: UUID,
+    *,
+    draft: Draft | None = None,
+    seen: int | None = None,
+    waiting: str = "",
+    active: bool | None = None,
+    position: int | None = None,
+) -> tuple[VersionRow, int]:
+    """Whatever of these is given; (the policy, how many requests were reopened).
+
+    A draft becomes a new version; `seen` is the number of the one that the admin looked at.
+    `waiting` says what becomes of requests that wait under an older one: "keep" lets them be
+    decided as they were asked, "reopen" withdraws them, and the engine asks anew. Conflict where
+    some wait and nothing is said.
+    """
+    require(actor, "policy")
+    if draft is None and active is None and position is None:
+        raise Invalid("$", "give a draft, active or position")
+    if draft is not None and seen is None:
+        raise Invalid("$.number", "say which version you looked at")
+    if draft is None and (waiting or seen is not None):
+        raise Invalid("$.draft", "is required with number and waiting")
+    if waiting not in ("", *WAITING):
+        raise Invalid("$.waiting", "must be keep or reopen")
+    place: Any = {"workspace": actor.workspace, "actor": actor.id}
+    with transaction.atomic():
+        queries_policies.policy(policy_id, workspace=actor.workspace)
+        if draft is not None and seen is not None:
+            _check_seats(actor, draft)
+            _check_waiting(actor, policy_id, waiting)
+            policies.change(policy_id, draft, seen=seen, **place)
+        if active is not None:
+            policies.switch(policy_id, active, **place)
+        if position is not None:
+            policies.move(policy_id, position, **place)
+    found = queries_policies.policy(policy_id, workspace=actor.workspace)
+    if waiting != REOPEN:
+        return found, 0
+    # Afterwards, one thread at a time: no change of a policy holds the locks of many threads.
+    reason = f"The policy “{found.name}” was changed; it is asked anew."
+    return found, reopening.withdraw_of_policy(policy_id, found.label, reason=reason, **place)
+
+
+def _check_waiting(actor: Actor, policy_id: UUID, waiting: str) -> None:
+    n = queries_policies.waiting(policy_id, workspace=actor.workspace)
+    if n and not waiting:
+        raise Conflict(
+            f"{n} requests wait under this policy: say whether they keep what they were asked "
+            "under, or are reopened under the new version (waiting: keep or reopen).",
+            waiting=n,
+        )
+
+
+@translated()
+def try_policy(actor: Actor, condition: str, action: str = "ask") -> Tried:
+    """What a condition would have matched among the past; saves nothing."""
+    require(actor, "policy")
+    if action not in ("ask", "allow"):
+        raise Invalid("$.action", "must be ask or allow")
+    return against_the_past(actor.workspace, condition, action=action)
+
+
+@translated()
+def set_cap(
+    actor: Actor, scope: str, per: str, max_cost: str, agent: str = "", active: bool = True
+) -> CapRow:
+    """Make or change a spend cap, or switch it off."""
+    require(actor, "policy")
+    return policies.set_cap(
+        actor.workspace,
+        scope=scope,
+        per=per,
+        max_cost=max_cost,
+        agent=agent,
+        active=active,
+        actor=actor.id,
+    )
+
+
+@translated()
+def draft_from(told: Mapping[str, Any]) -> Draft:
+    """A draft from JSON of the right types; what is not given is as by default."""
+    terms = dict(told.get("terms") or {})
+    plain = Terms()
+    to = terms.get("escalate_to")
+    stages: list[Mapping[str, Any]] = terms.get("stages", [{}])
+    return Draft(
+        name=str(told["name"]).strip(),
+        condition=told["condition"],
+        action=told.get("action", "ask"),
+        terms=Terms(
+            stages=tuple(_seat(seat) for seat in stages),
+            four_eyes=bool(terms.get("four_eyes", plain.four_eyes)),
+            undo_window=float(terms.get("undo_window", plain.undo_window)),
+            valid_for=float(terms.get("valid_for", plain.valid_for)),
+            on_expiry=terms.get("on_expiry", plain.on_expiry),
+            escalate_to=None if to is None else _seat(to),
+            escalate_for=float(terms.get("escalate_for", 0)),
+            reminders=tuple(float(after) for after in terms.get("reminders", ())),
+        ),
+        deadline=None if told.get("deadline") is None else float(told["deadline"]),
+        risk=told.get("risk", ""),
+        title=told.get("title", "").strip(),
+        note=told.get("note", "").strip(),
+    )
+
+
+def _seat(told: Mapping[str, Any]) -> Seat:
+    return Seat(
+        tuple(told.get("people") or ()), tuple(told.get("teams") or ()), int(told.get("count", 1))
+    )
+
+
+def _check_seats(actor: Actor, draft: Draft) -> None:
+    """Refuse people who cannot decide here and teams that do not exist: nobody would be asked."""
+    seats = {f"$.terms.stages[{i}]": seat for i, seat in enumerate(draft.terms.stages)}
+    if draft.terms.escalate_to is not None:
+        seats["$.terms.escalate_to"] = draft.terms.escalate_to
+    people = _reviewers(actor.workspace, {n for seat in seats.values() for n in seat.people})
+    teams = set(
+        Group.objects.filter(
+            name__in={n for seat in seats.values() for n in seat.teams}
+        ).values_list("name", flat=True)
+    )
+    for path, seat in seats.items():
+        for i, name in enumerate(seat.people):
+            if name not in people:
+                raise Invalid(f"{path}.people[{i}]", "is no reviewer of this workspace")
+        for i, name in enumerate(seat.teams):
+            if name not in teams:
+                raise Invalid(f"{path}.teams[{i}]", "is the name of no team")
+
+
+def _reviewers(workspace: UUID, names: Iterable[str]) -> set[str]:
+    users = get_user_model()._default_manager.filter(username__in=set(names), is_active=True)
+    return {
+        user.get_username()
+        for user in users
+        if any(w == workspace and role == "reviewer" for w, _, role in queries.memberships(user.pk))
+    }

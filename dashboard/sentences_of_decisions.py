@@ -1,0 +1,87 @@
+"""Requests, votes and decisions in plain words; part of `sentences`."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from .text import cut
+
+VERBS = {
+    "approve": "approved",
+    "reject": "rejected",
+    "edit": "approved with edits",
+    "respond": "answered",
+}
+NEXT = {
+    "stop": ", and the thread stops",
+    "roll_back": ", and the thread stops once what it did is undone",
+}
+
+
+def _what(data: Mapping[str, Any]) -> str:
+    what = data.get("title") or data.get("tool")
+    return f" {cut(what)}" if what else ""
+
+
+def _quoted(text: object) -> str:
+    return f": “{cut(text)}”" if text else ""
+
+
+def _decided(data: Mapping[str, Any], who: str) -> str:
+    verdict = str(data.get("verdict") or data.get("outcome") or "")
+    verb = VERBS.get(verdict, "decided")
+    if verdict == "approve" and data.get("outcome") == "edit":
+        verb = "approved, as edited,"
+    return (
+        f"{who} {verb}{_what(data)}{NEXT.get(str(data.get('what_next')), '')}"
+        + (", which can still be taken back" if data.get("held") else "")
+        + _quoted(data.get("comment"))
+    )
+
+
+def _recorded(data: Mapping[str, Any], who: str) -> str:
+    verdict, comment = data.get("verdict"), _quoted(data.get("comment"))
+    if verdict == "respond":
+        return f"{who} asks the agent about{_what(data) or ' its request'}{comment}"
+    missing = data.get("missing") or 0
+    others = f"; {missing} more {'has' if missing == 1 else 'have'} to agree" if missing else ""
+    if verdict == "edit":
+        void = data.get("void") or 0
+        gone = f"; {void} approval{'s' if void > 1 else ''} so far no longer count" if void else ""
+        return f"{who} edited{_what(data)}{gone}{others}{comment}"
+    return f"{who} approved{_what(data)}{others}{comment}"
+
+
+def _withdrawn(data: Mapping[str, Any], who: str) -> str:
+    why = data.get("reason")
+    return "Approval withdrawn" + (f": {cut(why)}" if why else "")
+
+
+def _settled(data: Mapping[str, Any], who: str) -> str:
+    verb = VERBS.get(str(data.get("outcome")), "decided")
+    by = data.get("by_name")
+    return f"Counts from now on:{_what(data)} {verb}" + (f" by {cut(by)}" if by else "")
+
+
+def _replied(data: Mapping[str, Any], who: str) -> str:
+    return f"The agent answers{_quoted(data.get('text'))}"
+
+
+# By kind of event: (its data, who did it) -> the sentence, without a full stop.
+SAY: dict[str, Any] = {
+    "approval.requested": lambda d, who: f"Asks for approval:{_what(d) or ' ?'}",
+    "approval.decided": _decided,
+    "approval.settled": _settled,
+    "approval.withdrawn": _withdrawn,
+    "approval.expired": lambda d, who: "Approval expired without a decision",
+    "approval.escalated": lambda d, who: (
+        f"Nobody decided{_what(d)} in time; {cut(d.get('to') or 'others')} may decide now"
+    ),
+    "approval.replied": _replied,
+    "decision.recorded": _recorded,
+    "decision.taken_back": lambda d, who: f"{who} took the decision back:{_what(d) or ' ?'}",
+    "decision.refused": lambda d, who: (
+        f"{who} tried to decide{_what(d)} and may not: {cut(d.get('reason') or '?')}"
+    ),
+}

@@ -1,0 +1,30 @@
+// The decision page: what the person has looked at goes along with every look (live.js sends
+// data-seen); bars, buttons and notes that hang on a time follow the server's clock.
+(() => {
+  document.addEventListener("click", (event) => {
+    const link = event.target.closest("[data-looked]");
+    if (!link || !window.gatepost?.ask) return; // without scripts it is a link to the page anew
+    event.preventDefault();
+    document.querySelector("[data-seen]").dataset.seen = link.dataset.looked;
+    gatepost.ask(["approval-changed", "approval-side"]);
+  });
+
+  // From the inbox, `e` and `q` on a row lead here with the wish in the address.
+  addEventListener("DOMContentLoaded", () => {
+    const wish = { "#edit": "edit", "#ask": "ask-back" }[location.hash];
+    if (!wish) return;
+    history.replaceState(null, "", location.pathname + location.search);
+    document.getElementById(wish)?.click();
+  });
+
+  function tick() {
+    const now = gatepost.now();
+    for (const bar of document.querySelectorAll("progress[data-since]")) {
+      const since = Date.parse(bar.dataset.since), whole = Date.parse(bar.dataset.until) - since;
+      if (whole > 0) bar.value = Math.max(0, Math.min(100, (100 * (now - since)) / whole));
+    }
+    for (const el of document.querySelectorAll("button[data-until], form[data-until]")) el.hidden = now >= Date.parse(el.dataset.until);
+    for (const el of document.querySelectorAll("[data-show-at]")) if (now >= Date.parse(el.dataset.showAt)) el.hidden = false;
+  }
+  setInterval(() => document.hidden || tick(), 500);
+})();

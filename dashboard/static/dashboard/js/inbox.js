@@ -1,0 +1,76 @@
+// The inbox: ticks (one, a range with shift, all equal ones), the bar that counts them, and keys
+// on the row that is reached. What a key does is the row's own button or link.
+(() => {
+  const PLACE = "gatepost.inbox.at";
+  const ticks = () => [...document.querySelectorAll("#inbox-list [data-tick]")];
+  const seen = () => ticks().filter((box) => box.checkVisibility());
+  let last = null;
+  document.documentElement.classList.add("js");
+  // With this script a dialog has asked before the form goes out.
+  document.querySelector("[data-confirmed]").value = "1";
+
+  function count() {
+    const n = ticks().filter((box) => box.checked).length;
+    const told = document.querySelector("[data-ticked]"), text = n === 1 ? "1 ticked" : `${n} ticked`;
+    if (told && told.textContent !== text) told.textContent = text;
+    for (const all of document.querySelectorAll("[data-ticks-all]")) {
+      const own = [...all.closest("li").querySelectorAll("[data-tick]")], on = own.filter((box) => box.checked).length;
+      all.checked = on > 0 && on === own.length;
+      all.indeterminate = on > 0 && on < own.length;
+    }
+  }
+  function set(boxes, on) {
+    for (const box of boxes) box.checked = on;
+    count();
+  }
+
+  document.addEventListener("click", (event) => {
+    const box = event.target;
+    if (box.matches("[data-ticks-all]")) return set(box.closest("li").querySelectorAll("[data-tick]"), box.checked);
+    if (box.closest("[data-untick]")) return set(ticks(), false);
+    if (!box.matches("[data-tick]")) return;
+    const all = seen(), from = all.indexOf(last), to = all.indexOf(box);
+    if (event.shiftKey && from >= 0 && to >= 0) set(all.slice(Math.min(from, to), Math.max(from, to) + 1), box.checked);
+    last = box;
+    count();
+  });
+  document.addEventListener("change", (event) => {
+    if (event.target.matches("[data-submits]")) event.target.form.requestSubmit();
+  });
+  // Rows come and go with the server: what is ticked is counted anew.
+  new MutationObserver(count).observe(document.querySelector(".inbox-page"), { childList: true, subtree: true });
+  addEventListener("pageshow", count);
+
+  const rows = () => [...document.querySelectorAll("[data-row]")].filter((row) => row.checkVisibility());
+  const reached = () => document.activeElement.closest("[data-row]") || document.querySelector('[data-row][data-at="true"]');
+  const open = (row, hash) => {
+    const link = row.querySelector("a.go");
+    if (link) location.assign(link.href + hash);
+    else row.parentElement.open = true;
+  };
+  addEventListener("keydown", (event) => {
+    if (gatepost.busy(event) || event.repeat) return;
+    const row = reached();
+    if (!row || !"xareq".includes(event.key) || event.key.length !== 1) return;
+    event.preventDefault();
+    if (event.key === "x") {
+      (row.querySelector("[data-tick]") || row.closest(".alike-row")?.querySelector("[data-ticks-all]"))?.click();
+    } else if (event.key === "e" || event.key === "q") {
+      open(row, event.key === "e" ? "#edit" : "#ask");
+    } else {
+      const button = row.querySelector(`[data-do="${event.key}"]`);
+      if (!button) return open(row, "");
+      sessionStorage.setItem(PLACE, JSON.stringify([location.search, rows().indexOf(row)]));
+      button.click();
+    }
+  });
+  // After a decision by key the next row stands where the decided one stood.
+  const [where, at] = JSON.parse(sessionStorage.getItem(PLACE) || "[]");
+  sessionStorage.removeItem(PLACE);
+  const row = where === location.search ? rows()[Math.min(at, rows().length - 1)] : null;
+  if (row) {
+    row.dataset.at = "true";
+    (row.querySelector("a[href]") || row).focus();
+  }
+  count();
+})();

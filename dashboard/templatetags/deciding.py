@@ -1,0 +1,95 @@
+"""Filters and tags of the decision page: complete texts, whole trees, who has approved."""
+
+from __future__ import annotations
+
+import json
+from datetime import UTC, datetime, timedelta
+from typing import Any
+
+from django import template
+from django.utils.html import format_html
+from django.utils.safestring import SafeString, mark_safe
+
+from dashboard import text, trees
+from dashboard.templatetags.gatepost import VERDICTS, icon
+
+register = template.Library()
+
+SHOWN = 1_200  # characters of a text before the rest is folded
+_TAKEN_BACK = ("t-idle", "undo", "Taken back")
+_ASKED = ("t-run", "msg", "Asked")
+
+
+@register.filter
+def full(value: object) -> SafeString:
+    """A text with its line breaks; the rest of a long one is behind a fold that counts it."""
+    raw = str(value)
+    head, tail = raw[:SHOWN], raw[SHOWN:]
+    if not tail:
+        return _lines(head)
+    return format_html(
+        '<span>{}</span><details class="rest"><summary>{} more characters</summary>{}</details>',
+        _lines(head),
+        text.number(len(tail)),
+        _lines(tail),
+    )
+
+
+def _lines(raw: str) -> SafeString:
+    shown = text.visible(raw).replace("\r\n", "\n").replace("\n", "<br>")
+    return mark_safe(shown)  # noqa: S308 - `visible` has escaped it
+
+
+@register.simple_tag
+def whole_tree(
+    value: Any, before: Any = None, compare: bool = False, unfold: int = 3
+) -> SafeString:
+    """Arguments as a tree with nothing left out; with `compare` marked where they differ."""
+    return trees.render(value, before if compare else trees.MISSING, unfold=unfold, whole=True)
+
+
+@register.simple_tag
+def hides(approval: Any) -> bool:
+    """Whether anything that was written for this request holds characters one would not see."""
+    texts = [
+        *(approval.title, approval.description, approval.tool, approval.node, approval.undo),
+        *(approval.agent, approval.thread_title, *approval.reasons),
+        json.dumps(approval.shown_args, ensure_ascii=False),
+        json.dumps(approval.args, ensure_ascii=False) if approval.standing_args else "",
+    ]
+    return any(text.has_hidden(one) for one in texts)
+
+
+@register.filter
+def plus(at: datetime | None, seconds: int) -> str:
+    """A time some seconds later, as machines read it."""
+    return "" if at is None else (at + timedelta(seconds=seconds)).isoformat()
+
+
+@register.filter
+def past(at: datetime | None, seconds: int) -> bool:
+    """Whether so many seconds have passed since a time."""
+    return at is not None and datetime.now(UTC) - at >= timedelta(seconds=seconds)
+
+
+@register.filter
+def said_of(outcome: str) -> str:
+    """The word of an outcome."""
+    return VERDICTS.get(outcome, VERDICTS["approve"])[2]
+
+
+@register.filter
+def policy(version: str) -> str:
+    """A policy's version as people read it: the end of its id and the number."""
+    name, _, number = version.rpartition("@")
+    return f"{name[-8:]} version {number}" if name else version
+
+
+@register.simple_tag
+def vote_badge(vote: Any) -> SafeString:
+    """Shape, colour and word of one verdict of several."""
+    looks = VERDICTS | {"take_back": _TAKEN_BACK, "respond": _ASKED}
+    tone, name, word = looks.get(vote.verdict, _TAKEN_BACK)
+    if vote.verdict in ("approve", "edit") and not vote.counts:
+        tone, name, word = "t-idle", "cancel", f"{word}, void"
+    return format_html('<span class="st {}">{}{}</span>', tone, icon(name), word)

@@ -1,0 +1,151 @@
+"""Approve with other arguments: a form made from the tool's JSON Schema, or the JSON itself."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+from uuid import UUID
+
+from django.http import HttpRequest, HttpResponse
+from django.shortcuts import render
+from django.urls import reverse
+from django.views.decorators.http import require_safe
+
+from checkpoints import deltas
+from checkpoints.errors import InvalidValue
+from dashboard import actions, errors, fields
+from dashboard.pages.approvals import ApprovalPage
+from dashboard.permissions import require
+from dashboard.validation import schema_faults
+
+from . import flow, forms
+from .base import actor, member, refused
+from .decided import onward, page_for, said
+
+PAGE = "approval/edit.html"
+FORM, JSON = "form", "json"
+
+
+@require_safe
+@member
+def edit(request: HttpRequest, approval_id: UUID) -> HttpResponse:
+    """The form over the arguments that stand; it is sent to the request's own address."""
+    require(actor(request), "decide")
+    page = page_for(request, approval_id)
+    row = page.approval
+    back = reverse("approval", args=[approval_id])
+    if row.kind != "gate" or not isinstance(row.shown_args, dict):
+        why = errors.Conflict("This request has no arguments that could be edited.")
+        return refused(request, why, back=back, label="Back to the request")
+    if not row.open:
+        why = errors.Conflict(f"The request is {row.status}; there is nothing left to edit.")
+        return refused(request, why, back=back, label="Back to the request")
+    return _form(request, page, {}, 200)
+
+
+def send(request: HttpRequest, page: ApprovalPage, way: flow.Way | None) -> HttpResponse:
+    """Take the edited arguments; what is refused comes back beside its field."""
+    row = page.approval
+    args, problems = _read(request, page)
+    if problems:
+        return _form(request, page, problems, 422)
+    void = page.standing.got
+    try:
+        done = actions.decide(
+            actor(request),
+            row.id,
+            "edit",
+            request.POST.get("proposal_hash", ""),
+            request.POST.get("comment", "").replace("\r\n", "\n"),
+            args,
+        )
+    except errors.Missing:
+        raise
+    except errors.ActionError as error:
+        again = page_for(request, row.id)
+        if not again.approval.open:
+            back = reverse("approval", args=[row.id])
+            return refused(request, error, back=back, label="Back to the request")
+        return _form(request, again, problems_of(error), error.status)
+    return onward(request, done, said(page_for(request, row.id), done, "edit", void), way)
+
+
+def _read(request: HttpRequest, page: ApprovalPage) -> tuple[Any, dict[str, str]]:
+    """(the new arguments, {field, "args" for the JSON or "" for the whole: problem})."""
+    row, schema = page.approval, page.schema
+    if not isinstance(row.shown_args, dict):
+        return None, {forms.WHOLE: "This request has no arguments that could be edited."}
+    chosen = request.POST.get("as") or (JSON if "args" in request.POST else FORM)
+    if chosen == JSON:
+        try:
+            args = deltas.decode_request(request.POST.get("args", "").strip().encode() or b"null")
+        except InvalidValue as error:
+            return None, {"args": f"This is not JSON that can be stored: {error}"}
+        except ValueError as error:
+            return None, {"args": f"This is not JSON: {error}"}
+        if not isinstance(args, dict):
+            return None, {"args": "Give all arguments as one JSON object."}
+        found = [f"{f.path}: {f.message}" for f in schema_faults(schema or {}, args)]
+        return args, {"args": ". ".join(found)} if found else {}
+    if schema is None:
+        return None, {forms.WHOLE: "The tool has no schema; edit the JSON."}
+    changes, problems = fields.parse(schema, row.shown_args, forms.posted(request))
+    args = {**row.shown_args, **changes}
+    if not problems:
+        for fault in schema_faults(schema, args):
+            name, inside = _field_of(fault.path)
+            problems[name] = f"{inside}: {fault.message}" if inside else fault.message
+    return args, problems
+
+
+def problems_of(error: errors.ActionError) -> dict[str, str]:
+    """{field: problem} of a refused edit; what belongs to no field under ""."""
+    if not isinstance(error, errors.Invalid):
+        return {forms.WHOLE: error.detail}
+    found: dict[str, str] = {}
+    for fault in error.faults:
+        if fault.path.startswith("$.args."):
+            name, inside = _field_of("$" + fault.path.removeprefix("$.args"))
+            found[name] = f"{inside}: {fault.message}" if inside else fault.message
+        elif fault.path == "$.comment":
+            found["comment"] = fault.message
+        else:
+            label = "The arguments" if fault.path == "$.args" else fault.path
+            found[forms.WHOLE] = f"{label} {fault.message}."
+    return found
+
+
+def _field_of(path: str) -> tuple[str, str]:
+    """("limit", "[0].name") of `$.limit[0].name`."""
+    rest = path.removeprefix("$").lstrip(".")
+    name = rest.partition(".")[0].partition("[")[0]
+    return name, rest[len(name) :].lstrip(".")
+
+
+def _form(
+    request: HttpRequest, page: ApprovalPage, problems: dict[str, str], status: int
+) -> HttpResponse:
+    row, schema = page.approval, page.schema
+    posted = forms.posted(request) if request.method == "POST" else None
+    shown: list[Any] = []
+    if schema is not None and isinstance(row.shown_args, dict):
+        shown = fields.build(
+            forms.ordered(schema), row.shown_args, posted=posted, errors=problems, compare=True
+        )
+    names = {field.channel for field in shown}
+    # What belongs beside no input stands on top of the form.
+    mine = {key: text for key, text in problems.items() if key not in names}
+    raw = json.dumps(row.shown_args, ensure_ascii=False, indent=2)
+    raw_chosen = not shown or (posted is not None and posted.get("as", JSON) == JSON)
+    context = {
+        "approval": row,
+        "standing": page.standing,
+        "fields": shown,
+        "raw": raw if posted is None else posted.get("args", raw),
+        "as_json": (raw_chosen and "args" in (posted or {"args": ""})) or not shown,
+        "comment": "" if posted is None else posted.get("comment", ""),
+        "errors": mine,
+        "moved": status == errors.ProposalChanged.status,
+    }
+    context["trail"] = flow.context(request, row.id)["trail"]
+    return render(request, PAGE, context, status=status)

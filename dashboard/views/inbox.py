@@ -1,0 +1,142 @@
+"""The inbox, decisions on several requests together, and how reviewers do."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from django.http import HttpRequest, HttpResponse
+from django.shortcuts import render
+from django.urls import reverse
+from django.views.decorators.http import require_POST, require_safe
+
+from approvals import reviewers
+from dashboard import actions, bulk, errors
+from dashboard.administering import AUDIT
+from dashboard.pages.inbox import page_from
+from dashboard.people import people
+from dashboard.seats import person_of
+
+from .base import SeeOther, actor, live_page, member, next_url, say, show, wants_regions
+
+LIST, SHEET, LOAD = "approval/list.html", "approval/bulk.html", "approval/load.html"
+DONE = {"approve": "approved", "reject": "rejected"}
+
+
+@require_safe
+@live_page
+def inbox(request: HttpRequest) -> HttpResponse:
+    """What waits: ?box= mine, team, due, high, open or done; &sort= risk, age or deadline.
+
+    &agent= and &q= narrow it, &alike= shows the equals of a request, &cursor= goes on.
+    """
+    who = actor(request)
+    page = page_from(
+        who.workspace, person_of(who), request.GET, cursor=request.GET.get("cursor", "")
+    )
+    extra: dict[str, Any] = {}
+    if not wants_regions(request):
+        extra = {
+            "page": page,
+            "sorts": [
+                {"name": name, "word": word, "query": page.query(sort=name, cursor="") or "sort="}
+                for name, word in (("risk", "Risk"), ("age", "Age"), ("deadline", "Deadline"))
+            ],
+            "sort": page.sort,
+            "agents": page.agents,
+            "here": request.get_full_path(),
+            "habit": _habit(request),
+        }
+    return show(request, page, LIST, extra)
+
+
+def _habit(request: HttpRequest) -> reviewers.Habit | None:
+    """The asking person's own habits, where they are worth a word."""
+    who = actor(request)
+    if not actions.may(who, "decide"):
+        return None
+    found = reviewers.habit(who.workspace, who.person)
+    return found if found is not None and found.worth_a_word else None
+
+
+@require_POST
+@member
+def together(request: HttpRequest) -> HttpResponse:
+    """Show the ticked requests once more with their hashes; confirmed, decide each by itself."""
+    who = actor(request)
+    one = request.POST.get("one", "")  # a button of a row: its verdict and item
+    verdict, _, item = one.partition(":") if one else (request.POST.get("verdict", ""), "", "")
+    items = bulk.read_items([item] if one else request.POST.getlist("item"))
+    comment = request.POST.get("comment", "").replace("\r\n", "\n")
+    back = next_url(request, reverse("approvals"))
+    context: dict[str, Any] = {"verdict": verdict, "comment": comment, "back": back}
+    if not items:
+        say(request, "Nothing was ticked, so nothing was decided.")
+        return SeeOther(back)
+    if verdict not in bulk.VERDICTS:
+        raise errors.Invalid("$.verdict", f"together it is {' or '.join(bulk.VERDICTS)} only")
+    if not request.POST.get("confirmed"):
+        return _sheet(request, bulk.preview(who, items), context)
+    try:
+        results = bulk.decide_together(who, items, verdict, comment)
+    except errors.Invalid as error:
+        context["comment_error"] = error.reason
+        return _sheet(request, bulk.preview(who, items), context, status=error.status)
+    done = [told for told in results if told.good]
+    refused = [told for told in results if not told.good]
+    if refused:
+        context |= {"done": done, "refused": refused, "results": True, "did": DONE[verdict]}
+        return render(request, SHEET, context, status=200 if done else 409)
+    say(request, _said(results, DONE[verdict]))
+    return SeeOther(back)
+
+
+def _said(results: list[bulk.Told], did: str) -> str:
+    """What came of it in a sentence or two, when nothing was refused."""
+    after = [told.after for told in results if told.after is not None]
+    parts = [f"{len(results):,} requests {did}."]
+    if len(results) == 1 and results[0].row is not None:
+        parts = [f"{did.capitalize()}: {results[0].row.title}"]
+    if waiting := sum(row.status == "pending" for row in after):
+        parts.append(
+            "Others have to approve, too."
+            if len(results) == 1
+            else f"Of {waiting:,} others have to approve, too."
+        )
+    if held := sum(row.status == "held" for row in after):
+        which = "its page" if held == 1 else "their pages"
+        parts.append(f"For some seconds you can take it back on {which}, see Done.")
+    return " ".join(parts)
+
+
+def _sheet(
+    request: HttpRequest, told: list[bulk.Told], context: dict[str, Any], *, status: int = 200
+) -> HttpResponse:
+    context |= {
+        "good": [one for one in told if one.good],
+        "refused": [one for one in told if not one.good],
+        "results": False,
+    }
+    return render(request, SHEET, context, status=status)
+
+
+@require_safe
+@member
+def load(request: HttpRequest) -> HttpResponse:
+    """What waits for whom, and how long reviewers take; who decides unseen, for auditors."""
+    who = actor(request)
+    oversees = not AUDIT.isdisjoint(who.roles)
+    habits = reviewers.habits(who.workspace)
+    return render(
+        request,
+        LOAD,
+        {
+            "waiting": reviewers.load(who.workspace),
+            "habits": habits,
+            "oversees": oversees,
+            "worth": [habit for habit in habits if habit.worth_a_word] if oversees else [],
+            "people": people(habit.person for habit in habits),
+            "days": reviewers.DAYS,
+            "quick_seconds": int(reviewers.QUICK_SECONDS),
+            "capped": reviewers.WAITING_CAP,
+        },
+    )

@@ -1,0 +1,302 @@
+"""The decision page in a real browser: what a reviewer sees, in which order, what a click does."""
+
+from __future__ import annotations
+
+import json
+import re
+
+import pytest
+from axe_playwright_python.sync_playwright import Axe
+from playwright.sync_api import expect
+
+from approvals import queries
+from approvals.queries import ApprovalRow
+from approvals.terms import Seat, Terms
+
+from . import payments
+from .conftest import People
+from .house import House
+from .screens import Screen
+from .test_accessible import faults
+from .test_doors import post
+
+pytestmark = pytest.mark.browser
+
+
+def now(row: ApprovalRow) -> ApprovalRow:
+    """The request as it stands."""
+    return queries.approval(row.id, workspace=row.workspace)
+
+
+def open_page(screen: Screen, row: ApprovalRow) -> None:
+    screen.open(f"/approvals/{row.id}/")
+    screen.see_live()
+
+
+def button(screen: Screen, verdict: str, *, phone: bool) -> None:
+    """Press a verdict where this screen has it."""
+    place = ".mbar" if phone else "#decision"
+    screen.one(f"{place} button[data-decide={verdict}]").click()
+
+
+@pytest.mark.parametrize("phone", [False, True], ids=["desk", "phone"])
+def test_it_answers_doubts_in_their_order(house: House, people: People, phone: bool) -> None:
+    row = payments.big_payment(house)
+    screen = people("second_manager", phone=phone)
+    open_page(screen, row)
+    main, side = screen.one("#approval-main"), screen.one("#approval-side")
+    assert main.locator("h2").all_inner_texts() == [
+        "Why a person is asked",
+        "What will happen exactly",
+        "Can it be undone?",
+        "The agent’s reasons",
+        "Who said what so far",
+        "Decided before, same tool",
+        "Questions",
+    ]
+    title = main.locator("h1")
+    expect(title.locator(".amount")).to_have_text("€48,200.00")
+    expect(title).to_contain_text("Pay invoice 4471")
+    expect(main).to_contain_text("To Nordwind Logistics GmbH, account LT603250042177160248")
+    why = screen.one("#why")
+    expect(why).to_contain_text("Payments over 25,000.00 EUR need two people")
+    expect(why).to_contain_text("version 3")
+    expect(why).to_contain_text("Four eyes")
+    exactly = screen.one("#exactly")
+    expect(exactly).to_contain_text("3 changes")
+    expect(exactly.locator(".chg", has_text="iban")).to_contain_text("DE19500105175407324931")
+    expect(exactly.locator(".chg", has_text="iban")).to_contain_text("LT603250042177160248")
+    expect(screen.one("#undo")).to_contain_text("No. Once done it stays done")
+    expect(screen.one("#reasons")).to_contain_text("the agent’s own words. Nobody has checked")
+    expect(screen.one("#questions")).to_contain_text("The mail passed DKIM.")
+    expect(screen.one("#seats")).to_contain_text("1 of 2")
+    expect(screen.one("#seats")).to_contain_text("second_manager or team finance-leads")
+    expect(side).to_contain_text("Then it goes to team treasury for 1 h 00")
+    assert screen.sideways() == 0
+    if phone:
+        bar = screen.one(".mbar")
+        expect(bar).to_contain_text("€48,200.00 1 of 2 approved")
+        for each in bar.locator("button.btn, summary.btn").all():
+            box = each.bounding_box()
+            assert box is not None
+            assert box["height"] >= 48
+            assert box["width"] >= 48
+
+
+@pytest.mark.parametrize("phone", [False, True], ids=["desk", "phone"])
+def test_the_last_of_two_is_asked_once_more_and_can_take_it_back(
+    house: House, people: People, phone: bool
+) -> None:
+    row = payments.big_payment(house)
+    screen = people("second_manager", phone=phone)
+    open_page(screen, row)
+    # A key never acts while somebody writes.
+    screen.one("#comment").fill("")
+    screen.one("#comment").press_sequentially("area zq")
+    expect(screen.one("#comment")).to_have_value("area zq")
+    expect(screen.one("dialog[open]")).to_have_count(0)
+    screen.one("#comment").blur()
+    if phone:
+        button(screen, "approve", phone=True)
+    else:
+        screen.page.keyboard.press("a")
+    sheet = screen.one("#approve-sheet")
+    expect(sheet).to_be_visible()
+    for told in (
+        "Yours is the last approval", "€48,200.00", "Nordwind Logistics GmbH",
+        "LT603250042177160248", row.standing_hash[:4], "It cannot be undone.",
+    ):  # fmt: skip
+        expect(sheet).to_contain_text(told)
+    if phone:
+        box = sheet.bounding_box()
+        assert box is not None
+        assert box["x"] == 0
+        assert round(box["y"] + box["height"]) == 844
+    assert now(row).open
+    screen.page.keyboard.press("Enter")
+    expect(screen.one("#outcome")).to_contain_text("It takes effect in 0:2")
+    assert now(row).status == "held"
+    if phone:
+        screen.one(".mbar").get_by_role("button", name="Take it back").tap()
+    else:
+        screen.page.keyboard.press("z")
+    expect(screen.one("#approval-side")).to_have_attribute("data-status", "pending")
+    stands = now(row)
+    assert (stands.status, stands.outcome) == ("pending", "")
+    expect(screen.one("#votes")).to_contain_text("Taken back")
+
+
+def test_what_changed_meanwhile_has_to_be_looked_at(house: House, people: People) -> None:
+    row = payments.pay(house, terms=Terms(stages=(Seat(count=2),)))
+    screen = people("manager")
+    open_page(screen, row)
+    screen.one("#comment").fill("half a thought")
+    changed = payments.NEW | {"amount": "4820.00"}
+    seen = row.standing_hash
+    payments.decide(house, row, "second_manager", "edit", args=changed)
+    banner = screen.one("#approval-changed")
+    expect(banner).to_contain_text("This request changed since you opened it")
+    expect(banner).to_contain_text("second_manager")
+    expect(banner.locator(".chg")).to_contain_text('"48200.00"')
+    expect(banner.locator(".chg")).to_contain_text('"4820.00"')
+    expect(screen.one("#decision button[data-decide=approve]")).to_have_count(0)
+    expect(screen.one("#comment")).to_have_value("half a thought")
+    screen.one("#comment").blur()
+    screen.page.keyboard.press("a")
+    # Whoever sends the old hash anyway is refused, and sees the same.
+    screen.allow("status of 409")
+    answer = post(screen, f"/approvals/{row.id}/decide/", verdict="approve", proposal_hash=seen)
+    assert answer.status == 409
+    assert "I have looked at the change" in answer.text()
+    assert now(row).open
+    screen.press("I have looked at the change")
+    expect(banner).not_to_contain_text("This request changed")
+    expect(screen.one("#comment")).to_have_value("half a thought")
+    button(screen, "approve", phone=False)
+    screen.one("#approve-sheet button.primary").click()  # it is the last of two
+    expect(screen.one("#outcome")).to_have_attribute("data-outcome", "edit")
+    assert now(row).decided_args == changed
+
+
+@pytest.mark.parametrize("phone", [False, True], ids=["desk", "phone"])
+def test_an_edit_is_checked_at_its_field_and_makes_other_approvals_void(
+    house: House, people: People, phone: bool
+) -> None:
+    row = payments.big_payment(house)
+    screen = people("second_manager", phone=phone)
+    open_page(screen, row)
+    if phone:
+        screen.one(".mbar summary").tap()
+        screen.one(".mbar .menu").get_by_text("Edit first").tap()
+    else:
+        screen.page.keyboard.press("e")
+    form = screen.one("#edit-first")
+    expect(form).to_contain_text("1 approval so far becomes void: manager")
+    screen.allow("status of 422")
+    form.get_by_label("amount").fill("much")
+    screen.press("Approve these values")
+    expect(screen.one("#f-amount")).to_have_attribute("aria-invalid", "true")
+    expect(screen.one("#f-amount-hint")).to_contain_text("does not match")
+    expect(screen.one("#faults")).to_contain_text("amount")
+    assert screen.sideways() == 0
+    # The other way: all of it as JSON, checked by the same schema.
+    form.get_by_text("JSON", exact=True).first.click()
+    expect(form.get_by_label("amount")).to_be_hidden()
+    raw = screen.one("textarea[name=args]")
+    raw.fill("{not json")
+    screen.press("Approve these values")
+    expect(screen.one("#args-error")).to_contain_text("This is not JSON")
+    raw.fill(json.dumps(payments.NEW | {"amount": 7}))
+    screen.press("Approve these values")
+    expect(screen.one("#args-error")).to_contain_text("$.amount")
+    assert now(row).standing_args is None
+    raw.fill(json.dumps(payments.NEW | {"amount": "4820.00"}))
+    screen.press("Approve these values")
+    expect(screen.one("#banners")).to_contain_text("1 approval so far is void")
+    expect(screen.one("#edited .chg")).to_contain_text("4820.00")
+    expect(screen.one("#votes")).to_contain_text("Approved, void")
+    stands = now(row)
+    assert stands.open
+    assert stands.shown_args == payments.NEW | {"amount": "4820.00"}
+
+
+def test_a_question_is_answered_on_the_open_page(house: House, people: People) -> None:
+    row = payments.pay(house)
+    screen = people("manager")
+    open_page(screen, row)
+    screen.page.keyboard.press("q")
+    sheet = screen.one("#ask-sheet")
+    sheet.get_by_label("Your question").fill("Why a new account?")
+    sheet.get_by_role("button", name="Ask", exact=True).click()
+    expect(screen.one("#questions")).to_contain_text("The agent has been woken")
+    assert now(row).open
+    payments.reply(row, "The vendor moved to another bank.")
+    expect(screen.one("#questions")).to_contain_text("The vendor moved to another bank.")
+    expect(screen.one("#decision")).to_be_visible()
+
+
+def test_a_reject_says_what_comes_next(house: House, people: People) -> None:
+    row = payments.pay(house)
+    screen = people("manager")
+    open_page(screen, row)
+    screen.page.keyboard.press("r")
+    sheet = screen.one("#reject-sheet")
+    expect(sheet).to_contain_text("So far it has changed nothing outside.")
+    sheet.get_by_label("Stop the thread").check()
+    sheet.get_by_label("Reason, for the agent and the record").fill("Unknown account.")
+    sheet.get_by_role("button", name="Reject", exact=True).click()
+    expect(screen.one("#outcome")).to_have_attribute("data-outcome", "reject")
+    expect(screen.one("#approval-main")).to_contain_text("The thread stops.")
+    assert now(row).what_next == "stop"
+
+
+def test_what_comes_of_it_is_said(house: House, people: People) -> None:
+    case = house.start("orders", folder=str(house.folder))
+    case.wait_status("waiting", seconds=60)
+    screen = people("manager")
+    screen.open(f"/approvals/{case.open().id}/")
+    screen.see_live()
+    screen.page.keyboard.press("a")
+    screen.page.keyboard.press("Enter")
+    resumed = screen.one("#resumed")
+    expect(resumed).to_contain_text(re.compile(r"Resumed on .+, checkpoint \d+ saved\."))
+
+    # Where no worker has the code the page says so after half a minute, not before.
+    row = payments.pay(house)
+    other = people("manager")
+    other.page.clock.install()
+    open_page(other, row)
+    button(other, "approve", phone=False)
+    late = other.one("#not-resumed")
+    expect(late).to_be_hidden()
+    expect(other.one("#outcome")).to_be_visible()
+    other.page.clock.fast_forward(31_000)
+    expect(late).to_be_visible()
+    expect(late).to_contain_text("Not resumed yet. ")
+
+
+def test_all_of_it_works_without_scripts(house: House, people: People) -> None:
+    row = payments.big_payment(house)
+    screen = people("second_manager", java_script_enabled=False)
+    screen.open(f"/approvals/{row.id}/")
+    button(screen, "approve", phone=False)
+    expect(screen.one("#outcome")).to_contain_text("It takes effect in")
+    screen.press("Take it back")
+    expect(screen.one("#decision")).to_be_visible()
+    assert now(row).open
+    screen.press("Edit first")
+    screen.one("#edit-first").get_by_label("amount").fill("4820.00")
+    screen.press("Approve these values")
+    expect(screen.one("#edited .chg")).to_contain_text("4820.00")
+    screen.one("#comment").fill("Who confirmed the account?")
+    screen.press("Ask back")
+    expect(screen.one("#questions")).to_contain_text("Who confirmed the account?")
+    screen.one("#comment").fill("Unknown account.")
+    screen.page.locator("#plain-next").select_option("stop")
+    button(screen, "reject", phone=False)
+    expect(screen.one("#approval-main")).to_contain_text("The thread stops.")
+    stands = now(row)
+    assert (stands.outcome, stands.what_next) == ("reject", "stop")
+
+
+def test_axe_finds_nothing_in_any_state(house: House, people: People) -> None:
+    row = payments.big_payment(house)
+    screen, axe = people("second_manager"), Axe()
+    found: dict[str, object] = {}
+    open_page(screen, row)
+    found["open"] = faults(screen, axe)
+    for verdict in ("approve", "reject"):
+        screen.page.set_viewport_size({"width": 1440, "height": 900})
+        button(screen, verdict, phone=False)
+        found[verdict] = faults(screen, axe)
+        screen.page.keyboard.press("Escape")
+    screen.open(f"/approvals/{row.id}/edit/")
+    found["edit"] = faults(screen, axe)
+    open_page(screen, row)
+    payments.decide(house, row, "manager", "edit", args=payments.NEW | {"amount": "1.00"})
+    expect(screen.one("#approval-changed")).to_contain_text("changed since you opened it")
+    found["changed"] = faults(screen, axe)
+    payments.decide(house, row, "second_manager", "approve")
+    expect(screen.one("#undo-button")).to_be_visible()
+    found["held"] = faults(screen, axe)
+    assert {state: wrong for state, wrong in found.items() if wrong} == {}
