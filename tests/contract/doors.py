@@ -25,12 +25,16 @@ from django.db import connection
 from django.test import Client
 from django.urls import URLResolver, get_resolver, reverse
 
+from approvals import policies
 from approvals import queries as requests
+from approvals.drafts import Draft
+from approvals.notify.endpoints import Wanted
 from approvals.queries import ApprovalRow
 from checkpoints import store
 from checkpoints.browsing import Records
 from dashboard import actions, administering, hooks, permissions, tokens
 from dashboard.permissions import Actor
+from dashboard.policy_form import PolicyForm
 from tests.cast import PEOPLE as CAST
 from tests.dashboard import hooking
 
@@ -97,6 +101,10 @@ def swapped(world: World, text: str) -> str:
         if one.name in ("cast", "agent", "first") or one.name.startswith("foreign"):
             continue
         ours = getattr(world, one.name)
+        if one.name in ("policy", "hook") and str(ours) in text:
+            theirs = _policy(world, True) if one.name == "policy" else _endpoint(world, True)
+            text = text.replace(str(ours), theirs)
+            continue
         if isinstance(ours, ApprovalRow):
             text = text.replace(str(ours.id), str(foreign.id))
             text = text.replace(ours.proposal_hash, foreign.proposal_hash)
@@ -255,6 +263,28 @@ def _identity(world: World, foreign: bool) -> str:
     return str(hooks.map_identity(who, UUID(_hook(world, foreign)), "U1", who.user_id).id)
 
 
+def _policy(world: World, foreign: bool) -> str:
+    if not foreign:
+        return str(world.policy)
+    draft = Draft(f"Door {uuid4().hex[:8]}", "tool == 'mail'")
+    return str(policies.make(world.cast.elsewhere, draft, actor="user:0").policy)
+
+
+def _endpoint(world: World, foreign: bool) -> str:
+    if not foreign:
+        return str(world.hook)
+    wanted = Wanted(name=f"door {uuid4().hex[:8]}", target="https://agent.example/in")
+    return str(actions.make_endpoint(world.cast.actor("stranger"), "webhook", wanted)[0].id)
+
+
+def _policy_form() -> dict[str, Any]:
+    initial = {name: one.initial for name, one in PolicyForm().fields.items() if one.initial}
+    told = {"name": f"Door {uuid4().hex[:8]}", "condition": "tool == 'mail'", "action": "ask"}
+    return {**initial, **told, "undo_window": "0", "on_expiry": "expire", "number": "1"}
+
+
+ENDPOINT = {"kind": "webhook", "target": "https://agent.example/in", "digest": "0"}
+ENDPOINT |= {"events": "approval.decided"}
 NEW = {"password1": "a long pass word", "password2": "a long pass word", "usable_password": "true"}
 # Addresses of the admin site that change something: (the row, the form).
 ADMIN: dict[str, Callable[[World, bool], Form]] = {
@@ -276,6 +306,25 @@ ADMIN: dict[str, Callable[[World, bool], Form]] = {
     ),
     "approvals_hookidentity_delete": lambda w, f: (_identity(w, f), {"post": "yes"}),
 }
+ADMIN |= {
+    "approvals_endpoint_add": lambda w, f: ("", {**ENDPOINT, "name": f"door {uuid4().hex[:8]}"}),
+    "approvals_endpoint_change": lambda w, f: (
+        _endpoint(w, f),
+        {**ENDPOINT, "name": f"door {uuid4().hex[:8]}"},
+    ),
+    "approvals_endpoint_rotate": lambda w, f: (_endpoint(w, f), {}),
+    "approvals_endpoint_switch": lambda w, f: (_endpoint(w, f), {}),
+    "approvals_endpoint_test": lambda w, f: (_endpoint(w, f), {}),
+    "policy_add": lambda w, f: ("", _policy_form()),
+    "policy": lambda w, f: (_policy(w, f), _policy_form()),
+    "policy_switch": lambda w, f: (_policy(w, f), {"active": "0"}),
+    "policy_move": lambda w, f: (_policy(w, f), {"position": "1"}),
+    "policy_cap": lambda w, f: (
+        "",
+        {"scope": "thread", "per": "day", "max_cost": "2.50", "active": "1"},
+    ),
+}
+NO_ROW = {"policy_cap"}
 # Superusers only: no role of the cast opens it.
 ROOT = {"checkpoints_workspace_add"}
 # A form that names things in its fields says what is wrong with them in place of 404.
@@ -285,19 +334,25 @@ CLOSED = {
     "auth_user_delete",
     "checkpoints_membership_change",
     "checkpoints_workspace_delete",
+    "approvals_endpoint_delete",
     "approvals_hook_delete",
     "approvals_hookidentity_change",
 }
 # Of the site itself: signing out and one's own password, which are everybody's own.
 OWN = {"logout", "password_change"}
 SITE = {"index", "login", "password_change_done", "jsi18n", "app_list", "view_on_site"}
-SITE |= {"autocomplete", ""}
+SITE |= {"autocomplete", "", "policies"}
+
+
+def has_row(name: str) -> bool:
+    """Whether an address of the admin site names a row."""
+    return not name.endswith("_add") and name not in NO_ROW
 
 
 def admin_form(name: str, world: World, foreign: bool) -> Knock:
     """Send a form of the admin site."""
     ident, form = ADMIN[name](world, foreign)
-    path = reverse(f"admin:{name}", args=[] if name.endswith("_add") else [ident])
+    path = reverse(f"admin:{name}", args=[ident] if has_row(name) else [])
     clients = browsers(world)
 
     def knock(who: str | None) -> str:
@@ -311,7 +366,7 @@ def admin_form(name: str, world: World, foreign: bool) -> Knock:
 
 def admin_forms() -> Iterator[Door]:
     for name in ADMIN:
-        things = not name.endswith("_add")
+        things = has_row(name)
         yield Door("admin", name, partial(admin_form, name), names_things=things)
 
 
@@ -353,6 +408,7 @@ HOST = {
 LOOK = {
     *(f"threads {verb}" for verb in ("list", "show", "events", "checkpoints", "activities")),
     *("threads state", "threads diff", "agent list", "agent show", "doctor", "hook list"),
+    *("policy list", "policy show", "policy try"),
 }
 
 
@@ -398,7 +454,7 @@ NO_THING = {"threads start", "import", "hook create"}
 # Enabling what is enabled changes nothing, and what is here is not brought in again.
 IDLE = {"hook enable", "import"}
 # A trial only tells what would match.
-IDLE |= {"policies_try"}
+IDLE |= {"policies_try", "policy_move"}  # one policy has one place
 # What admins do is done by people: no scope of a token opens it.
 NO_TOKEN = ("caps_", "endpoints_", "policies_")
 
