@@ -26,7 +26,7 @@ from django.utils.decorators import method_decorator
 from . import administering, showing
 from .administering import Administrator
 from .endpoints import Endpoints
-from .errors import ActionError, Forbidden
+from .errors import ActionError, Forbidden, Missing
 from .hook_desk import HookDesk
 from .views import policies
 from .views.base import SeeOther, refused
@@ -223,7 +223,7 @@ def _told(view: Callable[..., HttpResponse]) -> Callable[..., HttpResponse]:
         try:
             return view(request, *args, **kwargs)
         except ActionError as error:
-            if request.method != "POST" or isinstance(error, Forbidden):
+            if request.method != "POST" or isinstance(error, Forbidden | Missing):
                 return refused(request, error)
             messages.error(request, error.detail)
             return SeeOther(request.get_full_path())

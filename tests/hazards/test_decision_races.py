@@ -160,6 +160,44 @@ def test_of_approve_and_reject_one_stands(
         assert executed(case) == (outcomes[case.id] == "approve")
 
 
+# --- approve against an edit of the proposal ------------------------------------------------------
+
+
+def test_of_an_edited_proposal_and_an_approval_one_stands(
+    field: Field, worker: Worker, webs: tuple[Web, Web]
+) -> None:
+    """What happens are exactly the arguments of the decision that stands, never the other ones."""
+    cases = [field.play("ask parcel") for _ in range(ROUNDS)]
+    all_are(cases, "waiting")
+    verified(field, cases)
+    outcomes: dict[UUID, str] = {}
+    met = 0
+    with (
+        at_both(webs, field.workspace, "reviewer", ["takes", "mends"]) as (takes, mends),
+        ThreadPoolExecutor(2) as pool,
+    ):
+        for case in cases:
+            seen = case.open()
+            other = said(seen, "edit", args={**seen.args, "name": "letter"})
+            meeting = meet(
+                pool,
+                (
+                    partial(takes.post, path_of(seen), said(seen)),
+                    partial(mends.post, path_of(seen), other),
+                ),
+            )
+            assert sorted(meeting.codes) == [200, 409], meeting.told
+            outcomes[case.id] = "approve" if meeting.codes[0] == 200 else "edit"
+            met += meeting.met
+    assert met > ROUNDS * TOGETHER
+    all_are(cases, "succeeded")
+    for case in cases:
+        done = {name for name in ("parcel", "letter") for _ in case.calls(name)}
+        assert done == {"parcel" if outcomes[case.id] == "approve" else "letter"}
+        assert executed(case) + len(case.calls("letter")) == 1
+    assert set(events(cases, "approval.decided").values()) == {1}
+
+
 # --- approve against withdrawal -------------------------------------------------------------------
 
 
