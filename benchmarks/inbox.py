@@ -213,7 +213,7 @@ def crowded(raw: Raw, n: int) -> None:
     columns = ", ".join(f'"{name}"' for name in names)
     values = ", ".join(SPREAD.get(name, f'a."{name}"') for name in names)
     raw.execute(
-        f"INSERT INTO gp_approval ({columns}) SELECT {values} FROM gp_approval a, "  # noqa: S608
+        f"INSERT INTO gp_approval ({columns}) SELECT {values} FROM gp_approval a, "
         f"generate_series(1, {int(n)}) n WHERE a.id = '{row.id}'"
     )
     raw.execute(_FILL_SEEN)
