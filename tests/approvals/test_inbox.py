@@ -237,6 +237,7 @@ def crowd(workspace: UUID) -> UUID:
     ]
     quoted = ", ".join(f'"{name}"' for name in columns)
     values = ", ".join(SPREAD.get(name, f'a."{name}"') for name in columns)
+    rows("SET LOCAL statement_timeout = 0")  # many indexes, and others compute beside us
     rows(FILL.format(columns=quoted, values=values, n=MANY, one=row.id))
     rows("ANALYZE gp_approval, gp_decision")
     return workspace
