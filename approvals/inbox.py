@@ -47,6 +47,16 @@ _VOTES = f"""
   AND d.verdict <> 'respond' ORDER BY split_part(d.reviewer, '/', 1), d.at DESC, d.id DESC) v
   WHERE v.verdict IN ('approve', 'edit'))
 """
+# Of several stages in turn the one that is due: the first that the votes so far do not fill.
+_MY_TURN = f"""
+CASE WHEN a.escalated_at IS NOT NULL OR jsonb_typeof(a.terms -> 'stages') IS DISTINCT FROM 'array'
+  OR jsonb_path_query_array(a.terms, '$.stages[1]') = '[]' THEN true
+ELSE (SELECT gp_seats(jsonb_build_object('stages', jsonb_build_array(x.seat)), false) && %s::text[]
+  FROM (SELECT t.seat, sum(CASE WHEN t.seat ->> 'count' ~ '^[0-9]{{1,4}}$'
+      THEN (t.seat ->> 'count')::integer ELSE 1 END) OVER (ORDER BY t.place) AS upto
+    FROM jsonb_array_elements(a.terms -> 'stages') WITH ORDINALITY AS t (seat, place)) x
+  WHERE x.upto > {_VOTES} ORDER BY x.upto LIMIT 1) END
+"""
 _ROW = f"""
 SELECT a.id, a.thread_id, th.title, th.agent, a.title, a.kind, a.tool, a.risk, a.status, a.outcome,
   {_STANDING}, coalesce(a.decide_by, a.deadline), a.requested_at, a.decided_at, a.decided_by,
@@ -181,6 +191,8 @@ def _where(wanted: Wanted) -> tuple[list[str], list[Any]]:
             "WHERE t.approval_id = a.id AND t.verdict = 'take_back' AND t.at >= d.at))"
         )
         params += [wanted.person.id, wanted.person.id]
+        where.append(_MY_TURN)
+        params.append(wanted.person.seats)
     if wanted.box == "due":
         # A clock that stands still for the statement, so that an index can be entered by it.
         where.append(f"{_DUE} < statement_timestamp() + make_interval(secs => {DUE_SECONDS})")
@@ -251,9 +263,17 @@ def rows(ids: Sequence[UUID], *, workspace: UUID) -> dict[UUID, InboxRow]:
 
 def _row(r: tuple[Any, ...]) -> InboxRow:
     values = list(r)
-    values[17] = terms_of(None if r[17] is None else deltas.decode(r[17]))
+    values[17] = _terms(r[17])
     values[21] = None if r[21] is None else deltas.decode(r[21])
     return InboxRow(*values)
+
+
+def _terms(text: str | None) -> Terms:
+    """Terms as a list needs them: what cannot be read (a capsule may bring anything) has none."""
+    try:
+        return terms_of(None if text is None else deltas.decode(text))
+    except (AttributeError, KeyError, TypeError, ValueError):
+        return Terms()
 
 
 def page(wanted: Wanted, *, cursor: str = "", limit: int = ENTRIES) -> Listed:
