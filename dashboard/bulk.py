@@ -7,8 +7,8 @@ from dataclasses import dataclass, replace
 from typing import Final
 from uuid import UUID
 
-from approvals import inbox
-from approvals.inbox import InboxRow
+from approvals import inbox_rows
+from approvals.inbox_rows import InboxRow
 from approvals.queries import ApprovalRow
 
 from .deciding import Decided, decide_many
@@ -68,7 +68,7 @@ def read_items(told: Iterable[str]) -> list[Item]:
 def preview(actor: Actor, items: Sequence[Item]) -> list[Told]:
     """What the sheet shows: each item as it stands now; two statements."""
     require(actor, "decide")
-    about = inbox.rows([item.id for item in items], workspace=actor.workspace)
+    about = inbox_rows.rows([item.id for item in items], workspace=actor.workspace)
     return [_judged(item, about.get(item.id)) for item in items]
 
 

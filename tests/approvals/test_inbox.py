@@ -9,7 +9,7 @@ from uuid import UUID, uuid4
 import pytest
 from django.db import IntegrityError, connection, transaction
 
-from approvals import gates, inbox, reviewers
+from approvals import gates, inbox, inbox_rows, reviewers
 from approvals.inbox import Person, Wanted
 from approvals.queries import ApprovalRow
 from approvals.terms import Seat, Terms
@@ -158,7 +158,7 @@ def test_each_order_is_the_database_s(workspace: UUID, sort: str, order: list[st
     ask(workspace, "low too", risk="low", expires_in=600.0)
     assert titles(Wanted(workspace, "open", sort)) == order
     found = inbox.in_order(Wanted(workspace, "open", sort))
-    about = inbox.rows(found, workspace=workspace)
+    about = inbox_rows.rows(found, workspace=workspace)
     assert [about[ident].title for ident in found] == order
 
 
@@ -175,7 +175,7 @@ def test_equal_requests_are_one_entry_that_unfolds(workspace: UUID) -> None:
     assert titles(alike) == ["Greet town 0", "Greet town 1", "Greet town 2"]
     # On the way through the box equal ones follow each other, too.
     order = inbox.in_order(Wanted(workspace, "open", "age"))
-    about = inbox.rows(order, workspace=workspace)
+    about = inbox_rows.rows(order, workspace=workspace)
     assert [about[i].tool for i in order] == [*["publish"] * 3, *["greet"] * 3, "publish"]
 
 
