@@ -8,16 +8,14 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from datetime import datetime
 from typing import Any, Final
 from uuid import UUID
 
 from django.db import connection
 
-from checkpoints import deltas
 from checkpoints.errors import InvalidValue
 
-from .terms import Terms, terms_of
+from .inbox_rows import STANDING, VOTES, InboxRow, rows
 
 BOXES: Final = ("mine", "team", "due", "high", "open", "done")
 SORTS: Final = ("risk", "age", "deadline")
@@ -28,11 +26,9 @@ ENTRIES, MEMBERS = 30, 50  # of a page, and of each entry on it
 ROWS = 100  # requests on a page, however they are grouped
 COUNTED = 1_000
 DUE_SECONDS = 3_600
-ARGS_SHOWN = 8_192  # bytes; larger arguments are for the request's own page
 
 _DUE = "coalesce(a.decide_by, a.deadline, 'infinity'::timestamptz)"
 _SEATS = "gp_seats(a.terms, a.escalated_at IS NOT NULL)"
-_STANDING = "coalesce(nullif(a.standing_hash, ''), a.proposal_hash)"
 _SHAPE = "gp_shape(a.agent_version_id, a.tool, a.policy_version, a.risk, a.title)"
 _ORDER: Final = {
     "risk": "gp_risk(a.risk), a.requested_at, a.id",
@@ -40,22 +36,15 @@ _ORDER: Final = {
     "deadline": f"{_DUE}, a.requested_at, a.id",
     "done": "coalesce(a.decided_at, a.requested_at), a.id",
 }
-# One statement per person and request is cheap: the index on gp_decision leads there.
-_VOTES = f"""
-(SELECT count(*) FROM (SELECT DISTINCT ON (split_part(d.reviewer, '/', 1)) d.verdict
-  FROM gp_decision d WHERE d.approval_id = a.id AND d.proposal_hash = {_STANDING}
-  AND d.verdict <> 'respond' ORDER BY split_part(d.reviewer, '/', 1), d.at DESC, d.id DESC) v
-  WHERE v.verdict IN ('approve', 'edit'))
-"""
-_ROW = f"""
-SELECT a.id, a.thread_id, th.title, th.agent, a.title, a.kind, a.tool, a.risk, a.status, a.outcome,
-  {_STANDING}, coalesce(a.decide_by, a.deadline), a.requested_at, a.decided_at, a.decided_by,
-  a.decided_by_name, a.imported, a.terms::text, a.escalated_at IS NOT NULL,
-  a.standing_hash <> '', CASE WHEN a.status = 'pending' THEN {_VOTES} ELSE 0 END,
-  CASE WHEN pg_column_size(coalesce(a.standing_args, a.args)) <= {ARGS_SHOWN}
-    THEN coalesce(a.standing_args, a.args)::text END
-FROM gp_approval a JOIN gp_thread th ON th.id = a.thread_id
-WHERE a.id = ANY(%s::uuid[]) AND a.workspace_id = %s::uuid
+# Of several stages in turn the one that is due: the first that the votes so far do not fill.
+_MY_TURN = f"""
+CASE WHEN a.escalated_at IS NOT NULL OR jsonb_typeof(a.terms -> 'stages') IS DISTINCT FROM 'array'
+  OR jsonb_path_query_array(a.terms, '$.stages[1]') = '[]' THEN true
+ELSE (SELECT gp_seats(jsonb_build_object('stages', jsonb_build_array(x.seat)), false) && %s::text[]
+  FROM (SELECT t.seat, sum(CASE WHEN t.seat ->> 'count' ~ '^[0-9]{{1,4}}$'
+      THEN (t.seat ->> 'count')::integer ELSE 1 END) OVER (ORDER BY t.place) AS upto
+    FROM jsonb_array_elements(a.terms -> 'stages') WITH ORDINALITY AS t (seat, place)) x
+  WHERE x.upto > {VOTES} ORDER BY x.upto LIMIT 1) END
 """
 
 
@@ -95,51 +84,6 @@ class Wanted:
 
 
 @dataclass(frozen=True, slots=True)
-class InboxRow:
-    """A request as a list shows it; `votes` counts those for what stands now.
-
-    `args` is None where they are too large for a list; `standing_hash` is what a decision names.
-    """
-
-    id: UUID
-    thread: UUID
-    thread_title: str
-    agent: str
-    title: str
-    kind: str
-    tool: str
-    risk: str
-    status: str
-    outcome: str
-    standing_hash: str
-    decide_by: datetime | None
-    requested_at: datetime
-    decided_at: datetime | None
-    decided_by: str
-    decided_by_name: str
-    imported: bool
-    terms: Terms
-    escalated: bool
-    edited: bool
-    votes: int
-    args: Any
-
-    @property
-    def needed(self) -> int:
-        """How many people have to approve."""
-        return sum(seat.count for seat in self.terms.stages)
-
-    @property
-    def opens(self) -> bool:
-        """Whether it is decided on its own page only, and never together with others."""
-        return self.kind != "gate" or self.risk == "high" or len(self.terms.stages) > 1
-
-    @property
-    def open(self) -> bool:
-        return self.status == "pending"
-
-
-@dataclass(frozen=True, slots=True)
 class Entry:
     """Equal requests, the first in the order leading; `total` counts those beyond `rows`, too."""
 
@@ -176,11 +120,13 @@ def _where(wanted: Wanted) -> tuple[list[str], list[Any]]:
         where.append(
             "NOT jsonb_exists(coalesce(a.terms -> 'barred', '[]'), %s::text) AND NOT EXISTS ("
             "SELECT 1 FROM gp_decision d WHERE d.approval_id = a.id "
-            f"AND d.proposal_hash = {_STANDING} AND split_part(d.reviewer, '/', 1) = %s::text "
+            f"AND d.proposal_hash = {STANDING} AND split_part(d.reviewer, '/', 1) = %s::text "
             "AND d.verdict IN ('approve', 'edit') AND NOT EXISTS (SELECT 1 FROM gp_decision t "
             "WHERE t.approval_id = a.id AND t.verdict = 'take_back' AND t.at >= d.at))"
         )
         params += [wanted.person.id, wanted.person.id]
+        where.append(_MY_TURN)
+        params.append(wanted.person.seats)
     if wanted.box == "due":
         # A clock that stands still for the statement, so that an index can be entered by it.
         where.append(f"{_DUE} < statement_timestamp() + make_interval(secs => {DUE_SECONDS})")
@@ -240,20 +186,6 @@ def _split(keys: str) -> list[str]:
             found.append(keys[begin:i])
             begin = i + 1
     return [key.strip() for key in (*found, keys[begin:])]
-
-
-def rows(ids: Sequence[UUID], *, workspace: UUID) -> dict[UUID, InboxRow]:
-    """Those of these requests that are of the workspace, as lists show them: one statement."""
-    with connection.cursor() as cursor:
-        cursor.execute(_ROW, (list(ids), workspace))
-        return {row[0]: _row(row) for row in cursor.fetchall()}
-
-
-def _row(r: tuple[Any, ...]) -> InboxRow:
-    values = list(r)
-    values[17] = terms_of(None if r[17] is None else deltas.decode(r[17]))
-    values[21] = None if r[21] is None else deltas.decode(r[21])
-    return InboxRow(*values)
 
 
 def page(wanted: Wanted, *, cursor: str = "", limit: int = ENTRIES) -> Listed:

@@ -7,8 +7,8 @@ from dataclasses import dataclass, replace
 from typing import Final
 from uuid import UUID
 
-from approvals import inbox
-from approvals.inbox import InboxRow
+from approvals import inbox_rows
+from approvals.inbox_rows import InboxRow
 from approvals.queries import ApprovalRow
 
 from .deciding import Decided, decide_many
@@ -68,7 +68,7 @@ def read_items(told: Iterable[str]) -> list[Item]:
 def preview(actor: Actor, items: Sequence[Item]) -> list[Told]:
     """What the sheet shows: each item as it stands now; two statements."""
     require(actor, "decide")
-    about = inbox.rows([item.id for item in items], workspace=actor.workspace)
+    about = inbox_rows.rows([item.id for item in items], workspace=actor.workspace)
     return [_judged(item, about.get(item.id)) for item in items]
 
 
@@ -105,11 +105,20 @@ def _came(told: Told, one: Decided) -> Told:
     return replace(told, why=why, after=one.row)
 
 
+def _closed(row: InboxRow) -> str:
+    did = {"approve": "approved it", "edit": "approved it with edits", "reject": "rejected it"}
+    if row.outcome:
+        return (
+            f"{row.decided_by_name or 'Somebody'} has {did.get(row.outcome, 'decided it')} already."
+        )
+    return "Nobody decided in time." if row.status == "expired" else "It was withdrawn."
+
+
 def _judged(item: Item, row: InboxRow | None) -> Told:
     if row is None:
         return Told(item, None, "There is no such request in this workspace.")
     if not row.open:
-        return Told(item, row, f"It is {row.outcome or row.status} already.")
+        return Told(item, row, _closed(row))
     if row.kind != "gate":
         return Told(item, row, f"A question {ON_ITS_PAGE}")
     if row.risk == "high":

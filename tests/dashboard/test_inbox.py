@@ -112,7 +112,7 @@ def test_nothing_good_is_409_and_a_reason_is_needed_to_reject(
     assert outcome(row) == "reject"
     late = manager.post(TOGETHER, form | {"comment": "no"})
     assert late.status_code == 409
-    assert "It is reject already" in late.content.decode()
+    assert "manager has rejected it already" in late.content.decode()
     for who in ("operator", "auditor", "admin", "viewer"):
         refused = cast.client(who).post(TOGETHER, form | {"item": item(other), "comment": "no"})
         assert refused.status_code == 403, who
