@@ -309,11 +309,6 @@ ADMIN: dict[str, Callable[[World, bool], Form]] = {
         {"hook": _hook(w, f), "identity": "U2", "user": _user(w, f)},
     ),
     "approvals_hookidentity_delete": lambda w, f: (_identity(w, f), {"post": "yes"}),
-    "policy_add": lambda w, f: ("", POLICY),
-    "policy": lambda w, f: (_policy(w, f), {**POLICY, "number": "1"}),
-    "policy_switch": lambda w, f: (_policy(w, f), {"active": "0"}),
-    "policy_move": lambda w, f: (_policy(w, f), {"position": "1"}),
-    "policy_cap": lambda w, f: ("", {"scope": "thread", "per": "day", "max_cost": "1"}),
 }
 ADMIN |= {
     "approvals_endpoint_add": lambda w, f: ("", {**ENDPOINT, "name": f"door {uuid4().hex[:8]}"}),
