@@ -139,7 +139,8 @@ def note_carried_out(row: ApprovalRow, *, done: bool, said: str, actor: str) -> 
                 "INSERT INTO gp_carried_out (approval_id, workspace_id, outcome, said) SELECT "
                 "a.id, a.workspace_id, %s::varchar, %s::text FROM gp_approval a "
                 "WHERE a.id = %s::uuid AND a.kind = %s::varchar AND a.status = 'settled' "
-                "AND a.outcome = 'approve' ON CONFLICT (approval_id) DO NOTHING",
+                # What a capsule claims was approved is not.
+                "AND a.outcome = 'approve' AND NOT a.imported ON CONFLICT (approval_id) DO NOTHING",
                 ("done" if done else "failed", said, row.id, KIND),
             )
             if not cursor.rowcount:
@@ -161,8 +162,8 @@ def _place(thread: UUID, workspace: UUID, expires_in: float | None) -> tuple[UUI
         cursor.execute(
             "SELECT th.agent_version_id, th.branch, c.step, clock_timestamp() + "
             "make_interval(secs => %s::float8) FROM gp_thread th JOIN gp_checkpoint c "
-            "ON c.id = th.head WHERE th.id = %s::uuid AND th.workspace_id = %s::uuid "
-            "FOR UPDATE OF th",
+            "ON c.thread_id = th.id AND c.id = th.head WHERE th.id = %s::uuid "
+            "AND th.workspace_id = %s::uuid FOR UPDATE OF th",
             (expires_in, thread, workspace),
         )
         row = cursor.fetchone()
