@@ -59,6 +59,7 @@ class ApprovalRecords(Records):
                 "requested_at",
                 "deadline",
                 "policy_version",
+                "terms",
             ),
         ),
         (
@@ -66,12 +67,17 @@ class ApprovalRecords(Records):
             (
                 "status",
                 "outcome",
+                "what_next",
                 "decided_by",
                 "decided_by_name",
                 "decided_at",
                 "effective_at",
                 "comment",
                 "decided_args",
+                "standing_args",
+                "standing_hash",
+                "decide_by",
+                "escalated_at",
             ),
         ),
         (
@@ -113,7 +119,7 @@ class DecisionRecords(Records):
     actors = ("reviewer",)
     search_help_text = "Id or its beginning, approval id, who decided, proposal hash"
     groups = (
-        ("What was decided", ("approval_id", "verdict", "comment", "args", "at")),
+        ("What was decided", ("approval_id", "verdict", "comment", "args", "what_next", "at")),
         ("By whom", ("reviewer", "reviewer_name")),
         ("Proof", ("id", "proposal_hash", "hash", "salt")),
     )

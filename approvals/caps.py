@@ -9,7 +9,7 @@ from uuid import UUID
 from django.db import connection
 
 from . import queries_policies
-from .queries_policies import CapRow
+from .queries_policies import CapRow, money
 
 # What was spent on a day is read from activities, whose ids begin with the time that they were
 # made at: the lower bound lets the index of the ids do the work. One that ended today began at
@@ -69,12 +69,6 @@ def _sentence(cap: CapRow, agent: str, spent: Decimal) -> str:
     }[cap.scope]
     when, wait = (" today (UTC)", " or wait") if cap.per == "day" else ("", "")
     return (
-        f"{who} spent {_plain(spent)}{when}; the spend cap is {_plain(cap.max_cost)}. "
+        f"{who} spent {money(spent)}{when}; the spend cap is {money(cap.max_cost)}. "
         f"Raise the cap{wait}, then resume."
     )
-
-
-def _plain(amount: Decimal) -> str:
-    text = f"{amount.normalize():f}"
-    whole, _, cents = text.partition(".")
-    return f"{whole}.{cents:0<2}"

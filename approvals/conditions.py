@@ -7,6 +7,7 @@ worker busy. Nothing here reads or writes anything.
 
 from __future__ import annotations
 
+import logging
 import re
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
@@ -17,6 +18,9 @@ from typing import Any, Final
 import cel
 
 from checkpoints.errors import InvalidValue
+
+# The library logs each error of a helper; what has no answer is told where it counts.
+logging.getLogger("cel").setLevel(logging.CRITICAL)
 
 LENGTH_MAX: Final = 2_000
 DEPTH_MAX: Final = 30

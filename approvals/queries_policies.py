@@ -59,6 +59,11 @@ class CapRow:
     max_cost: Decimal
     active: bool
 
+    @property
+    def shown(self) -> str:
+        """The amount with two decimals at least."""
+        return money(self.max_cost)
+
 
 _VERSION = """
 SELECT p.id, p.workspace_id, p.name, p.position, p.active, p.number, v.number, v.condition,
@@ -67,6 +72,12 @@ FROM gp_policy p JOIN gp_policy_version v ON v.policy_id = p.id
 """
 _NEWEST = f"{_VERSION} AND v.number = p.number "
 _CAP = "SELECT id, workspace_id, scope, agent, per, max_cost, active FROM gp_spend_cap "
+
+
+def money(amount: Decimal) -> str:
+    """An amount as people write it: 2.50, 0.000125."""
+    whole, _, cents = f"{amount.normalize():f}".partition(".")
+    return f"{whole}.{cents:0<2}"
 
 
 def active(workspace: UUID) -> list[VersionRow]:

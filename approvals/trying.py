@@ -101,7 +101,7 @@ def _facts(workspace: UUID, row: tuple[Any, ...]) -> Facts:
     args, labels = deltas.decode(row[3]), deltas.decode(row[12])
     operation: Any = ""
     if row[6] == "operation":
-        operation = "retry" if row[2] == "settle" else row[2]
+        operation = {"settle": "retry", "choose_code": "fork"}.get(row[2], row[2])
         args = args.get("arguments", args)
     return Facts(
         workspace=workspace,

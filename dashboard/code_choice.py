@@ -17,6 +17,7 @@ from checkpoints.views import AgentRow, ThreadRow
 from .errors import Conflict, Invalid, translated
 from .live.hints import look_again
 from .permissions import Actor, HasRoles, lacks, require
+from .second_person import guarded
 
 CHOICES: Final = ("pin", "accept", "fork", "unpin")
 # Which right each needs; a fork is a fork, whatever the reason.
@@ -57,6 +58,7 @@ def choices_for(actor: HasRoles, thread: ThreadRow) -> list[Choice]:
     return [Choice(c, *WORDS[c], lacks(actor, RIGHT[c])) for c in open_choices(thread)]
 
 
+@guarded("fork", right="fork", when=lambda given: given["choice"] == "fork")
 @translated()
 def choose_code(
     actor: Actor, thread_id: UUID, choice: str, *, expected_version: int | None = None

@@ -49,9 +49,13 @@ class PolicyForm(forms.Form):
         help_text="The first policy that matches decides, whichever it is.",
     )
     note = forms.CharField(
-        required=False, max_length=1_000, help_text="Why a person is asked; they read it first."
+        label="Why",
+        required=False,
+        max_length=1_000,
+        help_text="Why a person is asked; they read it first.",
     )
     stages = forms.CharField(
+        label="Who approves",
         initial=ANYBODY,
         widget=forms.Textarea(attrs={"rows": 3, "spellcheck": "false"}),
         help_text="Who approves, one stage per line, one after the other: “1 of any reviewer”, "
@@ -74,7 +78,10 @@ class PolicyForm(forms.Form):
         required=False, max_length=300, help_text="Empty: as the author of the agent called it."
     )
     deadline = forms.FloatField(
-        required=False, min_value=0.05, help_text="Minutes to decide; empty: as long as it takes."
+        label="Deadline, in minutes",
+        required=False,
+        min_value=0.05,
+        help_text="Empty: as long as it takes.",
     )
     on_expiry = forms.ChoiceField(
         label="After the deadline",
@@ -85,21 +92,27 @@ class PolicyForm(forms.Form):
         ],
     )
     escalate_to = forms.CharField(
-        required=False, help_text="With “others are asked”: who, such as “1 of carla”."
+        label="Others who are asked then", required=False, help_text="Such as “1 of carla”."
     )
     escalate_for = forms.FloatField(
-        required=False, min_value=0, help_text="And for how many minutes."
+        label="For how many minutes they are asked", required=False, min_value=0
     )
     reminders = forms.CharField(
-        required=False, help_text="Minutes after the request, such as “30, 60”."
+        label="Reminders, in minutes after the request",
+        required=False,
+        help_text="Such as “30, 60”.",
     )
     undo_window = forms.FloatField(
+        label="Undo window, in seconds",
         initial=0,
         min_value=0,
-        help_text="Seconds in which a decision can be taken back before anything happens.",
+        help_text="So long a decision can be taken back before anything happens.",
     )
     valid_for = forms.FloatField(
-        initial=24, min_value=0.02, help_text="Hours in which an approval has to be used."
+        label="Valid for, in hours",
+        initial=24,
+        min_value=0.02,
+        help_text="So long an approval can be used.",
     )
 
     def draft(self) -> Draft:

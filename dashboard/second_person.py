@@ -34,21 +34,28 @@ Action = Callable[Concatenate[Actor, UUID, ...], Any]
 
 _DOORS: Final[dict[str, Action]] = {}
 _approved: ContextVar[bool] = ContextVar("approved by a second person", default=False)
+FORKS: Final = ("fork", "choose_code")
 _TITLES: Final = {
     "fork": "Fork the thread “{}”",
     "roll_back": "Roll the thread “{}” back",
     "edit": "Edit the state of the thread “{}”",
     "retry": "Retry the thread “{}”",
+    "choose_code": "Fork the thread “{}” under other code",
     "settle": "Say what holds of an effect of “{}”",
 }
 
 
 def guarded[**P, R](
     operation: Operation,
+    *,
+    right: str = "",
+    when: Callable[[Mapping[str, Any]], bool] = lambda given: True,
 ) -> Callable[[Callable[Concatenate[Actor, UUID, P], R]], Callable[Concatenate[Actor, UUID, P], R]]:
     """An action that asks the policies first and raises NeedsSecondPerson where one demands it.
 
-    The request is opened only for what would be possible at this moment.
+    The request is opened only for what would be possible at this moment. `right` is the right that
+    the action needs where it is not called like it; `when` says of its arguments whether it is the
+    operation at all.
     """
 
     def decorate(
@@ -60,11 +67,12 @@ def guarded[**P, R](
         @wraps(action)
         def asked(actor: Actor, thread_id: UUID, /, *args: P.args, **more: P.kwargs) -> R:
             # Whoever may not act is refused by the action itself, and learns nothing of policies.
-            if not _approved.get() and may(actor, name) and _any(actor.workspace):
+            if not _approved.get() and may(actor, right or name) and _any(actor.workspace):
                 bound = signature.bind(actor, thread_id, *args, **more)
                 bound.apply_defaults()
                 given = dict(list(bound.arguments.items())[2:])
-                _ask_first(actor, operation, name, thread_id, given)
+                if when(given):
+                    _ask_first(actor, operation, name, thread_id, given)
             return action(actor, thread_id, *args, **more)
 
         _DOORS[name] = cast(Action, action)
@@ -179,7 +187,7 @@ def _attempt(approval: ApprovalRow) -> tuple[str, bool]:
         return f"Not done: {of(error).detail}", False
     finally:
         _approved.reset(mark)
-    return (f"Done: the new thread is {found}." if approval.tool == "fork" else "Done."), True
+    return (f"Done: the new thread is {found}." if approval.tool in FORKS else "Done."), True
 
 
 def _asker(person: str, workspace: UUID) -> Actor:

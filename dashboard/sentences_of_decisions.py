@@ -84,4 +84,22 @@ SAY: dict[str, Any] = {
     "decision.refused": lambda d, who: (
         f"{who} tried to decide{_what(d)} and may not: {cut(d.get('reason') or '?')}"
     ),
+    "operation.done": lambda d, who: f"What two people agreed on is done:{_what(d) or ' ?'}",
+    "operation.failed": lambda d, who: (
+        f"What two people agreed on could not be done:{_what(d)} {cut(d.get('said') or '?')}"
+    ),
+    # The log of a workspace.
+    "policy.made": lambda d, who: f"{who} made the policy {cut(d.get('name') or '?')}",
+    "policy.changed": lambda d, who: (
+        f"{who} changed the policy {cut(d.get('name') or '?')}"
+        + (f", version {d['number']}" if "number" in d else ", its place")
+    ),
+    "policy.switched": lambda d, who: (
+        f"{who} switched the policy {cut(d.get('name') or '?')} "
+        + ("on" if d.get("active") else "off")
+    ),
+    "cap.changed": lambda d, who: (
+        f"{who} set the spend cap of {d.get('agent') or 'each'} {d.get('scope')} "
+        f"({d.get('per')}) to {d.get('max_cost')}" + ("" if d.get("active") else ", switched off")
+    ),
 }

@@ -34,6 +34,7 @@ GATEPOST_MAIL_FROM       whom mails come from (gatepost@localhost)
 GATEPOST_DIGEST_AFTER    so many messages a person gets within an endpoint's digest window; what
                          comes after that waits and is one message (5)
 GATEPOST_NOTIFY_SECONDS  how often each worker looks for news to send (1)
+GATEPOST_NEWS_DAYS       how long news and deliveries are kept that are over (90)
 GATEPOST_SEND_SECONDS    how long a mail server or webhook may take (10)
 GATEPOST_DELIVERY_PAUSES seconds before each further try of a message that did not arrive
                          (5,30,120,600,1800,3600,7200,14400,28800,28800: about a day)
@@ -92,11 +93,12 @@ GATEPOST_STEP_SECONDS = env.float("GATEPOST_STEP_SECONDS", default=900.0)
 GATEPOST_SLOT_MEMORY_MB = env.int("GATEPOST_SLOT_MEMORY_MB", default=0)
 GATEPOST_UNDO_WINDOWS = env.list("GATEPOST_UNDO_WINDOWS", cast=float, default=[0.0, 0.0, 10.0])
 GATEPOST_UNDO_PAUSES = env.list("GATEPOST_UNDO_PAUSES", cast=float, default=[5.0, 30.0])
-GATEPOST_BASE_URL = env(
-    "GATEPOST_BASE_URL", default=web_address.noted(DATA) or "http://localhost:8000"
+GATEPOST_BASE_URL = (
+    env("GATEPOST_BASE_URL", default="") or web_address.noted(DATA) or "http://localhost:8000"
 )
 GATEPOST_DIGEST_AFTER = env.int("GATEPOST_DIGEST_AFTER", default=5)
 GATEPOST_NOTIFY_SECONDS = env.float("GATEPOST_NOTIFY_SECONDS", default=1.0)
+GATEPOST_NEWS_DAYS = env.float("GATEPOST_NEWS_DAYS", default=90.0)
 GATEPOST_SEND_SECONDS = env.float("GATEPOST_SEND_SECONDS", default=10.0)
 GATEPOST_DELIVERY_PAUSES = env.list("GATEPOST_DELIVERY_PAUSES", cast=float, default=mail.PAUSES)
 GATEPOST_WEBHOOK_PORTS = env.list("GATEPOST_WEBHOOK_PORTS", cast=int, default=[443, 8443])
@@ -105,7 +107,7 @@ GATEPOST_WEBHOOK_HTTP = env.bool("GATEPOST_WEBHOOK_HTTP", default=False)
 GATEPOST_WEBHOOK_CA = env("GATEPOST_WEBHOOK_CA", default="")
 GATEPOST_APPRISE_SCHEMES = env.list("GATEPOST_APPRISE_SCHEMES", default=mail.CHATS)
 MAILERS = mail.mailers(value("EMAIL_URL"), seconds=GATEPOST_SEND_SECONDS)
-DEFAULT_FROM_EMAIL = SERVER_EMAIL = env("GATEPOST_MAIL_FROM", default="gatepost@localhost")
+DEFAULT_FROM_EMAIL = SERVER_EMAIL = env("GATEPOST_MAIL_FROM", default="") or "gatepost@localhost"
 GATEPOST_CONTENT_DATABASE_BYTES = env.int("GATEPOST_CONTENT_DATABASE_BYTES", default=16 * 1024)
 GATEPOST_CONTENT_FILE_BYTES = env.int("GATEPOST_CONTENT_FILE_BYTES", default=1024)
 GATEPOST_UPLOAD_MAX_BYTES = env.int("GATEPOST_UPLOAD_MAX_BYTES", default=2 * 1024**3)

@@ -25,7 +25,7 @@ EMPTY = "–"
 SHORT = 120  # characters of a text in a list
 LONGEST = 300_000  # characters of one value on a page; a state may have millions
 ACTORS = {"actor", "started_by", "wish_by", "created_by", "decided_by", "reviewer"}
-ACTORS |= {"made_by", "revoked_by"}
+ACTORS |= {"made_by", "revoked_by", "recipient"}
 # Columns that name a row with a page of its own.
 LINKS = {
     "thread_id": "checkpoints_thread",
@@ -33,6 +33,7 @@ LINKS = {
     "base": "checkpoints_thread",
     "agent_version_id": "checkpoints_agentversion",
     "approval_id": "approvals_approval",
+    "endpoint_id": "approvals_endpoint",
     "workspace_id": "checkpoints_workspace",
 }
 

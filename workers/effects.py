@@ -70,7 +70,8 @@ class Effects(Interrupts):
         if meant is not given:
             check_effect(tool, meant)
         self._boundary()
-        self._afford()
+        if repeated is None or repeated.state != "started":
+            self._afford()  # what had begun is brought to its end, whatever it cost
         retry = policy_of(tool.retry, self._run.retry)
         wait_with_others(self._run, retry, tool.name)
         yes = approval is not None and approval.outcome in CAN_ALLOW

@@ -104,6 +104,12 @@ class Node:
     on_expired: str = ""
 
     @property
+    def leads(self) -> tuple[str, ...]:
+        """All ways out, that of an expired request last."""
+        more = (self.on_expired,) if self.on_expired else ()
+        return tuple(dict.fromkeys((*self.ways, *more)))
+
+    @property
     def late(self) -> Node:
         """The same node, left by the way that it takes when nobody decided in time."""
         to = self.on_expired
@@ -228,7 +234,7 @@ class Graph:
         if not self.nodes:
             raise GraphError(f"The graph {self.name!r} has no nodes.")
         for node in self.nodes.values():
-            for way in _drawn(node):
+            for way in node.leads:
                 if way != END and way not in self.nodes:
                     raise GraphError(f"{node.name!r} leads to {way!r}, and there is no such node.")
         _ = self.reducers
@@ -301,8 +307,8 @@ class Graph:
             "nodes": [
                 {
                     "name": n.name,
-                    "then": [w for w in _drawn(n) if w != END],
-                    "ends": END in _drawn(n),
+                    "then": [w for w in n.leads if w != END],
+                    "ends": END in n.leads,
                     "label": n.label or n.name.replace("_", " "),
                     "gate": n.gate,
                     "conditional": callable(n.then) or bool(n.on_expired),
@@ -315,11 +321,6 @@ class Graph:
             **({"payloads": self.payloads} if self.payloads != DATABASE else {}),
             **({"on_failure": self.on_failure} if self.on_failure != "keep" else {}),
         }
-
-
-def _drawn(node: Node) -> list[str]:
-    """All ways out of a node, that of an expired request last."""
-    return list(dict.fromkeys([*node.ways, *([node.on_expired] if node.on_expired else [])]))
 
 
 def _ways(then: Edge, ways: Sequence[str]) -> tuple[str, ...]:

@@ -15,6 +15,8 @@ from checkpoints.seals import seal
 
 from ..terms import Terms
 
+TITLE_MAX = 300
+
 
 @dataclass(frozen=True, slots=True)
 class Proposal:
@@ -96,6 +98,11 @@ REQUEST = {
     "deadline": "timestamptz",
     "terms": "jsonb",
 }
+
+
+def titled(text: str) -> str:
+    """A title as its column takes it; what is left out shows as an ellipsis."""
+    return text if len(text) <= TITLE_MAX else f"{text[: TITLE_MAX - 1]}…"
 
 
 def request_seal(row: Mapping[str, Any]) -> str:

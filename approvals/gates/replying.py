@@ -15,6 +15,8 @@ from checkpoints.states import EventKind
 
 from .. import outbox
 from ..queries import ApprovalRow
+from . import writing
+from .outcomes import withdraw_former
 from .proposals import Proposal
 
 SUPERSEDED = "It is asked again: see the newer request."
@@ -44,7 +46,7 @@ def answer(
     """
     with transaction.atomic():
         _lock(work)
-        if not _withdraw(work, "a.id = %s::uuid", (row.id,), reason):
+        if not _withdraw(work, row, reason):
             return False
         store.record_activity(work, activity, result=result, events=events)
     return True
@@ -57,22 +59,10 @@ def announce(work: Work, proposals: Mapping[UUID, Proposal]) -> None:
     """
     for ident, proposal in proposals.items():
         if proposal.revision:
-            withdraw_former(work, proposal)
+            withdraw_former(work, proposal, reason=SUPERSEDED)
         if not proposal.allowed_by:
             data = {"title": proposal.title[:300], "risk": proposal.risk}
             _tell(work, "approval.requested", ident, data)
-
-
-def withdraw_former(work: Work, proposal: Proposal) -> None:
-    """Withdraw what is still open at the position of a newer request; inside its transaction."""
-    p = proposal.position
-    _withdraw(
-        work,
-        "a.branch = %s::integer AND a.step = %s::integer AND a.node = %s::varchar "
-        "AND a.index = %s::integer AND a.key = %s::varchar AND a.revision < %s::smallint",
-        (p.branch, p.step, p.node, p.index, p.key, proposal.revision),
-        SUPERSEDED,
-    )
 
 
 def _lock(work: Work) -> None:
@@ -85,23 +75,23 @@ def _lock(work: Work) -> None:
             raise LeaseLost(thread=work.thread)
 
 
-def _withdraw(work: Work, which: str, params: Sequence[Any], reason: str) -> bool:
-    """pending -> withdrawn for these requests of the thread, whose row is locked."""
+def _withdraw(work: Work, row: ApprovalRow, reason: str) -> bool:
+    """pending -> withdrawn; False when it was decided. Its thread is locked."""
     with connection.cursor() as cursor:
         cursor.execute(
-            "UPDATE gp_approval a SET status = 'withdrawn', comment = %s::text, "
-            "decided_at = clock_timestamp() WHERE a.thread_id = %s::uuid "
-            f"AND a.status = 'pending' AND {which} RETURNING a.id, a.title, a.decided_at",
-            (reason, work.thread, *params),
+            "UPDATE gp_approval SET status = 'withdrawn', comment = %s::text, "
+            "decided_at = clock_timestamp() WHERE id = %s::uuid AND status = 'pending' "
+            "RETURNING decided_at",
+            (reason, row.id),
         )
-        gone = cursor.fetchall()
-    for ident, title, at in gone:
-        data = {"approval": str(ident), "title": title, "reason": reason}
-        data["decided_at"] = at.isoformat()
-        event = store.NewEvent(EventKind.APPROVAL_WITHDRAWN, data, work.owner)
-        store.add_event(work.thread, event)
-        _tell(work, "approval.withdrawn", ident, {"title": title, "reason": reason})
-    return bool(gone)
+        gone = cursor.fetchone()
+    if gone is None:
+        return False
+    data = writing.ended(row.id, row.title, gone[0], reason=reason)
+    event = store.NewEvent(EventKind.APPROVAL_WITHDRAWN, data, work.owner)
+    store.add_event(work.thread, event)
+    _tell(work, "approval.withdrawn", row.id, {"title": row.title, "reason": reason})
+    return True
 
 
 def _tell(work: Work, kind: str, approval: UUID, data: dict[str, Any]) -> None:

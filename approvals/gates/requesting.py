@@ -15,7 +15,7 @@ from checkpoints import deltas, store
 from checkpoints.records import Work
 from checkpoints.states import EventKind
 
-from .proposals import REQUEST, Proposal, proposal_hash, request_seal
+from .proposals import REQUEST, Proposal, proposal_hash, request_seal, titled
 from .replying import announce
 
 
@@ -114,7 +114,7 @@ def columns_of(
         "args": p.args,
         "proposal_hash": digest,
         "policy_version": p.policy_version,
-        "title": p.title[:300],
+        "title": titled(p.title),
         "description": p.description,
         "reasons": list(p.reasons),
         "risk": p.risk,

@@ -17,6 +17,7 @@ from checkpoints.admin.people import Edited
 from checkpoints.browsing import Records
 from checkpoints.narrowing import choice, ident, since
 from checkpoints.paging import Walk
+from checkpoints.unseen import plain
 
 from .models import Delivery, Endpoint
 from .words import KINDS, NEWS
@@ -62,7 +63,12 @@ class EndpointForm(forms.ModelForm):  # type: ignore[type-arg]
     """An endpoint; it has no address and no secret."""
 
     kind = forms.ChoiceField(choices=[(kind, kind) for kind in KINDS])
-    target = forms.CharField(required=False, max_length=2_000, help_text=TARGET_HELP)
+    target = forms.CharField(
+        required=False,
+        max_length=2_000,
+        help_text=TARGET_HELP,
+        widget=forms.TextInput(attrs={"size": 60}),
+    )
     events = forms.MultipleChoiceField(
         required=False,
         choices=[(kind, kind) for kind in NEWS],
@@ -212,13 +218,16 @@ class DeliveryRecords(Records):
     columns = (
         "created_at",
         "kind",
-        "endpoint_id",
+        "where",
         "recipient",
         "attempts",
         "done_at",
         "failed_at",
-        "error",
+        "why",
     )
+    joins = ("endpoint",)
+    needs = ("endpoint__name", "error", "skipped")
+    actors = ("recipient",)
     walks = (
         Walk(("id",), ("endpoint_id",)),
         Walk(("id",), ("workspace_id",)),
@@ -236,6 +245,14 @@ class DeliveryRecords(Records):
     refusal = (
         "Deliveries are made by the sender of a worker; endpoints are changed under Endpoints."
     )
+
+    def where(self, row: Any) -> str:
+        """The endpoint by name."""
+        return plain(row.endpoint.name)
+
+    def why(self, row: Any) -> str:
+        """What went wrong, or why nothing was sent."""
+        return row.error or row.skipped or "–"
 
     def related(self, row: Any) -> list[tuple[str, str]]:
         return [

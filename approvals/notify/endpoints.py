@@ -186,7 +186,8 @@ def _apply(row: _Row, wanted: Wanted) -> None:
         row.teams = _names("teams", row.teams if wanted.teams is None else wanted.teams)
         if (row.people or row.teams) and (row.kind != "email" or row.address):
             raise InvalidValue("people", "are for mail to people")
-        if strange := recipients.unknown(people=row.people, teams=row.teams):
+        strange = recipients.unknown(row.workspace, people=row.people, teams=row.teams)
+        if strange:
             raise InvalidValue("people", f"nobody and no team is called {strange[0]}")
 
 

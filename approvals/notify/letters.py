@@ -1,7 +1,8 @@
 """What people are told: a summary and the way to the request; pure.
 
 Everything that agents or people wrote is text: hidden characters stand as escapes, line breaks in a
-headline as spaces, and what is cut says so. A message carries no secret and decides nothing.
+headline as spaces, addresses are no links, and what is cut says so. A message carries no secret and
+decides nothing.
 """
 
 from __future__ import annotations
@@ -43,8 +44,12 @@ class Letter:
 
 
 def line(text: object, most: int = 300) -> str:
-    """Somebody's text as one line that hides nothing; what is cut is counted."""
-    shown = plain(" ".join(str(text).split()))
+    """Somebody's text as one line that hides nothing; what is cut is counted.
+
+    Mail programs make links of addresses, so those of agents are written as none: the only links of
+    a message are ours.
+    """
+    shown = plain(" ".join(str(text).split())).replace("://", "[:]//")
     return shown if len(shown) <= most else f"{shown[:most]}… ({len(shown) - most} more characters)"
 
 
@@ -53,9 +58,13 @@ def link(base: str, approval: UUID) -> str:
     return f"{base}/approvals/{approval}/?src=mail"
 
 
-def letter(row: ApprovalRow, kind: str, *, base: str, now: datetime) -> Letter:
-    """One news of one request."""
+def letter(
+    row: ApprovalRow, kind: str, *, base: str, now: datetime, approved: tuple[int, int] = (0, 1)
+) -> Letter:
+    """One news of one request; `approved` are how many people have, and how many are needed."""
     facts = _facts(row, kind, now)
+    if row.open and approved[1] > 1:
+        facts.append(("Approved so far", f"{approved[0]} of {approved[1]} people"))
     head, address = line(row.title), link(base, row.id)
     call = "Look at it and decide" if row.open else "See it"
     text = "\n".join(

@@ -38,6 +38,9 @@ class Endpoint(models.Model):
             models.CheckConstraint(condition=models.Q(kind__in=KINDS), name="gp_endpoint_kind"),
         )
 
+    def __str__(self) -> str:
+        return self.name
+
 
 class Delivery(models.Model):
     """One news for one recipient through one endpoint.

@@ -11,6 +11,9 @@ from django.contrib.auth import get_user_model
 from django.contrib.auth.models import Group
 from django.db import connection
 
+from checkpoints import queries as ground
+
+from .. import queries
 from ..terms import Seat, terms_of
 
 # The role behind the right to decide; a test compares it with the table of rights.
@@ -67,25 +70,14 @@ def may_decide(person: Person, terms: Any, *, escalated: bool = False) -> bool:
 
 
 def voters(approval: UUID) -> set[str]:
-    """Who has approved a request as it stands now and not taken that back: nothing to remind."""
-    with connection.cursor() as cursor:
-        cursor.execute(
-            "SELECT v.person FROM gp_approval a CROSS JOIN LATERAL (SELECT DISTINCT ON (1) "
-            "split_part(d.reviewer, '/', 1) AS person, d.verdict, d.proposal_hash, d.at "
-            "FROM gp_decision d WHERE d.approval_id = a.id AND d.verdict <> 'respond' "
-            # Who approved what stands, and whose edit it is that stands.
-            "ORDER BY 1, d.at DESC) v WHERE a.id = %s::uuid AND (v.verdict = 'approve' "
-            "AND v.proposal_hash = coalesce(nullif(a.standing_hash, ''), a.proposal_hash) "
-            "OR v.verdict = 'edit' AND v.at = (SELECT max(e.at) FROM gp_decision e "
-            "WHERE e.approval_id = a.id AND e.verdict = 'edit'))",
-            (approval,),
-        )
-        return {row[0] for row in cursor.fetchall()}
+    """The people whose approval of a request counts already: there is nothing to remind them of."""
+    return {vote.person for vote in queries.votes(approval) if vote.counts}
 
 
-def unknown(*, people: Sequence[str], teams: Sequence[str]) -> list[str]:
-    """Those of these names that nobody has."""
-    users = get_user_model()._default_manager.filter(username__in=people)
+def unknown(workspace: UUID, *, people: Sequence[str], teams: Sequence[str]) -> list[str]:
+    """Those of these names that nobody in the workspace has; people elsewhere do not exist."""
+    members = get_user_model()._default_manager.filter(pk__in=ground.people_of(workspace))
+    users = members.filter(username__in=people)
     known = set(users.values_list("username", flat=True))
     groups = set(Group.objects.filter(name__in=teams).values_list("name", flat=True))
     return [n for n in people if n not in known] + [n for n in teams if n not in groups]

@@ -27,6 +27,7 @@ log = structlog.get_logger("gatepost.notify")
 SLOTS: Final = 8
 # So many times what a server may take for one answer, a whole message may take.
 PATIENCE: Final = 6
+TIDY_SECONDS: Final = 600.0
 _Ended = tuple[Claim, int | NotDelivered]
 
 
@@ -36,7 +37,7 @@ class Sender:
     def __init__(self, *, slots: int = SLOTS) -> None:
         self._slots = slots
         self._travelling: dict[UUID, tuple[Claim, float]] = {}  # with the time they began
-        self._renewed = time.monotonic()
+        self._renewed = self._tidied = time.monotonic()
         self._ended: queue.SimpleQueue[_Ended] = queue.SimpleQueue()
         self._stop = threading.Event()
         self._thread = threading.Thread(target=self._turn, name="notify", daemon=True)
@@ -148,6 +149,7 @@ class Sender:
             while not self._stop.is_set():
                 try:
                     begun = self.turn()
+                    self._tidy()
                 except (DatabaseError, InterfaceError) as error:
                     log.warning("notify.turn_failed", error=str(error).strip())
                     connection.close()
@@ -161,6 +163,13 @@ class Sender:
             self._last_notes()
         finally:
             connection.close()
+
+    def _tidy(self) -> None:
+        """Once in a while what is long over is dropped."""
+        if time.monotonic() - self._tidied > TIDY_SECONDS:
+            self._tidied = time.monotonic()
+            while spreading.prune() and not self._stop.is_set():
+                pass
 
     def _last_notes(self) -> None:
         until = time.monotonic() + 0.8

@@ -13,7 +13,9 @@ from checkpoints import deltas
 from checkpoints.errors import InvalidValue, NotFound
 
 from .. import queries
+from ..counting import progress
 from ..queries import ApprovalRow
+from ..terms import terms_of
 from . import addresses, bodies, chat, letters, mail, signing, webhook
 from .claiming import Claim
 from .letters import Letter
@@ -97,13 +99,18 @@ def _letter(claimed: Claim) -> Letter:
     ]
     if not rows:
         raise Useless(NO_LONGER_OPEN)
-    if len(rows) == 1:
-        return letters.letter(*rows[0], base=base(), now=claimed.now)
     # Of one request the last news counts: an escalation after its reminder, not both.
     newest = {row.id: (row, kind) for row, kind in rows}
     if len(newest) == 1:
-        return letters.letter(*rows[-1], base=base(), now=claimed.now)
+        last = rows[-1]
+        return letters.letter(*last, base=base(), now=claimed.now, approved=_approved(last[0]))
     return letters.digest(list(newest.values()), base=base(), now=claimed.now)
+
+
+def _approved(row: ApprovalRow) -> tuple[int, int]:
+    done = progress(terms_of(row.terms), queries.votes(row.id))
+    got = sum(len(people) for people in done.done_by)
+    return got, got + done.missing
 
 
 def _request(news: UUID, workspace: UUID) -> ApprovalRow | None:

@@ -12,6 +12,7 @@ from functools import partial
 from typing import Any, Final
 from uuid import UUID
 
+from django.conf import settings
 from django.db import connection, transaction
 from uuid_utils.compat import uuid7
 
@@ -74,6 +75,23 @@ def spread(limit: int = BATCH) -> int:
                 ring = partial(decision_told.send_robust, sender=None)
                 transaction.on_commit(partial(ring, thread_id=thread, queue=queue))
     return len(news)
+
+
+def prune(limit: int = 1_000) -> int:
+    """Drop what was told and noted long ago, news with all its deliveries; how many news."""
+    days = float(settings.GATEPOST_NEWS_DAYS)
+    with transaction.atomic(), connection.cursor() as cursor:
+        cursor.execute(
+            "SELECT n.id FROM gp_outbox n WHERE n.done_at < clock_timestamp() "
+            "- make_interval(secs => %s) AND NOT EXISTS (SELECT 1 FROM gp_delivery d "
+            "WHERE d.news_id = n.id AND d.done_at IS NULL AND d.failed_at IS NULL) "
+            "ORDER BY n.done_at LIMIT %s FOR UPDATE OF n SKIP LOCKED",
+            (days * 86_400, limit),
+        )
+        old = [row[0] for row in cursor.fetchall()]
+        cursor.execute("DELETE FROM gp_delivery WHERE news_id = ANY(%s::uuid[])", (old,))
+        cursor.execute("DELETE FROM gp_outbox WHERE id = ANY(%s::uuid[])", (old,))
+    return len(old)
 
 
 def write(rows: Iterable[Sequence[Any]]) -> None:

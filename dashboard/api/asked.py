@@ -134,6 +134,7 @@ class DecideOne(Decide):
 
 
 class DecideMany(RootModel[list[DecideOne]]):
-    """Verdicts on several requests, each with the hash that was seen; at most 200."""
+    """Verdicts on several requests, each with the hash that was seen; 1 to 200."""
 
     model_config = ConfigDict(strict=True)
+    root: Annotated[list[DecideOne], Field(min_length=1, max_length=200)]

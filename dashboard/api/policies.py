@@ -262,7 +262,7 @@ class Cap(Shape):
             scope=row.scope,
             agent=row.agent,
             per=row.per,
-            max_cost=f"{row.max_cost.normalize():f}",
+            max_cost=row.shown,
             active=row.active,
         )
 

@@ -121,6 +121,6 @@ POLICY = (
         "say what a condition would have matched among the past",
         try_condition,
         _try_options,
-        "policy try 'amount(args.total) > 1000'\npolicy try \"tool == 'mail'\" --json",
+        "policy try 'tool == \"mail\"'\npolicy try 'operation == \"fork\"' --json",
     ),
 )

@@ -8,8 +8,11 @@ from typing import Any
 from uuid import UUID
 
 from approvals import queries as gates
+from approvals import queries_policies
+from approvals.counting import person
 from approvals.queries import ApprovalRow
 from checkpoints import queries
+from checkpoints.errors import NotFound
 from checkpoints.states import EventKind, Status
 from checkpoints.views import AgentRow, EffectFate, EventRow, ThreadRow
 from dashboard import fields, trees
@@ -65,6 +68,17 @@ class ApprovalPage:
     @cached_property
     def version(self) -> AgentRow:
         return queries.agent_version(self.approval.agent_version_id)
+
+    @cached_property
+    def policy(self) -> str:
+        """The policy that asks and its version, as people call it; empty where the author did."""
+        told, _, number = self.approval.policy_version.rpartition("@")
+        try:
+            name = queries_policies.policy(UUID(told), workspace=self.workspace).name
+        except (ValueError, NotFound):
+            return f"Policy {told[-8:]}, version {number}." if told else ""
+        known = name in self.standing.terms.rule
+        return f"Version {number}." if known else f"Policy {name}, version {number}."
 
     @cached_property
     def history(self) -> list[ApprovalRow]:
@@ -142,6 +156,13 @@ class ApprovalPage:
         """Whether something else stands than what the person has looked at."""
         return self.approval.open and self.looked != self.approval.standing_hash
 
+    @property
+    def ended(self) -> bool:
+        """Whether somebody else ended it while this person had it open."""
+        row = self.approval
+        mine = self.viewer is not None and person(row.decided_by) == self.viewer.person
+        return bool(self.seen) and not row.open and not mine
+
     @cached_property
     def seen_args(self) -> Any:
         """What the person has looked at; None where nobody knows any more."""
@@ -168,10 +189,12 @@ def approval_main(page: ApprovalPage, roles: Roles) -> dict[str, Any]:
         "version_label": str(page.version.version),
         "what": recognised(row.shown_args),
         "standing": page.standing,
+        "policy": page.policy,
         "last": page.last,
         "edited": None if row.standing_args is None else trees.changes(row.shown_args, row.args),
         "former": evidence.against(row, before, before.shown_args) if before else None,
         "reappeared": evidence.reappeared(row, before) if before else "",
+        "description": evidence.split_again(row.description)[1],
         "history": page.history[: evidence.SHOWN],
         "questions": page.questions,
         "operation": operation(row) if row.kind == "operation" else None,
@@ -186,6 +209,7 @@ def approval_changed(page: ApprovalPage, roles: Roles) -> dict[str, Any]:
     return {
         "approval": row,
         "changed": page.changed,
+        "ended": page.ended,
         "seen_args": page.seen_args,
         "editor": editor if row.standing_args is not None else None,
     }

@@ -16,6 +16,7 @@ from dashboard import trees
 from dashboard.sentences import worker
 
 SHOWN = 5
+AGAIN = "Asked again: "  # how the engine begins a description that says why
 # The log around a decision: who took the thread then, and which checkpoint came first.
 AFTERWARDS = ("lease.acquired", "lease.taken_over", "checkpoint.committed")
 
@@ -81,7 +82,9 @@ def former(row: ApprovalRow, at_step: Sequence[ApprovalRow]) -> ApprovalRow | No
 
 
 def reappeared(row: ApprovalRow, before: ApprovalRow) -> str:
-    """Why a request came back, in a sentence."""
+    """Why a request came back, in a sentence; where the engine said it, in its words."""
+    if said := split_again(row.description)[0]:
+        return f"Under the request before nothing was done: {said}"
     if before.status == "expired":
         return "Nobody decided the one before in time, so the agent asks again."
     if before.status == "withdrawn":
@@ -124,6 +127,14 @@ def about(row: ApprovalRow, log: Sequence[EventRow]) -> list[EventRow]:
         for event in reversed(log)
         if event.kind == "approval.replied" and event.data.get("approval") == str(row.id)
     ]
+
+
+def split_again(description: str) -> tuple[str, str]:
+    """(why it is asked again, the description itself) of a request that came back."""
+    if not description.startswith(AGAIN):
+        return "", description
+    said, _, rest = description.partition("\n\n")
+    return said.removeprefix(AGAIN).strip(), rest
 
 
 def questions(votes: Sequence[Vote], replies: Sequence[EventRow]) -> list[Question]:

@@ -78,13 +78,6 @@ def said_of(outcome: str) -> str:
     return VERDICTS.get(outcome, VERDICTS["approve"])[2]
 
 
-@register.filter
-def policy(version: str) -> str:
-    """A policy's version as people read it: the end of its id and the number."""
-    name, _, number = version.rpartition("@")
-    return f"{name[-8:]} version {number}" if name else version
-
-
 @register.simple_tag
 def vote_badge(vote: Any) -> SafeString:
     """Shape, colour and word of one verdict of several."""

@@ -46,7 +46,7 @@ def context(request: HttpRequest, page: ApprovalPage) -> dict[str, Any]:
     if held is not None:
         mine = person(held.decided_by) == actor(request).person
         held = held if mine and held.status == "held" else None
-    return {"seen": page.looked, "held": held}
+    return {"seen": page.looked if page.approval.open else "", "held": held}
 
 
 def onward(request: HttpRequest, row: ApprovalRow, told: str, way: flow.Way | None) -> SeeOther:

@@ -5,11 +5,13 @@ Auditors read these pages, admins change what they say; each change goes through
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from functools import wraps
 from typing import Any, cast
 from uuid import UUID
 
 from django.contrib import admin
-from django.http import HttpRequest, HttpResponse
+from django.http import Http404, HttpRequest, HttpResponse
 from django.shortcuts import render
 from django.urls import reverse
 from django.views.decorators.http import require_POST
@@ -25,7 +27,7 @@ from dashboard.permissions import Actor, may
 from dashboard.policies import WAITING
 from dashboard.policy_form import PolicyForm, differences, form_of, seat_line
 
-from .base import SeeOther, say
+from .base import SeeOther, say, say_refusal
 
 SHOWN = 100
 
@@ -142,25 +144,43 @@ def _saved(
     return SeeOther(_url(found))
 
 
-@require_POST
-def switch(request: HttpRequest, policy_id: UUID) -> HttpResponse:
+def _button(view: Callable[..., str]) -> Callable[..., HttpResponse]:
+    """A POST that leads back to the list with what was done, or why it was not."""
+
+    @require_POST
+    @wraps(view)
+    def pressed(request: HttpRequest, **ids: UUID) -> HttpResponse:
+        try:
+            say(request, view(request, **ids))
+        except Forbidden:
+            raise
+        except Missing as error:
+            raise Http404 from error
+        except ActionError as error:
+            say_refusal(request, error)
+        return SeeOther(reverse("admin:policies"))
+
+    return pressed
+
+
+@_button
+def switch(request: HttpRequest, policy_id: UUID) -> str:
     """On or off."""
     active = request.POST.get("active") == "1"
     row, _ = actions.edit_policy(_actor(request), policy_id, active=active)
-    say(request, f"The policy {row.name} is switched {'on' if active else 'off'}.")
-    return SeeOther(reverse("admin:policies"))
+    return f"The policy {row.name} is switched {'on' if active else 'off'}."
 
 
-@require_POST
-def move(request: HttpRequest, policy_id: UUID) -> HttpResponse:
+@_button
+def move(request: HttpRequest, policy_id: UUID) -> str:
     """To another place of the order."""
-    row, _ = actions.edit_policy(_actor(request), policy_id, position=_number(request, "position"))
-    say(request, f"The policy {row.name} has another place.")
-    return SeeOther(reverse("admin:policies"))
+    place = _number(request, "position")
+    row, _ = actions.edit_policy(_actor(request), policy_id, position=place)
+    return f"The policy {row.name} has another place."
 
 
-@require_POST
-def cap(request: HttpRequest) -> HttpResponse:
+@_button
+def cap(request: HttpRequest) -> str:
     """Make or change a spend cap."""
     given = request.POST
     found = actions.set_cap(
@@ -171,13 +191,9 @@ def cap(request: HttpRequest) -> HttpResponse:
         given.get("agent", "").strip(),
         given.get("active") == "1",
     )
-    say(
-        request,
-        f"The spend cap is {found.max_cost.normalize():f} now."
-        if found.active
-        else "The spend cap is switched off.",
-    )
-    return SeeOther(reverse("admin:policies"))
+    if not found.active:
+        return "The spend cap is switched off."
+    return f"The spend cap is {found.shown} now."
 
 
 def _actor(request: HttpRequest) -> Actor:
@@ -188,7 +204,7 @@ def _policy(request: HttpRequest, policy_id: UUID) -> VersionRow:
     try:
         return queries_policies.policy(policy_id, workspace=_actor(request).workspace)
     except NotFound as error:
-        raise Missing(error.message) from error
+        raise Http404 from error
 
 
 def _number(request: HttpRequest, name: str = "number") -> int:

@@ -84,6 +84,7 @@ def test_it_answers_doubts_in_their_order(house: House, people: People, phone: b
 
 
 @pytest.mark.parametrize("phone", [False, True], ids=["desk", "phone"])
+@pytest.mark.requirement("D02")
 def test_the_last_of_two_is_asked_once_more_and_can_take_it_back(
     house: House, people: People, phone: bool
 ) -> None:
@@ -159,6 +160,7 @@ def test_what_changed_meanwhile_has_to_be_looked_at(house: House, people: People
 
 
 @pytest.mark.parametrize("phone", [False, True], ids=["desk", "phone"])
+@pytest.mark.requirement("D02")
 def test_an_edit_is_checked_at_its_field_and_makes_other_approvals_void(
     house: House, people: People, phone: bool
 ) -> None:
@@ -198,6 +200,37 @@ def test_an_edit_is_checked_at_its_field_and_makes_other_approvals_void(
     stands = now(row)
     assert stands.open
     assert stands.shown_args == payments.NEW | {"amount": "4820.00"}
+    edit = queries.votes(row.id)[-1]
+    assert (edit.verdict, edit.person) == ("edit", house.cast.actor("second_manager").person)
+
+
+def test_what_others_decide_meanwhile_is_said(house: House, people: People) -> None:
+    row = payments.pay(house)
+    screen = people("manager")
+    open_page(screen, row)
+    payments.decide(house, row, "second_manager", "reject", comment="Unknown account.")
+    expect(screen.one("#ended")).to_contain_text("This ended while you had it open.")
+    expect(screen.one("#ended")).to_contain_text("second_manager")
+    expect(screen.one("#outcome")).to_have_attribute("data-outcome", "reject")
+    expect(screen.one("#decision")).to_have_count(0)
+
+
+def test_on_the_way_through_a_box_the_last_click_can_be_taken_back(
+    house: House, people: People
+) -> None:
+    first = payments.pay(house, title="The first of two", terms=Terms(undo_window=60))
+    payments.pay(house, title="The second of two", terms=Terms(undo_window=60))
+    screen = people("manager")
+    screen.open(f"/approvals/{first.id}/?box=open&sort=age")
+    screen.see_live()
+    screen.page.keyboard.press("a")
+    bar = screen.one(".held-bar")
+    expect(bar).to_contain_text("The first of two")
+    assert now(first).status == "held"
+    expect(screen.one("#approval-side")).to_have_attribute("data-status", "pending")
+    bar.get_by_role("button", name="Take it back").click()
+    expect(screen.one("h1")).to_contain_text("The first of two")
+    assert now(first).open
 
 
 def test_a_question_is_answered_on_the_open_page(house: House, people: People) -> None:
@@ -215,6 +248,7 @@ def test_a_question_is_answered_on_the_open_page(house: House, people: People) -
     expect(screen.one("#decision")).to_be_visible()
 
 
+@pytest.mark.requirement("D02")
 def test_a_reject_says_what_comes_next(house: House, people: People) -> None:
     row = payments.pay(house)
     screen = people("manager")
@@ -227,7 +261,9 @@ def test_a_reject_says_what_comes_next(house: House, people: People) -> None:
     sheet.get_by_role("button", name="Reject", exact=True).click()
     expect(screen.one("#outcome")).to_have_attribute("data-outcome", "reject")
     expect(screen.one("#approval-main")).to_contain_text("The thread stops.")
-    assert now(row).what_next == "stop"
+    stands = now(row)
+    assert (stands.what_next, stands.comment) == ("stop", "Unknown account.")
+    assert stands.decided_by == house.cast.actor("manager").id
 
 
 def test_what_comes_of_it_is_said(house: House, people: People) -> None:
@@ -236,6 +272,13 @@ def test_what_comes_of_it_is_said(house: House, people: People) -> None:
     screen = people("manager")
     screen.open(f"/approvals/{case.open().id}/")
     screen.see_live()
+    # A worker wakes for the answer only; this agent has none, and says so.
+    screen.page.keyboard.press("q")
+    screen.page.get_by_label("Your question").fill("Why tea?")
+    screen.one("#ask-sheet").get_by_role("button", name="Ask", exact=True).click()
+    expect(screen.one("#questions")).to_contain_text("answers no questions")
+    expect(screen.one("#approval-side")).to_have_attribute("data-status", "pending")
+    case.wait_status("waiting", seconds=60)
     screen.page.keyboard.press("a")
     screen.page.keyboard.press("Enter")
     resumed = screen.one("#resumed")
@@ -255,6 +298,7 @@ def test_what_comes_of_it_is_said(house: House, people: People) -> None:
     expect(late).to_contain_text("Not resumed yet. ")
 
 
+@pytest.mark.requirement("D02")
 def test_all_of_it_works_without_scripts(house: House, people: People) -> None:
     row = payments.big_payment(house)
     screen = people("second_manager", java_script_enabled=False)

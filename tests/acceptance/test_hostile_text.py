@@ -11,6 +11,7 @@ from playwright.sync_api import Request, expect
 
 from approvals import queries
 from checkpoints import store
+from tests.dashboard import scene
 
 from . import payments
 from .conftest import People
@@ -56,15 +57,15 @@ def test_agent_text_is_text(house: House, people: People, phone: bool) -> None:
         label="<script>window.pwned = 8</script>" + ZERO,
         description="",
         schema_version=1,
-        schema=payments.scene.SCHEMA,
-        channels=payments.scene.CHANNELS,
-        graph=payments.scene.GRAPH,
+        schema=scene.SCHEMA,
+        channels=scene.CHANNELS,
+        graph=scene.GRAPH,
         tools={},
         queue="nobody",
     )
     args: dict[str, Any] = {f"key {n} {text[:60]}": text for n, text in enumerate(HOSTILE)}
     args |= {"amount": "1" + BIDI, "payee": HOSTILE[1], "iban": HOSTILE[0][:60], "long": LONG}
-    row = payments.scene.waiting(
+    row = scene.waiting(
         house.cast.workspace,
         agent,
         args=args,

@@ -33,7 +33,7 @@ def test_a_policy_edited_in_the_admin_changes_the_next_request(
     page.get_by_label("Name", exact=False).first.fill("Loud things")
     condition = page.get_by_label("Condition")
     condition.fill("tol == 'shout'")
-    page.get_by_label("Note").fill("the neighbours complained")
+    page.get_by_label("Why").fill("the neighbours complained")
     admin.allow("422")
     page.get_by_role("button", name="Try against the past").click()
     expect(page.get_by_role("alert")).to_contain_text("knows no 'tol'")

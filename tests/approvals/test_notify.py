@@ -15,6 +15,7 @@ from approvals import gates, outbox
 from approvals.notify import endpoints, queries
 from approvals.notify.endpoints import Wanted
 from approvals.notify.sender import Sender
+from approvals.notify.spreading import prune, spread
 from approvals.queries import ApprovalRow
 from approvals.signals import decision_told
 from approvals.terms import Seat, Terms
@@ -67,7 +68,13 @@ def endpoint(cast: Cast, kind: str, target: str = "", **more: Any) -> UUID:
 
 
 def asked(cast: Cast, **more: Any) -> ApprovalRow:
-    return scene.waiting(cast.workspace, scene.make_agent(), **more)
+    """A request whose own news is out of the way: a test tells what it is about."""
+    row = scene.waiting(cast.workspace, scene.make_agent(), **more)
+    with connection.cursor() as cursor:
+        cursor.execute(
+            "UPDATE gp_outbox SET done_at = clock_timestamp() WHERE approval_id = %s", [row.id]
+        )
+    return row
 
 
 def tell(row: ApprovalRow, kind: str = "approval.requested", **data: Any) -> UUID:
@@ -197,6 +204,31 @@ def test_no_server_and_no_address_are_told(people: Cast, settings: Any) -> None:
         "No mail server is set: EMAIL_URL.",
         "The person has no mail address; add one in the records.",
     }
+
+
+@pytest.mark.requirement("C34")
+def test_a_request_and_its_decision_tell_by_themselves(
+    people: Cast, box: Mailbox, hook: Hook
+) -> None:
+    endpoint(people, "email", people=["manager"])
+    endpoint(people, "webhook", hook.url)
+    row = scene.waiting(people.workspace, scene.make_agent(), risk="high")
+    Sender().drain()
+    assert [str(mail["Subject"]) for _, mail in box.mails] == [f"Approval needed: {row.title}"]
+    gates.decide(
+        row.id,
+        workspace=row.workspace,
+        reviewer=gates.Reviewer("user:2", "manager"),
+        verdict="approve",
+        proposal_hash=row.standing_hash,
+    )
+    Sender().drain()
+    assert [got.json["type"] for got in hook.got] == ["approval.requested", "approval.decided"]
+    data = hook.got[-1].json["data"]
+    assert (data["thread"], data["approval"]) == (str(row.thread), str(row.id))
+    assert (data["outcome"], data["by"]) == ("approve", "user:2")
+    assert data["checkpoint"]
+    assert len(box.mails) == 1
 
 
 # --- digests --------------------------------------------------------------------------------------
@@ -431,18 +463,6 @@ def test_a_reminder_spares_whoever_has_approved(people: Cast, box: Mailbox) -> N
     endpoint(people, "email")
     row = asked(people, terms=Terms(stages=(Seat(count=2),)))
 
-    def voted(name: str, verdict: str, seen: str) -> None:
-        with connection.cursor() as cursor:
-            cursor.execute(
-                "INSERT INTO gp_decision (id, workspace_id, approval_id, reviewer, reviewer_name, "
-                "verdict, proposal_hash, comment, what_next, salt, hash, at) VALUES "
-                "(gen_random_uuid(), %s, %s, %s, '', %s, %s, '', '', '', '', clock_timestamp())",
-                (
-                    *(row.workspace, row.id, f"user:{people.users[name].pk}/token:abcdefgh"),
-                    *(verdict, seen),
-                ),
-            )
-
     def reminded() -> set[str]:
         box.mails.clear()
         tell(row, "approval.reminder")
@@ -450,14 +470,16 @@ def test_a_reminder_spares_whoever_has_approved(people: Cast, box: Mailbox) -> N
         return {to.partition("@")[0] for to, _ in box.mails}
 
     assert reminded() == {"manager", "second_manager"}
-    voted("manager", "approve", "0" * 64)  # of what does not stand any more
-    assert reminded() == {"manager", "second_manager"}
-    voted("manager", "approve", row.proposal_hash)
+    assert "Approved so far: 0 of 2 people" in box.text()
+    gates.decide(
+        row.id,
+        workspace=row.workspace,
+        reviewer=gates.Reviewer(f"user:{people.users['manager'].pk}/token:abcdefgh", "manager"),
+        verdict="approve",
+        proposal_hash=row.standing_hash,
+    )
     assert reminded() == {"second_manager"}
-    voted("manager", "take_back", row.proposal_hash)
-    assert reminded() == {"manager", "second_manager"}
-    voted("second_manager", "edit", row.proposal_hash)
-    assert reminded() == {"manager"}
+    assert "Approved so far: 1 of 2 people" in box.text()
 
 
 def test_a_slow_server_is_no_dead_sender(
@@ -488,3 +510,33 @@ def test_what_takes_for_ever_is_given_up(people: Cast, box: Mailbox, settings: A
     Sender().drain()
     [row] = queries.deliveries(made, workspace=people.workspace)
     assert (row.state, row.error) == ("failed", "It did not end within 0.6 s.")
+
+
+def test_what_is_long_over_is_dropped_and_nothing_else(cast: Cast, hook: Hook) -> None:
+    made = endpoint(cast, "webhook", hook.url)
+    row = asked(cast)
+    tell(row, "approval.decided", outcome="approve")
+    Sender().drain()
+    hook.answers = [503] * 4
+    waits = tell(row, "approval.decided")
+    spread()
+    with connection.cursor() as cursor:
+        cursor.execute("DELETE FROM gp_outbox WHERE kind = 'approval.requested'")
+        assert prune() == 0
+        cursor.execute("UPDATE gp_outbox SET done_at = done_at - interval '91 days'")
+        assert prune() == 1
+        cursor.execute("SELECT id FROM gp_outbox WHERE approval_id = %s", [row.id])
+        assert cursor.fetchall() == [(waits,)]
+    assert states(made, cast) == ["open"]
+
+
+def test_the_only_links_are_ours(people: Cast, box: Mailbox) -> None:
+    endpoint(people, "email", people=["manager"])
+    row = asked(
+        people, title="Approve at https://evil.example/x", args={"amount": "javascript://x"}
+    )
+    tell(row)
+    Sender().drain()
+    for text in (box.text(), box.html(), str(box.mails[0][1]["Subject"])):
+        assert "https[:]//evil.example/x" in text
+        assert {part.partition("/")[0] for part in text.split("://")[1:]} <= {"gatepost.example"}

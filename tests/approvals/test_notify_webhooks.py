@@ -158,6 +158,7 @@ def test_what_an_endpoint_may_be(cast: Cast) -> None:
         ("webhook", {"target": "https://e.com/", "events": []}, "events"),
         ("email", {"target": "not an address"}, "target"),
         ("email", {"people": ["nobody-at-all"]}, "people"),
+        ("email", {"people": ["stranger"]}, "people"),  # of another workspace
         ("email", {"digest": 5000}, "digest"),
         ("email", {"name": "  "}, "name"),
         ("email", {"name": "x" * 101}, "name"),

@@ -224,3 +224,12 @@ def test_nobody_votes_after_the_deadline() -> None:
     with pytest.raises(AlreadyDecided, match="expired"):
         say(row, OMAR)
     assert now(row).status == "expired"
+
+
+def test_what_one_reviewer_decides_takes_few_statements(
+    django_assert_max_num_queries: Any,
+) -> None:
+    row = asked(Terms(stages=(Seat(people=("mira",)),)))
+    # A savepoint and its release stand for BEGIN and COMMIT; the lock brings the request with it.
+    with django_assert_max_num_queries(6):
+        say(row, MIRA, proposal_hash=row.standing_hash)

@@ -88,6 +88,7 @@ class World:
     foreign_gate: ApprovalRow
     other_gate: ApprovalRow
     policy: UUID
+    foreign_policy: UUID
     held: ApprovalRow  # decided by the manager, who can still take it back
     asking: tuple[UUID, UUID]  # a thread in attention, the effect that it asks about
     hook: UUID  # an endpoint for a webhook
@@ -121,6 +122,9 @@ def make_world(cast: Cast) -> World:
         other_gate=scene.waiting(cast.workspace, agent),
         policy=policies.make(
             cast.workspace, Draft("Mails", "tool == 'mail'"), actor="user:0"
+        ).policy,
+        foreign_policy=policies.make(
+            cast.elsewhere, Draft("Mails", "tool == 'mail'"), actor="user:0"
         ).policy,
         held=_held(cast, agent),
         asking=scene.asking(cast.workspace, agent),

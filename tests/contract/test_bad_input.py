@@ -22,7 +22,10 @@ from .calls import Call, Operation, World, address, document, example, operation
 
 SECONDS = 5.0  # for one answer on a machine that has other things to do
 CSRF = "c" * 32
-BODIES = sorted(one.id for one in operations().values() if one.body_type == "application/json")
+JSON = sorted(one.id for one in operations().values() if one.body_type == "application/json")
+# Bodies that are lists of objects; all others are objects.
+LISTS = ["approvals_decide_many"]
+BODIES = [name for name in JSON if name not in LISTS]
 POSTS = sorted(one.id for one in operations().values() if one.method == "post")
 ALL = sorted(operations())
 
@@ -138,7 +141,7 @@ def test_bodies_that_are_no_json(door: Door) -> None:
 def test_bodies_that_are_too_large(door: Door) -> None:
     for size in (5 * hostile.MB, 10 * hostile.MB):
         body = hostile.with_poison({}, '"' + "x" * size + '"')
-        door.refused(door.send(body), *((413,) if door.operation.id in BODIES else (415,)))
+        door.refused(door.send(body), *((413,) if door.operation.id in JSON else (415,)))
 
 
 @every(BODIES)
@@ -146,6 +149,37 @@ def test_bodies_of_another_shape(door: Door) -> None:
     for raw in hostile.NO_OBJECTS:
         door.refused(door.send(raw.encode()), 422, path="$")
     door.refused(door.send(hostile.with_poison(door.call.body, "1")), 422, path="$.poison")
+
+
+@every(LISTS)
+def test_lists_with_an_item_that_is_refused(door: Door) -> None:
+    """Nothing of the list is done where one item cannot even be read."""
+    good = door.call.body[0]
+    for what, value in hostile.POISONS.items():
+        item = hostile.with_poison(good, value)
+        problem = door.refused(door.send(b"[" + item + b"]"), 400)
+        closed = "never closed" not in what
+        assert problem["path"].startswith("$[0].poison" if closed else "$"), (what, problem)
+    for raw in hostile.UNREADABLE.values():
+        door.refused(door.send(raw), 400)
+    for raw in ("{}", "1", '"x"', "null", "true", "[]", "[1]", "[[]]", "[null]"):
+        door.refused(door.send(raw.encode()), 422)
+    for change in (
+        {"id": "no-id"},
+        {"id": 7},
+        {"verdict": None},
+        {"proposal_hash": 5},
+        {"comment": []},
+        {"what_next": "explode"},
+        {"poison": 1},
+    ):
+        items = [*door.call.body, {**good, **change}]
+        problem = door.refused(door.send(json.dumps(items).encode()), 422)
+        assert problem["path"] == f"$[{len(items) - 1}].{next(iter(change))}", problem
+    for name in ("id", "verdict", "proposal_hash"):
+        rest = {key: value for key, value in good.items() if key != name}
+        door.refused(door.send(json.dumps([rest]).encode()), 422, path=f"$[0].{name}")
+    door.refused(door.send(json.dumps([good] * 201).encode()), 422, path="$")
 
 
 def schema_of(operation: Operation) -> dict[str, Any]:
@@ -191,7 +225,7 @@ def test_other_content_types(door: Door) -> None:
         "/",
         "json",
         "a/b/c;;;=",
-        "application/json" if door.operation.id not in BODIES else "multipart/form-data",
+        "application/json" if door.operation.id not in JSON else "multipart/form-data",
     ):
         door.refused(door.send(body, kind=kind), 415, 400)
 

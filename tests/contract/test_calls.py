@@ -59,7 +59,7 @@ QUERIES: dict[str, int] = {
     "threads_code": 10,
     "threads_counts_retrieve": 6,
     "threads_diff_retrieve": 14,
-    "threads_edit": 26,
+    "threads_edit": 27,
     "threads_events_retrieve": 5,
     "threads_fork": 18,
     "threads_input": 11,

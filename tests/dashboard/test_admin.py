@@ -19,7 +19,8 @@ from django.test import Client
 from django.urls import reverse
 from django.utils.html import escape
 
-from approvals import deliveries, gates, hooks
+from approvals import deliveries, gates, hooks, policies
+from approvals.drafts import Draft
 from approvals.gates import Reviewer
 from approvals.notify import endpoints
 from approvals.notify.endpoints import Wanted
@@ -100,6 +101,7 @@ def fill(workspace: UUID, agent: UUID, by: str) -> UUID:
         proposal_hash=row.proposal_hash,
         comment=HIDDEN,
     )
+    policies.make(workspace, Draft("Look", "tool == 'x'", note=HIDDEN), actor=by)
     wanted = Wanted(name=f"<b>x</b> {workspace}", target="https://agent.example/in")
     made, _ = endpoints.make(workspace, "webhook", wanted, actor=by)
     endpoints.try_out(made, workspace=workspace, actor=by)

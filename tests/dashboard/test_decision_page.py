@@ -11,15 +11,20 @@ from uuid import uuid4
 import pytest
 from django.contrib.auth.models import Group
 
-from approvals import gates, queries
+from approvals import gates, policies, queries
 from approvals.counting import Vote
+from approvals.drafts import Draft
 from approvals.queries import ApprovalRow
 from approvals.terms import Seat, Terms
+from checkpoints import queries as past
 from checkpoints.records import Position
+from checkpoints.states import EventKind
+from dashboard import actions, errors
 from dashboard.pages import evidence
 from dashboard.pages.standing import standing
 from dashboard.parties import recognised
 from tests.cast import Cast
+from workers import gates as engine
 
 from . import scene
 
@@ -83,6 +88,25 @@ def test_why_a_request_came_back(cast: Cast, change: dict[str, Any], words: str)
     assert words in evidence.reappeared(replace(row, revision=1), before)
 
 
+def test_what_the_engine_says_of_it_comes_first(cast: Cast) -> None:
+    assert evidence.AGAIN == engine.AGAIN
+    first = decide(cast, waiting(cast, args={"to": "Ada"}), "manager", "approve")
+    text = f"{engine.AGAIN}ada may not decide any more.\n\nInvoice 7 of May."
+    again = scene.gate(scene.lease(first.thread), revision=1, description=text)
+    shown = look(cast, again)
+    assert "Under the request before nothing was done: ada may not decide any more." in shown
+    assert shown.count("ada may not decide any more.") == 1
+    assert "Invoice 7 of May." in shown
+    assert engine.AGAIN not in shown
+
+
+def test_a_title_that_does_not_fit_says_so(cast: Cast) -> None:
+    row = waiting(cast, title="x" * 300)
+    assert row.title == "x" * 300
+    row = waiting(cast, title="y" * 301)
+    assert row.title == "y" * 299 + "…"
+
+
 def test_an_operation_says_who_asked_and_what(cast: Cast) -> None:
     asker = cast.actor("operator")
     row = waiting(
@@ -107,6 +131,31 @@ def test_an_operation_says_who_asked_and_what(cast: Cast) -> None:
         assert words in shown, words
     for words in ("The agent’s reasons", "Edit first", "Ask back", "What should happen then?"):
         assert words not in shown, words
+
+
+def test_a_fork_that_needs_a_second_person_is_asked_for_and_told(cast: Cast) -> None:
+    four = Draft("Forks", "operation == 'fork'", note="A fork costs money")
+    policies.make(cast.workspace, four, actor="user:9")
+    work = scene.lease(scene.start(cast.workspace, scene.make_agent()))
+    scene.step(work, report="draft", leave_by=EventKind.THREAD_SUCCEEDED)
+    first = past.checkpoint_by_number(work.thread, 0).id
+    asker = cast.actor("operator")
+    with pytest.raises(errors.NeedsSecondPerson):
+        actions.fork(asker, work.thread, first, {"goal": "weather"}, reason="compare")
+    (row,) = queries.for_thread(work.thread, open_only=True)
+    shown = look(cast, row)
+    for words in (
+        "What operator wants to do", "Fork the thread: a new thread begins", "compare",
+        "New values", "weather", "asks for it: A fork costs money.", "Version 1.",
+    ):  # fmt: skip
+        assert words in shown, words
+    client = cast.client("manager")
+    form = {"verdict": "approve", "proposal_hash": row.standing_hash}
+    answer = client.post(f"/approvals/{row.id}/decide/", form)
+    assert answer.status_code == 303, text_of(answer.content.decode())
+    shown = look(cast, row)
+    assert "Done: the new thread is" in shown
+    assert "Not resumed yet" not in shown
 
 
 def test_each_person_is_told_what_they_may_do(cast: Cast) -> None:

@@ -15,9 +15,10 @@ from checkpoints import queries as threads
 from checkpoints import store
 from checkpoints.chain import verify_thread
 from checkpoints.states import EventKind, Status
-from dashboard import actions, second_person
-from dashboard.errors import Invalid, NeedsSecondPerson, Stale
+from dashboard import actions, proof, second_person
+from dashboard.errors import ActionError, Invalid, NeedsSecondPerson, Stale
 from tests.cast import Cast
+from tests.contract.calls import make_world
 
 from . import scene
 
@@ -240,3 +241,63 @@ def test_the_page_leads_to_the_request(cast: Cast, agent: UUID) -> None:
     answer = client.post(f"/threads/{failed.thread}/retry/", {})
     assert answer["Location"] == f"/approvals/{queries.for_thread(failed.thread)[0].id}/"
     assert threads.thread(failed.thread, workspace=cast.workspace).status == Status.FAILED
+
+
+def test_the_request_says_what_became_of_it(cast: Cast, agent: UUID) -> None:
+    demand(cast, "operation == 'fork' || operation == 'roll_back'")
+    thread, operator = paused(cast, agent), cast.actor("operator")
+    head = threads.thread(thread, workspace=cast.workspace).head
+    first = threads.checkpoint_by_number(thread, 0).id
+    good = asked(lambda: actions.fork(operator, thread, head))
+    client = cast.client("manager")
+    row = request_of(cast, good)
+    form = {"verdict": "approve", "proposal_hash": row.standing_hash}
+    answer = client.post(f"/approvals/{good}/decide/", form, follow=True)
+    assert answer.status_code == 200
+    said = queries_policies.carried_out(good)
+    assert said is not None
+    assert said[1].rstrip(".").rpartition(" ")[2] in answer.content.decode()
+    bad = asked(lambda: actions.roll_back(operator, thread, first, "wrong"))
+    actions.resume(operator, thread)
+    form = {"verdict": "approve", "proposal_hash": request_of(cast, bad).standing_hash}
+    page = client.post(f"/approvals/{bad}/decide/", form, follow=True).content.decode()
+    assert "Not done: " in page
+    assert proof.verify(thread).intact
+
+
+def test_whoever_asked_may_not_approve_and_the_try_is_logged(cast: Cast, agent: UUID) -> None:
+    store.grant(cast.workspace, cast.users["operator"].pk, "reviewer", actor="user:0")
+    demand(cast, "operation == 'edit'")
+    thread, operator = paused(cast, agent), cast.actor("operator")
+    ident = asked(lambda: actions.edit(operator, thread, {"goal": "other"}, "because"))
+    with pytest.raises(ActionError):
+        approve(cast, ident, "operator")
+    assert request_of(cast, ident).status == "pending"
+    assert kinds(thread).count("decision.refused") == 1
+    assert threads.state_at(thread, threads.thread(thread, workspace=cast.workspace).head) != {}
+    approve(cast, ident)
+    assert queries_policies.carried_out(ident) == ("done", "Done.")
+
+
+def test_two_stages_carry_out_with_the_last_vote(cast: Cast, agent: UUID) -> None:
+    demand(cast, "operation == 'edit'", terms=Terms(stages=(Seat(count=2),)))
+    thread, operator = paused(cast, agent), cast.actor("operator")
+    ident = asked(lambda: actions.edit(operator, thread, {"goal": "other"}, "because"))
+    approve(cast, ident)
+    assert request_of(cast, ident).status == "pending"
+    assert queries_policies.carried_out(ident) is None
+    approve(cast, ident, "second_manager")
+    assert queries_policies.carried_out(ident) == ("done", "Done.")
+    assert proof.verify(thread).intact
+
+
+def test_a_fork_under_other_code_asks_too(cast: Cast) -> None:
+    demand(cast, "operation == 'fork'")
+    world = make_world(cast)
+    ident = asked(lambda: actions.choose_code(cast.actor("operator"), world.changed, "fork"))
+    assert request_of(cast, ident).tool == "choose_code"
+    approve(cast, ident)
+    found = queries_policies.carried_out(ident)
+    assert found is not None
+    assert found[0] == "done"
+    assert actions.choose_code(cast.actor("operator"), world.changed, "pin") == world.changed

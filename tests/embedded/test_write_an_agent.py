@@ -24,7 +24,7 @@ from uuid_utils.compat import uuid7
 from checkpoints.errors import GatepostError
 from tests.embedded.helpers import ROOT, clean_environment, free_port, wait_until
 from workers.graph import Graph
-from workers.harness import Harness
+from workers.harness import Harness, Reject, Rule, Terms
 from workers.models import Request, used
 
 HOWTO = ROOT / "docs/howto/write-an-agent.md"
@@ -70,7 +70,7 @@ def shell(folder: Path, title: str) -> subprocess.CompletedProcess[str]:
 def test_its_tests_pass_in_an_empty_folder(tmp_path: Path) -> None:
     done = shell(files_in(tmp_path), "test")
     assert done.returncode == 0, done.stdout + done.stderr
-    assert re.search(r"\b20 passed\b", done.stdout), done.stdout
+    assert re.search(r"\b27 passed\b", done.stdout), done.stdout
     assert "arning" not in done.stdout + done.stderr
 
 
@@ -108,6 +108,30 @@ def asks_a_model() -> Any:
     module = ModuleType("reminder")
     exec(compile(blocks()["reminder.py"], "reminder.py", "exec", dont_inherit=True), vars(module))
     return Harness(module.graph).play({"payee": "Cem", "problem": "sum"}).reason
+
+
+def module_of(name: str, *changes: tuple[str, str]) -> ModuleType:
+    """One of the page's agents, with lines written otherwise."""
+    text = blocks()[f"{name}.py"]
+    for old, new in changes:
+        assert old in text
+        text = text.replace(old, new)
+    module = ModuleType(name)
+    exec(compile(text, f"{name}.py", "exec", dont_inherit=True), vars(module))
+    return module
+
+
+def asks_in_another_form() -> Any:
+    """The page's interrupt with a word where true or false belongs."""
+    module = module_of("mails", ('"allow_edit": True', '"allow_edit": "yes"'))
+    return Harness(module.graph).play().reason
+
+
+def meets_a_policy() -> Any:
+    """An effect without a gate, a policy that asks, and a reviewer who says no."""
+    module = module_of("trips")
+    asks = Rule("ask", "journeys@1", "journeys", Terms())
+    return Harness(module.graph, policy=lambda _: asks).play(decide=Reject("too far")).reason
 
 
 def test_the_model_of_the_page_speaks_to_a_server(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -239,6 +263,8 @@ MISTAKES: dict[str, Callable[[], str]] = {
     ),
     "There is no model to ask": asks_a_model,
     "The code of 'invoices' changed since this thread last worked": with_other_code,
+    "This interrupt cannot be asked: $.config.allow_edit": asks_in_another_form,
+    "Rejected by": meets_a_policy,
     "Whether 'payments.write' happened is unknown": lost_in_the_tool,
 }
 

@@ -51,7 +51,10 @@ def prepared() -> Cast:
 
 def requests(cast: Cast, number: int, **more: Any) -> list[ApprovalRow]:
     agent = scene.make_agent()
-    return [scene.waiting(cast.workspace, agent, **more) for _ in range(number)]
+    found = [scene.waiting(cast.workspace, agent, **more) for _ in range(number)]
+    with connection.cursor() as cursor:  # their own news is out of the way
+        cursor.execute("UPDATE gp_outbox SET done_at = clock_timestamp()")
+    return found
 
 
 def tell(rows: list[ApprovalRow], kind: str = "approval.requested") -> list[str]:
@@ -184,7 +187,7 @@ def test_workers_remind_and_tell_over_kill_and_flushall(real_db: str, loopback: 
         hooked(cast, hook)
         made = Wanted(name="people", people=["manager"])
         endpoints.make(cast.workspace, "email", made, actor="user:1")
-        [row] = requests(cast, 1, terms=Terms(reminders=(0.0, 6.0)))
+        [row] = requests(cast, 1, terms=Terms(reminders=(0.0, 3600.0)))
         tell([row])
         environment = {**LOOPBACK, "EMAIL_URL": f"smtp://127.0.0.1:{box.port}"}
         with started_site(slots=1, **environment) as site:
@@ -196,6 +199,7 @@ def test_workers_remind_and_tell_over_kill_and_flushall(real_db: str, loopback: 
             os.killpg(site.worker.pid, signal.SIGKILL)
         with connection.cursor() as cursor:
             cursor.execute("UPDATE gp_delivery SET claimed_until = clock_timestamp()")
+            cursor.execute("UPDATE gp_approval SET requested_at = requested_at - interval '1 hour'")
         with started_site(slots=1, **environment):
             wait_until(lambda: len(box.mails) == 3, seconds=30, what="the second reminder")
             wait_until(all_noted, seconds=10, what="all noted")
@@ -213,3 +217,28 @@ def _rows(sql: str) -> list[tuple[Any, ...]]:
     with connection.cursor() as cursor:
         cursor.execute(sql)
         return list(cursor.fetchall())
+
+
+def test_a_mail_server_that_hangs_holds_up_no_sweep(real_db: str, loopback: None) -> None:
+    cast = prepared()
+    with post.mail_server() as box:
+        box.seconds = 60
+        endpoints.make(cast.workspace, "email", Wanted(name="people"), actor="user:1")
+        rows = requests(cast, 10)
+        tell(rows)
+        url = f"smtp://127.0.0.1:{box.port}"
+        with started_site(slots=1, **{**LOOPBACK, "EMAIL_URL": url}):
+            wait_until(
+                lambda: value("SELECT count(*) FROM gp_delivery WHERE claim IS NOT NULL") == 2,
+                seconds=20,
+                what="mails on their way",
+            )
+            # What the sweep does is done meanwhile: requests expire.
+            with connection.cursor() as cursor:
+                cursor.execute("UPDATE gp_approval SET deadline = clock_timestamp()")
+            wait_until(
+                lambda: value("SELECT count(*) FROM gp_approval WHERE status = 'expired'") == 10,
+                seconds=10,
+                what="ten that expired",
+            )
+        assert box.mails == []

@@ -68,6 +68,29 @@ def test_what_was_done_after_an_edit_answers_when_the_node_begins_again(bench: A
     assert gated.paid == [("Ada", "7.50", effect.idempotency_key)]
 
 
+@pytest.mark.parametrize("how", ["fork", "roll_back"])
+def test_what_was_done_after_an_edit_asks_before_it_happens_again(
+    bench: AnyBench, how: str
+) -> None:
+    thread, row = waiting(bench)
+    decided(bench, thread, row, args={"to": "Ada", "amount": "7.50"})
+    assert bench.advance(thread).status is Status.SUCCEEDED
+    if how == "fork":
+        thread = bench.fork(thread, 0, {}, effects="run")
+        assert bench.advance(thread).status is Status.WAITING, "its author wrote a gate"
+    else:
+        assert bench.roll_back(thread, 0).status is Status.PAUSED
+        bench.resume(thread)
+        assert bench.advance(thread).status is Status.WAITING
+        again = requests(bench, thread)[-1]
+        assert (again.status, again.args["amount"]) == ("pending", "10.00")
+        assert 'with {"amount":"7.50","to":"Ada"} and was not undone' in again.description
+    assert len(gated.paid) == 1
+    decided(bench, thread, requests(bench, thread)[-1], args={"to": "Ada", "amount": "2.00"})
+    assert bench.advance(thread).status is Status.SUCCEEDED
+    assert [amount for _, amount, _ in gated.paid] == ["7.50", "2.00"]
+
+
 def test_an_edit_that_does_not_fit_its_hash_is_asked_again(bench: AnyBench) -> None:
     thread, row = waiting(bench)
     decided(bench, thread, row, args={"to": "Ada", "amount": "7.50"}, standing_hash="0" * 64)

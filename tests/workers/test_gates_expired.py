@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 
 from checkpoints.states import EventKind, Status
+from workers.checking.graphs import check_graph
 from workers.context import Context
 from workers.errors import GraphError
 from workers.graph import END, Gate, Graph, State
@@ -116,3 +117,8 @@ def test_siblings_of_an_expired_request_keep_what_they_did(bench: AnyBench) -> N
     thread.decide(Respond("yes"))
     assert thread.status == "succeeded"
     assert (thread.state["notes"], thread.state["outcome"]) == (["asked yes"], "late")
+
+
+def test_a_check_of_the_agent_knows_that_way() -> None:
+    found = [finding.said for finding in check_graph(gated.graph)]
+    assert not [said for said in found if "leads here" in said], found

@@ -59,13 +59,13 @@ def _ways(graph: Graph) -> Iterator[Finding]:
         )
         return
     for node in graph.nodes.values():
-        for way in node.ways:
+        for way in node.leads:
             if way != END and way not in graph.nodes:
                 yield voice(graph.name, f"node {node.name}", node.call).error(
                     f"It leads to {way!r}, and there is no such node.",
                     f"Name one of {', '.join(graph.nodes)}, or END.",
                 )
-    ways = {name: set(node.ways) for name, node in graph.nodes.items()}
+    ways = {name: set(node.leads) for name, node in graph.nodes.items()}
     reached = _closure(ways, set(graph.entry))
     for name, node in graph.nodes.items():
         if name not in reached:

@@ -9,6 +9,7 @@ from typing import Any
 from uuid import UUID
 
 from approvals.gates import Proposal
+from approvals.gates.replying import SUPERSEDED
 from approvals.queries import ApprovalRow
 from checkpoints import undo
 from checkpoints.channels import Digests, Reducer
@@ -242,13 +243,12 @@ class MemoryLedger(Rules):
         events: Sequence[NewEvent] = (),
         waiting_on: Any = None,
     ) -> bool:
-        for p in proposals:
-            if p.allowed_by:
-                self._allow(work, requests.opened(self._book, work, p), p, events)
-                events = ()
-        if proposals and all(p.allowed_by for p in proposals):
-            return False  # nobody has to be waited for
-        rows = [requests.opened(self._book, work, p) for p in proposals if not p.allowed_by]
+        if settled := [p for p in proposals if p.allowed_by]:
+            self._let_happen(work, settled, events)
+            events, proposals = (), [p for p in proposals if not p.allowed_by]
+            if not proposals:
+                return False
+        rows = [requests.opened(self._book, work, p) for p in proposals]
 
         def enter(at: datetime) -> None:
             for row, _ in rows:
@@ -263,9 +263,25 @@ class MemoryLedger(Rules):
             also=enter,
         )
         for p in proposals if waits else ():
-            if p.revision and not p.allowed_by and (former := self._withdraw_former(work, p)):
+            if p.revision and (former := self._withdraw_former(work, p, SUPERSEDED)):
                 self._book.move(work.thread, events=former)
         return waits
+
+    def _let_happen(
+        self, work: Work, proposals: Sequence[Proposal], events: Sequence[NewEvent]
+    ) -> None:
+        """What a policy allows: asked and approved, and nobody waits."""
+        for proposal in proposals:
+            row, told = requests.allowed(self._book, work, proposal)
+
+            def enter(_: datetime, row: ApprovalRow = row) -> None:
+                self._book.approvals[row.id] = row
+
+            if proposal.revision:
+                by = f"Not asked any more: {row.decided_by_name} lets it happen."
+                told = [told[0], *self._withdraw_former(work, proposal, by), *told[1:]]
+            self._write(work, events=[*events, *told], also=enter)
+            events = ()
 
     # ---- effects that need a person ----------------------------------------------------------
 

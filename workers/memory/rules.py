@@ -4,15 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import replace
-from datetime import datetime
 from decimal import Decimal
 from typing import Any, Final
 from uuid import UUID
 
-from uuid_utils.compat import uuid7
-
 from approvals.gates import Proposal
-from approvals.gates.replying import SUPERSEDED
 from approvals.policy import Facts, Rule
 from approvals.queries import ApprovalRow
 from approvals.standing import AskedBack, outlived
@@ -102,38 +98,6 @@ class Rules(Once):
             return ""
         return f"This thread has spent {spent}, and {cap} is its cap."
 
-    def _allow(
-        self,
-        work: Work,
-        asked: tuple[ApprovalRow, NewEvent],
-        proposal: Proposal,
-        events: Sequence[NewEvent],
-    ) -> None:
-        """Enter a request that its policy approves; the thread goes on working."""
-        row, event = asked
-        now = self._book.now()
-        by, name = f"policy:{proposal.policy_version}", f"the policy: {proposal.allowed_by}"[:200]
-        decided: dict[str, Any] = {"outcome": "approve", "decided_by": by, "decided_by_name": name}
-        decided |= {"status": "settled", "decided_at": now, "effective_at": now}
-        told = {
-            "approval": str(row.id),
-            "decision": str(uuid7()),
-            "verdict": "approve",
-            "title": row.title,
-            "comment": "",
-            "by_name": name,
-            "proposal_hash": row.proposal_hash,
-            "decided_at": now.isoformat(),
-            "effective_at": now.isoformat(),
-        }
-
-        def enter(at: datetime) -> None:
-            self._book.approvals[row.id] = replace(row, requested_at=at, **decided)
-
-        said = NewEvent(EventKind.APPROVAL_DECIDED, told, by)
-        former = self._withdraw_former(work, proposal)
-        self._write(work, events=[*events, event, said, *former], also=enter)
-
     def _withdrawn(self, work: Work, ident: UUID, reason: str) -> NewEvent:
         """Withdraw a request; its event is still to be written."""
         row, now = self._book.approvals[ident], self._book.now()
@@ -143,11 +107,11 @@ class Rules(Once):
         data["decided_at"] = now.isoformat()
         return NewEvent(EventKind.APPROVAL_WITHDRAWN, data, work.owner)
 
-    def _withdraw_former(self, work: Work, p: Proposal) -> list[NewEvent]:
+    def _withdraw_former(self, work: Work, p: Proposal, reason: str) -> list[NewEvent]:
         """Withdraw what is open at the position of a newer request; the events of that."""
         place = (p.position.branch, p.position.step, p.position.node, p.position.key)
         return [
-            self._withdrawn(work, a.id, SUPERSEDED)
+            self._withdrawn(work, a.id, reason)
             for a in list(self._book.approvals.values())
             if a.thread == work.thread
             and a.open

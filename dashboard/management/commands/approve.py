@@ -9,6 +9,7 @@ from approvals import queries as gates
 from approvals.queries import ApprovalRow
 from checkpoints import deltas
 from dashboard import actions
+from dashboard.api.approval_detail import ApprovalDetail
 from dashboard.api.approval_shapes import Approval, ApprovalList
 from dashboard.commands.words import json_given
 from dashboard.errors import Missing
@@ -74,7 +75,8 @@ class Command(PersonalCommand):
             raise Usage(option, "needs the id of a request")
         actor = self.actor("read")
         if o["approval"]:
-            self._tell(actor, _named(actor, o["approval"]))
+            row = _named(actor, o["approval"])
+            self.tell(ApprovalDetail.read(row, actor), _table(row))
             return
         page = gates.approvals(workspace=actor.workspace, limit=200)
         rows = page.rows

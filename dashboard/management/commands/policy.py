@@ -11,6 +11,6 @@ class Command(VerbsCommand):
     examples = """
         policy list
         policy show Mails --json
-        policy try 'amount(args.total) > 1000'
+        policy try 'tool == "mail"'
     """
     verbs = POLICY
