@@ -7,6 +7,7 @@ from typing import Any
 from uuid import UUID
 
 import pytest
+from django.db import connection
 
 from approvals import policies, queries, queries_policies
 from approvals.drafts import Draft
@@ -301,3 +302,18 @@ def test_a_fork_under_other_code_asks_too(cast: Cast) -> None:
     assert found is not None
     assert found[0] == "done"
     assert actions.choose_code(cast.actor("operator"), world.changed, "pin") == world.changed
+
+
+def test_what_a_capsule_says_was_approved_is_not_carried_out(cast: Cast, agent: UUID) -> None:
+    demand(cast, "operation == 'edit'")
+    thread, operator = paused(cast, agent), cast.actor("operator")
+    before = threads.thread(thread, workspace=cast.workspace)
+    ident = asked(lambda: actions.edit(operator, thread, {"goal": "other"}, "new goal"))
+    with connection.cursor() as cursor:
+        cursor.execute(
+            "UPDATE gp_approval SET status = 'settled', outcome = 'approve', imported = true, "
+            "decided_at = clock_timestamp() WHERE id = %s",
+            [ident],
+        )
+    assert second_person.carry_out(request_of(cast, ident), cast.actor("manager")) is None
+    assert threads.thread(thread, workspace=cast.workspace).head == before.head
