@@ -44,21 +44,36 @@ def interval_seconds() -> float:
 
 
 def sweep_once(*, owner: str) -> dict[str, int]:
-    """Everything that is due, once; what was done."""
-    done = {
-        "parked": store.park_crash_loops(owner=owner),
-        "woken": store.wake_sleepers(owner=owner),
-        "settled": gates.settle_due(),
-        "expired": gates.expire_due(),
-        "reminded": gates.remind_due(),
-        "rung": 0,
+    """Everything that is due, once; what was done.
+
+    What fails in one part keeps none of the others from being done: lost threads come first.
+    """
+    parts: dict[str, Callable[[], int]] = {
+        "parked": lambda: store.park_crash_loops(owner=owner),
+        "woken": lambda: store.wake_sleepers(owner=owner),
+        "rung": _ring_stranded,
+        "settled": gates.settle_due,
+        "expired": gates.expire_due,
+        "reminded": gates.remind_due,
     }
+    done: dict[str, int] = {}
+    for name, part in parts.items():
+        try:
+            done[name] = part()
+        except (DatabaseError, InterfaceError) as error:
+            log.warning("sweep.failed", part=name, error=str(error).strip())
+            connection.close()
+        except Exception:
+            log.exception("sweep.failed", part=name)
+    return done
+
+
+def _ring_stranded() -> int:
     stranded = store.stranded_threads(queued_for_seconds=interval_seconds())
     for thread, queue in stranded[:RINGS_PER_SWEEP]:
         # A slot that answers one ring goes on to claim the others by itself.
         ring(thread_id=thread, queue=queue)
-        done["rung"] += 1
-    return done
+    return min(len(stranded), RINGS_PER_SWEEP)
 
 
 class Sweeper:
