@@ -30,12 +30,13 @@ from checkpoints import queries, store
 from checkpoints.limits import lease_seconds
 
 from . import canary, loop, losses, slots
-from .receivers import ring
+from .receivers import ring, rings_waiting
 from .stopping import request_stop, stop_requested
 
 log = structlog.get_logger("gatepost.sweep")
 DUTY = "sweep"
 RINGS_PER_SWEEP = 20
+RINGS_KEPT = 1_000
 
 
 def interval_seconds() -> float:
@@ -69,11 +70,14 @@ def sweep_once(*, owner: str) -> dict[str, int]:
 
 
 def _ring_stranded() -> int:
-    stranded = store.stranded_threads(queued_for_seconds=interval_seconds())
-    for thread, queue in stranded[:RINGS_PER_SWEEP]:
+    stranded = store.stranded_threads(queued_for_seconds=interval_seconds())[:RINGS_PER_SWEEP]
+    # A queue that nobody serves would fill the broker; PostgreSQL knows its threads anyway.
+    full = {q for q in {queue for _, queue in stranded} if rings_waiting(q) >= RINGS_KEPT}
+    rung = [(thread, queue) for thread, queue in stranded if queue not in full]
+    for thread, queue in rung:
         # A slot that answers one ring goes on to claim the others by itself.
         ring(thread_id=thread, queue=queue)
-    return min(len(stranded), RINGS_PER_SWEEP)
+    return len(rung)
 
 
 class Sweeper:

@@ -62,8 +62,9 @@ def wake_sleepers(*, owner: str) -> int:
 def stranded_threads(*, queued_for_seconds: float) -> list[tuple[UUID, str]]:
     """(thread, queue) that need a doorbell: queued too long, lease expired, undo without worker.
 
-    A pinned thread whose code no live worker of its queue has is left out: ringing for it helps
-    nobody, and thousands of them would hide the others.
+    Those that lost their worker come first: queued ones of a queue that nobody serves would hide
+    them. A pinned thread whose code no live worker of its queue has is left out: ringing for it
+    helps nobody, and thousands of them would hide the others.
     """
     with connection.cursor() as cursor:
         cursor.execute(
@@ -76,7 +77,7 @@ def stranded_threads(*, queued_for_seconds: float) -> list[tuple[UUID, str]]:
             " OR (status <> 'queued' AND lease_until < clock_timestamp()"
             " AND crash_count < %s)) AND (NOT pinned OR EXISTS (SELECT 1 FROM served s"
             " WHERE s.version = agent_version_id::text AND s.queues ? queue))"
-            " ORDER BY status_since LIMIT %s",
+            " ORDER BY status = 'queued', status_since LIMIT %s",
             (WORKER_ALIVE_SECONDS, queued_for_seconds, CRASHES_ALLOWED - 1, BATCH),
         )
         return [(row[0], row[1]) for row in cursor.fetchall()]

@@ -346,6 +346,25 @@ def test_only_leases_are_written_without_waiting_for_the_disk(real_db: str) -> N
 
 
 @pytest.mark.django_db
+def test_what_lost_its_worker_is_rung_for_before_what_nobody_serves() -> None:
+    workspace = make_workspace()
+    nobody = make_agent("nobody", queue="nobody")
+    for _ in range(30):
+        make_thread(workspace=workspace, agent=nobody)
+    rows("UPDATE gp_thread SET status_since = clock_timestamp() - interval '1 hour'")
+    lost = make_thread(workspace=workspace)
+    acquired(lost)
+    rows(
+        "UPDATE gp_thread SET lease_until = clock_timestamp() - interval '1 second' "
+        "WHERE id = %s::uuid",
+        (lost,),
+    )
+    found = store.stranded_threads(queued_for_seconds=15)
+    assert found[0] == (lost, "gatepost")
+    assert len(found) == 31
+
+
+@pytest.mark.django_db
 def test_the_thread_that_waits_longest_is_next() -> None:
     workspace = make_workspace()
     slow, fast = make_agent("slow", queue="slow"), make_agent("fast", queue="fast")
