@@ -69,10 +69,10 @@ def decide_by_policy(
             deadline=deadline,
         )
         columns = columns_of(work, approval, proposal, deadline, digest)
-        store.record(held, [*events, asked_event(work, columns)])
+        store.record(held, [*events, asked_event(columns, actor=work.owner)])
         if proposal.revision:
             withdraw_former(work, proposal, reason=f"Not asked any more: {name} lets it happen.")
-        insert(work, columns)
+        insert(columns)
         salt, proof = salted(
             decision_content(
                 approval=approval,

@@ -22,7 +22,8 @@ from checkpoints.states import EventKind
 from .. import outbox, queries
 from ..policy import Rule
 from ..queries import ApprovalRow
-from .proposals import REQUEST, Proposal, proposal_hash, request_seal
+from .proposals import Proposal, proposal_hash
+from .requesting import asked_event, insert
 
 KIND = "operation"
 NODE = "(people)"  # no node of a graph can be called so
@@ -101,23 +102,8 @@ def request_operation(
             "deadline": deadline,
             "terms": terms.to_json(),
         }
-        store.add_event(
-            thread,
-            store.NewEvent(
-                EventKind.APPROVAL_REQUESTED,
-                {
-                    "approval": str(ident),
-                    "title": p.title,
-                    "tool": operation,
-                    "node": NODE,
-                    "risk": p.risk,
-                    "proposal_hash": digest,
-                    "seal": request_seal(columns),
-                },
-                actor,
-            ),
-        )
-        _insert(columns)
+        store.add_event(thread, asked_event(columns, actor=actor))
+        insert(columns)
         outbox.tell(
             "approval.requested",
             workspace=workspace,
@@ -170,22 +156,3 @@ def _place(thread: UUID, workspace: UUID, expires_in: float | None) -> tuple[UUI
     if row is None:
         raise NotFound("There is no such thread in this workspace.")
     return row[0], row[1], row[2], row[3]
-
-
-_INSERT = (
-    f"INSERT INTO gp_approval ({', '.join(REQUEST)}, status, outcome, comment, decided_by, "
-    f"decided_by_name, requested_at) SELECT {', '.join(f'%s::{t}' for t in REQUEST.values())}, "
-    # The time of the event that tells of it: the thread was written just before.
-    "'pending', '', '', '', '', th.last_at FROM gp_thread th WHERE th.id = %s::uuid"
-)
-
-
-def _insert(columns: Mapping[str, Any]) -> None:
-    values = [
-        deltas.canonical(columns[name]).decode()
-        if kind == "jsonb" and columns[name] is not None
-        else columns[name]
-        for name, kind in REQUEST.items()
-    ]
-    with connection.cursor() as cursor:
-        cursor.execute(_INSERT, [*values, columns["thread_id"]])

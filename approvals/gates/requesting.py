@@ -48,7 +48,7 @@ def request(
             for ident, p, deadline in rows
         }
         asked = [
-            asked_event(work, columns_of(work, ident, p, deadline, hashes[ident]))
+            asked_event(columns_of(work, ident, p, deadline, hashes[ident]), actor=work.owner)
             for ident, p, deadline in rows
         ]
         # The thread row first: it carries the lease, and it is the first lock everywhere.
@@ -62,13 +62,13 @@ def request(
         if waits:
             announce(work, {ident: p for ident, p, _ in rows})
         for ident, p, deadline in rows if waits else ():
-            insert(work, columns_of(work, ident, p, deadline, hashes[ident]))
+            insert(columns_of(work, ident, p, deadline, hashes[ident]))
     for field in fields(work):
         setattr(work, field.name, getattr(held, field.name))
     return waits
 
 
-def asked_event(work: Work, columns: Mapping[str, Any]) -> store.NewEvent:
+def asked_event(columns: Mapping[str, Any], *, actor: str) -> store.NewEvent:
     """The event that tells of a request; it binds the whole row."""
     data = {
         "approval": str(columns["id"]),
@@ -79,7 +79,7 @@ def asked_event(work: Work, columns: Mapping[str, Any]) -> store.NewEvent:
         "proposal_hash": columns["proposal_hash"],
         "seal": request_seal(columns),
     }
-    return store.NewEvent(EventKind.APPROVAL_REQUESTED, data, work.owner)
+    return store.NewEvent(EventKind.APPROVAL_REQUESTED, data, actor)
 
 
 def deadline_of(proposal: Proposal) -> datetime | None:
@@ -133,7 +133,7 @@ _INSERT = (
 )
 
 
-def insert(work: Work, columns: Mapping[str, Any]) -> None:
+def insert(columns: Mapping[str, Any]) -> None:
     """Write the row of a request, right after the event that tells of it."""
     values = [
         deltas.canonical(columns[name]).decode()
@@ -142,4 +142,4 @@ def insert(work: Work, columns: Mapping[str, Any]) -> None:
         for name, kind in REQUEST.items()
     ]
     with connection.cursor() as cursor:
-        cursor.execute(_INSERT, [*values, work.thread])
+        cursor.execute(_INSERT, [*values, columns["thread_id"]])

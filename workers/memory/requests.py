@@ -83,7 +83,7 @@ def opened(book: Book, work: Work, p: Proposal) -> tuple[ApprovalRow, NewEvent]:
         decide_by=deadline,
         **entered,
     )
-    return row, asked_event(work, columns)
+    return row, asked_event(columns, actor=work.owner)
 
 
 def allowed(book: Book, work: Work, p: Proposal) -> tuple[ApprovalRow, list[NewEvent]]:
