@@ -1,6 +1,7 @@
 """The top floor as a Django app: it listens to news from the floors below."""
 
 from django.apps import AppConfig, apps
+from django.conf import settings
 from django.contrib.admin import apps as admin_apps
 from django.db.models.signals import post_migrate
 
@@ -14,6 +15,10 @@ class DashboardConfig(AppConfig):
         from .capsule import receivers as _folders  # noqa: F401
         from .grants import after_migration
         from .live import receivers  # noqa: F401
+
+        if settings.ROLE == "worker":
+            # Imported late by hints: in a worker before its slots are forked, not in each of them.
+            from . import valkey  # noqa: F401
 
         # Sent once per app when all tables are there: once is enough.
         sender = apps.get_app_config("checkpoints")

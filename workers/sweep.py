@@ -28,8 +28,9 @@ from django.db import DatabaseError, InterfaceError, connection
 from approvals import gates
 from checkpoints import queries, store
 from checkpoints.limits import lease_seconds
+from checkpoints.store import sending  # noqa: F401  (imported late by the store: here, once)
 
-from . import canary, loop, losses, slots
+from . import canary, forking, loop, losses, slots
 from .receivers import ring, rings_waiting
 from .stopping import request_stop, stop_requested
 
@@ -92,7 +93,8 @@ class Sweeper:
         self._stuck = slots.Stuck(max(3, round(1.5 * lease_seconds() / interval_seconds())))
         self._announced = self._retired = False
         self._stop = threading.Event()
-        self._thread = threading.Thread(target=self._turn, name="sweep", daemon=True)
+        self._turns = forking.Turn()
+        self._thread = threading.Thread(target=self._turn_on, name="sweep", daemon=True)
 
     def start(self, *, slots: int, processes: Callable[[], Sequence[int]] = tuple) -> None:
         """Announce the worker, then sweep until stopped; `processes` are those of its pool."""
@@ -144,28 +146,32 @@ class Sweeper:
         except (DatabaseError, InterfaceError):
             log.warning("worker.not_retired", worker=self.worker)
 
-    def _turn(self) -> None:
+    def _turn_on(self) -> None:
         try:
             while not self._stop.is_set():
-                try:
-                    if stop_requested():
-                        # It takes nothing any more: nobody may leave a thread to it.
-                        self._retire()
-                    else:
-                        self._announce()
-                    self._canary.turn()
-                    self._look_after_slots()
-                    if store.claim_duty(DUTY, owner=self.worker, seconds=interval_seconds() * 3):
-                        sweep_once(owner=self.worker)
-                except (DatabaseError, InterfaceError) as error:
-                    log.warning("sweep.failed", error=str(error).strip())
-                    connection.close()
-                except Exception:
-                    # Whatever it is: were this thread to end, lost threads would stay lost.
-                    log.exception("sweep.failed")
+                with self._turns.taken():
+                    self._turn()
                 self._stop.wait(interval_seconds())
         finally:
             connection.close()
+
+    def _turn(self) -> None:
+        try:
+            if stop_requested():
+                # It takes nothing any more: nobody may leave a thread to it.
+                self._retire()
+            else:
+                self._announce()
+            self._canary.turn()
+            self._look_after_slots()
+            if store.claim_duty(DUTY, owner=self.worker, seconds=interval_seconds() * 3):
+                sweep_once(owner=self.worker)
+        except (DatabaseError, InterfaceError) as error:
+            log.warning("sweep.failed", error=str(error).strip())
+            connection.close()
+        except Exception:
+            # Whatever it is: were this thread to end, lost threads would stay lost.
+            log.exception("sweep.failed")
 
 
 _sweepers: list[Sweeper] = []

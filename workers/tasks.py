@@ -6,6 +6,7 @@ from celery import Task, shared_task
 
 from . import canary as own_canary
 from . import (
+    slots,
     sweep,  # noqa: F401  (connects the signals of the worker's main process)
     telling,  # noqa: F401  (the same)
     tracing,
@@ -16,7 +17,11 @@ from .loop import advance_and_claim
 @shared_task(name="gatepost.advance", bind=True, ignore_result=True)
 def advance(self: Task[..., None], thread_id: str) -> None:
     """Look at a thread; afterwards see that no other one is left behind."""
-    advance_and_claim(thread_id, request=self.request.get(tracing.HEADER))
+    slots.turn()  # one that stands still before it has a lease is found by this
+    try:
+        advance_and_claim(thread_id, request=self.request.get(tracing.HEADER))
+    finally:
+        slots.rest()
 
 
 @shared_task(name="gatepost.canary", ignore_result=True)

@@ -11,13 +11,15 @@ from celery.signals import worker_ready, worker_shutdown
 
 from approvals.notify.sender import Sender
 
+from . import forking
+
 _senders: list[Sender] = []
 
 
 @worker_ready.connect(dispatch_uid="workers.telling.start")
 def start_telling(**_kwargs: Any) -> None:
     """Begin with the worker."""
-    sender = Sender()
+    sender = Sender(turn=forking.Turn().taken)
     sender.start()
     _senders.append(sender)
 

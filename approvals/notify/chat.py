@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import logging
 import re
+from collections.abc import Callable
 from typing import Any
 
 from django.conf import settings
@@ -35,20 +36,24 @@ def check_address(address: str, path: str = "target") -> str:
     return f"{scheme}://…"
 
 
-def send_chat(address: str, letter: Letter) -> int:
-    """Send title and text; 200. Apprise tells no more than whether it worked."""
+def prepared(address: str, letter: Letter) -> Callable[[], int]:
+    """What sends title and text, once called; 200. Apprise tells no more than whether it worked."""
     if address.partition("://")[0] not in settings.GATEPOST_APPRISE_SCHEMES:
         raise NotDelivered("This kind of address is not allowed any more.", final=True)
     sender = _sender(address)
     if sender is None:
         raise NotDelivered("The address of the endpoint is not complete.", final=True)
-    try:
-        sent = sender.notify(title=letter.subject, body=letter.text, body_format="text")
-    except Exception:  # a plugin may raise anything, with the address in it
-        raise NotDelivered("The service could not be told.") from None
-    if not sent:
-        raise NotDelivered("The service did not take the message.")
-    return 200
+
+    def send() -> int:
+        try:
+            sent = sender.notify(title=letter.subject, body=letter.text, body_format="text")
+        except Exception:  # a plugin may raise anything, with the address in it
+            raise NotDelivered("The service could not be told.") from None
+        if not sent:
+            raise NotDelivered("The service did not take the message.")
+        return 200
+
+    return send
 
 
 def _sender(address: str) -> Any:

@@ -11,6 +11,7 @@ import queue
 import threading
 import time
 from collections.abc import Callable
+from contextlib import AbstractContextManager, nullcontext
 from typing import Final
 from uuid import UUID
 
@@ -32,10 +33,16 @@ _Ended = tuple[Claim, int | NotDelivered]
 
 
 class Sender:
-    """One sender; `turn` once, or `start` for a thread that turns until `stop`."""
+    """One sender; `turn` once, or `start` for a thread that turns until `stop`.
 
-    def __init__(self, *, slots: int = SLOTS) -> None:
+    Each turn of its own thread happens inside of what `turn` gives.
+    """
+
+    def __init__(
+        self, *, slots: int = SLOTS, turn: Callable[[], AbstractContextManager[None]] = nullcontext
+    ) -> None:
         self._slots = slots
+        self._inside = turn
         self._travelling: dict[UUID, tuple[Claim, float]] = {}  # with the time they began
         self._renewed = self._tidied = time.monotonic()
         self._ended: queue.SimpleQueue[_Ended] = queue.SimpleQueue()
@@ -148,8 +155,9 @@ class Sender:
         try:
             while not self._stop.is_set():
                 try:
-                    begun = self.turn()
-                    self._tidy()
+                    with self._inside():
+                        begun = self.turn()
+                        self._tidy()
                 except (DatabaseError, InterfaceError) as error:
                     log.warning("notify.turn_failed", error=str(error).strip())
                     connection.close()

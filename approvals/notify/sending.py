@@ -37,7 +37,7 @@ def prepared(claimed: Claim) -> Callable[[], int]:
         return _webhook(claimed)
     written = _letter(claimed)
     if claimed.kind == "apprise":
-        return lambda: chat.send_chat(claimed.address, written)
+        return chat.prepared(claimed.address, written)
     to = _mail_of(claimed.recipient)
     ident = f"{claimed.deliveries[0].hex}.{len(claimed.deliveries)}"
     return lambda: mail.send_mail(to, written, ident=ident)
