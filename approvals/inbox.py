@@ -1,7 +1,9 @@
 """The inbox as upper floors read it: boxes, their order, equal requests as one entry, counts.
 
 Every statement walks an index from a place in the order and stops after a window, so a look costs
-the same however many requests wait.
+the same however many requests wait. Which index it is depends on who asks and what waits: a person
+with five requests is led by their name, one with half of all by the order. So these statements are
+planned for each look, and never by a plan that was kept for anybody.
 """
 
 from __future__ import annotations
@@ -16,6 +18,7 @@ from django.db import connection
 from checkpoints.errors import InvalidValue
 
 from .inbox_rows import STANDING, VOTES, InboxRow, rows
+from .planning import planned_for_this
 
 BOXES: Final = ("mine", "team", "due", "high", "open", "done")
 SORTS: Final = ("risk", "age", "deadline")
@@ -36,6 +39,9 @@ _ORDER: Final = {
     "deadline": f"{_DUE}, a.requested_at, a.id",
     "done": "coalesce(a.decided_at, a.requested_at), a.id",
 }
+# The order that a count walks in, else by age: without any the planner hopes to find enough of them
+# wherever it begins.
+_COUNTED_BY: Final = {"due": "deadline", "high": "risk"}
 # Of several stages in turn the one that is due: the first that the votes so far do not fill.
 _MY_TURN = f"""
 CASE WHEN a.escalated_at IS NOT NULL OR jsonb_typeof(a.terms -> 'stages') IS DISTINCT FROM 'array'
@@ -113,6 +119,8 @@ def _where(wanted: Wanted) -> tuple[list[str], list[Any]]:
         if wanted.person is None:
             return ["false"], []
         seats = wanted.person.seats if wanted.box == "mine" else wanted.person.team_seats
+        if not seats:
+            return ["false"], []
         where.append(f"{_SEATS} && %s::text[]")
         params.append(seats)
     if wanted.box == "mine" and wanted.person is not None:
@@ -172,7 +180,7 @@ def _window(
         params += [SEARCHED, words, words, words, words, limit]
     else:
         params.append(limit)
-    with connection.cursor() as cursor:
+    with connection.cursor() as cursor, planned_for_this():
         cursor.execute(sql, params)
         return [(row[0], row[1], bool(row[2])) for row in cursor.fetchall()]
 
@@ -272,12 +280,13 @@ def counts(workspace: UUID, person: Person | None) -> dict[str, int]:
     parts, params = [], []
     for box in boxes:
         where, given = _where(Wanted(workspace, box, person=person))
+        order = _ORDER[_COUNTED_BY.get(box, "age")]
         parts.append(
             "(SELECT count(*) FROM (SELECT 1 FROM gp_approval a "
-            f"WHERE {' AND '.join(where)} LIMIT {COUNTED}) x)"
+            f"WHERE {' AND '.join(where)} ORDER BY {order} LIMIT {COUNTED}) x)"
         )
         params += given
-    with connection.cursor() as cursor:
+    with connection.cursor() as cursor, planned_for_this():
         cursor.execute(f"SELECT {', '.join(parts)}", params)
         return dict(zip(boxes, cursor.fetchone(), strict=True))
 

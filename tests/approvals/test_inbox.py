@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from datetime import datetime
+from functools import partial
 from typing import Any
 from uuid import UUID, uuid4
 
 import pytest
-from django.db import IntegrityError, connection, transaction
+from django.db import DatabaseError, IntegrityError, connection, transaction
 
 from approvals import gates, inbox, inbox_rows, reviewers
 from approvals.inbox import Person, Wanted
+from approvals.planning import planned_for_this
 from approvals.queries import ApprovalRow
 from approvals.terms import Seat, Terms
 from checkpoints.errors import InvalidValue
@@ -261,8 +264,8 @@ def crowd(workspace: UUID) -> UUID:
     return workspace
 
 
-def read(wanted: Wanted) -> tuple[float, list[str]]:
-    """(rows of gp_approval that a page's statements look at, the indexes they use)."""
+def read(look: Callable[[], Any]) -> tuple[float, list[str]]:
+    """(rows of gp_approval that a look's statements read, the indexes they use)."""
     sent: list[tuple[str, Any]] = []
 
     def listen(execute: Any, sql: str, params: Any, many: bool, context: Any) -> Any:
@@ -270,7 +273,7 @@ def read(wanted: Wanted) -> tuple[float, list[str]]:
         return execute(sql, params, many, context)
 
     with connection.execute_wrapper(listen):
-        assert inbox.page(wanted).entries
+        look()
     total, used = 0.0, []
     for sql, params in sent:
         plan = one(f"EXPLAIN (ANALYZE, FORMAT JSON) {sql}", params)[0]["Plan"]
@@ -292,20 +295,41 @@ def test_a_page_among_100_000_is_read_by_an_index(crowd: UUID) -> None:
         ("open", "deadline", None): "gp_approval_by_due",
         ("high", "risk", None): "gp_approval_by_risk",
         ("due", "deadline", None): "gp_approval_by_due",
+        ("due", "risk", None): "gp_approval_by_due",  # a hundredth of all
         ("mine", "risk", ada): "gp_approval_by_seat",  # five among all
         ("mine", "risk", finance): "gp_approval_by_risk",  # half of all
         ("team", "deadline", finance): "gp_approval_by_due",
     }
     for (box, sort, person), index in plans.items():
-        n, used = read(Wanted(crowd, box, sort, person))
+        wanted = Wanted(crowd, box, sort, person)
+        assert inbox.page(wanted).entries
+        n, used = read(partial(inbox.page, wanted))
         assert n <= 4 * inbox.WINDOW, (box, sort, n, used)
         assert set(index.split()) & set(used), (box, sort, used)
     first = inbox.page(Wanted(crowd, "open", "risk"))
     assert sum(len(entry.rows) for entry in first.entries) <= inbox.ROWS
     assert first.next_cursor
+    for who in (finance, ada, Person("user:8", "ben")):
+        n, used = read(partial(inbox.counts, crowd, who))
+        assert n <= 8 * inbox.COUNTED, (who, n, used)
+        assert "gp_approval_by_due" in used
     counted = inbox.counts(crowd, ada)
     assert counted["mine"] == 5
     assert counted["open"] == inbox.COUNTED
+
+
+def test_no_look_is_planned_for_anybody_else(workspace: UUID) -> None:
+    """A kept plan knows nothing of how much waits for whom: after some looks it would be used."""
+    ask(workspace, title="Pay 5?")
+    for _ in range(12):
+        assert titles(Wanted(workspace, "mine", person=ADA)) == ["Pay 5?"]
+        assert inbox.counts(workspace, ADA)["mine"] == 1
+    kept = [text for (text,) in rows("SELECT statement FROM pg_prepared_statements")]
+    assert kept  # others are
+    assert not [text for text in kept if "gp_seats" in text]
+    with pytest.raises(DatabaseError), transaction.atomic(), planned_for_this():
+        rows("SELECT 1 / %s::integer", (0,))
+    assert titles(Wanted(workspace)) == ["Pay 5?"]
 
 
 # --- looks and reviewers ----------------------------------------------------------------------
