@@ -4,16 +4,17 @@ import os
 from collections.abc import Awaitable, Callable
 from typing import Any
 
-from django.core.asgi import get_asgi_application
+import django
 
 os.environ.setdefault("DJANGO_SETTINGS_MODULE", "dashboard.settings")
 os.environ.setdefault("GATEPOST_ROLE", "web")
-django_application = get_asgi_application()
+django.setup(set_prefix=False)
 
 from channels.routing import ProtocolTypeRouter, URLRouter  # noqa: E402
 
 import workers.celery  # noqa: E402, F401  (else the first doorbell waits for its import)
 from dashboard.bodies import Bounded  # noqa: E402
+from dashboard.handling import OneThread  # noqa: E402
 from dashboard.live import process  # noqa: E402
 from dashboard.live.origins import SameOrigin  # noqa: E402
 from dashboard.live.routing import websocket_urlpatterns  # noqa: E402
@@ -38,7 +39,7 @@ async def lifespan(
 
 application = ProtocolTypeRouter(
     {
-        "http": Bounded(django_application),
+        "http": Bounded(OneThread()),
         # Who is signed in is found by the consumer itself, again and again while it is open.
         "websocket": SameOrigin(URLRouter(websocket_urlpatterns)),
         "lifespan": lifespan,

@@ -8,7 +8,6 @@ from functools import partial
 from typing import Any
 from uuid import UUID
 
-from django.contrib.auth import get_user_model
 from django.db import connection
 
 from approvals import errors as refusals
@@ -18,6 +17,7 @@ from approvals.queries import ApprovalRow
 from . import second_person
 from .errors import ActionError, Invalid, of, translated
 from .permissions import Actor, require
+from .seats import seat_of
 from .validation import check_text
 
 TEXT_MAX = 5_000
@@ -112,11 +112,5 @@ def _one(actor: Actor, item: Mapping[str, Any]) -> Decided:
 
 def reviewer_of(actor: Actor) -> gates.Reviewer:
     """The person as requests name them: also their user name, and their groups as teams."""
-    found = list(
-        get_user_model()
-        ._default_manager.filter(pk=actor.user_id)
-        .values_list("username", "groups__name")
-    )
-    user = str(found[0][0]) if found else ""
-    teams = tuple(sorted(team for _, team in found if team))
+    user, teams = seat_of(actor)
     return gates.Reviewer(id=actor.id, name=actor.name, user=user, teams=teams)

@@ -8,7 +8,7 @@ with the same roles.
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any, Final, Protocol
 from uuid import UUID
 
@@ -120,6 +120,8 @@ class Actor:
     workspace_name: str
     roles: frozenset[str]
     grant: Grant | None = None
+    # (user name, groups) where they were read together with the roles.
+    seat: tuple[str, tuple[str, ...]] | None = field(default=None, compare=False, repr=False)
 
     @property
     def person(self) -> str:
@@ -150,7 +152,11 @@ def actor_of(user: Any, grant: Grant | None = None) -> Actor:
     """
     if not user.is_authenticated or not user.is_active:
         raise Forbidden("Sign in first.")
-    rows = queries.memberships(user.pk)
+    read: queries.Member | None = getattr(user, "read_now", None)
+    if read is not None:
+        user.read_now = None  # whoever asks again, asks the database
+    rows = queries.memberships(user.pk) if read is None else read.memberships
+    seat = None if read is None else (str(user.get_username()), read.groups)
     name = str(user.get_full_name() or user.get_username())[:NAME_SHOWN]
     if grant:
         rows = [row for row in rows if row[0] == grant.workspace]
@@ -167,7 +173,7 @@ def actor_of(user: Any, grant: Grant | None = None) -> Actor:
         workspace, workspace_name = _default_workspace()
     if user.is_superuser:
         roles.add("admin")
-    return Actor(user.pk, name, workspace, workspace_name, frozenset(roles), grant)
+    return Actor(user.pk, name, workspace, workspace_name, frozenset(roles), grant, seat)
 
 
 def _default_workspace() -> tuple[UUID, str]:

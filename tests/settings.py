@@ -42,7 +42,7 @@ else:
 # Hashing a password slowly is the point elsewhere; here it is only waiting.
 PASSWORD_HASHERS = ["django.contrib.auth.hashers.MD5PasswordHasher"]
 MIDDLEWARE = [
-    name.replace("servestatic.middleware.ServeStaticMiddleware", "tests.static.LooksOnce")
+    name.replace("dashboard.middleware.Static", "tests.static.LooksOnce")
     for name in MIDDLEWARE  # noqa: F405
 ]
 # A decision counts at once, except where a test is about taking it back.

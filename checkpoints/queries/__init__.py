@@ -28,12 +28,14 @@ from .export import (
 )
 from .faults import Lease, failures, held_off, held_off_longest, lease, losses
 from .fleet import (
+    Member,
     agent,
     agent_version,
     agent_versions,
     agents,
     artifact,
     default_workspace,
+    member,
     memberships,
     workers,
 )
@@ -101,6 +103,7 @@ __all__ = [
     "STANDSTILL_SECONDS",
     "WORKER_ALIVE_SECONDS",
     "Lease",
+    "Member",
     "Range",
     "activities",
     "activity",
@@ -155,6 +158,7 @@ __all__ = [
     "lease",
     "lineage",
     "losses",
+    "member",
     "memberships",
     "newest_sound",
     "only_member_of",

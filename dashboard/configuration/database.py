@@ -9,6 +9,7 @@ from __future__ import annotations
 import re
 from typing import Any
 
+from dashboard.configuration.alive import check
 from dashboard.configuration.sources import Misconfigured, value
 
 EXAMPLE = "postgresql://user:password@host:5432/database"
@@ -136,6 +137,7 @@ def database(
             "max_size": pool,
             "timeout": 5,
             "reconnect_timeout": 4,
+            "check": check,
         }
     else:
         # Celery closes pools at each task's end; workers/celery.py keeps plain connections warm.

@@ -359,7 +359,7 @@ def test_a_token_is_revoked_by_an_admin_of_its_workspace(cast: Cast, admin: Clie
     assert f"{page}revoke/" in shown
     assert "operator" in shown
     assert "secret" not in shown
-    assert whole.rpartition("_")[2] not in shown
+    assert whole.split("_", 2)[2] not in shown
     auditor = cast.client("auditor")
     assert f"{page}revoke/" not in auditor.get(f"{page}change/").content.decode()
     assert auditor.post(f"{page}revoke/").status_code == 403

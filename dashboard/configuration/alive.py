@@ -1,0 +1,35 @@
+"""Whether a connection from the pool can be used, asked over the network only now and then."""
+
+from __future__ import annotations
+
+import select
+import time
+from typing import TYPE_CHECKING, Any, Final
+from weakref import WeakKeyDictionary
+
+if TYPE_CHECKING:
+    from psycopg import Connection
+
+ASKED_SECONDS: Final = 1.0
+_answered: Final[WeakKeyDictionary[Connection[Any], float]] = WeakKeyDictionary()
+
+
+def check(connection: Connection[Any]) -> None:
+    """For psycopg_pool: raises for a connection that is gone.
+
+    A server that ends a connection says so on its socket, which costs nothing to look at. One that
+    vanished without a word does not: what did not answer lately is asked.
+    """
+    from psycopg_pool import ConnectionPool
+
+    lately = time.monotonic() - ASKED_SECONDS < _answered.get(connection, 0.0)
+    if lately and not _says_something(connection):
+        return
+    ConnectionPool.check_connection(connection)
+    _answered[connection] = time.monotonic()
+
+
+def _says_something(connection: Connection[Any]) -> bool:
+    poll = select.poll()
+    poll.register(connection.fileno(), select.POLLIN)
+    return bool(poll.poll(0))

@@ -1,0 +1,78 @@
+"""Who is behind a login: the person, their roles and teams of this moment, by one statement."""
+
+from __future__ import annotations
+
+from functools import cache
+from typing import Any, Final
+
+from django.conf import settings
+from django.contrib.auth import (
+    BACKEND_SESSION_KEY,
+    HASH_SESSION_KEY,
+    SESSION_KEY,
+    get_user,
+    get_user_model,
+)
+from django.contrib.auth.middleware import AuthenticationMiddleware
+from django.http import HttpRequest
+from django.utils.crypto import constant_time_compare
+from django.utils.functional import SimpleLazyObject
+
+from checkpoints import queries
+
+# Backends that find a person by the primary key alone, as the statement here does.
+_BY_KEY: Final = ("django.contrib.auth.backends.ModelBackend", "sesame.backends.ModelBackend")
+
+
+class Authentication(AuthenticationMiddleware):
+    """Django's, with a reader of its own for `request.user`."""
+
+    def process_request(self, request: HttpRequest) -> None:
+        """Nothing is read before somebody asks."""
+        super().process_request(request)
+        found: Any = SimpleLazyObject(lambda: _once(request))
+        request.user = found
+
+
+def _once(request: Any) -> Any:
+    # Where Django keeps it as well, and where the line about the request looks.
+    if not hasattr(request, "_cached_user"):
+        request._cached_user = signed_in(request)
+    return request._cached_user
+
+
+def signed_in(request: Any) -> Any:
+    """The user of `request.session`, or Django's AnonymousUser.
+
+    Only what is plainly a login in force is answered here. All else is left to Django's get_user,
+    which ends a login that is none any more.
+    """
+    session = request.session
+    path, known = session.get(BACKEND_SESSION_KEY), session.get(HASH_SESSION_KEY)
+    if SESSION_KEY in session and known and path in _BY_KEY:
+        user = _read(session[SESSION_KEY]) if path in settings.AUTHENTICATION_BACKENDS else None
+        if (
+            user is not None
+            and user.is_active
+            and constant_time_compare(known, user.get_session_auth_hash())
+        ):
+            return user
+    return get_user(request)
+
+
+@cache
+def _columns() -> tuple[tuple[str, ...], tuple[str, ...]]:
+    fields = get_user_model()._meta.concrete_fields
+    return tuple(f.attname for f in fields), tuple(str(f.column) for f in fields)
+
+
+def _read(key: str) -> Any:
+    """The user of a primary key, with what `permissions.actor_of` will ask about them."""
+    model: Any = get_user_model()
+    names, columns = _columns()
+    found = queries.member(model._meta.pk.to_python(key), table=model._meta.db_table, own=columns)
+    if found is None:
+        return None
+    user = model.from_db("default", names, found.own)
+    user.read_now = found
+    return user

@@ -1,0 +1,144 @@
+"""Who is behind a login is read by one statement, and is whom Django would have found."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from datetime import timedelta
+from importlib import import_module
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+from django.conf import settings
+from django.contrib.auth import BACKEND_SESSION_KEY, HASH_SESSION_KEY, SESSION_KEY, get_user
+from django.contrib.auth.models import Group
+from django.contrib.sessions.models import Session
+from django.db import connection
+from django.test import Client, override_settings
+from django.test.utils import CaptureQueriesContext
+from django.utils import timezone
+
+from dashboard import signed_in
+from dashboard.permissions import actor_of
+from dashboard.seats import person_of
+from tests.cast import Cast
+from tests.checkpoints.builders import rows
+
+pytestmark = pytest.mark.django_db
+
+
+def request_of(client: Client) -> Any:
+    """A request with the session of this browser, as it comes with the next one."""
+    store: Any = import_module(settings.SESSION_ENGINE).SessionStore
+    key = client.cookies[settings.SESSION_COOKIE_NAME].value
+    return SimpleNamespace(session=store(session_key=key))
+
+
+def said(client: Client, **words: Any) -> None:
+    """Change the session of this browser; None takes a word away."""
+    session = client.session
+    for name, value in words.items():
+        if value is None:
+            del session[name]
+        else:
+            session[name] = value
+    session.save()
+
+
+def group(name: str) -> Group:
+    made: Group = Group.objects.create(name=name)
+    return made
+
+
+def test_a_request_reads_login_roles_and_teams_by_two_statements(cast: Cast) -> None:
+    cast.users["manager"].groups.add(*map(group, ("legal", "a")))
+    client = cast.client("manager")
+    with CaptureQueriesContext(connection) as found:
+        user = signed_in.signed_in(request_of(client))
+        actor = actor_of(user)
+        person = person_of(actor)
+    assert [n for q in found for n in ("django_session", '"auth_user"') if n in q["sql"]] == [
+        "django_session",
+        '"auth_user"',
+    ]
+    assert len(found) == 2
+    assert (actor.roles, actor.workspace) == ({"reviewer"}, cast.workspace)
+    assert (person.user, person.teams) == ("manager", ("a", "legal"))
+    fresh = type(user).objects.get(pk=user.pk)
+    names = [f.attname for f in user._meta.concrete_fields]
+    assert [getattr(user, n) for n in names] == [getattr(fresh, n) for n in names]
+    assert not user._state.adding
+
+
+def test_what_was_read_counts_once(cast: Cast) -> None:
+    """Whoever asks again about the same user is told what is so by then."""
+    user = signed_in.signed_in(request_of(cast.client("manager")))
+    assert actor_of(user).roles == {"reviewer"}
+    rows("DELETE FROM gp_membership WHERE user_id = %s", (user.pk,))
+    user.groups.add(group("legal"))
+    user.is_superuser = True  # else nobody could act who is a member of nothing
+    again = actor_of(user)
+    assert again.roles == {"admin"}
+    assert person_of(again).teams == ("legal",)
+
+
+def _disabled(cast: Cast, client: Client) -> None:
+    type(cast.users["manager"]).objects.filter(username="manager").update(is_active=False)
+
+
+def _other_password(cast: Cast, client: Client) -> None:
+    cast.users["manager"].set_password("another password")
+    cast.users["manager"].save()
+
+
+def _deleted(cast: Cast, client: Client) -> None:
+    said(client, **{SESSION_KEY: "987654321"})
+
+
+def _over(cast: Cast, client: Client) -> None:
+    Session.objects.update(expire_date=timezone.now() - timedelta(seconds=1))
+
+
+STATES: dict[str, Callable[[Cast, Client], None]] = {
+    "in force": lambda cast, client: None,
+    "disabled": _disabled,
+    "other password": _other_password,
+    "deleted": _deleted,
+    "over": _over,
+    "no session": lambda cast, client: Session.objects.all().delete() and None,
+    "no hash": lambda cast, client: said(client, **{HASH_SESSION_KEY: None}),
+    "forged hash": lambda cast, client: said(client, **{HASH_SESSION_KEY: "0" * 64}),
+    "no backend": lambda cast, client: said(client, **{BACKEND_SESSION_KEY: None}),
+    "unknown backend": lambda cast, client: said(client, **{BACKEND_SESSION_KEY: "os.path"}),
+    "link": lambda cast, client: said(client, **{BACKEND_SESSION_KEY: signed_in._BY_KEY[1]}),
+}
+
+
+@pytest.mark.parametrize("state", STATES)
+def test_whom_django_finds_is_found(cast: Cast, state: str) -> None:
+    client = cast.client("manager")
+    STATES[state](cast, client)
+    with CaptureQueriesContext(connection):
+        found = signed_in.signed_in(request_of(client))
+    expected = get_user(request_of(client))
+    assert (found.pk, found.is_authenticated) == (expected.pk, expected.is_authenticated)
+    assert found.is_authenticated == (state in ("in force", "link"))
+    answer = client.get("/api/v1/agents/").status_code
+    assert answer == (200 if found.is_authenticated else 401)
+    if state in ("other password", "forged hash", "no hash"):
+        assert not Session.objects.exists()  # ended, as Django ends it
+
+
+def test_a_backend_that_is_not_in_use_any_more_opens_nothing(cast: Cast) -> None:
+    client = cast.client("manager")
+    with override_settings(AUTHENTICATION_BACKENDS=["sesame.backends.ModelBackend"]):
+        assert not signed_in.signed_in(request_of(client)).is_authenticated
+
+
+def test_a_login_made_under_the_last_secret_key_goes_on_under_the_new_one(cast: Cast) -> None:
+    client = cast.client("manager")
+    old = client.cookies[settings.SESSION_COOKIE_NAME].value
+    with override_settings(SECRET_KEY="x" * 50, SECRET_KEY_FALLBACKS=[settings.SECRET_KEY]):
+        request = request_of(client)
+        assert signed_in.signed_in(request).username == "manager"
+        assert request.session.session_key != old
