@@ -20,15 +20,30 @@ class SessionStore(db.SessionStore):
 
     def load(self) -> dict[str, Any]:
         """What Django's own reads, by its one statement: this is part of every request."""
+        sql, params = self.statement
         with connection.cursor() as cursor:
-            cursor.execute(
-                "SELECT session_data FROM django_session WHERE session_key = %s::varchar "
-                "AND expire_date > %s::timestamptz",
-                (self.session_key, timezone.now()),
-            )
+            cursor.execute(sql, params)
             row = cursor.fetchone()
         if row is None:
             self._session_key = None
             return {}
         found: dict[str, Any] = self.decode(row[0])
         return found
+
+    @property
+    def statement(self) -> tuple[str, tuple[Any, ...]]:
+        """What reads the stored text of this login while it is in force, as part of others too."""
+        sql = (
+            "SELECT session_data FROM django_session WHERE session_key = %s::varchar "
+            "AND expire_date > %s::timestamptz"
+        )
+        return sql, (self.session_key, timezone.now())
+
+    @property
+    def unread(self) -> bool:
+        """Whether there is a key, and nobody has looked yet what it opens."""
+        return bool(self.session_key) and not hasattr(self, "_session_cache")
+
+    def take(self, stored: str) -> None:
+        """The text that `statement` found."""
+        self._session_cache = self.decode(stored)

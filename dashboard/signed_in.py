@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from functools import cache
 from typing import Any, Final
 
@@ -20,6 +21,9 @@ from django.utils.functional import SimpleLazyObject
 
 from checkpoints import queries
 
+# Whose login a key was: says which user to read beside it, and nothing about what is so now.
+GUESSES: Final = 10_000
+_guesses: Final[dict[str, str]] = {}
 # Backends that find a person by the primary key alone, as the statement here does.
 _BY_KEY: Final = ("django.contrib.auth.backends.ModelBackend", "sesame.backends.ModelBackend")
 
@@ -48,16 +52,38 @@ def signed_in(request: Any) -> Any:
     which ends a login that is none any more.
     """
     session = request.session
+    guessed, user = _together(session)
     path, known = session.get(BACKEND_SESSION_KEY), session.get(HASH_SESSION_KEY)
     if SESSION_KEY in session and known and path in _BY_KEY:
-        user = _read(session[SESSION_KEY]) if path in settings.AUTHENTICATION_BACKENDS else None
+        if path not in settings.AUTHENTICATION_BACKENDS:
+            user = None
+        elif user is None or session[SESSION_KEY] != guessed:
+            user = _user(_read(session[SESSION_KEY]))
         if (
             user is not None
             and user.is_active
             and constant_time_compare(known, user.get_session_auth_hash())
         ):
+            if len(_guesses) >= GUESSES:
+                _guesses.clear()
+            _guesses[session.session_key] = session[SESSION_KEY]
             return user
     return get_user(request)
+
+
+def _together(session: Any) -> tuple[str, Any]:
+    """(whose login this was before, that user): login and person by one statement.
+
+    Who it is stands in the login itself, so what is read here is a guess until that was looked at.
+    """
+    guessed = _guesses.get(session.session_key, "")
+    if not guessed or not getattr(session, "unread", False):
+        return "", None
+    found = _read(guessed, *session.statement)
+    if found is None or found.beside is None:
+        return "", None
+    session.take(found.beside)
+    return guessed, _user(found)
 
 
 @cache
@@ -66,13 +92,22 @@ def _columns() -> tuple[tuple[str, ...], tuple[str, ...]]:
     return tuple(f.attname for f in fields), tuple(str(f.column) for f in fields)
 
 
-def _read(key: str) -> Any:
-    """The user of a primary key, with what `permissions.actor_of` will ask about them."""
+def _read(key: str, beside: str = "NULL", params: Sequence[Any] = ()) -> queries.Member | None:
     model: Any = get_user_model()
-    names, columns = _columns()
-    found = queries.member(model._meta.pk.to_python(key), table=model._meta.db_table, own=columns)
+    return queries.member(
+        model._meta.pk.to_python(key),
+        table=model._meta.db_table,
+        own=_columns()[1],
+        beside=beside,
+        params=params,
+    )
+
+
+def _user(found: queries.Member | None) -> Any:
+    """The user as Django would load it, with what `permissions.actor_of` will ask about them."""
     if found is None:
         return None
-    user = model.from_db("default", names, found.own)
+    model: Any = get_user_model()
+    user = model.from_db("default", _columns()[0], found.own)
     user.read_now = found
     return user

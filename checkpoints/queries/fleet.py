@@ -110,25 +110,39 @@ def memberships(user_id: int) -> list[tuple[UUID, str, str]]:
 
 @dataclass(frozen=True, slots=True)
 class Member:
-    """A user as read by one statement: columns of their own, memberships as above, groups."""
+    """A user as read by one statement: columns of their own, memberships as above, groups.
+
+    `beside` is what was asked for in the same breath.
+    """
 
     own: tuple[Any, ...]
     memberships: list[tuple[UUID, str, str]]
     groups: tuple[str, ...]
+    beside: Any = None
 
 
-def member(user_id: int, *, table: str, own: Sequence[str]) -> Member | None:
-    """A user of the table of users, with `own` columns of it; None where there is none."""
+def member(
+    user_id: int,
+    *,
+    table: str,
+    own: Sequence[str],
+    beside: str = "NULL",
+    params: Sequence[Any] = (),
+) -> Member | None:
+    """A user of the table of users, with `own` columns of it; None where there is none.
+
+    `beside` is the SQL of one more value with its parameters, which has nothing to do with them.
+    """
     columns = ", ".join(f'u."{name}"' for name in own)
     found = rows(
         f"SELECT w.id, w.name, m.role, ARRAY(SELECT g.name FROM auth_user_groups ug "
         "JOIN auth_group g ON g.id = ug.group_id WHERE ug.user_id = u.id), "
-        f'{columns} FROM "{table}" u LEFT JOIN (gp_membership m JOIN gp_workspace w '
+        f'({beside}), {columns} FROM "{table}" u LEFT JOIN (gp_membership m JOIN gp_workspace w '
         "ON w.id = m.workspace_id) ON m.user_id = u.id WHERE u.id = %s "
         "ORDER BY w.created_at, m.role",
-        (user_id,),
+        (*params, user_id),
     )
     if not found:
         return None
     memberships = [(r[0], r[1], r[2]) for r in found if r[0] is not None]
-    return Member(found[0][4:], memberships, tuple(sorted(found[0][3])))
+    return Member(found[0][5:], memberships, tuple(sorted(found[0][3])), found[0][4])

@@ -70,6 +70,28 @@ def test_a_request_reads_login_roles_and_teams_by_two_statements(cast: Cast) -> 
     assert not user._state.adding
 
 
+def test_a_login_that_was_seen_before_is_read_together_with_its_user(cast: Cast) -> None:
+    client = cast.client("manager")
+    assert signed_in.signed_in(request_of(client)).username == "manager"
+    with CaptureQueriesContext(connection) as found:
+        request = request_of(client)
+        assert actor_of(signed_in.signed_in(request)).roles == {"reviewer"}
+        assert request.session[SESSION_KEY]
+    assert len(found) == 1
+    # Somebody else signs in under the same key: what was guessed counts for nothing.
+    other = cast.users["admin"]
+    said(client, **{SESSION_KEY: str(other.pk), HASH_SESSION_KEY: other.get_session_auth_hash()})
+    assert actor_of(signed_in.signed_in(request_of(client))).roles == {"admin"}
+
+
+def test_guesses_are_few(cast: Cast, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(signed_in, "GUESSES", 2)
+    signed_in._guesses.clear()
+    for name in ("manager", "admin", "viewer"):
+        signed_in.signed_in(request_of(cast.client(name)))
+    assert len(signed_in._guesses) == 1
+
+
 def test_what_was_read_counts_once(cast: Cast) -> None:
     """Whoever asks again about the same user is told what is so by then."""
     user = signed_in.signed_in(request_of(cast.client("manager")))
@@ -114,9 +136,12 @@ STATES: dict[str, Callable[[Cast, Client], None]] = {
 }
 
 
+@pytest.mark.parametrize("seen", [False, True])
 @pytest.mark.parametrize("state", STATES)
-def test_whom_django_finds_is_found(cast: Cast, state: str) -> None:
+def test_whom_django_finds_is_found(cast: Cast, state: str, seen: bool) -> None:
     client = cast.client("manager")
+    if seen:
+        assert signed_in.signed_in(request_of(client)).is_authenticated
     STATES[state](cast, client)
     with CaptureQueriesContext(connection):
         found = signed_in.signed_in(request_of(client))
