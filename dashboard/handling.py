@@ -9,7 +9,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Awaitable, Callable, Mapping
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import suppress
+from threading import Lock
 from typing import IO, Any, Final
 
 from asgiref.sync import sync_to_async
@@ -34,19 +34,17 @@ class _Answered(Exception):
 
 
 class _Work:
-    """A response in the making; whoever takes it out last closes it, once."""
+    """A response in the making, closed once by whoever has it last."""
 
     def __init__(self) -> None:
         self.response: Any = None
         self.left = False  # nobody waits for it any more
-        self._open = [True]
+        self._to_close = Lock()
 
     def close(self) -> None:
-        """Close what was made and not closed."""
-        if self.response is not None and self._open:
-            with suppress(IndexError):  # two threads at once
-                self._open.pop()
-                self.response.close()
+        """Close what was made, unless that was done."""
+        if self._to_close.acquire(blocking=False):  # and never released
+            self.response.close()
 
 
 class OneThread(ASGIHandler):
