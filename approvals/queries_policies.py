@@ -11,7 +11,7 @@ from uuid import UUID
 
 from django.db import connection
 
-from checkpoints import deltas
+from checkpoints import deltas, prepared
 from checkpoints.errors import NotFound
 
 from .terms import Terms
@@ -126,15 +126,9 @@ def waiting(policy_id: UUID, *, workspace: UUID) -> int:
 
 def caps(workspace: UUID, *, active_only: bool = False) -> list[CapRow]:
     """The spend caps of a workspace."""
-    with connection.cursor() as cursor:
-        cursor.execute(
-            _CAP
-            + "WHERE workspace_id = %s::uuid "
-            + ("AND active " if active_only else "")
-            + "ORDER BY scope, agent, per",
-            (workspace,),
-        )
-        return [CapRow(*row) for row in cursor.fetchall()]
+    which = "AND active " if active_only else ""
+    sql = f"{_CAP}WHERE workspace_id = %s::uuid {which}ORDER BY scope, agent, per"
+    return [CapRow(*row) for row in prepared.fetch(sql, (workspace,))]
 
 
 def cap(cap_id: UUID, *, workspace: UUID) -> CapRow:

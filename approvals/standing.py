@@ -7,11 +7,14 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import cache
 from typing import Any
 from uuid import UUID
 
 from django.contrib.auth import get_user_model
 from django.db import connection
+
+from checkpoints import prepared
 
 from .queries import ApprovalRow
 from .terms import Seat, terms_of
@@ -56,6 +59,13 @@ WHERE a.id = %s::uuid ORDER BY c.reviewer_name
 """
 
 
+@cache
+def _sql_of_doubts() -> str:
+    people: Any = get_user_model()
+    tables = {"users": people._meta.db_table, "groups": people.groups.through._meta.db_table}
+    return _DOUBTS.format(counted=_COUNTED, **tables)
+
+
 def doubts(row: ApprovalRow) -> str:
     """Why what was decided may not happen any more, as a sentence; empty while it may.
 
@@ -63,12 +73,7 @@ def doubts(row: ApprovalRow) -> str:
     A policy's own decision has no person whose rights could be withdrawn.
     """
     terms = terms_of(row.terms)
-    people: Any = get_user_model()
-    tables = {"users": people._meta.db_table, "groups": people.groups.through._meta.db_table}
-    sql = _DOUBTS.format(counted=_COUNTED, **tables)
-    with connection.cursor() as cursor:
-        cursor.execute(sql, (terms.valid_for, DECIDES, row.id))
-        found = cursor.fetchall()
+    found = prepared.fetch(_sql_of_doubts(), (terms.valid_for, DECIDES, row.id))
     if any(late for late, *_ in found):
         return outlived(row, terms.valid_for)
     seats = [*terms.stages, *([terms.escalate_to] if terms.escalate_to else [])]

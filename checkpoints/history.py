@@ -21,7 +21,7 @@ import structlog
 from django.db import connection
 
 from . import channels as _channels
-from . import deltas, keyframes, payloads, references
+from . import deltas, keyframes, payloads, prepared, references
 from .channels import Digests, Reducer
 from .errors import CorruptHistory, InvalidValue, NotFound
 
@@ -95,9 +95,7 @@ def materialise(thread: UUID, checkpoint: UUID, *, from_deltas: bool = False) ->
     `from_deltas` passes over keyframes, back to the first input. Hashes are not looked at here:
     `checked` does that.
     """
-    with connection.cursor() as cursor:
-        cursor.execute(_STATE_FROM_DELTAS if from_deltas else _STATE, (thread, checkpoint))
-        rows = cursor.fetchall()
+    rows = prepared.fetch(_STATE_FROM_DELTAS if from_deltas else _STATE, (thread, checkpoint))
     if not rows:
         raise NotFound("There is no such checkpoint in this thread.")
     claims: dict[str, Any] = {}

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from typing import Any
 from uuid import UUID
 
+from .. import prepared
 from ..errors import NotFound
 from ..views import ActivityRow, EffectFate
 from .past import checkpoint, way
@@ -45,7 +46,7 @@ def activity(activity_id: UUID) -> ActivityRow:
 
 def step_activities(thread_id: UUID, *, branch: int, step: int) -> list[ActivityRow]:
     """What is recorded at one step, oldest first, newest revision of a position last."""
-    found = rows(
+    found = prepared.fetch(
         ACTIVITY + "WHERE thread_id = %s::uuid AND branch = %s::integer AND step = %s::integer "
         "ORDER BY started_at, revision",
         (thread_id, branch, step),

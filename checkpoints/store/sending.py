@@ -1,16 +1,18 @@
 """How the one statement reaches PostgreSQL: prepared once per connection, a plain libpq call each.
 
-A step sends some thirty values. Django's cursor and psycopg's look at each of them, at the text and
-at their own caches again for every statement, which takes longer than the server's part beyond the
-raw INSERT. Who watches statements (a log, a wrapper) gets the ordinary cursor, and so do a
-transaction and a pooler that cannot keep prepared statements.
+So do the few reads that stand between a decision and the next line. A step sends some thirty
+values. Django's cursor and psycopg's look at each of them, at the text and at their own caches
+again for every statement, which takes longer than the server's part beyond the raw INSERT. Who
+watches statements (a log, a wrapper) gets the ordinary cursor, and so do a transaction and a pooler
+that cannot keep prepared statements.
 """
 
 from __future__ import annotations
 
 import itertools
+import select
 import threading
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 from typing import Any
@@ -79,12 +81,37 @@ def send(text: str, values: Mapping[str, Any]) -> tuple[Any, ...] | None:
             cursor.execute(text, values)
             row: tuple[Any, ...] | None = cursor.fetchone()
             return row
+    order, numbered = _numbered(text)
     with database.wrap_database_errors:
-        return _perform(link, text, values)
+        result = _perform(link, text, numbered, [values[name] for name in order])
+        if not result.ntuples:
+            return None
+        link.reader.set_pgresult(result)
+        found: tuple[Any, ...] = link.reader.load_row(0, tuple)
+        return found
+
+
+def fetch(text: str, values: Sequence[Any]) -> list[tuple[Any, ...]]:
+    """All rows of a statement with %s parameters, each with its cast; Django's errors.
+
+    For texts that are the same at each call: every one stays prepared on its connection.
+    """
+    database = connections[DEFAULT_DB_ALIAS]
+    link = _link(database)
+    if link is None or any(type(value) not in _FORMS for value in values):
+        with database.cursor() as cursor:
+            cursor.execute(text, values)
+            return list(cursor.fetchall())
+    with database.wrap_database_errors:
+        result = _perform(link, text, _counted(text), values)
+        link.reader.set_pgresult(result)
+        return list(link.reader.load_rows(0, result.ntuples, tuple))
 
 
 def _link(database: BaseDatabaseWrapper) -> _Link | None:
     """The connection for a plain call, alive; None where the ordinary cursor has to do it."""
+    if _is_quiet(database):
+        database.health_check_done = True
     database.close_if_health_check_failed()
     if database.connection is None:
         database.ensure_connection()
@@ -107,12 +134,23 @@ def _link(database: BaseDatabaseWrapper) -> _Link | None:
     return kept
 
 
-def _perform(link: _Link, text: str, values: Mapping[str, Any]) -> tuple[Any, ...] | None:
+def _is_quiet(database: BaseDatabaseWrapper) -> bool:
+    """Whether a check that is due can be left out: a server that ended its side has said so."""
+    inner: Any = database.connection
+    if inner is None or not database.health_check_enabled or database.health_check_done:
+        return False
+    if inner.pgconn.status != ConnStatus.OK:
+        return False
+    ear = select.poll()
+    ear.register(inner.pgconn.socket, select.POLLIN)
+    return not ear.poll(0)
+
+
+def _perform(link: _Link, text: str, numbered: bytes, values: Sequence[Any]) -> Any:
+    """The result of a statement that succeeded."""
     server = link.psycopg.pgconn
-    order, numbered = _numbered(text)
     sent, formats = [], []
-    for name in order:
-        value = values[name]
+    for value in values:
         form, code = _FORMS[type(value)]
         sent.append(form(value))
         formats.append(code)
@@ -124,11 +162,7 @@ def _perform(link: _Link, text: str, values: Mapping[str, Any]) -> tuple[Any, ..
         # Whatever is wrong with it (a changed table makes the server refuse it for good): anew.
         link.names.pop(text, None)
         _check(link, result)
-    if not result.ntuples:
-        return None
-    link.reader.set_pgresult(result)
-    row: tuple[Any, ...] = link.reader.load_row(0, tuple)
-    return row
+    return result
 
 
 def _prepared(link: _Link, text: str, numbered: bytes) -> bytes:
@@ -159,3 +193,10 @@ def _numbered(text: str) -> tuple[tuple[str, ...], bytes]:
         name, _, rest = piece.partition(")s")
         out.append(f"${order.setdefault(name, len(order) + 1)}{rest}")
     return tuple(order), "".join(out).encode()
+
+
+@lru_cache(maxsize=64)
+def _counted(text: str) -> bytes:
+    """The text with $1, $2 ... in the place of each %s."""
+    first, *rest = text.replace("%%", "%").split("%s")
+    return "".join([first, *(f"${n}{piece}" for n, piece in enumerate(rest, 1))]).encode()
