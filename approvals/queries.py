@@ -254,9 +254,21 @@ def for_thread(thread_id: UUID, *, open_only: bool = False) -> list[ApprovalRow]
     )
 
 
-def at_step(thread_id: UUID, *, branch: int, step: int) -> list[ApprovalRow]:
-    """Requests of one step, newest revision of a position last; for the engine."""
-    return [_row(r) for r in prepared.fetch(_AT_STEP, (thread_id, branch, step))]
+def step_asked(thread_id: UUID, *, branch: int, step: int) -> prepared.Asked:
+    """What `at_step` asks the database."""
+    return _AT_STEP, (thread_id, branch, step)
+
+
+def at_step(
+    thread_id: UUID, *, branch: int, step: int, rows: Sequence[Any] | None = None
+) -> list[ApprovalRow]:
+    """Requests of one step, newest revision of a position last; for the engine.
+
+    `rows` are the answer to `step_asked` where somebody has it.
+    """
+    if rows is None:
+        rows = prepared.fetch(*step_asked(thread_id, branch=branch, step=step))
+    return [_row(r) for r in rows]
 
 
 def inbox_mark(*, workspace: UUID) -> tuple[int, tuple[Any, ...]]:

@@ -11,7 +11,7 @@ there would copy every one.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from operator import itemgetter
 from typing import Any
@@ -89,13 +89,25 @@ class Materialised:
     refused: tuple[UUID, int] | None = None
 
 
-def materialise(thread: UUID, checkpoint: UUID, *, from_deltas: bool = False) -> Materialised:
+def asked(thread: UUID, checkpoint: UUID, *, from_deltas: bool = False) -> prepared.Asked:
+    """What `materialise` asks the database."""
+    return _STATE_FROM_DELTAS if from_deltas else _STATE, (thread, checkpoint)
+
+
+def materialise(
+    thread: UUID,
+    checkpoint: UUID,
+    *,
+    from_deltas: bool = False,
+    rows: Sequence[tuple[Any, ...]] | None = None,
+) -> Materialised:
     """The state at `checkpoint` of `thread`; raises NotFound, CorruptHistory, ContentAway.
 
-    `from_deltas` passes over keyframes, back to the first input. Hashes are not looked at here:
-    `checked` does that.
+    `from_deltas` passes over keyframes, back to the first input; `rows` are the answer to `asked`
+    where somebody has it. Hashes are not looked at here: `checked` does that.
     """
-    rows = prepared.fetch(_STATE_FROM_DELTAS if from_deltas else _STATE, (thread, checkpoint))
+    if rows is None:
+        rows = prepared.fetch(*asked(thread, checkpoint, from_deltas=from_deltas))
     if not rows:
         raise NotFound("There is no such checkpoint in this thread.")
     claims: dict[str, Any] = {}
@@ -159,6 +171,7 @@ def checked(
     reducers: Mapping[str, Reducer] | None = None,
     *,
     declared_by: UUID | None = None,
+    rows: Sequence[tuple[Any, ...]] | None = None,
 ) -> tuple[Materialised, Digests]:
     """The state to build upon, with its digests; raises NotFound, CorruptHistory.
 
@@ -168,7 +181,7 @@ def checked(
     A state that does not fit its checkpoint's hash is never used. When a keyframe is to blame, the
     state comes from the deltas alone.
     """
-    found = materialise(thread, checkpoint)
+    found = materialise(thread, checkpoint, rows=rows)
     if reducers is None or (declared_by is not None and found.agent_version != declared_by):
         reducers = reducers_of(found.agent_version) if found.agent_version else {}
     try:

@@ -16,7 +16,7 @@ from typing import Any, Final
 from uuid import UUID, uuid4
 
 TASK: Final = "gatepost.advance"
-_NOTHING: Final = {
+_NOTHING: Final[dict[str, Any]] = {
     "shadow": None,
     "eta": None,
     "expires": None,

@@ -12,7 +12,7 @@ from __future__ import annotations
 import itertools
 import select
 import threading
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 from typing import Any
@@ -24,6 +24,9 @@ from django.db.backends.base.base import BaseDatabaseWrapper
 from psycopg import DataError, OperationalError, errors
 from psycopg.adapt import Transformer
 from psycopg.pq import ConnStatus, DiagnosticField, ExecStatus
+
+type Asked = tuple[str, Sequence[Any]]
+"""A statement with %s parameters, each with its cast, and their values."""
 
 _TEXT, _BINARY = 0, 1
 # The server's code for a statement that is not prepared (any more): nothing was done.
@@ -91,24 +94,37 @@ def send(text: str, values: Mapping[str, Any]) -> tuple[Any, ...] | None:
         return found
 
 
-def fetch(text: str, values: Sequence[Any]) -> list[tuple[Any, ...]]:
-    """All rows of a statement with %s parameters, each with its cast; Django's errors.
+def fetch(*asked: Asked) -> list[list[tuple[Any, ...]]]:
+    """All rows of each statement, asked in one round trip; Django's errors.
 
     For texts that are the same at each call: every one stays prepared on its connection.
     """
     database = connections[DEFAULT_DB_ALIAS]
     link = _link(database)
-    if link is None or any(type(value) not in _FORMS for value in values):
-        with database.cursor() as cursor:
-            cursor.execute(text, values)
-            return list(cursor.fetchall())
+    if link is None or any(type(value) not in _FORMS for _, values in asked for value in values):
+        return [_by_cursor(database, text, values) for text, values in asked]
     with database.wrap_database_errors:
-        result = _perform(link, text, _counted(text), values)
-        link.reader.set_pgresult(result)
-        return list(link.reader.load_rows(0, result.ntuples, tuple))
+        if len(asked) > 1:
+            results = _together(link, asked)
+        else:
+            results = [_perform(link, text, _counted(text), values) for text, values in asked]
+        return [_rows(link, result) for result in results]
 
 
-def _link(database: BaseDatabaseWrapper) -> _Link | None:
+def _by_cursor(
+    database: BaseDatabaseWrapper, text: str, values: Sequence[Any]
+) -> list[tuple[Any, ...]]:
+    with database.cursor() as cursor:
+        cursor.execute(text, values)
+        return list(cursor.fetchall())
+
+
+def _rows(link: _Link, result: Any) -> list[tuple[Any, ...]]:
+    link.reader.set_pgresult(result)
+    return list(link.reader.load_rows(0, result.ntuples, tuple))
+
+
+def _link(database: Any) -> _Link | None:
     """The connection for a plain call, alive; None where the ordinary cursor has to do it."""
     if _is_quiet(database):
         database.health_check_done = True
@@ -134,7 +150,7 @@ def _link(database: BaseDatabaseWrapper) -> _Link | None:
     return kept
 
 
-def _is_quiet(database: BaseDatabaseWrapper) -> bool:
+def _is_quiet(database: Any) -> bool:
     """Whether a check that is due can be left out: a server that ended its side has said so."""
     inner: Any = database.connection
     if inner is None or not database.health_check_enabled or database.health_check_done:
@@ -146,14 +162,16 @@ def _is_quiet(database: BaseDatabaseWrapper) -> bool:
     return not ear.poll(0)
 
 
+def _sent(values: Sequence[Any]) -> tuple[list[bytes | None], list[int]]:
+    """The values as they travel, and in which format each."""
+    formed = [_FORMS[type(value)] for value in values]
+    sent = [form(value) for (form, _), value in zip(formed, values, strict=True)]
+    return sent, [code for _, code in formed]
+
+
 def _perform(link: _Link, text: str, numbered: bytes, values: Sequence[Any]) -> Any:
     """The result of a statement that succeeded."""
-    server = link.psycopg.pgconn
-    sent, formats = [], []
-    for value in values:
-        form, code = _FORMS[type(value)]
-        sent.append(form(value))
-        formats.append(code)
+    server, (sent, formats) = link.psycopg.pgconn, _sent(values)
     result = server.exec_prepared(_prepared(link, text, numbered), sent, formats)
     if result.error_field(DiagnosticField.SQLSTATE) == _FORGOTTEN:
         link.names.clear()
@@ -163,6 +181,49 @@ def _perform(link: _Link, text: str, numbered: bytes, values: Sequence[Any]) -> 
         link.names.pop(text, None)
         _check(link, result)
     return result
+
+
+def _together(link: _Link, asked: Sequence[Asked]) -> list[Any]:
+    """The results of statements that are sent at once; if one fails, each is asked by itself."""
+    server = link.psycopg.pgconn
+    ready = [(_prepared(link, text, _counted(text)), *_sent(values)) for text, values in asked]
+    try:
+        server.enter_pipeline_mode()
+        for one in ready:
+            server.send_query_prepared(*one)
+        server.pipeline_sync()
+        results = list(_answers(server))
+        server.exit_pipeline_mode()
+    except BaseException:
+        link.psycopg.close()  # what is still to come would be taken for the answer to another one
+        raise
+    if all(result.status == ExecStatus.TUPLES_OK for result in results):
+        return results
+    return [_perform(link, text, _counted(text), values) for text, values in asked]
+
+
+def _answers(server: Any) -> Iterator[Any]:
+    """The results of a pipeline up to its end; other threads go on meanwhile."""
+    while server.flush():
+        _wait(server, select.POLLOUT)
+    while True:
+        while server.is_busy():
+            _wait(server, select.POLLIN)
+            server.consume_input()
+        result = server.get_result()
+        if server.status == ConnStatus.BAD:
+            raise OperationalError(server.get_error_message() or "the connection is lost")
+        if result is None:  # the end of one statement's answer
+            continue
+        if result.status == ExecStatus.PIPELINE_SYNC:
+            return
+        yield result
+
+
+def _wait(server: Any, what: int) -> None:
+    ear = select.poll()
+    ear.register(server.socket, what)
+    ear.poll()
 
 
 def _prepared(link: _Link, text: str, numbered: bytes) -> bytes:
