@@ -8,8 +8,6 @@ but not stop anybody.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from contextlib import contextmanager
 from functools import lru_cache
 from typing import Any
 
@@ -23,20 +21,7 @@ log = structlog.get_logger("gatepost.doorbell")
 
 
 class Unimpressed:
-    """Beside a channel of kombu's: drops what cannot be read as a message, keeps its client."""
-
-    _kept: tuple[Any, Any] | None = None  # (pool, client)
-
-    @contextmanager
-    def conn_or_acquire(self, client: Any = None) -> Iterator[Any]:
-        """A client of this channel's pool; kombu makes one for each call, as long as the call."""
-        own: Any = self
-        if client is None:
-            pool = own.pool
-            if self._kept is None or self._kept[0] is not pool:
-                self._kept = (pool, own._create_client())
-            client = self._kept[1]
-        yield client
+    """Beside a channel of kombu's: drops what cannot be read as a message."""
 
     def _brpop_read(self, **options: Any) -> Any:
         parent: Any = super()

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 from uuid import UUID
+from weakref import WeakKeyDictionary
 
 import structlog
 from django.dispatch import receiver
@@ -25,11 +26,8 @@ def ring(*, thread_id: UUID, queue: str, **_kwargs: Any) -> bool:
     """Send the id to the queue; False: the broker is away, which may never fail a commit."""
     app, away = _broker()
     try:
-        with (
-            app.producer_pool.acquire(block=True) as producer,
-            producer.channel.conn_or_acquire() as broker,
-        ):
-            broker.lpush(queue, letter(thread_id, queue, tracing.headers()))
+        with app.producer_pool.acquire(block=True) as producer:
+            _client(producer.channel).lpush(queue, letter(thread_id, queue, tracing.headers()))
     except away as error:
         log.warning("doorbell.lost", thread=str(thread_id), error=type(error).__name__)
         return False
@@ -62,9 +60,22 @@ def rings_waiting(queue: str) -> int:
     app, away = _broker()
     try:
         with app.producer_pool.acquire(block=True) as producer:
-            return int(producer.channel._size(queue))
+            return int(_client(producer.channel).llen(queue))
     except away:
         return 0
+
+
+_clients: WeakKeyDictionary[Any, tuple[Any, Any]] = WeakKeyDictionary()  # channel: (pool, client)
+
+
+def _client(channel: Any) -> Any:
+    """A client on the channel's connections; kombu makes one for each call, as long as the call."""
+    pool = channel.pool
+    kept = _clients.get(channel)
+    if kept is None or kept[0] is not pool:
+        with channel.conn_or_acquire() as client:
+            kept = _clients[channel] = (pool, client)
+    return kept[1]
 
 
 def _broker() -> tuple[Any, tuple[type[Exception], ...]]:
