@@ -25,6 +25,7 @@ from psycopg import DataError, OperationalError, errors
 from psycopg.adapt import Transformer
 from psycopg.pq import ConnStatus, DiagnosticField, ExecStatus
 
+type Formed = tuple[list[bytes | None], list[int]]
 type Asked = tuple[str, Sequence[Any]]
 """A statement with %s parameters, each with its cast, and their values."""
 
@@ -79,19 +80,21 @@ def send(text: str, values: Mapping[str, Any]) -> tuple[Any, ...] | None:
     # Which connection is this thread's own can change: beside a running event loop it is another.
     database = connections[DEFAULT_DB_ALIAS]
     link = _link(database)
-    if link is None or any(type(value) not in _FORMS for value in values.values()):
-        with database.cursor() as cursor:
-            cursor.execute(text, values)
-            row: tuple[Any, ...] | None = cursor.fetchone()
-            return row
-    order, numbered = _numbered(text)
-    with database.wrap_database_errors:
-        result = _perform(link, text, numbered, [values[name] for name in order])
-        if not result.ntuples:
-            return None
-        link.reader.set_pgresult(result)
-        found: tuple[Any, ...] = link.reader.load_row(0, tuple)
-        return found
+    if link is not None:
+        order, numbered = _numbered(text)
+        with database.wrap_database_errors:
+            formed = _formed([values[name] for name in order])
+            if formed is not None:
+                result = _perform(link, text, numbered, formed)
+                if not result.ntuples:
+                    return None
+                link.reader.set_pgresult(result)
+                found: tuple[Any, ...] = link.reader.load_row(0, tuple)
+                return found
+    with database.cursor() as cursor:
+        cursor.execute(text, values)
+        row: tuple[Any, ...] | None = cursor.fetchone()
+        return row
 
 
 def fetch(*asked: Asked) -> list[list[tuple[Any, ...]]]:
@@ -101,14 +104,15 @@ def fetch(*asked: Asked) -> list[list[tuple[Any, ...]]]:
     """
     database = connections[DEFAULT_DB_ALIAS]
     link = _link(database)
-    if link is None or any(type(value) not in _FORMS for _, values in asked for value in values):
-        return [_by_cursor(database, text, values) for text, values in asked]
-    with database.wrap_database_errors:
-        if len(asked) > 1:
-            results = _together(link, asked)
-        else:
-            results = [_perform(link, text, _counted(text), values) for text, values in asked]
-        return [_rows(link, result) for result in results]
+    if link is not None:
+        with database.wrap_database_errors:
+            formed = [(text, _counted(text), _formed(values)) for text, values in asked]
+            ready = [(text, numbered, sent) for text, numbered, sent in formed if sent is not None]
+            if len(ready) == len(asked):
+                alone = len(ready) == 1
+                results = [_perform(link, *ready[0])] if alone else _together(link, ready)
+                return [_rows(link, result) for result in results]
+    return [_by_cursor(database, text, values) for text, values in asked]
 
 
 def _by_cursor(
@@ -126,9 +130,10 @@ def _rows(link: _Link, result: Any) -> list[tuple[Any, ...]]:
 
 def _link(database: Any) -> _Link | None:
     """The connection for a plain call, alive; None where the ordinary cursor has to do it."""
-    if _is_quiet(database):
-        database.health_check_done = True
-    database.close_if_health_check_failed()
+    if database.health_check_enabled and not database.health_check_done:
+        if _is_quiet(database):
+            database.health_check_done = True
+        database.close_if_health_check_failed()
     if database.connection is None:
         database.ensure_connection()
     inner: Any = database.connection
@@ -153,29 +158,29 @@ def _link(database: Any) -> _Link | None:
 def _is_quiet(database: Any) -> bool:
     """Whether a check that is due can be left out: a server that ended its side has said so."""
     inner: Any = database.connection
-    if inner is None or not database.health_check_enabled or database.health_check_done:
-        return False
-    if inner.pgconn.status != ConnStatus.OK:
+    if inner is None or inner.pgconn.status != ConnStatus.OK:
         return False
     ear = select.poll()
     ear.register(inner.pgconn.socket, select.POLLIN)
     return not ear.poll(0)
 
 
-def _sent(values: Sequence[Any]) -> tuple[list[bytes | None], list[int]]:
-    """The values as they travel, and in which format each."""
-    formed = [_FORMS[type(value)] for value in values]
-    sent = [form(value) for (form, _), value in zip(formed, values, strict=True)]
-    return sent, [code for _, code in formed]
+def _formed(values: Sequence[Any]) -> Formed | None:
+    """The values as they travel, and in which format each; None: the ordinary cursor knows how."""
+    try:
+        forms = [_FORMS[type(value)] for value in values]
+    except KeyError:
+        return None
+    return [f(v) for (f, _), v in zip(forms, values, strict=True)], [code for _, code in forms]
 
 
-def _perform(link: _Link, text: str, numbered: bytes, values: Sequence[Any]) -> Any:
+def _perform(link: _Link, text: str, numbered: bytes, formed: Formed) -> Any:
     """The result of a statement that succeeded."""
-    server, (sent, formats) = link.psycopg.pgconn, _sent(values)
-    result = server.exec_prepared(_prepared(link, text, numbered), sent, formats)
+    server = link.psycopg.pgconn
+    result = server.exec_prepared(_prepared(link, text, numbered), *formed)
     if result.error_field(DiagnosticField.SQLSTATE) == _FORGOTTEN:
         link.names.clear()
-        result = server.exec_prepared(_prepared(link, text, numbered), sent, formats)
+        result = server.exec_prepared(_prepared(link, text, numbered), *formed)
     if result.status != ExecStatus.TUPLES_OK:
         # Whatever is wrong with it (a changed table makes the server refuse it for good): anew.
         link.names.pop(text, None)
@@ -183,13 +188,13 @@ def _perform(link: _Link, text: str, numbered: bytes, values: Sequence[Any]) -> 
     return result
 
 
-def _together(link: _Link, asked: Sequence[Asked]) -> list[Any]:
+def _together(link: _Link, asked: Sequence[tuple[str, bytes, Formed]]) -> list[Any]:
     """The results of statements that are sent at once; if one fails, each is asked by itself."""
     server = link.psycopg.pgconn
-    ready = [(_prepared(link, text, _counted(text)), *_sent(values)) for text, values in asked]
+    named = [(_prepared(link, text, numbered), *formed) for text, numbered, formed in asked]
     try:
         server.enter_pipeline_mode()
-        for one in ready:
+        for one in named:
             server.send_query_prepared(*one)
         server.pipeline_sync()
         results = list(_answers(server))
@@ -199,7 +204,7 @@ def _together(link: _Link, asked: Sequence[Asked]) -> list[Any]:
         raise
     if all(result.status == ExecStatus.TUPLES_OK for result in results):
         return results
-    return [_perform(link, text, _counted(text), values) for text, values in asked]
+    return [_perform(link, *one) for one in asked]
 
 
 def _answers(server: Any) -> Iterator[Any]:
