@@ -394,6 +394,37 @@ def test_what_somebody_else_decides_stays_in_its_place(
         actions.decide(other, row.id, "reject", now(house, row).standing_hash, "tidy")
 
 
+def test_of_equal_ones_that_are_unfolded_each_stays(house: House, people: People) -> None:
+    agent, other = agent_of("folded"), house.cast.actor("second_manager")
+    made = [
+        ask(house.cast.workspace, agent, f"Plate order {n}", tool="refund.pay", risk="low")
+        for n in range(1, 5)
+    ]
+    screen = people("manager")
+    screen.open("/approvals/?box=open&sort=age&q=Plate")
+    screen.see_live()
+    fold = screen.one(".alike-row details")
+    fold.locator("summary").click()
+    members = fold.locator(".members > li")
+    expect(members).to_have_count(4)
+    ids = [f"approval-{row.id}" for row in made]
+    for gone in (2, 0):  # the first of them gives the fold its name
+        actions.decide(other, made[gone].id, "approve", made[gone].standing_hash)
+        row = screen.one(f"#{ids[gone]}[data-was]")
+        expect(row).to_be_visible()
+        expect(row).to_contain_text("Decided by second_manager: approved")
+        assert members.evaluate_all("found => found.map(x => x.id)") == ids
+    expect(fold.locator(".fold")).to_have_text("2 alike")
+    expect(fold.locator("[data-tick]")).to_have_count(2)
+    # Folded together, the line alone tells how many are left.
+    fold.locator("summary").click()
+    screen.open("/approvals/?box=open&sort=age&q=Plate")
+    screen.see_live()
+    for row in (made[1], made[3]):
+        actions.decide(other, row.id, "approve", row.standing_hash)
+    expect(screen.one("#inbox-list h2")).to_have_text("Nothing matches")
+
+
 def test_the_last_one_stays_and_what_only_left_the_box_does_not(
     house: House, people: People
 ) -> None:

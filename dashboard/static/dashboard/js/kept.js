@@ -54,6 +54,14 @@ window.gatepost ??= {};
     times.replaceChildren(...times.querySelectorAll(":scope > b"), told);
   }
 
+  // Equal ones are named by their first, which may be gone: the fold stays the one that stood open.
+  function same(row, near, next) {
+    const was = row.closest(".alike-row"), is = near.closest(".alike-row");
+    if (!was || !is || was.id === is.id || next.querySelector(`#${CSS.escape(was.id)}`)) return;
+    is.querySelector("summary").id = was.querySelector("summary").id;
+    is.id = was.id;
+  }
+
   function put(row, all, next) {
     const have = (one) => next.querySelector(`#${CSS.escape(one.id)}`);
     const folds = row.parentElement.matches(".members"), i = all.indexOf(row);
@@ -61,6 +69,7 @@ window.gatepost ??= {};
     const find = (rows, own) => rows.find((one) => (!own || one.parentElement === row.parentElement) && have(one));
     const back = all.slice(0, i).reverse(), on = all.slice(i + 1), copy = row.cloneNode(true);
     let near;
+    if ((near = find(back, true) || find(on, true)) && folds) same(row, have(near), next);
     if ((near = find(back, true))) (folds ? have(near) : top(have(near))).after(copy);
     else if ((near = find(on, true))) (folds ? have(near) : top(have(near))).before(copy);
     else if ((near = find(back, false))) top(have(near)).after(copy);
