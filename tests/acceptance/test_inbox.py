@@ -301,9 +301,9 @@ def test_without_a_script_the_same_forms_decide(
     for row in made:
         tick(screen, row).check()
     page.locator("#bulkbar button[value=approve]").click()
-    assert page.locator("#together li").count() == 2
+    expect(page.locator("#together li")).to_have_count(2)
     page.locator("#together footer button").click()
-    assert "2 requests approved." in page.locator("#banners").inner_text()
+    expect(page.locator("#banners")).to_contain_text("2 requests approved.")
     assert [now(house, row).outcome for row in made] == ["approve", "approve"]
 
 
