@@ -124,11 +124,19 @@ def waiting(policy_id: UUID, *, workspace: UUID) -> int:
         return int(cursor.fetchone()[0])
 
 
-def caps(workspace: UUID, *, active_only: bool = False) -> list[CapRow]:
-    """The spend caps of a workspace."""
+def caps_asked(workspace: UUID, *, active_only: bool = False) -> prepared.Asked:
+    """What `caps` asks the database."""
     which = "AND active " if active_only else ""
-    sql = f"{_CAP}WHERE workspace_id = %s::uuid {which}ORDER BY scope, agent, per"
-    return [CapRow(*row) for row in prepared.fetch(sql, (workspace,))]
+    return f"{_CAP}WHERE workspace_id = %s::uuid {which}ORDER BY scope, agent, per", (workspace,)
+
+
+def caps(
+    workspace: UUID, *, active_only: bool = False, rows: Sequence[Any] | None = None
+) -> list[CapRow]:
+    """The spend caps of a workspace; `rows` are the answer to `caps_asked` if somebody has it."""
+    if rows is None:
+        rows = prepared.fetch(*caps_asked(workspace, active_only=active_only))
+    return [CapRow(*row) for row in rows]
 
 
 def cap(cap_id: UUID, *, workspace: UUID) -> CapRow:

@@ -66,14 +66,20 @@ def _sql_of_doubts() -> str:
     return _DOUBTS.format(counted=_COUNTED, **tables)
 
 
-def doubts(row: ApprovalRow) -> str:
+def asked(row: ApprovalRow) -> prepared.Asked:
+    """What `doubts` asks the database."""
+    return _sql_of_doubts(), (terms_of(row.terms).valid_for, DECIDES, row.id)
+
+
+def doubts(row: ApprovalRow, rows: Sequence[Any] | None = None) -> str:
     """Why what was decided may not happen any more, as a sentence; empty while it may.
 
     Everybody who was counted still has to be a reviewer here, and of those whom the terms name.
-    A policy's own decision has no person whose rights could be withdrawn.
+    A policy's own decision has no person whose rights could be withdrawn. `rows` are the answer to
+    `asked` where somebody has it.
     """
     terms = terms_of(row.terms)
-    found = prepared.fetch(_sql_of_doubts(), (terms.valid_for, DECIDES, row.id))
+    found = prepared.fetch(*asked(row)) if rows is None else rows
     if any(late for late, *_ in found):
         return outlived(row, terms.valid_for)
     seats = [*terms.stages, *([terms.escalate_to] if terms.escalate_to else [])]
