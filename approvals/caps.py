@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from decimal import Decimal
 from typing import Any, Final
 from uuid import UUID
 
 from django.db import connection
+
+from checkpoints import prepared
 
 from . import queries_policies
 from .queries_policies import CapRow, money
@@ -35,15 +38,21 @@ _SPENT: Final = {
 }
 
 
-def over(*, workspace: UUID, thread: UUID, agent: str) -> str:
+def asked(workspace: UUID) -> prepared.Asked:
+    """What `over` asks the database first."""
+    return queries_policies.caps_asked(workspace, active_only=True)
+
+
+def over(*, workspace: UUID, thread: UUID, agent: str, rows: Sequence[Any] | None = None) -> str:
     """Why the thread may spend nothing more now, as a sentence; empty while it may.
 
     A day is one of UTC by the database's clock. The thread's own caps come first, since they are
-    the cheapest to look at; without caps it is one query.
+    the cheapest to look at; without caps it is one query, and none with `rows`, the answer to
+    `asked`.
     """
     caps = [
         cap
-        for cap in queries_policies.caps(workspace, active_only=True)
+        for cap in queries_policies.caps(workspace, active_only=True, rows=rows)
         if cap.agent in ("", agent)
     ]
     place = {"workspace": workspace, "thread": thread, "agent": agent}

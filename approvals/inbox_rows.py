@@ -15,6 +15,8 @@ from checkpoints import deltas
 from .terms import Terms, terms_of
 
 ARGS_SHOWN = 8_192  # bytes; larger arguments are for the request's own page
+TOGETHER = ("approve", "reject")  # what can be said to several requests at once
+ON_ITS_PAGE = "is decided on its own page, never together with others."
 
 STANDING = "coalesce(nullif(a.standing_hash, ''), a.proposal_hash)"
 # One statement per person and request is cheap: the index on gp_decision leads there.
@@ -74,7 +76,31 @@ class InboxRow:
     @property
     def opens(self) -> bool:
         """Whether it is decided on its own page only, and never together with others."""
-        return self.kind != "gate" or self.risk == "high" or len(self.terms.stages) > 1
+        return bool(self.alone)
+
+    @property
+    def alone(self) -> str:
+        """Why it is decided on its own page only, as a sentence; empty where it need not be."""
+        if self.kind == "operation":
+            return f"What a person wants to do to a thread {ON_ITS_PAGE}"
+        if self.kind != "gate":
+            return f"A question {ON_ITS_PAGE}"
+        if self.risk == "high":
+            return f"High risk {ON_ITS_PAGE}"
+        if len(self.terms.stages) > 1:
+            return f"What several people approve in turn {ON_ITS_PAGE}"
+        return ""
+
+    def not_together(self, verdict: str) -> str:
+        """Why this verdict is not taken together with others; the one rule of page and API.
+
+        Of what is closed the door itself says best who was first.
+        """
+        if not self.open:
+            return ""
+        if verdict in ("edit", "respond"):
+            return f"With the verdict {verdict} a request {ON_ITS_PAGE}"
+        return self.alone
 
     @property
     def open(self) -> bool:

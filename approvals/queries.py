@@ -10,7 +10,7 @@ from uuid import UUID
 
 from django.db import connection
 
-from checkpoints import deltas
+from checkpoints import deltas, prepared
 from checkpoints.errors import InvalidValue, NotFound
 from checkpoints.views import Page
 
@@ -37,6 +37,10 @@ SELECT a.id, a.workspace_id, a.thread_id, th.title, th.agent, a.agent_version_id
   a.escalated_at, a.what_next
 FROM gp_approval a JOIN gp_thread th ON th.id = a.thread_id
 """
+_AT_STEP = (
+    _APPROVAL + "WHERE a.thread_id = %s::uuid AND a.branch = %s::integer "
+    "AND a.step = %s::integer ORDER BY a.requested_at, a.revision"
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -250,13 +254,21 @@ def for_thread(thread_id: UUID, *, open_only: bool = False) -> list[ApprovalRow]
     )
 
 
-def at_step(thread_id: UUID, *, branch: int, step: int) -> list[ApprovalRow]:
-    """Requests of one step, newest revision of a position last; for the engine."""
-    return _rows(
-        _APPROVAL + "WHERE a.thread_id = %s::uuid AND a.branch = %s::integer "
-        "AND a.step = %s::integer ORDER BY a.requested_at, a.revision",
-        (thread_id, branch, step),
-    )
+def step_asked(thread_id: UUID, *, branch: int, step: int) -> prepared.Asked:
+    """What `at_step` asks the database."""
+    return _AT_STEP, (thread_id, branch, step)
+
+
+def at_step(
+    thread_id: UUID, *, branch: int, step: int, rows: Sequence[Any] | None = None
+) -> list[ApprovalRow]:
+    """Requests of one step, newest revision of a position last; for the engine.
+
+    `rows` are the answer to `step_asked` where somebody has it.
+    """
+    if rows is None:
+        rows = prepared.fetch(*step_asked(thread_id, branch=branch, step=step))
+    return [_row(r) for r in rows]
 
 
 def inbox_mark(*, workspace: UUID) -> tuple[int, tuple[Any, ...]]:

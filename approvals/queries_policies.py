@@ -11,7 +11,7 @@ from uuid import UUID
 
 from django.db import connection
 
-from checkpoints import deltas
+from checkpoints import deltas, prepared
 from checkpoints.errors import NotFound
 
 from .terms import Terms
@@ -124,17 +124,19 @@ def waiting(policy_id: UUID, *, workspace: UUID) -> int:
         return int(cursor.fetchone()[0])
 
 
-def caps(workspace: UUID, *, active_only: bool = False) -> list[CapRow]:
-    """The spend caps of a workspace."""
-    with connection.cursor() as cursor:
-        cursor.execute(
-            _CAP
-            + "WHERE workspace_id = %s::uuid "
-            + ("AND active " if active_only else "")
-            + "ORDER BY scope, agent, per",
-            (workspace,),
-        )
-        return [CapRow(*row) for row in cursor.fetchall()]
+def caps_asked(workspace: UUID, *, active_only: bool = False) -> prepared.Asked:
+    """What `caps` asks the database."""
+    which = "AND active " if active_only else ""
+    return f"{_CAP}WHERE workspace_id = %s::uuid {which}ORDER BY scope, agent, per", (workspace,)
+
+
+def caps(
+    workspace: UUID, *, active_only: bool = False, rows: Sequence[Any] | None = None
+) -> list[CapRow]:
+    """The spend caps of a workspace; `rows` are the answer to `caps_asked` if somebody has it."""
+    if rows is None:
+        rows = prepared.fetch(*caps_asked(workspace, active_only=active_only))
+    return [CapRow(*row) for row in rows]
 
 
 def cap(cap_id: UUID, *, workspace: UUID) -> CapRow:

@@ -7,11 +7,14 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import cache
 from typing import Any
 from uuid import UUID
 
 from django.contrib.auth import get_user_model
 from django.db import connection
+
+from checkpoints import prepared
 
 from .queries import ApprovalRow
 from .terms import Seat, terms_of
@@ -56,19 +59,27 @@ WHERE a.id = %s::uuid ORDER BY c.reviewer_name
 """
 
 
-def doubts(row: ApprovalRow) -> str:
+@cache
+def _sql_of_doubts() -> str:
+    people: Any = get_user_model()
+    tables = {"users": people._meta.db_table, "groups": people.groups.through._meta.db_table}
+    return _DOUBTS.format(counted=_COUNTED, **tables)
+
+
+def asked(row: ApprovalRow) -> prepared.Asked:
+    """What `doubts` asks the database."""
+    return _sql_of_doubts(), (terms_of(row.terms).valid_for, DECIDES, row.id)
+
+
+def doubts(row: ApprovalRow, rows: Sequence[Any] | None = None) -> str:
     """Why what was decided may not happen any more, as a sentence; empty while it may.
 
     Everybody who was counted still has to be a reviewer here, and of those whom the terms name.
-    A policy's own decision has no person whose rights could be withdrawn.
+    A policy's own decision has no person whose rights could be withdrawn. `rows` are the answer to
+    `asked` where somebody has it.
     """
     terms = terms_of(row.terms)
-    people: Any = get_user_model()
-    tables = {"users": people._meta.db_table, "groups": people.groups.through._meta.db_table}
-    sql = _DOUBTS.format(counted=_COUNTED, **tables)
-    with connection.cursor() as cursor:
-        cursor.execute(sql, (terms.valid_for, DECIDES, row.id))
-        found = cursor.fetchall()
+    found = prepared.fetch(*asked(row)) if rows is None else rows
     if any(late for late, *_ in found):
         return outlived(row, terms.valid_for)
     seats = [*terms.stages, *([terms.escalate_to] if terms.escalate_to else [])]

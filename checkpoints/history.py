@@ -11,7 +11,7 @@ there would copy every one.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from operator import itemgetter
 from typing import Any
@@ -21,7 +21,7 @@ import structlog
 from django.db import connection
 
 from . import channels as _channels
-from . import deltas, keyframes, payloads, references
+from . import deltas, keyframes, payloads, prepared, references
 from .channels import Digests, Reducer
 from .errors import CorruptHistory, InvalidValue, NotFound
 
@@ -89,15 +89,25 @@ class Materialised:
     refused: tuple[UUID, int] | None = None
 
 
-def materialise(thread: UUID, checkpoint: UUID, *, from_deltas: bool = False) -> Materialised:
+def asked(thread: UUID, checkpoint: UUID, *, from_deltas: bool = False) -> prepared.Asked:
+    """What `materialise` asks the database."""
+    return _STATE_FROM_DELTAS if from_deltas else _STATE, (thread, checkpoint)
+
+
+def materialise(
+    thread: UUID,
+    checkpoint: UUID,
+    *,
+    from_deltas: bool = False,
+    rows: Sequence[tuple[Any, ...]] | None = None,
+) -> Materialised:
     """The state at `checkpoint` of `thread`; raises NotFound, CorruptHistory, ContentAway.
 
-    `from_deltas` passes over keyframes, back to the first input. Hashes are not looked at here:
-    `checked` does that.
+    `from_deltas` passes over keyframes, back to the first input; `rows` are the answer to `asked`
+    where somebody has it. Hashes are not looked at here: `checked` does that.
     """
-    with connection.cursor() as cursor:
-        cursor.execute(_STATE_FROM_DELTAS if from_deltas else _STATE, (thread, checkpoint))
-        rows = cursor.fetchall()
+    if rows is None:
+        rows = prepared.fetch(*asked(thread, checkpoint, from_deltas=from_deltas))
     if not rows:
         raise NotFound("There is no such checkpoint in this thread.")
     claims: dict[str, Any] = {}
@@ -161,6 +171,7 @@ def checked(
     reducers: Mapping[str, Reducer] | None = None,
     *,
     declared_by: UUID | None = None,
+    rows: Sequence[tuple[Any, ...]] | None = None,
 ) -> tuple[Materialised, Digests]:
     """The state to build upon, with its digests; raises NotFound, CorruptHistory.
 
@@ -170,7 +181,7 @@ def checked(
     A state that does not fit its checkpoint's hash is never used. When a keyframe is to blame, the
     state comes from the deltas alone.
     """
-    found = materialise(thread, checkpoint)
+    found = materialise(thread, checkpoint, rows=rows)
     if reducers is None or (declared_by is not None and found.agent_version != declared_by):
         reducers = reducers_of(found.agent_version) if found.agent_version else {}
     try:

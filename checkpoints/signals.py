@@ -6,7 +6,8 @@ A lost signal is harmless: pages poll and workers sweep.
 from django.dispatch import Signal
 
 thread_changed = Signal()
-"""thread_id: UUID, workspace: UUID, seq: int. Something about this thread is new."""
+"""thread_id: UUID, workspace: UUID, seq: int, soon: bool. Something about this thread is new; with
+`soon` more is about to follow, and both can be told together."""
 
 thread_queued = Signal()
 """thread_id: UUID, queue: str. A worker should look at this thread."""

@@ -13,7 +13,10 @@ from .views import ThreadRow, Why, WorkerRow
 
 
 class OpenRequest(Protocol):
-    """What is needed of a request for approval; the floor above has the whole of it."""
+    """What is needed of a request for approval; the floor above has the whole of it.
+
+    `decide_by` is the deadline that counts now: another one once others were called in.
+    """
 
     @property
     def id(self) -> UUID: ...
@@ -25,7 +28,7 @@ class OpenRequest(Protocol):
     def requested_at(self) -> datetime: ...
 
     @property
-    def deadline(self) -> datetime | None: ...
+    def decide_by(self) -> datetime | None: ...
 
 
 def why_waiting(
@@ -173,7 +176,7 @@ def _waiting(thread: ThreadRow, approvals: Sequence[OpenRequest]) -> Why:
     if approvals:
         first = min(approvals, key=lambda a: a.requested_at)
         many = f" and {len(approvals) - 1} more" if len(approvals) > 1 else ""
-        until = f"; it expires at {_time(first.deadline)}" if first.deadline else ""
+        until = f"; it expires at {_time(first.decide_by)}" if first.decide_by else ""
         return Why(
             "gate",
             sentence(f"Waits for a decision: {first.title.rstrip('.')}{many}{until}"),

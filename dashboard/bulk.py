@@ -8,7 +8,7 @@ from typing import Final
 from uuid import UUID
 
 from approvals import inbox_rows
-from approvals.inbox_rows import InboxRow
+from approvals.inbox_rows import TOGETHER, InboxRow
 from approvals.queries import ApprovalRow
 
 from .deciding import Decided, decide_many
@@ -17,8 +17,7 @@ from .permissions import Actor, require
 from .validation import check_text
 
 AT_ONCE: Final = 200
-VERDICTS: Final = ("approve", "reject")
-ON_ITS_PAGE = "is decided on its own page, never together with others."
+VERDICTS: Final = TOGETHER
 
 
 @dataclass(frozen=True, slots=True)
@@ -119,12 +118,8 @@ def _judged(item: Item, row: InboxRow | None) -> Told:
         return Told(item, None, "There is no such request in this workspace.")
     if not row.open:
         return Told(item, row, _closed(row))
-    if row.kind != "gate":
-        return Told(item, row, f"A question {ON_ITS_PAGE}")
-    if row.risk == "high":
-        return Told(item, row, f"High risk {ON_ITS_PAGE}")
-    if row.opens:
-        return Told(item, row, f"What several people approve in turn {ON_ITS_PAGE}")
+    if row.alone:
+        return Told(item, row, row.alone)
     if row.standing_hash != item.seen:
         return Told(item, row, "It changed since your list was made. Open it to see how.", True)
     return Told(item, row)

@@ -11,11 +11,12 @@ from uuid import UUID
 from django.db import connection
 
 from approvals import errors as refusals
-from approvals import gates, queries
+from approvals import gates, inbox_rows, queries
+from approvals.inbox_rows import InboxRow
 from approvals.queries import ApprovalRow
 
 from . import second_person
-from .errors import ActionError, Invalid, of, translated
+from .errors import ActionError, DecidedAlone, Invalid, of, translated
 from .permissions import Actor, require
 from .seats import seat_of
 from .validation import check_text
@@ -93,17 +94,22 @@ def decide_many(actor: Actor, items: Iterable[Mapping[str, Any]]) -> list[Decide
     """One verdict after the other, each as `decide` does it and in a transaction of its own.
 
     `items` are {id, verdict, proposal_hash, comment?, args?, what_next?}; one result per item. One
-    that is refused stops no other. Raises Invalid for more than 200, Forbidden.
+    that is refused stops no other, and what needs a look of its own is refused with DecidedAlone.
+    Raises Invalid for more than 200, Forbidden.
     """
     require(actor, "decide")
     asked = list(items)
     if len(asked) > AT_ONCE:
         raise Invalid("$", f"takes at most {AT_ONCE} verdicts at once")
-    return [_one(actor, item) for item in asked]
+    # What the rule looks at is as it was asked for: it does not change while others are decided.
+    about = inbox_rows.rows([item["id"] for item in asked], workspace=actor.workspace)
+    return [_one(actor, item, about.get(item["id"])) for item in asked]
 
 
-def _one(actor: Actor, item: Mapping[str, Any]) -> Decided:
+def _one(actor: Actor, item: Mapping[str, Any], row: InboxRow | None) -> Decided:
     ident = item["id"]
+    if row is not None and (why := row.not_together(item["verdict"])):
+        return Decided(ident, error=DecidedAlone(why))
     try:
         return Decided(ident, decide(actor, ident, **{k: v for k, v in item.items() if k != "id"}))
     except ActionError as error:

@@ -95,6 +95,12 @@ class ProposalChanged(Conflict):
     code, title = "proposal-changed", "The proposal has changed"
 
 
+class DecidedAlone(Conflict):
+    """The request needs a look of its own: no verdict is taken together with others."""
+
+    code, title = "decided-alone", "Decided by itself only"
+
+
 class NeedsSecondPerson(ActionError):
     """A policy lets somebody else decide first; facts: approval (the request), url (its page)."""
 

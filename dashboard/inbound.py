@@ -67,12 +67,18 @@ class Carried(Asked):
     """A decision made elsewhere; `by` is the sender's word for the person who made it."""
 
     approval: Id
-    verdict: str
-    proposal_hash: str
-    comment: str = ""
-    args: Any = None
-    what_next: str = ""
-    by: str = Field(min_length=1, max_length=hooks.IDENTITY_MAX)
+    verdict: str = Field(description="approve, edit, respond or reject, as the request takes it")
+    proposal_hash: str = Field(description="`standing_hash` of what the person saw.")
+    comment: str = Field("", description="Needed to reject, and to ask the agent at a gate.")
+    args: Any = Field(
+        None, description="edit: all arguments anew; respond to a question: the answer."
+    )
+    what_next: str = Field("", description="reject: go_on, stop or roll_back.")
+    by: str = Field(
+        min_length=1,
+        max_length=hooks.IDENTITY_MAX,
+        description="The sender's word for the person; an admin says whom it stands for.",
+    )
 
 
 @dataclass(frozen=True, slots=True)

@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
+from checkpoints.unseen import plain
+
 from .text import cut
 
 VERBS = {
@@ -17,6 +19,13 @@ NEXT = {
     "stop": ", and the thread stops",
     "roll_back": ", and the thread stops once what it did is undone",
 }
+
+
+def ended(*, status: str, outcome: str, by_name: str) -> str:
+    """What became of a request, in a few words for a list; empty while it is open."""
+    if outcome:
+        return f"Decided by {plain(cut(by_name)) or 'somebody'}: {VERBS.get(outcome, 'decided')}"
+    return {"expired": "Expired: nobody decided in time", "withdrawn": "Withdrawn"}.get(status, "")
 
 
 def _what(data: Mapping[str, Any]) -> str:

@@ -43,6 +43,7 @@ urlpatterns = [
     path(f"{THREAD}/published/<str:slug>/<str:name>", threads.published_file, name="published"),
     path("approvals/", inbox.inbox, name="approvals"),
     path("approvals/decide/", inbox.together, name="approvals_decide"),
+    path("approvals/ended/", inbox.ended, name="approvals_ended"),
     path("approvals/reviewers/", inbox.load, name="reviewers"),
     path("approvals/<uuid:approval_id>/", approvals.approval, name="approval"),
     path("approvals/<uuid:approval_id>/decide/", approvals.decide, name="approval_decide"),

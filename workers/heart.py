@@ -10,6 +10,7 @@ thread goes elsewhere, and a slot that is a process by itself ends, whatever the
 
 from __future__ import annotations
 
+import _thread
 import threading
 import time
 from uuid import UUID
@@ -38,12 +39,13 @@ class Heart:
         self._lost = False
         self._stop = threading.Event()
         self._turning = threading.Lock()
-        self._beating = threading.Thread(target=self._beat, name="heart", daemon=True)
 
     def __enter__(self) -> Heart:
         slots.lease_is_fresh()
         slots.turn()
-        self._beating.start()
+        # Not `Thread.start`, which waits until the new thread has had its first turn: the lease is
+        # fresh, and the node is not.
+        _thread.start_new_thread(self._beat, ())
         return self
 
     def __exit__(self, *_exc: object) -> None:

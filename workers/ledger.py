@@ -22,7 +22,7 @@ from approvals.policy import Rule
 from approvals.queries import ApprovalRow
 from approvals.standing import AskedBack
 from approvals.terms import Terms
-from checkpoints import history, queries, store, undo
+from checkpoints import history, prepared, queries, store, undo
 from checkpoints.channels import Digests, Reducer
 from checkpoints.queries import Range
 from checkpoints.records import NewActivity, Position, Work
@@ -106,7 +106,11 @@ class Ledger(Protocol):
 
 
 class DatabaseLedger(Rules):
-    """The ledger over store, gates and queries."""
+    """The ledger over store, gates and queries, for one lease."""
+
+    def __init__(self) -> None:
+        self._ahead: dict[str, list[tuple[Any, ...]]] = {}
+        self._ahead_of = (0, 0)
 
     def load(
         self, work: Work, version: UUID, reducers: dict[str, Reducer]
@@ -114,9 +118,20 @@ class DatabaseLedger(Rules):
         """The head's state, checked against its hash, and the schema version it was written in.
 
         The digests are those of `reducers`, which the agent version `version` declares; the head
-        may have been written by another one.
+        may have been written by another one. What the next step has recorded comes along where
+        it can have a past.
         """
-        found, digests = history.checked(work.thread, work.head, reducers, declared_by=version)
+        asked = [history.asked(work.thread, work.head)]
+        if work.fence > 1:
+            place = {"branch": work.branch, "step": work.step + 1}
+            asked.append(queries.step_asked(work.thread, **place))
+            asked.append(approval_queries.step_asked(work.thread, **place))
+        state, *more = prepared.fetch_all(*asked)
+        self._ahead = dict(zip(("recorded", "approvals"), more, strict=False))
+        self._ahead_of = (work.branch, work.step + 1)
+        found, digests = history.checked(
+            work.thread, work.head, reducers, declared_by=version, rows=state
+        )
         if found.agent_version != version:
             digests = Digests.of(found.state, reducers)
         if found.refused:
@@ -125,7 +140,8 @@ class DatabaseLedger(Rules):
         return found.state, digests, found.schema_version
 
     def recorded(self, work: Work, step: int) -> list[ActivityRow]:
-        return queries.step_activities(work.thread, branch=work.branch, step=step)
+        rows = self._brought("recorded", work, step)
+        return queries.step_activities(work.thread, branch=work.branch, step=step, rows=rows)
 
     def reusable(self, work: Work, step: int) -> list[ActivityRow]:
         """Pure results of the step as it was taken before: in the base, before a rollback."""
@@ -140,7 +156,13 @@ class DatabaseLedger(Rules):
         result_cache.put(key, value, seconds)
 
     def approvals(self, work: Work, step: int) -> list[ApprovalRow]:
-        return approval_queries.at_step(work.thread, branch=work.branch, step=step)
+        rows = self._brought("approvals", work, step)
+        return approval_queries.at_step(work.thread, branch=work.branch, step=step, rows=rows)
+
+    def _brought(self, what: str, work: Work, step: int) -> list[tuple[Any, ...]] | None:
+        """What came along with the state, for one look: the next one asks anew."""
+        rows = self._ahead.pop(what, None)
+        return rows if self._ahead_of == (work.branch, step) else None
 
     def thoughts(self, work: Work, step: int) -> set[tuple[str, int]]:
         return queries.recorded_thoughts(work.thread, branch=work.branch, step=step)

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from typing import Any
-from uuid import UUID, uuid4
+from uuid import UUID
+from weakref import WeakKeyDictionary
 
 import structlog
 from django.dispatch import receiver
@@ -12,9 +13,9 @@ from approvals.signals import decision_told
 from checkpoints.signals import thread_queued
 
 from . import tracing
+from .doorbell import TASK, letter
 
 RING_KEPT_SECONDS = 5.0
-TASK = "gatepost.advance"
 
 log = structlog.get_logger("gatepost.doorbell")
 
@@ -24,22 +25,9 @@ log = structlog.get_logger("gatepost.doorbell")
 def ring(*, thread_id: UUID, queue: str, **_kwargs: Any) -> bool:
     """Send the id to the queue; False: the broker is away, which may never fail a commit."""
     app, away = _broker()
-    # By name: the web process knows neither tasks nor agents. Published without `send_task`, which
-    # also asks routers and exchanges that a doorbell has none of; that takes as long as the rest.
-    message = app.amqp.create_task_message(
-        str(uuid4()), TASK, args=[str(thread_id)], ignore_result=True
-    )
     try:
         with app.producer_pool.acquire(block=True) as producer:
-            producer.publish(
-                message.body,
-                exchange="",
-                routing_key=queue,
-                serializer="json",
-                retry=False,
-                headers=message.headers | tracing.headers(),
-                **message.properties,
-            )
+            _client(producer.channel).lpush(queue, letter(thread_id, queue, tracing.headers()))
     except away as error:
         log.warning("doorbell.lost", thread=str(thread_id), error=type(error).__name__)
         return False
@@ -72,9 +60,22 @@ def rings_waiting(queue: str) -> int:
     app, away = _broker()
     try:
         with app.producer_pool.acquire(block=True) as producer:
-            return int(producer.channel._size(queue))
+            return int(_client(producer.channel).llen(queue))
     except away:
         return 0
+
+
+_clients: WeakKeyDictionary[Any, tuple[Any, Any]] = WeakKeyDictionary()  # channel: (pool, client)
+
+
+def _client(channel: Any) -> Any:
+    """A client on the channel's connections; kombu makes one for each call, as long as the call."""
+    pool = channel.pool
+    kept = _clients.get(channel)
+    if kept is None or kept[0] is not pool:
+        with channel.conn_or_acquire() as client:
+            kept = _clients[channel] = (pool, client)
+    return kept[1]
 
 
 def _broker() -> tuple[Any, tuple[type[Exception], ...]]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from typing import Any
 
 from django.conf import settings
@@ -10,14 +11,19 @@ from approvals import caps, policy, standing
 from approvals.gates import replying
 from approvals.queries import ApprovalRow
 from approvals.terms import Terms
-from checkpoints import queries
+from checkpoints import prepared, queries
 from checkpoints.records import NewActivity, Work
 
 RISKS = ("low", "medium", "high")
+# So many seconds may lie between the look at rights and the one at caps for both to be one.
+AT_ONCE = 0.5
+NO_CAPS: tuple[float, list[tuple[Any, ...]] | None] = (0.0, None)
 
 
 class Rules:
     """The part of the database's ledger that is about people's say."""
+
+    _caps = NO_CAPS
 
     def rule(self, work: Work, tool: str, args: Any, risk: str) -> policy.Rule | None:
         """What the policies of the workspace say of this action now."""
@@ -46,8 +52,13 @@ class Rules:
         return queries.hands_on(work.thread, work.head)
 
     def doubts(self, work: Work, approval: ApprovalRow) -> str:
-        """Why what was decided may not happen any more; empty while it may."""
-        return standing.doubts(approval)
+        """Why what was decided may not happen any more; empty while it may.
+
+        Before it happens the caps are looked at: they come along.
+        """
+        rights, found = prepared.fetch_all(standing.asked(approval), caps.asked(work.workspace))
+        self._caps = (time.monotonic() + AT_ONCE, found)
+        return standing.doubts(approval, rights)
 
     def asked_back(self, work: Work, approval: ApprovalRow) -> list[standing.AskedBack]:
         """What reviewers asked instead of deciding, oldest first."""
@@ -59,4 +70,7 @@ class Rules:
 
     def over(self, work: Work) -> str:
         """Why nothing more may be spent now; empty while every cap leaves room."""
-        return caps.over(workspace=work.workspace, thread=work.thread, agent=work.agent)
+        until, rows = self._caps
+        self._caps = NO_CAPS
+        fresh = rows if time.monotonic() < until else None
+        return caps.over(workspace=work.workspace, thread=work.thread, agent=work.agent, rows=fresh)

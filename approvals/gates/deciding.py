@@ -27,6 +27,7 @@ from .ending import expire_due
 from .judging import WITH_ARGS, Judged, Reviewer, check_verdict, is_simple, judge, window_of
 from .outcomes import takes_effect
 from .proposals import decision_content
+from .reminding import tell_turn
 from .settling import settle_due
 
 _ONLY_IF = (
@@ -182,6 +183,7 @@ def _write(
             store.wake(row.thread, event=event)
         else:
             store.add_event(row.thread, event)
+            tell_turn(row, judged.progress)
         return row
     row = replace(
         row,

@@ -96,11 +96,6 @@ def takes_effect(
     """
     event = store.NewEvent(kind, data, actor)
     ends = row.outcome == "reject" and row.what_next in (STOP, ROLL_BACK)
-    if ends or row.kind == "operation":
-        # What a person wants to do to a thread is not what the thread waits for.
-        store.add_event(row.thread, event)
-    else:
-        store.wake(row.thread, event=event)
     told = {
         "title": row.title,
         "outcome": row.outcome,
@@ -108,6 +103,11 @@ def takes_effect(
         "by_name": row.decided_by_name,
     }
     outbox.tell(DECIDED, workspace=row.workspace, thread=row.thread, approval=row.id, data=told)
+    if ends or row.kind == "operation":
+        # What a person wants to do to a thread is not what the thread waits for.
+        store.add_event(row.thread, event)
+    else:
+        store.wake(row.thread, event=event)
     if not ends:
         return
     try:

@@ -1,4 +1,4 @@
-"""Reminders: a request that still waits at a time its terms name is told of again, once each."""
+"""What is told of a request while it waits: reminders at the times its terms name, turns."""
 
 from __future__ import annotations
 
@@ -7,6 +7,8 @@ from django.db import connection, transaction
 from checkpoints import deltas
 
 from .. import outbox
+from ..counting import Progress
+from ..queries import ApprovalRow
 from ..terms import terms_of
 
 # The condition of the index gp_approval_reminds: nothing is read of requests without reminders.
@@ -53,6 +55,20 @@ def remind_due(*, limit: int = 200) -> int:
                 )
                 done += 1
     return done
+
+
+def tell_turn(row: ApprovalRow, then: Progress | None) -> None:
+    """Tell those of the next stage that it is their turn, in the transaction of the vote before.
+
+    `then` is how far the request is with that vote. Only the one that completes a stage leaves the
+    next without a vote, so each beginning is told once.
+    """
+    if then is None or then.stage == 1 or then.got:
+        return
+    data = {"title": row.title, "stage": then.stage, "stages": then.stages}
+    outbox.tell(
+        "approval.turn", workspace=row.workspace, thread=row.thread, approval=row.id, data=data
+    )
 
 
 def _decoded(text: str) -> dict[str, object]:

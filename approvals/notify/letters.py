@@ -23,6 +23,7 @@ SUBJECT_MAX: Final = 120
 LISTED: Final = 50
 _HEADS: Final = {
     "approval.requested": "Approval needed",
+    "approval.turn": "Your turn to approve",
     "approval.reminder": "Still waiting for a decision",
     "approval.escalated": "Escalated to you",
     "approval.decided": "Decided",

@@ -55,10 +55,11 @@ def wanted(person: Person, *, people: Sequence[str], teams: Sequence[str]) -> bo
     return not (people or teams) or person.name in people or not person.teams.isdisjoint(teams)
 
 
-def may_decide(person: Person, terms: Any, *, escalated: bool = False) -> bool:
+def may_decide(person: Person, terms: Any, *, escalated: bool = False, stage: int = 0) -> bool:
     """Whether a request on these stored terms can be decided by the person.
 
-    `escalated`: it is about the escalation, so it concerns those whom that names.
+    `escalated`: it is about the escalation, so it concerns those whom that names. `stage`, from 1:
+    it is about this stage alone.
     """
     found = terms_of(terms)
     if person.id in found.barred:
@@ -66,6 +67,8 @@ def may_decide(person: Person, terms: Any, *, escalated: bool = False) -> bool:
     seats: Iterable[Seat] = found.stages
     if escalated and found.escalate_to is not None:
         seats = (found.escalate_to,)
+    elif stage:
+        seats = found.stages[stage - 1 : stage]
     return any(wanted(person, people=seat.people, teams=seat.teams) for seat in seats)
 
 

@@ -39,7 +39,8 @@ def spread(limit: int = BATCH) -> int:
     """Take up to `limit` news out of the outbox; how many."""
     with transaction.atomic(), connection.cursor() as cursor:
         cursor.execute(
-            "SELECT n.id, n.workspace_id, n.kind, n.thread_id, a.terms::text, a.id "
+            "SELECT n.id, n.workspace_id, n.kind, n.thread_id, a.terms::text, a.id, "
+            "CASE WHEN n.kind = 'approval.turn' THEN (n.data ->> 'stage')::integer ELSE 0 END "
             "FROM gp_outbox n LEFT JOIN gp_approval a ON a.id = n.approval_id "
             "WHERE n.done_at IS NULL ORDER BY n.at, n.id LIMIT %s FOR UPDATE OF n SKIP LOCKED",
             (limit,),
@@ -49,16 +50,16 @@ def spread(limit: int = BATCH) -> int:
             return 0
         endpoints, people = _endpoints({row[1] for row in news}), dict[UUID, list[Person]]()
         rows: list[tuple[Any, ...]] = []
-        for ident, workspace, kind, _, terms, approval in news:
+        for ident, workspace, kind, _, terms, approval, stage in news:
             who = [e for e in endpoints.get(workspace, ()) if kind in e.events]
             if who and workspace not in people:
                 people[workspace] = deciders(workspace)
             told: Sequence[Person] = people.get(workspace, ())
-            if kind == "approval.reminder" and who:
+            if kind in ("approval.reminder", "approval.turn") and who:
                 done = voters(approval)
                 told = [one for one in told if one.id not in done]
             known = None if terms is None else deltas.decode(terms)
-            for endpoint, to in _recipients(who, told, kind, known):
+            for endpoint, to in _recipients(who, told, kind, known, stage):
                 rows.append((uuid7(), workspace, endpoint, ident, kind, to, f"msg_{ident.hex}"))
         write(rows)
         cursor.execute(
@@ -122,7 +123,7 @@ def _endpoints(workspaces: set[UUID]) -> dict[UUID, list[_Endpoint]]:
 
 
 def _recipients(
-    endpoints: Sequence[_Endpoint], people: Sequence[Person], kind: str, terms: Any
+    endpoints: Sequence[_Endpoint], people: Sequence[Person], kind: str, terms: Any, stage: int
 ) -> list[tuple[UUID, str]]:
     """(endpoint, recipient) of one news; a person gets one mail, however many endpoints name them.
 
@@ -142,7 +143,7 @@ def _recipients(
                 one.id
                 for one in people
                 if wanted(one, people=endpoint.people, teams=endpoint.teams)
-                and (kind not in CALLS or may_decide(one, terms, escalated=escalated))
+                and (kind not in CALLS or may_decide(one, terms, escalated=escalated, stage=stage))
             ]
         found += [(endpoint.id, one) for one in to if one not in mailed]
         mailed.update(to)

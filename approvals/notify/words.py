@@ -7,6 +7,7 @@ from typing import Final
 KINDS: Final = ("email", "apprise", "webhook")
 NEWS: Final = (
     "approval.requested",
+    "approval.turn",
     "approval.decided",
     "approval.expired",
     "approval.escalated",
@@ -14,11 +15,14 @@ NEWS: Final = (
     "approval.withdrawn",
 )
 # What only calls for a decision; of no use once there is one.
-CALLS: Final = frozenset({"approval.requested", "approval.escalated", "approval.reminder"})
+CALLS: Final = frozenset(
+    {"approval.requested", "approval.turn", "approval.escalated", "approval.reminder"}
+)
+_CALLED: Final = tuple(kind for kind in NEWS if kind in CALLS)
 # What an endpoint gets where nobody says which news it wants.
 USUAL: Final = {
-    "email": ("approval.requested", "approval.escalated", "approval.reminder"),
-    "apprise": ("approval.requested", "approval.escalated", "approval.reminder"),
+    "email": _CALLED,
+    "apprise": _CALLED,
     "webhook": NEWS,
 }
 # A message that an admin asks for, to see whether an endpoint works.

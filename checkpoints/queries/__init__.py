@@ -3,7 +3,7 @@
 Lists page by keyset written as a row comparison, never by OFFSET.
 """
 
-from .activities import activities, activity, effects_after, step_activities
+from .activities import activities, activity, effects_after, step_activities, step_asked
 from .aside import Range, at_place, course, settled
 from .backlog import (
     duty,
@@ -174,6 +174,7 @@ __all__ = [
     "settled",
     "state_at",
     "step_activities",
+    "step_asked",
     "steps_before",
     "storage",
     "suspended",

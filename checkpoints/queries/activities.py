@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from typing import Any
 from uuid import UUID
 
+from .. import prepared
 from ..errors import NotFound
 from ..views import ActivityRow, EffectFate
 from .past import checkpoint, way
@@ -17,6 +18,10 @@ COLUMNS = """
   revision, approval_id, started_at, finished_at, cursor::text
 """
 ACTIVITY = f"SELECT {COLUMNS} FROM gp_activity "
+_AT_STEP = (
+    ACTIVITY + "WHERE thread_id = %s::uuid AND branch = %s::integer AND step = %s::integer "
+    "ORDER BY started_at, revision"
+)
 
 
 def activity_of(values: Sequence[Any]) -> ActivityRow:
@@ -43,14 +48,21 @@ def activity(activity_id: UUID) -> ActivityRow:
     return activity_of(found[0])
 
 
-def step_activities(thread_id: UUID, *, branch: int, step: int) -> list[ActivityRow]:
-    """What is recorded at one step, oldest first, newest revision of a position last."""
-    found = rows(
-        ACTIVITY + "WHERE thread_id = %s::uuid AND branch = %s::integer AND step = %s::integer "
-        "ORDER BY started_at, revision",
-        (thread_id, branch, step),
-    )
-    return [activity_of(r) for r in found]
+def step_asked(thread_id: UUID, *, branch: int, step: int) -> prepared.Asked:
+    """What `step_activities` asks the database."""
+    return _AT_STEP, (thread_id, branch, step)
+
+
+def step_activities(
+    thread_id: UUID, *, branch: int, step: int, rows: Sequence[Any] | None = None
+) -> list[ActivityRow]:
+    """What is recorded at one step, oldest first, newest revision of a position last.
+
+    `rows` are the answer to `step_asked` where somebody has it.
+    """
+    if rows is None:
+        rows = prepared.fetch(*step_asked(thread_id, branch=branch, step=step))
+    return [activity_of(r) for r in rows]
 
 
 def effects_after(thread_id: UUID, checkpoint_id: UUID) -> list[EffectFate]:

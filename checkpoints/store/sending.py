@@ -1,16 +1,18 @@
 """How the one statement reaches PostgreSQL: prepared once per connection, a plain libpq call each.
 
-A step sends some thirty values. Django's cursor and psycopg's look at each of them, at the text and
-at their own caches again for every statement, which takes longer than the server's part beyond the
-raw INSERT. Who watches statements (a log, a wrapper) gets the ordinary cursor, and so do a
-transaction and a pooler that cannot keep prepared statements.
+So do the few reads that stand between a decision and the next line. A step sends some thirty
+values. Django's cursor and psycopg's look at each of them, at the text and at their own caches
+again for every statement, which takes longer than the server's part beyond the raw INSERT. Who
+watches statements (a log, a wrapper) gets the ordinary cursor, and so do a transaction and a pooler
+that cannot keep prepared statements.
 """
 
 from __future__ import annotations
 
 import itertools
+import select
 import threading
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 from typing import Any
@@ -22,6 +24,10 @@ from django.db.backends.base.base import BaseDatabaseWrapper
 from psycopg import DataError, OperationalError, errors
 from psycopg.adapt import Transformer
 from psycopg.pq import ConnStatus, DiagnosticField, ExecStatus
+
+type Formed = tuple[list[bytes | None], list[int]]
+type Asked = tuple[str, Sequence[Any]]
+"""A statement with %s parameters, each with its cast, and their values."""
 
 _TEXT, _BINARY = 0, 1
 # The server's code for a statement that is not prepared (any more): nothing was done.
@@ -74,18 +80,60 @@ def send(text: str, values: Mapping[str, Any]) -> tuple[Any, ...] | None:
     # Which connection is this thread's own can change: beside a running event loop it is another.
     database = connections[DEFAULT_DB_ALIAS]
     link = _link(database)
-    if link is None or any(type(value) not in _FORMS for value in values.values()):
-        with database.cursor() as cursor:
-            cursor.execute(text, values)
-            row: tuple[Any, ...] | None = cursor.fetchone()
-            return row
-    with database.wrap_database_errors:
-        return _perform(link, text, values)
+    if link is not None:
+        order, numbered = _numbered(text)
+        with database.wrap_database_errors:
+            formed = _formed([values[name] for name in order])
+            if formed is not None:
+                result = _perform(link, text, numbered, formed)
+                if not result.ntuples:
+                    return None
+                link.reader.set_pgresult(result)
+                found: tuple[Any, ...] = link.reader.load_row(0, tuple)
+                return found
+    with database.cursor() as cursor:
+        cursor.execute(text, values)
+        row: tuple[Any, ...] | None = cursor.fetchone()
+        return row
 
 
-def _link(database: BaseDatabaseWrapper) -> _Link | None:
+def fetch(*asked: Asked) -> list[list[tuple[Any, ...]]]:
+    """All rows of each statement, asked in one round trip; Django's errors.
+
+    For texts that are the same at each call: every one stays prepared on its connection.
+    """
+    database = connections[DEFAULT_DB_ALIAS]
+    link = _link(database)
+    if link is not None:
+        with database.wrap_database_errors:
+            formed = [(text, _counted(text), _formed(values)) for text, values in asked]
+            ready = [(text, numbered, sent) for text, numbered, sent in formed if sent is not None]
+            if len(ready) == len(asked):
+                alone = len(ready) == 1
+                results = [_perform(link, *ready[0])] if alone else _together(link, ready)
+                return [_rows(link, result) for result in results]
+    return [_by_cursor(database, text, values) for text, values in asked]
+
+
+def _by_cursor(
+    database: BaseDatabaseWrapper, text: str, values: Sequence[Any]
+) -> list[tuple[Any, ...]]:
+    with database.cursor() as cursor:
+        cursor.execute(text, values)
+        return list(cursor.fetchall())
+
+
+def _rows(link: _Link, result: Any) -> list[tuple[Any, ...]]:
+    link.reader.set_pgresult(result)
+    return list(link.reader.load_rows(0, result.ntuples, tuple))
+
+
+def _link(database: Any) -> _Link | None:
     """The connection for a plain call, alive; None where the ordinary cursor has to do it."""
-    database.close_if_health_check_failed()
+    if database.health_check_enabled and not database.health_check_done:
+        if _is_quiet(database):
+            database.health_check_done = True
+        database.close_if_health_check_failed()
     if database.connection is None:
         database.ensure_connection()
     inner: Any = database.connection
@@ -107,28 +155,80 @@ def _link(database: BaseDatabaseWrapper) -> _Link | None:
     return kept
 
 
-def _perform(link: _Link, text: str, values: Mapping[str, Any]) -> tuple[Any, ...] | None:
+def _is_quiet(database: Any) -> bool:
+    """Whether a check that is due can be left out: a server that ended its side has said so."""
+    inner: Any = database.connection
+    if inner is None or inner.pgconn.status != ConnStatus.OK:
+        return False
+    ear = select.poll()
+    ear.register(inner.pgconn.socket, select.POLLIN)
+    return not ear.poll(0)
+
+
+def _formed(values: Sequence[Any]) -> Formed | None:
+    """The values as they travel, and in which format each; None: the ordinary cursor knows how."""
+    try:
+        forms = [_FORMS[type(value)] for value in values]
+    except KeyError:
+        return None
+    return [f(v) for (f, _), v in zip(forms, values, strict=True)], [code for _, code in forms]
+
+
+def _perform(link: _Link, text: str, numbered: bytes, formed: Formed) -> Any:
+    """The result of a statement that succeeded."""
     server = link.psycopg.pgconn
-    order, numbered = _numbered(text)
-    sent, formats = [], []
-    for name in order:
-        value = values[name]
-        form, code = _FORMS[type(value)]
-        sent.append(form(value))
-        formats.append(code)
-    result = server.exec_prepared(_prepared(link, text, numbered), sent, formats)
+    result = server.exec_prepared(_prepared(link, text, numbered), *formed)
     if result.error_field(DiagnosticField.SQLSTATE) == _FORGOTTEN:
         link.names.clear()
-        result = server.exec_prepared(_prepared(link, text, numbered), sent, formats)
+        result = server.exec_prepared(_prepared(link, text, numbered), *formed)
     if result.status != ExecStatus.TUPLES_OK:
         # Whatever is wrong with it (a changed table makes the server refuse it for good): anew.
         link.names.pop(text, None)
         _check(link, result)
-    if not result.ntuples:
-        return None
-    link.reader.set_pgresult(result)
-    row: tuple[Any, ...] = link.reader.load_row(0, tuple)
-    return row
+    return result
+
+
+def _together(link: _Link, asked: Sequence[tuple[str, bytes, Formed]]) -> list[Any]:
+    """The results of statements that are sent at once; if one fails, each is asked by itself."""
+    server = link.psycopg.pgconn
+    named = [(_prepared(link, text, numbered), *formed) for text, numbered, formed in asked]
+    try:
+        server.enter_pipeline_mode()
+        for one in named:
+            server.send_query_prepared(*one)
+        server.pipeline_sync()
+        results = list(_answers(server))
+        server.exit_pipeline_mode()
+    except BaseException:
+        link.psycopg.close()  # what is still to come would be taken for the answer to another one
+        raise
+    if all(result.status == ExecStatus.TUPLES_OK for result in results):
+        return results
+    return [_perform(link, *one) for one in asked]
+
+
+def _answers(server: Any) -> Iterator[Any]:
+    """The results of a pipeline up to its end; other threads go on meanwhile."""
+    while server.flush():
+        _wait(server, select.POLLOUT)
+    while True:
+        while server.is_busy():
+            _wait(server, select.POLLIN)
+            server.consume_input()
+        result = server.get_result()
+        if server.status == ConnStatus.BAD:
+            raise OperationalError(server.get_error_message() or "the connection is lost")
+        if result is None:  # the end of one statement's answer
+            continue
+        if result.status == ExecStatus.PIPELINE_SYNC:
+            return
+        yield result
+
+
+def _wait(server: Any, what: int) -> None:
+    ear = select.poll()
+    ear.register(server.socket, what)
+    ear.poll()
 
 
 def _prepared(link: _Link, text: str, numbered: bytes) -> bytes:
@@ -159,3 +259,10 @@ def _numbered(text: str) -> tuple[tuple[str, ...], bytes]:
         name, _, rest = piece.partition(")s")
         out.append(f"${order.setdefault(name, len(order) + 1)}{rest}")
     return tuple(order), "".join(out).encode()
+
+
+@lru_cache(maxsize=64)
+def _counted(text: str) -> bytes:
+    """The text with $1, $2 ... in the place of each %s."""
+    first, *rest = text.replace("%%", "%").split("%s")
+    return "".join([first, *(f"${n}{piece}" for n, piece in enumerate(rest, 1))]).encode()

@@ -208,19 +208,30 @@ def perform(move: Move) -> tuple[Any, ...] | None:
         # Until an undo that failed is due again there is nothing for a worker.
         given_back = given_back and move.sets.get("wake_at", ("NULL",))[0] == "NULL"
         idle = moved[2] == Status.QUEUED or (moved[2] == Status.ROLLING_BACK and given_back)
-        announce(move.thread, moved[0], moved[1], queue=moved[3] if idle else "")
+        queue = moved[3] if idle else ""
+        announce(move.thread, moved[0], moved[1], queue=queue, soon=move.unflushed)
     return moved
 
 
-def announce(thread: UUID, workspace: UUID, seq: int, *, queue: str = "") -> None:
-    """Tell the floors above after commit; `queue` when a worker should look."""
+def announce(
+    thread: UUID, workspace: UUID, seq: int, *, queue: str = "", soon: bool = False
+) -> None:
+    """Tell the floors above after commit; `queue` when a worker should look.
+
+    `soon`: pages may hear of it with what comes next; the one who wrote it has work to do.
+    """
     # The worker first: it has more to do than the pages.
     if queue:
         transaction.on_commit(
             partial(thread_queued.send_robust, sender=None, thread_id=thread, queue=queue)
         )
     tell = partial(
-        thread_changed.send_robust, sender=None, thread_id=thread, workspace=workspace, seq=seq
+        thread_changed.send_robust,
+        sender=None,
+        thread_id=thread,
+        workspace=workspace,
+        seq=seq,
+        soon=soon,
     )
     if not connections[DEFAULT_DB_ALIAS].in_atomic_block:
         tell()

@@ -17,7 +17,7 @@ from dashboard.pages import evidence
 from dashboard.pages.standing import Own, Stage, Standing, Viewer, own, standing
 from dashboard.permissions import Actor
 
-from .approval_shapes import Approval
+from .approval_shapes import NAMES_VERDICTS, Approval
 from .shapes import Allowed, Shape
 
 REPLIES = 200
@@ -84,7 +84,9 @@ class ApprovalDetail(Approval):
 
     revision: int
     proposal: Any = Field(description="Exactly what would be done: the arguments that stand.")
-    arguments_schema: Any = Field(description="What the arguments of an edit have to be.")
+    arguments_schema: Any = Field(
+        description="What the arguments of an edit have to be.", json_schema_extra=NAMES_VERDICTS
+    )
     rule: str = Field(description="Why a person is asked, in a sentence.")
     terms: Any = Field(description="What is demanded: stages, four eyes, deadlines, undo window.")
     undo_window: int = Field(description="Seconds in which a decision can be taken back.")

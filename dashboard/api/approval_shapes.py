@@ -7,14 +7,28 @@ from typing import Any, Self
 from uuid import UUID
 
 from pydantic import Field
+from pydantic.config import JsonDict
 
 from approvals import gates
 from approvals.queries import ApprovalRow
+from approvals.verdicts import ALLOWED, GATE
 from dashboard.deciding import Decided as DecidedRow
 from dashboard.permissions import Allowance, HasRoles, lacks
 
 from .problems import of_action
 from .shapes import ELSEWHERE, Allowed, Problem, Shape
+
+# An agent that interrupts says in the schema which answers it takes.
+NAMES_VERDICTS: JsonDict = {
+    "properties": {
+        ALLOWED: {
+            "type": "array",
+            "items": {"type": "string", "enum": list(GATE)},
+            "description": "Where the agent takes fewer verdicts than others (an interrupt): "
+            "those that it takes. `verdicts` is what follows from it.",
+        }
+    },
+}
 
 
 class Approval(Shape):
@@ -36,7 +50,11 @@ class Approval(Shape):
     description: str
     reasons: list[str]
     risk: str
-    schema_: Any = Field(alias="schema", description="JSON Schema of the answer to a question")
+    schema_: Any = Field(
+        alias="schema",
+        description="JSON Schema of the answer to a question, or of a gate's edited arguments.",
+        json_schema_extra=NAMES_VERDICTS,
+    )
     undo: str
     deadline: datetime | None
     requested_at: datetime
@@ -57,7 +75,10 @@ class Approval(Shape):
     decide_by: datetime | None
     escalated_at: datetime | None
     imported: bool = Field(description=ELSEWHERE)
-    verdicts: list[str]
+    verdicts: list[str] = Field(
+        description="What can be said to it: what its kind takes, as far as `x-verdicts` of its "
+        "schema allows; reject always."
+    )
     decide: Allowed
 
     @classmethod

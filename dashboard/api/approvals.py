@@ -154,6 +154,11 @@ class DecideApprovals(Door):
         summary="Decide several requests, each by its own hash",
     )
     def post(self, request: Request) -> Response:
-        """One result per item, in their order; one that is refused stops no other."""
+        """One result per item, in their order; one that is refused stops no other.
+
+        Together it is approve or reject only. High risk, a question, what several people approve
+        in turn, and the verdicts edit and respond take a call of their own: such an item is 409
+        `decided-alone`, as on the page, and the others are decided.
+        """
         items = [item.model_dump() for item in self.body(DecideMany).root]
         return answer(Decided.told(actions.decide_many(self.actor, items), self.actor))

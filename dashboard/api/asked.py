@@ -134,7 +134,10 @@ class DecideOne(Decide):
 
 
 class DecideMany(RootModel[list[DecideOne]]):
-    """Verdicts on several requests, each with the hash that was seen; 1 to 200."""
+    """Verdicts on several requests, approve or reject, each with the hash that was seen; 1 to 200.
+
+    What is decided on its own page only is refused here, for that item alone.
+    """
 
     model_config = ConfigDict(strict=True)
     root: Annotated[list[DecideOne], Field(min_length=1, max_length=200)]

@@ -2,31 +2,101 @@
 
 from __future__ import annotations
 
+from datetime import datetime
+from typing import Any
+from uuid import UUID
+
 from django.http import HttpResponse
+from drf_spectacular.extensions import OpenApiAuthenticationExtension
+from drf_spectacular.types import OpenApiTypes
+from drf_spectacular.utils import OpenApiParameter, extend_schema
+from rest_framework.authentication import BaseAuthentication
 from rest_framework.request import Request
 from rest_framework.views import APIView
 
 from dashboard import inbound
 from dashboard.errors import TooLarge
 
+from .base import refusals
 from .problems import MEDIA_TYPE
 from .renderers import Negotiation
+from .shapes import Shape
 
 REPLAYED = "Webhook-Replayed"
+_SIGNED = (
+    ("webhook-id", "The delivery's own id; the same one again gets the same answer, once."),
+    ("webhook-timestamp", "When it was signed, in whole seconds; at most five minutes from now."),
+    ("webhook-signature", "`v1,` and the base64 of HMAC-SHA256 over `id.timestamp.body`."),
+)
+
+
+class Signature(BaseAuthentication):
+    """Who signed is found with the delivery itself; nobody is signed in by it."""
+
+    def authenticate(self, request: Request) -> None:
+        """No user."""
+        return
+
+
+class SignatureDescription(OpenApiAuthenticationExtension):  # type: ignore[no-untyped-call]
+    """The signature, in the schema."""
+
+    target_class = "dashboard.api.hooks.Signature"
+    name = "webhookSignature"
+
+    def get_security_definition(self, auto_schema: Any) -> dict[str, str]:
+        """OpenAPI has no word for a signature over a body: a header comes closest."""
+        return {
+            "type": "apiKey",
+            "in": "header",
+            "name": "webhook-signature",
+            "description": "Standard Webhooks, `v1`, by the secret of the hook.",
+        }
+
+
+class HookDecided(Shape):
+    """What became of the request: no argument of it."""
+
+    approval: UUID
+    thread: UUID
+    status: str
+    outcome: str
+    proposal_hash: str
+    decided_by: str
+    decided_by_name: str
+    decided_at: datetime | None
+    effective_at: datetime | None
 
 
 class DecideHook(APIView):
     """`POST /api/v1/hooks/decide/?hook=<id>`, signed by Standard Webhooks.
 
-    Not part of the document of the API: no user calls it. No cookie opens it, so it needs no CSRF
-    token; secrets have 256 bits, so it needs no limit against guessing.
+    No cookie opens it, so it needs no CSRF token; secrets have 256 bits, so it needs no limit
+    against guessing.
     """
 
-    schema = None
-    authentication_classes = ()
+    authentication_classes = (Signature,)
     permission_classes = ()
     content_negotiation_class = Negotiation
+    # For the document: any content type is read, and a kept answer says so.
+    reads_any = True
+    replayed_as = REPLAYED
 
+    @extend_schema(
+        operation_id="hooks_decide",
+        request=inbound.Carried,
+        responses={200: HookDecided, **refusals(404, 409, 413, 422)},
+        parameters=[
+            OpenApiParameter("hook", OpenApiTypes.UUID, required=True, description="The hook."),
+            *(
+                OpenApiParameter(name, str, "header", required=True, description=said)
+                for name, said in _SIGNED
+            ),
+        ],
+        summary="Carry a decision that was made elsewhere",
+        description="Called by a service and signed with its secret, not with a token: as if the "
+        "person that `by` stands for had pressed the button. See docs/howto/hooks.md.",
+    )
     def post(self, request: Request) -> HttpResponse:
         """Read the body as it came: the signature is over its bytes."""
         raw = request._request.read(inbound.BODY_MAX + 1)

@@ -18,6 +18,7 @@ ETAG = {"description": "The thread's version, for If-Match.", "schema": _TEXT}
 LOCATION = {"description": "The address of what was made.", "schema": _TEXT}
 RETRY_AFTER = {"description": "Seconds until trying again makes sense.", "schema": _TEXT}
 REPLAYED = {"description": "`true`: the answer that the same call had before.", "schema": _TEXT}
+DECIDED = ("200", "403", "404", "409", "422")  # what a delivery's id keeps
 VERSIONED = ("ThreadDetail", "State", "EditAnswer", "CancelAnswer", "RollBackPreview")
 
 
@@ -43,6 +44,8 @@ class Described(AutoSchema):
                     body["headers"]["Location"] = LOCATION
             if code.startswith("2") and self._takes_key():
                 body.setdefault("headers", {})[once.REPLAYED] = REPLAYED
+            if code in DECIDED and (name := getattr(self.view, "replayed_as", "")):
+                body.setdefault("headers", {})[name] = REPLAYED
         return dict(sorted(found.items()))
 
     def get_override_parameters(self) -> list[Any]:
@@ -56,7 +59,7 @@ class Described(AutoSchema):
     def _refusals(self) -> set[int]:
         codes = {*ALWAYS}
         if self.method == "POST":
-            codes |= {*WITH_BODY}
+            codes |= {*WITH_BODY} - ({415} if getattr(self.view, "reads_any", False) else set())
         for parameter in self._get_parameters():
             if parameter["in"] == "path":
                 codes.add(404)

@@ -22,13 +22,14 @@ START_WORKER = "make up"
 
 
 class OpenRequest(BaseModel):
-    """A request that somebody can decide."""
+    """A request that somebody can decide, until `decide_by`; `deadline` is as it was asked for."""
 
     id: UUID
     title: str
     kind: str
     risk: str
     deadline: datetime | None
+    decide_by: datetime | None
 
 
 class Facts(BaseModel):

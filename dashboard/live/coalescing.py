@@ -1,5 +1,7 @@
 """At most one hint per thread and 50 ms: the first at once, the newest of the others after that.
 
+One that says of itself that more is about to follow (a lease) is told together with that.
+
 A thread of a thousand steps a second would otherwise pay for a thousand messages that all say
 "look"; the hub renders 20 times a second at most.
 """
@@ -35,21 +37,26 @@ class Coalescer:
         self._some = threading.Event()
         self._sender: threading.Thread | None = None
 
-    def offer(self, thread: UUID, text: str) -> None:
-        """Send now, or keep as the newest of this thread."""
+    def offer(self, thread: UUID, text: str, *, soon: bool = False) -> None:
+        """Send now, or keep as the newest of this thread; with `soon` it is kept in any case."""
         now = time.monotonic()
         with self._lock:
-            if now - self._sent.get(thread, -self._pause) < self._pause:
+            due = now - self._sent.get(thread, -self._pause) >= self._pause
+            if due:
+                self._sent[thread] = now
+                self._forget(now)
+            if soon or not due:
                 self._waiting[thread] = text
                 if len(self._waiting) == 1:
                     self._wake()
                 return
-            self._sent[thread] = now
             self._waiting.pop(thread, None)
-            if len(self._sent) > MANY:
-                kept = {t: at for t, at in self._sent.items() if now - at < self._pause}
-                self._sent = {t: self._sent[t] for t in self._waiting} | kept
         self._send(text)
+
+    def _forget(self, now: float) -> None:
+        if len(self._sent) > MANY:
+            kept = {t: at for t, at in self._sent.items() if now - at < self._pause}
+            self._sent = {t: self._sent[t] for t in self._waiting} | kept
 
     def flush(self, *, all: bool = True) -> None:
         """Send what waits, or only what has waited long enough."""

@@ -18,9 +18,11 @@ _hints = Coalescer(lambda text: hints.publish(text))
 
 
 @receiver(thread_changed, dispatch_uid="dashboard.live.thread_changed")
-def tell_hubs(*, thread_id: UUID, workspace: UUID, seq: int, **_kwargs: Any) -> None:
+def tell_hubs(
+    *, thread_id: UUID, workspace: UUID, seq: int, soon: bool = False, **_kwargs: Any
+) -> None:
     """A thread has new events: one hint, after the commit; many at once are told together."""
-    _hints.offer(thread_id, f'{{"t":"{thread_id}","w":"{workspace}","s":{seq}}}')
+    _hints.offer(thread_id, f'{{"t":"{thread_id}","w":"{workspace}","s":{seq}}}', soon=soon)
 
 
 @receiver(activity_progressed, dispatch_uid="dashboard.live.activity_progressed")

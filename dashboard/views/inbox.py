@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 from typing import Any
+from uuid import UUID
 
-from django.http import HttpRequest, HttpResponse
+from django.http import HttpRequest, HttpResponse, JsonResponse
 from django.shortcuts import render
 from django.urls import reverse
 from django.views.decorators.http import require_POST, require_safe
 
-from approvals import reviewers
-from dashboard import actions, bulk, errors
+from approvals import inbox as inbox_floor
+from approvals import inbox_rows, reviewers
+from dashboard import actions, bulk, errors, sentences_of_decisions
 from dashboard.administering import AUDIT
 from dashboard.pages.inbox import page_from
 from dashboard.people import people
@@ -56,6 +58,34 @@ def _habit(request: HttpRequest) -> reviewers.Habit | None:
         return None
     found = reviewers.habit(who.workspace, who.person)
     return found if found is not None and found.worth_a_word else None
+
+
+@require_safe
+@member
+def ended(request: HttpRequest) -> HttpResponse:
+    """What became of requests that left somebody's list: ?id= as often as needed.
+
+    {"ended": {id: a few words}}, without those that are still open; 100 at most.
+    """
+    ids = [_request_id(text) for text in request.GET.getlist("id")]
+    if len(ids) > inbox_floor.ROWS:
+        raise errors.Invalid("$.id", f"is given more than {inbox_floor.ROWS} times")
+    rows = inbox_rows.rows(ids, workspace=actor(request).workspace).values()
+    words = {
+        str(row.id): sentences_of_decisions.ended(
+            status=row.status, outcome=row.outcome, by_name=row.decided_by_name
+        )
+        for row in rows
+        if not row.open
+    }
+    return JsonResponse({"ended": words})
+
+
+def _request_id(text: str) -> UUID:
+    try:
+        return UUID(text)
+    except ValueError:
+        raise errors.Invalid("$.id", "is not the id of a request") from None
 
 
 @require_POST

@@ -301,9 +301,9 @@ def test_without_a_script_the_same_forms_decide(
     for row in made:
         tick(screen, row).check()
     page.locator("#bulkbar button[value=approve]").click()
-    assert page.locator("#together li").count() == 2
+    expect(page.locator("#together li")).to_have_count(2)
     page.locator("#together footer button").click()
-    assert "2 requests approved." in page.locator("#banners").inner_text()
+    expect(page.locator("#banners")).to_contain_text("2 requests approved.")
     assert [now(house, row).outcome for row in made] == ["approve", "approve"]
 
 
@@ -321,11 +321,133 @@ def test_a_list_of_ones_own_follows_and_a_phone_shows_it_whole(
     actions.decide(
         house.cast.actor("second_manager"), row.id, "approve", row.standing_hash, "", None
     )
-    expect(screen.one(f"#approval-{row.id}")).to_have_count(0)
+    expect(screen.one(f"#approval-{row.id}[data-was]")).to_contain_text(
+        "Decided by second_manager: approved"
+    )
     expect(screen.one("#bulkbar")).to_be_hidden()
     assert screen.sideways() == 0
     tick(screen, some[0]).check()
     assert faults(screen, Axe()) == {}
+
+
+@pytest.mark.parametrize("query", ["box=open&sort=age&q=Keep", "box=mine&sort=age&q=Keep"])
+def test_what_somebody_else_decides_stays_in_its_place(
+    house: House, people: People, query: str
+) -> None:
+    """Greyed out, with who decided what; no tick, no key and no button reaches it any more."""
+    agent, other = agent_of("keeping"), house.cast.actor("second_manager")
+    names = [f"Keep {word} of {query[:8]}" for word in ("one", "two", "three", "four")]
+    made = [
+        ask(
+            house.cast.workspace, agent, name, tool="refund.pay", risk="low", args={"n": n},
+            terms=Terms(undo_window=3_600) if n == 2 else None,
+        )
+        for n, name in enumerate(names)
+    ]  # fmt: skip
+    ids = [f"approval-{row.id}" for row in made]
+    screen = people("manager")
+    page = screen.page
+    screen.open(f"/approvals/?{query}")
+    screen.see_live()
+    order = "#inbox-list li.irow"
+    shown = screen.one(order).evaluate_all("found => found.map(x => x.id)")
+    assert [ident for ident in shown if ident in ids] == ids
+    heights = screen.one(order).evaluate_all("found => found.map(x => x.offsetTop)")
+    for row in made[1:3]:
+        tick(screen, row).check()
+    expect(screen.one("[data-ticked]")).to_have_text("2 ticked")
+    page.keyboard.press("k")  # a hand is on the list: nothing in it moves
+    expect(screen.one(f"#{ids[1]}[data-at=true]")).to_be_visible()
+
+    actions.decide(other, made[1].id, "approve", made[1].standing_hash)
+    actions.decide(other, made[2].id, "reject", made[2].standing_hash, "no")
+    for ident, said in ((ids[1], "approved"), (ids[2], "rejected")):
+        row = screen.one(f"#{ident}[data-was]")
+        expect(row).to_contain_text(f"Decided by second_manager: {said}")
+        expect(row.locator("input, button")).to_have_count(0)
+    assert screen.one(order).evaluate_all("found => found.map(x => x.id)") == shown
+    assert screen.one(order).evaluate_all("found => found.map(x => x.offsetTop)") == heights
+    expect(screen.one("#bulkbar")).to_be_hidden()
+    assert faults(screen, Axe()) == {}
+
+    # Keys do nothing to it and step over it and its neighbour.
+    before = page.url
+    for key in "xar":
+        page.keyboard.press(key)
+    assert page.url == before
+    assert not screen.one("dialog[open]").count()
+    page.keyboard.press("j")
+    expect(screen.one(f"#{ids[3]}[data-at=true]")).to_be_visible()
+    page.keyboard.press("k")
+    expect(screen.one(f"#{ids[0]}[data-at=true]")).to_be_visible()
+
+    # More news does not lose it; a decision that is taken back opens it again.
+    late = ask(house.cast.workspace, agent, "Keep late", tool="refund.pay", risk="low")
+    expect(screen.one(f"#approval-{late.id}")).to_be_visible()
+    actions.take_back(other, made[2].id)
+    expect(screen.one(f"#{ids[2]}[data-row] [data-tick]")).to_have_count(1)
+    expect(screen.one(f"#{ids[1]}")).to_contain_text("Decided by second_manager: approved")
+    screen.open(f"/approvals/?{query}")
+    expect(screen.one(f"#{ids[0]}")).to_be_visible()
+    expect(screen.one(f"#{ids[1]}")).to_have_count(0)
+    for row in (made[0], made[2], made[3], late):
+        actions.decide(other, row.id, "reject", now(house, row).standing_hash, "tidy")
+
+
+def test_of_equal_ones_that_are_unfolded_each_stays(house: House, people: People) -> None:
+    agent, other = agent_of("folded"), house.cast.actor("second_manager")
+    made = [
+        ask(house.cast.workspace, agent, f"Plate order {n}", tool="refund.pay", risk="low")
+        for n in range(1, 5)
+    ]
+    screen = people("manager")
+    screen.open("/approvals/?box=open&sort=age&q=Plate")
+    screen.see_live()
+    fold = screen.one(".alike-row details")
+    fold.locator("summary").click()
+    members = fold.locator(".members > li")
+    expect(members).to_have_count(4)
+    ids = [f"approval-{row.id}" for row in made]
+    for gone in (2, 0):  # the first of them gives the fold its name
+        actions.decide(other, made[gone].id, "approve", made[gone].standing_hash)
+        row = screen.one(f"#{ids[gone]}[data-was]")
+        expect(row).to_be_visible()
+        expect(row).to_contain_text("Decided by second_manager: approved")
+        assert members.evaluate_all("found => found.map(x => x.id)") == ids
+    expect(fold.locator(".fold")).to_have_text("2 alike")
+    expect(fold.locator("[data-tick]")).to_have_count(2)
+    # Folded together, the line alone tells how many are left.
+    fold.locator("summary").click()
+    screen.open("/approvals/?box=open&sort=age&q=Plate")
+    screen.see_live()
+    for row in (made[1], made[3]):
+        actions.decide(other, row.id, "approve", row.standing_hash)
+    expect(screen.one("#inbox-list h2")).to_have_text("Nothing matches")
+
+
+def test_the_last_one_stays_and_what_only_left_the_box_does_not(
+    house: House, people: People
+) -> None:
+    agent, me = agent_of("leaving"), house.cast.actor("manager")
+    last, voted = (
+        ask(
+            house.cast.workspace, agent, f"Leave {word}", tool="refund.pay", risk="low",
+            args={"n": word}, terms=terms,
+        )
+        for word, terms in (("last", None), ("voted", Terms(stages=(Seat(count=2),))))
+    )  # fmt: skip
+    screen = people("manager")
+    screen.open("/approvals/?box=mine&q=Leave")
+    screen.see_live()
+    expect(screen.one("#inbox-list li.irow")).to_have_count(2)
+    # The same person in another window: their vote leaves it open, but not for them.
+    actions.decide(me, voted.id, "approve", voted.standing_hash)
+    expect(screen.one(f"#approval-{voted.id}")).to_have_count(0)
+    actions.decide(house.cast.actor("second_manager"), last.id, "approve", last.standing_hash)
+    expect(screen.one(f"#approval-{last.id}[data-was]")).to_contain_text("second_manager")
+    expect(screen.one("#inbox-list h2")).to_have_text("Nothing matches")
+    screen.page.keyboard.press("j")
+    assert not screen.one("[data-at=true]").count()
 
 
 def test_nobody_s_turn_twice_and_the_barred_are_spared(house: House, people: People) -> None:

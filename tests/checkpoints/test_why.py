@@ -21,7 +21,7 @@ VERSION = uuid4()
 class Request:
     title: str
     requested_at: datetime
-    deadline: datetime | None = None
+    decide_by: datetime | None = None
     id: UUID = VERSION
 
 

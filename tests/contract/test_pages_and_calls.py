@@ -66,7 +66,7 @@ QUERY = {"thread_rollback": "?checkpoint=0", "thread_fork": "?checkpoint=0"}
 # Addresses that only show, and the door itself.
 SHOWS = {
     "board", "thread", "published", "approvals", "approval", "approval_edit", "artifact", "favicon",
-    "healthz", "readyz", "metrics", "thread_capsule", "reviewers",
+    "healthz", "readyz", "metrics", "thread_capsule", "reviewers", "approvals_ended",
 }  # fmt: skip
 # A capsule from elsewhere, of any size, is taken by command; no page does it either.
 BY_COMMAND = {"import_thread"}

@@ -422,6 +422,8 @@ def test_the_schema_names_both_ways_in_and_the_scope_needed(cast: Cast) -> None:
     needed = {}
     for path, item in told["paths"].items():
         for method, operation in item.items():
+            if path == f"{V1}/hooks/decide/":
+                continue  # a service that signs; see test_hooks
             token, cookie = operation["security"]
             assert cookie == {"cookieAuth": []}
             (needed[f"{method} {path}"],) = token["token"]

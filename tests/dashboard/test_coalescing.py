@@ -31,6 +31,19 @@ def test_the_first_goes_at_once_and_the_newest_afterwards() -> None:
     assert sent == ["1", "999"]
 
 
+def test_what_is_soon_followed_by_more_is_told_with_it() -> None:
+    sent: list[str] = []
+    hints, thread, other = Coalescer(sent.append, pause=PAUSE), uuid4(), uuid4()
+    hints.offer(thread, "lease", soon=True)
+    hints.offer(thread, "effect")
+    assert sent == []
+    wait_for(sent, "effect")
+    assert sent == ["effect"]
+    hints.offer(other, "lease", soon=True)  # and nothing follows
+    wait_for(sent, "lease")
+    assert sent == ["effect", "lease"]
+
+
 def test_a_quiet_thread_is_never_kept_waiting() -> None:
     sent: list[str] = []
     hints, busy = Coalescer(sent.append, pause=PAUSE), uuid4()

@@ -104,6 +104,87 @@ def test_of_many_each_is_decided_for_itself(cast: Cast, agent: UUID) -> None:
         actions.decide_many(cast.actor("manager"), [{"id": rows[1].id}] * 201)
 
 
+def alone(cast: Cast, agent: UUID) -> list[gates.ApprovalRow]:
+    """What needs a look of its own: high risk, several people in turn, a question."""
+    more: list[dict[str, Any]] = [
+        {"risk": "high"},
+        {"terms": Terms(stages=(Seat(), Seat())), "policy_version": "p@1"},
+        {"kind": "question", "tool": ""},
+    ]
+    return [scene.waiting(cast.workspace, agent, **told) for told in more]
+
+
+@pytest.mark.parametrize("verdict", ["approve", "reject"])
+def test_what_the_page_opens_is_refused_of_many_alone(
+    cast: Cast, agent: UUID, verdict: str
+) -> None:
+    """Page and call name the same sentence for the same requests, and decide the same others."""
+    client, kept = cast.client("manager"), alone(cast, agent)
+    for way in ("call", "page"):
+        good = asked(cast, agent)
+        if way == "call":
+            items = [
+                {
+                    "id": str(row.id),
+                    "verdict": verdict,
+                    "proposal_hash": row.standing_hash,
+                    "comment": "so",
+                }
+                for row in [*kept, good]
+            ]
+            *refusals, done = post(client, "/approvals/decide/", items).json()["results"]
+            assert (done["status"], done["approval"]["outcome"]) == (200, verdict)
+            assert {one["status"] for one in refusals} == {409}
+            assert {one["problem"]["type"] for one in refusals} == {
+                "urn:gatepost:problem:decided-alone"
+            }
+            said = [one["problem"]["detail"] for one in refusals]
+            assert [text.partition(" is decided on its own page")[0] for text in said] == [
+                "High risk",
+                "What several people approve in turn",
+                "A question",
+            ]
+        else:
+            form = {"verdict": verdict, "confirmed": "1", "comment": "so"}
+            form |= {"item": [f"{row.id}:{row.standing_hash}" for row in [*kept, good]]}
+            html = client.post("/approvals/decide/", form).content.decode()
+            assert all(text in html for text in said)
+        assert now(good).outcome == verdict
+    assert all(now(row).open for row in kept)
+    # A call of its own takes each.
+    body = {"verdict": "reject", "proposal_hash": kept[0].standing_hash, "comment": "no"}
+    assert post(client, f"/approvals/{kept[0].id}/decide/", body).json()["outcome"] == "reject"
+
+
+def test_of_many_none_is_edited_or_asked_back(cast: Cast, agent: UUID) -> None:
+    rows = [asked(cast, agent) for _ in range(3)]
+    said = [
+        {"verdict": "edit", "args": NEW},
+        {"verdict": "respond", "comment": "why?"},
+        {"verdict": "perhaps"},
+    ]
+    items = [
+        {"id": row.id, "proposal_hash": row.standing_hash, **one}
+        for row, one in zip(rows, said, strict=True)
+    ]
+    found = actions.decide_many(cast.actor("manager"), items)
+    codes = [one.error and one.error.code for one in found]
+    assert codes == ["decided-alone", "decided-alone", "invalid"]
+    assert [now(row) for row in rows] == rows
+    # Who was first still says more.
+    actions.decide(cast.actor("second_manager"), rows[0].id, "approve", rows[0].standing_hash)
+    [late] = actions.decide_many(cast.actor("manager"), items[:1])
+    assert late.error is not None
+    assert late.error.code == "already-decided"
+
+
+def test_the_description_of_many_names_the_rule(cast: Cast) -> None:
+    schema = json.loads(cast.client("manager").get("/api/schema/?format=json").content)
+    told = schema["paths"]["/api/v1/approvals/decide/"]["post"]["description"]
+    assert "decided-alone" in told
+    assert "high risk" in told.lower()
+
+
 def test_many_through_the_api(cast: Cast, agent: UUID) -> None:
     client: Client = cast.client("manager")
     rows = [asked(cast, agent) for _ in range(2)]

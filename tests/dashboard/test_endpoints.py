@@ -105,7 +105,12 @@ def test_people_are_named_by_commas(cast: Cast) -> None:
     assert admin.post(f"{LIST}add/", form).status_code == 302
     [row] = queries.endpoints(workspace=cast.workspace)
     assert (row.people, row.digest) == (["manager", "second_manager"], 10)
-    assert row.events == ["approval.requested", "approval.escalated", "approval.reminder"]
+    assert row.events == [
+        "approval.requested",
+        "approval.turn",
+        "approval.escalated",
+        "approval.reminder",
+    ]
 
 
 def test_the_api_answers_a_secret_once_and_no_address(cast: Cast) -> None:

@@ -8,6 +8,7 @@ from datetime import timedelta
 from typing import Any
 from uuid import UUID, uuid4
 
+import jsonschema
 import pytest
 from django.core.management import CommandError, call_command
 from django.db import DatabaseError, connection, transaction
@@ -16,12 +17,12 @@ from django.test import Client
 from approvals import queries as gates
 from approvals.queries import ApprovalRow
 from checkpoints import queries, store
-from dashboard import hooks
+from dashboard import hooks, inbound
 from dashboard.errors import ActionError, Forbidden, Missing
 from tests.cast import Cast
 
 from . import scene
-from .hooking import made, send, sign, signed, verdict
+from .hooking import PATH, made, send, sign, signed, verdict
 
 pytestmark = pytest.mark.requirement("C35")
 CLIENT = Client()
@@ -454,3 +455,81 @@ def test_the_command(cast: Cast, row: ApprovalRow, capsys: Any) -> None:
         with pytest.raises((SystemExit, CommandError)) as end:
             said(*words)
         assert getattr(end.value, "code", 0) == code, words
+
+
+# --- documentation --------------------------------------------------------------------------------
+
+
+def schema_of(cast: Cast) -> Any:
+    return json.loads(cast.client("operator").get("/api/schema/?format=json").content)
+
+
+def test_the_document_describes_the_call_and_its_signature(cast: Cast) -> None:
+    told = schema_of(cast)
+    call = told["paths"][PATH]["post"]
+    assert call["operationId"] == "hooks_decide"
+    assert call["security"] == [{"webhookSignature": []}]
+    scheme = told["components"]["securitySchemes"]["webhookSignature"]
+    assert (scheme["in"], scheme["name"]) == ("header", "webhook-signature")
+    needed = {(one["in"], one["name"]) for one in call["parameters"] if one["required"]}
+    assert needed == {("query", "hook"), *(("header", name) for name in inbound.NAMES)}
+    body = told["components"]["schemas"]["Carried"]
+    assert set(body["required"]) == {"approval", "verdict", "proposal_hash", "by"}
+    assert set(body["properties"]) == set(inbound.Carried.model_fields)
+    # It is the only call that no person makes.
+    signed_ones = [
+        path
+        for path, item in told["paths"].items()
+        for one in item.values()
+        if one["security"] == call["security"]
+    ]
+    assert signed_ones == [PATH]
+
+
+def test_what_it_answers_is_what_the_document_says(
+    cast: Cast, row: ApprovalRow, hook: tuple[UUID, str]
+) -> None:
+    """One answer of each kind: its status is described, its body has the described form."""
+    told = schema_of(cast)
+    described = told["paths"][PATH]["post"]["responses"]
+    ident, secret = hook
+    body = json.dumps(verdict(row)).encode()
+    sent = [
+        send(CLIENT, ident, b"{", secret=secret),  # 400
+        send(CLIENT, ident, body, secret="whsec_" + "A" * 43 + "="),  # 401
+        send(CLIENT, ident, verdict(row, by="U9"), secret=secret),  # 403
+        send(CLIENT, uuid4(), body, secret=secret),  # 404
+        send(CLIENT, ident, b" " * (inbound.BODY_MAX + 1), secret=secret),  # 413
+        send(CLIENT, ident, verdict(row, verdict="perhaps"), secret=secret),  # 422
+        send(CLIENT, ident, body, secret=secret, ident="msg_1"),  # 200
+        send(CLIENT, ident, body, secret=secret, ident="msg_2"),  # 409
+    ]
+    codes = [answer.status_code for answer in sent]
+    assert codes == [400, 401, 403, 404, 413, 422, 200, 409]
+    again = send(CLIENT, ident, body, secret=secret, ident="msg_2")
+    assert "Webhook-Replayed" in again
+    assert "Webhook-Replayed" in described["409"]["headers"]
+    for answer in [*sent, again]:
+        content = described[str(answer.status_code)]["content"]
+        shape = content[answer["Content-Type"].partition(";")[0]]["schema"]
+        jsonschema.validate(answer.json(), {**shape, "components": told["components"]})
+    # No answer is described that it cannot give: any content type is read.
+    assert "415" not in described
+
+
+def test_the_document_names_the_verdicts_of_an_interrupt(cast: Cast) -> None:
+    told = schema_of(cast)["components"]["schemas"]
+    for name, member in (
+        ("Approval", "schema"),
+        ("ApprovalDetail", "schema"),
+        ("ApprovalDetail", "arguments_schema"),
+    ):
+        found = told[name]["properties"][member]["properties"]["x-verdicts"]
+        assert found["items"]["enum"] == ["approve", "edit", "respond", "reject"]
+    # And that is what an interrupt's request carries.
+    schema = {"type": "object", "properties": {}, "x-verdicts": ["approve", "respond"]}
+    asked = scene.waiting(cast.workspace, scene.make_agent(), schema=schema)
+    one = cast.client("manager").get(f"/api/v1/approvals/{asked.id}/").json()
+    assert one["schema"] == one["arguments_schema"] == schema
+    assert one["verdicts"] == ["approve", "respond", "reject"]
+    jsonschema.validate(one["schema"], told["Approval"]["properties"]["schema"])

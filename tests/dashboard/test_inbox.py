@@ -13,6 +13,7 @@ from django.test import Client
 from approvals import queries as gates
 from approvals.queries import ApprovalRow
 from approvals.terms import Seat, Terms
+from dashboard import actions
 from dashboard.amounts import amount_of
 from tests.cast import Cast
 from tests.checkpoints.builders import one, rows
@@ -97,6 +98,30 @@ def test_whatever_cannot_be_decided_together_is_refused_alone(
         assert said in html, said
     assert outcome(good) == "approve"
     assert [outcome(row) for row in asked[1:]] == [""] * 5
+
+
+def test_what_became_of_requests_that_left_a_list(cast: Cast, manager: Client, agent: UUID) -> None:
+    waiting, approved, rejected, late, gone = made(cast, agent, 5)
+    stranger = scene.waiting(cast.elsewhere, agent)
+    who = cast.actor("second_manager")
+    actions.decide(who, approved.id, "approve", approved.standing_hash)
+    actions.decide(who, rejected.id, "reject", rejected.standing_hash, "no")
+    rows("UPDATE gp_approval SET status = 'expired' WHERE id = %s", (late.id,))
+    rows("UPDATE gp_approval SET status = 'withdrawn' WHERE id = %s", (gone.id,))
+    asked = [waiting, approved, rejected, late, gone, stranger]
+    query = "&".join(f"id={row.id}" for row in asked)
+    assert manager.get(f"/approvals/ended/?{query}").json() == {
+        "ended": {
+            str(approved.id): "Decided by second_manager: approved",
+            str(rejected.id): "Decided by second_manager: rejected",
+            str(late.id): "Expired: nobody decided in time",
+            str(gone.id): "Withdrawn",
+        }
+    }
+    assert manager.get("/approvals/ended/").json() == {"ended": {}}
+    assert manager.get("/approvals/ended/?id=x").status_code == 422
+    assert manager.get("/approvals/ended/?" + f"id={late.id}&" * 101).status_code == 422
+    assert Client().get(f"/approvals/ended/?{query}").status_code == 302
 
 
 def test_nothing_good_is_409_and_a_reason_is_needed_to_reject(

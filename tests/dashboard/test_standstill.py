@@ -12,6 +12,9 @@ import pytest
 from django.core.management import call_command
 from django.db import connection
 
+from approvals import gates
+from approvals import queries as requests
+from approvals.terms import Seat, Terms
 from checkpoints import queries, store
 from checkpoints.states import EventKind, Status
 from tests.cast import Cast
@@ -47,6 +50,38 @@ def test_the_same_explanation_as_the_api(cast: Cast, agent: UUID) -> None:
     told = explained(thread)
     assert told["why_waiting"] == page["why_waiting"]
     assert told["status"] == page["status"]
+
+
+def test_after_an_escalation_the_deadline_that_counts_is_named(cast: Cast, agent: UUID) -> None:
+    """The sentence, the command and the page of the thread name the second one, not the first."""
+    terms = Terms(on_expiry="escalate", escalate_to=Seat(), escalate_for=90_000)
+    row = scene.waiting(cast.workspace, agent, expires_in=3600.0, terms=terms, policy_version="p@1")
+    assert row.deadline is not None
+    assert (
+        f"it expires at {row.deadline:%Y-%m-%d %H:%M:%S} UTC."
+        in (explained(row.thread)["why_waiting"]["sentence"])
+    )
+    with connection.cursor() as cursor:
+        cursor.execute(
+            "UPDATE gp_approval SET decide_by = clock_timestamp() - interval '1 second' "
+            "WHERE id = %s",
+            [row.id],
+        )
+    assert gates.expire_due() == 1
+    now = requests.approval(row.id, workspace=row.workspace)
+    assert now.decide_by is not None
+    assert now.decide_by != now.deadline == row.deadline
+    counts = f"{now.decide_by:%Y-%m-%d %H:%M:%S} UTC"
+    told = explained(row.thread)
+    assert told["why_waiting"]["sentence"].endswith(f"it expires at {counts}.")
+    assert told["facts"]["approvals"][0]["decide_by"][:19] == f"{now.decide_by:%Y-%m-%dT%H:%M:%S}"
+    out = io.StringIO()
+    call_command("doctor", str(row.thread), stdout=out, stderr=out)
+    assert f"(until {counts})" in out.getvalue()
+    page = cast.client("manager").get(f"/threads/{row.thread}/").content.decode()
+    note = page.partition(f'id="open-{row.id}"')[2].partition("</a>")[0]
+    assert f"{now.decide_by:%Y-%m-%dT%H:%M:%S}" in note
+    assert f"{row.deadline:%Y-%m-%dT%H:%M:%S}" not in note
 
 
 def test_a_gate_names_its_request_and_the_command_decides_it(cast: Cast, agent: UUID) -> None:

@@ -14,6 +14,13 @@
     if (!all.length) return false;
     const focused = all.findIndex((row) => row.contains(document.activeElement));
     const now = focused < 0 ? all.findIndex((row) => row.dataset.at === "true") : focused;
+    // From a row that is none any more (somebody else decided it) on to its neighbours.
+    const was = now < 0 && document.querySelector('[data-was][data-at="true"]');
+    if (was) {
+      const next = all.findIndex((row) => was.compareDocumentPosition(row) & Node.DOCUMENT_POSITION_FOLLOWING);
+      at = (next < 0 ? all.length : next) - (step > 0 ? 1 : 0);
+      delete was.dataset.at;
+    }
     at = Math.max(0, Math.min(all.length - 1, (now < 0 ? at : now) + step));
     for (const row of all) delete row.dataset.at;
     all[at].dataset.at = "true";

@@ -32,6 +32,7 @@
     const next = holder.content.firstElementChild;
     if (!region || !next) return;
     gatepost.times(holder.content);
+    gatepost.keep?.(region, next);
     if (region.hasAttribute("data-steady") && gatepost.hold(region, next)) return;
     gatepost.morph(region, next);
     window.htmx?.process(document.getElementById(id));

@@ -13,13 +13,15 @@ window.gatepost ??= {};
     const now = performance.now();
     return (now - moved < HAND_MS && el.matches(":hover")) || (now - keyed < KEYS_MS && el.contains(document.activeElement));
   };
-  const order = (el) => [...el.querySelectorAll("[data-row]")].map((row) => row.id);
+  const order = (el) => [...el.querySelectorAll("[data-row], [data-was]")].map((row) => row.id);
 
   function release(id) {
     const region = document.getElementById(id), next = waiting.get(id);
     waiting.delete(id);
     document.getElementById(`${id}-new`)?.remove();
-    if (region && next) gatepost.morph(region, next);
+    if (!region || !next) return;
+    gatepost.keep?.(region, next);
+    gatepost.morph(region, next);
   }
 
   // True when the fragment was taken into keeping; the caller then leaves the region alone.
