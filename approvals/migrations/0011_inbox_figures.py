@@ -10,7 +10,7 @@ FIGURES = {
 
 
 class Migration(migrations.Migration):
-    dependencies = [("approvals", "0009_inbox")]
+    dependencies = [("approvals", "0010_turns")]
     operations = [
         *(
             migrations.RunSQL(
