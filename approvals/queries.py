@@ -41,6 +41,10 @@ _AT_STEP = (
     _APPROVAL + "WHERE a.thread_id = %s::uuid AND a.branch = %s::integer "
     "AND a.step = %s::integer ORDER BY a.requested_at, a.revision"
 )
+_AT_NEXT_STEP = (
+    _APPROVAL + "WHERE a.thread_id = %s::uuid AND a.branch = th.branch "
+    "AND a.step = th.step + 1 ORDER BY a.requested_at, a.revision"
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -257,6 +261,11 @@ def for_thread(thread_id: UUID, *, open_only: bool = False) -> list[ApprovalRow]
 def step_asked(thread_id: UUID, *, branch: int, step: int) -> prepared.Asked:
     """What `at_step` asks the database."""
     return _AT_STEP, (thread_id, branch, step)
+
+
+def next_step_asked(thread_id: UUID) -> prepared.Asked:
+    """The same for the step after the thread's head, as it is then."""
+    return _AT_NEXT_STEP, (thread_id,)
 
 
 def at_step(

@@ -32,7 +32,7 @@ WITH RECURSIVE seg AS (
   SELECT c.thread_id, c.number AS hi, c.branch_start AS lo, 0 AS depth,
          {keyframe_of_c} AS kf, jsonb_build_object('hash', encode(c.state_hash, 'hex'),
          'schema_version', c.schema_version, 'agent_version', c.agent_version_id) AS claims
-  FROM gp_checkpoint c WHERE c.thread_id = %s::uuid AND c.id = %s::uuid
+  FROM gp_checkpoint c WHERE c.thread_id = %s::uuid AND c.id = {checkpoint}
   UNION ALL
   SELECT p.thread_id, p.number, p.branch_start, s.depth + 1, {keyframe_of_p}, NULL::jsonb
   FROM seg s
@@ -57,13 +57,18 @@ SELECT 'deltas', s.depth, c.chunk, s.thread_id, c.body
 """
 _NEWEST = """(SELECT max(k.number) FROM gp_keyframe k WHERE k.thread_id = {0}.thread_id
            AND k.number BETWEEN {0}.branch_start AND {0}.number)"""
-_FROM_NEWEST = _SEGMENTS.format(
-    keyframe_of_c=_NEWEST.format("c"), keyframe_of_p=_NEWEST.format("p")
-)
+_GIVEN = "%s::uuid"
+_NEWEST_OF = {"keyframe_of_c": _NEWEST.format("c"), "keyframe_of_p": _NEWEST.format("p")}
+_NO_KEYFRAME = {"keyframe_of_c": "NULL::integer", "keyframe_of_p": "NULL::integer"}
+_FROM_NEWEST = _SEGMENTS.format(checkpoint=_GIVEN, **_NEWEST_OF)
 _STATE = _FROM_NEWEST + _BODIES
-_STATE_FROM_DELTAS = (
-    _SEGMENTS.format(keyframe_of_c="NULL::integer", keyframe_of_p="NULL::integer") + _BODIES
+_STATE_OF_HEAD = (
+    _SEGMENTS.format(
+        checkpoint="(SELECT h.head FROM gp_thread h WHERE h.id = %s::uuid)", **_NEWEST_OF
+    )
+    + _BODIES
 )
+_STATE_FROM_DELTAS = _SEGMENTS.format(checkpoint=_GIVEN, **_NO_KEYFRAME) + _BODIES
 # The ranges that a read would go through, as table seg of (thread, checkpoint); no state is read.
 RANGES = _FROM_NEWEST
 
@@ -92,6 +97,11 @@ class Materialised:
 def asked(thread: UUID, checkpoint: UUID, *, from_deltas: bool = False) -> prepared.Asked:
     """What `materialise` asks the database."""
     return _STATE_FROM_DELTAS if from_deltas else _STATE, (thread, checkpoint)
+
+
+def asked_of_head(thread: UUID) -> prepared.Asked:
+    """The same for the head of the thread as it is then."""
+    return _STATE_OF_HEAD, (thread, thread)
 
 
 def materialise(

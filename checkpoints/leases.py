@@ -6,14 +6,14 @@ worker is guarded by it, so a former holder cannot commit whatever it believes.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 from uuid import UUID, uuid4
 
 from django.db import connection
 
-from . import deltas
+from . import deltas, prepared
 from .limits import CRASHES_ALLOWED, lease_seconds
 from .queries import savings
 from .queries.serving import SERVED, WORKER_ALIVE_SECONDS
@@ -119,13 +119,17 @@ def _take(
         started_by=row[22],
         base=row[23],
         rollback=None if rollback is None else deltas.decode(rollback),
+        brought=move.brought,
     )
 
 
-def acquire(thread: UUID, *, owner: str, code: Code | None = None) -> Work | None:
+def acquire(
+    thread: UUID, *, owner: str, code: Code | None = None, along: Sequence[prepared.Asked] = ()
+) -> Work | None:
     """queued -> running, or take a rollback that nobody works on; None when there is nothing.
 
-    With `code` also None where the thread needs other code.
+    With `code` also None where the thread needs other code. `along` is asked in the same round
+    trip; the answers are `brought`.
 
     Written without waiting for the flush: losing it in a crash of the server loses no work, and
     the first step's flush makes it durable.
@@ -134,7 +138,7 @@ def acquire(thread: UUID, *, owner: str, code: Code | None = None) -> Work | Non
         "th.status = 'queued' OR (th.status = 'rolling_back' AND th.lease_token IS NULL "
         "AND (th.wake_at IS NULL OR th.wake_at <= clock_timestamp()))"
     )
-    move = Move(thread, *_for(code, idle), unflushed=True)
+    move = Move(thread, *_for(code, idle), unflushed=True, along=along)
     move.express(
         "status", "CASE WHEN th.status = 'queued' THEN 'running' ELSE th.status END::varchar"
     )

@@ -51,6 +51,8 @@ class Work:
     unfolded_rows: int = 0
     # The thread that this one was forked from.
     base: UUID | None = None
+    # Answers to what was asked together with the lease; whoever takes them leaves none.
+    brought: list[list[tuple[Any, ...]]] = field(default_factory=list, compare=False, repr=False)
 
     @property
     def has_been_here(self) -> bool:

@@ -17,6 +17,7 @@ from checkpoints.leases import Code
 from checkpoints.queries.serving import Serving, Takeable
 from checkpoints.records import Work
 
+from .ledger import ahead
 from .receivers import ring_at
 from .step import Agent
 
@@ -34,7 +35,7 @@ def take(thread: UUID, *, owner: str, agents: Mapping[str, Agent]) -> Work | Non
     The usual thread, of code that is installed here, costs no look around.
     """
     code = code_of(agents)
-    own = leases.acquire(thread, owner=owner, code=code)
+    own = leases.acquire(thread, owner=owner, code=code, along=ahead(thread))
     own = own or leases.take_over(thread, owner=owner, code=code)
     if own is not None:
         return own

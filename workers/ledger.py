@@ -105,6 +105,15 @@ class Ledger(Protocol):
     def over(self, work: Work) -> str: ...
 
 
+def ahead(thread: UUID) -> tuple[prepared.Asked, ...]:
+    """What `load` asks first, for whoever takes the thread to ask along."""
+    return (
+        history.asked_of_head(thread),
+        queries.next_step_asked(thread),
+        approval_queries.next_step_asked(thread),
+    )
+
+
 class DatabaseLedger(Rules):
     """The ledger over store, gates and queries, for one lease."""
 
@@ -126,7 +135,8 @@ class DatabaseLedger(Rules):
             place = {"branch": work.branch, "step": work.step + 1}
             asked.append(queries.step_asked(work.thread, **place))
             asked.append(approval_queries.step_asked(work.thread, **place))
-        state, *more = prepared.fetch_all(*asked)
+        state, *more = work.brought or prepared.fetch_all(*asked)
+        work.brought = []
         self._ahead = dict(zip(("recorded", "approvals"), more, strict=False))
         self._ahead_of = (work.branch, work.step + 1)
         found, digests = history.checked(

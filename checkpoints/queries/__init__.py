@@ -3,7 +3,14 @@
 Lists page by keyset written as a row comparison, never by OFFSET.
 """
 
-from .activities import activities, activity, effects_after, step_activities, step_asked
+from .activities import (
+    activities,
+    activity,
+    effects_after,
+    next_step_asked,
+    step_activities,
+    step_asked,
+)
 from .aside import Range, at_place, course, settled
 from .backlog import (
     duty,
@@ -161,6 +168,7 @@ __all__ = [
     "member",
     "memberships",
     "newest_sound",
+    "next_step_asked",
     "only_member_of",
     "people_of",
     "place_in_queue",

@@ -23,6 +23,12 @@ _AT_STEP = (
     "ORDER BY started_at, revision"
 )
 
+_AT_NEXT_STEP = (
+    ACTIVITY + "WHERE (thread_id, branch, step) = "
+    "(SELECT th.id, th.branch, th.step + 1 FROM gp_thread th WHERE th.id = %s::uuid) "
+    "ORDER BY started_at, revision"
+)
+
 
 def activity_of(values: Sequence[Any]) -> ActivityRow:
     """An activity as selected by COLUMNS."""
@@ -51,6 +57,11 @@ def activity(activity_id: UUID) -> ActivityRow:
 def step_asked(thread_id: UUID, *, branch: int, step: int) -> prepared.Asked:
     """What `step_activities` asks the database."""
     return _AT_STEP, (thread_id, branch, step)
+
+
+def next_step_asked(thread_id: UUID) -> prepared.Asked:
+    """The same for the step after the thread's head, as it is then."""
+    return _AT_NEXT_STEP, (thread_id,)
 
 
 def step_activities(

@@ -97,6 +97,25 @@ def send(text: str, values: Mapping[str, Any]) -> tuple[Any, ...] | None:
         return row
 
 
+def send_and_fetch(
+    text: str, values: Mapping[str, Any], *asked: Asked
+) -> tuple[tuple[Any, ...] | None, list[list[tuple[Any, ...]]]]:
+    """`send`, and in the same round trip and transaction what is asked once that is done."""
+    database = connections[DEFAULT_DB_ALIAS]
+    link = _link(database)
+    if link is not None:
+        order, numbered = _numbered(text)
+        with database.wrap_database_errors:
+            own = _formed([values[name] for name in order])
+            formed = [(given, _counted(given), _formed(more)) for given, more in asked]
+            ready = [(given, number, sent) for given, number, sent in formed if sent is not None]
+            if own is not None and len(ready) == len(asked):
+                done, *results = _together(link, [(text, numbered, own), *ready])
+                first = _rows(link, done)
+                return (first[0] if first else None), [_rows(link, result) for result in results]
+    return send(text, values), [_by_cursor(database, given, more) for given, more in asked]
+
+
 def fetch(*asked: Asked) -> list[list[tuple[Any, ...]]]:
     """All rows of each statement, asked in one round trip; Django's errors.
 

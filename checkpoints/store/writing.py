@@ -25,7 +25,7 @@ from uuid import UUID
 from django.db import DEFAULT_DB_ALIAS, connections, transaction
 from uuid_utils.compat import uuid7
 
-from .. import deltas, payloads
+from .. import deltas, payloads, prepared
 from ..errors import InvalidValue
 from ..records import SALT_BYTES, Work
 from ..seals import checkpoint_seal
@@ -135,6 +135,9 @@ class Move:
     updates: list[tuple[str, tuple[Any, ...]]] = field(default_factory=list)
     returning: tuple[str, ...] = ()
     unflushed: bool = False
+    # What is asked in the same round trip once it is done, and the answers.
+    along: Sequence[prepared.Asked] = ()
+    brought: list[list[tuple[Any, ...]]] = field(default_factory=list)
 
     def set(self, column: str, value: Any, cast: str) -> None:
         """Assign a value; `cast` names the SQL type, since parameters are bound by the server."""
@@ -199,9 +202,13 @@ def perform(move: Move) -> tuple[Any, ...] | None:
         raw, salt, digest = encode_event(event)
         params += (str(event.kind), event.actor, raw, salt, digest)
     # Here: what a row looks like is also asked where there is no driver (a ledger in memory).
-    from .sending import send
+    from . import sending
 
-    moved = send(text, dict(zip(names, params, strict=True)))
+    values = dict(zip(names, params, strict=True))
+    if move.along:
+        moved, move.brought = sending.send_and_fetch(text, values, *move.along)
+    else:
+        moved = sending.send(text, values)
     if moved is not None:
         # A rollback without a lease needs a worker as much as a queued thread does.
         given_back = move.sets.get("lease_token") == ("NULL", ())

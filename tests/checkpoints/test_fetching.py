@@ -12,6 +12,7 @@ from django.db import DataError, OperationalError, ProgrammingError, connection,
 from django.test.utils import CaptureQueriesContext
 
 from checkpoints.prepared import fetch, fetch_all
+from checkpoints.store.sending import send_and_fetch
 
 pytestmark = pytest.mark.usefixtures("real_db")
 SERIES = "SELECT n, 'a%%b' FROM generate_series(1, %s::integer) n"
@@ -58,6 +59,23 @@ def test_they_are_sent_as_one() -> None:
     # One implicit transaction: the server got the end of both before it answered.
     assert first[0][0] == second[0][0]
     assert fetch(asked, (1,))[0][0] != first[0][0]
+
+
+def test_a_write_and_what_is_asked_after_it_are_one_transaction() -> None:
+    insert = (
+        "INSERT INTO gp_duty (name, owner) VALUES (%(name)s::varchar, '') "
+        "ON CONFLICT DO NOTHING RETURNING name"
+    )
+    ask = ("SELECT count(*) FROM gp_duty WHERE name = %s::varchar", ("along",))
+    for _ in range(2):  # prepared, and then used again
+        fetch("DELETE FROM gp_duty WHERE name = %s::varchar RETURNING name", ("along",))
+        assert send_and_fetch(insert, {"name": "along"}, ask, ask) == (("along",), [[(1,)], [(1,)]])
+    assert send_and_fetch(insert, {"name": "along"}, ask) == (None, [[(1,)]])
+    with pytest.raises(DataError, match="division by zero"):
+        send_and_fetch(insert, {"name": "never"}, ("SELECT 1 / %s::integer", (0,)))
+    with CaptureQueriesContext(connection) as seen:
+        assert send_and_fetch(insert, {"name": "along"}, ask) == (None, [[(1,)]])
+    assert len(seen) == 2
 
 
 def test_one_that_fails_says_why_and_the_next_call_works() -> None:
