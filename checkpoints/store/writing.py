@@ -216,7 +216,7 @@ def perform(move: Move) -> tuple[Any, ...] | None:
         given_back = given_back and move.sets.get("wake_at", ("NULL",))[0] == "NULL"
         idle = moved[2] == Status.QUEUED or (moved[2] == Status.ROLLING_BACK and given_back)
         queue = moved[3] if idle else ""
-        announce(move.thread, moved[0], moved[1], queue=queue, soon=move.unflushed)
+        announce(move.thread, moved[0], moved[1], queue=queue, soon=move.unflushed or bool(queue))
     return moved
 
 
@@ -225,7 +225,7 @@ def announce(
 ) -> None:
     """Tell the floors above after commit; `queue` when a worker should look.
 
-    `soon`: pages may hear of it with what comes next; the one who wrote it has work to do.
+    `soon`: more is about to follow, and the processors have that to do first.
     """
     # The worker first: it has more to do than the pages.
     if queue:

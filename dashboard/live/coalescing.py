@@ -1,6 +1,7 @@
 """At most one hint per thread and 50 ms: the first at once, the newest of the others after that.
 
-One that says of itself that more is about to follow (a lease) is told together with that.
+One that says of itself that more is about to follow (a lease; a thread that a worker takes next)
+waits 10 ms for that, and keeps nobody from what follows.
 
 A thread of a thousand steps a second would otherwise pay for a thousand messages that all say
 "look"; the hub renders 20 times a second at most.
@@ -16,6 +17,7 @@ from collections.abc import Callable
 from uuid import UUID
 
 PAUSE = 0.05  # seconds between two hints of one thread
+SOON = 0.01  # seconds that a hint waits for the one that is about to follow
 MANY = 256  # threads whose last hint is remembered before old ones are forgotten
 
 
@@ -32,41 +34,39 @@ class Coalescer:
     def _reset(self) -> None:
         # A forked child has none of its parent's threads, and what waits is the parent's to send.
         self._lock = threading.Lock()
-        self._sent: dict[UUID, float] = {}
+        self._next: dict[UUID, float] = {}  # from when on a thread may be told about again
         self._waiting: dict[UUID, str] = {}
         self._some = threading.Event()
         self._sender: threading.Thread | None = None
 
     def offer(self, thread: UUID, text: str, *, soon: bool = False) -> None:
-        """Send now, or keep as the newest of this thread; with `soon` it is kept in any case."""
+        """Send now, or keep as the newest of this thread; with `soon` it is kept for SOON."""
         now = time.monotonic()
         with self._lock:
-            due = now - self._sent.get(thread, -self._pause) >= self._pause
+            due = now >= self._next.get(thread, 0.0)
             if due:
-                self._sent[thread] = now
+                self._next[thread] = now + (SOON if soon else self._pause)
                 self._forget(now)
             if soon or not due:
+                first = not self._waiting
                 self._waiting[thread] = text
-                if len(self._waiting) == 1:
+                if first or (soon and due):
                     self._wake()
                 return
             self._waiting.pop(thread, None)
         self._send(text)
 
     def _forget(self, now: float) -> None:
-        if len(self._sent) > MANY:
-            kept = {t: at for t, at in self._sent.items() if now - at < self._pause}
-            self._sent = {t: self._sent[t] for t in self._waiting} | kept
+        if len(self._next) > MANY:
+            self._next = {t: at for t, at in self._next.items() if now < at or t in self._waiting}
 
     def flush(self, *, all: bool = True) -> None:
         """Send what waits, or only what has waited long enough."""
         now = time.monotonic()
         with self._lock:
-            due = [t for t in self._waiting if all or now - self._sent[t] >= self._pause]
+            due = [t for t in self._waiting if all or now >= self._next[t]]
             texts = [self._waiting.pop(thread) for thread in due]
-            self._sent.update(dict.fromkeys(due, now))
-            if self._waiting:
-                self._some.set()
+            self._next.update(dict.fromkeys(due, now + self._pause))
         for text in texts:
             self._send(text)
 
@@ -76,9 +76,14 @@ class Coalescer:
             self._sender = threading.Thread(target=self._turn, name="hints", daemon=True)
             self._sender.start()
 
+    def _rest(self) -> float | None:
+        """Seconds until something that waits is due; None while nothing waits."""
+        with self._lock:
+            first = min((self._next[thread] for thread in self._waiting), default=None)
+        return None if first is None else max(0.0, first - time.monotonic())
+
     def _turn(self) -> None:
         while True:
-            self._some.wait()
+            self._some.wait(self._rest())
             self._some.clear()
-            time.sleep(self._pause)
             self.flush(all=False)

@@ -301,9 +301,9 @@ def test_an_edit_between_reading_and_writing_of_another_is_refused(
     bring_to(thread, S.PAUSED)
     materialise = control.history.materialise
 
-    def slowly(*args: Any) -> Any:
+    def slowly(*args: Any, **options: Any) -> Any:
         monkeypatch.undo()
-        found = materialise(*args)
+        found = materialise(*args, **options)
         store.edit(thread, changes={"total": 1}, reason="", actor="user:2")
         return found
 
