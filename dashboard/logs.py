@@ -19,7 +19,7 @@ _NOT_SECRET = {"tokens", "saved_tokens", "token_count", "lease_token_matches"}
 # Rather too much than too little: what is masked here is still in the database or in the answer.
 _SECRET_TEXT = re.compile(
     r"""(?ix)
-    (?P<actor>\buser:[0-9]+/token:[a-z0-9]{8}\b)           # whose prefix is no secret
+    (?P<actor>\buser:[0-9]+/token:[a-z0-9]{8}(?![\w-]))    # whose prefix is no secret
   | (?<=://)[^\s'"<>]*:[^\s'"<>]*(?=@)                    # user:password@ in an address
   | (?<=\bgp_[a-z0-9]{8}_)[A-Za-z0-9_-]{20,}               # tokens of our API, but the prefix
   | (?<=\bwhsec_)[A-Za-z0-9+/=]{16,}                       # secrets of hooks

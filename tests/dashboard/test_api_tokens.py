@@ -337,6 +337,9 @@ def test_lines_never_hold_a_secret(cast: Cast, token: Make, form: str) -> None:
     assert masked(f"bad value {made}") == f"bad value {made[:12]}[masked]"
     assert masked(f"by user:7/token:{made[3:11]}.") == f"by user:7/token:{made[3:11]}."
     assert masked(f"at user:7/token:{secret}") == "at user:7/token:[masked]"
+    # A secret may begin like a prefix and go on with a hyphen.
+    for begins in ("KJgjiLt1-", "KJgjiLt1_", "kjgjilt12"):
+        assert masked(f"at user:7/token:{begins}Mlqezp01DMiM") == "at user:7/token:[masked]"
     lines = io.StringIO()
     handler = logging.StreamHandler(lines)
     config = logging_config(level="INFO", form=form)["formatters"]["lines"]
