@@ -38,9 +38,9 @@ _SPENT: Final = {
 }
 
 
-def asked(workspace: UUID) -> prepared.Asked:
-    """What `over` asks the database first."""
-    return queries_policies.caps_asked(workspace, active_only=True)
+def asked(thread: UUID) -> prepared.Asked:
+    """What `over` asks the database first, for whoever takes the thread to ask along."""
+    return queries_policies.active_caps_asked(thread)
 
 
 def over(*, workspace: UUID, thread: UUID, agent: str, rows: Sequence[Any] | None = None) -> str:

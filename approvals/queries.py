@@ -258,13 +258,8 @@ def for_thread(thread_id: UUID, *, open_only: bool = False) -> list[ApprovalRow]
     )
 
 
-def step_asked(thread_id: UUID, *, branch: int, step: int) -> prepared.Asked:
-    """What `at_step` asks the database."""
-    return _AT_STEP, (thread_id, branch, step)
-
-
 def next_step_asked(thread_id: UUID) -> prepared.Asked:
-    """The same for the step after the thread's head, as it is then."""
+    """What `at_step` asks of the step after the thread's head, as it is then."""
     return _AT_NEXT_STEP, (thread_id,)
 
 
@@ -273,10 +268,10 @@ def at_step(
 ) -> list[ApprovalRow]:
     """Requests of one step, newest revision of a position last; for the engine.
 
-    `rows` are the answer to `step_asked` where somebody has it.
+    `rows` are the answer to `next_step_asked` where somebody has it.
     """
     if rows is None:
-        rows = prepared.fetch(*step_asked(thread_id, branch=branch, step=step))
+        rows = prepared.fetch(_AT_STEP, (thread_id, branch, step))
     return [_row(r) for r in rows]
 
 

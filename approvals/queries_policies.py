@@ -124,18 +124,26 @@ def waiting(policy_id: UUID, *, workspace: UUID) -> int:
         return int(cursor.fetchone()[0])
 
 
-def caps_asked(workspace: UUID, *, active_only: bool = False) -> prepared.Asked:
-    """What `caps` asks the database."""
-    which = "AND active " if active_only else ""
-    return f"{_CAP}WHERE workspace_id = %s::uuid {which}ORDER BY scope, agent, per", (workspace,)
+_ORDER = "ORDER BY scope, agent, per"
+_CAPS = f"{_CAP}WHERE workspace_id = %s::uuid {_ORDER}"
+_ACTIVE = f"{_CAP}WHERE workspace_id = %s::uuid AND active {_ORDER}"
+_ACTIVE_FOR = (
+    f"{_CAP}WHERE workspace_id = (SELECT th.workspace_id FROM gp_thread th "
+    f"WHERE th.id = %s::uuid) AND active {_ORDER}"
+)
+
+
+def active_caps_asked(thread: UUID) -> prepared.Asked:
+    """What `caps` asks the database of the active ones, where only a thread is known."""
+    return _ACTIVE_FOR, (thread,)
 
 
 def caps(
     workspace: UUID, *, active_only: bool = False, rows: Sequence[Any] | None = None
 ) -> list[CapRow]:
-    """The spend caps of a workspace; `rows` are the answer to `caps_asked` if somebody has it."""
+    """The spend caps of a workspace; `rows` answer `active_caps_asked` where somebody has them."""
     if rows is None:
-        rows = prepared.fetch(*caps_asked(workspace, active_only=active_only))
+        rows = prepared.fetch(_ACTIVE if active_only else _CAPS, (workspace,))
     return [CapRow(*row) for row in rows]
 
 

@@ -5,7 +5,6 @@ A reader for the floor that carries it out: rights and times as they are now, by
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cache
 from typing import Any
@@ -14,10 +13,10 @@ from uuid import UUID
 from django.contrib.auth import get_user_model
 from django.db import connection
 
-from checkpoints import prepared
+from checkpoints import deltas, prepared
 
 from .queries import ApprovalRow
-from .terms import Seat, terms_of
+from .terms import terms_of
 
 # Who may decide; the top floor's table of rights says the same.
 DECIDES = "reviewer"
@@ -46,12 +45,14 @@ SELECT v.reviewer, v.reviewer_name FROM (
 UNION
 SELECT a.decided_by, a.decided_by_name
 """
-_DOUBTS = """
-SELECT coalesce(a.effective_at, a.decided_at) + make_interval(secs => %s) < clock_timestamp(),
-  c.reviewer_name, u.username, coalesce(u.is_active AND EXISTS (SELECT 1 FROM gp_membership m
-    WHERE m.user_id = u.id AND m.workspace_id = a.workspace_id AND m.role = %s), false),
-  ARRAY(SELECT g.name FROM {groups} ug JOIN auth_group g ON g.id = ug.group_id
-    WHERE ug.user_id = u.id)
+_LOOK = """
+SELECT coalesce(a.effective_at, a.decided_at) + make_interval(secs => %s) < clock_timestamp()
+  AS late, c.reviewer_name AS name, coalesce(c.reviewer_name, '') = ''
+  OR coalesce(u.is_active AND EXISTS (SELECT 1 FROM gp_membership m
+    WHERE m.user_id = u.id AND m.workspace_id = a.workspace_id AND m.role = %s::varchar)
+  AND (%s::boolean OR %s::jsonb ? u.username OR EXISTS (SELECT 1 FROM {groups} ug
+    JOIN auth_group g ON g.id = ug.group_id WHERE ug.user_id = u.id AND %s::jsonb ? g.name)), false)
+  AS may
 FROM gp_approval a
 LEFT JOIN LATERAL ({counted}) c ON c.reviewer LIKE 'user:%%'
 LEFT JOIN {users} u ON u.id::text = substr(split_part(c.reviewer, '/', 1), 6)
@@ -60,41 +61,43 @@ WHERE a.id = %s::uuid ORDER BY c.reviewer_name
 
 
 @cache
-def _sql_of_doubts() -> str:
+def _look() -> str:
     people: Any = get_user_model()
     tables = {"users": people._meta.db_table, "groups": people.groups.through._meta.db_table}
-    return _DOUBTS.format(counted=_COUNTED, **tables)
+    return _LOOK.format(counted=_COUNTED, **tables)
 
 
-def asked(row: ApprovalRow) -> prepared.Asked:
-    """What `doubts` asks the database."""
-    return _sql_of_doubts(), (terms_of(row.terms).valid_for, DECIDES, row.id)
+def _asked(row: ApprovalRow) -> prepared.Asked:
+    """The look: a row for everybody who was counted, whether they still may, whether it is late."""
+    terms = terms_of(row.terms)
+    seats = [*terms.stages, *([terms.escalate_to] if terms.escalate_to else [])]
+    named = [seat for seat in seats if seat.people or seat.teams]
+    people = sorted({name for seat in named for name in seat.people})
+    teams = sorted({name for seat in named for name in seat.teams})
+    anyone = len(named) < len(seats) or not seats
+    texts = [deltas.canonical(names).decode() for names in (people, teams)]
+    return _look(), (terms.valid_for, DECIDES, anyone, *texts, row.id)
 
 
-def doubts(row: ApprovalRow, rows: Sequence[Any] | None = None) -> str:
+def holds(row: ApprovalRow) -> prepared.Asked:
+    """The condition that `doubts` has none, for the very statement that lets it happen."""
+    look, values = _asked(row)
+    return f"NOT EXISTS (SELECT 1 FROM ({look}) r WHERE r.late OR NOT r.may)", values
+
+
+def doubts(row: ApprovalRow) -> str:
     """Why what was decided may not happen any more, as a sentence; empty while it may.
 
     Everybody who was counted still has to be a reviewer here, and of those whom the terms name.
-    A policy's own decision has no person whose rights could be withdrawn. `rows` are the answer to
-    `asked` where somebody has it.
+    A policy's own decision has no person whose rights could be withdrawn.
     """
-    terms = terms_of(row.terms)
-    found = prepared.fetch(*asked(row)) if rows is None else rows
-    if any(late for late, *_ in found):
-        return outlived(row, terms.valid_for)
-    seats = [*terms.stages, *([terms.escalate_to] if terms.escalate_to else [])]
-    without = [
-        name
-        for _, name, user, may, teams in found
-        if name and not (may and any(_sits(seat, user, teams) for seat in seats or [Seat()]))
-    ]
+    found = prepared.fetch(*_asked(row))
+    if any(late for late, _, _ in found):
+        return outlived(row, terms_of(row.terms).valid_for)
+    without = [name for _, name, may in found if not may]
     if without:
         return f"{', '.join(without)} approved it and may not decide here any more."
     return ""
-
-
-def _sits(seat: Seat, user: str, teams: Sequence[str]) -> bool:
-    return not (seat.people or seat.teams) or user in seat.people or bool({*teams} & {*seat.teams})
 
 
 def outlived(row: ApprovalRow, valid_for: float) -> str:

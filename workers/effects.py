@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import uuid as uuids
 from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any, Final
@@ -17,7 +16,7 @@ from . import unknown
 from .advice import check_effect, storable
 from .answers import Outcome, describe, outcome_of, result_of
 from .aside import asking, done_before
-from .errors import GateReached, Parked
+from .errors import Parked
 from .frozen import plain
 from .gates import CAN_ALLOW, Act, decided_args
 from .graph import Gate, Tool
@@ -55,8 +54,10 @@ class Effects(Interrupts):
         if known is not None and way is unknown.Course.ANSWER:
             return outcome_of(deltas.copied(known.result), approval, deltas.copied(known.args))
         repeated = known if way is unknown.Course.REPEAT else None
+        allowed: ApprovalRow | None = None  # has to hold when it starts
+        strict = False
         if repeated is not None and repeated.state == "failed" and repeated.approval is not None:
-            approval = self._still(act, gate, repeated, approval)
+            approval = allowed = self._still(act, gate, repeated, approval)
             meant = given if approval is None else decided_args(approval, given)
             if deltas.canonical(meant) != deltas.canonical(repeated.args):
                 repeated = None  # another edit: an effect of its own, with a key of its own
@@ -65,7 +66,8 @@ class Effects(Interrupts):
             before = done_before(self._run, position, given) if known is None else None
             if before is not None and tool.once and before.state == "done":
                 return self._never_again(position, tool, given, before)
-            approval = self._allowed(act, tool, gate, before, used)
+            gate, strict = self._asked_by(tool, gate, before)
+            approval = allowed = self._permit(act, gate, used, strict=strict)
             meant = given if approval is None else decided_args(approval, given)
         if meant is not given:
             check_effect(tool, meant)
@@ -89,7 +91,10 @@ class Effects(Interrupts):
             attempts=repeated.attempts + 1 if repeated else 1,
             revision=0 if known is None else known.revision + (repeated is None),
         )
-        self._run.ledger.begin_effect(self._run.work, activity, self._run.take_events())
+        why = self._run.ledger.begin_effect(self._run.work, activity, self._run.buffer, allowed)
+        if why:
+            self._ask_again(act, gate, self._run.approval_at(position), why, strict=strict)
+        self._run.take_events()
         try:
             with self._inside(activity):
                 result = plain(result_of(lambda: tool.call(**meant, key=activity.idempotency_key)))
@@ -132,45 +137,28 @@ class Effects(Interrupts):
         kept = self._once(position, "value", tool.name, told, lambda: deltas.copied(before.result))
         return Outcome(kept)
 
-    def _allowed(
-        self,
-        act: Act,
-        tool: Tool,
-        gate: Gate | None,
-        before: ActivityRow | None,
-        used: uuids.UUID | None,
-    ) -> ApprovalRow | None:
-        """The approval under which the effect may happen, None where it needs none.
+    def _asked_by(
+        self, tool: Tool, gate: Gate | None, before: ActivityRow | None
+    ) -> tuple[Gate | None, bool]:
+        """(the gate that the effect is behind, whether no policy can let it happen without people).
 
-        `before` stayed done on a course that was left, `used` is the approval of the execution
-        recorded here: each holds for one.
+        `before` stayed done on a course that was left.
         """
         work = self._run.work
         elsewhere = before is not None and before.thread != work.thread
-        strict = False
         if before is not None and not (elsewhere and work.effects == "run"):
-            gate, strict = asking(gate, tool, before, fork=elsewhere), True
-        elif gate is None and work.effects == "ask":
-            gate, strict = replace(FORK, title=f"Let this fork do {tool.name!r}?"), True
-        return self._permit(act, gate, used, strict=strict)
+            return asking(gate, tool, before, fork=elsewhere), True
+        if gate is None and work.effects == "ask":
+            return replace(FORK, title=f"Let this fork do {tool.name!r}?"), True
+        return gate, False
 
     def _still(
         self, act: Act, gate: Gate | None, failed: ActivityRow, approval: ApprovalRow | None
     ) -> ApprovalRow | None:
-        """The approval under which an effect that did not happen is tried again.
-
-        Between two attempts rights may have been withdrawn, or the approval may have run out.
-        """
+        """The approval under which an effect that did not happen is tried again."""
         if approval is None:
             return None
         if approval.id != failed.approval and approval.status != "withdrawn":
             self._decided(act, gate, approval)
             return approval
-        used = self._run.requests.get(failed.approval) if failed.approval else None
-        if used is None:
-            return None
-        why = self._run.ledger.doubts(self._run.work, used)
-        if why:
-            rule = self._rule(act, gate, strict=False)
-            raise GateReached(self._proposal(act, gate, rule, approval, why))
-        return used
+        return self._run.requests.get(failed.approval) if failed.approval else None

@@ -80,7 +80,9 @@ class Engine:
         while True:
             if self._before_step(work, began, first=first):
                 return
-            run = self._open_step(work, resumed=resumed or work.step < known)
+            past = resumed or work.step < known
+            # What came with the lease is as of then: it is used up at once, or never.
+            run = self._open_step(work, look=first or past, resumed=past)
             if graph.inbox and work.wake_seq != seen and not run.begun:
                 looked = work.wake_seq
                 if take_input(work, graph, self.ledger, folder, digests):
@@ -135,20 +137,20 @@ class Engine:
         """The ledger as it is called out of nodes."""
         return freed(sure(self.ledger))
 
-    def _open_step(self, work: Work, *, resumed: bool) -> OpenStep:
+    def _open_step(self, work: Work, *, look: bool, resumed: bool) -> OpenStep:
         model, retry = self.agent.model, self.agent.graph.retry
         heart = sure(self.heart)
         run = OpenStep(work, work.step + 1, self._freed, heart, self.stopping, model, retry)
         run.on_failure = self.agent.graph.on_failure
         run.woken = work.wake_seq
-        if resumed:
+        run.resumed = resumed
+        if look:
             run.records = answered(self.ledger.recorded(work, run.step))
             for a in self.ledger.approvals(work, run.step):
                 if a.kind not in ("gate", "question"):
                     continue  # what people want to do to the thread is no concern of its nodes
                 run.requests[a.id] = a
                 run.decided[Position(a.branch, a.step, a.node, a.index, a.key)] = a
-            run.resumed = True
         return run
 
     # ---- nodes -------------------------------------------------------------------------------

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import Any, NoReturn
 from uuid import UUID
 
 from approvals.gates import Proposal, proposal_hash
@@ -68,16 +68,22 @@ class Gates(Recording):
     def _decided(
         self, act: Act, gate: Gate | None, approval: ApprovalRow, *, strict: bool = False
     ) -> None:
-        """Return when it may happen; otherwise leave the node by the way decided."""
-        why = self._changed(act, approval)
-        if not why:
-            if approval.status == "pending":
-                self._reply(gate, approval)
-            settled(approval)
-            why = self._run.ledger.doubts(self._run.work, approval)
-        if why:
-            rule = self._rule(act, gate, strict=strict)
-            raise GateReached(self._proposal(act, gate, rule, approval, why))
+        """Return when people said that exactly this may happen; else leave the node as decided.
+
+        Whether they may still say so is looked at when it happens.
+        """
+        if why := self._changed(act, approval):
+            self._ask_again(act, gate, approval, why, strict=strict)
+        if approval.status == "pending":
+            self._reply(gate, approval)
+        settled(approval)
+
+    def _ask_again(
+        self, act: Act, gate: Gate | None, former: ApprovalRow | None, why: str, *, strict: bool
+    ) -> NoReturn:
+        """Leave the node for a new request, since `former` does not hold."""
+        rule = self._rule(act, gate, strict=strict)
+        raise GateReached(self._proposal(act, gate, rule, former, why))
 
     def _changed(self, act: Act, approval: ApprovalRow) -> str:
         """What differs from what was asked and decided, as a sentence; empty for nothing."""

@@ -149,6 +149,8 @@ class Interrupts(Gates):
             self._decided(act, gate, approval, strict=True)
         except Rejected as no:
             return _ignored(one, no)
+        if why := self._run.ledger.doubts(self._run.work, approval):
+            self._ask_again(act, gate, approval, why, strict=True)
         if approval.outcome not in one.verdicts:
             why = "this request offered no such answer."
             raise GateReached(self._proposal(act, gate, None, approval, why))

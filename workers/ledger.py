@@ -15,7 +15,7 @@ import structlog
 from django.core.files.storage import default_storage
 from django.db import DatabaseError, connection, transaction
 
-from approvals import gates
+from approvals import caps, gates, standing
 from approvals import queries as approval_queries
 from approvals.gates import Proposal
 from approvals.policy import Rule
@@ -53,8 +53,12 @@ class Ledger(Protocol):
     def commit(self, work: Work, checkpoint: NewCheckpoint, **more: Any) -> None: ...
     def record(self, work: Work, activity: NewActivity, **more: Any) -> None: ...
     def begin_effect(
-        self, work: Work, activity: NewActivity, events: Sequence[NewEvent]
-    ) -> None: ...
+        self,
+        work: Work,
+        activity: NewActivity,
+        events: Sequence[NewEvent],
+        allowed: ApprovalRow | None = None,
+    ) -> str: ...
     def end_effect(self, work: Work, activity: NewActivity, **more: Any) -> None: ...
     def events(
         self, work: Work, events: Sequence[NewEvent], *, taken: Sequence[int] = ()
@@ -111,6 +115,7 @@ def ahead(thread: UUID) -> tuple[prepared.Asked, ...]:
         history.asked_of_head(thread),
         queries.next_step_asked(thread),
         approval_queries.next_step_asked(thread),
+        caps.asked(thread),
     )
 
 
@@ -118,8 +123,9 @@ class DatabaseLedger(Rules):
     """The ledger over store, gates and queries, for one lease."""
 
     def __init__(self) -> None:
-        self._ahead: dict[str, list[tuple[Any, ...]]] = {}
-        self._ahead_of = (0, 0)
+        self._next_step = (0, 0)
+        self._recorded: list[tuple[Any, ...]] | None = None
+        self._requests: list[tuple[Any, ...]] | None = None
 
     def load(
         self, work: Work, version: UUID, reducers: dict[str, Reducer]
@@ -127,18 +133,13 @@ class DatabaseLedger(Rules):
         """The head's state, checked against its hash, and the schema version it was written in.
 
         The digests are those of `reducers`, which the agent version `version` declares; the head
-        may have been written by another one. What the next step has recorded comes along where
-        it can have a past.
+        may have been written by another one. What the next step has recorded comes along.
         """
-        asked = [history.asked(work.thread, work.head)]
-        if work.fence > 1:
-            place = {"branch": work.branch, "step": work.step + 1}
-            asked.append(queries.step_asked(work.thread, **place))
-            asked.append(approval_queries.step_asked(work.thread, **place))
-        state, *more = work.brought or prepared.fetch_all(*asked)
+        state, recorded, requests, spent = work.brought or prepared.fetch_all(*ahead(work.thread))
         work.brought = []
-        self._ahead = dict(zip(("recorded", "approvals"), more, strict=False))
-        self._ahead_of = (work.branch, work.step + 1)
+        self._next_step = (work.branch, work.step + 1)
+        self._recorded, self._requests = recorded, requests
+        self.caps_came(spent)
         found, digests = history.checked(
             work.thread, work.head, reducers, declared_by=version, rows=state
         )
@@ -150,7 +151,8 @@ class DatabaseLedger(Rules):
         return found.state, digests, found.schema_version
 
     def recorded(self, work: Work, step: int) -> list[ActivityRow]:
-        rows = self._brought("recorded", work, step)
+        rows, self._recorded = self._recorded, None
+        rows = rows if self._next_step == (work.branch, step) else None
         return queries.step_activities(work.thread, branch=work.branch, step=step, rows=rows)
 
     def reusable(self, work: Work, step: int) -> list[ActivityRow]:
@@ -166,13 +168,9 @@ class DatabaseLedger(Rules):
         result_cache.put(key, value, seconds)
 
     def approvals(self, work: Work, step: int) -> list[ApprovalRow]:
-        rows = self._brought("approvals", work, step)
+        rows, self._requests = self._requests, None
+        rows = rows if self._next_step == (work.branch, step) else None
         return approval_queries.at_step(work.thread, branch=work.branch, step=step, rows=rows)
-
-    def _brought(self, what: str, work: Work, step: int) -> list[tuple[Any, ...]] | None:
-        """What came along with the state, for one look: the next one asks anew."""
-        rows = self._ahead.pop(what, None)
-        return rows if self._ahead_of == (work.branch, step) else None
 
     def thoughts(self, work: Work, step: int) -> set[tuple[str, int]]:
         return queries.recorded_thoughts(work.thread, branch=work.branch, step=step)
@@ -183,8 +181,24 @@ class DatabaseLedger(Rules):
     def record(self, work: Work, activity: NewActivity, **more: Any) -> None:
         store.record_activity(work, activity, **more)
 
-    def begin_effect(self, work: Work, activity: NewActivity, events: Sequence[NewEvent]) -> None:
-        store.start_activity(work, activity, events=events)
+    def begin_effect(
+        self,
+        work: Work,
+        activity: NewActivity,
+        events: Sequence[NewEvent],
+        allowed: ApprovalRow | None = None,
+    ) -> str:
+        """Write that it starts; else why what was decided may not happen any more.
+
+        Rights are looked at in the statement that writes: between a look and the write they could
+        be withdrawn.
+        """
+        holds = None if allowed is None else standing.holds(allowed)
+        while not store.start_activity(work, activity, events=events, only_if=holds):
+            # Empty where the right was given back since: then it may happen after all.
+            if allowed is not None and (why := standing.doubts(allowed)):
+                return why
+        return ""
 
     def end_effect(self, work: Work, activity: NewActivity, **more: Any) -> None:
         store.finish_activity(work, activity, **more)

@@ -11,11 +11,11 @@ from approvals import caps, policy, standing
 from approvals.gates import replying
 from approvals.queries import ApprovalRow
 from approvals.terms import Terms
-from checkpoints import prepared, queries
+from checkpoints import queries
 from checkpoints.records import NewActivity, Work
 
 RISKS = ("low", "medium", "high")
-# So many seconds may lie between the look at rights and the one at caps for both to be one.
+# So many seconds old the caps that came with the lease may be when something is to cost.
 AT_ONCE = 0.5
 NO_CAPS: tuple[float, list[tuple[Any, ...]] | None] = (0.0, None)
 
@@ -52,13 +52,8 @@ class Rules:
         return queries.hands_on(work.thread, work.head)
 
     def doubts(self, work: Work, approval: ApprovalRow) -> str:
-        """Why what was decided may not happen any more; empty while it may.
-
-        Before it happens the caps are looked at: they come along.
-        """
-        rights, found = prepared.fetch_all(standing.asked(approval), caps.asked(work.workspace))
-        self._caps = (time.monotonic() + AT_ONCE, found)
-        return standing.doubts(approval, rights)
+        """Why what was decided may not happen any more; empty while it may."""
+        return standing.doubts(approval)
 
     def asked_back(self, work: Work, approval: ApprovalRow) -> list[standing.AskedBack]:
         """What reviewers asked instead of deciding, oldest first."""
@@ -67,6 +62,10 @@ class Rules:
     def answer(self, work: Work, approval: ApprovalRow, activity: NewActivity, **more: Any) -> bool:
         """Take a reviewer's text as the answer to an open request; False when it was decided."""
         return replying.answer(work, approval, activity, **more)
+
+    def caps_came(self, rows: list[tuple[Any, ...]]) -> None:
+        """Caps that were asked for along with something else, just now."""
+        self._caps = (time.monotonic() + AT_ONCE, rows)
 
     def over(self, work: Work) -> str:
         """Why nothing more may be spent now; empty while every cap leaves room."""

@@ -9,7 +9,6 @@ from .activities import (
     effects_after,
     next_step_asked,
     step_activities,
-    step_asked,
 )
 from .aside import Range, at_place, course, settled
 from .backlog import (
@@ -182,7 +181,6 @@ __all__ = [
     "settled",
     "state_at",
     "step_activities",
-    "step_asked",
     "steps_before",
     "storage",
     "suspended",

@@ -54,13 +54,8 @@ def activity(activity_id: UUID) -> ActivityRow:
     return activity_of(found[0])
 
 
-def step_asked(thread_id: UUID, *, branch: int, step: int) -> prepared.Asked:
-    """What `step_activities` asks the database."""
-    return _AT_STEP, (thread_id, branch, step)
-
-
 def next_step_asked(thread_id: UUID) -> prepared.Asked:
-    """The same for the step after the thread's head, as it is then."""
+    """What `step_activities` asks of the step after the thread's head, as it is then."""
     return _AT_NEXT_STEP, (thread_id,)
 
 
@@ -69,10 +64,10 @@ def step_activities(
 ) -> list[ActivityRow]:
     """What is recorded at one step, oldest first, newest revision of a position last.
 
-    `rows` are the answer to `step_asked` where somebody has it.
+    `rows` are the answer to `next_step_asked` where somebody has it.
     """
     if rows is None:
-        rows = prepared.fetch(*step_asked(thread_id, branch=branch, step=step))
+        rows = prepared.fetch(_AT_STEP, (thread_id, branch, step))
     return [activity_of(r) for r in rows]
 
 

@@ -8,13 +8,13 @@ from typing import Any
 
 from django.db import connection
 
-from .. import deltas
+from .. import deltas, prepared
 from ..errors import LeaseLost
 from ..records import NewActivity, Position, Work
 from ..seals import activity_seal
 from ..states import EventKind
 from .statement import Columns
-from .steps import _SEEN, _see, leased
+from .steps import _SEEN, _see, leased, refresh
 from .writing import Insert, NewEvent, perform
 
 _POSITION = "(thread_id, branch, step, node, index, key, revision)"
@@ -258,12 +258,23 @@ def record_activity(
     _see(work, seen)
 
 
-def start_activity(work: Work, activity: NewActivity, *, events: Sequence[NewEvent] = ()) -> None:
+def start_activity(
+    work: Work,
+    activity: NewActivity,
+    *,
+    events: Sequence[NewEvent] = (),
+    only_if: prepared.Asked | None = None,
+) -> bool:
     """Commit that an effect is about to happen, before it happens; raises LeaseLost.
 
     An approval named by the activity is consumed here: its id is unique among activities.
+    `only_if` is a condition, true or false by itself; False: it did not hold, nothing is written.
     """
     move = leased(work)
+    if only_if is not None:
+        condition, values = only_if
+        move.guard += f" AND ({condition})"
+        move.guard_params = (*move.guard_params, *values)
     row, data = written_as(activity, "started")
     move.inserts = [row]
     data["idempotency_key"] = activity.idempotency_key
@@ -272,8 +283,11 @@ def start_activity(work: Work, activity: NewActivity, *, events: Sequence[NewEve
     move.returning = _SEEN
     seen = perform(move)
     if seen is None:
+        if only_if is not None and refresh(work):
+            return False
         raise LeaseLost(thread=work.thread)
     _see(work, seen)
+    return True
 
 
 def finish_activity(

@@ -183,12 +183,12 @@ def leave(
     if row is not None:
         _see(work, row)
         return True
-    if unless_woken and _refresh(work):
+    if unless_woken and refresh(work):
         return False
     raise LeaseLost(thread=work.thread)
 
 
-def _refresh(work: Work) -> bool:
+def refresh(work: Work) -> bool:
     """Read wishes and wake_seq again; False when the lease is gone."""
     with connection.cursor() as cursor:
         cursor.execute(

@@ -11,6 +11,7 @@ from uuid import UUID
 import pytest
 from django.db import connection
 
+from approvals import standing
 from approvals.queries import ApprovalRow
 from checkpoints import store
 from checkpoints.states import EventKind, Status
@@ -231,6 +232,49 @@ def test_a_role_elsewhere_is_no_right_here(real: Bench) -> None:
     store.withdraw(real.workspace, 2, "reviewer", actor="user:0")
     assert real.advance(thread).status is Status.WAITING
     assert gated.paid == []
+
+
+def test_a_right_withdrawn_at_the_last_moment_lets_nothing_happen(
+    real: Bench, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The worker has the thread and has read all it needs; only the write is still to come."""
+    thread = real.start()
+    real.advance(thread)
+    real.decide(thread, "approve", "fine")
+    start = store.start_activity
+    moments = [True]
+
+    def at_last(*args: Any, **more: Any) -> bool:
+        if moments:
+            moments.clear()
+            store.withdraw(real.workspace, 2, "reviewer", actor="user:0")
+        return start(*args, **more)
+
+    monkeypatch.setattr(store, "start_activity", at_last)
+    assert real.advance(thread).status is Status.WAITING
+    assert not moments
+    assert gated.paid == []
+    assert [a for a in real.activities(thread) if a.kind == "effect"] == []
+    assert "may not decide here any more." in requests(real, thread)[-1].description
+    assert real.intact(thread)
+
+
+def test_a_right_that_is_given_back_meanwhile_is_one(
+    real: Bench, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    thread = real.start()
+    real.advance(thread)
+    real.decide(thread, "approve", "fine")
+    store.withdraw(real.workspace, 2, "reviewer", actor="user:0")
+    look = standing.doubts
+
+    def given_back(row: ApprovalRow) -> str:
+        store.grant(real.workspace, 2, "reviewer", actor="user:0")
+        return look(row)
+
+    monkeypatch.setattr(standing, "doubts", given_back)
+    assert real.advance(thread).status is Status.SUCCEEDED
+    assert len(gated.paid) == 1
 
 
 def test_a_policys_own_decision_has_no_person_whose_rights_could_be_lost(real: Bench) -> None:

@@ -150,7 +150,7 @@ class Once:
         event = NewEvent(kind, data, work.owner, NAMING_V)
         self._write(work, events=[*events, event], sets=sets, also=enter)
 
-    def begin_effect(self, work: Work, activity: NewActivity, events: Sequence[NewEvent]) -> None:
+    def _start_effect(self, work: Work, activity: NewActivity, events: Sequence[NewEvent]) -> None:
         if activity.approval is not None and any(
             a.approval == activity.approval and a.id != activity.id
             for a in self._book.activities.values()

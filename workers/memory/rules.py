@@ -64,6 +64,18 @@ class Rules(Once):
         late = since is not None and (self._book.now() - since).total_seconds() > valid_for
         return outlived(approval, valid_for) if late else ""
 
+    def begin_effect(
+        self,
+        work: Work,
+        activity: NewActivity,
+        events: Sequence[NewEvent],
+        allowed: ApprovalRow | None = None,
+    ) -> str:
+        why = "" if allowed is None else self.doubts(work, allowed)
+        if not why:
+            self._start_effect(work, activity, events)
+        return why
+
     def asked_back(self, work: Work, approval: ApprovalRow) -> list[AskedBack]:
         return [
             AskedBack(UUID(e.data["decision"]), e.data.get("comment", ""), e.data["by_name"])
