@@ -19,11 +19,13 @@ from typing import Any
 from uuid import UUID
 from weakref import WeakKeyDictionary
 
-from django.db import DEFAULT_DB_ALIAS, connections
+from django.db import DEFAULT_DB_ALIAS, connections, transaction
 from django.db.backends.base.base import BaseDatabaseWrapper
 from psycopg import DataError, OperationalError, errors
 from psycopg.adapt import Transformer
 from psycopg.pq import ConnStatus, DiagnosticField, ExecStatus
+
+from ..quiet import is_quiet
 
 type Formed = tuple[list[bytes | None], list[int]]
 type Asked = tuple[str, Sequence[Any]]
@@ -100,20 +102,22 @@ def send(text: str, values: Mapping[str, Any]) -> tuple[Any, ...] | None:
 def send_and_fetch(
     text: str, values: Mapping[str, Any], *asked: Asked
 ) -> tuple[tuple[Any, ...] | None, list[list[tuple[Any, ...]]]]:
-    """`send`, and in the same round trip and transaction what is asked once that is done."""
+    """`send`, and in the same round trip and transaction what is asked once that is done.
+
+    A question that fails takes the statement back with it.
+    """
     database = connections[DEFAULT_DB_ALIAS]
     link = _link(database)
     if link is not None:
         order, numbered = _numbered(text)
         with database.wrap_database_errors:
-            own = _formed([values[name] for name in order])
-            formed = [(given, _counted(given), _formed(more)) for given, more in asked]
-            ready = [(given, number, sent) for given, number, sent in formed if sent is not None]
-            if own is not None and len(ready) == len(asked):
-                done, *results = _together(link, [(text, numbered, own), *ready])
-                first = _rows(link, done)
-                return (first[0] if first else None), [_rows(link, result) for result in results]
-    return send(text, values), [_by_cursor(database, given, more) for given, more in asked]
+            own, more = _formed([values[name] for name in order]), _ready(asked)
+            if own is not None and more is not None:
+                done, *found = _together(link, [(text, numbered, own), *more])
+                return (done[0] if done else None), found
+    with transaction.atomic():
+        row = send(text, values)
+        return row, [_by_cursor(database, given, sent) for given, sent in asked]
 
 
 def fetch(*asked: Asked) -> list[list[tuple[Any, ...]]]:
@@ -125,13 +129,19 @@ def fetch(*asked: Asked) -> list[list[tuple[Any, ...]]]:
     link = _link(database)
     if link is not None:
         with database.wrap_database_errors:
-            formed = [(text, _counted(text), _formed(values)) for text, values in asked]
-            ready = [(text, numbered, sent) for text, numbered, sent in formed if sent is not None]
-            if len(ready) == len(asked):
-                alone = len(ready) == 1
-                results = [_perform(link, *ready[0])] if alone else _together(link, ready)
-                return [_rows(link, result) for result in results]
+            ready = _ready(asked)
+            if ready is not None and len(ready) == 1:
+                return [_rows(link, _perform(link, *ready[0]))]
+            if ready is not None:
+                return _together(link, ready)
     return [_by_cursor(database, text, values) for text, values in asked]
+
+
+def _ready(asked: Sequence[Asked]) -> list[tuple[str, bytes, Formed]] | None:
+    """Questions as they travel; None where the ordinary cursor has to ask one of them."""
+    formed = [(text, _counted(text), _formed(values)) for text, values in asked]
+    ready = [(text, numbered, sent) for text, numbered, sent in formed if sent is not None]
+    return ready if len(ready) == len(asked) else None
 
 
 def _by_cursor(
@@ -150,8 +160,9 @@ def _rows(link: _Link, result: Any) -> list[tuple[Any, ...]]:
 def _link(database: Any) -> _Link | None:
     """The connection for a plain call, alive; None where the ordinary cursor has to do it."""
     if database.health_check_enabled and not database.health_check_done:
-        if _is_quiet(database):
-            database.health_check_done = True
+        due: Any = database.connection
+        if due is not None and due.pgconn.status == ConnStatus.OK:
+            database.health_check_done = is_quiet(due.pgconn.socket)
         database.close_if_health_check_failed()
     if database.connection is None:
         database.ensure_connection()
@@ -172,16 +183,6 @@ def _link(database: Any) -> _Link | None:
             kept = _Link(inner, Transformer(cursor.cursor), names)
         _kept.database, _kept.link = database, kept
     return kept
-
-
-def _is_quiet(database: Any) -> bool:
-    """Whether a check that is due can be left out: a server that ended its side has said so."""
-    inner: Any = database.connection
-    if inner is None or inner.pgconn.status != ConnStatus.OK:
-        return False
-    ear = select.poll()
-    ear.register(inner.pgconn.socket, select.POLLIN)
-    return not ear.poll(0)
 
 
 def _formed(values: Sequence[Any]) -> Formed | None:
@@ -207,8 +208,23 @@ def _perform(link: _Link, text: str, numbered: bytes, formed: Formed) -> Any:
     return result
 
 
-def _together(link: _Link, asked: Sequence[tuple[str, bytes, Formed]]) -> list[Any]:
-    """The results of statements that are sent at once; if one fails, each is asked by itself."""
+def _together(
+    link: _Link, asked: Sequence[tuple[str, bytes, Formed]]
+) -> list[list[tuple[Any, ...]]]:
+    """The rows of statements that are sent at once, all of them or none: one transaction."""
+    results = _in_one_go(link, asked)
+    if any(result.status != ExecStatus.TUPLES_OK for result in results):
+        # None is done. What the server refuses to know any more is prepared anew, once.
+        for text, _, _ in asked:
+            link.names.pop(text, None)
+        results = _in_one_go(link, asked)
+        for result in results:
+            _check(link, result)
+    return [_rows(link, result) for result in results]
+
+
+def _in_one_go(link: _Link, asked: Sequence[tuple[str, bytes, Formed]]) -> list[Any]:
+    """The results of statements in a pipeline of libpq; after one that fails the rest are void."""
     server = link.psycopg.pgconn
     named = [(_prepared(link, text, numbered), *formed) for text, numbered, formed in asked]
     try:
@@ -221,9 +237,7 @@ def _together(link: _Link, asked: Sequence[tuple[str, bytes, Formed]]) -> list[A
     except BaseException:
         link.psycopg.close()  # what is still to come would be taken for the answer to another one
         raise
-    if all(result.status == ExecStatus.TUPLES_OK for result in results):
-        return results
-    return [_perform(link, *one) for one in asked]
+    return results
 
 
 def _answers(server: Any) -> Iterator[Any]:

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-import select
 import time
 from typing import TYPE_CHECKING, Any, Final
 from weakref import WeakKeyDictionary
+
+from checkpoints.quiet import is_quiet
 
 if TYPE_CHECKING:
     from psycopg import Connection
@@ -23,13 +24,7 @@ def check(connection: Connection[Any]) -> None:
     from psycopg_pool import ConnectionPool
 
     lately = time.monotonic() - ASKED_SECONDS < _answered.get(connection, 0.0)
-    if lately and not _says_something(connection):
+    if lately and is_quiet(connection.fileno()):
         return
     ConnectionPool.check_connection(connection)
     _answered[connection] = time.monotonic()
-
-
-def _says_something(connection: Connection[Any]) -> bool:
-    poll = select.poll()
-    poll.register(connection.fileno(), select.POLLIN)
-    return bool(poll.poll(0))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import threading
+from contextlib import nullcontext
 from typing import Any
 from unittest.mock import patch
 from uuid import uuid4
@@ -71,11 +72,20 @@ def test_a_write_and_what_is_asked_after_it_are_one_transaction() -> None:
         fetch("DELETE FROM gp_duty WHERE name = %s::varchar RETURNING name", ("along",))
         assert send_and_fetch(insert, {"name": "along"}, ask, ask) == (("along",), [[(1,)], [(1,)]])
     assert send_and_fetch(insert, {"name": "along"}, ask) == (None, [[(1,)]])
-    with pytest.raises(DataError, match="division by zero"):
-        send_and_fetch(insert, {"name": "never"}, ("SELECT 1 / %s::integer", (0,)))
     with CaptureQueriesContext(connection) as seen:
         assert send_and_fetch(insert, {"name": "along"}, ask) == (None, [[(1,)]])
-    assert len(seen) == 2
+    assert [query["sql"].split()[0] for query in seen] == ["BEGIN", "INSERT", "SELECT", "COMMIT"]
+
+
+@pytest.mark.parametrize("watched", [False, True])
+def test_a_question_that_fails_takes_the_write_back(watched: bool) -> None:
+    insert = "INSERT INTO gp_duty (name, owner) VALUES (%(name)s::varchar, '') RETURNING name"
+    with (
+        CaptureQueriesContext(connection) if watched else nullcontext(),
+        pytest.raises(DataError, match="division by zero"),
+    ):
+        send_and_fetch(insert, {"name": "never"}, ("SELECT 1 / %s::integer", (0,)))
+    assert fetch("SELECT 1 FROM gp_duty WHERE name = %s::varchar", ("never",)) == []
 
 
 def test_one_that_fails_says_why_and_the_next_call_works() -> None:

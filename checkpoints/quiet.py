@@ -1,0 +1,12 @@
+"""Whether a connection can be used, without asking over it; pure but for the look at a socket."""
+
+from __future__ import annotations
+
+import select
+
+
+def is_quiet(socket: int) -> bool:
+    """Whether nothing has come that nobody asked for: a server that ends its side says so."""
+    ear = select.poll()
+    ear.register(socket, select.POLLIN)
+    return not ear.poll(0)
