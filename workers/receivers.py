@@ -26,9 +26,9 @@ def ring(*, thread_id: UUID, queue: str, **_kwargs: Any) -> bool:
     """Send the id to the queue; False: the broker is away, which may never fail a commit."""
     app, away = _broker()
     try:
-        with app.producer_pool.acquire(block=True) as producer:
-            _client(producer.channel).lpush(queue, letter(thread_id, queue, tracing.headers()))
+        _client(app).lpush(queue, letter(thread_id, queue, tracing.headers()))
     except away as error:
+        _clients.clear()
         log.warning("doorbell.lost", thread=str(thread_id), error=type(error).__name__)
         return False
     return True
@@ -59,23 +59,26 @@ def rings_waiting(queue: str) -> int:
     """How many doorbells nobody has answered yet; 0 as well when the broker is away."""
     app, away = _broker()
     try:
-        with app.producer_pool.acquire(block=True) as producer:
-            return int(_client(producer.channel).llen(queue))
+        return int(_client(app).llen(queue))
     except away:
+        _clients.clear()
         return 0
 
 
-_clients: WeakKeyDictionary[Any, tuple[Any, Any]] = WeakKeyDictionary()  # channel: (pool, client)
+_clients: WeakKeyDictionary[Any, Any] = WeakKeyDictionary()
 
 
-def _client(channel: Any) -> Any:
-    """A client on the channel's connections; kombu makes one for each call, as long as the call."""
-    pool = channel.pool
-    kept = _clients.get(channel)
-    if kept is None or kept[0] is not pool:
-        with channel.conn_or_acquire() as client:
-            kept = _clients[channel] = (pool, client)
-    return kept[1]
+def _client(app: Any) -> Any:
+    """A client on the connections of Celery's producers; kombu makes one for each call.
+
+    Kept as long as these are: a forked process has others, and after an error it is made anew.
+    """
+    pool = app.producer_pool
+    client = _clients.get(pool)
+    if client is None:
+        with pool.acquire(block=True) as producer, producer.channel.conn_or_acquire() as made:
+            client = _clients[pool] = made
+    return client
 
 
 def _broker() -> tuple[Any, tuple[type[Exception], ...]]:
