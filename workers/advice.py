@@ -87,11 +87,10 @@ def check_effect(tool: Any, args: Any) -> None:
             f"ctx.effect takes the arguments of {tool.name!r} as one dict by name, not "
             f"{type(args).__name__}."
         )
-    signature = inspect.signature(tool.call)
     try:
-        signature.bind(**args, key="")
+        tool.signature.bind(**args, key="")
     except TypeError as error:
-        takes = ", ".join(name for name in signature.parameters if name != "key")
+        takes = ", ".join(name for name in tool.signature.parameters if name != "key")
         if "'key'" in str(error):
             raise StepFailed(
                 f"The tool {tool.name!r} takes no key: end its parameters with `*, key: str`. It "

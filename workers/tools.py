@@ -44,11 +44,16 @@ class Tool:
         return self.call(*args, **kwargs)
 
     @cached_property
+    def signature(self) -> inspect.Signature:
+        """What the function takes; asked at each effect."""
+        return inspect.signature(self.call)
+
+    @cached_property
     def schema(self) -> dict[str, Any]:
         """JSON Schema of the arguments, from the function's signature; `key` is the engine's."""
         hints = get_type_hints(self.call)
         properties, required = {}, []
-        for name, parameter in inspect.signature(self.call).parameters.items():
+        for name, parameter in self.signature.parameters.items():
             if name == "key" or parameter.kind in (
                 inspect.Parameter.VAR_POSITIONAL,
                 inspect.Parameter.VAR_KEYWORD,
