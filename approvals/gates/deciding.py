@@ -183,7 +183,8 @@ def _write(
             store.wake(row.thread, event=event)
         else:
             store.add_event(row.thread, event)
-            tell_turn(row, judged.progress)
+            if judged.turn:
+                tell_turn(row, judged.progress, void=judged.void)
         return row
     row = replace(
         row,

@@ -515,15 +515,62 @@ def test_a_later_stage_is_told_when_its_turn_has_come(
         spread()
     vote(people, row, "operator", "respond", comment="Which harbour?")
     assert told() == []
-    # An edit asks everybody anew: the second stage's turn comes again.
+    # An edit asks everybody anew: first the first stage, then the second one's turn comes again.
     args = {**row.args, "amount": "1"}
     vote(people, row, "manager", "edit", args=args)
-    assert told() == []
+    assert told() == ["operator", "second_manager"]
     vote(people, row, "second_manager")
     assert told() == ["operator"]
     vote(people, row, "operator")
     assert told() == []
-    assert turns(row) == 2
+    assert turns(row) == 3
+
+
+def test_an_edit_in_a_later_stage_tells_the_first_that_it_is_their_turn_again(
+    people: Cast, box: Mailbox, hook: Hook
+) -> None:
+    """Once, and nobody whose turn it is not; the second stage then hears of its turn anew."""
+    for name, team in (("manager", "harbour"), ("second_manager", "harbour"), ("operator", "till")):
+        people.users[name].groups.add(Group.objects.get_or_create(name=team)[0])
+    for name in ("operator", "auditor"):
+        user = people.users[name]
+        store.grant(people.workspace, user.pk, "reviewer", actor="user:0")
+    people.users["auditor"].groups.add(Group.objects.get(name="till"))
+    endpoint(people, "email")
+    endpoint(people, "webhook", hook.url, events=["approval.turn"])
+    stages = (Seat(count=2, teams=("harbour",)), Seat(count=2, teams=("till",)))
+    row = asked(people, terms=Terms(stages=stages), title="Pay the pilot")
+
+    def told() -> list[str]:
+        Sender().drain()
+        found = sorted(to.partition("@")[0] for to, _ in box.mails)
+        box.mails.clear()
+        return found
+
+    vote(people, row, "manager")
+    vote(people, row, "second_manager")
+    vote(people, row, "operator")
+    assert told() == ["auditor"]  # the operator has voted by the time it is sent
+    hook.got.clear()
+    vote(people, row, "auditor", "edit", args={**row.args, "amount": "2"})
+    Sender().drain()
+    assert "Changed: it was edited; what was approved before that does not count" in box.text()
+    assert "Approved so far: 1 of 4 people" in box.text()
+    assert told() == ["manager", "second_manager"]
+    [body] = [one.json for one in hook.got]
+    assert (body["type"], body["data"]["stage"]) == ("approval.turn", 1)
+    assert body["data"]["void"] == 3
+    for _ in range(2):
+        Sender().drain()
+        spread()
+    assert told() == []
+    assert len(hook.got) == 1
+    # Another edit where the turn stays is no news of a turn; the editor's own vote stands.
+    vote(people, row, "manager", "edit", args={**row.args, "amount": "3"})
+    assert told() == []
+    vote(people, row, "second_manager")
+    assert told() == ["auditor", "operator"]
+    assert turns(row) == 3
 
 
 def turns(row: ApprovalRow) -> int:
