@@ -184,15 +184,3 @@ def any_on_operations(workspace: UUID) -> bool:
             (workspace,),
         )
         return bool(cursor.fetchone()[0])
-
-
-def is_operation(approval_id: UUID, *, workspace: UUID) -> bool:
-    """Whether a request is about what a person wants to do to a thread."""
-    with connection.cursor() as cursor:
-        cursor.execute(
-            "SELECT kind = 'operation' FROM gp_approval WHERE id = %s::uuid "
-            "AND workspace_id = %s::uuid",
-            (approval_id, workspace),
-        )
-        row = cursor.fetchone()
-    return bool(row and row[0])

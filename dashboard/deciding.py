@@ -58,20 +58,17 @@ def decide(
         raise Invalid("$.args", f"are not taken with the verdict {verdict}")
     who = reviewer_of(actor)
     try:
-        return second_person.decided(
+        return gates.decide(
             approval_id,
-            actor,
-            partial(
-                gates.decide,
-                approval_id,
-                workspace=actor.workspace,
-                reviewer=who,
-                verdict=verdict,
-                proposal_hash=proposal_hash,
-                comment=comment,
-                args=args,
-                what_next=what_next,
-            ),
+            workspace=actor.workspace,
+            reviewer=who,
+            verdict=verdict,
+            proposal_hash=proposal_hash,
+            comment=comment,
+            args=args,
+            what_next=what_next,
+            # An operation that it settles: none is there without the other.
+            then=partial(second_person.carry_out, actor=actor),
         )
     except refusals.FourEyes as error:
         refused = of(error)

@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 from django.contrib.auth import get_user_model
 
 from approvals.inbox import Person
+from checkpoints import queries
 
 from .permissions import Actor
 
@@ -18,10 +21,7 @@ def seat_of(actor: Actor) -> tuple[str, tuple[str, ...]]:
     """(user name, groups); one statement unless they were read with the actor's roles."""
     if actor.seat is not None:
         return actor.seat
-    found = list(
-        get_user_model()
-        ._default_manager.filter(pk=actor.user_id)
-        .values_list("username", "groups__name")
-    )
-    name = str(found[0][0]) if found else ""
-    return name, tuple(sorted(team for _, team in found if team))
+    model: Any = get_user_model()
+    name = str(model._meta.get_field(model.USERNAME_FIELD).column)
+    found = queries.member(actor.user_id, table=model._meta.db_table, own=(name,))
+    return ("", ()) if found is None else (str(found.own[0]), found.groups)

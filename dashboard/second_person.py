@@ -128,27 +128,6 @@ def _ask_first(
     raise NeedsSecondPerson(row.id, reverse("approval", args=[row.id]))
 
 
-def decided(approval_id: UUID, actor: Actor, decide: Callable[[], ApprovalRow]) -> ApprovalRow:
-    """Let `decide` record a verdict; an operation that it settles is carried out with it.
-
-    Decision and operation are one transaction, so none is there without the other. What `decide`
-    logs about a refusal stays.
-    """
-    if not queries_policies.is_operation(approval_id, workspace=actor.workspace):
-        return decide()
-    refusal: GatepostError | ActionError | None = None
-    with transaction.atomic():
-        try:
-            row = decide()
-        except (GatepostError, ActionError) as error:
-            refusal = error
-        else:
-            carry_out(row, actor)
-    if refusal is not None:
-        raise refusal
-    return row
-
-
 def carry_out(approval: ApprovalRow, actor: Actor) -> bool | None:
     """Do what an approved request of the kind "operation" asked for, as whoever asked, once.
 

@@ -6,6 +6,7 @@ approval, everywhere.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import replace
 from datetime import datetime
 from typing import Any
@@ -55,11 +56,13 @@ def decide(
     comment: str = "",
     args: Any = None,
     what_next: str = "",
+    then: Callable[[ApprovalRow], object] | None = None,
 ) -> ApprovalRow:
     """Record one verdict and what follows from it, in one transaction; the request afterwards.
 
     A vote that others are missing for, and a question to the agent, leave it pending. Else
     pending -> held, or settled where the undo window is 0, which wakes the thread or ends it.
+    `then` is called in the same transaction once the verdict is written.
 
     Raises NotFound, AlreadyDecided with the recorded outcome, ProposalChanged when
     `proposal_hash` is not the one that stands, VerdictRefused, FourEyes (which is logged),
@@ -96,6 +99,8 @@ def decide(
                 done = _write(
                     row, judged, ident, reviewer, proposal_hash, verdict, comment, given, what_next
                 )
+                if done is not None and then is not None:
+                    then(done)
     if refused is not None:
         if isinstance(refused[1], FourEyes):
             note_refusal(refused[0], reviewer=reviewer, verdict=verdict, error=refused[1])
@@ -111,6 +116,7 @@ def decide(
             comment=comment,
             args=args,
             what_next=what_next,
+            then=then,
         )
     return done
 
@@ -183,7 +189,8 @@ def _write(
             store.wake(row.thread, event=event)
         else:
             store.add_event(row.thread, event)
-            tell_turn(row, judged.progress)
+            if judged.turn:
+                tell_turn(row, judged.progress, void=judged.void)
         return row
     row = replace(
         row,

@@ -41,7 +41,8 @@ class Judged:
     """What a verdict leads to; `outcome` is empty while the request stays open.
 
     `hash` is what the decision names, `standing` the new (arguments, hash) of an edit. `void` votes
-    counted until now and do no more. `asks` is a question to the agent, which has to be woken.
+    counted until now and do no more. `turn`: with it another stage than before is due. `asks` is a
+    question to the agent, which has to be woken.
     """
 
     outcome: str
@@ -50,6 +51,7 @@ class Judged:
     standing: tuple[Any, str] | None = None
     void: int = 0
     progress: Progress | None = None
+    turn: bool = False
     asks: bool = False
 
 
@@ -150,7 +152,8 @@ def judge(
     new = Vote(decision, reviewer.id, reviewer.name, verdict, named)
     then = progress(terms, [*votes, new])
     if not then.complete:
-        return Judged("", named, standing=standing, void=void, progress=then)
+        turn = then.stage != so_far.stage
+        return Judged("", named, standing=standing, void=void, progress=then, turn=turn)
     if standing is not None:
         return Judged("edit", named, args, standing, void, then)
     if row.standing_args is not None:

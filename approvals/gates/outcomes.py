@@ -102,12 +102,12 @@ def takes_effect(
         "by": row.decided_by,
         "by_name": row.decided_by_name,
     }
-    outbox.tell(DECIDED, workspace=row.workspace, thread=row.thread, approval=row.id, data=told)
+    news = [outbox.beside(DECIDED, approval=row.id, data=told)]
     if ends or row.kind == "operation":
         # What a person wants to do to a thread is not what the thread waits for.
-        store.add_event(row.thread, event)
+        store.add_event(row.thread, event, beside=news)
     else:
-        store.wake(row.thread, event=event)
+        store.wake(row.thread, event=event, beside=news)
     if not ends:
         return
     try:

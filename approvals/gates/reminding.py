@@ -57,15 +57,17 @@ def remind_due(*, limit: int = 200) -> int:
     return done
 
 
-def tell_turn(row: ApprovalRow, then: Progress | None) -> None:
-    """Tell those of the next stage that it is their turn, in the transaction of the vote before.
+def tell_turn(row: ApprovalRow, then: Progress | None, *, void: int = 0) -> None:
+    """Tell those of a stage that it is their turn, in the transaction of the vote that made it so.
 
-    `then` is how far the request is with that vote. Only the one that completes a stage leaves the
-    next without a vote, so each beginning is told once.
+    `then` is how far the request is with that vote: it completed the stage before, or is an edit
+    that made `void` approvals void and so begins again with an earlier one.
     """
-    if then is None or then.stage == 1 or then.got:
+    if then is None:
         return
     data = {"title": row.title, "stage": then.stage, "stages": then.stages}
+    if void:
+        data["void"] = void
     outbox.tell(
         "approval.turn", workspace=row.workspace, thread=row.thread, approval=row.id, data=data
     )

@@ -131,6 +131,8 @@ def _facts(
         found.append(("Outcome", row.outcome or row.status))
         if row.decided_by_name:
             found.append(("By", line(row.decided_by_name, 120)))
+    if kind == "approval.turn" and row.open and row.standing_args is not None:
+        found.append(("Changed", "it was edited; what was approved before that does not count"))
     if not short:
         found.append(("Asked by", f"{line(row.agent, 100)}, in {line(row.thread_title, 160)}"))
         if row.tool:

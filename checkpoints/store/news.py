@@ -2,21 +2,30 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from uuid import UUID
 
 from .writing import (
+    Insert,
     Move,
     NewEvent,
     perform,
 )
 
 
-def add_event(thread: UUID, event: NewEvent, *, guard: str = "TRUE") -> bool:
-    """Append one event without changing the thread; False when `guard` did not hold."""
-    return perform(Move(thread, guard, events=[event])) is not None
+def add_event(
+    thread: UUID, event: NewEvent, *, guard: str = "TRUE", beside: Iterable[Insert] = ()
+) -> bool:
+    """Append one event without changing the thread; False when `guard` did not hold.
+
+    `beside` are rows of upper floors, written by the same statement.
+    """
+    return perform(Move(thread, guard, events=[event], inserts=[*beside])) is not None
 
 
-def wake(thread: UUID, *, event: NewEvent, queue: bool = True) -> bool:
+def wake(
+    thread: UUID, *, event: NewEvent, queue: bool = True, beside: Iterable[Insert] = ()
+) -> bool:
     """Raise wake_seq with an event and queue the thread if it waits; False: no such thread.
 
     A worker that holds the thread sees the raised number with its next commit and goes round
@@ -36,4 +45,5 @@ def wake(thread: UUID, *, event: NewEvent, queue: bool = True) -> bool:
         }.items():
             move.express(column, sql)
     move.events = [event]
+    move.inserts = [*beside]
     return perform(move) is not None

@@ -18,6 +18,8 @@ from uuid import UUID
 
 PAUSE = 0.05  # seconds between two hints of one thread
 SOON = 0.01  # seconds that a hint waits for the one that is about to follow
+TOGETHER = 0.005  # seconds that what falls due may wait to be sent with what does next
+NEVER = float("inf")
 MANY = 256  # threads whose last hint is remembered before old ones are forgotten
 
 
@@ -38,6 +40,7 @@ class Coalescer:
         self._waiting: dict[UUID, str] = {}
         self._some = threading.Event()
         self._sender: threading.Thread | None = None
+        self._looks = NEVER  # when the sender looks again by itself
 
     def offer(self, thread: UUID, text: str, *, soon: bool = False) -> None:
         """Send now, or keep as the newest of this thread; with `soon` it is kept for SOON."""
@@ -48,9 +51,8 @@ class Coalescer:
                 self._next[thread] = now + (SOON if soon else self._pause)
                 self._forget(now)
             if soon or not due:
-                first = not self._waiting
                 self._waiting[thread] = text
-                if first or (soon and due):
+                if self._next[thread] < self._looks:
                     self._wake()
                 return
             self._waiting.pop(thread, None)
@@ -71,16 +73,19 @@ class Coalescer:
             self._send(text)
 
     def _wake(self) -> None:
+        self._looks = 0.0  # it looks now: nobody else has to wake it
         self._some.set()
         if self._sender is None:
             self._sender = threading.Thread(target=self._turn, name="hints", daemon=True)
             self._sender.start()
 
     def _rest(self) -> float | None:
-        """Seconds until something that waits is due; None while nothing waits."""
+        """Seconds until something that waits is due, at least TOGETHER; None: nothing waits."""
+        now = time.monotonic()
         with self._lock:
-            first = min((self._next[thread] for thread in self._waiting), default=None)
-        return None if first is None else max(0.0, first - time.monotonic())
+            first = min((self._next[thread] for thread in self._waiting), default=NEVER)
+            self._looks = max(first, now + TOGETHER)
+        return None if first is NEVER else self._looks - now
 
     def _turn(self) -> None:
         while True:

@@ -330,6 +330,21 @@ def test_a_list_of_ones_own_follows_and_a_phone_shows_it_whole(
     assert faults(screen, Axe()) == {}
 
 
+@pytest.mark.parametrize("box", ["mine", "team", "due", "high", "open", "done"])
+def test_a_phone_shows_the_chosen_box_whole(house: House, people: People, box: str) -> None:
+    """The boxes are wider than a phone: the row of them stands where the chosen one is seen."""
+    screen = people("manager", phone=True)
+    screen.open(f"/approvals/?box={box}")
+    screen.see_live()  # the counts have come: nothing grows any more
+    left, right, wide, most = screen.one(f"#box-{box}[aria-current=page]").evaluate(
+        "chip => { const own = chip.getBoundingClientRect(), row = chip.parentElement; "
+        "return [own.left, own.right, innerWidth, row.scrollWidth - row.clientWidth]; }"
+    )
+    assert most > 0  # else there is nothing to see here
+    assert 0 <= left < right <= wide
+    assert screen.sideways() == 0
+
+
 @pytest.mark.parametrize("query", ["box=open&sort=age&q=Keep", "box=mine&sort=age&q=Keep"])
 def test_what_somebody_else_decides_stays_in_its_place(
     house: House, people: People, query: str

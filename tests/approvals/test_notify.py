@@ -1,11 +1,8 @@
-"""News from the outbox to people and programs, through real servers on loopback."""
+"""News from the outbox by mail and webhook, through real servers: who, digests, tries, limits."""
 
 from __future__ import annotations
 
-import json
 import time
-from collections.abc import Iterator
-from importlib import import_module
 from typing import Any
 from uuid import UUID
 
@@ -13,82 +10,22 @@ import pytest
 from django.contrib.auth.models import Group
 from django.db import connection
 
-from approvals import gates, outbox
-from approvals import queries as requests
-from approvals.notify import endpoints, queries
-from approvals.notify.endpoints import Wanted
+from approvals import gates
+from approvals.notify import queries
 from approvals.notify.sender import Sender
 from approvals.notify.spreading import prune, spread
-from approvals.notify.words import NEWS, USUAL
-from approvals.queries import ApprovalRow
 from approvals.signals import decision_told
 from approvals.terms import Seat, Terms
 from checkpoints import queries as threads
-from checkpoints import store
 from tests.cast import Cast
 from tests.dashboard import scene
 
 from . import post
+from .news import asked, endpoint, states, tell
 from .post import Hook, Mailbox
 
+pytestmark = pytest.mark.usefixtures("loopback")
 HOSTILE = "Pay\r\nBcc: all@example.com\u202e100\u200b <b>x</b>"
-
-
-@pytest.fixture(autouse=True)
-def loopback(settings: Any) -> None:
-    """Messages may go to this machine, and are tried again at once."""
-    settings.GATEPOST_WEBHOOK_HTTP = True
-    settings.GATEPOST_WEBHOOK_NETWORKS = ["127.0.0.0/8"]
-    settings.GATEPOST_WEBHOOK_PORTS = [0]
-    settings.GATEPOST_DELIVERY_PAUSES = [0.0, 0.0, 0.0]
-    settings.GATEPOST_SEND_SECONDS = 5.0
-    settings.GATEPOST_BASE_URL = "https://gatepost.example"
-
-
-@pytest.fixture
-def box(settings: Any) -> Iterator[Mailbox]:
-    with post.mail_server() as server:
-        settings.MAILERS = post.mailers(server.port)
-        yield server
-
-
-@pytest.fixture
-def hook() -> Iterator[Hook]:
-    with post.web_hook() as server:
-        yield server
-
-
-@pytest.fixture
-def people(cast: Cast) -> Cast:
-    """The cast with mail addresses."""
-    for name, user in cast.users.items():
-        user.email = f"{name}@example.com"
-        user.save()
-    return cast
-
-
-def endpoint(cast: Cast, kind: str, target: str = "", **more: Any) -> UUID:
-    wanted = Wanted(name=more.pop("name", f"{kind} {target}"), target=target, **more)
-    return endpoints.make(cast.workspace, kind, wanted, actor="user:1")[0]
-
-
-def asked(cast: Cast, **more: Any) -> ApprovalRow:
-    """A request whose own news is out of the way: a test tells what it is about."""
-    row = scene.waiting(cast.workspace, scene.make_agent(), **more)
-    with connection.cursor() as cursor:
-        cursor.execute(
-            "UPDATE gp_outbox SET done_at = clock_timestamp() WHERE approval_id = %s", [row.id]
-        )
-    return row
-
-
-def tell(row: ApprovalRow, kind: str = "approval.requested", **data: Any) -> UUID:
-    return outbox.tell(kind, workspace=row.workspace, thread=row.thread, approval=row.id, data=data)
-
-
-def states(endpoint_id: UUID, cast: Cast) -> list[str]:
-    found = queries.deliveries(endpoint_id, workspace=cast.workspace, limit=200)
-    return [one.state for one in reversed(found)]
 
 
 # --- mail -----------------------------------------------------------------------------------------
@@ -462,131 +399,6 @@ def test_one_hanging_endpoint_stops_no_other(
     wait_until(arrived, seconds=2.5, what="mails beside a webhook that hangs")
     sender.drain()
     assert len(hook.got) >= 6
-
-
-def vote(people: Cast, row: ApprovalRow, name: str, verdict: str = "approve", **more: Any) -> None:
-    user = people.users[name]
-    seen = requests.approval(row.id, workspace=row.workspace).standing_hash
-    teams = tuple(user.groups.values_list("name", flat=True))
-    gates.decide(
-        row.id,
-        workspace=row.workspace,
-        reviewer=gates.Reviewer(f"user:{user.pk}", name, name, teams),
-        verdict=verdict,
-        proposal_hash=seen,
-        **more,
-    )
-
-
-def test_a_later_stage_is_told_when_its_turn_has_come(
-    people: Cast, box: Mailbox, hook: Hook
-) -> None:
-    """Once, in the transaction of the vote that completes the stage before; not those before."""
-    team = Group.objects.create(name="finance")
-    third = people.users["operator"]
-    store.grant(people.workspace, third.pk, "reviewer", actor="user:0")
-    for user in (people.users["second_manager"], third):
-        user.groups.add(team)
-    endpoint(people, "email")
-    endpoint(people, "webhook", hook.url)
-    stages = (Seat(count=2), Seat(teams=("finance",)))
-    row = asked(people, terms=Terms(stages=stages), title="Pay the harbour")
-
-    def told() -> list[str]:
-        Sender().drain()
-        found = sorted(to.partition("@")[0] for to, _ in box.mails)
-        box.mails.clear()
-        return found
-
-    vote(people, row, "manager")
-    assert told() == []  # the first stage wants two
-    hook.got.clear()
-    vote(people, row, "second_manager")
-    Sender().drain()
-    assert box.mails[0][1]["Subject"] == "Your turn to approve: Pay the harbour"
-    assert "Approved so far: 2 of 3 people" in box.text()
-    # Who has approved before needs no word, also where they sit in the next stage as well.
-    assert told() == ["operator"]
-    [body] = [json.loads(one.body) for one in hook.got]
-    assert body["type"] == "approval.turn"
-    assert (body["data"]["stage"], body["data"]["stages"]) == (2, 2)
-    for _ in range(2):  # a restart, a question, another look: no second word
-        Sender().drain()
-        spread()
-    vote(people, row, "operator", "respond", comment="Which harbour?")
-    assert told() == []
-    # An edit asks everybody anew: the second stage's turn comes again.
-    args = {**row.args, "amount": "1"}
-    vote(people, row, "manager", "edit", args=args)
-    assert told() == []
-    vote(people, row, "second_manager")
-    assert told() == ["operator"]
-    vote(people, row, "operator")
-    assert told() == []
-    assert turns(row) == 2
-
-
-def turns(row: ApprovalRow) -> int:
-    with connection.cursor() as cursor:
-        cursor.execute(
-            "SELECT count(*) FROM gp_outbox WHERE approval_id = %s AND kind = 'approval.turn'",
-            [row.id],
-        )
-        return int(cursor.fetchone()[0])
-
-
-def test_one_stage_has_no_turns(people: Cast) -> None:
-    row = asked(people, terms=Terms(stages=(Seat(count=2),)))
-    vote(people, row, "manager")
-    vote(people, row, "second_manager")
-    assert turns(row) == 0
-
-
-def test_endpoints_of_before_hear_of_turns(people: Cast) -> None:
-    """What the upgrade does: mail and chats as they are, webhooks that got everything."""
-    migration = import_module("approvals.migrations.0010_turns")
-    former = [kind for kind in NEWS if kind != "approval.turn"]
-    usual = [kind for kind in USUAL["email"] if kind != "approval.turn"]
-    mail = endpoint(people, "email", events=usual)
-    picked = endpoint(people, "email", events=["approval.decided"], name="picked")
-    every = endpoint(people, "webhook", "https://example.com/a", events=former)
-    some = endpoint(people, "webhook", "https://example.com/b", events=former[:3])
-    with connection.cursor() as cursor:
-        for _ in range(2):
-            cursor.execute(migration.TURNS)
-    has = {
-        one.id: "approval.turn" in one.events
-        for one in queries.endpoints(workspace=people.workspace)
-    }
-    assert has == {mail: True, picked: False, every: True, some: False}
-    with connection.cursor() as cursor:
-        cursor.execute(migration.NO_TURNS)
-    assert not any(
-        "approval.turn" in one.events for one in queries.endpoints(workspace=people.workspace)
-    )
-
-
-def test_a_reminder_spares_whoever_has_approved(people: Cast, box: Mailbox) -> None:
-    endpoint(people, "email")
-    row = asked(people, terms=Terms(stages=(Seat(count=2),)))
-
-    def reminded() -> set[str]:
-        box.mails.clear()
-        tell(row, "approval.reminder")
-        Sender().drain()
-        return {to.partition("@")[0] for to, _ in box.mails}
-
-    assert reminded() == {"manager", "second_manager"}
-    assert "Approved so far: 0 of 2 people" in box.text()
-    gates.decide(
-        row.id,
-        workspace=row.workspace,
-        reviewer=gates.Reviewer(f"user:{people.users['manager'].pk}/token:abcdefgh", "manager"),
-        verdict="approve",
-        proposal_hash=row.standing_hash,
-    )
-    assert reminded() == {"second_manager"}
-    assert "Approved so far: 1 of 2 people" in box.text()
 
 
 def test_a_slow_server_is_no_dead_sender(

@@ -27,14 +27,10 @@ from checkpoints.errors import InvalidValue, NotAllowedNow, NotFound
 from tests.cast import Cast
 
 from . import post
+from .news import asked, states, tell
 from .post import Got, Hook
-from .test_notify import asked, loopback, states, tell  # noqa: F401
 
-
-@pytest.fixture
-def hook() -> Iterator[Hook]:
-    with post.web_hook() as server:
-        yield server
+pytestmark = pytest.mark.usefixtures("loopback")
 
 
 def signed_by(got: Got, secret: str) -> bool:

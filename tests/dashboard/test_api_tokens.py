@@ -29,7 +29,7 @@ from dashboard.sentences import person
 from tests.cast import Cast, make_cast
 
 from . import scene
-from .test_api import V1, post, refused
+from .api import V1, post, refused
 
 Make = Callable[..., str]
 

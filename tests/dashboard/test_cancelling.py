@@ -20,7 +20,7 @@ from dashboard.why import why_waiting
 from tests.cast import Cast
 
 from . import scene
-from .test_api import post, refused
+from .api import post, refused
 from .test_commands import said, told
 
 

@@ -1,23 +1,17 @@
-"""Capsules: what leaves an installation comes in elsewhere as the same thread, or not at all."""
+"""Capsules: what leaves an installation comes in elsewhere as the same thread and goes on."""
 
 from __future__ import annotations
 
-import io
 import json
 import tracemalloc
 import zipfile
-from collections.abc import Callable
 from hashlib import sha256
 from pathlib import Path
-from typing import Any
 from uuid import UUID
 
 import pytest
 import yaml
-from django.contrib.auth import get_user_model
 from django.core.files.storage import default_storage
-from django.core.management import call_command
-from django.db import connection
 from uuid_utils.compat import uuid7
 
 from approvals import capsules as requests
@@ -28,11 +22,13 @@ from checkpoints.records import NewActivity, Position
 from checkpoints.verdicts import Verdict
 from dashboard.proof import verify
 from tests.cast import Cast
-from tests.checkpoints.builders import drive, make_thread, rows
-from tests.dashboard.test_proof import columns_of, lived  # noqa: F401
+from tests.checkpoints.builders import drive, make_thread
+from tests.dashboard.test_proof import columns_of
 from tests.workers import samples
 from tests.workers.conftest import Bench
 from workers.registry import announce
+
+from .capsules import another_workspace, brought, empty, everything, export, run
 
 pytestmark = pytest.mark.django_db
 
@@ -58,79 +54,6 @@ BEHIND = {
     },
     "gp_decision": {"workspace_id": "is the importing one"},
 }
-
-
-def run(name: str, *arguments: str) -> tuple[int, dict[str, Any], str]:
-    """(exit code, JSON answer, what was said beside it)."""
-    out, err = io.StringIO(), io.StringIO()
-    try:
-        call_command(name, *arguments, "--json", stdout=out, stderr=err)
-        code = 0
-    except SystemExit as stop:
-        code = int(stop.code or 0)
-    return code, json.loads(out.getvalue() or "{}"), err.getvalue()
-
-
-def export(thread: UUID, to: Path, *more: str, who: str = "carrier") -> Path:
-    code, told, said = run("export", str(thread), "--to", str(to), "--as", who, *more)
-    assert code == 0, said
-    return Path(told["file"])
-
-
-def brought(capsule: Path, *more: str, who: str = "carrier") -> dict[str, Any]:
-    code, told, said = run("import", str(capsule), "--as", who, *more)
-    assert code == 0, said
-    return told
-
-
-TABLES = (
-    *("gp_event", "gp_checkpoint", "gp_content", "gp_activity", "gp_approval", "gp_decision"),
-    "gp_artifact",
-)
-
-
-def empty(*, agents: bool = True) -> None:
-    """An installation without any of this: everything is taken out, past all guards."""
-    gone = (*TABLES, "gp_keyframe", "gp_wake", "gp_verification", "gp_thread")
-    with connection.cursor() as cursor:
-        cursor.execute("SET session_replication_role = replica")
-        for table in (*gone, *(("gp_agent_version",) if agents else ())):
-            cursor.execute(f"DELETE FROM {table}")
-        cursor.execute("SET session_replication_role = DEFAULT")
-
-
-def another_workspace(name: str = "there") -> UUID:
-    place = store.create_workspace(name, actor="user:0")
-    user = get_user_model()._default_manager.get(username="carrier")
-    store.grant(place, user.pk, "operator", actor="user:0")
-    # People act where they belong longest: leave the former ones.
-    for former, _, role in queries.memberships(user.pk):
-        if former != place:
-            store.withdraw(former, user.pk, role, actor="user:0")
-    return place
-
-
-def everything(thread: UUID) -> dict[str, list[Any]]:
-    """All history rows of a thread, without the workspace."""
-    return {
-        "events": list(queries.event_rows(thread)),
-        "checkpoints": list(queries.checkpoint_rows(thread)),
-        "contents": rows(
-            "SELECT sha256, body FROM gp_content WHERE thread_id = %s ORDER BY 1", [thread]
-        ),
-        "activities": list(queries.activity_rows(thread)),
-        "approvals": list(requests.approval_rows(thread)),
-        "decisions": list(requests.decision_rows(thread)),
-    }
-
-
-@pytest.fixture
-def lived_here(lived: tuple[Bench, UUID]) -> tuple[Bench, UUID]:  # noqa: F811
-    """The thread with everything, and somebody who may carry it: `carrier`."""
-    bench, thread = lived
-    user = get_user_model()._default_manager.create_user(username="carrier")
-    store.grant(bench.workspace, user.pk, "operator", actor="user:0")
-    return bench, thread
 
 
 def test_every_column_travels_or_stays_for_a_reason(db: None) -> None:
@@ -461,234 +384,3 @@ def test_a_large_file_goes_out_and_in_without_memory(cast: Cast, tmp_path: Path)
     assert peak < 16 * 1024 * 1024
     row = queries.artifact(ref["$artifact"], workspace=cast.workspace)
     assert default_storage.size(row.path) == 64 * 1024 * 1024
-
-
-# ---- hostile ------------------------------------------------------------------------------------
-
-
-def repacked(
-    capsule: Path, change: Callable[[dict[str, bytes]], None], *, manifest: bool = True
-) -> Path:
-    """The capsule with other members; MANIFEST made to fit them, as whoever forges one would."""
-    with zipfile.ZipFile(capsule) as packed:
-        members = {name: packed.read(name) for name in packed.namelist()}
-    change(members)
-    if manifest:
-        members["MANIFEST"] = "".join(
-            f"{sha256(raw).hexdigest()}  {name}\n"
-            for name, raw in members.items()
-            if name != "MANIFEST"
-        ).encode()
-    made = capsule.with_name("forged.zip")
-    with zipfile.ZipFile(made, "w") as packed:
-        for name, raw in members.items():
-            packed.writestr(name, raw)
-    return made
-
-
-def replaced(name: str, old: bytes, new: bytes) -> Callable[[dict[str, bytes]], None]:
-    def change(members: dict[str, bytes]) -> None:
-        assert old in members[name], (old, name)
-        members[name] = members[name].replace(old, new, 1)
-
-    return change
-
-
-def cut(name: str) -> Callable[[dict[str, bytes]], None]:
-    def change(members: dict[str, bytes]) -> None:
-        members[name] = b"".join(members[name].splitlines(keepends=True)[:-1])
-
-    return change
-
-
-def without(name: str) -> Callable[[dict[str, bytes]], None]:
-    return lambda members: members.__setitem__("gone", members.pop(name)) or members.pop("gone")
-
-
-def also(name: str, raw: bytes = b"x") -> Callable[[dict[str, bytes]], None]:
-    return lambda members: members.__setitem__(name, raw)
-
-
-def in_thread(**values: Any) -> Callable[[dict[str, bytes]], None]:
-    def change(members: dict[str, bytes]) -> None:
-        told = json.loads(members["thread.json"])
-        told["thread"] |= values
-        members["thread.json"] = json.dumps(told).encode()
-
-    return change
-
-
-def in_agent(**values: Any) -> Callable[[dict[str, bytes]], None]:
-    def change(members: dict[str, bytes]) -> None:
-        for name in [name for name in members if name.startswith("agents/")]:
-            members[name] = json.dumps(json.loads(members[name]) | values).encode()
-
-    return change
-
-
-def first_line(name: str, **values: Any) -> Callable[[dict[str, bytes]], None]:
-    def change(members: dict[str, bytes]) -> None:
-        lines = members[name].splitlines(keepends=True)
-        lines[0] = json.dumps(json.loads(lines[0]) | values).encode() + b"\n"
-        members[name] = b"".join(lines)
-
-    return change
-
-
-DEEP = b"[" * 100_000 + b"]" * 100_000
-FORGED: dict[str, tuple[Callable[[dict[str, bytes]], None], str]] = {
-    "an event": (
-        replaced("events.jsonl", b'"actor":"user:1"', b'"actor":"user:9"'),
-        "does not fit",
-    ),
-    "an event less": (cut("events.jsonl"), "does not hold"),
-    "a checkpoint": (
-        replaced("checkpoints/000001.json", b'"created_by":"worker', b'"created_by":"worken'),
-        "does not hold",
-    ),
-    "a checkpoint less": (without("checkpoints/000001.json"), "Checkpoint 1 is missing"),
-    "an activity": (
-        replaced("activities.jsonl", b'"attempts":1', b'"attempts":2'),
-        "does not hold",
-    ),
-    "a decision": (replaced("decisions.jsonl", b'"verdict":"', b'"verdict":"re'), ""),
-    "a request": (replaced("approvals.jsonl", b"Place the order", b"Place an order"), "altered"),
-    "a file": (without("artifacts.jsonl"), "missing"),
-    "a content": (
-        lambda m: [
-            m.__setitem__(n, raw.replace(b"long", b"lang", 1))
-            for n, raw in m.items()
-            if n.startswith("contents/")
-        ],
-        "named after other bytes",
-    ),
-    "a content less": (
-        lambda m: m.pop(next(n for n in m if n.startswith("contents/"))),
-        "is missing",
-    ),
-    "a content more": (
-        also(f"contents/{sha256(b'7').hexdigest()}.json", b"7"),
-        "no checkpoint names the content",
-    ),
-    "a content that is no JSON": (also(f"contents/{sha256(b'x').hexdigest()}.json"), "not JSON"),
-    "its hash": (in_thread(last_hash="00" * 32), "does not hold"),
-    "its number": (in_thread(last_seq=3), "gp_event_pkey"),
-    "its head": (in_thread(number=1), "does not hold"),
-    "its base": (in_thread(base="00000000-0000-0000-0000-000000000001"), "bases"),
-    "its status": (in_thread(status="flying"), "status"),
-    "its cost": (in_thread(cost="NaN"), "cost"),
-    "its times": (in_thread(created_at="yesterday"), "created_at"),
-    "its labels": (in_thread(title=7), "title"),
-    "its rollback": (in_thread(rollback={"undo": []}), "rollback"),
-    "too long a title": (in_thread(title="x" * 301), "refuses a row"),
-    "a circle": (
-        lambda m: first_line(
-            "checkpoints/000000.json",
-            parent_number=0,
-            parent=json.loads(m["thread.json"])["thread"]["head"],
-            parent_thread=json.loads(m["thread.json"])["thread"]["id"],
-        )(m),
-        "parent of checkpoint 0",
-    ),
-    "strange columns": (first_line("events.jsonl", more=1), "more"),
-    "huge numbers": (first_line("events.jsonl", seq=2**60), "seq"),
-    "NUL": (first_line("events.jsonl", actor="\0"), "NUL"),
-    "depth": (lambda m: m.__setitem__("events.jsonl", DEEP + b"\n"), "deep"),
-    "NaN": (replaced("events.jsonl", b'"v":1', b'"v":NaN'), "NaN"),
-    "twice": (replaced("events.jsonl", b'"v":1', b'"v":1,"v":1'), "twice"),
-    "no JSON": (also("events.jsonl", b"\xff\n"), "UTF-8"),
-    "no end of line": (also("events.jsonl", b"{}"), "cut off"),
-    "a path out": (also("../../etc/passwd"), "does not belong"),
-    "an absolute path": (also("/etc/passwd"), "does not belong"),
-    "code": (also("agents/evil.py"), "does not belong"),
-    "another agent": (
-        lambda m: [
-            m.__setitem__(n, raw.replace(b'"channels":{', b'"channels":{"x":{},', 1))
-            for n, raw in list(m.items())
-            if n.startswith("agents/")
-        ],
-        "otherwise than it is known here",
-    ),
-    "no graph": (in_agent(graph={"nodes": 1}), "not in order"),
-    "no nodes": (in_agent(graph={"entry": [], "nodes": [{"name": 1}]}), "describe an agent"),
-    "no schema": (in_agent(schema={"type": 7}), "no JSON Schema"),
-    "a later format": (replaced("thread.json", b'"format":1', b'"format":2'), "format 2"),
-    "somebody else's": (also("thread.json", b"[]"), "not one of Gatepost's"),
-    "unknown message": (
-        replaced("thread.json", b'"inputs":[]', b'"inputs":["1"]'),
-        "never received",
-    ),
-}
-
-
-@pytest.mark.parametrize("what", FORGED)
-def test_a_forged_capsule_is_refused_and_leaves_nothing(
-    lived_here: tuple[Bench, UUID], tmp_path: Path, what: str
-) -> None:
-    change, said_so = FORGED[what]
-    _, thread = lived_here
-    forged = repacked(export(thread, tmp_path), change)
-    empty(agents=False)
-    another_workspace()
-    before = counts()
-    code, _, said = run("import", str(forged), "--as", "carrier", "--workspace", "there")
-    assert code == 1, said
-    assert said_so in said, said
-    assert counts() == before
-    assert "Traceback" not in said
-
-
-DAMAGED: dict[str, Callable[[Path], bytes]] = {
-    "cut": lambda p: p.read_bytes()[:-200],
-    "half": lambda p: p.read_bytes()[: p.stat().st_size // 2],
-    "empty": lambda p: b"",
-    "text": lambda p: b"hello" * 100,
-    "a bit": lambda p: p.read_bytes().replace(b"worker:test", b"worker:tesT", 1),
-}
-
-
-@pytest.mark.parametrize("what", DAMAGED)
-def test_a_damaged_capsule_is_refused(
-    lived_here: tuple[Bench, UUID], tmp_path: Path, what: str
-) -> None:
-    _, thread = lived_here
-    capsule = export(thread, tmp_path)
-    capsule.write_bytes(DAMAGED[what](capsule))
-    empty()
-    another_workspace()
-    before = counts()
-    code, _, said = run("import", str(capsule), "--as", "carrier", "--workspace", "there")
-    assert (code, counts()) == (1, before), said
-    assert len(said.strip().splitlines()) == 1
-
-
-def test_altered_without_manifest_bombs_and_doubles(
-    lived_here: tuple[Bench, UUID], tmp_path: Path
-) -> None:
-    _, thread = lived_here
-    capsule = export(thread, tmp_path)
-    empty()
-    another_workspace()
-    altered = repacked(capsule, replaced("events.jsonl", b'"v":1', b'"v":2'), manifest=False)
-    assert (
-        "was altered" in run("import", str(altered), "--as", "carrier", "--workspace", "there")[2]
-    )
-    bomb = tmp_path / "bomb.zip"
-    with zipfile.ZipFile(bomb, "w", zipfile.ZIP_DEFLATED) as packed:
-        packed.writestr("MANIFEST", b"0" * 50_000_000)
-    assert "more than its file" in run("import", str(bomb), "--as", "carrier")[2]
-    double = tmp_path / "double.zip"
-    with zipfile.ZipFile(double, "w") as packed:
-        packed.writestr("MANIFEST", b"")
-        with pytest.warns(UserWarning, match="Duplicate"):
-            packed.writestr("MANIFEST", b"")
-    assert "twice" in run("import", str(double), "--as", "carrier")[2]
-    assert "No such file" in run("import", str(tmp_path / "none"), "--as", "carrier")[2]
-
-
-def counts() -> list[int]:
-    tables = (*TABLES, "gp_thread", "gp_agent_version", "gp_wake", "gp_keyframe")
-    files = Path(default_storage.path("artifacts"))
-    return [rows(f"SELECT count(*) FROM {table}")[0][0] for table in tables] + [
-        sum(1 for path in files.rglob("*") if path.is_file() and str(path.parent.parent.name) != "")
-    ]

@@ -14,7 +14,7 @@ from checkpoints import store
 from dashboard.proof import verify
 from tests.approvals.cast import LENA, MIRA, NEW, OMAR, asked, back, now, say
 from tests.checkpoints.builders import drive, make_thread
-from tests.dashboard.test_capsule import another_workspace, brought, empty, export
+from tests.dashboard.capsules import another_workspace, brought, empty, export
 
 pytestmark = pytest.mark.django_db
 

@@ -7,7 +7,9 @@ import threading
 import time
 from uuid import uuid4
 
-from dashboard.live.coalescing import Coalescer
+import pytest
+
+from dashboard.live.coalescing import TOGETHER, Coalescer
 
 PAUSE = 0.1
 
@@ -87,6 +89,27 @@ def test_many_threads_at_once_lose_no_last_word() -> None:
     for worker in range(3):
         for n in range(100):
             wait_for(sent, f"{worker} {n} 19")
+
+
+def test_many_that_are_soon_due_are_sent_together(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A processor that is busy with a decision each is not taken from it for every one."""
+    sent: list[str] = []
+    hints, looks = Coalescer(sent.append, pause=PAUSE), [0]
+    flush = hints.flush
+
+    def counted(*, all: bool = True) -> None:
+        looks[0] += 1
+        flush(all=all)
+
+    monkeypatch.setattr(hints, "flush", counted)
+    began = time.monotonic()
+    for number in range(400):
+        hints.offer(uuid4(), str(number), soon=True)
+        time.sleep(0.0005)
+    wait_for(sent, "399")
+    took = time.monotonic() - began
+    assert sorted(sent, key=int) == [str(number) for number in range(400)]
+    assert looks[0] <= took / TOGETHER + 2 < 400
 
 
 def test_a_forked_process_sends_its_own() -> None:

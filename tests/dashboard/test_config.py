@@ -17,7 +17,7 @@ from dashboard import actions
 from tests.cast import Cast
 
 from . import scene
-from .test_api import V1, post, refused
+from .api import V1, post, refused
 
 CONFIG = {"model": "small", "temperature": 0.2, "prompts": {"system": "Be brief."}}
 

@@ -20,7 +20,7 @@ from dashboard.errors import FourEyes, Invalid, NothingToTakeBack, NotYours
 from tests.cast import Cast
 
 from . import scene
-from .test_api import post, refused
+from .api import post, refused
 from .test_idempotency import keyed
 
 pytestmark = pytest.mark.django_db

@@ -17,7 +17,7 @@ from tests.workers.conftest import Bench
 from tests.workers.test_reuse import CALLS, CONFIG, MODULE, _no_calls  # noqa: F401
 from workers.registry import announce
 
-from .test_api import post
+from .api import post
 
 
 @pytest.fixture

@@ -30,7 +30,7 @@ from dashboard.permissions import RIGHTS, THREAD_ACTIONS
 from tests.cast import Cast
 
 from . import scene
-from .test_api import V1, post, refused
+from .api import V1, post, refused
 
 START = {"agent": "research", "input": {"goal": "delays"}}
 REPLAYED = "Idempotency-Replayed"

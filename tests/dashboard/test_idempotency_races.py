@@ -32,7 +32,7 @@ from tests.cast import Cast, make_cast
 from tests.hazards.web import Web
 
 from . import scene
-from .test_api import V1, post, refused
+from .api import V1, post, refused
 from .test_idempotency import REPLAYED, START
 
 AT_ONCE = 20

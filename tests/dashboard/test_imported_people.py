@@ -20,7 +20,7 @@ from tests.cast import Cast
 from tests.checkpoints.builders import rows
 
 from . import scene
-from .test_capsule import brought, empty, export
+from .capsules import brought, empty, export
 from .test_commands import said
 
 pytestmark = pytest.mark.django_db

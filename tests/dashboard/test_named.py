@@ -19,7 +19,7 @@ from tests.cast import Cast
 from tests.checkpoints.racing import race
 
 from . import scene
-from .test_api import post, refused
+from .api import post, refused
 
 INPUT = {"goal": "delays"}
 

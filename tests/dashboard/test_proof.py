@@ -11,14 +11,12 @@ import pytest
 from django.core.files.storage import default_storage
 from django.db import connection, transaction
 
-from approvals import gates
 from approvals.models import STATUSES, VERDICTS, WHAT_NEXT
 from checkpoints import queries, store
 from checkpoints.states import ACTIVITY_KINDS, ACTIVITY_STATES, CHECKPOINT_SOURCES, EventKind
 from dashboard.proof import verify
 from tests.checkpoints.builders import rows
-from tests.workers import samples
-from tests.workers.conftest import Bench, bench_of
+from tests.workers.conftest import Bench
 
 pytestmark = pytest.mark.django_db
 
@@ -66,41 +64,6 @@ SOME: dict[str, str] = {
     "jsonb": "'{\"x\": 1}'::jsonb",
     "timestamp with time zone": "clock_timestamp()",
 }
-
-
-@pytest.fixture
-def lived(db: None, tmp_path: Path) -> tuple[Bench, UUID]:
-    """A thread with everything: gates of each end, effects done and undone, failures, a file."""
-    samples.counter.calls.clear()
-    bench = bench_of(samples)
-    thread = bench.start(goal="tea", rounds=2, folder=str(tmp_path))
-    bench.advance(thread)
-    bench.decide(thread, "reject", "too dear")
-    bench.advance(thread)
-    bench.roll_back(thread, 1)
-    store.resume(thread, actor="user:1")
-    bench.advance(thread)
-    gates.withdraw_open(thread, reason="edited", actor="user:1")
-    large = {"goal": "coffee", "facts": {"note": "long " * 5_000}}
-    store.edit(thread, changes=large, reason="", actor="user:1")
-    store.resume(thread, actor="user:1")
-    bench.advance(thread)
-    bench.decide(thread, "approve", "fine")
-    bench.advance(thread)
-    bench.roll_back(thread, 1)
-    store.resume(thread, actor="user:1")
-    bench.advance(thread)
-    ref = store.put_artifact(
-        bench.workspace, name="list.csv", media_type="text/csv", chunks=[b"a,b\n", b"1,2\n"]
-    )
-    told = {"node": "buy", "name": ref["name"], "sha256": ref["$artifact"], "size": ref["size"]}
-    store.add_event(
-        thread,
-        store.NewEvent(EventKind.ARTIFACT_STORED, told | {"media_type": "text/csv"}, "worker:1"),
-    )
-    found = verify(thread)
-    assert found.intact, found.what
-    return bench, thread
 
 
 @pytest.fixture

@@ -20,7 +20,7 @@ from tests.checkpoints.builders import drive, head_of, make_thread, one, rows
 from tests.checkpoints.test_state_plan import nodes, others
 
 from . import scene
-from .test_capsule import export
+from .capsules import export
 from .test_commands import said
 
 pytestmark = [pytest.mark.django_db, pytest.mark.requirement("B25")]

@@ -24,7 +24,7 @@ from checkpoints.models import Membership
 from dashboard.models import Token
 from tests.cast import Cast, make_cast
 
-from .test_api import V1, refused
+from .api import V1, refused
 
 ROOT = Path(__file__).parents[2]
 TOKEN = re.compile(r"gp_([a-z0-9]{8})_[A-Za-z0-9_-]{43}")

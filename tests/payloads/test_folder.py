@@ -23,7 +23,7 @@ from checkpoints.capsules import folder as folders
 from checkpoints.states import EventKind, Status
 from dashboard.capsule.folders import keep
 from dashboard.proof import verify
-from tests.dashboard.test_capsule import another_workspace, empty, run
+from tests.dashboard.capsules import another_workspace, empty, run
 from tests.embedded.helpers import ROOT
 from tests.workers.conftest import Bench
 from workers.registry import announce

@@ -32,7 +32,7 @@ from workers.registry import announce
 from workers.rollback import roll_back
 from workers.step import Agent
 
-from . import samples
+from . import samples, unsure
 from .memory_bench import MemoryBench, memory_bench_of
 
 
@@ -225,3 +225,10 @@ def bench(make_bench: Callable[[Any], Bench | MemoryBench]) -> Bench | MemoryBen
     """The sample agent `orders`, with its call counter emptied."""
     samples.counter.calls.clear()
     return make_bench(samples)
+
+
+@pytest.fixture
+def play(make_bench: Callable[[Any], Bench | MemoryBench]) -> Bench | MemoryBench:
+    """The agent `unsure`, whose effects can be lost, with nothing done yet."""
+    unsure.world.clear()
+    return make_bench(unsure)

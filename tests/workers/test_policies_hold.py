@@ -3,14 +3,17 @@
 from __future__ import annotations
 
 from typing import Any
+from uuid import UUID
 
 import pytest
 
 from approvals import policies
+from approvals import queries as requests
 from approvals.drafts import Draft
 from approvals.gates import reopening
-from approvals.terms import Terms
+from approvals.terms import Seat, Terms
 from checkpoints.states import Status
+from tests.checkpoints.builders import rows
 
 from . import asking, gated
 from .conftest import Bench, bench_of
@@ -80,6 +83,38 @@ def test_a_policy_asks_and_its_next_version_lets_it_happen() -> None:
     assert len(gated.paid) == 3
     assert bench.approvals(waits)[0].status == "withdrawn"
     assert all(bench.intact(t) for t in (thread, free, waits))
+
+
+def test_a_reopened_request_is_asked_of_its_first_stage_again_once() -> None:
+    """What an admin reopens becomes a new request: those who had approved hear of that one."""
+    gated.paid.clear()
+    bench = bench_of(gated)
+    two = Terms(stages=(Seat(), Seat()))
+    made = policy(bench, "tool == 'bill.pay'", terms=two)
+    thread = bench.start(asks=False)
+    bench.advance(thread)
+    old = bench.open(thread)
+    bench.decide(thread, "approve")
+    assert told(old.id) == ["approval.requested", "approval.turn"]
+    newer = policies.change(
+        made.policy, Draft("Bills", "true", terms=two), workspace=bench.workspace, seen=1,
+        actor=ADMIN,
+    )  # fmt: skip
+    reopening.withdraw_of_policy(
+        made.policy, newer.label, workspace=bench.workspace, reason="changed", actor=ADMIN
+    )
+    assert bench.advance(thread).status is Status.WAITING
+    new = bench.open(thread)
+    assert new.id != old.id
+    assert requests.votes(new.id) == []
+    assert told(old.id)[2:] == ["approval.withdrawn"]
+    assert told(new.id) == ["approval.requested"]
+
+
+def told(approval: UUID) -> list[str]:
+    """The news of a request, oldest first."""
+    found = rows("SELECT kind FROM gp_outbox WHERE approval_id = %s ORDER BY at, id", (approval,))
+    return [kind for (kind,) in found]
 
 
 def test_a_missing_value_asks_rather_than_lets_happen() -> None:

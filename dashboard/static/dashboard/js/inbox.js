@@ -8,6 +8,12 @@
   document.documentElement.classList.add("js");
   // With this script a dialog has asked before the form goes out.
   document.querySelector("[data-confirmed]").value = "1";
+  // On a phone the boxes go on to the side: the chosen one is seen whole, with its neighbours.
+  const boxes = document.getElementById("inbox-boxes"), chosen = boxes.querySelector("[aria-current]");
+  if (chosen) {
+    const row = boxes.getBoundingClientRect(), own = chosen.getBoundingClientRect();
+    boxes.scrollLeft += own.left + own.width / 2 - row.left - row.width / 2;
+  }
 
   function count() {
     const n = ticks().filter((box) => box.checked).length;
