@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import threading
 import time
 from typing import Any
 
@@ -41,6 +42,17 @@ def test_the_first_row_is_taken_before_the_last_is_made() -> None:
     slow = "SELECT repeat('x', 9000), pg_sleep(0.1) FROM generate_series(1, 5)"
     stream((slow, ()), lambda *row: seen.append(time.monotonic()))
     assert seen[-1] > seen[0] + 0.1
+
+
+def test_other_threads_go_on_meanwhile() -> None:
+    turned = threading.Event()
+    other = threading.Thread(target=turned.set)
+    starting = threading.Timer(0.05, other.start)
+    starting.start()
+    seen: list[bool] = []
+    slow = "SELECT pg_sleep(0.5), %s::integer"
+    stream((slow, (1,)), lambda *row: seen.append(turned.is_set()))
+    assert seen == [True]
 
 
 def test_in_a_transaction_and_when_watched_the_ordinary_cursor_does_it() -> None:
