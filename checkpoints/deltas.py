@@ -12,6 +12,7 @@ from typing import Any, TypedDict, cast
 
 from .errors import InvalidValue
 from .references import PUT, named
+from .stored import decode_stored
 from .values import (
     LIMITS,
     MAX_INTEGER,
@@ -25,7 +26,6 @@ from .values import (
     copied,
     decode,
     decode_request,
-    decode_stored,
 )
 
 __all__ = [

@@ -4,16 +4,15 @@ A checkpoint's past is a few ranges of checkpoints, one per branch it went throu
 other threads (forks share their past). The query walks from branch to branch, stops at the newest
 keyframe on the way, and returns the keyframe and the deltas after it. Large values that are still
 in force are fetched by one more query, where there are any. Each range is looked up by
-itself (OFFSET 0): as a join the planner would rather read the whole table. Deltas come in chunks of
-32, each with its number, in any order: a row of its own costs as much as a short delta, and sorting
-there would copy every one.
+itself (OFFSET 0): as a join the planner would rather read the whole table. Deltas come in blocks
+of 48 numbers, a line each, and are folded while the next block is made. A row of its own costs both
+sides as much as a short delta, and a value of its own each time another piece of memory.
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from operator import itemgetter
 from typing import Any
 from uuid import UUID
 
@@ -24,6 +23,7 @@ from . import channels as _channels
 from . import deltas, keyframes, payloads, prepared, references
 from .channels import Digests, Reducer
 from .errors import CorruptHistory, InvalidValue, NotFound
+from .replaying import Replay
 
 log = structlog.get_logger("gatepost.history")
 
@@ -41,19 +41,32 @@ WITH RECURSIVE seg AS (
   WHERE s.kf IS NULL
 )
 """
-_BODIES = """
-SELECT 'claims' AS what, NULL::integer AS depth, NULL::integer AS number, s.thread_id AS owner,
-  s.claims::text AS body FROM seg s WHERE s.depth = 0
+# With 1 KB a step a block stays below 64 KB: for a longer text the server reserves 128 KB, and that
+# its allocator takes from the system for each read and gives back.
+_BLOCK = 48
+# Ranges from the newest to the oldest, the keyframe, deltas from the oldest on: the parts of a
+# UNION ALL come one after the other, and a nested loop keeps the order of both its sides. Blocks
+# are counted by an array, of which the planner expects ten members: of a series it expects 1,000,
+# and what it believes to be dear is compiled first where PostgreSQL can do that.
+_BODIES = f"""
+SELECT NULL::integer AS place, s.depth AS rows, json_build_array(s.thread_id,
+  coalesce(s.kf + 1, s.lo), s.hi, s.kf, s.claims)::text AS body FROM seg s
 UNION ALL
-SELECT 'keyframe', s.depth, k.number, s.thread_id, k.state
-  FROM seg s, LATERAL (SELECT x.number, x.state FROM gp_keyframe x
+SELECT -1, 0, k.state
+  FROM seg s, LATERAL (SELECT x.state FROM gp_keyframe x
     WHERE x.thread_id = s.thread_id AND x.number = s.kf OFFSET 0) k
 UNION ALL
-SELECT 'deltas', s.depth, c.chunk, s.thread_id, c.body
-  FROM seg s, LATERAL (SELECT (x.number + 31) / 32 AS chunk,
-    '[' || string_agg('[' || x.number || ',' || x.delta::text || ']', ',') || ']' AS body
-    FROM gp_checkpoint x WHERE x.thread_id = s.thread_id
-    AND x.number BETWEEN coalesce(s.kf + 1, s.lo) AND s.hi GROUP BY 1 OFFSET 0) c
+SELECT b.first, c.rows, c.body
+  FROM (SELECT s.thread_id, coalesce(s.kf + 1, s.lo) AS lo, s.hi FROM seg s
+    ORDER BY s.depth DESC OFFSET 0) r,
+    LATERAL (SELECT greatest(r.lo, n * {_BLOCK}) AS first,
+    least(r.hi, n * {_BLOCK} + {_BLOCK - 1}) AS last
+    FROM unnest(ARRAY(SELECT generate_series(r.lo / {_BLOCK}, r.hi / {_BLOCK}))) n
+    WHERE r.lo <= r.hi) b,
+    LATERAL (SELECT count(*)::integer AS rows,
+    string_agg(x.delta::text, chr(10) ORDER BY x.number) AS body
+    FROM gp_checkpoint x WHERE x.thread_id = r.thread_id
+    AND x.number BETWEEN b.first AND b.last OFFSET 0) c
 """
 _NEWEST = """(SELECT max(k.number) FROM gp_keyframe k WHERE k.thread_id = {0}.thread_id
            AND k.number BETWEEN {0}.branch_start AND {0}.number)"""
@@ -116,56 +129,89 @@ def materialise(
     `from_deltas` passes over keyframes, back to the first input; `rows` are the answer to `asked`
     where somebody has it. Hashes are not looked at here: `checked` does that.
     """
-    if rows is None:
-        rows = prepared.fetch(*asked(thread, checkpoint, from_deltas=from_deltas))
-    if not rows:
-        raise NotFound("There is no such checkpoint in this thread.")
-    claims: dict[str, Any] = {}
-    keyframe: tuple[UUID, int] | None = None
-    base = "{}"
-    chunks: list[tuple[int, int, str]] = []
-    owners: set[UUID] = set()
-    for what, depth, number, owner, body in rows:
-        if what == "deltas":
-            chunks.append((-depth, number, body))
-            owners.add(owner)
-        elif what == "claims":
-            claims = deltas.decode(body)
-        else:
-            keyframe, base = (owner, number), body
-    chunks.sort()
-    read = since = size = 0  # deltas; of them since the keyframe, and their bytes
-    ranges: set[int] = set()
+    reading = _Reading()
     try:
-        state = deltas.replay(deltas.decode_stored(base), ())
-        for depth, chunk, body in chunks:
-            pairs = sorted(deltas.decode_stored(body), key=itemgetter(0))
-            state = deltas.replay(state, (delta for _, delta in pairs))
-            read += len(pairs)
-            # The first input (alone in its chunk) is as good as a keyframe.
-            if keyframe or (depth, chunk) != chunks[0][:2]:
-                since += len(pairs)
-                size += len(body)
-                ranges.add(depth)
-        if missing := references.wanted(state.values()):
-            version = UUID(claims["agent_version"])
-            found = payloads.fetched(sorted(owners), missing, agent_version=version)
-            references.fill(state, found)
+        if rows is None:
+            question = asked(thread, checkpoint, from_deltas=from_deltas)
+            prepared.stream(question, reading.take)
+        else:
+            prepared.take_rows(rows, reading.take)
+        return reading.materialised()
     except InvalidValue as error:
-        if keyframe is None:
+        if reading.keyframe is None:
             raise CorruptHistory(f"The stored history cannot be applied: {error}") from error
-        return _without(keyframe, thread, checkpoint)
-    return Materialised(
-        state,
-        bytes.fromhex(claims["hash"]),
-        claims["schema_version"],
-        read,
-        UUID(claims["agent_version"]),
-        keyframes.weight(size, since, len(ranges)),
-        since,
-        len(ranges),
-        keyframe,
-    )
+        return _without(reading.keyframe, thread, checkpoint)
+
+
+class _Reading:
+    """What has arrived of the answer to `asked`; the state is folded as far as that goes."""
+
+    def __init__(self) -> None:
+        self.keyframe: tuple[UUID, int] | None = None
+        self._claims: dict[str, Any] = {}
+        self._owners: list[UUID] = []
+        self._ranges: list[range] = []  # numbers still to come, the oldest last
+        self._branches = 0
+        self._first = 0  # bytes of the first input: it is as good as a keyframe
+        self._folded = Replay({})
+
+    def take(self, place: bytes | None, rows: bytes, body: bytes) -> None:
+        """One row of the answer, in its order; raises InvalidValue."""
+        if place is None:
+            self._expect(*deltas.decode_stored(body))
+        elif place == b"-1":
+            self._folded.state = deltas.replay(deltas.decode_stored(body), ())
+        else:
+            self._fold(int(place), int(rows), body)
+
+    def _expect(
+        self, owner: str, first: int, last: int, keyframe: int | None, claims: dict[str, Any] | None
+    ) -> None:
+        if claims is not None:
+            self._claims = claims
+        if keyframe is not None:
+            self.keyframe = UUID(owner), keyframe
+        if first <= last:
+            self._owners.append(UUID(owner))
+            self._ranges.append(range(first, last + 1))
+            self._branches += 1
+
+    def _fold(self, first: int, rows: int, block: bytes) -> None:
+        """Deltas of one range, from number `first` on to the end of their block."""
+        due = self._ranges.pop() if self._ranges else range(0)
+        wanted = due[: _BLOCK - first % _BLOCK]
+        if first not in due[:1] or rows != len(wanted):
+            raise InvalidValue("$", f"a checkpoint is missing from number {first} on")
+        if self.keyframe is None and not self._folded.rows:
+            self._first = block.find(b"\n") if rows > 1 else len(block)
+            self._branches -= len(due) == 1
+        self._folded.add(block, rows)
+        if due[rows:]:
+            self._ranges.append(due[rows:])
+
+    def materialised(self) -> Materialised:
+        """The whole, once all has arrived; raises InvalidValue, NotFound, ContentAway."""
+        claims, folded = self._claims, self._folded
+        if not claims:
+            raise NotFound("There is no such checkpoint in this thread.")
+        if self._ranges:
+            raise InvalidValue("$", "the newest checkpoints are missing")
+        version = UUID(claims["agent_version"])
+        if missing := references.wanted(folded.state.values()):
+            found = payloads.fetched(sorted(self._owners), missing, agent_version=version)
+            references.fill(folded.state, found)
+        since = folded.rows if self.keyframe else folded.rows - 1
+        return Materialised(
+            folded.state,
+            bytes.fromhex(claims["hash"]),
+            claims["schema_version"],
+            folded.rows,
+            version,
+            keyframes.weight(folded.size - self._first, since, self._branches),
+            since,
+            self._branches,
+            self.keyframe,
+        )
 
 
 def _without(keyframe: tuple[UUID, int], thread: UUID, checkpoint: UUID) -> Materialised:

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
 type Asked = tuple[str, Sequence[Any]]
+type Take = Callable[..., None]
+"""Gets the values of one row as their texts in UTF-8, None for NULL."""
 
 
 def fetch(text: str, values: Sequence[Any]) -> list[tuple[Any, ...]]:
@@ -20,3 +22,16 @@ def fetch_all(*asked: Asked) -> list[list[tuple[Any, ...]]]:
     from .store import sending
 
     return sending.fetch(*asked)
+
+
+def stream(asked: Asked, take: Take) -> None:
+    """Hand each row of such a statement to `take` as it arrives; what that raises ends it."""
+    from .store import streaming
+
+    streaming.stream(*asked, take)
+
+
+def take_rows(rows: Iterable[Sequence[Any]], take: Take) -> None:
+    """Hand rows that were fetched as a whole to `take`."""
+    for row in rows:
+        take(*[None if value is None else str(value).encode() for value in row])

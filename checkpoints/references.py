@@ -13,7 +13,8 @@ from hashlib import sha256
 from typing import Any
 
 from .errors import CorruptHistory, InvalidValue
-from .values import at, canonical, decode_stored
+from .stored import decode_stored
+from .values import at, canonical
 
 PUT = "put"
 

@@ -286,7 +286,8 @@ def _parse(decoder: json.JSONDecoder, text: str) -> Any:
         raise InvalidValue("$", "nested too deeply") from None
 
 
-def _text(raw: bytes) -> str:
+def utf8(raw: bytes) -> str:
+    """The text of these bytes; InvalidValue names the first that is none."""
     try:
         return raw.decode()
     except UnicodeDecodeError as error:
@@ -299,7 +300,7 @@ def decode(raw: str | bytes) -> Any:
     Duplicate keys, NaN and infinities are refused. Depth, NUL and surrogates are not looked for:
     the database cannot hold the latter two. A file from elsewhere needs a `check` afterwards.
     """
-    text = raw if isinstance(raw, str) else _text(raw)
+    text = raw if isinstance(raw, str) else utf8(raw)
     try:
         return _parse(_STORED, text)
     except _Stop as stop:
@@ -307,11 +308,8 @@ def decode(raw: str | bytes) -> Any:
         raise (fault or _Fault(str(stop))).error("$") from None
 
 
-def decode_stored(text: str) -> Any:
-    """As `decode`, for what this program wrote: canonical text, or jsonb as the database spells it.
-
-    Neither has a key twice, so that is not looked for.
-    """
+def decode_own(text: str) -> Any:
+    """As `decode`, for what this program wrote: it has no key twice, and nothing around it."""
     try:
         # Without the decoder's search for white space around it: there is none.
         value, end = _OWN.raw_decode(text)
@@ -355,7 +353,7 @@ def decode_request(raw: bytes, limits: Limits = LIMITS) -> Any:
     a double cannot hold, integers beyond 2^53, NUL, lone surrogates, too much depth or size.
     """
     check_size(len(raw), limits.request_bytes, "the request")
-    text = _text(raw)
+    text = utf8(raw)
     if text.startswith("\ufeff"):
         raise InvalidValue("$", "starts with a byte order mark; send plain UTF-8")
     value = _parse(_SENT_MARKING, _clipped(text, limits.max_depth))

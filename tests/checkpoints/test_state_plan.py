@@ -8,9 +8,10 @@ from uuid import UUID
 
 import pytest
 
-from checkpoints import history
+from checkpoints import history, queries, store
+from checkpoints.errors import CorruptHistory
 
-from .builders import drive, head_of, make_thread, one, rows
+from .builders import OPERATOR, drive, head_of, make_thread, one, rows
 
 
 def nodes(plan: dict[str, Any]) -> Iterator[dict[str, Any]]:
@@ -51,4 +52,49 @@ def test_few_long_threads_are_read_by_their_ranges_alone() -> None:
         assert len(read) == 4
         assert {n["Node Type"] for n in read} <= {"Index Scan", "Bitmap Heap Scan"}
         assert sum(n["Actual Rows"] * n["Actual Loops"] for n in read) <= 10
+        # Beyond that PostgreSQL may compile a statement, which takes longer than any read.
+        assert plan[0]["Plan"]["Total Cost"] < float(one("SHOW jit_above_cost")) / 10
     assert history.materialise(thread, head_of(thread)).state["log"] == [1, 2, 3]
+
+
+def long_past() -> tuple[UUID, UUID]:
+    """A thread of 110 steps, and a fork of its 95th that went on for 60."""
+    base = make_thread()
+    drive(base, 110)
+    fork = store.fork(
+        base, checkpoint=queries.checkpoint_by_number(base, 95).id, changes={}, actor=OPERATOR
+    )
+    drive(fork, 60)
+    return base, fork
+
+
+@pytest.mark.django_db
+def test_blocks_end_with_their_range_wherever_it_begins() -> None:
+    _, fork = long_past()
+    for number in (0, 1, 46, 47, 48, 49, 60):
+        point = queries.checkpoint_by_number(fork, number).id
+        found = history.materialise(fork, point)
+        assert len(found.state["log"]) == 95 + number
+        assert found.deltas_read == 96 + number + 1
+        assert found.ranges == 2
+        for kept in (0, number // 2, number):
+            state = queries.state_at(fork, queries.checkpoint_by_number(fork, kept).id)
+            store.write_keyframe(fork, kept, state)
+            short = history.materialise(fork, point)
+            assert short.state == found.state
+            assert (short.deltas_read, short.unfolded_rows) == (number - kept, number - kept)
+            store.drop_keyframe(fork, kept)
+
+
+@pytest.mark.django_db
+@pytest.mark.parametrize("number", [0, 1, 30, 47, 48, 94])
+def test_a_past_with_a_hole_is_refused(number: int) -> None:
+    base, fork = long_past()
+    rows("SET session_replication_role = replica")
+    rows(
+        "DELETE FROM gp_checkpoint WHERE thread_id = %s::uuid AND number = %s::integer",
+        (base, number),
+    )
+    rows("SET session_replication_role = DEFAULT")
+    with pytest.raises(CorruptHistory):
+        history.materialise(fork, head_of(fork))
