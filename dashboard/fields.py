@@ -224,10 +224,8 @@ def _help(part: Mapping[str, Any], raw: Mapping[str, Any], kind: str, *, nullabl
     words = {
         "integer": "whole number",
         "number": "number",
-        "bool": "yes or no",
         "json": "JSON",
         "lines": "one per line",
-        "select": f"one of {len(part.get('enum') or ())}",
     }.get(kind, "")
     low = part.get("minimum", part.get("exclusiveMinimum"))
     high = part.get("maximum", part.get("exclusiveMaximum"))
@@ -240,7 +238,10 @@ def _help(part: Mapping[str, Any], raw: Mapping[str, Any], kind: str, *, nullabl
     if nullable and kind != "file":
         words += ", may be empty" if words else "may be empty"
     said = str(raw.get("description") or part.get("description") or "").strip()
-    return f"{said} ({words})" if said and words else said or words
+    if not said or not words:
+        return said or words
+    # The sentence ends after what it needs to know as well.
+    return f"{said[:-1]} ({words})." if said.endswith(".") else f"{said} ({words})"
 
 
 def _attrs(part: Mapping[str, Any], kind: str) -> dict[str, str]:

@@ -27,6 +27,8 @@ CUT = 400  # characters of a string before the rest is folded
 MAX_STRING = 20_000
 KEPT = 3  # so many unchanged items at the front of a list are still shown
 OPEN_MAX = 12  # an added object of at most so many keys starts open
+SHOWN = 3  # so many added items of a list are seen at once where there are more than a handful
+HANDFUL = 6
 
 
 class _Missing:
@@ -127,16 +129,36 @@ class _Writer:
             if same > KEPT:
                 done = same - 1 if same < len(pairs) else same
                 parts.append(_aside(f"… {number(done)} unchanged", depth))
+        folded = self._many_added(new, pairs, mode)
         for key, after, before in pairs[done : done + MAX_CHILDREN]:
             if self.left <= 0:
                 break
+            if done == folded:
+                more = number(len(pairs) - folded)
+                css = _css(depth, "add")
+                parts.append(
+                    f'<li><details><summary class="{css}">'
+                    f'<span class="x">… {more} more added</span></summary><ul>'
+                )
             self.left -= 1
             done += 1
             parts.append(self.line(key, after, before, depth, mode))
+        if folded is not None and done > folded:
+            parts.append("</ul></details></li>")
         if done < len(pairs):
             where = ", in the exact JSON below" if self.whole else ""
             parts.append(_aside(f"… {number(len(pairs) - done)} more{where}", depth))
         return "".join(parts)
+
+    def _many_added(
+        self, new: Any, pairs: list[tuple[str, Any, Any]], mode: str
+    ) -> int | None:
+        """From which item on those that a list grew by are folded; None: they are few."""
+        if mode != "compare" or not isinstance(new, list) or self.whole:
+            return None
+        first = next((i for i, pair in enumerate(pairs) if pair[2] is MISSING), len(pairs))
+        many = len(pairs) - first > HANDFUL and any(_container(pair[1]) for pair in pairs[first:])
+        return first + SHOWN if many else None
 
     def line(self, key: str, new: Any, old: Any, depth: int, mode: str) -> str:
         mark, inner = _mark(new, old, mode)

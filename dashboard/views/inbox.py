@@ -156,17 +156,19 @@ def load(request: HttpRequest) -> HttpResponse:
     who = actor(request)
     oversees = not AUDIT.isdisjoint(who.roles)
     habits = reviewers.habits(who.workspace)
+    waiting = reviewers.load(who.workspace)
+    many = sum(one.waiting for one in waiting) >= reviewers.WAITING_CAP
     return render(
         request,
         LOAD,
         {
-            "waiting": reviewers.load(who.workspace),
+            "waiting": waiting,
             "habits": habits,
             "oversees": oversees,
             "worth": [habit for habit in habits if habit.worth_a_word] if oversees else [],
             "people": people(habit.person for habit in habits),
             "days": reviewers.DAYS,
             "quick_seconds": int(reviewers.QUICK_SECONDS),
-            "capped": reviewers.WAITING_CAP,
+            "capped": reviewers.WAITING_CAP if many else 0,
         },
     )

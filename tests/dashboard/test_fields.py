@@ -56,10 +56,26 @@ def test_each_kind_of_value_gets_its_input() -> None:
     }  # fmt: skip
     assert found["question"].label == "Question"
     assert found["share"].help == "number, 0 to 1"
+    # What the input itself shows is not said again.
+    assert found["level"].help == found["strict"].help == ""
     assert found["level"].options == ("low", "high")
     assert found["groups"].value == "a\nb"
     assert found["file"].value == "t.csv"
     assert found["share"].required
+
+
+@pytest.mark.parametrize(
+    ("description", "shown"),
+    [
+        ("Columns to leave out.", "Columns to leave out (one per line)."),
+        ("Columns to leave out", "Columns to leave out (one per line)"),
+        ("", "one per line"),
+    ],
+)
+def test_what_to_enter_stands_in_the_sentence(description: str, shown: str) -> None:
+    part = {"type": "array", "items": {"type": "string"}, "description": description}
+    [field] = fields.build({"properties": {"ignore": part}}, {})
+    assert field.help == shown
 
 
 def test_what_was_not_touched_is_no_change() -> None:

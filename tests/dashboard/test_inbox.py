@@ -269,6 +269,35 @@ def test_who_approves_unseen_hears_of_it_and_so_do_auditors(
     assert "manager" in cast.client("viewer").get("/approvals/reviewers/").content.decode()
 
 
+def test_reviewers_says_only_what_holds_of_what_it_shows(
+    cast: Cast, manager: Client, agent: UUID, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    rows = made(cast, agent, 3)
+    page = manager.get("/approvals/reviewers/").content.decode()
+    assert "Any reviewer" in page
+    assert "among the oldest" not in page  # these are all
+    assert "from request to decision" not in page  # nobody has decided
+    actions.decide(cast.actor("manager"), rows[0].id, "approve", rows[0].standing_hash)
+    monkeypatch.setattr("approvals.reviewers.WAITING_CAP", 2)
+    page = manager.get("/approvals/reviewers/").content.decode()
+    assert "among the oldest 2" in page
+    assert "from request to decision" in page
+
+
+def test_what_is_decided_is_told_as_past_and_by_whom(cast: Cast, manager: Client) -> None:
+    [row] = made(cast, scene.make_agent("past"))
+    now = ("Why a person is asked", "What will happen exactly", "Your click counts at once")
+    then = ("Why a person was asked", "What was asked for, exactly", "The request is exactly this")
+    page = manager.get(f"/approvals/{row.id}/").content.decode()
+    assert all(said in page for said in now)
+    assert not any(said in page for said in then)
+    actions.decide(cast.actor("second_manager"), row.id, "approve", row.standing_hash)
+    page = manager.get(f"/approvals/{row.id}/").content.decode()
+    assert not any(said in page for said in now)
+    assert all(said in page for said in then)
+    assert "by <b>second_manager</b>." in page
+
+
 @pytest.mark.parametrize(
     ("args", "shown"),
     [

@@ -293,6 +293,28 @@ def test_differences_are_marked_and_unfolded() -> None:
     assert trees.changes(new, old) == trees.Changes(added=1, changed=3, removed=1)
 
 
+def test_of_many_added_items_a_few_are_seen_and_the_rest_is_behind_one_fold() -> None:
+    """Nothing is left out; of what was there only the last is beside it."""
+    added = [{"amount": str(n)} for n in range(77)]
+    html = trees.render({"payments": [{"amount": "x"}, *added]}, {"payments": [{"amount": "x"}]})
+    shown, fold, folded = html.partition("… 74 more added")
+    assert fold
+    amounts = [re.findall(r'class="s">"(\w+)"', part) for part in (shown, folded)]
+    assert amounts == [["x", "0", "1", "2"], [str(n) for n in range(3, 77)]]
+    opened = shown.rpartition("<details")[2]
+    assert " open" not in opened
+    assert html.count("<ul") == html.count("</ul>")
+    assert html.count("<details") == html.count("</details>")
+    assert "more added" not in trees.render({"few": added[:6]}, {"few": []})
+    assert "more added" not in trees.render({"words": list("abcdefghij")}, {"words": []})
+    assert "more added" not in trees.render({"p": added}, {"p": []}, whole=True)
+    # So many that the list is cut as well: both are said.
+    long = trees.render({"p": [{"n": n} for n in range(500)]}, {"p": []})
+    assert "… 497 more added" in long
+    assert "… 300 more</span>" in long
+    assert long.count("<ul") == long.count("</ul>")
+
+
 def test_true_is_not_one() -> None:
     assert trees.changes({"a": True}, {"a": 1}).changed == 1
     assert trees.changes({"a": 1.0}, {"a": 1}).changed == 1
