@@ -6,6 +6,7 @@ whole answer: memory of a megabyte that is taken and given back each time costs 
 
 from __future__ import annotations
 
+import select
 from collections.abc import Sequence
 from typing import Any
 
@@ -44,11 +45,13 @@ def _streamed(link: sending._Link, text: str, formed: sending.Formed, take: Take
     failed: Any = None
     complete = False
     raised: Exception | None = None
+    ear = select.poll()
     name = sending._prepared(link, text, sending._counted(text))
     try:
+        ear.register(server.socket, select.POLLIN)
         server.send_query_prepared(name, *formed)
         server.set_single_row_mode()
-        while (result := server.get_result()) is not None:
+        while (result := _next(server, ear)) is not None:
             if result.status == ExecStatus.TUPLES_OK:
                 complete = True
             elif result.status != ExecStatus.SINGLE_TUPLE:
@@ -66,3 +69,11 @@ def _streamed(link: sending._Link, text: str, formed: sending.Formed, take: Take
     if not complete and not failed:
         raise OperationalError(server.get_error_message() or "the connection is lost")
     return failed
+
+
+def _next(server: Any, ear: select.poll) -> Any:
+    """The next result; to wait in libpq itself would keep this process's other threads waiting."""
+    while server.is_busy():
+        ear.poll()
+        server.consume_input()
+    return server.get_result()
