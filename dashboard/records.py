@@ -32,7 +32,7 @@ from .views import policies
 from .views.base import SeeOther, refused
 
 GROUPS = (
-    ("Threads", ("thread", "checkpoint", "event", "activity", "artifact")),
+    ("Threads", ("thread", "checkpoint", "content", "event", "activity", "artifact")),
     ("Decisions", ("approval", "decision", "policyversion", "hookdelivery")),
     ("Notifications", ("endpoint", "delivery")),
     ("Agents", ("agentversion", "worker")),

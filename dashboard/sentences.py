@@ -163,6 +163,14 @@ def _tail(data: Mapping[str, Any]) -> str:
     return f": {_cut(said)}" if said else ""
 
 
+def _way(node: Any, to: Any, because: Any) -> str:
+    """Where a node leads, and what it said of that in words; a capsule may note anything."""
+    names = to if isinstance(to, list) else [to]
+    then = " and ".join("the end" if name in ("__end__", None) else str(name) for name in names)
+    said = f", since {because}" if isinstance(because, str) and because else ""
+    return _cut(f"From {node or 'here'} on to {then or 'the end'}{said}")
+
+
 def _at(data: Mapping[str, Any]) -> str:
     return f" in {data['node']}" if data.get("node") else ""
 
@@ -290,7 +298,7 @@ _SAY: dict[str, Any] = {
         if d.get("input")
         else f"Update refused{_at(d)}" + (_tail(d) or f": {_cut(d.get('why', ''))}")
     ),
-    "way.taken": lambda d, who: f"Way taken{_at(d)}: {_cut(d.get('to') or d.get('then') or '?')}",
+    "way.taken": lambda d, who: _way(d.get("from"), d.get("to"), d.get("because")),
     "thought.recorded": lambda d, who: _cut(d.get("text") or d.get("thought") or "A thought"),
     "value.recorded": lambda d, who: f"Recorded {_name(d)}{_at(d)}",
     "activity.finished": lambda d, who: f"{_name(d)} done{_at(d)}{_usage(d)}",

@@ -2,15 +2,26 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from datetime import UTC
 from typing import Any
 from uuid import UUID
 
 from django.contrib import admin
+from django.db.models import BigIntegerField, Func
 from django.urls import reverse
 
 from ..browsing import Records
-from ..models import Activity, AgentVersion, Artifact, Checkpoint, Event, Thread, Worker
+from ..models import (
+    Activity,
+    AgentVersion,
+    Artifact,
+    Checkpoint,
+    Content,
+    Event,
+    Thread,
+    Worker,
+)
 from ..narrowing import choice, ident, noun, since
 from ..paging import XID, Walk
 from ..queries import verification
@@ -25,15 +36,16 @@ CHAIN = ("Chain", ("hash", "prev_hash", "data_hash", "salt"))
 
 def of_thread(thread: UUID) -> list[tuple[str, str]]:
     """Where a thread and everything that belongs to it can be read."""
-    lists = ("checkpoints_checkpoint", "checkpoints_event", "checkpoints_activity")
+    nouns = ("checkpoint", "content", "event", "activity")
+    lists = (*(f"checkpoints_{noun}" for noun in nouns), "approvals_approval")
     return [
         ("Open the thread", reverse("thread", args=[thread])),
         ("Its row", reverse("admin:checkpoints_thread_change", args=[thread])),
         *(
             (f"Its {name}", f"{reverse(f'admin:{model}_changelist')}?thread_id={thread}")
             for name, model in zip(
-                ("checkpoints", "events", "activities", "approvals"),
-                (*lists, "approvals_approval"),
+                ("checkpoints", "contents", "events", "activities", "approvals"),
+                lists,
                 strict=True,
             )
         ),
@@ -150,6 +162,41 @@ class CheckpointRecords(Records):
     def related(self, row: Any) -> list[tuple[str, str]]:
         page = f"{reverse('thread', args=[row.thread_id])}?at={row.number}"
         return [("Open at this checkpoint", page), *of_thread(row.thread_id)]
+
+
+@admin.register(Content)
+class ContentRecords(Records):
+    """Large values that changes of a state name by their hash; those in files are not here."""
+
+    columns = ("thread_id", "sha256", "size")
+    walks = (Walk(("sha256",), ("thread_id",)), Walk(("thread_id", "sha256")))
+    key = ("thread_id", "sha256")
+    filters = (BY_THREAD, BY_WORKSPACE)
+    search_ids = ("thread_id",)
+    search_exact = ("sha256",)
+    begun = "thread_id"
+    thread_column = "thread_id"
+    search_help_text = "Thread id or its beginning, hash of the value"
+    groups = (("What it is", ("thread_id", "sha256", "body")),)
+    refusal = WRITTEN
+
+    def prepare(self, rows: Sequence[Any]) -> None:
+        """The size as well: a list reads no value for it."""
+        super().prepare(rows)
+        length = Func("body", function="octet_length", output_field=BigIntegerField())
+        found = Content._default_manager.filter(
+            thread_id__in={row.thread_id for row in rows}, sha256__in={row.sha256 for row in rows}
+        ).values_list("thread_id", "sha256", length)
+        sizes = {(thread, sha256): size for thread, sha256, size in found}
+        for row in rows:
+            row.size = sizes.get((row.thread_id, row.sha256))
+
+    def size(self, row: Any) -> Any:
+        """In bytes."""
+        return self.desk.cell(row, "size")
+
+    def related(self, row: Any) -> list[tuple[str, str]]:
+        return of_thread(row.thread_id)
 
 
 @admin.register(Event)

@@ -16,6 +16,7 @@ from django.contrib import admin
 from django.contrib.auth import get_user_model
 from django.db import connection
 from django.test import Client
+from django.test.utils import CaptureQueriesContext
 from django.urls import reverse
 from django.utils.html import escape
 
@@ -27,6 +28,7 @@ from approvals.notify.endpoints import Wanted
 from checkpoints import queries, store
 from dashboard import tokens
 from tests.cast import Cast
+from tests.checkpoints.builders import rows
 
 from . import scene
 
@@ -34,6 +36,7 @@ pytestmark = pytest.mark.django_db
 READ_ONLY = {
     "checkpoints_thread",
     "checkpoints_checkpoint",
+    "checkpoints_content",
     "checkpoints_event",
     "checkpoints_activity",
     "checkpoints_artifact",
@@ -58,6 +61,7 @@ EDITED = {
 KEPT = (
     "gp_thread",
     "gp_checkpoint",
+    "gp_content",
     "gp_event",
     "gp_activity",
     "gp_artifact",
@@ -91,6 +95,7 @@ def fill(workspace: UUID, agent: UUID, by: str) -> UUID:
     """A thread with checkpoints, an effect, an approval, a decision and a file."""
     work = scene.lease(scene.start(workspace, agent, by=by, goal=HIDDEN))
     scene.step(work, report=HIDDEN)
+    scene.step(work, report=f"{HIDDEN} {workspace} " + "long " * 5_000)
     scene.effect(work, key="publish:1", result={"path": HIDDEN})
     row = scene.gate(work, title=f"Publish {HIDDEN}?", args={"report": HIDDEN})
     gates.decide(
@@ -361,9 +366,34 @@ def test_a_page_shows_every_column_and_where_to_go(place: Place) -> None:
             assert f"<dt>{label}</dt>" in page, (name, label)
     page = client.get(reverse("admin:checkpoints_thread_change", args=[place.thread])).content
     assert f'href="/threads/{place.thread}/"'.encode() in page
-    for model in ("checkpoint", "event", "activity"):
+    for model in ("checkpoint", "content", "event", "activity"):
         assert f"/admin/checkpoints/{model}/?thread_id={place.thread}".encode() in page
     assert f"/admin/approvals/approval/?thread_id={place.thread}".encode() in page
+
+
+def test_a_large_value_is_found_by_its_thread_and_by_its_hash(place: Place) -> None:
+    client, path = place.client("auditor"), reverse("admin:checkpoints_content_changelist")
+    [[sha256, size]] = rows(
+        "SELECT sha256, octet_length(body) FROM gp_content WHERE thread_id = %s", (place.thread,)
+    )
+    assert size > 25_000
+    for query in ({"q": sha256}, {"q": str(place.thread)}, {"thread_id": str(place.thread)}):
+        with CaptureQueriesContext(connection) as asked:
+            page = client.get(f"{path}?{urlencode(query)}").content.decode()
+        assert page.count("<tr>") == 2, query
+        assert f"{size:,}" in page
+        assert "long long" not in page
+        # A list of values of megabytes reads none of them.
+        named = [q["sql"] for q in asked.captured_queries if '"body"' in q["sql"]]
+        assert named
+        assert all(re.fullmatch(r".*octet_length\(\S*\"body\"\).*", sql, re.S) for sql in named)
+        assert all(sql.count('"body"') == 1 for sql in named)
+    none = client.get(f"{path}?{urlencode({'q': 'f' * 64})}").content.decode()
+    assert sha256 not in none
+    page = client.get(f"{path}{place.thread}.{sha256}/change/").content.decode()
+    assert "long long" in page
+    assert f'href="/threads/{place.thread}/"' in page
+    assert client.post(f"{path}{place.thread}.{sha256}/change/").status_code == 403
 
 
 def test_people_are_named_and_hidden_characters_too(place: Place) -> None:

@@ -27,6 +27,7 @@ from . import scene
 
 THREADS = 40_000
 BIG = ("gp_thread", "gp_checkpoint", "gp_event", "gp_activity", "gp_approval", "gp_decision")
+BIG += ("gp_content",)
 # Who asks (login and roles), how far to look, how many, the rows, names, titles.
 STATEMENTS_MAX = 12
 # Each of the three statements goes at most one window far.
@@ -39,6 +40,8 @@ INSERT INTO gp_event ({event}) SELECT {event_of} FROM gp_thread th, gp_event e,
 INSERT INTO gp_checkpoint ({checkpoint}) SELECT {checkpoint_of} FROM gp_thread th,
   gp_checkpoint c, generate_series(0, 1) k WHERE c.thread_id = '{one}' AND c.number = 0
   AND th.id <> '{one}';
+INSERT INTO gp_content ({content}) SELECT {content_of} FROM gp_thread th, gp_content x
+  WHERE x.thread_id = '{one}' AND th.id <> '{one}';
 INSERT INTO gp_activity ({activity}) SELECT {activity_of} FROM gp_thread th, gp_activity a,
   generate_series(1, 1) k WHERE a.thread_id = '{one}' AND th.id <> '{one}';
 INSERT INTO gp_approval ({approval}) SELECT {approval_of} FROM gp_thread th, gp_approval a,
@@ -68,6 +71,11 @@ SPREAD: dict[str, dict[str, str]] = {
         "number": "k",
         "id": "gen_random_uuid()",
     },
+    "content": {
+        "thread_id": "th.id",
+        "workspace_id": "th.workspace_id",
+        "body": "'\"short\"'",
+    },
     "activity": {
         "id": "gen_random_uuid()",
         "thread_id": "th.id",
@@ -92,6 +100,7 @@ SOURCE = {
     "thread": "gp_thread",
     "event": "e",
     "checkpoint": "c",
+    "content": "x",
     "activity": "a",
     "approval": "a",
     "decision": "d",
@@ -133,7 +142,7 @@ def full(django_db_setup: None, django_db_blocker: Any) -> Iterator[Full]:
         cast = make_cast()
         agent = scene.make_agent()
         work = scene.lease(scene.start(cast.workspace, agent))
-        scene.step(work)
+        scene.step(work, report="long " * 5_000)
         scene.effect(work, key="publish:1")
         row = scene.gate(work)
         from approvals import gates
@@ -209,6 +218,7 @@ def deep_cursor(name: str, walk: Walk, **equal: Any) -> str:
 LISTS = (
     "checkpoints_thread",
     "checkpoints_checkpoint",
+    "checkpoints_content",
     "checkpoints_event",
     "checkpoints_activity",
     "approvals_approval",
@@ -253,6 +263,7 @@ def test_the_first_page_and_a_deep_one_are_cheap(full: Full, name: str, who: str
         "checkpoints/event/?q=approval.decided",
         "checkpoints/event/?q=manager",
         "checkpoints/checkpoint/?source=edit",
+        "checkpoints/content/?q=nothing+like+it",
         "checkpoints/activity/?state=unknown&kind=effect",
         "approvals/approval/?status=pending",
         "approvals/approval/?q=Publish",
@@ -282,6 +293,7 @@ def test_ids_and_their_beginnings_are_found_at_once(full: Full) -> None:
             ("checkpoints/event", str(thread), 4),
             ("checkpoints/event", str(thread).replace("-", "")[:13], 4),
             ("checkpoints/checkpoint", str(thread), 2),
+            ("checkpoints/content", str(thread), 1),
             ("checkpoints/activity", str(thread), 1),
             ("approvals/approval", str(thread), 1),
             ("approvals/decision", str(decision), 1),
