@@ -72,7 +72,8 @@ def _birth(
     born = send(text, dict(zip(names, params, strict=True)))
     if born is None:
         return False
-    announce(thread, born[0], born[1], queue=born[3] if born[2] == Status.QUEUED else "")
+    queue = born[3] if born[2] == Status.QUEUED else ""
+    announce(thread, born[0], born[1], queue=queue, soon=bool(queue))
     return True
 
 

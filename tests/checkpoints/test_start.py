@@ -86,6 +86,25 @@ def test_a_start_tells_the_floors_above_after_commit(
 
 
 @pytest.mark.django_db
+def test_a_thread_that_waits_for_a_worker_says_that_more_follows(
+    django_capture_on_commit_callbacks: DjangoCaptureOnCommitCallbacks,
+) -> None:
+    heard: list[bool] = []
+
+    def changed(**news: Any) -> None:
+        heard.append(news["soon"])
+
+    thread_changed.connect(changed)
+    try:
+        with django_capture_on_commit_callbacks(execute=True):
+            thread = make_thread()
+            store.fork(thread, checkpoint=head_of(thread), changes={}, actor=OPERATOR)
+    finally:
+        thread_changed.disconnect(changed)
+    assert heard == [True, True]
+
+
+@pytest.mark.django_db
 def test_a_name_is_taken_once_per_workspace_and_agent() -> None:
     workspace = make_workspace()
     first = make_thread(workspace=workspace, name="monday")
