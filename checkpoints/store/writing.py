@@ -17,7 +17,7 @@ from __future__ import annotations
 import os
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from functools import lru_cache, partial
+from functools import partial
 from hashlib import sha256
 from typing import Any
 from uuid import UUID
@@ -28,11 +28,11 @@ from uuid_utils.compat import uuid7
 from .. import deltas, payloads, prepared
 from ..errors import InvalidValue
 from ..records import SALT_BYTES, Work
-from ..seals import checkpoint_seal
 from ..signals import thread_changed, thread_queued
 from ..states import EventKind, Status, WorkspaceEventKind
 from .contents import CONTENT, content_params
 from .statement import Columns, statement
+from .texts import checkpoint_seal, committed_text, names_text
 
 NO_HASH = bytes(32)
 EVENT_MAX_BYTES = 256 * 1024
@@ -46,6 +46,8 @@ class NewEvent:
     data: Mapping[str, Any]
     actor: str
     v: int = 1
+    # `data` as canonical JSON, where whoever made it has written that already.
+    raw: bytes | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -167,7 +169,7 @@ def salted(data: bytes) -> tuple[bytes, bytes]:
 
 def encode_event(event: NewEvent) -> tuple[str, bytes, bytes]:
     """(JSON text, salt, hash) of an event's data; InvalidValue beyond the size limit."""
-    raw = deltas.canonical(dict(event.data))
+    raw = deltas.canonical(dict(event.data)) if event.raw is None else event.raw
     if len(raw) > EVENT_MAX_BYTES:
         raise InvalidValue("$", f"an event of {len(raw)} bytes exceeds {EVENT_MAX_BYTES}")
     salt, digest = salted(raw)
@@ -315,7 +317,7 @@ def checkpoint_insert(
         c.parent_thread,
         c.parent_number,
         c.source,
-        _names(c.nodes),
+        names_text(c.nodes),
         raw.decode(),
         salt,
         delta_hash,
@@ -335,10 +337,11 @@ def checkpoint_insert(
         agent_version=c.agent_version,
         config_hash=None if config is None else sha256(salt + config).hexdigest(),
     )
+    name = str(c.id)
     event = NewEvent(
         EventKind.CHECKPOINT_COMMITTED,
         {
-            "checkpoint": str(c.id),
+            "checkpoint": name,
             "number": c.number,
             "step": c.step,
             "nodes": list(c.nodes),
@@ -347,6 +350,14 @@ def checkpoint_insert(
         },
         c.created_by,
         v=2,
+        raw=committed_text(
+            checkpoint=name,
+            number=c.number,
+            step=c.step,
+            nodes=c.nodes,
+            following=c.next_nodes,
+            seal=sealed,
+        ),
     )
     inserts = [Insert(_CHECKPOINT, params)]
     if contents:
@@ -374,16 +385,7 @@ def head_sets(move: Move, checkpoint: NewCheckpoint) -> None:
         c.step,
         c.branch,
         c.branch_start,
-        _names(c.next_nodes),
+        names_text(c.next_nodes),
         c.state_bytes,
     )
     move.express("version", "th.version + 1")
-
-
-def _names(names: Sequence[str]) -> str:
-    return _names_text(tuple(names))
-
-
-@lru_cache(maxsize=1024)
-def _names_text(names: tuple[str, ...]) -> str:
-    return deltas.canonical(list(names)).decode()
