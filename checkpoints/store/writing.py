@@ -176,11 +176,8 @@ def encode_event(event: NewEvent) -> tuple[str, bytes, bytes]:
     return raw.decode(), salt, digest
 
 
-def perform(move: Move) -> tuple[Any, ...] | None:
-    """Send `move` as one statement; the RETURNING row, or None when the guard did not hold.
-
-    The row begins with (workspace_id, last_seq, status, queue), then `move.returning`.
-    """
+def shaped(move: Move) -> tuple[str, dict[str, Any]]:
+    """The statement that performs `move`, and the values of its %(named)s parameters."""
     text, names = statement(
         _HEAD if move.head else None,
         tuple([(column, sql) for column, (sql, _) in move.sets.items()]),
@@ -203,10 +200,18 @@ def perform(move: Move) -> tuple[Any, ...] | None:
     for event in move.events:
         raw, salt, digest = encode_event(event)
         params += (str(event.kind), event.actor, raw, salt, digest)
+    return text, dict(zip(names, params, strict=True))
+
+
+def perform(move: Move) -> tuple[Any, ...] | None:
+    """Send `move` as one statement; the RETURNING row, or None when the guard did not hold.
+
+    The row begins with (workspace_id, last_seq, status, queue), then `move.returning`.
+    """
     # Here: what a row looks like is also asked where there is no driver (a ledger in memory).
     from . import sending
 
-    values = dict(zip(names, params, strict=True))
+    text, values = shaped(move)
     if move.along:
         moved, move.brought = sending.send_and_fetch(text, values, *move.along)
     else:
