@@ -23,12 +23,13 @@ from typing import Any
 from uuid import UUID
 
 from django.db import DEFAULT_DB_ALIAS, connections, transaction
+from django.db.backends.base.base import BaseDatabaseWrapper
 from uuid_utils.compat import uuid7
 
 from .. import deltas, payloads, prepared
 from ..errors import InvalidValue
 from ..records import SALT_BYTES, Work
-from ..signals import thread_changed, thread_queued
+from ..signals import Store, thread_changed, thread_queued
 from ..states import EventKind, Status, WorkspaceEventKind
 from .contents import CONTENT, content_params
 from .statement import Columns, statement
@@ -212,6 +213,7 @@ def perform(move: Move) -> tuple[Any, ...] | None:
     from . import sending
 
     text, values = shaped(move)
+    database = connections[DEFAULT_DB_ALIAS]
     if move.along:
         moved, move.brought = sending.send_and_fetch(text, values, *move.along)
     else:
@@ -223,34 +225,35 @@ def perform(move: Move) -> tuple[Any, ...] | None:
         given_back = given_back and move.sets.get("wake_at", ("NULL",))[0] == "NULL"
         idle = moved[2] == Status.QUEUED or (moved[2] == Status.ROLLING_BACK and given_back)
         queue = moved[3] if idle else ""
-        announce(move.thread, moved[0], moved[1], queue=queue, soon=move.unflushed or bool(queue))
+        soon = move.unflushed or bool(queue)
+        announce(move.thread, moved[0], moved[1], queue=queue, soon=soon, database=database)
     return moved
 
 
 def announce(
-    thread: UUID, workspace: UUID, seq: int, *, queue: str = "", soon: bool = False
+    thread: UUID,
+    workspace: UUID,
+    seq: int,
+    *,
+    queue: str = "",
+    soon: bool = False,
+    database: BaseDatabaseWrapper | None = None,
 ) -> None:
     """Tell the floors above after commit; `queue` when a worker should look.
 
-    `soon`: more is about to follow, and the processors have that to do first.
+    `soon`: more is about to follow, and the processors have that to do first. `database` is the
+    connection, where it was looked up already.
     """
     # The worker first: it has more to do than the pages.
     if queue:
         transaction.on_commit(
             partial(thread_queued.send_robust, sender=None, thread_id=thread, queue=queue)
         )
-    tell = partial(
-        thread_changed.send_robust,
-        sender=None,
-        thread_id=thread,
-        workspace=workspace,
-        seq=seq,
-        soon=soon,
-    )
-    if not connections[DEFAULT_DB_ALIAS].in_atomic_block:
-        tell()
+    told = {"thread_id": thread, "workspace": workspace, "seq": seq, "soon": soon}
+    if (database or connections[DEFAULT_DB_ALIAS]).in_atomic_block:
+        transaction.on_commit(partial(thread_changed.send_robust, sender=Store, **told))
     else:
-        transaction.on_commit(tell)
+        thread_changed.send_robust(sender=Store, **told)
 
 
 _HEAD = Columns(
