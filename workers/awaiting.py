@@ -148,7 +148,10 @@ class Doorstep:
 
 
 class settled_if_left:
-    """Around a node that works ahead: an error or a stop of it is met once the answer is known."""
+    """Around a node that works ahead: an error or a stop of it is met once the answer is known.
+
+    What ends the process does so at once.
+    """
 
     __slots__ = ("_awaiting",)
 
@@ -164,7 +167,7 @@ class settled_if_left:
         _error: BaseException | None,
         _trace: TracebackType | None,
     ) -> None:
-        if kind is not None:
+        if kind is not None and issubclass(kind, (Exception, Stop)):
             self._awaiting.settle()
 
 

@@ -53,6 +53,9 @@ class Answer:
                 sending._wait(self._server, select.POLLOUT)
         except Error as error:
             self._fail(error)
+        except BaseException:
+            self._give_up()
+            raise
 
     def hear(self) -> None:
         """Read the answer if it has come; from any thread."""
@@ -63,8 +66,12 @@ class Answer:
     def wait(self) -> tuple[Any, ...] | None:
         """The row, or None when the guard did not hold. Django's errors."""
         with self._lock:
-            while not self._read:
-                self._listen(None)
+            try:
+                while not self._read:
+                    self._listen(None)
+            except BaseException:
+                self._give_up()
+                raise
         if self._error is not None:
             with self._database.wrap_database_errors:
                 raise self._error
@@ -107,6 +114,11 @@ class Answer:
 
     def _fail(self, error: Exception) -> None:
         self._error, self._read = error, True
+
+    def _give_up(self) -> None:
+        """Whatever interrupts this: nobody shall take the answer for that to something else."""
+        self._link.psycopg.close()
+        self._read = True
 
 
 class AwaitedStep:

@@ -457,6 +457,36 @@ def test_nothing_is_left_under_way_when_the_work_ends_by_a_fault(
     assert bench.row(thread).step == 4
 
 
+@pytest.mark.parametrize("where", ["in the node", "in the wait"])
+def test_an_end_of_the_process_leaves_no_answer_to_be_mistaken(
+    bench: Bench, sending: Sending, where: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def end(*_any: Any) -> None:
+        raise SystemExit
+
+    thread = bench.start()
+    stop: list[int] = []
+    bench.stopping = lambda: bool(stop)
+    if where == "in the node":
+
+        def exit_now(_ctx: Context) -> None:
+            stop.append(1)
+            raise SystemExit
+
+        plan[4] = exit_now
+    else:
+        sending.after[4] = lambda sent: monkeypatch.setattr(sent._answer, "_listen", end)
+    with pytest.raises(SystemExit):
+        bench.advance(thread)
+    assert committed(thread, 4)
+    if where == "in the wait":
+        with pytest.raises(OperationalError, match="closed"):
+            bench.row(thread)  # rather than an answer to something else
+        connection.close()
+    assert bench.row(thread).step == 4
+    assert bench.intact(thread)
+
+
 class _Calm:
     def check(self) -> None:
         pass
