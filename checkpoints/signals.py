@@ -5,7 +5,12 @@ A lost signal is harmless: pages poll and workers sweep.
 
 from django.dispatch import Signal
 
-thread_changed = Signal()
+
+class Store:
+    """The sender of what each step says: Django remembers the receivers of a sender it can name."""
+
+
+thread_changed = Signal(use_caching=True)
 """thread_id: UUID, workspace: UUID, seq: int, soon: bool. Something about this thread is new; with
 `soon` more is about to follow, and both can be told together."""
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 from uuid_utils.compat import uuid7
@@ -29,8 +29,9 @@ def commit(
     folder: deltas.Folder,
     digests: Digests,
     done: Sequence[tuple[Node, dict[str, Any]]],
+    send: Callable[..., None],
 ) -> bool:
-    """Merge, choose the way on, commit; False when the step failed.
+    """Merge, choose the way on, commit with `send`; False when the step failed.
 
     State and digests grow in place, at the cost of what the step adds. After a failure they
     are ahead of the head: the caller stops and forgets them.
@@ -58,15 +59,16 @@ def commit(
         rejected(run, done[0][0], too_large)
         fail(ledger, run, done[0][0], f"{too_large}. Keep what is large with ctx.artifact.")
         return False
+    head, number = run.head
     checkpoint = NewCheckpoint(
         id=uuid7(),
-        number=work.number + 1,
+        number=number + 1,
         step=run.step,
         branch=work.branch,
         branch_start=work.branch_start,
-        parent=work.head,
+        parent=head,
         parent_thread=work.thread,
-        parent_number=work.number,
+        parent_number=number,
         source="step",
         nodes=[n.name for n, _ in done],
         next_nodes=following,
@@ -77,7 +79,7 @@ def commit(
         agent_version=work.agent_version,
         created_by=work.owner,
     )
-    ledger.commit(
+    send(
         work,
         checkpoint,
         before=run.take_events(),

@@ -17,22 +17,23 @@ from __future__ import annotations
 import os
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from functools import lru_cache, partial
+from functools import partial
 from hashlib import sha256
 from typing import Any
 from uuid import UUID
 
 from django.db import DEFAULT_DB_ALIAS, connections, transaction
+from django.db.backends.base.base import BaseDatabaseWrapper
 from uuid_utils.compat import uuid7
 
 from .. import deltas, payloads, prepared
 from ..errors import InvalidValue
 from ..records import SALT_BYTES, Work
-from ..seals import checkpoint_seal
-from ..signals import thread_changed, thread_queued
+from ..signals import Store, thread_changed, thread_queued
 from ..states import EventKind, Status, WorkspaceEventKind
 from .contents import CONTENT, content_params
 from .statement import Columns, statement
+from .texts import checkpoint_seal, committed_text, names_text
 
 NO_HASH = bytes(32)
 EVENT_MAX_BYTES = 256 * 1024
@@ -46,6 +47,8 @@ class NewEvent:
     data: Mapping[str, Any]
     actor: str
     v: int = 1
+    # `data` as canonical JSON, where whoever made it has written that already.
+    raw: bytes | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -167,18 +170,15 @@ def salted(data: bytes) -> tuple[bytes, bytes]:
 
 def encode_event(event: NewEvent) -> tuple[str, bytes, bytes]:
     """(JSON text, salt, hash) of an event's data; InvalidValue beyond the size limit."""
-    raw = deltas.canonical(dict(event.data))
+    raw = deltas.canonical(dict(event.data)) if event.raw is None else event.raw
     if len(raw) > EVENT_MAX_BYTES:
         raise InvalidValue("$", f"an event of {len(raw)} bytes exceeds {EVENT_MAX_BYTES}")
     salt, digest = salted(raw)
     return raw.decode(), salt, digest
 
 
-def perform(move: Move) -> tuple[Any, ...] | None:
-    """Send `move` as one statement; the RETURNING row, or None when the guard did not hold.
-
-    The row begins with (workspace_id, last_seq, status, queue), then `move.returning`.
-    """
+def shaped(move: Move) -> tuple[str, dict[str, Any]]:
+    """The statement that performs `move`, and the values of its %(named)s parameters."""
     text, names = statement(
         _HEAD if move.head else None,
         tuple([(column, sql) for column, (sql, _) in move.sets.items()]),
@@ -201,10 +201,19 @@ def perform(move: Move) -> tuple[Any, ...] | None:
     for event in move.events:
         raw, salt, digest = encode_event(event)
         params += (str(event.kind), event.actor, raw, salt, digest)
+    return text, dict(zip(names, params, strict=True))
+
+
+def perform(move: Move) -> tuple[Any, ...] | None:
+    """Send `move` as one statement; the RETURNING row, or None when the guard did not hold.
+
+    The row begins with (workspace_id, last_seq, status, queue), then `move.returning`.
+    """
     # Here: what a row looks like is also asked where there is no driver (a ledger in memory).
     from . import sending
 
-    values = dict(zip(names, params, strict=True))
+    text, values = shaped(move)
+    database = connections[DEFAULT_DB_ALIAS]
     if move.along:
         moved, move.brought = sending.send_and_fetch(text, values, *move.along)
     else:
@@ -216,34 +225,35 @@ def perform(move: Move) -> tuple[Any, ...] | None:
         given_back = given_back and move.sets.get("wake_at", ("NULL",))[0] == "NULL"
         idle = moved[2] == Status.QUEUED or (moved[2] == Status.ROLLING_BACK and given_back)
         queue = moved[3] if idle else ""
-        announce(move.thread, moved[0], moved[1], queue=queue, soon=move.unflushed or bool(queue))
+        soon = move.unflushed or bool(queue)
+        announce(move.thread, moved[0], moved[1], queue=queue, soon=soon, database=database)
     return moved
 
 
 def announce(
-    thread: UUID, workspace: UUID, seq: int, *, queue: str = "", soon: bool = False
+    thread: UUID,
+    workspace: UUID,
+    seq: int,
+    *,
+    queue: str = "",
+    soon: bool = False,
+    database: BaseDatabaseWrapper | None = None,
 ) -> None:
     """Tell the floors above after commit; `queue` when a worker should look.
 
-    `soon`: more is about to follow, and the processors have that to do first.
+    `soon`: more is about to follow, and the processors have that to do first. `database` is the
+    connection, where it was looked up already.
     """
     # The worker first: it has more to do than the pages.
     if queue:
         transaction.on_commit(
             partial(thread_queued.send_robust, sender=None, thread_id=thread, queue=queue)
         )
-    tell = partial(
-        thread_changed.send_robust,
-        sender=None,
-        thread_id=thread,
-        workspace=workspace,
-        seq=seq,
-        soon=soon,
-    )
-    if not connections[DEFAULT_DB_ALIAS].in_atomic_block:
-        tell()
+    told = {"thread_id": thread, "workspace": workspace, "seq": seq, "soon": soon}
+    if (database or connections[DEFAULT_DB_ALIAS]).in_atomic_block:
+        transaction.on_commit(partial(thread_changed.send_robust, sender=Store, **told))
     else:
-        transaction.on_commit(tell)
+        thread_changed.send_robust(sender=Store, **told)
 
 
 _HEAD = Columns(
@@ -315,7 +325,7 @@ def checkpoint_insert(
         c.parent_thread,
         c.parent_number,
         c.source,
-        _names(c.nodes),
+        names_text(c.nodes),
         raw.decode(),
         salt,
         delta_hash,
@@ -335,10 +345,11 @@ def checkpoint_insert(
         agent_version=c.agent_version,
         config_hash=None if config is None else sha256(salt + config).hexdigest(),
     )
+    name = str(c.id)
     event = NewEvent(
         EventKind.CHECKPOINT_COMMITTED,
         {
-            "checkpoint": str(c.id),
+            "checkpoint": name,
             "number": c.number,
             "step": c.step,
             "nodes": list(c.nodes),
@@ -347,6 +358,14 @@ def checkpoint_insert(
         },
         c.created_by,
         v=2,
+        raw=committed_text(
+            checkpoint=name,
+            number=c.number,
+            step=c.step,
+            nodes=c.nodes,
+            following=c.next_nodes,
+            seal=sealed,
+        ),
     )
     inserts = [Insert(_CHECKPOINT, params)]
     if contents:
@@ -374,16 +393,7 @@ def head_sets(move: Move, checkpoint: NewCheckpoint) -> None:
         c.step,
         c.branch,
         c.branch_start,
-        _names(c.next_nodes),
+        names_text(c.next_nodes),
         c.state_bytes,
     )
     move.express("version", "th.version + 1")
-
-
-def _names(names: Sequence[str]) -> str:
-    return _names_text(tuple(names))
-
-
-@lru_cache(maxsize=1024)
-def _names_text(names: tuple[str, ...]) -> str:
-    return deltas.canonical(list(names)).decode()

@@ -23,10 +23,10 @@ NEVER = float("inf")
 MANY = 256  # threads whose last hint is remembered before old ones are forgotten
 
 
-class Coalescer:
-    """Decides when `send(text)` is called. Safe in threads, and in processes that fork."""
+class Coalescer[T]:
+    """Decides when `send(hint)` is called. Safe in threads, and in processes that fork."""
 
-    def __init__(self, send: Callable[[str], None], *, pause: float = PAUSE) -> None:
+    def __init__(self, send: Callable[[T], None], *, pause: float = PAUSE) -> None:
         self._send = send
         self._pause = pause
         self._reset()
@@ -37,12 +37,12 @@ class Coalescer:
         # A forked child has none of its parent's threads, and what waits is the parent's to send.
         self._lock = threading.Lock()
         self._next: dict[UUID, float] = {}  # from when on a thread may be told about again
-        self._waiting: dict[UUID, str] = {}
+        self._waiting: dict[UUID, T] = {}
         self._some = threading.Event()
         self._sender: threading.Thread | None = None
         self._looks = NEVER  # when the sender looks again by itself
 
-    def offer(self, thread: UUID, text: str, *, soon: bool = False) -> None:
+    def offer(self, thread: UUID, hint: T, *, soon: bool = False) -> None:
         """Send now, or keep as the newest of this thread; with `soon` it is kept for SOON."""
         now = time.monotonic()
         with self._lock:
@@ -51,12 +51,12 @@ class Coalescer:
                 self._next[thread] = now + (SOON if soon else self._pause)
                 self._forget(now)
             if soon or not due:
-                self._waiting[thread] = text
+                self._waiting[thread] = hint
                 if self._next[thread] < self._looks:
                     self._wake()
                 return
             self._waiting.pop(thread, None)
-        self._send(text)
+        self._send(hint)
 
     def _forget(self, now: float) -> None:
         if len(self._next) > MANY:
@@ -67,10 +67,10 @@ class Coalescer:
         now = time.monotonic()
         with self._lock:
             due = [t for t in self._waiting if all or now >= self._next[t]]
-            texts = [self._waiting.pop(thread) for thread in due]
+            hints = [self._waiting.pop(thread) for thread in due]
             self._next.update(dict.fromkeys(due, now + self._pause))
-        for text in texts:
-            self._send(text)
+        for hint in hints:
+            self._send(hint)
 
     def _wake(self) -> None:
         self._looks = 0.0  # it looks now: nobody else has to wake it

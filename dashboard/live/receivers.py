@@ -13,8 +13,17 @@ from checkpoints.signals import activity_progressed, thread_changed
 from . import hints, progress
 from .coalescing import Coalescer
 
-# `publish` is looked up at each call, since tests replace it.
-_hints = Coalescer(lambda text: hints.publish(text))
+type Hint = tuple[UUID, UUID, int]
+"""Thread, workspace, seq. Most are never sent: their text is written when one is."""
+
+
+def _publish(hint: Hint) -> None:
+    # `publish` is looked up at each call, since tests replace it.
+    thread, workspace, seq = hint
+    hints.publish(f'{{"t":"{thread}","w":"{workspace}","s":{seq}}}')
+
+
+_hints: Coalescer[Hint] = Coalescer(_publish)
 
 
 @receiver(thread_changed, dispatch_uid="dashboard.live.thread_changed")
@@ -22,7 +31,7 @@ def tell_hubs(
     *, thread_id: UUID, workspace: UUID, seq: int, soon: bool = False, **_kwargs: Any
 ) -> None:
     """A thread has new events: one hint, after the commit; many at once are told together."""
-    _hints.offer(thread_id, f'{{"t":"{thread_id}","w":"{workspace}","s":{seq}}}', soon=soon)
+    _hints.offer(thread_id, (thread_id, workspace, seq), soon=soon)
 
 
 @receiver(activity_progressed, dispatch_uid="dashboard.live.activity_progressed")

@@ -1,0 +1,74 @@
+"""Canonical texts of what a commit says of its checkpoint, written straight; pure.
+
+Each stands for a value of which the writer knows every part: ids, hashes and numbers of its own.
+Looking at each part again costs a step more than all its hashes. Tests compare every text with
+what `deltas.canonical` and `seals` make of the same value, which stay the only ones that readers
+and verification know.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from functools import lru_cache
+from hashlib import sha256
+from typing import Any
+from uuid import UUID
+
+from .. import deltas
+
+
+def names_text(names: Sequence[str]) -> str:
+    """Names of nodes as canonical JSON; a graph has few combinations of them."""
+    return _names_text(tuple(names))
+
+
+@lru_cache(maxsize=1024)
+def _names_text(names: tuple[str, ...]) -> str:
+    return deltas.canonical(list(names)).decode()
+
+
+@lru_cache(maxsize=64)
+def _worded(value: str) -> str:
+    return deltas.canonical(value).decode()
+
+
+def _quoted(value: Any) -> str:
+    """An id or a hex hash, which needs no escapes, or null."""
+    return "null" if value is None else f'"{value}"'
+
+
+def checkpoint_seal(
+    *,
+    branch: int,
+    parent: UUID | None,
+    source: str,
+    delta_hash: bytes,
+    state_hash: bytes,
+    schema_version: int,
+    agent_version: UUID,
+    config_hash: str | None,
+) -> str:
+    """As `seals.checkpoint_seal`, for a checkpoint of this writer's own."""
+    text = (
+        f'gatepost-checkpoint-1{{"agent_version":"{agent_version}","branch":{branch:d},'
+        f'"config_hash":{_quoted(config_hash)},"delta_hash":"{delta_hash.hex()}",'
+        f'"parent":{_quoted(parent)},"schema_version":{schema_version:d},'
+        f'"source":{_worded(source)},"state_hash":"{state_hash.hex()}"}}'
+    )
+    return sha256(text.encode()).hexdigest()
+
+
+def committed_text(
+    *,
+    checkpoint: str,
+    number: int,
+    step: int,
+    nodes: Sequence[str],
+    following: Sequence[str],
+    seal: str,
+) -> bytes:
+    """The data of the event `checkpoint.committed` as canonical JSON."""
+    return (
+        f'{{"checkpoint":"{checkpoint}","next":{names_text(following)},'
+        f'"nodes":{names_text(nodes)},"number":{number:d},"seal":"{seal}","step":{step:d}}}'
+    ).encode()

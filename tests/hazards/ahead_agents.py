@@ -1,0 +1,33 @@
+"""An agent whose one node is quick and asks nobody anything: it works ahead of each commit."""
+
+from __future__ import annotations
+
+import logging
+import os
+from typing import Annotated
+
+from workers.context import Context
+from workers.graph import END, Append, Graph, State
+
+QUEUE = os.environ.get("HAZARD_QUEUE", "gatepost")
+log = logging.getLogger("ahead_agents")
+
+
+class Hasty(State):
+    folder: str
+    rounds: int
+    log: Annotated[list[int], Append()] = []
+
+
+hasty = Graph(f"hasty-{QUEUE}", Hasty, queue=QUEUE)
+
+
+def way(state: Hasty) -> str:
+    return END if len(state.log) >= state.rounds else "haste"
+
+
+@hasty.node(then=way, ways=("haste", END))
+def haste(state: Hasty, ctx: Context) -> dict[str, object]:
+    """Says which round it begins, in the log of its process only."""
+    log.warning("begun %d", len(state.log))
+    return {"log": [len(state.log)]}
