@@ -7,7 +7,7 @@ the ways out that are errors. A node that works ahead and asks nobody anything p
 
 Each door may find that step N+1 must not be: the lease is lost, the connection broke, the database
 refused the value (`Unrecorded`), or the answer brings news that is obeyed before the next step
-(`Overtaken`). What was worked ahead is then forgotten. ADR 32 has the whole of it.
+(`Overtaken`). What was worked ahead is then forgotten. ADR 31 has the whole of it.
 """
 
 from __future__ import annotations
