@@ -150,9 +150,7 @@ class _Writer:
             parts.append(_aside(f"… {number(len(pairs) - done)} more{where}", depth))
         return "".join(parts)
 
-    def _many_added(
-        self, new: Any, pairs: list[tuple[str, Any, Any]], mode: str
-    ) -> int | None:
+    def _many_added(self, new: Any, pairs: list[tuple[str, Any, Any]], mode: str) -> int | None:
         """From which item on those that a list grew by are folded; None: they are few."""
         if mode != "compare" or not isinstance(new, list) or self.whole:
             return None
