@@ -1,7 +1,7 @@
 """Hears answers to commits that their own thread has no time for: a node works longer than usual.
 
 The floors above learn of a commit by whoever reads its answer. Its own thread does so within less
-than a millisecond as a rule, and this one never more than a few later, whatever a node does.
+than a millisecond as a rule, and this one some ten later at most, whatever a node does.
 """
 
 from __future__ import annotations
@@ -11,9 +11,9 @@ import threading
 import time
 from typing import Protocol
 
-TICK_SECONDS = 0.005
+TICK_SECONDS = 0.01
 # So many turns without anything to hear, and the ear rests until it is called.
-TURNS = 40
+TURNS = 20
 
 
 class Heard(Protocol):
