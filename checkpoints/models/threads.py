@@ -100,7 +100,8 @@ class Thread(models.Model):
     """
 
     id = models.UUIDField(primary_key=True, default=uuid7, editable=False)
-    workspace = models.ForeignKey(Workspace, models.PROTECT, related_name="+")
+    # Three indexes below begin with it.
+    workspace = models.ForeignKey(Workspace, models.PROTECT, related_name="+", db_index=False)
     agent_version = models.ForeignKey(AgentVersion, models.PROTECT, related_name="+")
     agent = models.CharField(max_length=100)
     name = models.CharField(max_length=255, null=True, blank=True)
