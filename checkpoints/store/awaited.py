@@ -47,10 +47,10 @@ class Answer:
         """Send it; what goes wrong on the way is told with the answer."""
         self._again = numbered, formed
         try:
-            name = sending._prepared(self._link, self._text, numbered)
+            name = sending.name_on(self._link, self._text, numbered)
             self._server.send_query_prepared(name, *formed)
             while self._server.flush():
-                sending._wait(self._server, select.POLLOUT)
+                sending.wait(self._server, select.POLLOUT)
         except Error as error:
             self._fail(error)
         except BaseException:
@@ -99,12 +99,12 @@ class Answer:
 
     def _understand(self, result: Any) -> None:
         link = self._link
-        if result.error_field(DiagnosticField.SQLSTATE) == sending._FORGOTTEN:
+        if result.error_field(DiagnosticField.SQLSTATE) == sending.FORGOTTEN:
             link.names.clear()  # nothing was done
-            result = sending._perform(link, self._text, *self._again)
+            result = sending.perform_on(link, self._text, *self._again)
         if result.status != ExecStatus.TUPLES_OK:
             link.names.pop(self._text, None)
-            sending._check(link, result)
+            sending.check(link, result)
         if result.ntuples:
             link.reader.set_pgresult(result)
             row: tuple[Any, ...] = link.reader.load_row(0, tuple)
@@ -144,8 +144,8 @@ class ReadyStep:
     def __init__(self, step: PreparedStep) -> None:
         self.step = step
         self.text, values = shaped(step.move)
-        order, self.numbered = sending._numbered(self.text)
-        self.formed = sending._formed([values[name] for name in order])
+        order, self.numbered = sending.by_name(self.text)
+        self.formed = sending.form([values[name] for name in order])
 
     @property
     def weight(self) -> int:
@@ -171,7 +171,7 @@ def send(work: Work, ready: ReadyStep) -> AwaitedStep | None:
     cannot keep prepared ones. The step keeps the thread running and leaves nobody to be called.
     """
     database = connections[DEFAULT_DB_ALIAS]
-    link = sending._link(database)
+    link = sending.link_of(database)
     if link is None or ready.formed is None:
         return None
     answer = Answer(ready.step, database, link, ready.text)

@@ -33,7 +33,7 @@ type Asked = tuple[str, Sequence[Any]]
 
 _TEXT, _BINARY = 0, 1
 # The server's code for a statement that is not prepared (any more): nothing was done.
-_FORGOTTEN = b"26000"
+FORGOTTEN = b"26000"
 
 
 def _written(text: str) -> bytes:
@@ -55,7 +55,7 @@ _FORMS: dict[type, tuple[Callable[[Any], bytes | None], int]] = {
 
 
 @dataclass(slots=True)
-class _Link:
+class Link:
     """One connection of psycopg as a thread uses it, with what has been prepared on it."""
 
     psycopg: Any
@@ -67,7 +67,7 @@ class _Kept(threading.local):
     """The connection that this thread last used, and what it knows."""
 
     database: BaseDatabaseWrapper | None = None
-    link: _Link | None = None
+    link: Link | None = None
 
 
 _kept = _Kept()
@@ -81,13 +81,13 @@ def send(text: str, values: Mapping[str, Any]) -> tuple[Any, ...] | None:
     """Perform a statement with %(named)s parameters; its one row, or None. Django's errors."""
     # Which connection is this thread's own can change: beside a running event loop it is another.
     database = connections[DEFAULT_DB_ALIAS]
-    link = _link(database)
+    link = link_of(database)
     if link is not None:
-        order, numbered = _numbered(text)
+        order, numbered = by_name(text)
         with database.wrap_database_errors:
-            formed = _formed([values[name] for name in order])
+            formed = form([values[name] for name in order])
             if formed is not None:
-                result = _perform(link, text, numbered, formed)
+                result = perform_on(link, text, numbered, formed)
                 if not result.ntuples:
                     return None
                 link.reader.set_pgresult(result)
@@ -107,17 +107,17 @@ def send_and_fetch(
     A question that fails takes the statement back with it.
     """
     database = connections[DEFAULT_DB_ALIAS]
-    link = _link(database)
+    link = link_of(database)
     if link is not None:
-        order, numbered = _numbered(text)
+        order, numbered = by_name(text)
         with database.wrap_database_errors:
-            own, more = _formed([values[name] for name in order]), _ready(asked)
+            own, more = form([values[name] for name in order]), _ready(asked)
             if own is not None and more is not None:
                 done, *found = _together(link, [(text, numbered, own), *more])
                 return (done[0] if done else None), found
     with transaction.atomic():
         row = send(text, values)
-        return row, [_by_cursor(database, given, sent) for given, sent in asked]
+        return row, [by_cursor(database, given, sent) for given, sent in asked]
 
 
 def fetch(*asked: Asked) -> list[list[tuple[Any, ...]]]:
@@ -126,25 +126,25 @@ def fetch(*asked: Asked) -> list[list[tuple[Any, ...]]]:
     For texts that are the same at each call: every one stays prepared on its connection.
     """
     database = connections[DEFAULT_DB_ALIAS]
-    link = _link(database)
+    link = link_of(database)
     if link is not None:
         with database.wrap_database_errors:
             ready = _ready(asked)
             if ready is not None and len(ready) == 1:
-                return [_rows(link, _perform(link, *ready[0]))]
+                return [_rows(link, perform_on(link, *ready[0]))]
             if ready is not None:
                 return _together(link, ready)
-    return [_by_cursor(database, text, values) for text, values in asked]
+    return [by_cursor(database, text, values) for text, values in asked]
 
 
 def _ready(asked: Sequence[Asked]) -> list[tuple[str, bytes, Formed]] | None:
     """Questions as they travel; None where the ordinary cursor has to ask one of them."""
-    formed = [(text, _counted(text), _formed(values)) for text, values in asked]
+    formed = [(text, by_place(text), form(values)) for text, values in asked]
     ready = [(text, numbered, sent) for text, numbered, sent in formed if sent is not None]
     return ready if len(ready) == len(asked) else None
 
 
-def _by_cursor(
+def by_cursor(
     database: BaseDatabaseWrapper, text: str, values: Sequence[Any]
 ) -> list[tuple[Any, ...]]:
     with database.cursor() as cursor:
@@ -152,12 +152,12 @@ def _by_cursor(
         return list(cursor.fetchall())
 
 
-def _rows(link: _Link, result: Any) -> list[tuple[Any, ...]]:
+def _rows(link: Link, result: Any) -> list[tuple[Any, ...]]:
     link.reader.set_pgresult(result)
     return list(link.reader.load_rows(0, result.ntuples, tuple))
 
 
-def _link(database: Any) -> _Link | None:
+def link_of(database: Any) -> Link | None:
     """The connection for a plain call, alive; None where the ordinary cursor has to do it."""
     if database.health_check_enabled and not database.health_check_done:
         due: Any = database.connection
@@ -180,12 +180,12 @@ def _link(database: Any) -> _Link | None:
         with _meeting:
             names = _prepared_on.setdefault(inner, {})
         with database.cursor() as cursor:
-            kept = _Link(inner, Transformer(cursor.cursor), names)
+            kept = Link(inner, Transformer(cursor.cursor), names)
         _kept.database, _kept.link = database, kept
     return kept
 
 
-def _formed(values: Sequence[Any]) -> Formed | None:
+def form(values: Sequence[Any]) -> Formed | None:
     """The values as they travel, and in which format each; None: the ordinary cursor knows how."""
     try:
         forms = [_FORMS[type(value)] for value in values]
@@ -194,22 +194,22 @@ def _formed(values: Sequence[Any]) -> Formed | None:
     return [f(v) for (f, _), v in zip(forms, values, strict=True)], [code for _, code in forms]
 
 
-def _perform(link: _Link, text: str, numbered: bytes, formed: Formed) -> Any:
+def perform_on(link: Link, text: str, numbered: bytes, formed: Formed) -> Any:
     """The result of a statement that succeeded."""
     server = link.psycopg.pgconn
-    result = server.exec_prepared(_prepared(link, text, numbered), *formed)
-    if result.error_field(DiagnosticField.SQLSTATE) == _FORGOTTEN:
+    result = server.exec_prepared(name_on(link, text, numbered), *formed)
+    if result.error_field(DiagnosticField.SQLSTATE) == FORGOTTEN:
         link.names.clear()
-        result = server.exec_prepared(_prepared(link, text, numbered), *formed)
+        result = server.exec_prepared(name_on(link, text, numbered), *formed)
     if result.status != ExecStatus.TUPLES_OK:
         # Whatever is wrong with it (a changed table makes the server refuse it for good): anew.
         link.names.pop(text, None)
-        _check(link, result)
+        check(link, result)
     return result
 
 
 def _together(
-    link: _Link, asked: Sequence[tuple[str, bytes, Formed]]
+    link: Link, asked: Sequence[tuple[str, bytes, Formed]]
 ) -> list[list[tuple[Any, ...]]]:
     """The rows of statements that are sent at once, all of them or none: one transaction."""
     results = _in_one_go(link, asked)
@@ -219,14 +219,14 @@ def _together(
             link.names.pop(text, None)
         results = _in_one_go(link, asked)
         for result in results:
-            _check(link, result)
+            check(link, result)
     return [_rows(link, result) for result in results]
 
 
-def _in_one_go(link: _Link, asked: Sequence[tuple[str, bytes, Formed]]) -> list[Any]:
+def _in_one_go(link: Link, asked: Sequence[tuple[str, bytes, Formed]]) -> list[Any]:
     """The results of statements in a pipeline of libpq; after one that fails the rest are void."""
     server = link.psycopg.pgconn
-    named = [(_prepared(link, text, numbered), *formed) for text, numbered, formed in asked]
+    named = [(name_on(link, text, numbered), *formed) for text, numbered, formed in asked]
     try:
         server.enter_pipeline_mode()
         for one in named:
@@ -243,10 +243,10 @@ def _in_one_go(link: _Link, asked: Sequence[tuple[str, bytes, Formed]]) -> list[
 def _answers(server: Any) -> Iterator[Any]:
     """The results of a pipeline up to its end; other threads go on meanwhile."""
     while server.flush():
-        _wait(server, select.POLLOUT)
+        wait(server, select.POLLOUT)
     while True:
         while server.is_busy():
-            _wait(server, select.POLLIN)
+            wait(server, select.POLLIN)
             server.consume_input()
         result = server.get_result()
         if server.status == ConnStatus.BAD:
@@ -258,23 +258,23 @@ def _answers(server: Any) -> Iterator[Any]:
         yield result
 
 
-def _wait(server: Any, what: int) -> None:
+def wait(server: Any, what: int) -> None:
     ear = select.poll()
     ear.register(server.socket, what)
     ear.poll()
 
 
-def _prepared(link: _Link, text: str, numbered: bytes) -> bytes:
+def name_on(link: Link, text: str, numbered: bytes) -> bytes:
     """The name of the statement on this connection, prepared now if it is not yet."""
     name = link.names.get(text)
     if name is None:
         name = b"gp_%d" % next(_numbers)
-        _check(link, link.psycopg.pgconn.prepare(name, numbered))
+        check(link, link.psycopg.pgconn.prepare(name, numbered))
         link.names[text] = name
     return name
 
 
-def _check(link: _Link, result: Any) -> None:
+def check(link: Link, result: Any) -> None:
     server = link.psycopg.pgconn
     if server.status == ConnStatus.BAD:
         raise OperationalError(server.get_error_message() or "the connection is lost")
@@ -283,7 +283,7 @@ def _check(link: _Link, result: Any) -> None:
 
 
 @lru_cache(maxsize=512)
-def _numbered(text: str) -> tuple[tuple[str, ...], bytes]:
+def by_name(text: str) -> tuple[tuple[str, ...], bytes]:
     """(the names in the order of their numbers, the text with $1, $2 ... in their place)."""
     order: dict[str, int] = {}
     pieces = text.replace("%%", "%").split("%(")
@@ -295,7 +295,7 @@ def _numbered(text: str) -> tuple[tuple[str, ...], bytes]:
 
 
 @lru_cache(maxsize=64)
-def _counted(text: str) -> bytes:
+def by_place(text: str) -> bytes:
     """The text with $1, $2 ... in the place of each %s."""
     first, *rest = text.replace("%%", "%").split("%s")
     return "".join([first, *(f"${n}{piece}" for n, piece in enumerate(rest, 1))]).encode()

@@ -24,29 +24,29 @@ def stream(text: str, values: Sequence[Any], take: Take) -> None:
     What `take` raises comes out once the rest of the answer is out of the way.
     """
     database = connections[DEFAULT_DB_ALIAS]
-    link = sending._link(database)
-    formed = None if link is None else sending._formed(values)
+    link = sending.link_of(database)
+    formed = None if link is None else sending.form(values)
     if link is None or formed is None:
-        take_rows(sending._by_cursor(database, text, values), take)
+        take_rows(sending.by_cursor(database, text, values), take)
         return
     with database.wrap_database_errors:
         failed = _streamed(link, text, formed, take)
-        if failed and failed.error_field(DiagnosticField.SQLSTATE) == sending._FORGOTTEN:
+        if failed and failed.error_field(DiagnosticField.SQLSTATE) == sending.FORGOTTEN:
             link.names.clear()
             failed = _streamed(link, text, formed, take)
         if failed:
             link.names.pop(text, None)
-            sending._check(link, failed)
+            sending.check(link, failed)
 
 
-def _streamed(link: sending._Link, text: str, formed: sending.Formed, take: Take) -> Any:
+def _streamed(link: sending.Link, text: str, formed: sending.Formed, take: Take) -> Any:
     """What the server says of a failure, or None; the connection is at rest again."""
     server = link.psycopg.pgconn
     failed: Any = None
     complete = False
     raised: Exception | None = None
     ear = select.poll()
-    name = sending._prepared(link, text, sending._counted(text))
+    name = sending.name_on(link, text, sending.by_place(text))
     try:
         ear.register(server.socket, select.POLLIN)
         server.send_query_prepared(name, *formed)
