@@ -41,6 +41,14 @@ def vote(people: Cast, row: ApprovalRow, name: str, verdict: str = "approve", **
     )
 
 
+def told(box: Mailbox) -> list[str]:
+    """Whom the mails since the last look went to, by user name."""
+    Sender().drain()
+    found = sorted(to.partition("@")[0] for to, _ in box.mails)
+    box.mails.clear()
+    return found
+
+
 def test_a_later_stage_is_told_when_its_turn_has_come(
     people: Cast, box: Mailbox, hook: Hook
 ) -> None:
@@ -55,21 +63,15 @@ def test_a_later_stage_is_told_when_its_turn_has_come(
     stages = (Seat(count=2), Seat(teams=("finance",)))
     row = asked(people, terms=Terms(stages=stages), title="Pay the harbour")
 
-    def told() -> list[str]:
-        Sender().drain()
-        found = sorted(to.partition("@")[0] for to, _ in box.mails)
-        box.mails.clear()
-        return found
-
     vote(people, row, "manager")
-    assert told() == []  # the first stage wants two
+    assert told(box) == []  # the first stage wants two
     hook.got.clear()
     vote(people, row, "second_manager")
     Sender().drain()
     assert box.mails[0][1]["Subject"] == "Your turn to approve: Pay the harbour"
     assert "Approved so far: 2 of 3 people" in box.text()
     # Who has approved before needs no word, also where they sit in the next stage as well.
-    assert told() == ["operator"]
+    assert told(box) == ["operator"]
     [body] = [json.loads(one.body) for one in hook.got]
     assert body["type"] == "approval.turn"
     assert (body["data"]["stage"], body["data"]["stages"]) == (2, 2)
@@ -77,15 +79,15 @@ def test_a_later_stage_is_told_when_its_turn_has_come(
         Sender().drain()
         spread()
     vote(people, row, "operator", "respond", comment="Which harbour?")
-    assert told() == []
+    assert told(box) == []
     # An edit asks everybody anew: first the first stage, then the second one's turn comes again.
     args = {**row.args, "amount": "1"}
     vote(people, row, "manager", "edit", args=args)
-    assert told() == ["operator", "second_manager"]
+    assert told(box) == ["operator", "second_manager"]
     vote(people, row, "second_manager")
-    assert told() == ["operator"]
+    assert told(box) == ["operator"]
     vote(people, row, "operator")
-    assert told() == []
+    assert told(box) == []
     assert turns(row) == 3
 
 
@@ -104,35 +106,29 @@ def test_an_edit_in_a_later_stage_tells_the_first_that_it_is_their_turn_again(
     stages = (Seat(count=2, teams=("harbour",)), Seat(count=2, teams=("till",)))
     row = asked(people, terms=Terms(stages=stages), title="Pay the pilot")
 
-    def told() -> list[str]:
-        Sender().drain()
-        found = sorted(to.partition("@")[0] for to, _ in box.mails)
-        box.mails.clear()
-        return found
-
     vote(people, row, "manager")
     vote(people, row, "second_manager")
     vote(people, row, "operator")
-    assert told() == ["auditor"]  # the operator has voted by the time it is sent
+    assert told(box) == ["auditor"]  # the operator has voted by the time it is sent
     hook.got.clear()
     vote(people, row, "auditor", "edit", args={**row.args, "amount": "2"})
     Sender().drain()
     assert "Changed: it was edited; what was approved before that does not count" in box.text()
     assert "Approved so far: 1 of 4 people" in box.text()
-    assert told() == ["manager", "second_manager"]
+    assert told(box) == ["manager", "second_manager"]
     [body] = [one.json for one in hook.got]
     assert (body["type"], body["data"]["stage"]) == ("approval.turn", 1)
     assert body["data"]["void"] == 3
     for _ in range(2):
         Sender().drain()
         spread()
-    assert told() == []
+    assert told(box) == []
     assert len(hook.got) == 1
     # Another edit where the turn stays is no news of a turn; the editor's own vote stands.
     vote(people, row, "manager", "edit", args={**row.args, "amount": "3"})
-    assert told() == []
+    assert told(box) == []
     vote(people, row, "second_manager")
-    assert told() == ["auditor", "operator"]
+    assert told(box) == ["auditor", "operator"]
     assert turns(row) == 3
 
 

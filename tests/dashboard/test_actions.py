@@ -29,11 +29,6 @@ from . import scene
 HASH = "0" * 64
 
 
-@pytest.fixture
-def agent(cast: Cast) -> UUID:
-    return scene.make_agent()
-
-
 # --- start ----------------------------------------------------------------------------------------
 
 

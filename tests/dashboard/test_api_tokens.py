@@ -35,17 +35,6 @@ Make = Callable[..., str]
 
 
 @pytest.fixture
-def agent(cast: Cast) -> UUID:
-    return scene.make_agent()
-
-
-@pytest.fixture
-def row(cast: Cast, agent: UUID) -> gates.ApprovalRow:
-    """A thread that waits at a gate."""
-    return scene.waiting(cast.workspace, agent)
-
-
-@pytest.fixture
 def token(cast: Cast) -> Make:
     """Makes a token of somebody."""
     return lambda who, /, **more: tokens.make(cast.users[who], made_by="test", **more)[1]

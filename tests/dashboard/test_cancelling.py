@@ -37,11 +37,6 @@ def busy(cast: Cast) -> Work:
     return work
 
 
-@pytest.fixture
-def operator(cast: Cast) -> Client:
-    return cast.client("operator")
-
-
 def row_of(cast: Cast, work: Work) -> ThreadRow:
     return queries.thread(work.thread, workspace=cast.workspace)
 

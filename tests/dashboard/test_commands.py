@@ -19,11 +19,6 @@ from tests.cast import Cast
 from . import scene
 
 
-@pytest.fixture
-def agent(cast: Cast) -> UUID:
-    return scene.make_agent()
-
-
 def said(*words: object) -> str:
     out = io.StringIO()
     call_command(*map(str, words), stdout=out)

@@ -23,11 +23,6 @@ CONFIG = {"model": "small", "temperature": 0.2, "prompts": {"system": "Be brief.
 
 
 @pytest.fixture
-def operator(cast: Cast) -> Client:
-    return cast.client("operator")
-
-
-@pytest.fixture
 def base(cast: Cast) -> UUID:
     return store.start(
         scene.make_agent(),

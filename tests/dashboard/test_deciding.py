@@ -27,11 +27,6 @@ pytestmark = pytest.mark.django_db
 NEW = {"report": "better"}
 
 
-@pytest.fixture
-def agent(cast: Cast) -> UUID:
-    return scene.make_agent()
-
-
 def now(row: gates.ApprovalRow) -> gates.ApprovalRow:
     return gates.approval(row.id, workspace=row.workspace)
 

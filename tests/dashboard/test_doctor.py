@@ -43,11 +43,6 @@ def seen(db: None) -> Seen:
     return found
 
 
-@pytest.fixture
-def agent(cast: Cast) -> UUID:
-    return scene.make_agent()
-
-
 def sql(statement: str, *params: object) -> None:
     with connection.cursor() as cursor:
         cursor.execute(statement, params)

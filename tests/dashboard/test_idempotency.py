@@ -36,22 +36,6 @@ START = {"agent": "research", "input": {"goal": "delays"}}
 REPLAYED = "Idempotency-Replayed"
 
 
-@pytest.fixture
-def agent(cast: Cast) -> UUID:
-    return scene.make_agent()
-
-
-@pytest.fixture
-def row(cast: Cast, agent: UUID) -> gates.ApprovalRow:
-    """A thread that waits at a gate."""
-    return scene.waiting(cast.workspace, agent)
-
-
-@pytest.fixture
-def operator(cast: Cast) -> Client:
-    return cast.client("operator")
-
-
 def keyed(client: Client, path: str, body: Any = None, key: str = "k", **headers: str) -> Any:
     return post(client, path, body, **{"Idempotency-Key": key, **headers})
 

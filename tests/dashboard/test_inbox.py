@@ -25,11 +25,6 @@ TOGETHER = "/approvals/decide/"
 
 
 @pytest.fixture
-def agent(cast: Cast) -> UUID:
-    return scene.make_agent()
-
-
-@pytest.fixture
 def manager(cast: Cast) -> Client:
     client: Client = cast.client("manager")
     return client

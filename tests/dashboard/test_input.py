@@ -32,11 +32,6 @@ def thread(cast: Cast, agent: UUID) -> UUID:
     return scene.start(cast.workspace, agent)
 
 
-@pytest.fixture
-def operator(cast: Cast) -> Client:
-    return cast.client("operator")
-
-
 def post(client: Client, thread: UUID, body: Any, **headers: str) -> Any:
     raw = body if isinstance(body, bytes) else json.dumps(body)
     return client.post(

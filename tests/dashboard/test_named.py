@@ -24,11 +24,6 @@ from .api import post, refused
 INPUT = {"goal": "delays"}
 
 
-@pytest.fixture
-def agent(cast: Cast) -> UUID:
-    return scene.make_agent()
-
-
 def start(cast: Cast, name: str = "daily", *, who: Any = None, **more: Any) -> ThreadRow:
     given = {"agent": "research", "input": INPUT, "name": name} | more
     ident, _ = actions.start_or_continue(who or cast.actor("operator"), **given)

@@ -27,11 +27,6 @@ from . import scene
 HASH = "0" * 64
 
 
-@pytest.fixture
-def agent(cast: Cast) -> UUID:
-    return scene.make_agent()
-
-
 def attempts(thread: UUID, head: UUID, approval: UUID) -> dict[str, Callable[[Actor], Any]]:
     """Every action that changes something, as a call by somebody."""
     return {

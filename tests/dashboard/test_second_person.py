@@ -26,11 +26,6 @@ from . import scene
 pytestmark = pytest.mark.django_db
 
 
-@pytest.fixture
-def agent(cast: Cast) -> UUID:
-    return scene.make_agent()
-
-
 def demand(cast: Cast, condition: str, **more: Any) -> Any:
     """An active policy on what people do."""
     return policies.make(cast.workspace, Draft("Two people", condition, **more), actor="user:9")

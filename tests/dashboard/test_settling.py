@@ -25,11 +25,6 @@ V1 = "/api/v1"
 
 
 @pytest.fixture
-def agent(cast: Cast) -> UUID:
-    return scene.make_agent()
-
-
-@pytest.fixture
 def lost(cast: Cast, agent: UUID) -> tuple[UUID, UUID]:
     """A thread that asks whether an effect happened, and the effect."""
     return scene.asking(cast.workspace, agent)

@@ -22,11 +22,6 @@ from tests.cast import Cast
 from . import scene
 
 
-@pytest.fixture
-def agent(cast: Cast) -> UUID:
-    return scene.make_agent()
-
-
 def explained(thread: UUID) -> Any:
     out = io.StringIO()
     call_command("doctor", str(thread), "--json", stdout=out)

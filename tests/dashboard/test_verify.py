@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import io
-import json
 import re
 from pathlib import Path
 from typing import Any
@@ -20,18 +19,9 @@ from dashboard.errors import Invalid
 from tests.cast import Cast
 from tests.checkpoints.builders import drive, make_thread, rows
 
+from .capsules import run
+
 pytestmark = pytest.mark.django_db
-
-
-def run(name: str, *arguments: str) -> tuple[int, dict[str, Any], str]:
-    """(exit code, JSON answer, what was said beside it)."""
-    out, err = io.StringIO(), io.StringIO()
-    try:
-        call_command(name, *arguments, "--json", stdout=out, stderr=err)
-        code = 0
-    except SystemExit as stop:
-        code = int(stop.code or 0)
-    return code, json.loads(out.getvalue() or "{}"), err.getvalue()
 
 
 def alter(sql: str, *params: Any) -> None:
