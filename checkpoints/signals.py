@@ -1,4 +1,4 @@
-"""News for the floors above, sent after commit and carrying ids only.
+"""News for the floors above, carrying ids only; all but `thread_coming` are sent after commit.
 
 A lost signal is harmless: pages poll and workers sweep.
 """
@@ -16,6 +16,10 @@ thread_changed = Signal(use_caching=True)
 
 thread_queued = Signal()
 """thread_id: UUID, queue: str. A worker should look at this thread."""
+
+thread_coming = Signal()
+"""thread_id: UUID, queue: str. Sent before a commit: a worker should set out for this thread, whose
+row is locked and about to be queued. Answers are functions that say whether one was told."""
 
 activity_progressed = Signal()
 """thread_id: UUID, workspace: UUID, progress: {node, done, total, text}. Not history."""

@@ -29,13 +29,16 @@ def code_of(agents: Mapping[str, Agent]) -> Code:
     return Code([agent.version_id for agent in agents.values()], tuple(agents))
 
 
-def take(thread: UUID, *, owner: str, agents: Mapping[str, Agent]) -> Work | None:
+def take(
+    thread: UUID, *, owner: str, agents: Mapping[str, Agent], meet: bool = False
+) -> Work | None:
     """The lease of a thread that this worker is the right one for; None else.
 
-    The usual thread, of code that is installed here, costs no look around.
+    The usual thread, of code that is installed here, costs no look around. `meet`: called before
+    what queues the thread was committed.
     """
     code = code_of(agents)
-    own = leases.acquire(thread, owner=owner, code=code, along=ahead(thread))
+    own = leases.acquire(thread, owner=owner, code=code, along=ahead(thread), meet=meet)
     own = own or leases.take_over(thread, owner=owner, code=code)
     if own is not None:
         return own

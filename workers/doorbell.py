@@ -16,6 +16,8 @@ from typing import Any, Final
 from uuid import UUID, uuid4
 
 TASK: Final = "gatepost.advance"
+# A header: rung before the commit, which a worker meets at the thread's row.
+AHEAD: Final = "gatepost_ahead"
 _NOTHING: Final[dict[str, Any]] = {
     "shadow": None,
     "eta": None,

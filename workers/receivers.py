@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 from uuid import UUID
 from weakref import WeakKeyDictionary
@@ -10,10 +11,10 @@ import structlog
 from django.dispatch import receiver
 
 from approvals.signals import decision_told
-from checkpoints.signals import thread_queued
+from checkpoints.signals import thread_coming, thread_queued
 
 from . import tracing
-from .doorbell import TASK, letter
+from .doorbell import AHEAD, TASK, letter
 
 RING_KEPT_SECONDS = 5.0
 
@@ -32,6 +33,54 @@ def ring(*, thread_id: UUID, queue: str, **_kwargs: Any) -> bool:
         log.warning("doorbell.lost", thread=str(thread_id), error=type(error).__name__)
         return False
     return True
+
+
+@receiver(thread_coming, dispatch_uid="workers.doorbell.ahead")
+def ring_ahead(*, thread_id: UUID, queue: str, **_kwargs: Any) -> Callable[[], bool]:
+    """Send the id before its commit, for which a worker is to wait at the row.
+
+    Nobody waits for the broker here; what comes back does, says what `ring` says, and has to be
+    called.
+    """
+    sent = letter(thread_id, queue, {**tracing.headers(), AHEAD: True})
+    return Sent(*_broker(), "LPUSH", queue, sent).arrived
+
+
+class Sent:
+    """A command on its way to the broker, on a connection of its own until it is answered."""
+
+    def __init__(self, app: Any, away: tuple[type[Exception], ...], *command: str) -> None:
+        self._away, self._arrived = away, False
+        self._pool: Any = None
+        try:
+            pool = _client(app).connection_pool
+            self._link = pool.get_connection()
+            self._pool = pool
+            self._link.send_command(*command)
+        except away as error:
+            self._failed(error)
+
+    def arrived(self) -> bool:
+        """Whether the broker has it; waits for the answer when it is asked first."""
+        if self._pool is not None:
+            try:
+                self._link.read_response()
+                self._arrived = True
+                self._end()
+            except self._away as error:
+                self._failed(error)
+        return self._arrived
+
+    def _failed(self, error: Exception) -> None:
+        log.warning("doorbell.lost", error=type(error).__name__)
+        _clients.clear()
+        if self._pool is not None:
+            self._link.disconnect()
+            self._end()
+
+    def _end(self) -> None:
+        pool, self._pool = self._pool, None
+        pool.release(self._link)
 
 
 def ring_at(worker: str, *, thread_id: UUID) -> bool:

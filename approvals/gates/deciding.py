@@ -26,7 +26,8 @@ from ..queries import ApprovalRow
 from . import writing
 from .ending import expire_due
 from .judging import WITH_ARGS, Judged, Reviewer, check_verdict, is_simple, judge, window_of
-from .outcomes import takes_effect
+from .operations import KIND
+from .outcomes import ends_thread, takes_effect
 from .proposals import decision_content
 from .reminding import tell_turn
 from .settling import settle_due
@@ -62,7 +63,8 @@ def decide(
 
     A vote that others are missing for, and a question to the agent, leave it pending. Else
     pending -> held, or settled where the undo window is 0, which wakes the thread or ends it.
-    `then` is called in the same transaction once the verdict is written.
+    `then` is called in the same transaction once the verdict is written. The worker that goes on
+    with the thread sets out while it is being written.
 
     Raises NotFound, AlreadyDecided with the recorded outcome, ProposalChanged when
     `proposal_hash` is not the one that stands, VerdictRefused, FourEyes (which is logged),
@@ -75,7 +77,7 @@ def decide(
     deltas.check(proposal_hash, "proposal_hash")
     refused: tuple[ApprovalRow, NotYours] | None = None
     done: ApprovalRow | None = None
-    with transaction.atomic():
+    with store.calling() as called, transaction.atomic():
         row = writing.locked(approval_id, workspace=workspace)
         if args is None:
             check_verdict(row, verdict=verdict, comment=comment, args=None, what_next=what_next)
@@ -96,9 +98,12 @@ def decide(
                 if queries.approval(approval_id, workspace=workspace).open:
                     refused = row, error
             else:
+                if _goes_on_now(row, judged, what_next):
+                    called.call(row.thread, row.rest_queue)
                 done = _write(
-                    row, judged, ident, reviewer, proposal_hash, verdict, comment, given, what_next
-                )
+                    row, judged, ident, reviewer, proposal_hash, verdict, comment, given, what_next,
+                    called=called,
+                )  # fmt: skip
                 if done is not None and then is not None:
                     then(done)
     if refused is not None:
@@ -127,6 +132,16 @@ def note_refusal(row: ApprovalRow, *, reviewer: Reviewer, verdict: str, error: F
     store.add_event(row.thread, store.NewEvent(EventKind.DECISION_REFUSED, data, reviewer.id))
 
 
+def _goes_on_now(row: ApprovalRow, judged: Judged, what_next: str) -> bool:
+    """Whether a worker is wanted as soon as this is committed."""
+    if not row.rest_queue or row.kind == KIND:
+        return False
+    outcome = judged.outcome
+    return judged.asks or bool(
+        outcome and not window_of(row) and not ends_thread(outcome, what_next)
+    )
+
+
 def _write(
     row: ApprovalRow,
     judged: Judged,
@@ -137,6 +152,8 @@ def _write(
     comment: str,
     args: Any,
     what_next: str,
+    *,
+    called: store.Calling,
 ) -> ApprovalRow | None:
     """The request as it stands afterwards; None: somebody or the clock was faster."""
     salt, digest = salted(
@@ -186,7 +203,7 @@ def _write(
         event = store.NewEvent(EventKind.DECISION_RECORDED, data, reviewer.id)
         # The agent has to be woken for an answer; for one vote of several nobody is.
         if judged.asks:
-            store.wake(row.thread, event=event)
+            store.wake(row.thread, event=event, called=called)
         else:
             store.add_event(row.thread, event)
             if judged.turn:
@@ -209,7 +226,7 @@ def _write(
     if status == "held":
         store.add_event(row.thread, store.NewEvent(kind, data, reviewer.id))
     else:
-        takes_effect(row, kind, data, actor=reviewer.id, by=reviewer.id)
+        takes_effect(row, kind, data, actor=reviewer.id, by=reviewer.id, called=called)
     return row
 
 

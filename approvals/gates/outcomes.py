@@ -87,15 +87,26 @@ def carried_out(thread: UUID, *, workspace: UUID, what_next: str, by: str, why: 
     return True
 
 
+def ends_thread(outcome: str, what_next: str) -> bool:
+    """Whether an outcome leaves nothing for the thread to go on with."""
+    return outcome == "reject" and what_next in (STOP, ROLL_BACK)
+
+
 def takes_effect(
-    row: ApprovalRow, kind: EventKind, data: Mapping[str, Any], *, actor: str, by: str
+    row: ApprovalRow,
+    kind: EventKind,
+    data: Mapping[str, Any],
+    *,
+    actor: str,
+    by: str,
+    called: store.Calling | None = None,
 ) -> None:
     """The event of a settled outcome, and what follows: the thread goes on, or is ended by `by`.
 
-    `row` is the request as decided.
+    `row` is the request as decided; `called`: a worker that is on its way already.
     """
     event = store.NewEvent(kind, data, actor)
-    ends = row.outcome == "reject" and row.what_next in (STOP, ROLL_BACK)
+    ends = ends_thread(row.outcome, row.what_next)
     told = {
         "title": row.title,
         "outcome": row.outcome,
@@ -107,7 +118,7 @@ def takes_effect(
         # What a person wants to do to a thread is not what the thread waits for.
         store.add_event(row.thread, event, beside=news)
     else:
-        store.wake(row.thread, event=event, beside=news)
+        store.wake(row.thread, event=event, beside=news, called=called)
     if not ends:
         return
     try:

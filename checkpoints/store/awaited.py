@@ -20,9 +20,10 @@ from psycopg.pq import ConnStatus, DiagnosticField, ExecStatus
 from .. import payloads
 from ..records import Work
 from . import sending
+from .announcing import announce
 from .ear import listen, unlisten
 from .steps import PreparedStep, prepare_step, settle_step
-from .writing import NewCheckpoint, announce, perform, shaped
+from .writing import NewCheckpoint, perform, shaped
 
 
 class Answer:

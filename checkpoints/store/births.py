@@ -14,6 +14,7 @@ from .. import deltas, history, keyframes
 from ..channels import Digests, reducers_of
 from ..errors import AlreadyStarted, NotFound
 from ..states import EventKind, Status
+from .announcing import announce
 from .guards import check_texts
 from .keyframes import keep_state, trusted
 from .statement import birth
@@ -21,7 +22,6 @@ from .writing import (
     NO_HASH,
     NewCheckpoint,
     NewEvent,
-    announce,
     checkpoint_insert,
     encode_event,
 )

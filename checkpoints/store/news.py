@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from uuid import UUID
 
+from .announcing import Calling
 from .writing import (
     Insert,
     Move,
@@ -24,14 +25,19 @@ def add_event(
 
 
 def wake(
-    thread: UUID, *, event: NewEvent, queue: bool = True, beside: Iterable[Insert] = ()
+    thread: UUID,
+    *,
+    event: NewEvent,
+    queue: bool = True,
+    beside: Iterable[Insert] = (),
+    called: Calling | None = None,
 ) -> bool:
     """Raise wake_seq with an event and queue the thread if it waits; False: no such thread.
 
     A worker that holds the thread sees the raised number with its next commit and goes round
-    once more instead of falling asleep over the news.
+    once more instead of falling asleep over the news. `called`: see `calling`.
     """
-    move = Move(thread)
+    move = Move(thread, called=called)
     move.express("wake_seq", "th.wake_seq + 1")
     move.express("version", "th.version + 1")
     if queue:

@@ -17,20 +17,18 @@ from __future__ import annotations
 import os
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from functools import partial
 from hashlib import sha256
 from typing import Any
 from uuid import UUID
 
-from django.db import DEFAULT_DB_ALIAS, connections, transaction
-from django.db.backends.base.base import BaseDatabaseWrapper
+from django.db import DEFAULT_DB_ALIAS, connections
 from uuid_utils.compat import uuid7
 
 from .. import deltas, payloads, prepared
 from ..errors import InvalidValue
 from ..records import SALT_BYTES, Work
-from ..signals import Store, thread_changed, thread_queued
 from ..states import EventKind, Status, WorkspaceEventKind
+from .announcing import Calling, announce
 from .contents import CONTENT, content_params
 from .statement import Columns, statement
 from .texts import checkpoint_seal, committed_text, names_text
@@ -138,7 +136,10 @@ class Move:
     updates: list[tuple[str, tuple[Any, ...]]] = field(default_factory=list)
     returning: tuple[str, ...] = ()
     unflushed: bool = False
-    # What is asked in the same round trip once it is done, and the answers.
+    # Who was called already for what this queues.
+    called: Calling | None = None
+    # What is asked in the same round trip before it, once it is done, and the answers to that.
+    before: Sequence[prepared.Asked] = ()
     along: Sequence[prepared.Asked] = ()
     brought: list[list[tuple[Any, ...]]] = field(default_factory=list)
 
@@ -214,8 +215,8 @@ def perform(move: Move) -> tuple[Any, ...] | None:
 
     text, values = shaped(move)
     database = connections[DEFAULT_DB_ALIAS]
-    if move.along:
-        moved, move.brought = sending.send_and_fetch(text, values, *move.along)
+    if move.before or move.along:
+        moved, move.brought = sending.send_and_fetch(text, values, *move.along, before=move.before)
     else:
         moved = sending.send(text, values)
     if moved is not None:
@@ -226,34 +227,16 @@ def perform(move: Move) -> tuple[Any, ...] | None:
         idle = moved[2] == Status.QUEUED or (moved[2] == Status.ROLLING_BACK and given_back)
         queue = moved[3] if idle else ""
         soon = move.unflushed or bool(queue)
-        announce(move.thread, moved[0], moved[1], queue=queue, soon=soon, database=database)
-    return moved
-
-
-def announce(
-    thread: UUID,
-    workspace: UUID,
-    seq: int,
-    *,
-    queue: str = "",
-    soon: bool = False,
-    database: BaseDatabaseWrapper | None = None,
-) -> None:
-    """Tell the floors above after commit; `queue` when a worker should look.
-
-    `soon`: more is about to follow, and the processors have that to do first. `database` is the
-    connection, where it was looked up already.
-    """
-    # The worker first: it has more to do than the pages.
-    if queue:
-        transaction.on_commit(
-            partial(thread_queued.send_robust, sender=None, thread_id=thread, queue=queue)
+        announce(
+            move.thread,
+            moved[0],
+            moved[1],
+            queue=queue,
+            soon=soon,
+            called=move.called,
+            database=database,
         )
-    told = {"thread_id": thread, "workspace": workspace, "seq": seq, "soon": soon}
-    if (database or connections[DEFAULT_DB_ALIAS]).in_atomic_block:
-        transaction.on_commit(partial(thread_changed.send_robust, sender=Store, **told))
-    else:
-        thread_changed.send_robust(sender=Store, **told)
+    return moved
 
 
 _HEAD = Columns(

@@ -56,3 +56,45 @@ def test_each_is_a_message_of_its_own(times: int) -> None:
     found = [taken() for _ in range(times)]
     assert len({message["headers"]["id"] for message in found}) == times
     assert len({message["properties"]["delivery_tag"] for message in found}) == times
+
+
+def test_one_that_rings_before_a_commit_says_so_and_waits_for_no_answer() -> None:
+    thread = uuid4()
+    arrived = receivers.ring_ahead(thread_id=thread, queue=QUEUE)
+    assert arrived()
+    assert arrived()  # asked again, it says the same
+    ahead = taken()
+    assert ahead["headers"].pop("gatepost_ahead") is True
+    receivers.ring(thread_id=thread, queue=QUEUE)
+    ours = taken()
+    assert ahead["body"] == ours["body"]
+    assert alike(ahead) == alike(ours)
+
+
+def test_answers_are_read_by_whoever_sent() -> None:
+    """A connection whose answer was not read would give it to the next command."""
+    sent = [receivers.ring_ahead(thread_id=uuid4(), queue=QUEUE) for _ in range(3)]
+    assert receivers.rings_waiting(QUEUE) == 3
+    assert [arrived() for arrived in reversed(sent)] == [True] * 3
+    assert receivers.rings_waiting(QUEUE) == 3
+    assert len({taken()["headers"]["id"] for _ in range(3)}) == 3
+
+
+def test_a_broker_that_is_away_is_no_error(monkeypatch: pytest.MonkeyPatch) -> None:
+    from redis import Redis
+
+    away = Redis(port=1)
+    monkeypatch.setattr(receivers, "_client", lambda _app: away)
+    arrived = receivers.ring_ahead(thread_id=uuid4(), queue=QUEUE)
+    assert not arrived()
+    assert not arrived()
+
+
+def test_a_broker_that_goes_before_it_answers_is_no_error() -> None:
+    arrived = receivers.ring_ahead(thread_id=uuid4(), queue=QUEUE)
+    sent = arrived.__self__  # type: ignore[attr-defined]
+    sent._link._sock.close()
+    assert not arrived()
+    assert receivers.ring(thread_id=uuid4(), queue=QUEUE)
+    while receivers.rings_waiting(QUEUE):
+        taken()
