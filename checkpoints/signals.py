@@ -19,7 +19,7 @@ thread_queued = Signal()
 
 thread_coming = Signal()
 """thread_id: UUID, queue: str. Sent before a commit: a worker should set out for this thread, whose
-row is locked and about to be queued. Answers are functions that say whether one was told."""
+row is locked and about to be queued. The answer says whether one was told."""
 
 activity_progressed = Signal()
 """thread_id: UUID, workspace: UUID, progress: {node, done, total, text}. Not history."""

@@ -77,7 +77,7 @@ def decide(
     deltas.check(proposal_hash, "proposal_hash")
     refused: tuple[ApprovalRow, NotYours] | None = None
     done: ApprovalRow | None = None
-    with store.calling() as called, transaction.atomic():
+    with transaction.atomic():
         row = writing.locked(approval_id, workspace=workspace)
         if args is None:
             check_verdict(row, verdict=verdict, comment=comment, args=None, what_next=what_next)
@@ -98,8 +98,7 @@ def decide(
                 if queries.approval(approval_id, workspace=workspace).open:
                     refused = row, error
             else:
-                if _goes_on_now(row, judged, what_next):
-                    called.call(row.thread, row.rest_queue)
+                called = _called(row, judged, what_next)
                 done = _write(
                     row, judged, ident, reviewer, proposal_hash, verdict, comment, given, what_next,
                     called=called,
@@ -132,14 +131,13 @@ def note_refusal(row: ApprovalRow, *, reviewer: Reviewer, verdict: str, error: F
     store.add_event(row.thread, store.NewEvent(EventKind.DECISION_REFUSED, data, reviewer.id))
 
 
-def _goes_on_now(row: ApprovalRow, judged: Judged, what_next: str) -> bool:
-    """Whether a worker is wanted as soon as this is committed."""
+def _called(row: ApprovalRow, judged: Judged, what_next: str) -> store.Called | None:
+    """The worker that is wanted as soon as this is committed, where one is."""
     if not row.rest_queue or row.kind == KIND:
-        return False
+        return None
     outcome = judged.outcome
-    return judged.asks or bool(
-        outcome and not window_of(row) and not ends_thread(outcome, what_next)
-    )
+    now = outcome and not window_of(row) and not ends_thread(outcome, what_next)
+    return store.call_ahead(row.thread, row.rest_queue) if judged.asks or now else None
 
 
 def _write(
@@ -153,7 +151,7 @@ def _write(
     args: Any,
     what_next: str,
     *,
-    called: store.Calling,
+    called: store.Called | None,
 ) -> ApprovalRow | None:
     """The request as it stands afterwards; None: somebody or the clock was faster."""
     salt, digest = salted(

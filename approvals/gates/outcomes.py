@@ -99,7 +99,7 @@ def takes_effect(
     *,
     actor: str,
     by: str,
-    called: store.Calling | None = None,
+    called: store.Called | None = None,
 ) -> None:
     """The event of a settled outcome, and what follows: the thread goes on, or is ended by `by`.
 

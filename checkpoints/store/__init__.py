@@ -2,7 +2,7 @@
 
 from .activities import finish_activity, record_activity, report_progress, start_activity
 from .agents import announce_version, announce_worker, heartbeat_worker, retire_worker
-from .announcing import Calling, calling
+from .announcing import Called, call_ahead
 from .artifacts import forget_file, place_file, put_artifact
 from .births import fork, joined_config, start
 from .code import accept, pin, unpin
@@ -53,7 +53,7 @@ from .workspaces import (
 from .writing import NewCheckpoint, NewEvent, next_checkpoint
 
 __all__ = [
-    "Calling",
+    "Called",
     "NewCheckpoint",
     "NewEvent",
     "accept",
@@ -61,7 +61,7 @@ __all__ = [
     "adopt_version",
     "announce_version",
     "announce_worker",
-    "calling",
+    "call_ahead",
     "cancel",
     "cancel_and_undo",
     "claim_duty",

@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from dataclasses import dataclass
 from functools import partial
 from uuid import UUID
 
@@ -15,46 +14,30 @@ from ..limits import LATE_COMMIT_SECONDS
 from ..signals import Store, thread_changed, thread_coming, thread_queued
 
 
-class Calling:
-    """A worker that is told of what is about to be queued; see `calling`."""
+@dataclass(frozen=True, slots=True)
+class Called:
+    """That a worker was told of what is about to be queued; `at` is monotonic."""
 
-    def __init__(self) -> None:
-        self._at = 0.0
-        self._answers: list[Callable[[], bool]] = []
+    at: float
 
-    def call(self, thread: UUID, queue: str) -> None:
-        """Let a worker set out for a thread that this transaction has locked and will queue.
-
-        Nothing where somebody else commits: it may be long until then.
-        """
-        if len(connections[DEFAULT_DB_ALIAS].atomic_blocks) != 1:
-            return
-        self._at = time.monotonic()
-        told = thread_coming.send_robust(sender=None, thread_id=thread, queue=queue)
-        self._answers = [answer if callable(answer) else _unheard for _, answer in told]
-
+    @property
     def comes(self) -> bool:
-        """Whether somebody is still to be found at the row, or on the way there."""
-        heard = [answer() for answer in self._answers]
-        return any(heard) and time.monotonic() - self._at < LATE_COMMIT_SECONDS
+        """Whether it is still to be found at the row, or on its way there."""
+        return time.monotonic() - self.at < LATE_COMMIT_SECONDS
 
 
-def _unheard() -> bool:
-    return False
-
-
-@contextmanager
-def calling() -> Iterator[Calling]:
-    """Around a transaction that may queue a thread: lets a worker set out before the commit.
+def call_ahead(thread: UUID, queue: str) -> Called | None:
+    """Let a worker set out for a thread that this transaction has locked and is about to queue.
 
     The way to a slot takes about as long as writing and flushing. Whoever arrives waits for the
-    lock of the row, and finds nothing to do if the transaction failed.
+    lock of the row, and finds nothing to do if the transaction fails. None where nobody heard, or
+    somebody else commits: it may be long until then.
     """
-    one = Calling()
-    try:
-        yield one
-    finally:
-        one.comes()  # whatever became of it, the answer of the broker is not left lying
+    if len(connections[DEFAULT_DB_ALIAS].atomic_blocks) != 1:
+        return None
+    called = Called(time.monotonic())
+    told = thread_coming.send_robust(sender=None, thread_id=thread, queue=queue)
+    return called if any(answer is True for _, answer in told) else None
 
 
 def announce(
@@ -64,7 +47,7 @@ def announce(
     *,
     queue: str = "",
     soon: bool = False,
-    called: Calling | None = None,
+    called: Called | None = None,
     database: BaseDatabaseWrapper | None = None,
 ) -> None:
     """Tell the floors above after commit; `queue` when a worker should look.
@@ -82,7 +65,7 @@ def announce(
         thread_changed.send_robust(sender=Store, **told)
 
 
-def _ring(thread: UUID, queue: str, called: Calling | None) -> None:
+def _ring(thread: UUID, queue: str, called: Called | None) -> None:
     # Nobody waits at the row for ever: after a commit that took long another one is called.
-    if called is None or not called.comes():
+    if called is None or not called.comes:
         thread_queued.send_robust(sender=None, thread_id=thread, queue=queue)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from uuid import UUID
 
-from .announcing import Calling
+from .announcing import Called
 from .writing import (
     Insert,
     Move,
@@ -30,12 +30,12 @@ def wake(
     event: NewEvent,
     queue: bool = True,
     beside: Iterable[Insert] = (),
-    called: Calling | None = None,
+    called: Called | None = None,
 ) -> bool:
     """Raise wake_seq with an event and queue the thread if it waits; False: no such thread.
 
     A worker that holds the thread sees the raised number with its next commit and goes round
-    once more instead of falling asleep over the news. `called`: see `calling`.
+    once more instead of falling asleep over the news. `called`: see `call_ahead`.
     """
     move = Move(thread, called=called)
     move.express("wake_seq", "th.wake_seq + 1")

@@ -28,7 +28,7 @@ from .. import deltas, payloads, prepared
 from ..errors import InvalidValue
 from ..records import SALT_BYTES, Work
 from ..states import EventKind, Status, WorkspaceEventKind
-from .announcing import Calling, announce
+from .announcing import Called, announce
 from .contents import CONTENT, content_params
 from .statement import Columns, statement
 from .texts import checkpoint_seal, committed_text, names_text
@@ -137,7 +137,7 @@ class Move:
     returning: tuple[str, ...] = ()
     unflushed: bool = False
     # Who was called already for what this queues.
-    called: Calling | None = None
+    called: Called | None = None
     # What is asked in the same round trip before it, once it is done, and the answers to that.
     before: Sequence[prepared.Asked] = ()
     along: Sequence[prepared.Asked] = ()

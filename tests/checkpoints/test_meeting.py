@@ -72,7 +72,7 @@ def calls() -> Iterator[dict[str, list[UUID]]]:
 
     def before(thread_id: UUID, **_more: object) -> object:
         told["before"].append(thread_id)
-        return lambda: True
+        return True
 
     def after(thread_id: UUID, **_more: object) -> None:
         told["after"].append(thread_id)
@@ -142,8 +142,8 @@ def test_who_comes_without_being_called_early_does_not_wait() -> None:
 def test_it_is_called_once_before_the_commit() -> None:
     thread = waiting()
     with calls() as told:
-        with store.calling() as called, transaction.atomic():
-            called.call(thread, "gatepost")
+        with transaction.atomic():
+            called = store.call_ahead(thread, "gatepost")
             assert told == {"before": [thread], "after": []}
             store.wake(thread, event=NEWS, called=called)
         assert told == {"before": [thread], "after": []}
@@ -153,8 +153,8 @@ def test_it_is_called_once_before_the_commit() -> None:
 def test_it_is_called_again_after_a_commit_that_came_late(seconds: float) -> None:
     thread = waiting()
     with calls() as told:
-        with store.calling() as called, transaction.atomic():
-            called.call(thread, "gatepost")
+        with transaction.atomic():
+            called = store.call_ahead(thread, "gatepost")
             store.wake(thread, event=NEWS, called=called)
             time.sleep(seconds)
         assert told["after"] == ([thread] if seconds else [])
@@ -163,8 +163,8 @@ def test_it_is_called_again_after_a_commit_that_came_late(seconds: float) -> Non
 def test_where_somebody_else_commits_it_is_called_afterwards() -> None:
     thread = waiting()
     with calls() as told:
-        with transaction.atomic(), store.calling() as called, transaction.atomic():
-            called.call(thread, "gatepost")
+        with transaction.atomic(), transaction.atomic():
+            called = store.call_ahead(thread, "gatepost")
             store.wake(thread, event=NEWS, called=called)
         assert told == {"before": [], "after": [thread]}
 
@@ -176,14 +176,14 @@ def test_a_call_that_nobody_heard_is_made_again(answer: object) -> None:
     def unheard(**_more: object) -> object:
         if answer == "failed":
             raise RuntimeError
-        return answer if answer is None else lambda: answer
+        return answer
 
     with calls() as told:
         kept, thread_coming.receivers = thread_coming.receivers, []
         thread_coming.connect(unheard)
         try:
-            with store.calling() as called, transaction.atomic():
-                called.call(thread, "gatepost")
+            with transaction.atomic():
+                called = store.call_ahead(thread, "gatepost")
                 store.wake(thread, event=NEWS, called=called)
         finally:
             thread_coming.disconnect(unheard)

@@ -11,6 +11,7 @@ import pytest
 
 from workers import receivers
 from workers.celery import app
+from workers.doorbell import letter
 
 QUEUE = f"doorbell-{uuid4()}"
 ONE_OF_ITS_OWN = {"id", "root_id", "correlation_id", "delivery_tag", "reply_to"}
@@ -58,43 +59,25 @@ def test_each_is_a_message_of_its_own(times: int) -> None:
     assert len({message["properties"]["delivery_tag"] for message in found}) == times
 
 
-def test_one_that_rings_before_a_commit_says_so_and_waits_for_no_answer() -> None:
+def test_one_that_rings_before_a_commit_says_so() -> None:
     thread = uuid4()
-    arrived = receivers.ring_ahead(thread_id=thread, queue=QUEUE)
-    assert arrived()
-    assert arrived()  # asked again, it says the same
-    ahead = taken()
+    assert receivers.ring_ahead(thread_id=thread, queue=QUEUE)
+    assert receivers.ring(thread_id=thread, queue=QUEUE)
+    assert receivers.rings_waiting(QUEUE) == 2
+    ahead, ours = taken(), taken()
     assert ahead["headers"].pop("gatepost_ahead") is True
-    receivers.ring(thread_id=thread, queue=QUEUE)
-    ours = taken()
-    assert ahead["body"] == ours["body"]
+    assert ahead["body"] == ours["body"] == [[str(thread)], {}, ours["body"][2]]
     assert alike(ahead) == alike(ours)
 
 
-def test_answers_are_read_by_whoever_sent() -> None:
-    """A connection whose answer was not read would give it to the next command."""
-    sent = [receivers.ring_ahead(thread_id=uuid4(), queue=QUEUE) for _ in range(3)]
-    assert receivers.rings_waiting(QUEUE) == 3
-    assert [arrived() for arrived in reversed(sent)] == [True] * 3
-    assert receivers.rings_waiting(QUEUE) == 3
-    assert len({taken()["headers"]["id"] for _ in range(3)}) == 3
-
-
-def test_a_broker_that_is_away_is_no_error(monkeypatch: pytest.MonkeyPatch) -> None:
-    from redis import Redis
-
-    away = Redis(port=1)
-    monkeypatch.setattr(receivers, "_client", lambda _app: away)
-    arrived = receivers.ring_ahead(thread_id=uuid4(), queue=QUEUE)
-    assert not arrived()
-    assert not arrived()
-
-
-def test_a_broker_that_goes_before_it_answers_is_no_error() -> None:
-    arrived = receivers.ring_ahead(thread_id=uuid4(), queue=QUEUE)
-    sent = arrived.__self__  # type: ignore[attr-defined]
-    sent._link._sock.close()
-    assert not arrived()
-    assert receivers.ring(thread_id=uuid4(), queue=QUEUE)
-    while receivers.rings_waiting(QUEUE):
-        taken()
+@pytest.mark.parametrize("queue", [f'o"dd\\{uuid4()}', "body", "\u00fcber"])
+@pytest.mark.parametrize("headers", [{}, {"a": True, "b": 'x"y'}])
+def test_whatever_the_queue_and_the_headers(queue: str, headers: dict[str, Any]) -> None:
+    thread = uuid4()
+    found = json.loads(letter(thread, queue, headers))
+    assert found["properties"]["delivery_info"]["routing_key"] == queue
+    assert {k: found["headers"][k] for k in headers} == headers
+    assert found["headers"]["argsrepr"] == f"['{thread}']"
+    assert json.loads(base64.b64decode(found["body"]))[0] == [str(thread)]
+    plain = json.loads(letter(thread, queue, {}))
+    assert found["headers"].keys() == plain["headers"].keys() | headers.keys()
