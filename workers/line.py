@@ -10,6 +10,8 @@ from __future__ import annotations
 import threading
 from typing import Any
 
+from checkpoints.quiet import is_quiet
+
 type Command = tuple[str, ...]
 
 
@@ -53,8 +55,9 @@ class Line:
             if self._owed is not None:
                 self._link.read_response()
                 self._owed = None
-            # What is to be read now is the end of the connection.
-            return not self._link.can_read()
+            # What is to be read now is the end of the connection. (`can_read` of the client tries
+            # to read for it, which takes as long as the sending.)
+            return is_quiet(self._link._sock.fileno())
         except self._away:
             return False
 
