@@ -8,6 +8,7 @@ harmless.
 from __future__ import annotations
 
 import threading
+from collections.abc import Callable
 from typing import Any
 
 from checkpoints.quiet import is_quiet
@@ -26,40 +27,65 @@ class Line:
 
     def send(self, *command: str) -> bool:
         """Whether it is on its way; False: another thread sends. Raises what `away` names."""
+        return self._alone(self._send, command)
+
+    def offer(self, *command: str) -> bool:
+        """Whether it is on its way without a moment's waiting: for whoever holds a lock.
+
+        False also where the line has to be made first, or the last answer has not come yet.
+        """
+        return self._alone(self._offer, command)
+
+    def _alone(self, do: Callable[[Command], bool], command: Command) -> bool:
         if not self._busy.acquire(blocking=False):
             return False
         try:
-            self._send(command)
+            return do(command)
         except BaseException:
             self._hang_up()
             raise
         finally:
             self._busy.release()
-        return True
 
-    def _send(self, command: Command) -> None:
+    def _offer(self, command: Command) -> bool:
+        if not self._stands() or (self._owed is not None and self._is_quiet()):
+            return False
+        return self._answered() and self._put(command)
+
+    def _send(self, command: Command) -> bool:
         if self._link is None:
             self._link = self._pool.get_connection()
-        elif not self._quiet():
+        elif not self._stands() or not self._answered():
             self._link.disconnect()
             self._link.connect()
             if self._owed is not None:
                 self._link.send_command(*self._owed)
                 self._link.read_response()
+        return self._put(command)
+
+    def _put(self, command: Command) -> bool:
         self._link.send_command(*command)
         self._owed = command
+        return True
 
-    def _quiet(self) -> bool:
+    def _answered(self) -> bool:
         """Whether the last command was answered, and the broker is still there."""
         try:
             if self._owed is not None:
                 self._link.read_response()
                 self._owed = None
-            # What is to be read now is the end of the connection. (`can_read` of the client tries
-            # to read for it, which takes as long as the sending.)
-            return is_quiet(self._link._sock.fileno())
         except self._away:
             return False
+        # What is to be read now is the end of the connection.
+        return self._is_quiet()
+
+    def _stands(self) -> bool:
+        # The client closes a connection on which reading failed.
+        return self._link is not None and self._link._sock is not None
+
+    def _is_quiet(self) -> bool:
+        # The client's own way to look (`can_read`) takes as long as the sending.
+        return is_quiet(self._link._sock.fileno())
 
     def _hang_up(self) -> None:
         link, self._link, self._owed = self._link, None, None

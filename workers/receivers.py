@@ -25,27 +25,35 @@ log = structlog.get_logger("gatepost.doorbell")
 @receiver(decision_told, dispatch_uid="workers.doorbell.told")
 def ring(*, thread_id: UUID, queue: str, **_kwargs: Any) -> bool:
     """Send the id to the queue; False: the broker is away, which may never fail a commit."""
-    return _push(thread_id, queue, tracing.headers())
+    app, away = _broker()
+    try:
+        client, line = _client(app)
+        sent = letter(thread_id, queue, tracing.headers())
+        if not line.send("LPUSH", queue, sent):
+            client.lpush(queue, sent)
+    except away as error:
+        _lost(thread_id, error)
+        return False
+    return True
 
 
 @receiver(thread_coming, dispatch_uid="workers.doorbell.ahead")
 def ring_ahead(*, thread_id: UUID, queue: str, **_kwargs: Any) -> bool:
-    """`ring` before the commit, for which a worker is to wait at the row."""
-    return _push(thread_id, queue, {**tracing.headers(), AHEAD: True})
-
-
-def _push(thread: UUID, queue: str, headers: dict[str, Any]) -> bool:
-    app, away = _broker()
-    try:
-        sent = letter(thread, queue, headers)
-        client, line = _client(app)
-        if not line.send("LPUSH", queue, sent):
-            client.lpush(queue, sent)
-    except away as error:
-        _clients.clear()
-        log.warning("doorbell.lost", thread=str(thread), error=type(error).__name__)
+    """`ring` before the commit, for which a worker is to wait at the row; itself it never waits."""
+    known = _clients.get(_broker()[0].producer_pool)
+    if known is None:
         return False
-    return True
+    sent = letter(thread_id, queue, {**tracing.headers(), AHEAD: True})
+    try:
+        return known[1].offer("LPUSH", queue, sent)
+    except _broker()[1] as error:
+        _lost(thread_id, error)
+        return False
+
+
+def _lost(thread: UUID, error: Exception) -> None:
+    _clients.clear()
+    log.warning("doorbell.lost", thread=str(thread), error=type(error).__name__)
 
 
 def ring_at(worker: str, *, thread_id: UUID) -> bool:

@@ -61,10 +61,11 @@ def test_each_is_a_message_of_its_own(times: int) -> None:
 
 def test_one_that_rings_before_a_commit_says_so() -> None:
     thread = uuid4()
-    assert receivers.ring_ahead(thread_id=thread, queue=QUEUE)
     assert receivers.ring(thread_id=thread, queue=QUEUE)
+    assert receivers.rings_waiting(QUEUE) == 1
+    assert receivers.ring_ahead(thread_id=thread, queue=QUEUE)
     assert receivers.rings_waiting(QUEUE) == 2
-    ahead, ours = taken(), taken()
+    ours, ahead = taken(), taken()
     assert ahead["headers"].pop("gatepost_ahead") is True
     assert ahead["body"] == ours["body"] == [[str(thread)], {}, ours["body"][2]]
     assert alike(ahead) == alike(ours)
