@@ -19,7 +19,7 @@ from dataclasses import asdict
 from typing import Any
 
 from . import tasks
-from .ground import Ground, environment, ground
+from .ground import Ground, environment, ground, pay_before, slow_down
 from .monkey import Monkey
 from .people import People
 from .sizes import Size
@@ -36,7 +36,8 @@ def chaos(place: Ground, size: Size, seed: int, limit: float) -> dict[str, Any]:
     for name in ("acks.jsonl", "strikes.jsonl"):
         (place.home / name).touch()
     goal = tasks.needed(size.threads)
-    place.bank.pay_before(goal + MORE)
+    pay_before(place.bank.address, goal + MORE)
+    slow_down(place.bank.address)
     people = People(place, place.home / "acks.jsonl", goal)
     monkey = Monkey(place, people, plan, seed, place.home / "strikes.jsonl")
     try:

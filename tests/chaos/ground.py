@@ -30,7 +30,7 @@ from . import payables
 LEASE, SWEEP, UNDO_WINDOWS = 3.0, 0.25, "0,0,2"
 WORKERS, SLOTS = 3, 2
 READY_SECONDS = 120.0
-OPENING = "100000000.00"
+OPENING, BANK_SECONDS = "100000000.00", 0.03
 PASSWORD = "correct horse battery"
 PEOPLE = ("operator", "manager")
 OUTSIDE = ("GATEPOST_", "DJANGO_", "DATABASE_URL", "REDIS_URL", "CELERY_")
@@ -140,20 +140,29 @@ class Bank(Part):
     def answers(self) -> bool:
         return reached(f"{self.address}/health")
 
-    def pay_before(self, count: int) -> None:
-        """What it has paid when the chaos begins: an invoice of every fourth task."""
-        payments = [old for task in range(1, count + 1) if (old := payables.before(task))]
-        total = payables.written(payables.total(payments))
-        body = {"total": total, "currency": "EUR", "payments": payments, "reference": "before"}
-        held = self._post("reserve", body)
-        self._post("pay", {"reservation": held["reservation"]})
 
-    def _post(self, op: str, body: dict[str, Any]) -> dict[str, Any]:
+def pay_before(bank: str, count: int) -> None:
+    """What a bank has paid when the chaos begins: an invoice of every fourth task."""
+
+    def post(op: str, body: dict[str, Any]) -> dict[str, Any]:
         headers = {"Idempotency-Key": f"{payables.BEFORE_KEY}/{op}"}
-        asked = urllib.request.Request(f"{self.address}/{op}", json.dumps(body).encode(), headers)
+        asked = urllib.request.Request(f"{bank}/{op}", json.dumps(body).encode(), headers)
         with urllib.request.urlopen(asked, timeout=30) as answer:
             told: dict[str, Any] = json.load(answer)
         return told
+
+    payments = [old for task in range(1, count + 1) if (old := payables.before(task))]
+    total = payables.written(payables.total(payments))
+    body = {"total": total, "currency": "EUR", "payments": payments, "reference": "before"}
+    post("pay", {"reservation": post("reserve", body)["reservation"]})
+
+
+def slow_down(bank: str) -> None:
+    """Let a bank take its time, so that a caller can be killed while it works."""
+    body = {"kind": "slow", "times": 10**9, "seconds": BANK_SECONDS}
+    asked = urllib.request.Request(f"{bank}/faults", json.dumps(body).encode())
+    with urllib.request.urlopen(asked, timeout=30):
+        pass
 
 
 def reached(address: str) -> bool:

@@ -133,7 +133,7 @@ def _odd(task: int, invoice: object) -> tuple[Row, str, str]:
 
 def orders(task: int) -> list[Row]:
     """An order for each invoice but the repeated one; that of OFF is for a cent less."""
-    found = {}
+    found: dict[str, Row] = {}
     for line in lines(task):
         row = line.row
         amount = "50.00" if row["invoice"] == f"OFF-{task}" else row["amount"]

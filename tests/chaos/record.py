@@ -165,20 +165,30 @@ def _report(folder: Path) -> Report:
     return Report(told["key"], {one["name"]: one["sha256"] for one in told["files"]}, there)
 
 
+def files_in(folder: Path) -> dict[str, bytes]:
+    """{name: content} of the files that others see in a folder."""
+    paths = folder.iterdir() if folder.is_dir() else ()
+    return {path.name: path.read_bytes() for path in paths if path.name[0] != "."}
+
+
+def reports_in(folder: Path) -> dict[str, Report]:
+    """{slug: report} of the folders that others see in a folder."""
+    paths = folder.iterdir() if folder.is_dir() else ()
+    return {path.name: _report(path) for path in paths if path.name[0] != "."}
+
+
 def read(home: Path, database: str) -> Record:
     """Everything that the chaos left in its folder and its database."""
     data = home / "data"
     media, outbox, published = data / "artifacts", data / "outbox", data / "published"
     files, broken = artifacts(database, media)
-    parts = [path for folder in (outbox, published) if folder.is_dir()
-             for path in folder.iterdir()]  # fmt: skip
     return Record(
         threads(database, media),
         lines(home / "bank.jsonl"),
         lines(home / "acks.jsonl"),
-        {p.name: p.read_bytes() for p in parts if p.parent == outbox and p.name[0] != "."},
-        {p.name: _report(p) for p in parts if p.parent == published and p.name[0] != "."},
+        files_in(outbox),
+        reports_in(published),
         files,
         broken,
-        sorted(path.name for path in parts if path.name[0] == "."),
+        sorted(path.name for folder in (outbox, published) for path in folder.glob(".*")),
     )
