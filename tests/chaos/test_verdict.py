@@ -6,20 +6,18 @@ import copy
 import json
 from collections.abc import Callable, Iterator
 from dataclasses import asdict, replace
-from pathlib import Path
 from typing import Any
 
 import pytest
 from django.test import override_settings
 
 from tests.workers.agents.bank import started_bank
-from tests.workers.agents.payments_oracle import reckon
 
-from . import payables, reports, tasks, verdict
+from . import payables, verdict
 from .judge import Judge
 from .record import Record, Thread
 from .rights import REPORT_FILES
-from .sizes import MINUTES, THREADS, Faults, Size
+from .sizes import THREADS, Faults
 from .sound import played
 from .verdict import WHOLE, findings
 
@@ -300,41 +298,6 @@ def test_waiting_is_no_silence(sound: Record) -> None:
     assert wrong(sound) == {}
 
 
-# --- the tasks ------------------------------------------------------------------------------------
-
-
-def test_the_right_end_of_a_payment_is_what_the_raw_files_come_to(tmp_path: Path) -> None:
-    seen = set()
-    for task in range(1, 60):
-        for field, (_, raw) in payables.files(task).items():
-            name = {"file": "invoices", "orders_file": "orders"}.get(field, "suppliers")
-            (tmp_path / f"{name}.csv").write_bytes(raw)
-        found = reckon(tmp_path)
-        # That reckoning knows no bank; all else it has to find as the task was made.
-        aside = [line for line in payables.set_aside(task) if line.check != "history"]
-        checks = {line.check for line in aside}
-        seen |= {line.check for line in payables.lines(task)}
-        assert found.aside == {
-            check: {line.number for line in aside if line.check == check} for check in checks
-        }
-        old = sum(payables.in_cents(one["amount"]) for one in [payables.before(task)] if one)
-        assert sum(found.paid.values()) == payables.total(payables.paid(task)) + old
-        assert payables.mails(task)
-    assert seen == {"", *payables.CHECKS}
-
-
-def test_tasks_are_files_of_their_own_and_rejected_ones_come_on_top() -> None:
-    for fulls in (1, 7, 9, 10, 167, 1000):
-        needed = tasks.needed(fulls)
-        assert sum(map(tasks.full, range(1, needed + 1))) == fulls
-    raws = [raw for n in range(1, 200) for _, raw in
-            (payables if n % tasks.CYCLE else reports).files(n).values()]  # fmt: skip
-    assert len(set(raws)) == len(raws)
-    assert tasks.task_of("invoices-17.csv") == 17
-    assert tasks.task_of("orders.csv") == -1
-    assert tasks.STEPS_REJECTED >= tasks.FULL_STEPS > tasks.STEPS_REPORT
-
-
 # --- the line -------------------------------------------------------------------------------------
 
 
@@ -385,18 +348,3 @@ def test_the_whole_stands_for_the_row(sound: Record, monkeypatch: pytest.MonkeyP
 )
 def test_anything_else_that_is_wrong_makes_it_not_ok(sound: Record, more: dict[str, Any]) -> None:
     assert line(sound, Faults().scaled(0.03), **more)["ok"] is False
-
-
-def test_sizes() -> None:
-    whole = Size.of()
-    faults = whole.faults
-    assert whole.threads == THREADS == 1000
-    assert faults.kill_slot + faults.kill_worker >= 200
-    assert faults.stop_worker >= 20
-    assert min(faults.kill_valkey, faults.flush_valkey) >= 5
-    assert faults.postgres_fast + faults.postgres_immediate >= 5
-    small = Size.of(minutes=2)
-    assert small.threads == round(THREADS * 2 / MINUTES)
-    assert min(asdict(small.faults).values()) >= 1
-    assert Size.of(threads=100).faults.kill_slot == faults.kill_slot / 10
-    assert faults.shuffled(3) == faults.shuffled(3) != faults.shuffled(4)
