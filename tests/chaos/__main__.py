@@ -18,11 +18,13 @@ from collections.abc import Sequence
 from dataclasses import asdict
 from typing import Any
 
-from .ground import Ground, environment, ground
+from . import tasks
+from .ground import Ground, environment, ground, pay_before, slow_down
 from .monkey import Monkey
 from .people import People
 from .sizes import Size
 
+MORE = 1_000  # tasks that the people may begin so that there is something to strike
 LIMIT = 4.0  # times the time that it should take: then it is over, whatever has ended
 
 
@@ -33,11 +35,15 @@ def chaos(place: Ground, size: Size, seed: int, limit: float) -> dict[str, Any]:
     began, trouble = time.monotonic(), ""
     for name in ("acks.jsonl", "strikes.jsonl"):
         (place.home / name).touch()
-    people = People(place, place.home / "acks.jsonl", size.threads)
+    # A few more: a wrong end is no full thread, and one in a thousand is within the budget.
+    goal = tasks.needed(size.threads + 1 + size.threads // 500)
+    pay_before(place.bank.address, goal + MORE)
+    slow_down(place.bank.address)
+    people = People(place, place.home / "acks.jsonl", goal)
     monkey = Monkey(place, people, plan, seed, place.home / "strikes.jsonl")
     try:
         with people:
-            monkey.work(size.threads, began + limit)
+            monkey.work(goal, began + limit)
     except Exception as error:
         traceback.print_exc()
         trouble = f"{type(error).__name__}: {error}"

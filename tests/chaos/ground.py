@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import shutil
 import signal
@@ -23,23 +24,29 @@ from dashboard.embedded.postgres import Postgres
 from dashboard.embedded.valkey import Valkey
 from tests.embedded.helpers import ROOT, free_port
 
-LEASE, SWEEP = 3.0, 0.25
+from . import payables
+
+# Shorter than they ship, so that more of everything falls into the time.
+LEASE, SWEEP, UNDO_WINDOWS = 3.0, 0.25, "0,0,2"
 WORKERS, SLOTS = 3, 2
 READY_SECONDS = 120.0
+OPENING, BANK_SECONDS = "100000000.00", 0.03
 PASSWORD = "correct horse battery"
 PEOPLE = ("operator", "manager")
 OUTSIDE = ("GATEPOST_", "DJANGO_", "DATABASE_URL", "REDIS_URL", "CELERY_")
 
 
-def environment(data: Path) -> dict[str, str]:
+def environment(data: Path, bank: str = "") -> dict[str, str]:
     """What every process of the ground is told, and nothing of another Gatepost."""
     told = {name: value for name, value in os.environ.items() if not name.startswith(OUTSIDE)}
     return told | {
         "DJANGO_SETTINGS_MODULE": "dashboard.settings",
         "GATEPOST_DATA": str(data),
-        "GATEPOST_AGENTS": "tests.chaos.agents",
+        "GATEPOST_AGENTS": "",  # those that ship are always there
+        **({"GATEPOST_BANK_URL": bank} if bank else {}),
         "GATEPOST_LEASE_SECONDS": str(LEASE),
         "GATEPOST_SWEEP_SECONDS": str(SWEEP),
+        "GATEPOST_UNDO_WINDOWS": UNDO_WINDOWS,
         "GATEPOST_LOG_LEVEL": "WARNING",
         "PYTHONPATH": str(ROOT),
         "CELERY_SKIP_CHECKS": "1",
@@ -79,7 +86,7 @@ class Part:
 class Worker(Part):
     """A Celery worker with prefork slots."""
 
-    def __init__(self, number: int, data: Path, logs: Path) -> None:
+    def __init__(self, number: int, data: Path, logs: Path, bank: str) -> None:
         name = f"worker-{number}"
         argv = [
             *(sys.executable, "-m", "celery", "--app", "workers.celery:app", "worker"),
@@ -87,7 +94,7 @@ class Worker(Part):
             *("--loglevel", "WARNING", "--without-gossip", "--without-mingle"),
             "--without-heartbeat",
         ]
-        env = environment(data) | {"GATEPOST_ROLE": "worker"}
+        env = environment(data, bank) | {"GATEPOST_ROLE": "worker"}
         super().__init__(name, argv, env, logs / f"{name}.log")
 
     def slots(self) -> list[int]:
@@ -102,7 +109,7 @@ class Worker(Part):
 class Web(Part):
     """The one web process, always on the same port."""
 
-    def __init__(self, data: Path, logs: Path) -> None:
+    def __init__(self, data: Path, logs: Path, bank: str) -> None:
         port = free_port()
         self.address = f"http://127.0.0.1:{port}"
         argv = [
@@ -110,7 +117,7 @@ class Web(Part):
             *("--host", "127.0.0.1", "--port", str(port), "--loop", "uvloop"),
             *("--lifespan", "on", "--log-level", "warning", "--no-access-log"),
         ]
-        env = environment(data) | {"GATEPOST_ROLE": "web"}
+        env = environment(data, bank) | {"GATEPOST_ROLE": "web"}
         super().__init__("web", argv, env, logs / "web.log")
 
     def answers(self) -> bool:
@@ -118,14 +125,44 @@ class Web(Part):
 
 
 class Bank(Part):
-    """The counting bank; nobody strikes it, since it is the witness."""
+    """The test bank that ships; nobody strikes it, since it is the witness."""
 
     def __init__(self, folder: Path) -> None:
         port = free_port()
-        self.address, self.book = f"http://127.0.0.1:{port}/", folder / "bank.jsonl"
-        self.book.touch()
-        argv = [sys.executable, "-m", "tests.chaos.bank", str(port), str(self.book)]
+        self.address, self.ledger = f"http://127.0.0.1:{port}", folder / "bank.jsonl"
+        # Without site-packages: it needs none of them.
+        argv = [
+            *(sys.executable, "-S", "-m", "workers.testbank"),
+            *("--ledger", str(self.ledger), "--port", str(port), "--opening", OPENING),
+        ]
         super().__init__("bank", argv, environment(folder), folder / "bank.log")
+
+    def answers(self) -> bool:
+        return reached(f"{self.address}/health")
+
+
+def pay_before(bank: str, count: int) -> None:
+    """What a bank has paid when the chaos begins: an invoice of every fourth task."""
+
+    def post(op: str, body: dict[str, Any]) -> dict[str, Any]:
+        headers = {"Idempotency-Key": f"{payables.BEFORE_KEY}/{op}"}
+        asked = urllib.request.Request(f"{bank}/{op}", json.dumps(body).encode(), headers)
+        with urllib.request.urlopen(asked, timeout=30) as answer:
+            told: dict[str, Any] = json.load(answer)
+        return told
+
+    payments = [old for task in range(1, count + 1) if (old := payables.before(task))]
+    total = payables.written(payables.total(payments))
+    body = {"total": total, "currency": "EUR", "payments": payments, "reference": "before"}
+    post("pay", {"reservation": post("reserve", body)["reservation"]})
+
+
+def slow_down(bank: str) -> None:
+    """Let a bank take its time, so that a caller can be killed while it works."""
+    body = {"kind": "slow", "times": 10**9, "seconds": BANK_SECONDS}
+    asked = urllib.request.Request(f"{bank}/faults", json.dumps(body).encode())
+    with urllib.request.urlopen(asked, timeout=30):
+        pass
 
 
 def reached(address: str) -> bool:
@@ -253,15 +290,15 @@ def ground(*, keep: bool = False) -> Iterator[Ground]:
         manage(made, "shell", "--command", SET_UP.format(password=PASSWORD))
         made.bank = Bank(home)
         stack.callback(lambda: made.bank.kill())
-        made.web = Web(made.data, logs)
+        made.web = Web(made.data, logs, made.bank.address)
         stack.callback(lambda: made.web.kill())
         made.workers = []
         for number in range(1, WORKERS + 1):
-            made.workers.append(worker := Worker(number, made.data, logs))
+            made.workers.append(worker := Worker(number, made.data, logs, made.bank.address))
             stack.callback(worker.kill)
         look = Look(made.address)
         stack.callback(look.close)
-        wait_until(lambda: reached(made.bank.address), what="an answer of the bank")
+        wait_until(made.bank.answers, what="an answer of the bank")
         wait_until(made.web.answers, what="an answer of the web process")
         wait_until(lambda: len(made.listening(look)) == WORKERS, what="a sign of life of all")
         yield made

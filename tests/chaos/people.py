@@ -19,11 +19,12 @@ from typing import Any
 
 import httpx
 
-from . import tasks
+from . import payables, reports, tasks
 from .ground import PASSWORD, Ground, Look
 
 logging.getLogger("httpx").setLevel(logging.WARNING)
-AT_ONCE = 18  # threads in flight: more than there are slots
+AT_ONCE = 18  # threads at work: more than there are slots
+WAITING = 40  # threads that wait for people, or for a decision that can still be taken back
 HANDS = 6  # requests at the same time
 PATIENCE = 120.0  # seconds that somebody asks again
 ENDED = ("succeeded", "cancelled")
@@ -63,6 +64,7 @@ class People:
         self.begun = 0
         self.ended = 0
         self.going = 0
+        self.waiting = 0
         self.answers: Counter[str] = Counter()
         self.trouble: BaseException | None = None
 
@@ -83,8 +85,13 @@ class People:
 
     def go_on(self) -> None:
         """There shall be something to strike: more threads than asked for, where all are begun."""
-        if self.begun >= self.goal and self.begun - self.ended < HANDS:
+        if self.begun >= self.goal and self.at_work < HANDS:
             self.goal += HANDS
+
+    @property
+    def at_work(self) -> int:
+        """Threads that are begun, have not ended and do not wait."""
+        return self.begun - self.ended - self.waiting
 
     @property
     def done(self) -> bool:
@@ -105,8 +112,14 @@ class People:
             return
         self.ended = sum(status in ENDED for _, status in found)
         self.going = len(found) - self.ended
+        self.waiting = sum(status == "waiting" for _, status in found)
         starting = sum(what == "start" for what, _ in tuple(self._busy))
-        while self.begun < self.goal and self.begun - self.ended < AT_ONCE and starting < HANDS:
+        while (
+            self.begun < self.goal
+            and self.at_work < AT_ONCE
+            and self.waiting < WAITING
+            and starting < HANDS
+        ):
             self.begun += 1
             starting += 1
             self._do("start", str(self.begun), self._start, self.begun)
@@ -118,7 +131,7 @@ class People:
                 self._do("resume", thread, self._order, thread, "resume")
             elif status == "running" and task is not None and self._shall_pause(task):
                 self._do("pause", thread, self._order, thread, "pause")
-        if any(status == "waiting" for _, status in found):
+        if self.waiting:
             self._do("read", "approvals", self._decide_all)
 
     def _shall_pause(self, task: int) -> bool:
@@ -147,10 +160,11 @@ class People:
     # ---- what they do ----
 
     def _start(self, task: int) -> None:
+        made = payables if tasks.agent(task) == tasks.PAYMENTS else reports
         body = {
-            "agent": tasks.AGENT,
+            "agent": tasks.agent(task),
             "title": f"Task {task}",
-            "input": {"task": task, "bank": self._ground.bank.address},
+            "input": {name: self._upload(task, *file) for name, file in made.files(task).items()},
         }
         answer = self._ask(
             self._operator, "POST", "/threads/", body, {"Idempotency-Key": f"task-{task}"}
@@ -160,6 +174,16 @@ class People:
         thread = str(answer.json()["id"])
         self._known[thread] = task
         self._note(command="start", thread=thread, task=task)
+
+    def _upload(self, task: int, name: str, raw: bytes) -> dict[str, Any]:
+        """As the start form does; the answer is what the input takes."""
+        file = {"file": (name, raw, "text/csv")}
+        answer = self._ask(self._operator, "POST", "/artifacts/", files=file)
+        if answer is None or not answer.is_success:
+            raise RuntimeError(f"{name} was not taken: {answer and answer.text}")
+        told: dict[str, Any] = answer.json()
+        self._note(command="upload", sha256=told["$artifact"], task=task)
+        return told
 
     def _order(self, thread: str, order: str) -> None:
         answer = self._ask(self._operator, "POST", f"/threads/{thread}/{order}/", {})
@@ -172,11 +196,13 @@ class People:
             self._do("decide", row["id"], self._decide, row)
 
     def _decide(self, row: dict[str, Any]) -> None:
-        task = int(row["args"]["task"])
+        task = self._known.get(row["thread"])
+        if task is None:  # its start has not been answered yet
+            return
         body = {
             "verdict": tasks.verdict(task),
             "proposal_hash": row["proposal_hash"],
-            "comment": f"Looked at task {task}",
+            "comment": tasks.comment(task),
         }
         answer = self._ask(self._manager, "POST", f"/approvals/{row['id']}/decide/", body)
         if answer is not None and answer.is_success:
@@ -191,6 +217,7 @@ class People:
         path: str,
         body: dict[str, Any] | None = None,
         headers: dict[str, str] | None = None,
+        files: dict[str, Any] | None = None,
     ) -> httpx.Response | None:
         """The answer; asks again while there is none or a 503. None when patience is over.
 
@@ -199,7 +226,9 @@ class People:
         deadline = time.monotonic() + PATIENCE
         while time.monotonic() < deadline and not self._stop.is_set():
             try:
-                answer = who.http.request(method, f"/api/v1{path}", json=body, headers=headers)
+                answer = who.http.request(
+                    method, f"/api/v1{path}", json=body, headers=headers, files=files
+                )
             except httpx.TransportError:
                 self.answers["none"] += 1
             else:

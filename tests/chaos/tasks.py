@@ -1,32 +1,44 @@
-"""What each task is and how it must end; pure, shared by who starts them and who judges them.
+"""What each task is: a number, from which follow its agent, its files and what people say to it.
 
-A task is a number. What a thread shall have done follows from it alone, so that the verdict need
-not ask the product.
+Pure, shared by who starts them and who judges them, so that the verdict need not ask the product.
+Of eleven tasks in a row nine are payments that are paid, one is a payment that is rejected and one
+is a report.
 """
 
 from __future__ import annotations
 
-from hashlib import sha256
-from typing import Any
+import re
 
-AGENT = "chaos"
-TURNS = 8
-STEPS = TURNS + 4  # open, turn x 8, reserve, pay, close
-
-
-def reckoned(task: int, turn: int) -> int:
-    """What a turn works out."""
-    return int.from_bytes(sha256(f"{task}/{turn}".encode()).digest()[:4])
+PAYMENTS, RESEARCH = "payments", "market-research"
+CYCLE = 11
+REJECTED = 7  # within the cycle
+# Nodes that a thread goes through: a rejected payment ends without pay and mail.
+STEPS_PAID, STEPS_REJECTED, STEPS_REPORT = 12, 10, 6
+# What a thread must have to count among the threads that were asked for.
+FULL_STEPS, FULL_EFFECTS = 10, 2
 
 
-def amount(task: int) -> int:
-    """What is paid, in minor units."""
-    return 100 + task
+def agent(task: int) -> str:
+    """Who works on it."""
+    return PAYMENTS if task % CYCLE else RESEARCH
 
 
 def verdict(task: int) -> str:
-    """What the manager says to the payment."""
-    return "reject" if task % 10 == 7 else "approve"
+    """What the manager says at the gate."""
+    if agent(task) == RESEARCH:
+        return "reject" if task % (4 * CYCLE) == 0 else "approve"
+    return "reject" if task % CYCLE == REJECTED else "approve"
+
+
+def full(task: int) -> bool:
+    """Whether it takes at least ten steps, two effects and a gate."""
+    return agent(task) == PAYMENTS and verdict(task) == "approve"
+
+
+def needed(fulls: int) -> int:
+    """So many tasks hold so many full ones; the rejected and the reports come on top."""
+    cycles, rest = divmod(fulls, CYCLE - 2)
+    return cycles * CYCLE + rest + (rest >= REJECTED)
 
 
 def paused(task: int) -> bool:
@@ -34,27 +46,24 @@ def paused(task: int) -> bool:
     return task % 16 == 5
 
 
-def calls(task: int) -> dict[str, int]:
-    """{what the bank has to have done once: the amount}."""
-    second = "pay" if verdict(task) == "approve" else "release"
-    return {"reserve": amount(task), second: amount(task)}
+def comment(task: int) -> str:
+    """What the manager writes to the verdict."""
+    return f"Looked at task {task}"
 
 
-def receipt(key: str) -> str:
-    """What the bank answers to a key, however often it is asked."""
-    return f"R-{sha256(key.encode()).hexdigest()[:12]}"
+def steps(task: int) -> int:
+    """How many steps its thread takes."""
+    if agent(task) == RESEARCH:
+        return STEPS_REPORT
+    return STEPS_PAID if full(task) else STEPS_REJECTED
 
 
-def right_state(task: int, bank: str, keys: dict[str, str]) -> dict[str, Any]:
-    """The state at the end; `keys` {what: key} as the bank was told them."""
-    approved = verdict(task) == "approve"
-    return {
-        "task": task,
-        "bank": bank,
-        "at": TURNS,
-        "sums": [reckoned(task, turn) for turn in range(1, TURNS + 1)],
-        "reserved": receipt(keys["reserve"]),
-        "outcome": "paid" if approved else "kept",
-        "receipt": receipt(keys["pay" if approved else "release"]),
-        "closed": sum(reckoned(task, turn) for turn in range(1, TURNS + 1)) % 997,
-    }
+def file_name(what: str, task: int) -> str:
+    """What an uploaded file is called."""
+    return f"{what}-{task}.csv"
+
+
+def task_of(name: str) -> int:
+    """The task that a file is of; -1 for any other file."""
+    found = re.fullmatch(r"[a-z]+-(\d+)\.csv", name)
+    return int(found[1]) if found else -1

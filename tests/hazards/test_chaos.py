@@ -31,6 +31,12 @@ def test_everything_is_struck_and_every_thread_ends_right() -> None:
     assert found["value"] == 100.0
     assert found["row"] is None  # too small to stand for the figure
     assert found["threads"] == found["ended_right"] >= 160
+    # Of ten steps, two effects and a gate each; the reports and what was rejected come on top.
+    assert found["full_threads"] >= 160
+    assert all(n >= 1 for n in found["of"].values())
+    assert len(found["of"]) == 4
+    assert found["mails"] >= found["full_threads"]
+    assert found["published"] >= 10
     struck = found["struck"]
     assert struck["kills"] >= 32
     assert min(n for name, n in struck.items()) >= 1

@@ -3,6 +3,7 @@
 import hashlib
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -61,6 +62,42 @@ def test_a_stop_half_way_leaves_nothing_that_others_see(
             publish(tmp_path, "delays", FILES, key="k1")
     assert [path.name[0] for path in tmp_path.iterdir()] == ["."]
     publish(tmp_path, "delays", FILES, key="k1")
+    assert [path.name for path in tmp_path.iterdir()] == ["delays"]
+
+
+@pytest.mark.parametrize("at", ["_write", "_moved"])
+def test_one_that_was_stopped_meanwhile_does_not_publish_again(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, at: str
+) -> None:
+    publish(tmp_path, "delays", FILES, key="another")
+    stopped, went_on = getattr(module, at), []
+
+    def meanwhile(*given: object) -> object:
+        monkeypatch.setattr(module, at, stopped)
+        went_on.append(publish(tmp_path, "delays", FILES, key="k1"))
+        return stopped(*given)
+
+    monkeypatch.setattr(module, at, meanwhile)
+    late = publish(tmp_path, "delays", FILES, key="k1")
+    assert [late] == went_on
+    assert late["slug"] == "delays-2"
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["delays", "delays-2"]
+
+
+def test_two_with_one_key_at_once_publish_once(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    # Neither clears the other's attempt away: what decides is the place alone.
+    monkeypatch.setattr(module, "_clear_attempts", lambda *_: None)
+    stopped = module._moved
+
+    def meanwhile(*given: Any) -> Path:
+        monkeypatch.setattr(module, "_moved", stopped)
+        publish(tmp_path, "delays", FILES, key="k1")
+        return stopped(*given)
+
+    monkeypatch.setattr(module, "_moved", meanwhile)
+    assert publish(tmp_path, "delays", FILES, key="k1")["slug"] == "delays"
     assert [path.name for path in tmp_path.iterdir()] == ["delays"]
 
 

@@ -37,10 +37,8 @@ def publish(folder: Path, slug: str, files: Mapping[str, bytes], *, key: str) ->
     """
     _check(slug, files)
     folder.mkdir(parents=True, exist_ok=True)
-    for place in _places(folder, slug):
-        found = _manifest(place, key)
-        if found is not None:
-            return _answer(place.name, found)
+    if found := _published(folder, slug, key):
+        return found
     manifest = {
         "key": key,
         "files": [
@@ -55,7 +53,12 @@ def publish(folder: Path, slug: str, files: Mapping[str, bytes], *, key: str) ->
             _write(aside / name, content)
         _write(aside / MANIFEST, json.dumps(manifest, indent=1, sort_keys=True).encode())
         _flush_folder(aside)
-        place = _moved(aside, folder, slug)
+        place = _moved(aside, folder, slug, key)
+    except FileNotFoundError:
+        # Another attempt with this key was faster, and has cleared this one away.
+        if found := _published(folder, slug, key):
+            return found
+        raise
     finally:
         shutil.rmtree(aside, ignore_errors=True)
     _flush_folder(folder)
@@ -133,8 +136,20 @@ def _clear_attempts(folder: Path, key: str) -> None:
         shutil.rmtree(left, ignore_errors=True)
 
 
-def _moved(aside: Path, folder: Path, slug: str) -> Path:
-    """Rename to the first free place; renaming onto a folder that holds files fails."""
+def _published(folder: Path, slug: str, key: str) -> dict[str, Any] | None:
+    """The answer to `key` where it has published already."""
+    for place in _places(folder, slug):
+        if (found := _manifest(place, key)) is not None:
+            return _answer(place.name, found)
+    return None
+
+
+def _moved(aside: Path, folder: Path, slug: str, key: str) -> Path:
+    """Rename to the first free place; renaming onto a folder that holds files fails.
+
+    A worker that was stopped and goes on may find that another has published with its key
+    meanwhile: that place is the answer.
+    """
     for number in range(1, MOST_SUFFIXES):
         place = folder / (slug if number == 1 else f"{slug}-{number}")
         try:
@@ -142,7 +157,8 @@ def _moved(aside: Path, folder: Path, slug: str) -> Path:
         except OSError as error:
             if error.errno not in (errno.ENOTEMPTY, errno.EEXIST, errno.ENOTDIR):
                 raise
-            continue
+            if _manifest(place, key) is None:
+                continue
         return place
     raise OSError(f"There are {MOST_SUFFIXES} reports called `{slug}` already.")
 

@@ -76,6 +76,9 @@ def send(
             _write(outbox, name, content)
         sent.append({"file": name, "to": mail["to"], "total": mail["total"]})
     _flush(outbox)
+    for one in sent:  # what killed attempts left half written
+        for left in outbox.glob(f".{one['file']}-*.part"):
+            left.unlink(missing_ok=True)
     return {"sent": len(sent), "mails": sent}
 
 
@@ -101,7 +104,7 @@ def _message(mail: Mapping[str, Any], *, reference: str, paid_at: str, mark: str
 
 
 def _write(folder: Path, name: str, content: bytes) -> None:
-    """All of the file or none of it."""
+    """All of the file or none of it; the same key in another process may be doing the same."""
     aside = folder / f".{name}-{secrets.token_hex(4)}.part"
     try:
         with aside.open("xb") as file:
@@ -109,6 +112,9 @@ def _write(folder: Path, name: str, content: bytes) -> None:
             file.flush()
             os.fsync(file.fileno())
         aside.replace(folder / name)
+    except FileNotFoundError:
+        if not (folder / name).exists():  # cleared away by one that had written it
+            raise
     finally:
         aside.unlink(missing_ok=True)
 
