@@ -24,6 +24,7 @@ from .report import report as write_report
 from .state import Payments, Ref
 from .table import Table, read
 from .tools import mail, pay, refund, release, reserve
+from .wording import counted
 
 CSV = "text/csv"
 NAMED = 6  # so many invoices are named in a thought
@@ -66,12 +67,13 @@ def _said(ctx: Context, problems: Sequence[Problem], check: str) -> dict[str, An
     if not number:
         ctx.think(f"No invoices {checks.TITLES[check]}.")
         return {"log": [f"0 invoices {checks.TITLES[check]}."]}
-    text = f"{number} invoice{'s' * (number > 1)} {checks.TITLES[check]}"
+    text = f"{counted(number)} {checks.title(check, number)}"
     for problem in problems[:NAMED]:
         named = problem["invoice"] or "without a number"
         ctx.think(f"Line {problem['line']}, {named}, is set aside. {problem['why']}")
     if number > NAMED:
-        ctx.think(f"{number - NAMED} more {checks.TITLES[check]}; the report names them all.")
+        more = number - NAMED
+        ctx.think(f"{more} more {checks.title(check, more)}; the report names them all.")
     return {"set_aside": problems, "log": [f"{text}."]}
 
 
@@ -105,7 +107,7 @@ def load(state: Payments, ctx: Context) -> dict[str, Any]:
 
     found = ctx.activity(read_invoices, state.file, state.columns, state.corrected, state.on_broken)
     source = {**found["source"], "lines": found["count"]}
-    text = f"Read {found['count']:,} lines of {source['name']}."
+    text = f"Read {counted(found['count'], 'line')} of {source['name']}."
     ctx.think(text)
     update = _said(ctx, found["problems"], "reading")
     return {**update, "source": source, "lines": found["lines"], "log": [text, *update["log"]]}
@@ -237,16 +239,19 @@ def after_asking(state: Payments) -> Literal["pay", "report"]:
 def reserve_money(state: Payments, ctx: Context) -> dict[str, Any]:
     """Ask people, then set the money aside at the bank for exactly these payments."""
     count, suppliers = len(state.payments), {p["supplier"] for p in state.payments}
-    counted = f"{count:,} invoice{'s' * (count > 1)}"
+    said = counted(count)
     amount = f"{shown(state.total)} {CURRENCY}"
     of = state.source["lines"]
-    ctx.think(f"{counted} of {of:,} match their orders and passed every check.")
-    for check, title in checks.TITLES.items():
+    match = "matches its order" if count == 1 else "match their orders"
+    ctx.think(f"{said} of {of:,} {match} and passed every check.")
+    for check in checks.TITLES:
         number = sum(problem["check"] == check for problem in state.set_aside)
         if number:
-            ctx.think(f"{number:,} {title} and are not paid.")
+            is_not = "is not" if number == 1 else "are not"
+            ctx.think(f"{number:,} {checks.title(check, number)} and {is_not} paid.")
     if state.waiting:
-        ctx.think(f"{len(state.waiting):,} more could be paid and wait.")
+        wait = "waits" if len(state.waiting) == 1 else "wait"
+        ctx.think(f"{len(state.waiting):,} more could be paid and {wait}.")
     try:
         done = ctx.effect(
             reserve,
@@ -258,10 +263,10 @@ def reserve_money(state: Payments, ctx: Context) -> dict[str, Any]:
                 "reference": f"thread {ctx.thread_id}",
             },
             gate=Gate(
-                f"Pay {counted}, {amount}?",
-                f"{counted} of {len(suppliers):,} suppliers. The money is reserved, then paid, "
-                "then each supplier gets a remittance mail. Reservation and payment can be taken "
-                "back; the mails cannot be unsent.",
+                f"Pay {said}, {amount}?",
+                f"{said} of {counted(len(suppliers), 'supplier')}. The money is reserved, then "
+                "paid, then each supplier gets a remittance mail. Reservation and payment can be "
+                "taken back; the mails cannot be unsent.",
                 risk="high",
             ),
         )
@@ -291,7 +296,7 @@ def pay_invoices(state: Payments, ctx: Context) -> dict[str, Any]:
         text = f"Nothing was paid: {_no(no)}. The money stays reserved; a rollback releases it."
         return {"outcome": text, "log": [text]}
     receipt = {name: done.result[name] for name in ("reservation", "total", "count", "paid_at")}
-    text = f"Paid {receipt['count']:,} invoices, {shown(receipt['total'])} {CURRENCY}."
+    text = f"Paid {counted(receipt['count'])}, {shown(receipt['total'])} {CURRENCY}."
     return {"receipt": receipt, "paid": receipt["total"], "outcome": text, "log": [text]}
 
 
@@ -308,7 +313,8 @@ def advise(state: Payments, ctx: Context) -> dict[str, Any]:
         ctx.think(f"{supplier} has no mail address and is not told.")
     if not mails:
         return {"log": ["No supplier could be told by mail."]}
-    ctx.think(f"{len(mails):,} mails go out; they cannot be unsent.")
+    go = "goes out; it" if len(mails) == 1 else "go out; they"
+    ctx.think(f"{counted(len(mails), 'mail')} {go} cannot be unsent.")
     receipt = state.receipt
     try:
         done = ctx.effect(
@@ -318,7 +324,7 @@ def advise(state: Payments, ctx: Context) -> dict[str, Any]:
     except (Rejected, Expired) as no:
         return {"log": [f"The suppliers are not told: {_no(no)}."]}
     sent = done.result["mails"]
-    return {"mails": sent, "log": [f"Wrote {len(sent):,} mails to the outbox."]}
+    return {"mails": sent, "log": [f"Wrote {counted(len(sent), 'mail')} to the outbox."]}
 
 
 @graph.node(then=END, label="Report")

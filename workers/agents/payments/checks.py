@@ -18,6 +18,18 @@ TITLES = {
     "history": "were paid before",
     "limits": "are above the limit",
 }
+_OF_ONE = {
+    "duplicates": "is there twice",
+    "matching": "does not match an order",
+    "accounts": "has a doubtful account",
+    "history": "was paid before",
+    "limits": "is above the limit",
+}
+
+
+def title(check: str, number: int) -> str:
+    """What is wrong with so many invoices, as a verb that goes with their number."""
+    return (_OF_ONE if number == 1 else {}).get(check, TITLES[check])
 
 
 def duplicates(lines: Sequence[Line]) -> list[Problem]:

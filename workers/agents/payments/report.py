@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from .checks import TITLES
+from .checks import TITLES, title
 from .money import shown, total
 
 SHOWN = 500
@@ -39,10 +39,10 @@ def report(
         parts += [_table(("Invoice", "To", "Account", "Amount"), [
             (p["invoice"], p["to"], p["account"], shown(p["amount"])) for p in paid
         ])]  # fmt: skip
-    for check, title in TITLES.items():
+    for check in TITLES:
         found = [p for p in set_aside if p["check"] == check]
         if found:
-            parts += [f"## {len(found):,} {title}"]
+            parts += [f"## {len(found):,} {title(check, len(found))}"]
             parts += [_table(("Line", "Invoice", "Amount", "Why"), [
                 (p["line"], p["invoice"], p["amount"], p["why"]) for p in found
             ])]  # fmt: skip
