@@ -143,7 +143,7 @@ def _paid(
             "count": len(payments), "paid_at": paid["paid_at"],
         },
         "paid": written(total),
-        "outcome": f"Paid {len(payments):,} invoices, {shown(total)} EUR.",
+        "outcome": f"Paid {len(payments):,} invoice{'s' * (len(payments) > 1)}, {shown(total)} EUR.",
         "mails": [
             {
                 "file": mail_name(paid["paid_at"], str(mail["supplier"]), keys["remittance.mail"]),
