@@ -136,6 +136,7 @@ def _paid(
 ) -> dict[str, Any]:
     payments = payables.paid(task)
     total = payables.total(payments)
+    counted = f"{len(payments):,} invoice{'s' * (len(payments) > 1)}"
     return {
         "reservation": {**reserved, "key": keys["bank.reserve"]},
         "receipt": {
@@ -143,7 +144,7 @@ def _paid(
             "count": len(payments), "paid_at": paid["paid_at"],
         },
         "paid": written(total),
-        "outcome": f"Paid {len(payments):,} invoice{'s' * (len(payments) > 1)}, {shown(total)} EUR.",
+        "outcome": f"Paid {counted}, {shown(total)} EUR.",
         "mails": [
             {
                 "file": mail_name(paid["paid_at"], str(mail["supplier"]), keys["remittance.mail"]),
