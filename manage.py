@@ -1,4 +1,4 @@
-#!/usr/bin/env python
+#!/usr/bin/env python3
 """Runs Gatepost's commands: `./manage.py help` lists them."""
 
 import argparse
@@ -7,6 +7,13 @@ import sys
 from typing import NoReturn
 
 STOPPED, PIPE_CLOSED = 130, 141
+
+
+def _enter_environment() -> None:
+    """Go on with the Python that `make up` made, where this one belongs to the system."""
+    ours = os.path.join(os.path.dirname(os.path.abspath(__file__)), ".venv", "bin", "python")
+    if sys.prefix == sys.base_prefix and os.access(ours, os.X_OK):
+        os.execv(ours, [ours, os.path.abspath(__file__), *sys.argv[1:]])  # noqa: S606
 
 
 def _up() -> NoReturn:
@@ -66,10 +73,11 @@ def main() -> None:
         code = STOPPED
     except ImportError as error:
         if error.name and error.name.partition(".")[0] == "django":
-            sys.exit("Django is not installed here: run `make up` once, then use .venv/bin/python.")
+            sys.exit("Django is not installed here: run `make up` once.")
         raise
     sys.exit(code)
 
 
 if __name__ == "__main__":
+    _enter_environment()
     main()

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import datetime
 from uuid import UUID
 
@@ -21,7 +21,7 @@ class Presented:
     workspace: UUID
     workspace_name: str
     name: str
-    secrets: tuple[str, ...]
+    secrets: tuple[str, ...] = field(repr=False)
     now: datetime
 
 

@@ -10,6 +10,7 @@ from uuid import UUID
 from .states import Status
 
 SALT_BYTES = 16
+CURSOR_BYTES = 1 << 20
 
 
 @dataclass(slots=True)

@@ -17,6 +17,7 @@ from .text import visible
 from .trees import scalar
 
 ROWS_LEAST, ROWS_MAX, COLUMNS_MAX = 2, 300, 12
+COLUMNS_NARROW = 4
 NUMBER = re.compile(r"-?\d{1,3}(,?\d{3})*(\.\d+)?", re.ASCII)
 EMPTY = "–"
 
@@ -31,10 +32,11 @@ class Column:
 
 @dataclass(frozen=True, slots=True)
 class Cell:
-    """What one cell shows, as HTML."""
+    """What one cell shows, as HTML, and the name of its column."""
 
     shown: SafeString | str
     number: bool
+    label: str
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,6 +48,11 @@ class Rows:
     rows: tuple[tuple[Cell, ...], ...]
     total: int
     more: int
+
+    @property
+    def stacks(self) -> bool:
+        """Whether it has more columns than fit beside each other on a phone."""
+        return len(self.columns) > COLUMNS_NARROW
 
 
 def lists(value: Any) -> list[Rows]:
@@ -67,7 +74,7 @@ def _alike(held: Any) -> bool:
 def _rows(name: str, held: list[Mapping[str, Any]]) -> Rows:
     columns = tuple(Column(str(key), all(_number(item[key]) for item in held)) for key in held[0])
     rows = tuple(
-        tuple(Cell(_shown(item[column.name]), column.numbers) for column in columns)
+        tuple(Cell(_shown(item[column.name]), column.numbers, column.name) for column in columns)
         for item in held[:ROWS_MAX]
     )
     return Rows(name, columns, rows, len(held), len(held) - len(rows))

@@ -113,6 +113,8 @@ def logging_config(*, level: str, form: str) -> dict[str, Any]:
             "uvicorn.access": {"handlers": [], "level": "WARNING", "propagate": False},
             "celery": {"level": "WARNING"},
             "kombu": {"level": "WARNING"},
+            # Tells paths, also below DEBUG; those of chats are secrets.
+            "urllib3": {"level": "CRITICAL"},
         },
     }
 

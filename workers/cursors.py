@@ -13,13 +13,13 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from checkpoints import deltas
+from checkpoints.records import CURSOR_BYTES
 from checkpoints.views import ActivityRow
 
 from .advice import storable
 from .errors import StepFailed
 from .frozen import plain
 
-CURSOR_BYTES = 1 << 20
 KEEP_SECONDS = 1.0
 
 

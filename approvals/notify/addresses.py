@@ -8,7 +8,7 @@ between the look and the connection (DNS rebinding) gains nothing.
 from __future__ import annotations
 
 import socket
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from ipaddress import IPv4Address, IPv6Address, ip_address, ip_network
 from urllib.parse import urlsplit
 
@@ -50,7 +50,7 @@ class Place:
     scheme: str
     host: str
     port: int
-    path: str
+    path: str = field(repr=False)  # may hold a secret
 
     @property
     def shown(self) -> str:

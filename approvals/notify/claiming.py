@@ -7,7 +7,7 @@ when the claim has run out. Nothing is held while a message is on its way.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Any, Final
 from uuid import UUID
@@ -35,8 +35,8 @@ class Claim:
     endpoint: UUID
     kind: str
     target: str
-    address: str
-    secrets: Sequence[dict[str, Any]]
+    address: str = field(repr=False)
+    secrets: Sequence[dict[str, Any]] = field(repr=False)
     recipient: str
     webhook_id: str
     deliveries: tuple[UUID, ...]

@@ -33,7 +33,7 @@ class Wanted:
     """What an endpoint shall be; None leaves a value as it is (or usual, of a new one)."""
 
     name: str | None = None
-    target: str | None = None
+    target: str | None = field(default=None, repr=False)  # a chat's address is a secret
     events: Sequence[str] | None = None
     digest: int | None = None
     people: Sequence[str] | None = None
@@ -47,8 +47,8 @@ class _Row:
     kind: str
     name: str
     target: str
-    address: str
-    secrets: list[dict[str, Any]] = field(default_factory=list)
+    address: str = field(repr=False)
+    secrets: list[dict[str, Any]] = field(default_factory=list, repr=False)
     events: list[str] = field(default_factory=list)
     digest: int = 0
     people: list[str] = field(default_factory=list)

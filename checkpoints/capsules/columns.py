@@ -50,6 +50,7 @@ THREAD: Columns = {
     "cost": "numeric",
     "tokens_saved": "bigint",
     "created_at": "timestamptz",
+    "pinned": "boolean",
 }
 EVENT: Columns = {
     "seq": "bigint",
@@ -112,6 +113,25 @@ ACTIVITY: Columns = {
     "started_at": "timestamptz",
     "finished_at": "timestamptz",
 }
+# Where a working or failed activity stands: the row it has, whatever was recorded of it before.
+CURSOR: Columns = {
+    "id": "uuid",
+    "branch": "integer",
+    "step": "integer",
+    "node": "varchar",
+    "index": "integer",
+    "key": "varchar",
+    "revision": "smallint",
+    "kind": "varchar",
+    "tool": "varchar",
+    "args": "jsonb",
+    "salt": "bytea",
+    "input_hash": "bytea",
+    "attempts": "smallint",
+    "idempotency_key": "varchar",
+    "started_at": "timestamptz",
+    "cursor": "jsonb",
+}
 AGENT_VERSION: Columns = {
     "id": "uuid",
     "agent": "varchar",
@@ -150,6 +170,7 @@ OPTIONAL = frozenset(
         "parent",
         "parent_number",
         "parent_thread",
+        "pinned",
         "result",
         "result_hash",
         "rollback",
@@ -195,6 +216,7 @@ def told(columns: Columns, values: Sequence[Any]) -> dict[str, Any]:
 LATER = {
     "decide_by": None,
     "escalated_at": None,
+    "pinned": None,
     "standing_args": None,
     "standing_hash": "",
     "terms": None,
@@ -229,6 +251,10 @@ def _value(kind: str, value: Any, path: str, *, optional: bool) -> Any:
         return None
     if kind == "jsonb":
         return deltas.canonical(value).decode()
+    if kind == "boolean":
+        if type(value) is not bool:
+            raise InvalidValue(path, "must be true or false")
+        return value
     if kind in _RANGES:
         if type(value) is not int or not -_RANGES[kind] <= value < _RANGES[kind]:
             raise InvalidValue(path, f"must be a whole number ({kind})")

@@ -21,7 +21,9 @@ from typing import IO, Any
 from .. import deltas
 from ..errors import GatepostError, InvalidValue
 
-FORMAT = 1
+# 2 brought the pin and the cursors; a capsule of 1 has none of its own.
+FORMAT = 2
+READABLE = (1, 2)
 MANIFEST, THREAD, STATE, STATE_YAML, FILES = (
     "MANIFEST",
     "thread.json",
@@ -29,9 +31,10 @@ MANIFEST, THREAD, STATE, STATE_YAML, FILES = (
     "state.yaml",
     "artifacts.jsonl",
 )
-EVENTS, ACTIVITIES, APPROVALS, DECISIONS = (
+EVENTS, ACTIVITIES, CURSORS, APPROVALS, DECISIONS = (
     "events.jsonl",
     "activities.jsonl",
+    "cursors.jsonl",
     "approvals.jsonl",
     "decisions.jsonl",
 )
@@ -43,7 +46,7 @@ MEMBERS_MAX = 2_000_000
 _ID = "[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}"
 _NAMES = re.compile(
     rf"MANIFEST|state\.(?:json|yaml)|artifacts\.jsonl|artifacts/[0-9a-f]{{64}}|agents/{_ID}\.json"
-    rf"|(?:bases/{_ID}/)?(?:thread\.json|(?:events|activities|approvals|decisions)\.jsonl"
+    rf"|(?:bases/{_ID}/)?(?:thread\.json|(?:events|activities|cursors|approvals|decisions)\.jsonl"
     r"|checkpoints/[0-9]{6,10}\.json|contents/[0-9a-f]{64}\.json)"
 )
 _LINE = re.compile(r"([0-9a-f]{64})  (\S+)")

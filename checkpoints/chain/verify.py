@@ -11,6 +11,7 @@ from django.db import connection
 
 from .. import deltas
 from ..errors import NotFound
+from ..pins import pinned_after
 from ..states import EventKind
 from .activities import Activities
 from .events import Event, Log
@@ -81,7 +82,8 @@ class _Facts:
     """The thread row and the ends of its logs as of one moment.
 
     `end` is (last_seq, last_hash, highest seq), `head` (id, number, step, branch, bytes),
-    `brought` the last event and checkpoint that came with a capsule.
+    `brought` the last event and checkpoint that came with a capsule, `pinned` whether only the
+    very code that it stopped with may take it.
     """
 
     chain: UUID
@@ -90,6 +92,7 @@ class _Facts:
     head: tuple[Any, ...]
     highest_number: int
     brought: tuple[int, int]
+    pinned: bool
 
 
 def _facts(thread: UUID) -> _Facts | None:
@@ -99,16 +102,16 @@ def _facts(thread: UUID) -> _Facts | None:
             "(SELECT coalesce(max(seq), 0) FROM gp_event WHERE thread_id = th.id), "
             "(SELECT coalesce(max(number), -1) FROM gp_checkpoint WHERE thread_id = th.id), "
             "th.imported_seq, th.imported_number, th.head, th.number, th.step, th.branch, "
-            "th.state_bytes "
+            "th.state_bytes, th.pinned "
             "FROM gp_thread th WHERE th.id = %s::uuid",
             (thread,),
         )
         row: Any = cursor.fetchone()
     if row is None:
         return None
-    chain, workspace, last_seq, last_hash, highest_seq, number, seq, at, *head = row
+    chain, workspace, last_seq, last_hash, highest_seq, number, seq, at, *head, pinned = row
     end = (last_seq, bytes(last_hash), highest_seq)
-    return _Facts(chain, workspace, end, tuple(head), number, (seq, at))
+    return _Facts(chain, workspace, end, tuple(head), number, (seq, at), pinned)
 
 
 class _Verification:
@@ -126,6 +129,7 @@ class _Verification:
         self._seen = seen
         self._at_head: Any = None
         self._brought = (0, -1)
+        self._pinned = False
         self._past = Past(log.ident, facts.workspace, upto=facts.highest_number)
         makers: tuple[WitnessFor, ...] = (Activities, *witnesses)
         self._witnesses = [make(log.ident, facts.workspace) for make in makers]
@@ -143,6 +147,8 @@ class _Verification:
                 )
             if self._brought != self._facts.brought:
                 raise Broken(self._log.last_seq, "what was imported is not what the log tells of")
+            if self._pinned != self._facts.pinned:
+                raise Broken(self._log.last_seq, "the pin is not what the log tells of")
             found = self._witnesses_end()
             now = _facts(self._log.ident)
             if now is None:
@@ -171,6 +177,7 @@ class _Verification:
             for event in batch:
                 self._log.check(event)
                 good += 1
+                self._pinned = pinned_after(self._pinned, event.kind, event.data)
                 if event.kind in NAMING:
                     self._at_head = self._past.check_next(event)
                 elif event.kind == EventKind.THREAD_IMPORTED:

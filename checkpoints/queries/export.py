@@ -11,6 +11,8 @@ from .reading import rows
 
 AT_ONCE = 200
 CHECKPOINTS_AT_ONCE = 50
+# A cursor has up to 1 MiB.
+CURSORS_AT_ONCE = 10
 
 
 def thread_row(thread_id: UUID) -> dict[str, Any]:
@@ -58,6 +60,19 @@ def activity_rows(thread_id: UUID) -> Iterator[dict[str, Any]]:
         AT_ONCE,
         UUID(int=0),
         "AND (state <> 'started' OR kind = 'effect')",
+    )
+
+
+def cursor_rows(thread_id: UUID) -> Iterator[dict[str, Any]]:
+    """Activities that go on somewhere when they are called again, by their id."""
+    return _by(
+        "id",
+        "gp_activity",
+        c.CURSOR,
+        thread_id,
+        CURSORS_AT_ONCE,
+        UUID(int=0),
+        "AND cursor IS NOT NULL AND state IN ('started', 'failed') AND kind <> 'effect'",
     )
 
 

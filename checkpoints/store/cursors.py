@@ -2,16 +2,25 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Mapping, Sequence
+from hashlib import sha256
 from typing import Any
+from uuid import UUID
+
+from django.db import connection
 
 from .. import deltas
+from ..capsules import columns as c
+from ..capsules.layout import BadCapsule
 from ..errors import LeaseLost
-from ..records import NewActivity, Work
+from ..records import CURSOR_BYTES, NewActivity, Work
 from .activities import _COLUMNS, upsert, written_as
 from .statement import Columns
 from .steps import _SEEN, _see, leased
 from .writing import Insert, NewEvent, perform
+
+# The database counts attempts in two bytes, and there is one more to come.
+ATTEMPTS_MAX = 2**15 - 1
 
 _KEPT = Columns(
     "gp_activity",
@@ -54,3 +63,52 @@ def keep_cursor(
     if moved_on:
         work.crash_count = 0
     _see(work, seen)
+
+
+_PLACE = ("branch", "step", "node", "index", "key", "revision", "kind", "tool", "input_hash")
+# What failed came with its record and gets its cursor back; what was at work had none yet.
+_BROUGHT = (
+    c.inserted(
+        "gp_activity",
+        c.CURSOR,
+        {
+            "thread_id": "uuid",
+            "workspace_id": "uuid",
+            "state": "varchar",
+            "undo": "varchar",
+            "error": "text",
+        },
+    )
+    + " ON CONFLICT (id) DO UPDATE SET cursor = EXCLUDED.cursor"
+    + " WHERE gp_activity.thread_id = EXCLUDED.thread_id AND gp_activity.state = 'failed'"
+    + "".join(f" AND gp_activity.{one} = EXCLUDED.{one}" for one in _PLACE)
+)
+
+
+def bring_cursors(thread: UUID, rows: Iterable[Mapping[str, Any]], *, workspace: UUID) -> None:
+    """Write where the activities of a capsule stand, beside their records; raises BadCapsule.
+
+    No event seals a cursor, so no verification looks at it: what can be checked is checked here.
+    """
+    for row in rows:
+        _check(row)
+        with connection.cursor() as cursor:
+            cursor.execute(_BROUGHT, (*row.values(), thread, workspace, "started", "", ""))
+            if not cursor.rowcount:
+                raise BadCapsule(f"The cursor of {_named(row)} is of another activity than its id.")
+
+
+def _check(row: Mapping[str, Any]) -> None:
+    args, said = row["args"], row["cursor"].encode()
+    if row["kind"] in ("effect", "node"):
+        raise BadCapsule(f"The capsule has a cursor of {_named(row)}, which can have none.")
+    if said == b"null" or len(said) > CURSOR_BYTES:
+        raise BadCapsule(f"The cursor of {_named(row)} is empty or over {CURSOR_BYTES:,} bytes.")
+    if not 0 < row["attempts"] < ATTEMPTS_MAX:
+        raise BadCapsule(f"The cursor of {_named(row)} cannot be of attempt {row['attempts']}.")
+    if sha256(row["salt"] + args.encode()).digest() != row["input_hash"]:
+        raise BadCapsule(f"The input of {_named(row)} beside its cursor does not fit its hash.")
+
+
+def _named(row: Mapping[str, Any]) -> str:
+    return f"{row['tool']!r} in {row['node']!r}"

@@ -19,9 +19,11 @@ from ..capsules import columns as c
 from ..capsules.layout import BadCapsule
 from ..channels import Digests, reducers_of
 from ..errors import NotAllowedNow
+from ..pins import pinned_after
 from ..states import FINISHED, EventKind, Status
 from .activities import NAMING_V, WRITTEN, _named, _sealed, as_written
 from .births import _DEFAULTS, _birth
+from .cursors import bring_cursors
 from .keyframes import keep_state
 from .writing import Move, NewCheckpoint, NewEvent, perform
 
@@ -75,6 +77,7 @@ def import_thread(
     checkpoints: Iterable[Mapping[str, Any]],
     contents: Iterable[tuple[str, bytes]],
     activities: Iterable[Mapping[str, Any]],
+    cursors: Iterable[Mapping[str, Any]],
     inputs: Iterable[str],
     files: Mapping[str, int],
 ) -> None:
@@ -82,10 +85,10 @@ def import_thread(
 
     `files` are the bytes of each file that is there, `inputs` the messages not taken yet. Contents
     (hash, canonical JSON) lie in the database afterwards, whatever the agent chose: so they come
-    in the one transaction. Ended
-    and failed ones stand as they stood, `rolling_back` needs a person, all others are paused; an
-    effect asks first. Whoever imports it counts as its initiator: the ids of people are those of
-    another installation. Raises NotAllowedNow where the thread or its name is here already.
+    in the one transaction. Ended and failed ones stand as they stood, `rolling_back` needs a
+    person, all others are paused; a pin holds here too, an effect asks first. Whoever imports it
+    counts as its initiator: the ids of people are those of another installation. Raises
+    NotAllowedNow where the thread or its name is here already.
     """
     log = _Log(files)
     ids = {"thread_id": "uuid", "workspace_id": "uuid"}
@@ -105,6 +108,7 @@ def import_thread(
                 (row["id"], workspace, sha, raw.decode()),
             )
     _many("gp_activity", c.ACTIVITY, activities, ids, (row["id"], workspace))
+    bring_cursors(row["id"], cursors, workspace=workspace)
     with connection.cursor() as cursor:
         cursor.execute(
             "UPDATE gp_thread th SET branch_start = c.branch_start, next_nodes = c.next_nodes "
@@ -126,7 +130,8 @@ def note_import(thread: UUID, *, data: Mapping[str, Any], actor: str) -> None:
     """Log where a thread came from, after its effects at work were noted as unknown."""
     with connection.cursor() as cursor:
         cursor.execute(
-            f"SELECT {WRITTEN} FROM gp_activity WHERE thread_id = %s::uuid AND state = 'started'",
+            f"SELECT {WRITTEN} FROM gp_activity WHERE thread_id = %s::uuid AND state = 'started' "
+            "AND kind = 'effect'",
             (thread,),
         )
         found = cursor.fetchall()
@@ -163,7 +168,8 @@ def import_checkpoint(
 ) -> UUID:
     """Begin a thread with the state of one checkpoint, paused; its id.
 
-    Step and way go on as they were; what was recorded of the step in progress is not there.
+    Step and way go on as they were; what was recorded of the step in progress is not there. Where
+    its thread was pinned to the code of this checkpoint, so is the new one.
     Raises BadCapsule where the state does not fit the checkpoint's hash.
     """
     deltas.check(state)
@@ -201,6 +207,7 @@ def import_checkpoint(
         config=dict(config) if config else None,
     )
     told = {"agent": agent, "agent_version": str(point["agent_version_id"]), "title": row["title"]}
+    pinned = bool(row["pinned"]) and row["agent_version_id"] == point["agent_version_id"]
     born = _birth(
         thread=thread,
         checkpoint=checkpoint,
@@ -217,6 +224,7 @@ def import_checkpoint(
             "status_reason": ("text", "Imported; resume it to go on from here"),
             "effects": ("varchar", "ask"),
             "started_by": ("varchar", actor),
+            "pinned": ("boolean", pinned),
         },
     )
     if not born:
@@ -224,6 +232,8 @@ def import_checkpoint(
             "Another thread of this agent and name is here already; give the imported one another "
             "name (--name)."
         )
+    if pinned:
+        perform(Move(thread, events=[NewEvent(EventKind.CODE_PINNED, {}, actor)]))
     note_import(thread, data=origin, actor=actor)
     return thread
 
@@ -243,16 +253,18 @@ def _insert_thread(values: Mapping[str, tuple[str, Any]]) -> bool:
 
 
 class _Log:
-    """What the events say that nothing else proves: files, messages, the plan of a rollback."""
+    """What the events say that nothing else proves: files, messages, plan of a rollback, pin."""
 
     def __init__(self, files: Mapping[str, int]) -> None:
         self._files = files
         self.received: set[str] = set()
         self.plan: Any = None
+        self.pinned = False
 
     def seen(self, events: Iterable[Mapping[str, Any]]) -> Iterator[Mapping[str, Any]]:
         for event in events:
             kind = event["kind"]
+            self.pinned = pinned_after(self.pinned, kind, event["data"])
             if kind == EventKind.INPUT_RECEIVED:
                 self.received.add(str(event["seq"]))
             elif kind == EventKind.ROLLBACK_STARTED:
@@ -313,6 +325,8 @@ def _thread_values(
         "imported_seq": ("bigint", row["last_seq"]),
         "imported_number": ("integer", row["number"]),
     }
+    if row["pinned"] is None:  # written before capsules told; the log always did
+        values["pinned"] = ("boolean", log.pinned)
     if not ended:
         values["waiting_on"] = ("jsonb", None)
         del values["status_since"]

@@ -140,6 +140,7 @@ class _Collected:
             self._writer.add(folder + layout.content_name(sha), [raw])
             self._files |= {ref["$artifact"] for ref in files_in(deltas.decode(raw))}
         add(folder + layout.ACTIVITIES, self._noting(queries.activity_rows(thread)))
+        add(folder + layout.CURSORS, self._noting(queries.cursor_rows(thread)))
         add(folder + layout.APPROVALS, self._noting(requests.approval_rows(thread)))
         add(folder + layout.DECISIONS, self._noting(requests.decision_rows(thread)))
 

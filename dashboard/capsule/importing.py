@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
-from contextlib import AbstractContextManager, contextmanager
+from collections.abc import Generator, Iterator, Mapping
+from contextlib import AbstractContextManager, closing, contextmanager
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
@@ -102,10 +102,9 @@ def _about(reader: Reader, folder: str) -> _About:
     told = reader.json(name)
     if not isinstance(told, dict) or told.get("exporter") != "gatepost":
         raise BadCapsule(f"{name} in the capsule is not one of Gatepost's.")
-    if told.get("format") != layout.FORMAT:
-        raise BadCapsule(
-            f"The capsule has format {told.get('format')!r}; this version reads {layout.FORMAT}."
-        )
+    if (form := told.get("format")) not in layout.READABLE:
+        upto = f"up to {layout.FORMAT}"
+        raise BadCapsule(f"The capsule has format {form!r}; this version reads {upto}.")
     if told.keys() != _ABOUT or told["kind"] not in ("thread", "checkpoint"):
         raise BadCapsule(f"{name} in the capsule is not in order.")
     inputs, bases = told["inputs"], told["bases"]
@@ -250,20 +249,24 @@ class _OneImport:
             (name for name in reader.names if name.startswith(folder)),
             key=lambda name: (len(name), name),
         )
-        store.import_thread(
-            row,
-            workspace=workspace,
-            name=name,
-            actor=self._actor.id,
-            events=self._rows(columns.EVENT, about.folder + layout.EVENTS),
-            checkpoints=(
-                columns.read(columns.CHECKPOINT, reader.json(one), f"{one}: $") for one in points
-            ),
-            contents=self._contents(about.folder + layout.CONTENTS),
-            activities=self._rows(columns.ACTIVITY, about.folder + layout.ACTIVITIES),
-            inputs=about.inputs,
-            files={file["sha256"]: file["size"] for file in self._files},
-        )
+        # Closed also where one of them is refused.
+        with closing(self._cursors(about.folder + layout.CURSORS)) as cursors:
+            store.import_thread(
+                row,
+                workspace=workspace,
+                name=name,
+                actor=self._actor.id,
+                events=self._rows(columns.EVENT, about.folder + layout.EVENTS),
+                checkpoints=(
+                    columns.read(columns.CHECKPOINT, reader.json(one), f"{one}: $")
+                    for one in points
+                ),
+                contents=self._contents(about.folder + layout.CONTENTS),
+                activities=self._rows(columns.ACTIVITY, about.folder + layout.ACTIVITIES),
+                cursors=cursors,
+                inputs=about.inputs,
+                files={file["sha256"]: file["size"] for file in self._files},
+            )
         approvals = self._rows(requests.APPROVAL, about.folder + layout.APPROVALS)
         decisions = self._rows(requests.DECISION, about.folder + layout.DECISIONS)
         gates.import_requests(
@@ -281,6 +284,10 @@ class _OneImport:
                 if not name.endswith(layout.content_name(sha := layout.sha_of(raw))):
                     raise BadCapsule(f"{name} in the capsule is not as it was written.")
                 yield sha, raw
+
+    def _cursors(self, name: str) -> Generator[dict[str, Any]]:
+        if self._reader.has(name):  # formerly there were none
+            yield from self._rows(columns.CURSOR, name)
 
     def _rows(self, of: columns.Columns, name: str) -> Iterator[dict[str, Any]]:
         for n, line in enumerate(self._reader.lines(name), 1):

@@ -34,6 +34,16 @@ pytestmark = pytest.mark.django_db
 
 # Columns that stay behind, each with the reason.
 BEHIND = {
+    "gp_thread": {
+        **dict.fromkeys(("lease_owner", "lease_token", "lease_until"), "is of workers there"),
+        **dict.fromkeys(("wake_at", "wake_seq", "crash_count"), "starts over with a pause"),
+        **dict.fromkeys(("wish", "wish_by", "pause_at"), "was asked of workers there"),
+        **dict.fromkeys(("branch_start", "next_nodes"), "is that of the head"),
+        **dict.fromkeys(("imported_seq", "imported_number"), "is said of all that comes in"),
+        "prev_hash": "is of the last write alone",
+        "queue": "is the agent's here",
+        "effects": "ask first here",
+    },
     "gp_event": {
         "thread_id": "is the folder",
         "workspace_id": "is the importing one",
@@ -44,7 +54,6 @@ BEHIND = {
         "thread_id": "is the folder",
         "workspace_id": "is the importing one",
         "progress": "is no history",
-        "cursor": "is no history",
     },
     "gp_approval": {
         "thread_id": "is the folder",
@@ -58,9 +67,10 @@ BEHIND = {
 
 def test_every_column_travels_or_stays_for_a_reason(db: None) -> None:
     travels = {
+        "gp_thread": columns.THREAD,
         "gp_event": columns.EVENT,
         "gp_checkpoint": columns.CHECKPOINT,
-        "gp_activity": columns.ACTIVITY,
+        "gp_activity": columns.ACTIVITY | columns.CURSOR,
         "gp_approval": requests.APPROVAL,
         "gp_decision": requests.DECISION,
     }

@@ -167,7 +167,7 @@ FORGED: dict[str, tuple[Callable[[dict[str, bytes]], None], str]] = {
     "no graph": (in_agent(graph={"nodes": 1}), "not in order"),
     "no nodes": (in_agent(graph={"entry": [], "nodes": [{"name": 1}]}), "describe an agent"),
     "no schema": (in_agent(schema={"type": 7}), "no JSON Schema"),
-    "a later format": (replaced("thread.json", b'"format":1', b'"format":2'), "format 2"),
+    "a later format": (replaced("thread.json", b'"format":2', b'"format":3'), "format 3"),
     "somebody else's": (also("thread.json", b"[]"), "not one of Gatepost's"),
     "unknown message": (
         replaced("thread.json", b'"inputs":[]', b'"inputs":["1"]'),

@@ -1,0 +1,43 @@
+"""Documents lead where they say: files that are there, headings that are in them."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parents[2]
+PAGES = sorted([*ROOT.glob("*.md"), *(ROOT / "docs").rglob("*.md")])
+_FENCED = re.compile(r"^```.*?^```", re.DOTALL | re.MULTILINE)
+_LINK = re.compile(r"""(?:\]\(|(?:src|href)=")([^)\s"]+)""")
+
+
+def headings(page: Path) -> set[str]:
+    """The anchors of a page, as its host makes them."""
+    found: set[str] = set()
+    for text in re.findall(r"^#{1,6} (.*)$", _FENCED.sub("", page.read_text()), re.MULTILINE):
+        plain = re.sub(r"\[([^\]]*)\]\([^)]*\)", r"\1", text).lower()
+        name = re.sub(r"[^\w\- ]", "", plain.strip()).replace(" ", "-")
+        found.add(next(n for n in (name, *(f"{name}-{i}" for i in range(1, 99))) if n not in found))
+    return found
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda p: str(p.relative_to(ROOT)))
+def test_no_link_is_dead(page: Path) -> None:
+    dead = []
+    for link in _LINK.findall(_FENCED.sub("", page.read_text())):
+        if re.match(r"[a-z]+:", link):
+            continue
+        path, _, anchor = link.partition("#")
+        target = page.parent / path if path else page
+        if not target.exists() or (anchor and anchor not in headings(target)):
+            dead.append(link)
+    assert dead == []
+
+
+def test_the_readme_leads_to_every_howto() -> None:
+    text = (ROOT / "README.md").read_text()
+    howtos = {f"docs/howto/{page.name}" for page in (ROOT / "docs/howto").glob("*.md")}
+    assert len(howtos) >= 12
+    assert {one for one in howtos if f"({one})" not in text} == set()
