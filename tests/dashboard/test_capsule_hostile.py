@@ -176,6 +176,7 @@ FORGED: dict[str, tuple[Callable[[dict[str, bytes]], None], str]] = {
 }
 
 
+@pytest.mark.requirement("B10")
 @pytest.mark.parametrize("what", FORGED)
 def test_a_forged_capsule_is_refused_and_leaves_nothing(
     lived_here: tuple[Bench, UUID], tmp_path: Path, what: str
@@ -202,6 +203,7 @@ DAMAGED: dict[str, Callable[[Path], bytes]] = {
 }
 
 
+@pytest.mark.requirement("B10")
 @pytest.mark.parametrize("what", DAMAGED)
 def test_a_damaged_capsule_is_refused(
     lived_here: tuple[Bench, UUID], tmp_path: Path, what: str

@@ -23,13 +23,14 @@ from . import table
 ROWS = table.read()
 
 
-def markers() -> Counter[str]:
-    """The rows that tests name, by reading their source."""
-    found: Counter[str] = Counter()
+def markers() -> dict[str, Counter[str]]:
+    """{test file: the rows that its tests name}, by reading their source."""
+    found: dict[str, Counter[str]] = {}
     for path in sorted((table.ROOT / "tests").rglob("test_*.py")):
+        named = found[path.relative_to(table.ROOT).as_posix()] = Counter()
         for node in ast.walk(ast.parse(path.read_text())):
             if isinstance(node, ast.Call) and ast.unparse(node.func).endswith("mark.requirement"):
-                found.update(str(argument.value) for argument in node.args)  # type: ignore[attr-defined]
+                named.update(str(argument.value) for argument in node.args)  # type: ignore[attr-defined]
     return found
 
 
@@ -58,9 +59,24 @@ def test_every_row_of_the_first_stage_says_how_it_is_proved() -> None:
 
 
 def test_tests_name_rows_that_exist() -> None:
-    named = markers()
+    named = sum(markers().values(), Counter())
     assert not set(named) - set(ROWS)
     assert named["A26"] == 1
+
+
+def test_every_place_that_a_row_names_has_a_test_that_carries_it() -> None:
+    named = markers()
+    without = [
+        (row.id, place)
+        for row in ROWS.values()
+        for place in row.places
+        if not any(row.id in rows and inside(file, place) for file, rows in named.items())
+    ]
+    assert not without
+
+
+def inside(file: str, place: str) -> bool:
+    return file.startswith(place) if place.endswith("/") else file == place
 
 
 @pytest.mark.django_db

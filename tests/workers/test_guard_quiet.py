@@ -53,6 +53,7 @@ class Leaving:
         self.path.unlink()
 
 
+@pytest.mark.requirement("C19")
 def test_imports_logs_and_finalisers_of_others_go_on(modules: Path) -> None:
     for number in range(200):
         text = "import threading\nt = threading.Thread(target=int)\nt.start()\nt.join()\nhere = 1\n"
@@ -108,6 +109,7 @@ def test_imports_logs_and_finalisers_of_others_go_on(modules: Path) -> None:
     assert len(list((modules / "__pycache__").glob("late_*.pyc"))) == 200
 
 
+@pytest.mark.requirement("C19")
 def test_many_threads_with_databases_and_valkey_around_raise_no_alarm(real_db: str) -> None:
     """Forty nodes at a time in eight threads, each between queries and commands of its own."""
     client = redis.Redis.from_url(django_settings.REDIS_URL)

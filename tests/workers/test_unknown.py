@@ -74,6 +74,7 @@ def test_the_result_is_null_unless_it_is_entered(play: Any_Bench) -> None:
     assert play.intact(thread)
 
 
+@pytest.mark.requirement("B38")
 def test_it_did_not_happen(play: Any_Bench) -> None:
     thread = lost(play)
     assert settle(play, thread, "not_happened").status is Status.SUCCEEDED
@@ -170,6 +171,7 @@ def test_an_idempotent_tool_is_repeated_by_itself(play: Any_Bench) -> None:
     assert "effect.settled" not in play.kinds(thread)
 
 
+@pytest.mark.requirement("B38")
 def test_the_key_is_that_of_the_position(play: Any_Bench) -> None:
     thread = play.start()
     work(play, thread)
