@@ -75,12 +75,12 @@ class Line:
                 self._link.read_response()
                 self._owed = None
         except self._away:
+            self._link.disconnect()  # a refusal was read, and no other answer would come
             return False
         # What is to be read now is the end of the connection.
         return self._is_quiet()
 
     def _stands(self) -> bool:
-        # The client closes a connection on which reading failed.
         return self._link is not None and self._link._sock is not None
 
     def _is_quiet(self) -> bool:

@@ -143,3 +143,14 @@ def test_an_offer_leaves_a_broken_line_to_whoever_may_wait(queue: str) -> None:
     assert not line.offer("LPUSH", queue, "second")
     assert line.send("LPUSH", queue, "third")
     assert rung(queue)[0] == "third"
+
+
+def test_an_offer_that_meets_a_refusal_leaves_it_to_the_next(queue: str) -> None:
+    client().set(queue, "no list")
+    line = Line(client().connection_pool, AWAY)
+    assert line.send("LPUSH", queue, "first")
+    assert client().get(queue) == b"no list"
+    assert not line.offer("LPUSH", queue, "second")
+    client().delete(queue)
+    assert line.send("LPUSH", queue, "third")
+    assert rung(queue) == ["third", "first"]
