@@ -6,14 +6,18 @@ import os
 import select
 import signal
 import socket
+import subprocess
 import time
 import urllib.error
 import urllib.request
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from pathlib import Path
 
 from dashboard.embedded import processes
 from dashboard.embedded.arguments import UpOptions
+from dashboard.embedded.bank import Bank
+from dashboard.embedded.folders import folders
 from dashboard.embedded.parts import Web, Worker
 
 from .servers import Bench
@@ -52,6 +56,15 @@ def _options(bench: Bench, port: int) -> UpOptions:
     )
 
 
+def _end(process: subprocess.Popen[bytes]) -> None:
+    processes.signal_group(process.pid, signal.SIGTERM)
+    try:
+        process.wait(5)
+    except Exception:
+        processes.signal_group(process.pid, signal.SIGKILL)
+        process.wait()
+
+
 @contextmanager
 def worker(bench: Bench, agents: str = AGENTS) -> Iterator[None]:
     """A Celery worker that listens, with the agents of the bench."""
@@ -63,12 +76,7 @@ def worker(bench: Bench, agents: str = AGENTS) -> Iterator[None]:
             raise TimeoutError(f"the worker does not listen; its log: {part.log.read_text()}")
         yield
     finally:
-        processes.signal_group(process.pid, signal.SIGTERM)
-        try:
-            process.wait(5)
-        except Exception:
-            processes.signal_group(process.pid, signal.SIGKILL)
-            process.wait()
+        _end(process)
 
 
 @contextmanager
@@ -91,9 +99,17 @@ def web(bench: Bench) -> Iterator[int]:
         wait_until(answers, seconds=60, what="an answer of the web server")
         yield port
     finally:
-        processes.signal_group(process.pid, signal.SIGTERM)
-        try:
-            process.wait(5)
-        except Exception:
-            processes.signal_group(process.pid, signal.SIGKILL)
-            process.wait()
+        _end(process)
+
+
+@contextmanager
+def bank(bench: Bench) -> Iterator[Path]:
+    """The test bank of the data folder, which workers find by themselves; its ledger."""
+    places = folders(bench.data)
+    part = Bank(places)
+    process = part.start()
+    try:
+        part.wait()
+        yield places.bank_ledger
+    finally:
+        _end(process)

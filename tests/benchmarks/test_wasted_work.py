@@ -12,8 +12,13 @@ from typing import Any
 
 import pytest
 
-from benchmarks import wasted_work
+from benchmarks import courses, shipped_courses, wasted_work
+from benchmarks.agents import shipped
 from benchmarks.charging import KINDS, Charging, Fault, price
+from workers.agents.market_research import agent as research
+from workers.agents.payments import agent as paying
+from workers.graph import END, Graph, State
+from workers.registry import found as installed
 
 from .test_budgets import FORM
 
@@ -23,13 +28,13 @@ ROOT = Path(__file__).resolve().parents[2]
 def test_faults_are_drawn_uniformly_and_alike_for_a_seed() -> None:
     shares, steps, kinds = [], Counter[int](), Counter[str]()
     for seed in range(300):
-        faults = wasted_work.drawn(seed, 20, 100)
-        assert faults == wasted_work.drawn(seed, 20, 100)
+        faults = courses.drawn(seed, 20, 100)
+        assert faults == courses.drawn(seed, 20, 100)
         shares.append(len(faults) / 100)
         steps.update(fault.step for fault in faults.values())
         kinds.update(fault.kind for fault in faults.values())
-    assert wasted_work.SHARE[0] <= min(shares) < 0.17
-    assert 0.28 < max(shares) <= wasted_work.SHARE[1]
+    assert courses.SHARE[0] <= min(shares) < 0.17
+    assert 0.28 < max(shares) <= courses.SHARE[1]
     assert set(steps) == set(range(1, 21))
     assert max(steps.values()) < 1.5 * min(steps.values())
     assert set(kinds) == set(KINDS)
@@ -52,7 +57,7 @@ def test_a_fault_is_met_once_and_what_was_done_is_charged() -> None:
     assert server.tokens["resume/t"] == sum(price("t", 1)) + sum(price("t", 2))
 
 
-class Counted(wasted_work.Field):
+class Counted(courses.Field):
     """What came of it, without having worked."""
 
     def __init__(self, resumed: int, restarted: int) -> None:
@@ -81,14 +86,97 @@ def test_ok_follows_from_the_waste(resumed: int, restarted: int, value: float, o
     assert wasted_work.line(20, unmet, faults, 7)["ok"] is False
 
 
+@pytest.mark.parametrize(
+    ("bench", "agent"),
+    [(shipped.market_research, research.graph), (shipped.payments, paying.graph)],
+)
+def test_the_shipped_graphs_are_worked_node_for_node(bench: Graph, agent: Graph) -> None:
+    drawn, theirs = bench.describe_graph(), agent.describe_graph()
+    assert drawn == theirs
+    assert len(bench.nodes) == shipped_courses.SHIPPED[agent.name].steps
+    assert [n.then for n in bench.nodes.values()] == [n.then for n in agent.nodes.values()]
+    assert set(agent.state.model_fields) | {"course"} == set(bench.state.model_fields)
+    home = f"workers.agents.{agent.name.replace('-', '_')}"
+    ((_, needed, _),) = installed([home])
+    for _, tools, _ in installed(["benchmarks.agents.shipped"]):
+        assert needed.keys() <= tools.keys()
+
+
+def test_a_fault_strikes_when_the_node_has_done_its_work() -> None:
+    class Some(State):
+        course: str = ""
+
+    done: list[Any] = []
+    plain = Graph("plain", Some)
+
+    @plain.node(then="last")
+    def first(state: Any, ctx: Any) -> dict[str, Any]:
+        done.append("first works")
+        return {}
+
+    @plain.node(then=END)
+    def last(state: Any, ctx: Any) -> dict[str, Any]:
+        done.append("last works")
+        return {"course": "worked"}
+
+    class Noting:
+        def activity(self, call: Any, *args: Any) -> None:
+            done.append((call.__name__, *args))
+
+        def model(self, asked: Any) -> None:
+            done.append(("model", asked["course"], asked["step"]))
+
+    charged = shipped.charged(plain, Some)
+    updates = [n.call(Some(course="resume/t"), Noting()) for n in charged.nodes.values()]
+    assert updates == [{}, {"course": "worked"}]
+    assert done == [
+        ("fetch", "resume/t", 1), "first works", ("model", "resume/t", 1),
+        ("fetch", "resume/t", 2), "last works", ("model", "resume/t", 2),
+    ]  # fmt: skip
+
+
+class Ended(shipped_courses.Shipped):
+    """Payments of two tasks, one of them struck after it had paid, without having worked."""
+
+    def __init__(self, folder: Path, ledger: list[str]) -> None:
+        book = folder / "ledger.jsonl"
+        book.write_text("".join(json.dumps({"op": op, "outcome": "done"}) + "\n" for op in ledger))
+        faults = {"paymentsx0": Fault(10, "kill")}
+        super().__init__(Charging(lambda *_: None), "payments", 2, faults, book)
+        self.decided.update(resume=2, restart=3)
+        self.standing = {arm: Counter({1: 2}) for arm in courses.ARMS}
+        self._own = {name: shipped_courses.Own(13, 3, 0) for name in self.courses} | {
+            "restart/paymentsx0": shipped_courses.Own(24, 5, 2)
+        }
+
+
+PAID_ANEW = ["reserve", "pay", "refund", "release", *["reserve", "pay"] * 4]
+
+
+def test_one_payment_per_task_has_to_stand(tmp_path: Path) -> None:
+    good = Ended(tmp_path, PAID_ANEW)
+    assert good.right
+    assert (good.own_wasted("resume"), good.own_wasted("restart")) == (0, 11)
+    # Not taken back, kept reserved, paid twice, asked twice: each is found.
+    assert not Ended(tmp_path, ["reserve", "pay"] * 5).right
+    assert not Ended(tmp_path, [op for op in PAID_ANEW if op != "release"]).right
+    twice = Ended(tmp_path, PAID_ANEW)
+    twice.standing["restart"] = Counter({1: 1, 2: 1})
+    assert not twice.right
+    asked = Ended(tmp_path, PAID_ANEW)
+    asked.decided["resume"] = 3
+    assert not asked.right
+
+
 @pytest.mark.hazard
 @pytest.mark.requirement("A36")
 @pytest.mark.requirement("B05")
 def test_a_small_one_on_real_workers() -> None:
-    """The seed draws each kind of fault, and a kill late in its task."""
+    """The seed draws each kind of fault, a kill late in its task, and strikes both shipped agents
+    when they have published, and have paid and mailed."""
     done = subprocess.run(
         [
-            *(sys.executable, "-m", "benchmarks.wasted_work", "--seed", "148"),
+            *(sys.executable, "-m", "benchmarks.wasted_work", "--seed", "1299"),
             *("--scale", "0.1", "--lengths", "5,20"),
         ],
         cwd=ROOT,
@@ -101,12 +189,13 @@ def test_a_small_one_on_real_workers() -> None:
     assert done.returncode == 0, done.stdout + done.stderr[-3000:]
     for line in lines:
         assert tuple(key for key in FORM if key in line) == FORM
-        assert (line["seed"], line["ok"]) == (148, True)
-    five, twenty, said = lines
-    assert (five["row"], twenty["row"], said["row"]) == ("B05", "B05", "A36")
+        assert (line["seed"], line["ok"]) == (1299, True)
+    *measured, said = lines
+    _, twenty, report, payment = measured
+    assert [line["row"] for line in lines] == ["B05"] * 4 + ["A36"]
     assert twenty["budget"] == 60
     assert twenty["value"] >= 60
-    for line in (five, twenty):
+    for line in measured:
         kinds = line["fault_kinds"]
         assert sum(kinds.values()) == line["faulty"] >= 1
         assert line["met"] == {
@@ -114,3 +203,15 @@ def test_a_small_one_on_real_workers() -> None:
         }
         assert line["calls"]["wasted"] < line["calls"]["wasted_by_restart"]
     assert 0 < said["value"] <= said["baseline"]
+    tasks = dict.fromkeys(courses.ARMS, 4)
+    for line in (report, payment):
+        assert line["tasks"] == 4
+        assert line["stands_once"] == tasks
+        assert line["own_calls"]["wasted"] == 0 < line["own_calls"]["wasted_by_restart"]
+        assert line["approvals"] == {"resume": 4, "restart": 5}
+    assert (report["fault_steps"], payment["fault_steps"]) == ([6], [11])
+    assert report["taken_back"] == {"resume": 0, "restart": 1}
+    assert payment["taken_back"] == {"resume": 0, "restart": 2}
+    assert payment["ledger"] == {"reserve": 9, "pay": 9, "refund": 1, "release": 1}
+    # A mail cannot be taken back: restarting sends those of its task twice.
+    assert payment["mails"] == {"resume": 8, "restart": 10}

@@ -1,0 +1,67 @@
+"""`bench-market-research` and `bench-payments`: the shipped agents, each step charged for.
+
+Their graphs node for node: a call to the counting server, the shipped node as it is with its
+activities, gates and effects, then a model call to the counting server. A fault so strikes when
+the node has done its work and its step is not committed yet.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import replace
+from functools import wraps
+from typing import Any
+
+from workers.agents.market_research import agent as research
+from workers.agents.market_research.agent import publish_report
+from workers.agents.payments import agent as paying
+from workers.agents.payments.agent import mail, pay, reserve
+from workers.context import Context
+from workers.graph import Graph, Node, State
+
+from .wasting import fetch, stand_in
+
+
+class Research(research.Research):
+    """`course` names the task and how it is worked, for the server's counts."""
+
+    course: str = ""
+
+
+class Payments(paying.Payments):
+    """`course` as above."""
+
+    course: str = ""
+
+
+def _charged(node: Node, step: int) -> Callable[..., Any]:
+    @wraps(node.call)
+    def work(state: Any, ctx: Context) -> Any:
+        ctx.activity(fetch, state.course, step)
+        update = node.call(state, ctx)
+        ctx.model({"course": state.course, "step": step})
+        return update
+
+    return work
+
+
+def charged(shipped: Graph, state: type[State]) -> Graph:
+    """The same graph under a name of its own, with two calls that cost around each node's work."""
+    made = replace(shipped, name=f"bench-{shipped.name}", state=state, model=stand_in, nodes={})
+    for step, node in enumerate(shipped.nodes.values(), start=1):
+        made.node(
+            node.name,
+            then=node.then,
+            ways=node.ways,
+            label=node.label,
+            gate=node.gate,
+            time_limit=node.time_limit,
+            on_expired=node.on_expired,
+        )(_charged(node, step))
+    return made
+
+
+market_research = charged(research.graph, Research)
+payments = charged(paying.graph, Payments)
+
+__all__ = ["mail", "market_research", "pay", "payments", "publish_report", "reserve"]
