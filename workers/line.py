@@ -17,7 +17,10 @@ type Command = tuple[str, ...]
 
 
 class Line:
-    """Commands over one connection of `pool`, a pool of the broker's own client."""
+    """Commands over a connection like those of `pool`, the broker's own client's; none of its.
+
+    Whoever forgets the line closes it: nothing is to be given back.
+    """
 
     def __init__(self, pool: Any, away: tuple[type[Exception], ...]) -> None:
         self._pool, self._away = pool, away
@@ -54,7 +57,8 @@ class Line:
 
     def _send(self, command: Command) -> bool:
         if self._link is None:
-            self._link = self._pool.get_connection()
+            self._link = self._pool.connection_class(**self._pool.connection_kwargs)
+            self._link.connect()
         elif not self._stands() or not self._answered():
             self._link.disconnect()
             self._link.connect()
@@ -91,4 +95,3 @@ class Line:
         link, self._link, self._owed = self._link, None, None
         if link is not None:
             link.disconnect()
-            self._pool.release(link)
