@@ -113,25 +113,11 @@ ACTIVITY: Columns = {
     "started_at": "timestamptz",
     "finished_at": "timestamptz",
 }
+_ENDS = {"state", "result", "result_hash", "error", "usage", "undo", "undo_result", "finished_at"}
 # Where a working or failed activity stands: the row it has, whatever was recorded of it before.
 CURSOR: Columns = {
-    "id": "uuid",
-    "branch": "integer",
-    "step": "integer",
-    "node": "varchar",
-    "index": "integer",
-    "key": "varchar",
-    "revision": "smallint",
-    "kind": "varchar",
-    "tool": "varchar",
-    "args": "jsonb",
-    "salt": "bytea",
-    "input_hash": "bytea",
-    "attempts": "smallint",
-    "idempotency_key": "varchar",
-    "started_at": "timestamptz",
-    "cursor": "jsonb",
-}
+    name: kind for name, kind in ACTIVITY.items() if name not in _ENDS | {"approval_id"}
+} | {"cursor": "jsonb"}
 AGENT_VERSION: Columns = {
     "id": "uuid",
     "agent": "varchar",
