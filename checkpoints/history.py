@@ -82,8 +82,7 @@ _STATE_OF_HEAD = (
     + _BODIES
 )
 _STATE_FROM_DELTAS = _SEGMENTS.format(checkpoint=_GIVEN, **_NO_KEYFRAME) + _BODIES
-# The ranges that a read would go through, as table seg of (thread, checkpoint); no state is read.
-RANGES = _FROM_NEWEST
+_RANGES = _FROM_NEWEST + "SELECT count(*) FROM seg"
 
 
 @dataclass(frozen=True, slots=True)
@@ -115,6 +114,12 @@ def asked(thread: UUID, checkpoint: UUID, *, from_deltas: bool = False) -> prepa
 def asked_of_head(thread: UUID) -> prepared.Asked:
     """The same for the head of the thread as it is then."""
     return _STATE_OF_HEAD, (thread, thread)
+
+
+def ranges(thread: UUID, checkpoint: UUID) -> int:
+    """How many branches a read of this state goes through; no state is read."""
+    ((found,),) = prepared.fetch(_RANGES, (thread, checkpoint))
+    return int(found)
 
 
 def materialise(

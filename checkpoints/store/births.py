@@ -10,21 +10,16 @@ from uuid import UUID
 from django.db import connection, transaction
 from uuid_utils.compat import uuid7
 
-from .. import deltas, history, keyframes
+from .. import deltas
 from ..channels import Digests, reducers_of
 from ..errors import AlreadyStarted, NotFound
 from ..states import EventKind, Status
 from .announcing import announce
 from .guards import check_texts
-from .keyframes import keep_state, trusted
+from .keyframes import keep_far_state, trusted
 from .statement import birth
-from .writing import (
-    NO_HASH,
-    NewCheckpoint,
-    NewEvent,
-    checkpoint_insert,
-    encode_event,
-)
+from .texts import names_text
+from .writing import NO_HASH, NewCheckpoint, NewEvent, checkpoint_insert, encode_event
 
 
 def _birth(
@@ -36,22 +31,20 @@ def _birth(
 ) -> bool:
     """Insert a thread with its first checkpoint and event; False when its name is taken.
 
-    One statement in a transaction of its own, unless the caller has begun one.
+    `row` has a cast and a value for each column that is not as in `_DEFAULTS`. One statement in a
+    transaction of its own, unless the caller has begun one.
     """
     inserts, committed = checkpoint_insert(thread, checkpoint)
-    chain = uuid7()
     values: dict[str, tuple[str, Any]] = {
         "id": ("uuid", thread),
-        "chain_id": ("uuid", chain),
-        "last_hash": ("bytea", NO_HASH),
+        "chain_id": ("uuid", uuid7()),
         "head": ("uuid", checkpoint.id),
         "number": ("integer", checkpoint.number),
         "step": ("integer", checkpoint.step),
         "branch": ("integer", checkpoint.branch),
         "branch_start": ("integer", checkpoint.branch_start),
-        "next_nodes": ("jsonb", deltas.canonical(list(checkpoint.next_nodes)).decode()),
+        "next_nodes": ("jsonb", names_text(checkpoint.next_nodes)),
         "state_bytes": ("bigint", checkpoint.state_bytes),
-        **_DEFAULTS,
         **row,
     }
     # The event proves the first checkpoint; a separate one would only repeat it.
@@ -59,6 +52,7 @@ def _birth(
     raw, salt, digest = encode_event(NewEvent(first.kind, data, first.actor))
     text, names = birth(
         tuple([(column, cast) for column, (cast, _) in values.items()]),
+        _AS_SQL,
         (first.v,),
         tuple([row.into for row in inserts]),
     )
@@ -77,24 +71,27 @@ def _birth(
     return True
 
 
-_DEFAULTS: dict[str, tuple[str, Any]] = {
+_DEFAULTS: dict[str, tuple[str, str]] = {
+    "last_hash": ("bytea", rf"\x{NO_HASH.hex()}"),
     "status": ("varchar", str(Status.QUEUED)),
     "status_reason": ("text", ""),
-    "wake_seq": ("bigint", 0),
+    "wake_seq": ("bigint", "0"),
     "wish": ("varchar", ""),
     "wish_by": ("varchar", ""),
     "pause_at": ("varchar", ""),
     "effects": ("varchar", "run"),
-    "version": ("bigint", 1),
+    "version": ("bigint", "1"),
     "lease_owner": ("varchar", ""),
-    "fence": ("bigint", 0),
-    "crash_count": ("smallint", 0),
-    "n_steps": ("bigint", 0),
-    "tokens": ("bigint", 0),
-    "cost": ("numeric", 0),
-    "tokens_saved": ("bigint", 0),
+    "fence": ("bigint", "0"),
+    "crash_count": ("smallint", "0"),
+    "n_steps": ("bigint", "0"),
+    "tokens": ("bigint", "0"),
+    "cost": ("numeric", "0"),
+    "tokens_saved": ("bigint", "0"),
     "labels": ("jsonb", "{}"),
 }
+# Not as parameters: a birth sends some forty values as it is, and each costs both sides.
+_AS_SQL = tuple((column, f"'{value}'::{cast}") for column, (cast, value) in _DEFAULTS.items())
 
 
 def _agent_version(agent_version: UUID) -> dict[str, Any]:
@@ -206,11 +203,10 @@ def start(
 
 
 _BASE = (
-    history.RANGES.replace("%s", "%(base)s", 1).replace("%s", "%(checkpoint)s", 1)
-    + "SELECT th.workspace_id, th.agent, th.queue, th.title, th.chain_id, th.last_seq, "
+    "SELECT th.workspace_id, th.agent, th.queue, th.title, th.chain_id, th.last_seq, "
     "th.last_hash, th.labels::text, c.number, c.step, c.next_nodes::text, "
     "c.schema_version, c.agent_version_id, c.state_hash, c.state_bytes, "
-    "(SELECT count(*) FROM seg), (SELECT f.config::text FROM gp_checkpoint f "
+    "th.base IS NOT NULL OR c.branch_start > 0, (SELECT f.config::text FROM gp_checkpoint f "
     "WHERE f.thread_id = th.id AND f.number = 0) FROM gp_thread th "
     "JOIN gp_checkpoint c ON c.thread_id = th.id AND c.id = %(checkpoint)s::uuid "
     "WHERE th.id = %(base)s::uuid"
@@ -308,7 +304,7 @@ def fork(
             "forked_from": ("uuid", checkpoint),
         },
     )
-    if row[15] + 1 >= keyframes.RANGES:
+    if row[15]:
         # Afterwards and apart: the fork is there whether or not its cache can be written.
-        transaction.on_commit(partial(keep_state, thread, first_checkpoint.id, 0), robust=True)
+        transaction.on_commit(partial(keep_far_state, thread, first_checkpoint.id, 0), robust=True)
     return thread

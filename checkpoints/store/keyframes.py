@@ -7,7 +7,7 @@ from uuid import UUID
 
 from django.db import connection
 
-from .. import deltas, history
+from .. import deltas, history, keyframes
 from ..channels import Digests
 
 
@@ -34,6 +34,12 @@ def keep_state(thread: UUID, checkpoint: UUID, number: int) -> None:
     """Keep the state at a checkpoint: for one that is read through many branches."""
     found, _ = trusted(thread, checkpoint)
     write_keyframe(thread, number, found.state)
+
+
+def keep_far_state(thread: UUID, checkpoint: UUID, number: int) -> None:
+    """Do so where a read goes through as many branches as it may."""
+    if history.ranges(thread, checkpoint) >= keyframes.RANGES:
+        keep_state(thread, checkpoint, number)
 
 
 def trusted(thread: UUID, checkpoint: UUID) -> tuple[history.Materialised, Digests]:

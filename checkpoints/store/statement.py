@@ -125,16 +125,21 @@ def statement(
 
 @lru_cache(maxsize=64)
 def birth(
-    columns: tuple[tuple[str, str], ...], versions: tuple[int, ...], inserts: tuple[Columns, ...]
+    columns: tuple[tuple[str, str], ...],
+    defaults: tuple[tuple[str, str], ...],
+    versions: tuple[int, ...],
+    inserts: tuple[Columns, ...],
 ) -> tuple[str, tuple[str, ...]]:
     """(the text that begins a thread with rows and events, the names of its parameters in order).
 
-    `columns` name chain_id and last_hash, where its chain begins; last_seq comes of the events.
-    The order: `columns`, inserts, then kind, actor, data, salt and hash of each event. No row comes
-    back where the thread's name is taken.
+    `columns` have the cast of a value each, `defaults` the SQL of others. Together they name
+    chain_id and last_hash, where its chain begins; last_seq comes of the events. The order:
+    `columns`, inserts, then kind, actor, data, salt and hash of each event. No row comes back where
+    the thread's name is taken.
     """
     n = len(versions)
-    placed = {column: f"%(b{i})s::{cast}" for i, (column, cast) in enumerate(columns)}
+    given = {column: f"%(b{i})s::{cast}" for i, (column, cast) in enumerate(columns)}
+    placed = dict(defaults) | given
     begun = (
         f"SELECT {placed.pop('chain_id')} AS chain_id, 0::bigint AS last_seq, "
         f"{placed.pop('last_hash')} AS last_hash"

@@ -13,20 +13,22 @@ import atexit
 import os
 import threading
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
+from itertools import batched
 from uuid import UUID
 
 PAUSE = 0.05  # seconds between two hints of one thread
 SOON = 0.01  # seconds that a hint waits for the one that is about to follow
 TOGETHER = 0.005  # seconds that what falls due may wait to be sent with what does next
 NEVER = float("inf")
+AT_ONCE = 256  # hints in one call of `send`
 MANY = 256  # threads whose last hint is remembered before old ones are forgotten
 
 
 class Coalescer[T]:
-    """Decides when `send(hint)` is called. Safe in threads, and in processes that fork."""
+    """Decides when `send(hints)` is called. Safe in threads, and in processes that fork."""
 
-    def __init__(self, send: Callable[[T], None], *, pause: float = PAUSE) -> None:
+    def __init__(self, send: Callable[[Sequence[T]], None], *, pause: float = PAUSE) -> None:
         self._send = send
         self._pause = pause
         self._reset()
@@ -56,7 +58,7 @@ class Coalescer[T]:
                     self._wake()
                 return
             self._waiting.pop(thread, None)
-        self._send(hint)
+        self._send([hint])
 
     def _forget(self, now: float) -> None:
         if len(self._next) > MANY:
@@ -69,8 +71,8 @@ class Coalescer[T]:
             due = [t for t in self._waiting if all or now >= self._next[t]]
             hints = [self._waiting.pop(thread) for thread in due]
             self._next.update(dict.fromkeys(due, now + self._pause))
-        for hint in hints:
-            self._send(hint)
+        for some in batched(hints, AT_ONCE):
+            self._send(some)
 
     def _wake(self) -> None:
         self._looks = 0.0  # it looks now: nobody else has to wake it

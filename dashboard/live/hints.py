@@ -77,9 +77,19 @@ def attempt[T](call: Callable[[redis.Redis], T]) -> T | None:
     return answer
 
 
-def publish(text: str) -> None:
-    """Send one message to all hubs."""
-    attempt(lambda valkey: valkey.publish(CHANNEL, text))
+def publish(*texts: str) -> None:
+    """Send messages to all hubs, in one round trip."""
+    if len(texts) == 1:
+        attempt(lambda valkey: valkey.publish(CHANNEL, texts[0]))
+        return
+
+    def together(valkey: redis.Redis) -> None:
+        with valkey.pipeline(transaction=False) as pipe:
+            for text in texts:
+                pipe.publish(CHANNEL, text)
+            pipe.execute()
+
+    attempt(together)
 
 
 def look_again(thread_id: UUID, workspace: UUID) -> None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 from uuid import UUID
 
@@ -17,10 +17,9 @@ type Hint = tuple[UUID, UUID, int]
 """Thread, workspace, seq. Most are never sent: their text is written when one is."""
 
 
-def _publish(hint: Hint) -> None:
+def _publish(some: Sequence[Hint]) -> None:
     # `publish` is looked up at each call, since tests replace it.
-    thread, workspace, seq = hint
-    hints.publish(f'{{"t":"{thread}","w":"{workspace}","s":{seq}}}')
+    hints.publish(*[f'{{"t":"{thread}","w":"{owner}","s":{seq}}}' for thread, owner, seq in some])
 
 
 _hints: Coalescer[Hint] = Coalescer(_publish)

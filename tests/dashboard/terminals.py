@@ -17,8 +17,12 @@ SECONDS = 60.0
 
 
 def environment(**more: str) -> dict[str, str]:
-    """That of this test run, so that a child finds its servers and the database of now."""
-    return {**os.environ, "DJANGO_SETTINGS_MODULE": "tests.settings", **more}
+    """That of this test run, so that a child finds its servers and the database of now.
+
+    Without its role: whoever imports the web application here takes that of a web process.
+    """
+    found = {name: value for name, value in os.environ.items() if name != "GATEPOST_ROLE"}
+    return {**found, "DJANGO_SETTINGS_MODULE": "tests.settings", **more}
 
 
 def argv(*words: object) -> list[str]:

@@ -276,7 +276,7 @@ def test_an_old_page_catches_up_when_it_joins(place: Place) -> None:
 def test_without_hints_the_poll_moves_the_page(
     place: Place, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(hints, "publish", lambda text: None)
+    monkeypatch.setattr(hints, "publish", lambda *texts: None)
     topics = {place.name: (["thread-head"], 0), "board": (["board-lanes"], 0)}
     with started(1) as place.server, place.follow("operator", topics) as page:
         assert {page.frame()["topic"] for _ in topics} == set(topics)
