@@ -14,7 +14,7 @@ thread_changed = Signal(use_caching=True)
 """thread_id: UUID, workspace: UUID, seq: int, soon: bool. Something about this thread is new; with
 `soon` more is about to follow, and both can be told together."""
 
-thread_queued = Signal()
+thread_queued = Signal(use_caching=True)
 """thread_id: UUID, queue: str. A worker should look at this thread."""
 
 thread_coming = Signal()

@@ -14,7 +14,9 @@ import socket
 from collections.abc import Mapping
 from functools import lru_cache
 from typing import Any, Final
-from uuid import UUID, uuid4
+from uuid import UUID
+
+from uuid_utils import uuid4
 
 TASK: Final = "gatepost.advance"
 # A header: rung before the commit, which a worker meets at the thread's row.
@@ -79,9 +81,9 @@ def _form(queue: str, process: int) -> tuple[str, ...]:
 
 def letter(thread: UUID, queue: str, more: Mapping[str, Any]) -> str:
     """The message as the broker keeps it, with `more` headers."""
-    ident = str(uuid4())
-    body = base64.b64encode(f'[["{thread}"], {{}}, {_PARTS}]'.encode()).decode()
+    ident, name = str(uuid4()), str(thread)
+    body = base64.b64encode(f'[["{name}"], {{}}, {_PARTS}]'.encode()).decode()
     headers = f", {json.dumps(more)[1:-1]}" if more else ""
-    filled = (body, ident, ident, f"['{thread}']", headers, ident, str(uuid4()), "")
+    filled = (body, ident, ident, f"['{name}']", headers, ident, str(uuid4()), "")
     pieces = zip(_form(queue, os.getpid()), filled, strict=True)
     return "".join([part for pair in pieces for part in pair])

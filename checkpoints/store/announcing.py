@@ -68,4 +68,4 @@ def announce(
 def _ring(thread: UUID, queue: str, called: Called | None) -> None:
     # Nobody waits at the row for ever: after a commit that took long another one is called.
     if called is None or not called.comes:
-        thread_queued.send_robust(sender=None, thread_id=thread, queue=queue)
+        thread_queued.send_robust(sender=Store, thread_id=thread, queue=queue)

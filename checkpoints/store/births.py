@@ -203,7 +203,7 @@ def start(
 
 
 _BASE = (
-    "SELECT th.workspace_id, th.agent, th.queue, th.title, th.chain_id, th.last_seq, "
+    "SELECT th.workspace_id, th.agent, th.queue, th.title, th.chain_id::text, th.last_seq, "
     "th.last_hash, th.labels::text, c.number, c.step, c.next_nodes::text, "
     "c.schema_version, c.agent_version_id, c.state_hash, c.state_bytes, "
     "th.base IS NOT NULL OR c.branch_start > 0, (SELECT f.config::text FROM gp_checkpoint f "
@@ -277,7 +277,7 @@ def fork(
             "base": str(base),
             "base_checkpoint": str(checkpoint),
             "base_number": row[8],
-            "base_chain": str(row[4]),
+            "base_chain": row[4],
             "base_seq": row[5],
             "base_hash": bytes(row[6]).hex(),
             "changed": sorted(changes),
