@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from functools import partial
 from typing import Any
 from uuid import UUID
@@ -18,20 +18,22 @@ from .announcing import announce
 from .guards import check_texts
 from .keyframes import keep_far_state, trusted
 from .statement import birth
-from .texts import names_text
-from .writing import NO_HASH, NewCheckpoint, NewEvent, checkpoint_insert, encode_event
+from .texts import forked_text, names_text, started_text
+from .writing import NO_HASH, NewCheckpoint, checkpoint_insert, encode, written
 
 
 def _birth(
     *,
     thread: UUID,
     checkpoint: NewCheckpoint,
-    first: NewEvent,
+    kind: EventKind,
+    told: Callable[[bytes], bytes],
     row: Mapping[str, tuple[str, Any]],
 ) -> bool:
     """Insert a thread with its first checkpoint and event; False when its name is taken.
 
-    `row` has a cast and a value for each column that is not as in `_DEFAULTS`. One statement in a
+    `told` writes the event's data around what a separate event would say of the checkpoint. `row`
+    has a cast and a value for each column that is not as in `_DEFAULTS`. One statement in a
     transaction of its own, unless the caller has begun one.
     """
     inserts, committed = checkpoint_insert(thread, checkpoint)
@@ -47,19 +49,17 @@ def _birth(
         "state_bytes": ("bigint", checkpoint.state_bytes),
         **row,
     }
-    # The event proves the first checkpoint; a separate one would only repeat it.
-    data = {**first.data, "checkpoint": committed.data}
-    raw, salt, digest = encode_event(NewEvent(first.kind, data, first.actor))
+    raw, salt, digest = encode(told(written(committed)))
     text, names = birth(
         tuple([(column, cast) for column, (cast, _) in values.items()]),
         _AS_SQL,
-        (first.v,),
+        (1,),
         tuple([row.into for row in inserts]),
     )
     params = [value for _, value in values.values()]
     for insert in inserts:
         params += insert.params
-    params += (str(first.kind), first.actor, raw, salt, digest)
+    params += (str(kind), checkpoint.created_by, raw, salt, digest)
     # Here: the store is also imported where there is no driver (a ledger in memory).
     from .sending import send
 
@@ -168,15 +168,16 @@ def start(
         created_by=actor,
         config=joined_config({}, config or {}) or None,
     )
-    first = NewEvent(
-        EventKind.THREAD_STARTED,
-        {"agent": version["agent"], "agent_version": str(agent_version_id), "title": title},
-        actor,
-    )
     born = _birth(
         thread=thread,
         checkpoint=checkpoint,
-        first=first,
+        kind=EventKind.THREAD_STARTED,
+        told=lambda committed: started_text(
+            agent=version["agent"],
+            agent_version=agent_version_id,
+            title=title,
+            committed=committed,
+        ),
         row={
             "workspace_id": ("uuid", workspace),
             "agent_version_id": ("uuid", agent_version_id),
@@ -271,26 +272,23 @@ def fork(
         created_by=actor,
         config=whole_config or None,
     )
-    first = NewEvent(
-        EventKind.THREAD_FORKED,
-        {
-            "base": str(base),
-            "base_checkpoint": str(checkpoint),
-            "base_number": row[8],
-            "base_chain": row[4],
-            "base_seq": row[5],
-            "base_hash": bytes(row[6]).hex(),
-            "changed": sorted(changes),
-            "reason": reason,
-            **({"config": dict(config)} if config else {}),
-            **({"agent_version": str(code)} if code else {}),
-        },
-        actor,
-    )
     _birth(
         thread=thread,
         checkpoint=first_checkpoint,
-        first=first,
+        kind=EventKind.THREAD_FORKED,
+        told=lambda committed: forked_text(
+            base=base,
+            chain=row[4],
+            seq=row[5],
+            last_hash=bytes(row[6]),
+            checkpoint=checkpoint,
+            number=row[8],
+            changed=sorted(changes),
+            committed=committed,
+            config=config,
+            code=code,
+            reason=reason,
+        ),
         row={
             "workspace_id": ("uuid", row[0]),
             "agent_version_id": ("uuid", version),

@@ -25,6 +25,7 @@ from .activities import NAMING_V, WRITTEN, _named, _sealed, as_written
 from .births import _DEFAULTS, _birth
 from .cursors import bring_cursors
 from .keyframes import keep_state
+from .texts import started_text
 from .writing import Move, NewCheckpoint, NewEvent, perform
 
 AT_ONCE = 200
@@ -206,12 +207,17 @@ def import_checkpoint(
         created_by=actor,
         config=dict(config) if config else None,
     )
-    told = {"agent": agent, "agent_version": str(point["agent_version_id"]), "title": row["title"]}
     pinned = bool(row["pinned"]) and row["agent_version_id"] == point["agent_version_id"]
     born = _birth(
         thread=thread,
         checkpoint=checkpoint,
-        first=NewEvent(EventKind.THREAD_STARTED, told, actor),
+        kind=EventKind.THREAD_STARTED,
+        told=lambda committed: started_text(
+            agent=agent,
+            agent_version=point["agent_version_id"],
+            title=row["title"],
+            committed=committed,
+        ),
         row={
             "workspace_id": ("uuid", workspace),
             "agent_version_id": ("uuid", point["agent_version_id"]),

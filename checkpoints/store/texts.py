@@ -8,7 +8,7 @@ and verification know.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from functools import lru_cache
 from hashlib import sha256
 from typing import Any
@@ -72,3 +72,48 @@ def committed_text(
         f'{{"checkpoint":"{checkpoint}","next":{names_text(following)},'
         f'"nodes":{names_text(nodes)},"number":{number:d},"seal":"{seal}","step":{step:d}}}'
     ).encode()
+
+
+def started_text(*, agent: str, agent_version: UUID, title: str, committed: bytes) -> bytes:
+    """The data of the event `thread.started` as canonical JSON.
+
+    `committed` is what proves the first checkpoint, as in `forked_text`.
+    """
+    return b'{"agent":%b,"agent_version":"%b","checkpoint":%b,"title":%b}' % (
+        deltas.canonical(agent),
+        str(agent_version).encode(),
+        committed,
+        deltas.canonical(title),
+    )
+
+
+def forked_text(
+    *,
+    base: UUID,
+    chain: str,
+    seq: int,
+    last_hash: bytes,
+    checkpoint: UUID,
+    number: int,
+    changed: Sequence[str],
+    committed: bytes,
+    config: Mapping[str, Any] | None,
+    code: UUID | None,
+    reason: str,
+) -> bytes:
+    """The data of the event `thread.forked` as canonical JSON.
+
+    `chain`, `seq` and `last_hash` are where the base's log stood then, `checkpoint` and `number`
+    where the fork leaves it.
+    """
+    return b"".join(
+        [
+            b"{" if code is None else f'{{"agent_version":"{code}",'.encode(),
+            f'"base":"{base}","base_chain":"{chain}","base_checkpoint":"{checkpoint}",'
+            f'"base_hash":"{last_hash.hex()}","base_number":{number:d},"base_seq":{seq:d},'
+            f'"changed":{names_text(changed)},"checkpoint":'.encode(),
+            committed,
+            b',"config":%b' % deltas.canonical(dict(config)) if config else b"",
+            b',"reason":%b}' % deltas.canonical(reason),
+        ]
+    )

@@ -18,7 +18,7 @@ import os
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from hashlib import sha256
-from typing import Any
+from typing import Any, NamedTuple
 from uuid import UUID
 
 from django.db import DEFAULT_DB_ALIAS, connections
@@ -49,8 +49,7 @@ class NewEvent:
     raw: bytes | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class NewCheckpoint:
+class NewCheckpoint(NamedTuple):
     """A checkpoint about to be committed; ids and hashes are chosen by the writer beforehand."""
 
     id: UUID
@@ -171,7 +170,16 @@ def salted(data: bytes) -> tuple[bytes, bytes]:
 
 def encode_event(event: NewEvent) -> tuple[str, bytes, bytes]:
     """(JSON text, salt, hash) of an event's data; InvalidValue beyond the size limit."""
-    raw = deltas.canonical(dict(event.data)) if event.raw is None else event.raw
+    return encode(written(event))
+
+
+def written(event: NewEvent) -> bytes:
+    """An event's data as canonical JSON."""
+    return deltas.canonical(dict(event.data)) if event.raw is None else event.raw
+
+
+def encode(raw: bytes) -> tuple[str, bytes, bytes]:
+    """`encode_event` of data that are written already."""
     if len(raw) > EVENT_MAX_BYTES:
         raise InvalidValue("$", f"an event of {len(raw)} bytes exceeds {EVENT_MAX_BYTES}")
     salt, digest = salted(raw)

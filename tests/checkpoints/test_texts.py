@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from typing import Any
 from uuid import UUID
 
 from hypothesis import given
@@ -16,6 +17,10 @@ NAMES = st.lists(
     max_size=3,
 )
 NUMBERS = st.integers(0, 2**31 - 1)
+TEXTS = st.text(st.characters(exclude_categories=["Cs"], exclude_characters="\0"), max_size=40)
+COMMITTED = st.fixed_dictionaries(
+    {"checkpoint": st.uuids().map(str), "next": NAMES, "step": NUMBERS}
+)
 
 
 @given(
@@ -80,4 +85,70 @@ def test_the_event_of_a_commit_written_straight_is_canonical(
     )
     told = {"checkpoint": str(checkpoint), "number": number, "step": step}
     told |= {"nodes": list(nodes), "next": list(following), "seal": seal}
+    assert written == deltas.canonical(told)
+
+
+@given(agent=TEXTS, agent_version=st.uuids(), title=TEXTS, committed=COMMITTED)
+def test_the_event_of_a_start_written_straight_is_canonical(
+    agent: str, agent_version: UUID, title: str, committed: dict[str, Any]
+) -> None:
+    written = texts.started_text(
+        agent=agent,
+        agent_version=agent_version,
+        title=title,
+        committed=deltas.canonical(committed),
+    )
+    told = {"agent": agent, "agent_version": str(agent_version), "title": title}
+    assert written == deltas.canonical({**told, "checkpoint": committed})
+
+
+@given(
+    ids=st.tuples(st.uuids(), st.uuids(), st.uuids()),
+    seq=NUMBERS,
+    last_hash=HASHES,
+    number=NUMBERS,
+    changed=NAMES,
+    committed=COMMITTED,
+    config=st.none() | st.dictionaries(TEXTS, TEXTS | NUMBERS | st.none(), max_size=3),
+    code=st.none() | st.uuids(),
+    reason=TEXTS,
+)
+def test_the_event_of_a_fork_written_straight_is_canonical(
+    ids: tuple[UUID, UUID, UUID],
+    seq: int,
+    last_hash: bytes,
+    number: int,
+    changed: list[str],
+    committed: dict[str, Any],
+    config: dict[str, Any] | None,
+    code: UUID | None,
+    reason: str,
+) -> None:
+    base, chain, checkpoint = ids
+    written = texts.forked_text(
+        base=base,
+        chain=str(chain),
+        seq=seq,
+        last_hash=last_hash,
+        checkpoint=checkpoint,
+        number=number,
+        changed=changed,
+        committed=deltas.canonical(committed),
+        config=config,
+        code=code,
+        reason=reason,
+    )
+    told = {
+        "base": str(base),
+        "base_checkpoint": str(checkpoint),
+        "base_number": number,
+        "base_chain": str(chain),
+        "base_seq": seq,
+        "base_hash": last_hash.hex(),
+        "changed": changed,
+        "reason": reason,
+        "checkpoint": committed,
+        **({"config": config} if config else {}),
+        **({"agent_version": str(code)} if code else {}),
+    }
     assert written == deltas.canonical(told)
