@@ -10,7 +10,7 @@ from django.db import connection
 from .. import deltas
 
 
-def rows(sql: str, params: Sequence[Any] = ()) -> list[tuple[Any, ...]]:
+def rows(sql: str, params: Sequence[Any] | Mapping[str, Any] = ()) -> list[tuple[Any, ...]]:
     """All rows of one statement."""
     with connection.cursor() as cursor:
         cursor.execute(sql, params)

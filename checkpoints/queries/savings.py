@@ -14,7 +14,7 @@ from ..states import EventKind
 from ..views import SavedRow, ThreadRow
 from .reading import rows
 
-# The index gp_event_saved holds exactly these kinds (migration 0014).
+# The index gp_event_rare holds these kinds and those of `figures` (migration 0018).
 RESUMING = (EventKind.LEASE_TAKEN_OVER, EventKind.THREAD_RETRIED)
 # Of a workspace so many are added up: those of its newest threads.
 NEWEST = 2_000
@@ -50,16 +50,24 @@ EXPIRED = "th.lease_until < clock_timestamp()"
 FAULTY = (
     f"th.status = 'failed' OR (th.status = 'attention' AND th.crash_count >= {CRASHES_ALLOWED})"
 )
-_SUMS = """
+# The newest of each kind come in the order of the index, and so do all of them together.
+_FAULTS_OF = " UNION ALL ".join(
+    f"(SELECT thread_id, seq, data -> 'saved' AS s FROM gp_event WHERE kind = '{kind}' "
+    "AND workspace_id = %(workspace)s::uuid {where} "
+    "ORDER BY {order} LIMIT %(newest)s)"
+    for kind in RESUMING
+)
+_SUMS = f"""
 SELECT count(*), coalesce(sum((x.s ->> 'calls')::bigint), 0)::bigint,
   coalesce(sum((x.s ->> 'model_calls')::bigint), 0)::bigint,
   coalesce(sum((x.s ->> 'tokens')::bigint), 0)::bigint,
   trim_scale(coalesce(sum((x.s ->> 'cost')::numeric), 0))::text,
   coalesce(sum((x.s ->> 'milliseconds')::bigint), 0)::bigint
-FROM (SELECT data -> 'saved' AS s FROM gp_event WHERE workspace_id = %s::uuid {where}
-  AND kind IN ('lease.taken_over', 'thread.retried')
-  ORDER BY thread_id DESC, seq DESC LIMIT %s) x WHERE x.s IS NOT NULL
+FROM (SELECT e.s FROM ({_FAULTS_OF}) e
+  ORDER BY {{order}} LIMIT %(newest)s) x WHERE x.s IS NOT NULL
 """
+_OF_THREAD = _SUMS.format(where="AND thread_id = %(thread)s::uuid", order="seq DESC")
+_OF_FLEET = _SUMS.format(where="", order="thread_id DESC, seq DESC")
 
 
 def recorded_work(thread_id: UUID, *, guard: str) -> SavedRow | None:
@@ -91,10 +99,11 @@ def saved(thread: ThreadRow) -> SavedRow:
     """What a thread has not done again, added up over its faults; nothing before it went on."""
     if thread.fence < 2:
         return NOTHING
-    where = "AND thread_id = %s::uuid"
-    return SavedRow(*rows(_SUMS.format(where=where), (thread.workspace, thread.id, NEWEST))[0])
+    asked = {"workspace": thread.workspace, "thread": thread.id, "newest": NEWEST}
+    return SavedRow(*rows(_OF_THREAD, asked)[0])
 
 
 def fleet_saved(*, workspace: UUID) -> SavedRow:
     """The same of all threads of a workspace, of the newest ones where there were many faults."""
-    return SavedRow(*rows(_SUMS.format(where=""), (workspace, NEWEST))[0])
+    asked = {"workspace": workspace, "newest": NEWEST}
+    return SavedRow(*rows(_OF_FLEET, asked)[0])

@@ -25,7 +25,7 @@ CHANNELS: dict[str, Any] = {
 }
 
 
-def rows(sql: str, params: Sequence[Any] = ()) -> list[tuple[Any, ...]]:
+def rows(sql: str, params: Sequence[Any] | Mapping[str, Any] = ()) -> list[tuple[Any, ...]]:
     """What a statement answers."""
     with connection.cursor() as cursor:
         cursor.execute(sql, params)

@@ -9,7 +9,7 @@ import pytest
 
 from checkpoints import leases, queries, store
 from checkpoints.chain import verify_thread
-from checkpoints.queries import savings
+from checkpoints.queries import figures, savings
 from checkpoints.records import Work
 from checkpoints.states import EventKind, Status
 from checkpoints.views import SavedRow
@@ -189,9 +189,10 @@ def test_a_fleet_is_its_workspace() -> None:
 
 
 def test_lists_that_are_repeated_agree() -> None:
-    text = one("SELECT pg_get_indexdef('gp_event_saved'::regclass)")
-    assert all(f"'{kind}'" in text for kind in savings.RESUMING)
-    assert text.count("'") == 2 * len(savings.RESUMING)
+    text = one("SELECT pg_get_indexdef('gp_event_rare'::regclass)")
+    kinds = {*savings.RESUMING, *figures.FAULTS}
+    assert all(f"'{kind}'" in text for kind in kinds)
+    assert text.count("'") == 2 * len(kinds)
 
 
 def test_the_index_answers_both_readers() -> None:
@@ -199,10 +200,9 @@ def test_the_index_answers_both_readers() -> None:
     workspace = one("SELECT workspace_id FROM gp_thread WHERE id = %s::uuid", (thread,))
     rows("SET LOCAL enable_seqscan = off")
     rows("SET LOCAL enable_sort = off")
-    for where, params in (
-        ("", (workspace, 10)),
-        ("AND thread_id = %s::uuid", (workspace, thread, 10)),
-    ):
-        plan = "\n".join(r[0] for r in rows(f"EXPLAIN {savings._SUMS.format(where=where)}", params))
-        assert "gp_event_saved" in plan
-        assert "Sort" not in plan
+    asked = {"workspace": workspace, "thread": thread, "newest": 10}
+    for text in (savings._OF_THREAD, savings._OF_FLEET):
+        plan = "\n".join(r[0] for r in rows(f"EXPLAIN {text}", asked))
+        assert plan.count("gp_event_rare") == 2
+        assert "-> Sort" not in " ".join(plan.split())
+        assert plan.count("Index Scan Backward") == 2
