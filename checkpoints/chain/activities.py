@@ -56,6 +56,8 @@ _COLUMNS = (
     "finished_at",
 )
 _JSON = ("args", "result", "usage", "undo_result")
+# Rows per statement.
+AT_ONCE = 200
 _SELECT = ", ".join(f"{name}::text" if name in _JSON else name for name in _COLUMNS)
 
 
@@ -101,6 +103,32 @@ class Activities:
             raise Broken(last_seq, "the activities are not those that the events describe")
         if counts[1] != self._compensated:
             raise Broken(last_seq, "the undone effects are not those that the events describe")
+        self._check_at_work(last_seq)
+
+    def _check_at_work(self, last_seq: int) -> None:
+        """Refuse what no call that is at work has; raises Broken.
+
+        No event describes such a row yet: its cursor and what else fits its input are no history.
+        """
+        after = UUID(int=0)
+        while True:
+            with connection.cursor() as cursor:
+                cursor.execute(
+                    "SELECT id, tool, workspace_id, args::text, salt, input_hash, error <> '' OR "
+                    "num_nonnulls(result, result_hash, usage, undo_result, approval_id, "
+                    "finished_at) > 0 FROM gp_activity WHERE thread_id = %s::uuid "
+                    "AND state = 'started' AND kind <> 'effect' AND id > %s::uuid "
+                    "ORDER BY id LIMIT %s",
+                    (self._thread, after, AT_ONCE),
+                )
+                found = [plain(row) for row in cursor.fetchall()]
+            for _, tool, workspace, args, salt, input_hash, ended in found:
+                right = workspace == self._workspace and not ended
+                if not (right and fits(last_seq, salt, args) == input_hash):
+                    raise Broken(last_seq, f"the call of {tool!r} that is at work was altered")
+            if len(found) < AT_ONCE:
+                return
+            after = found[-1][0]
 
     def _rows(self, wanted: set[UUID]) -> dict[UUID, dict[str, Any]]:
         if not wanted:
@@ -121,6 +149,9 @@ class Activities:
         stands = (row["attempts"], _phase(was))
         if told > stands:
             raise Broken(event.seq, "the activity it names was set back")
+        # Only what failed or was lost is called again; no write leads away from a result.
+        if told < stands and state == "done":
+            raise Broken(event.seq, "the activity it names was done, and was begun again")
         if event.kind == EventKind.EFFECT_STARTED and told[0] == stands[0]:
             _same(event, row["started_at"], event.at)
         if told < stands:
