@@ -151,12 +151,12 @@ class _Verification:
                 raise Broken(
                     self._log.last_seq, "the thread's head is not the checkpoint named last"
                 )
-            if self._brought != self._facts.brought:
-                raise Broken(self._log.last_seq, "what was imported is not what the log tells of")
             if self._origin != self._facts.origin:
                 raise Broken(
                     self._log.last_seq, "who started it, or its base, is not what the log tells of"
                 )
+            if self._brought != self._facts.brought:
+                raise Broken(self._log.last_seq, "what was imported is not what the log tells of")
             if self._pinned != self._facts.pinned:
                 raise Broken(self._log.last_seq, "the pin is not what the log tells of")
             found = self._witnesses_end()
