@@ -94,7 +94,8 @@ class Activities:
             # What has merely shown progress is no record yet.
             cursor.execute(
                 "SELECT count(*) FILTER (WHERE state <> 'started' OR kind = 'effect'), "
-                "count(*) FILTER (WHERE state = 'compensated') "
+                "count(*) FILTER (WHERE state = 'compensated'), "
+                "count(*) FILTER (WHERE state = 'started' AND kind <> 'effect') "
                 "FROM gp_activity WHERE thread_id = %s::uuid",
                 (self._thread,),
             )
@@ -103,7 +104,8 @@ class Activities:
             raise Broken(last_seq, "the activities are not those that the events describe")
         if counts[1] != self._compensated:
             raise Broken(last_seq, "the undone effects are not those that the events describe")
-        self._check_at_work(last_seq)
+        if counts[2]:
+            self._check_at_work(last_seq)
 
     def _check_at_work(self, last_seq: int) -> None:
         """Refuse what no call that is at work has; raises Broken.
