@@ -27,6 +27,14 @@ _NAMING = frozenset(
         EventKind.COMPENSATION_FINISHED,
     }
 )
+_EFFECTS = frozenset(
+    {
+        EventKind.EFFECT_STARTED,
+        EventKind.EFFECT_FINISHED,
+        EventKind.EFFECT_FAILED,
+        EventKind.EFFECT_SETTLED,
+    }
+)
 _COLUMNS = (
     "id",
     "thread_id",
@@ -154,6 +162,8 @@ class Activities:
         # Only what failed or was lost is called again; no write leads away from a result.
         if told < stands and state == "done":
             raise Broken(event.seq, "the activity it names was done, and was begun again")
+        if not _in_place(event, data, row):
+            raise Broken(event.seq, "the activity it names became another")
         if event.kind == EventKind.EFFECT_STARTED and told[0] == stands[0]:
             _same(event, row["started_at"], event.at)
         if told < stands:
@@ -187,6 +197,15 @@ class Activities:
 def _writes(event: Event, data: dict[str, Any]) -> bool:
     """Whether an event tells of a write to the row: some verdicts of people leave it as it is."""
     return event.kind != EventKind.EFFECT_SETTLED or "seal" in data
+
+
+def _in_place(event: Event, data: dict[str, Any], row: dict[str, Any]) -> bool:
+    """Whether a row is where its event saw it, however often it was called since."""
+    place = {name: data.get(name, row[name]) for name in ("branch", "step", "node", "key")}
+    place["index"] = data.get("index", 0 if "key" in data and event.v > 1 else row["index"])
+    # An effect that is none any more would be forgotten: what is at work needs no event.
+    effect = row["kind"] == "effect" or event.kind not in _EFFECTS
+    return effect and all(row[name] == value for name, value in place.items())
 
 
 def _phase(state: str) -> int:

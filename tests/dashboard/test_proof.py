@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
 from uuid import UUID, uuid4
 
@@ -15,7 +16,7 @@ from approvals.models import STATUSES, VERDICTS, WHAT_NEXT
 from checkpoints import queries, store
 from checkpoints.states import ACTIVITY_KINDS, ACTIVITY_STATES, CHECKPOINT_SOURCES, EventKind
 from dashboard.proof import verify
-from tests.checkpoints.builders import rows
+from tests.checkpoints.builders import drive, effect, make_thread, new_activity, rows
 from tests.workers.conftest import Bench
 
 pytestmark = pytest.mark.django_db
@@ -207,6 +208,41 @@ def test_a_result_that_was_made_to_be_called_again_is_found(lived: tuple[Bench, 
             report = verify(thread, files=False)
             assert "was done, and was begun again" in report.what
             transaction.set_rollback(True)
+
+
+@pytest.mark.usefixtures("unguarded")
+@pytest.mark.parametrize("state", ["started", "failed", "unknown", "done"])
+def test_an_effect_is_not_hidden_as_a_call_at_work(db: None, state: str) -> None:
+    thread = make_thread()
+    ident = effect(drive(thread, 1).work, "mail#0", state=state)
+    assert verify(thread, files=False).intact
+    # Such a row would need no event, and nobody would be asked whether the mail was sent.
+    rows(
+        "UPDATE gp_activity SET kind = 'activity', state = 'started', attempts = attempts + 1, "
+        "result = NULL, result_hash = NULL, usage = NULL, finished_at = NULL, error = '' "
+        "WHERE id = %s",
+        [ident],
+    )
+    report = verify(thread, files=False)
+    assert not report.intact
+    assert report.first_broken_seq
+    assert "became another" in report.what or state == "done"
+
+
+@pytest.mark.usefixtures("unguarded")
+@pytest.mark.parametrize(
+    "change", ["branch = branch + 7", "step = 90", "node = 'x'", "key = 'x#0'", "index = 3"]
+)
+def test_a_failed_call_that_is_called_again_stays_where_it_was(db: None, change: str) -> None:
+    thread = make_thread()
+    work = drive(thread, 1).work
+    failed = new_activity(work, "look#0")
+    store.record_activity(work, failed, error="no answer")
+    again = replace(failed, attempts=2)
+    store.keep_cursor(work, again, cursor=b'{"page":1}')
+    assert verify(thread, files=False).intact
+    rows(f"UPDATE gp_activity SET {change} WHERE id = %s", [failed.id])
+    assert "became another" in verify(thread, files=False).what
 
 
 # What a call that is at work has: the FREE columns, and what only the next event will seal.
