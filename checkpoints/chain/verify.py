@@ -14,7 +14,7 @@ from ..errors import NotFound
 from ..pins import pinned_after
 from ..states import EventKind
 from .activities import Activities
-from .events import Event, Log
+from .events import EVENTS_AT_ONCE, Event, Log
 from .links import Broken
 from .past import NAMING, Past
 
@@ -74,6 +74,10 @@ def verify_thread(
         _Verification(log, facts, witnesses, seen).go_through()
     except Broken as broken:
         return report(log, broken)
+    except (LookupError, TypeError, ValueError, AttributeError) as error:
+        # Chained anew by somebody who knows how, around what no code of ours wrote.
+        said = f"it, or one of the {EVENTS_AT_ONCE} before it, has no form that was ever written"
+        return report(log, Broken(max(log.n_verified, 1), f"{said} ({type(error).__name__})"))
     return report(log)
 
 
