@@ -108,6 +108,27 @@ def excess(role: str = "") -> list[str]:
             return [f"The role {name} is a superuser: it can switch every guard off."]
         if replica:
             found.append(f"The role {name} may set session_replication_role: triggers stay silent.")
+        cursor.execute(
+            "SELECT rolname FROM pg_roles WHERE rolsuper AND pg_has_role(%s::name, oid, 'MEMBER') "
+            "ORDER BY 1",
+            [name],
+        )
+        found += [
+            f"The role {name} is a member of {above}, a superuser: it can switch every guard off."
+            for (above,) in cursor.fetchall()
+        ]
+        cursor.execute(
+            "SELECT pg_has_role(%s::name, n.nspowner, 'MEMBER'), EXISTS (SELECT 1 FROM pg_proc p "
+            "WHERE p.pronamespace = n.oid AND p.proname = 'gp_refuse' "
+            "AND pg_has_role(%s::name, p.proowner, 'MEMBER')) "
+            "FROM pg_namespace n WHERE n.oid = current_schema()::regnamespace",
+            [name, name],
+        )
+        schema, refusal = cursor.fetchone()
+        if schema:
+            found.append(f"The role {name} owns the schema: it can drop tables and guards.")
+        if refusal:
+            found.append(f"The role {name} owns gp_refuse: it can empty the guards.")
         guarded = logs()
         cursor.execute(
             "SELECT c.relname, pg_has_role(%s::name, c.relowner, 'MEMBER') FROM pg_class c "

@@ -27,6 +27,14 @@ _NAMING = frozenset(
         EventKind.COMPENSATION_FINISHED,
     }
 )
+_EFFECTS = frozenset(
+    {
+        EventKind.EFFECT_STARTED,
+        EventKind.EFFECT_FINISHED,
+        EventKind.EFFECT_FAILED,
+        EventKind.EFFECT_SETTLED,
+    }
+)
 _COLUMNS = (
     "id",
     "thread_id",
@@ -56,6 +64,8 @@ _COLUMNS = (
     "finished_at",
 )
 _JSON = ("args", "result", "usage", "undo_result")
+# Rows per statement.
+AT_ONCE = 200
 _SELECT = ", ".join(f"{name}::text" if name in _JSON else name for name in _COLUMNS)
 
 
@@ -92,7 +102,8 @@ class Activities:
             # What has merely shown progress is no record yet.
             cursor.execute(
                 "SELECT count(*) FILTER (WHERE state <> 'started' OR kind = 'effect'), "
-                "count(*) FILTER (WHERE state = 'compensated') "
+                "count(*) FILTER (WHERE state = 'compensated'), "
+                "count(*) FILTER (WHERE state = 'started' AND kind <> 'effect') "
                 "FROM gp_activity WHERE thread_id = %s::uuid",
                 (self._thread,),
             )
@@ -101,6 +112,33 @@ class Activities:
             raise Broken(last_seq, "the activities are not those that the events describe")
         if counts[1] != self._compensated:
             raise Broken(last_seq, "the undone effects are not those that the events describe")
+        if counts[2]:
+            self._check_at_work(last_seq)
+
+    def _check_at_work(self, last_seq: int) -> None:
+        """Refuse what no call that is at work has; raises Broken.
+
+        No event describes such a row yet: its cursor and what else fits its input are no history.
+        """
+        after = UUID(int=0)
+        while True:
+            with connection.cursor() as cursor:
+                cursor.execute(
+                    "SELECT id, tool, workspace_id, args::text, salt, input_hash, error <> '' OR "
+                    "num_nonnulls(result, result_hash, usage, undo_result, approval_id, "
+                    "finished_at) > 0 FROM gp_activity WHERE thread_id = %s::uuid "
+                    "AND state = 'started' AND kind <> 'effect' AND id > %s::uuid "
+                    "ORDER BY id LIMIT %s",
+                    (self._thread, after, AT_ONCE),
+                )
+                found = [plain(row) for row in cursor.fetchall()]
+            for _, tool, workspace, args, salt, input_hash, ended in found:
+                right = workspace == self._workspace and not ended
+                if not (right and fits(last_seq, salt, args) == input_hash):
+                    raise Broken(last_seq, f"the call of {tool!r} that is at work was altered")
+            if len(found) < AT_ONCE:
+                return
+            after = found[-1][0]
 
     def _rows(self, wanted: set[UUID]) -> dict[UUID, dict[str, Any]]:
         if not wanted:
@@ -121,6 +159,11 @@ class Activities:
         stands = (row["attempts"], _phase(was))
         if told > stands:
             raise Broken(event.seq, "the activity it names was set back")
+        # Only what failed or was lost is called again; no write leads away from a result.
+        if told < stands and state == "done":
+            raise Broken(event.seq, "the activity it names was done, and was begun again")
+        if not _in_place(event, data, row):
+            raise Broken(event.seq, "the activity it names became another")
         if event.kind == EventKind.EFFECT_STARTED and told[0] == stands[0]:
             _same(event, row["started_at"], event.at)
         if told < stands:
@@ -154,6 +197,15 @@ class Activities:
 def _writes(event: Event, data: dict[str, Any]) -> bool:
     """Whether an event tells of a write to the row: some verdicts of people leave it as it is."""
     return event.kind != EventKind.EFFECT_SETTLED or "seal" in data
+
+
+def _in_place(event: Event, data: dict[str, Any], row: dict[str, Any]) -> bool:
+    """Whether a row is where its event saw it, however often it was called since."""
+    place = {name: data.get(name, row[name]) for name in ("branch", "step", "node", "key")}
+    place["index"] = data.get("index", 0 if "key" in data and event.v > 1 else row["index"])
+    # An effect that is none any more would be forgotten: what is at work needs no event.
+    effect = row["kind"] == "effect" or event.kind not in _EFFECTS
+    return effect and all(row[name] == value for name, value in place.items())
 
 
 def _phase(state: str) -> int:

@@ -138,8 +138,8 @@ class Past:
         self._number = found.number
         return found
 
-    def check_next(self, event: Event) -> tuple[UUID, int, int, int, int]:
-        """Check the checkpoint that `event` names; (id, number, step, branch, bytes)."""
+    def check_next(self, event: Event) -> tuple[UUID, int, int, int, int, int, str]:
+        """Check the checkpoint that `event` names; it as `_Facts.head` has it."""
         data = deltas.decode(event.data)
         named = data if event.kind == EventKind.CHECKPOINT_COMMITTED else data.get("checkpoint")
         c = self._next()
@@ -162,7 +162,7 @@ class Past:
         if c.number in self._keyframes:
             self._check_keyframe(event, c)
         self._former = c
-        return c.id, c.number, c.step, c.branch, c.state_bytes
+        return c.id, c.number, c.step, c.branch, c.state_bytes, c.branch_start, c.next_nodes
 
     def check_end(self, last_seq: int) -> None:
         """Refuse checkpoints that no event names."""
@@ -196,9 +196,11 @@ class Past:
         """Bring state and digests from the checkpoint's parent to the checkpoint."""
         former = self._former
         delta = self._delta(event, c)
+        begins = former is None or (former.branch, former.id) != (c.branch, c.parent)
         if c.number != c.branch_start:
             expected = former and (former.id, self._thread, former.number, former.branch_start)
-            if expected != (c.parent, c.parent_thread, c.parent_number, c.branch_start):
+            stands = (c.parent, c.parent_thread, c.parent_number, c.branch_start)
+            if begins or expected != stands:
                 raise Broken(event.seq, "its checkpoint does not continue the one before it")
             self._folder.add(delta)
             if former and former.agent_version == c.agent_version:
@@ -206,6 +208,8 @@ class Past:
                 return
         else:
             self._check_parent(event, c)
+            if not begins:
+                raise Broken(event.seq, "where the branch of its checkpoint begins was altered")
             base: Mapping[str, Any] = {}
             if c.parent is not None and c.parent_thread is not None:
                 base = history.materialise(c.parent_thread, c.parent).state

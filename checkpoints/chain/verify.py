@@ -14,7 +14,7 @@ from ..errors import NotFound
 from ..pins import pinned_after
 from ..states import EventKind
 from .activities import Activities
-from .events import Event, Log
+from .events import EVENTS_AT_ONCE, Event, Log
 from .links import Broken
 from .past import NAMING, Past
 
@@ -74,6 +74,10 @@ def verify_thread(
         _Verification(log, facts, witnesses, seen).go_through()
     except Broken as broken:
         return report(log, broken)
+    except (LookupError, TypeError, ValueError, AttributeError) as error:
+        # Chained anew by somebody who knows how, around what no code of ours wrote.
+        said = f"it, or one of the {EVENTS_AT_ONCE} before it, has no form that was ever written"
+        return report(log, Broken(max(log.n_verified, 1), f"{said} ({type(error).__name__})"))
     return report(log)
 
 
@@ -81,9 +85,10 @@ def verify_thread(
 class _Facts:
     """The thread row and the ends of its logs as of one moment.
 
-    `end` is (last_seq, last_hash, highest seq), `head` (id, number, step, branch, bytes),
-    `brought` the last event and checkpoint that came with a capsule, `pinned` whether only the
-    very code that it stopped with may take it.
+    `end` is (last_seq, last_hash, highest seq), `head` (id, number, step, branch, bytes, first of
+    the branch, next nodes as text), `brought` the last event and checkpoint that came with a
+    capsule, `origin` (who started it, base, checkpoint of the base), `pinned` whether only the very
+    code that it stopped with may take it.
     """
 
     chain: UUID
@@ -92,6 +97,7 @@ class _Facts:
     head: tuple[Any, ...]
     highest_number: int
     brought: tuple[int, int]
+    origin: tuple[str, str | None, str | None]
     pinned: bool
 
 
@@ -101,17 +107,20 @@ def _facts(thread: UUID) -> _Facts | None:
             "SELECT th.chain_id, th.workspace_id, th.last_seq, th.last_hash, "
             "(SELECT coalesce(max(seq), 0) FROM gp_event WHERE thread_id = th.id), "
             "(SELECT coalesce(max(number), -1) FROM gp_checkpoint WHERE thread_id = th.id), "
-            "th.imported_seq, th.imported_number, th.head, th.number, th.step, th.branch, "
-            "th.state_bytes, th.pinned "
+            "th.imported_seq, th.imported_number, th.started_by, th.base::text, "
+            "th.forked_from::text, th.pinned, th.head, th.number, th.step, th.branch, "
+            "th.state_bytes, th.branch_start, th.next_nodes::text "
             "FROM gp_thread th WHERE th.id = %s::uuid",
             (thread,),
         )
         row: Any = cursor.fetchone()
     if row is None:
         return None
-    chain, workspace, last_seq, last_hash, highest_seq, number, seq, at, *head, pinned = row
+    chain, workspace, last_seq, last_hash, highest_seq, number, seq, at, *more = row
     end = (last_seq, bytes(last_hash), highest_seq)
-    return _Facts(chain, workspace, end, tuple(head), number, (seq, at), pinned)
+    by, base, forked_from, pinned, *head = more
+    origin = (by, base, forked_from)
+    return _Facts(chain, workspace, end, tuple(head), number, (seq, at), origin, pinned)
 
 
 class _Verification:
@@ -129,6 +138,7 @@ class _Verification:
         self._seen = seen
         self._at_head: Any = None
         self._brought = (0, -1)
+        self._origin: tuple[str, str | None, str | None] = ("", None, None)
         self._pinned = False
         self._past = Past(log.ident, facts.workspace, upto=facts.highest_number)
         makers: tuple[WitnessFor, ...] = (Activities, *witnesses)
@@ -144,6 +154,10 @@ class _Verification:
             if self._at_head != self._facts.head:
                 raise Broken(
                     self._log.last_seq, "the thread's head is not the checkpoint named last"
+                )
+            if self._origin != self._facts.origin:
+                raise Broken(
+                    self._log.last_seq, "who started it, or its base, is not what the log tells of"
                 )
             if self._brought != self._facts.brought:
                 raise Broken(self._log.last_seq, "what was imported is not what the log tells of")
@@ -178,15 +192,26 @@ class _Verification:
                 self._log.check(event)
                 good += 1
                 self._pinned = pinned_after(self._pinned, event.kind, event.data)
-                if event.kind in NAMING:
-                    self._at_head = self._past.check_next(event)
-                elif event.kind == EventKind.THREAD_IMPORTED:
-                    told = deltas.decode(event.data)
-                    if "checkpoint" not in told:
-                        self._brought = (told["seq"], self._at_head[1])
+                self._follow(event)
         finally:
             # Also before a break: what a witness finds may stand earlier.
             for witness in self._witnesses:
                 witness.see(batch[:good])
         if self._seen is not None:
             self._seen(self._log.n_verified)
+
+    def _follow(self, event: Event) -> None:
+        """Take over what an event says of the thread's row."""
+        if event.seq == 1:
+            self._origin = (event.actor, None, None)
+        if event.kind in NAMING:
+            self._at_head = self._past.check_next(event)
+            if event.kind == EventKind.THREAD_FORKED:
+                told = deltas.decode(event.data)
+                self._origin = (event.actor, told["base"], told["base_checkpoint"])
+        elif event.kind == EventKind.THREAD_IMPORTED:
+            told = deltas.decode(event.data)
+            if "checkpoint" not in told:
+                self._brought = (told["seq"], self._at_head[1])
+                # Whoever brought it counts as its initiator.
+                self._origin = (event.actor, *self._origin[1:])

@@ -304,3 +304,29 @@ def test_memory_does_not_grow_with_the_length_of_the_thread() -> None:
         tracemalloc.stop()
         assert report.intact
     assert peaks[1] < 1.3 * peaks[0]
+
+
+@pytest.mark.parametrize(
+    ("kind", "data"),
+    [
+        (EventKind.ACTIVITY_FINISHED, {"activity": "no id"}),
+        (EventKind.EFFECT_STARTED, {"activity": 7}),
+        (EventKind.EFFECT_SETTLED, {"activity": None, "seal": 1}),
+        (EventKind.COMPENSATION_FINISHED, {"activity": []}),
+        (EventKind.THREAD_IMPORTED, {}),
+        (EventKind.THREAD_FORKED, {"checkpoint": 1}),
+        (EventKind.CHECKPOINT_COMMITTED, {"checkpoint": []}),
+    ],
+    ids=lambda value: str(value),
+)
+def test_what_was_chained_anew_in_no_known_form_is_broken_and_stops_nobody(
+    kind: EventKind, data: dict[str, Any]
+) -> None:
+    thread = make_thread()
+    drive(thread, 2)
+    store.add_event(thread, store.NewEvent(kind, data, OPERATOR))
+    report = broken(thread)
+    assert report.first_broken_seq == one(
+        "SELECT last_seq FROM gp_thread WHERE id = %s::uuid", (thread,)
+    )
+    assert report.what.startswith(f"Event {report.first_broken_seq}: ")

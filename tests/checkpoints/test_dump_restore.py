@@ -17,6 +17,8 @@ from django.db import connection
 from checkpoints import deltas, queries, store
 from checkpoints.chain import verify_thread
 from checkpoints.queries import events_after
+from checkpoints.states import EventKind
+from dashboard import anchors
 from dashboard.embedded.library import postgres_programs
 
 from .builders import drive, head_of, make_thread, make_workspace, new_activity, rows
@@ -119,3 +121,32 @@ def test_honest_values_survive_a_dump_and_its_restore(
         drive(thread).step({"append": {"log": [1e16]}})
         assert verify_thread(thread).intact
     assert told(thread) == before
+
+
+def test_an_old_dump_that_is_put_back_is_found_by_its_anchor(real_db: str, tmp_path: Path) -> None:
+    place = make_workspace()
+    longer, same = (make_thread(workspace=place) for _ in range(2))
+    drive(longer, 2)
+    drive(same, 2)
+    dump, early, late = (tmp_path / name for name in ("old.dump", "early.anchor", "late.anchor"))
+    tool("pg_dump", real_db, "--format=custom", f"--file={dump}")
+    anchors.write(early)
+    store.add_event(longer, store.NewEvent(EventKind.VALUE_RECORDED, {"value": 1}, "user:1"))
+    new = make_thread(workspace=place)
+    anchors.write(late)
+    assert not [*anchors.deviations(early), *anchors.deviations(late)]
+    with restored(real_db, dump):
+        for thread in (longer, same):
+            report = verify_thread(thread)
+            assert report.intact, "in itself an old dump holds"
+        assert not [*anchors.deviations(early)]
+        found = {d.ident: d.what for d in anchors.deviations(late)}
+        assert found.keys() == {longer, new}
+        assert "ends before" in found[longer]
+        assert "gone" in found[new]
+        # Whoever goes on from there writes another event in its place.
+        store.add_event(longer, store.NewEvent(EventKind.VALUE_RECORDED, {"value": 2}, "user:1"))
+        assert verify_thread(longer).intact
+        (forged,) = (d for d in anchors.deviations(late) if d.ident == longer)
+        assert "not the one that was anchored" in forged.what
+    assert not [*anchors.deviations(late)]

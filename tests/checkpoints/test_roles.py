@@ -132,6 +132,41 @@ def test_too_powerful_roles_are_named(granted: str) -> None:
             cursor.execute("DROP ROLE gatepost_owner_test")
 
 
+@pytest.mark.parametrize(
+    ("give", "take", "said"),
+    [
+        (
+            "ALTER FUNCTION gp_refuse() OWNER TO {r}",
+            "ALTER FUNCTION gp_refuse() OWNER TO CURRENT_USER",
+            "owns gp_refuse: it can empty the guards.",
+        ),
+        (
+            "ALTER SCHEMA public OWNER TO {r}",
+            "ALTER SCHEMA public OWNER TO pg_database_owner",
+            "owns the schema: it can drop tables and guards.",
+        ),
+        (
+            "CREATE ROLE gatepost_super_test SUPERUSER; GRANT gatepost_super_test TO {r}",
+            "DROP ROLE gatepost_super_test",
+            "is a member of gatepost_super_test, a superuser: it can switch every guard off.",
+        ),
+    ],
+    ids=["function", "schema", "superuser"],
+)
+def test_roundabout_ways_past_the_guards_are_named(
+    granted: str, give: str, take: str, said: str
+) -> None:
+    assert roles.excess(ROLE) == []
+    with connection.cursor() as cursor:
+        try:
+            for statement in give.format(r=ROLE).split("; "):
+                cursor.execute(statement)
+            assert f"The role {ROLE} {said}" in roles.excess(ROLE)
+        finally:
+            cursor.execute(take)
+    assert roles.excess(ROLE) == []
+
+
 def test_an_owner_who_may_not_create_roles_hears_it(real_db: str) -> None:
     with connection.cursor() as cursor:
         cursor.execute("CREATE ROLE gatepost_plain_test")

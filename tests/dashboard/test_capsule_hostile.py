@@ -16,7 +16,7 @@ from django.core.files.storage import default_storage
 from tests.checkpoints.builders import rows
 from tests.workers.conftest import Bench
 
-from .capsules import TABLES, another_workspace, empty, export, run
+from .capsules import TABLES, another_workspace, empty, everything, export, run
 
 pytestmark = pytest.mark.django_db
 
@@ -217,6 +217,59 @@ def test_a_damaged_capsule_is_refused(
     code, _, said = run("import", str(capsule), "--as", "carrier", "--workspace", "there")
     assert (code, counts()) == (1, before), said
     assert len(said.strip().splitlines()) == 1
+
+
+@pytest.mark.requirement("B10")
+def test_whatever_byte_is_damaged_nothing_else_comes_in(
+    lived_here: tuple[Bench, UUID], tmp_path: Path
+) -> None:
+    _, thread = lived_here
+    capsule = export(thread, tmp_path)
+    good, was = capsule.read_bytes(), everything(thread)
+    ends = [*range(40), *range(len(good) - 40, len(good))]
+    empty()
+    another_workspace()
+    before, refused, taken = counts(), 0, 0
+    for place in sorted({*range(0, len(good), len(good) // 100), *ends}):
+        capsule.write_bytes(good[:place] + bytes([good[place] ^ 0x21]) + good[place + 1 :])
+        code, _, said = run("import", str(capsule), "--as", "carrier", "--workspace", "there")
+        if code:
+            assert (code, counts()) == (1, before), (place, said)
+            assert len(said.strip().splitlines()) == 1
+            refused += 1
+            continue
+        # Only times and rights of the members, which nobody reads: each byte of them is the same.
+        there = everything(thread)
+        assert there["events"][: len(was["events"])] == was["events"], place
+        assert there["checkpoints"] == was["checkpoints"], place
+        assert there["contents"] == was["contents"], place
+        assert there["decisions"] == was["decisions"], place
+        taken += 1
+        empty()
+        before = counts()
+    assert refused > 100
+    assert taken < refused / 4
+
+
+@pytest.mark.requirement("B10")
+def test_a_name_that_is_taken_is_refused_and_another_can_be_given(
+    lived_here: tuple[Bench, UUID], tmp_path: Path
+) -> None:
+    bench, thread = lived_here
+    rows("UPDATE gp_thread SET name = 'taken' WHERE id = %s", [thread])
+    capsule = export(thread, tmp_path)
+    for (path,) in rows("SELECT path FROM gp_artifact"):
+        default_storage.delete(path)
+    empty(agents=False)
+    rows("UPDATE gp_thread SET name = 'taken' WHERE id = %s", [bench.start(goal="tea", rounds=1)])
+    before = counts()
+    for more in ((), ("--name", "taken")):
+        code, _, said = run("import", str(capsule), "--as", "carrier", *more)
+        assert (code, counts()) == (1, before)
+        assert "another name (--name)" in said
+    code, told, said = run("import", str(capsule), "--as", "carrier", "--name", "fresh")
+    assert code == 0, said
+    assert rows("SELECT name FROM gp_thread WHERE id = %s", [told["thread"]]) == [("fresh",)]
 
 
 def test_altered_without_manifest_bombs_and_doubles(

@@ -4,28 +4,50 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
 from uuid import UUID, uuid4
 
 import pytest
 from django.core.files.storage import default_storage
-from django.db import connection, transaction
+from django.db import IntegrityError, connection, transaction
 
 from approvals.models import STATUSES, VERDICTS, WHAT_NEXT
 from checkpoints import queries, store
 from checkpoints.states import ACTIVITY_KINDS, ACTIVITY_STATES, CHECKPOINT_SOURCES, EventKind
 from dashboard.proof import verify
-from tests.checkpoints.builders import rows
+from tests.checkpoints.builders import drive, effect, make_thread, new_activity, rows
 from tests.workers.conftest import Bench
 
 pytestmark = pytest.mark.django_db
 
+ROOT = Path(__file__).resolve().parents[2]
 # Columns that no proof can or needs to cover, each with the reason.
 FREE = {
     ("gp_event", "xid8"): "a place in this very database; a dump that is put back has others",
     ("gp_activity", "progress"): "how far a call is, for the page; no history",
     ("gp_approval", "reminded"): "how often people were told; no history",
     ("gp_activity", "cursor"): "where a call may go on; no history until it is done",
+}
+# Of the thread's own row, what its log tells: the rest is where it stands now, not its past.
+OF_THREAD = {
+    "workspace_id",
+    "chain_id",
+    "last_seq",
+    "last_hash",
+    "head",
+    "number",
+    "step",
+    "branch",
+    "branch_start",
+    "next_nodes",
+    "state_bytes",
+    "imported_seq",
+    "imported_number",
+    "pinned",
+    "started_by",
+    "base",
+    "forked_from",
 }
 TABLES = {
     "gp_event": "thread_id",
@@ -88,7 +110,9 @@ def _changes(table: str, column: str, kind: str, *, empty: bool) -> list[str]:
         return [f"'{word}'" for word in (words if len(words) < 10 else words[10:12])]
     if empty:
         return [SOME.get(kind, "1" if "int" in kind else "'x'")]
-    return [OTHER[kind].format(c=column)]
+    changed = [OTHER[kind].format(c=column)]
+    # A neighbour may fit where a stranger does not.
+    return [*changed, f"{column} + 1", f"{column} - 1"] if "int" in kind else changed
 
 
 def _altered(table: str, column: str, kind: str, thread: UUID) -> Iterator[str]:
@@ -101,11 +125,15 @@ def _altered(table: str, column: str, kind: str, thread: UUID) -> Iterator[str]:
     for ctid, empty in places[len(column) % every :: every]:
         for change in _changes(table, column, kind, empty=empty):
             with transaction.atomic():
-                altered = rows(
-                    f"UPDATE {table} SET {column} = {change} WHERE ctid = %s::tid "
-                    f"AND {column} IS DISTINCT FROM {change} RETURNING 1",
-                    [ctid],
-                )
+                try:
+                    altered = rows(
+                        f"UPDATE {table} SET {column} = {change} WHERE ctid = %s::tid "
+                        f"AND {column} IS DISTINCT FROM {change} RETURNING 1",
+                        [ctid],
+                    )
+                except IntegrityError:
+                    altered = []  # a neighbour stands there: no right goes past a unique index
+                    transaction.set_rollback(True)
                 if altered:
                     yield f"{table}.{column} = {change}"
                 transaction.set_rollback(True)
@@ -127,12 +155,12 @@ def columns_of(table: str) -> list[tuple[str, str]]:
 @pytest.mark.parametrize("table", TABLES)
 def test_whatever_column_is_altered_is_found(table: str, lived: tuple[Bench, UUID]) -> None:
     _, thread = lived
-    unseen, tried = [], 0
+    unseen, tried = [], set()
     for column, kind in columns_of(table):
         if (table, column) in FREE:
             continue
         for what in _altered(table, column, kind, thread):
-            tried += 1
+            tried.add(column)
             report = verify(thread, files=False)
             if report.intact:
                 unseen.append(what)
@@ -140,11 +168,134 @@ def test_whatever_column_is_altered_is_found(table: str, lived: tuple[Bench, UUI
                 assert report.first_broken_seq
                 assert report.what.startswith(f"Event {report.first_broken_seq}: ")
     assert not unseen, sorted(set(unseen))
-    assert tried >= len(columns_of(table)) - len(FREE)
+    covered = {column for column, _ in columns_of(table) if (table, column) not in FREE}
+    assert tried == covered, "each column that is not free was altered at least once"
 
 
-def test_the_free_columns_exist() -> None:
+@pytest.mark.usefixtures("unguarded")
+@pytest.mark.parametrize("column", sorted(OF_THREAD))
+def test_what_the_log_tells_of_the_thread_row_is_found(
+    column: str, lived: tuple[Bench, UUID]
+) -> None:
+    _, thread = lived
+    kind = dict(columns_of("gp_thread"))[column]
+    ((empty,),) = rows(f"SELECT {column} IS NULL FROM gp_thread WHERE id = %s", [thread])
+    for change in _changes("gp_thread", column, kind, empty=empty):
+        with transaction.atomic():
+            rows(f"UPDATE gp_thread SET {column} = {change} WHERE id = %s", [thread])
+            report = verify(thread, files=False)
+            assert not report.intact, change
+            assert report.what.startswith(f"Event {report.first_broken_seq}: ")
+            transaction.set_rollback(True)
+
+
+@pytest.mark.usefixtures("unguarded")
+def test_a_result_that_was_made_to_be_called_again_is_found(lived: tuple[Bench, UUID]) -> None:
+    _, thread = lived
+    done = rows(
+        "SELECT id FROM gp_activity WHERE thread_id = %s AND state = 'done' AND kind <> 'effect'",
+        [thread],
+    )
+    assert done
+    for (ident,) in done:
+        with transaction.atomic():
+            rows(
+                "UPDATE gp_activity SET state = 'started', attempts = attempts + 1, result = NULL, "
+                "result_hash = NULL, usage = NULL, finished_at = NULL, cursor = '[1]' "
+                "WHERE id = %s",
+                [ident],
+            )
+            report = verify(thread, files=False)
+            assert "was done, and was begun again" in report.what
+            transaction.set_rollback(True)
+
+
+@pytest.mark.usefixtures("unguarded")
+@pytest.mark.parametrize("state", ["started", "failed", "unknown", "done"])
+def test_an_effect_is_not_hidden_as_a_call_at_work(db: None, state: str) -> None:
+    thread = make_thread()
+    ident = effect(drive(thread, 1).work, "mail#0", state=state)
+    assert verify(thread, files=False).intact
+    # Such a row would need no event, and nobody would be asked whether the mail was sent.
+    rows(
+        "UPDATE gp_activity SET kind = 'activity', state = 'started', attempts = attempts + 1, "
+        "result = NULL, result_hash = NULL, usage = NULL, finished_at = NULL, error = '' "
+        "WHERE id = %s",
+        [ident],
+    )
+    report = verify(thread, files=False)
+    assert not report.intact
+    assert report.first_broken_seq
+    assert "became another" in report.what or state == "done"
+
+
+@pytest.mark.usefixtures("unguarded")
+@pytest.mark.parametrize(
+    "change", ["branch = branch + 7", "step = 90", "node = 'x'", "key = 'x#0'", "index = 3"]
+)
+def test_a_failed_call_that_is_called_again_stays_where_it_was(db: None, change: str) -> None:
+    thread = make_thread()
+    work = drive(thread, 1).work
+    failed = new_activity(work, "look#0")
+    store.record_activity(work, failed, error="no answer")
+    again = replace(failed, attempts=2)
+    store.keep_cursor(work, again, cursor=b'{"page":1}')
+    assert verify(thread, files=False).intact
+    rows(f"UPDATE gp_activity SET {change} WHERE id = %s", [failed.id])
+    assert "became another" in verify(thread, files=False).what
+
+
+# What a call that is at work has: the FREE columns, and what only the next event will seal.
+AT_WORK = {
+    "args": "'[7]'",
+    "salt": "sha256(salt)",
+    "input_hash": "sha256(input_hash)",
+    "workspace_id": "gen_random_uuid()",
+    "result": "'7'",
+    "result_hash": "sha256('7')",
+    "usage": "'{}'",
+    "undo_result": "'7'",
+    "approval_id": "gen_random_uuid()",
+    "finished_at": "clock_timestamp()",
+    "error": "'x'",
+    "state": "'done'",
+    "kind": "'effect'",
+}
+
+
+@pytest.mark.usefixtures("unguarded")
+def test_what_is_at_work_fits_itself(lived: tuple[Bench, UUID]) -> None:
+    _, thread = lived
+    names = [name for name, _ in columns_of("gp_activity")]
+    other = {
+        "id": "gen_random_uuid()",
+        "revision": "revision + 50",
+        "state": "'started'",
+        **dict.fromkeys(
+            ("result", "result_hash", "usage", "undo_result", "approval_id", "finished_at"), "NULL"
+        ),
+    }
+    picked = ", ".join(other.get(name, f'"{name}"') for name in names)
+    (ident,) = rows(
+        f"INSERT INTO gp_activity SELECT {picked} FROM gp_activity WHERE id = (SELECT id "
+        "FROM gp_activity WHERE thread_id = %s AND state = 'done' AND kind <> 'effect' LIMIT 1) "
+        "RETURNING id",
+        [thread],
+    )[0]
+    assert verify(thread, files=False).intact, "merely at work"
+    for column, change in AT_WORK.items():
+        with transaction.atomic():
+            rows(f"UPDATE gp_activity SET {column} = {change} WHERE id = %s", [ident])
+            report = verify(thread, files=False)
+            assert not report.intact, column
+            assert report.first_broken_seq
+            transaction.set_rollback(True)
+
+
+def test_the_free_columns_exist_and_are_published() -> None:
+    said = (ROOT / "docs/howto/commands.md").read_text()
     for table, column in FREE:
+        assert f"`{column}`" in said
         assert column in dict(columns_of(table)), f"{table}.{column} is free and does not exist"
 
 
@@ -167,6 +318,43 @@ def test_lost_and_added_rows_are_found(table: str, lived: tuple[Bench, UUID]) ->
         with transaction.atomic():
             rows(f"INSERT INTO {table} SELECT {picked} FROM {table} WHERE id = %s::uuid", [ident])
             assert not verify(thread, files=False).intact
+            transaction.set_rollback(True)
+
+
+_ONE = "(SELECT id FROM {t} WHERE thread_id = %(a)s ORDER BY id LIMIT 1)"
+MOVED = {
+    "an event": "UPDATE gp_event SET thread_id = %(b)s, seq = seq + 1000 "
+    "WHERE thread_id = %(a)s AND seq = 7",
+    "the last event": "UPDATE gp_event SET thread_id = %(b)s, seq = (SELECT last_seq + 1 "
+    "FROM gp_thread WHERE id = %(b)s) WHERE thread_id = %(a)s AND seq = (SELECT last_seq "
+    "FROM gp_thread WHERE id = %(a)s)",
+    "an activity": "UPDATE gp_activity SET thread_id = %(b)s, branch = 90 WHERE id = "
+    + _ONE.format(t="gp_activity"),
+    "a request": "UPDATE gp_approval SET thread_id = %(b)s, branch = 90 WHERE id = "
+    + _ONE.format(t="gp_approval"),
+    "a decision": "UPDATE gp_decision SET approval_id = (SELECT id FROM gp_approval "
+    "WHERE thread_id = %(b)s) WHERE id = (SELECT d.id FROM gp_decision d JOIN gp_approval a "
+    "ON a.id = d.approval_id WHERE a.thread_id = %(a)s ORDER BY d.id LIMIT 1)",
+    "a content": "UPDATE gp_content SET thread_id = %(b)s WHERE thread_id = %(a)s",
+}
+
+
+@pytest.mark.usefixtures("unguarded")
+def test_what_is_moved_to_another_thread_is_missed_here_and_found_there(
+    lived: tuple[Bench, UUID],
+) -> None:
+    bench, thread = lived
+    other = bench.start(goal="tea", rounds=2)
+    bench.advance(other)
+    assert verify(other, files=False).intact
+    for what, sql in MOVED.items():
+        with transaction.atomic(), connection.cursor() as cursor:
+            cursor.execute(sql, {"a": thread, "b": other})
+            assert cursor.rowcount == 1, what
+            for one in (thread, other):
+                report = verify(one, files=False)
+                assert (report.ident, report.intact) == (one, False), what
+                assert report.first_broken_seq, what
             transaction.set_rollback(True)
 
 

@@ -16,6 +16,7 @@ from checkpoints import queries, store
 from checkpoints.states import EventKind
 from dashboard import anchors
 from dashboard.errors import Invalid
+from dashboard.management.commands import verify as verify_command
 from tests.cast import Cast
 from tests.checkpoints.builders import drive, make_thread, rows
 
@@ -50,6 +51,17 @@ def test_everything_is_verified_and_noted(threads: list[UUID]) -> None:
         assert noted is not None
         assert (noted.intact, noted.broken_seq, noted.checked_by) == (True, None, "command")
         assert noted.n_events == queries.events_after(thread, 0)[-1].seq
+
+
+def test_long_work_says_how_far_it_is(threads: list[UUID], monkeypatch: pytest.MonkeyPatch) -> None:
+    assert " events ..." not in run("verify")[2], "short work says nothing"
+    monkeypatch.setattr(verify_command, "PROGRESS_SECONDS", 0.0)
+    code, found, said = run("verify")
+    told = [int(n.replace(",", "")) for n in re.findall(r"threads, ([\d,]+) events \.\.\.", said)]
+    assert code == 0
+    assert len(told) >= len(threads)
+    assert told == sorted(told)
+    assert 0 < told[-1] <= found["events"]
 
 
 def test_a_broken_thread_is_named_with_its_event(threads: list[UUID]) -> None:

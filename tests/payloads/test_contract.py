@@ -16,6 +16,7 @@ from django.core.files.storage import default_storage
 from checkpoints import payloads, queries
 from checkpoints.errors import ContentAway, CorruptHistory
 from checkpoints.states import EventKind, Status
+from dashboard.proof import verify
 from tests.checkpoints.builders import expire, rows
 from tests.workers.conftest import Bench, bench_of
 from workers.errors import GraphError
@@ -23,7 +24,7 @@ from workers.registry import fingerprint_of
 
 from . import agents
 from .agents import LARGE, text_of
-from .conftest import Place
+from .conftest import STORES, Place
 
 pytestmark = [pytest.mark.requirement("B12"), pytest.mark.requirement("B15")]
 
@@ -158,6 +159,31 @@ def test_a_checkpoint_without_its_content_is_corrupt_and_the_one_before_is_used(
     bench.decide(thread, "approve")
     assert bench.advance(thread).status is Status.SUCCEEDED
     assert agents.calls == [*calls, "print_book"], "nothing recorded was called again"
+
+
+@pytest.mark.parametrize("how", ["altered", "grown", "lost"])
+@pytest.mark.parametrize("kind", STORES[1:])
+def test_verifying_names_the_event_that_leads_to_a_spoilt_content(
+    place_of: Callable[[str], Place], tmp_path: Path, kind: str, how: str
+) -> None:
+    place = place_of(kind)
+    thread = at_the_gate(place, tmp_path)
+    place.bench.edit(thread, {"text": "z" * LARGE}, "the only one to name it")
+    (edited,) = (
+        e.seq
+        for e in place.bench.events(thread)
+        if e.kind == EventKind.CHECKPOINT_COMMITTED and e.data["number"] == 5
+    )
+    assert verify(thread).intact
+    change = {"altered": b'"zzzy', "grown": b'"zzzzz', "lost": None}[how]
+    place.spoil(
+        thread,
+        sha_of("z" * LARGE),
+        lambda raw: None if change is None else raw.replace(b'"zzzz', change, 1),
+    )
+    report = verify(thread)
+    assert (report.ident, report.intact, report.first_broken_seq) == (thread, False, edited)
+    assert "checkpoint 5 is not whole" in report.what
 
 
 def test_a_value_never_becomes_a_reference(place: Place, tmp_path: Path) -> None:
