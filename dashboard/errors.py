@@ -133,6 +133,13 @@ class StillWorking(Conflict):
         super().__init__("The same call is still being worked on; send it again in a moment.")
 
 
+class StorageAway(ActionError):
+    """The storage of files does not answer, or takes nothing: full, read-only, not mounted."""
+
+    status, code, title = 503, "storage-away", "The storage of files is away"
+    retry_after = 30
+
+
 class Stale(ActionError):
     """The thread moved since the person looked; facts: version, status."""
 
@@ -205,6 +212,8 @@ def of(error: ground.GatepostError, *, within: str = "") -> ActionError:
             return Missing(error.message)
         case ground.ConcurrentModificationError():
             return Stale(error.message, **error.facts)
+        case ground.ContentAway():
+            return StorageAway(error.message)
         case ground.NotAllowedNow():
             return NotAllowedNow(error.message, **error.facts)
         case gates.AlreadyDecided():

@@ -17,6 +17,7 @@ from django.views.decorators.csp import csp_override
 from django.views.decorators.http import require_safe
 
 from checkpoints import queries
+from dashboard import errors
 
 from .base import actor, member
 
@@ -49,7 +50,11 @@ def artifact(request: HttpRequest, sha256: str) -> HttpResponse | StreamingHttpR
     try:
         file = default_storage.open(row.path, "rb")
     except FileNotFoundError:
-        raise Http404 from None
+        gone = f"The bytes of {row.name!r} are gone from the storage; verify says what else is."
+        raise errors.Missing(gone) from None
+    except OSError as error:
+        why = error.strerror or type(error).__name__
+        raise errors.StorageAway(f"The storage gives no file: {why}.") from error
     inline = "inline" in request.GET
     return download(request, file, name=row.name, size=row.size, inline=inline)
 
