@@ -18,6 +18,7 @@ from django.views.decorators.http import require_safe
 
 from checkpoints import queries
 from dashboard import errors
+from dashboard.validation import clean_name
 
 from .base import actor, member
 
@@ -73,6 +74,7 @@ def download(
         chunks, content_type=f"{kind}; charset=utf-8" if kind.startswith("text/") else kind
     )
     response["Content-Length"] = str(size)
+    name = clean_name(name)  # an agent may have given it any
     plain = re.sub(r"[^A-Za-z0-9._ -]", "_", name)
     response["Content-Disposition"] = (
         f'{"inline" if inline else "attachment"}; filename="{plain}"; '
