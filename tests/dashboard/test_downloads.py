@@ -68,7 +68,7 @@ def kept(cast: Cast) -> Callable[..., str]:
 def test_a_name_is_tame_when_it_leaves(cast: Cast, kept: Callable[..., str], name: str) -> None:
     answer = cast.client("viewer").get(kept(name))
     assert answer.status_code == 200
-    answer.close()
+    b"".join(answer.streaming_content)
     told = answer.headers["Content-Disposition"]
     shown, plain, encoded = told.split("; ", 2)
     assert shown == "attachment"
@@ -96,18 +96,13 @@ def test_nothing_that_a_browser_would_run_is_shown(
     assert b"".join(answer.streaming_content) == content
 
 
-def test_a_part_is_answered_with_the_whole_and_a_head_with_its_size(
-    cast: Cast, kept: Callable[..., str]
-) -> None:
+def test_a_part_is_answered_with_the_whole(cast: Cast, kept: Callable[..., str]) -> None:
     client: Client = cast.client("viewer")
     address = kept("list.csv", b"0123456789")
     for asked in ("bytes=0-3", "bytes=-3", "bytes=20-", "bytes=3-1", "bytes=0-1,4-5", "x" * 5_000):
         answer = client.get(address, headers={"Range": asked})
         assert answer.status_code == 200
         assert b"".join(answer.streaming_content) == b"0123456789"  # type: ignore[attr-defined]
-    head = client.head(address)
-    head.close()
-    assert (head.status_code, head.headers["Content-Length"]) == (200, "10")
     assert client.post(address).status_code == 405
 
 
