@@ -280,15 +280,19 @@ def test_an_artifact_whose_bytes_are_gone_or_cannot_be_read(cast: Cast) -> None:
     sha, gone = place(os.urandom(9))
     gone.unlink()
     answer = client.get(f"/artifacts/{sha}/")
-    assert answer.status_code == 404
-    assert "list.csv" in answer.content.decode()
-    sha, folder = place(os.urandom(9))
-    folder.unlink()
-    folder.mkdir()
+    assert answer.status_code == 409
+    assert "are gone from the storage" in answer.content.decode()
+    sha, altered = place(os.urandom(9))
+    altered.write_bytes(b"123456789")
+    answer = client.get(f"/artifacts/{sha}/")
+    assert answer.status_code == 409
+    assert "do not fit their hash" in answer.content.decode()
+    sha, loop_of_links = place(os.urandom(9))
+    loop_of_links.unlink()
+    loop_of_links.symlink_to(loop_of_links)
     answer = client.get(f"/artifacts/{sha}/")
     assert answer.status_code == 503
-    assert str(folder) not in answer.content.decode()
-    folder.rmdir()
+    assert str(loop_of_links) not in answer.content.decode()
     # Whoever sends the same bytes again mends it.
     content = os.urandom(9)
     sha, gone = place(content)
