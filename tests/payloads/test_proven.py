@@ -26,7 +26,7 @@ from tests.workers.conftest import Bench, bench_of
 from workers.context import Context, current
 from workers.graph import END, Gate, Graph, State, tool
 
-pytestmark = [pytest.mark.requirement("B23"), pytest.mark.requirement("B37")]
+pytestmark = pytest.mark.requirement("B23")
 
 CONTENT = bytes(range(256)) * (3 * BLOCK // 256) + b"the end"
 
