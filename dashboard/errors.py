@@ -6,6 +6,8 @@ into these; errors of the database pass through.
 
 from __future__ import annotations
 
+import errno
+import os
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -200,6 +202,16 @@ class KeyReused(Invalid):
 def rooted(path: str, within: str) -> str:
     """A path inside a parameter as a path from the root of the request."""
     return f"$.{within}{path[1:]}" if within and path.startswith("$") else path
+
+
+_NO_ROOM = {errno.ENOSPC, errno.EDQUOT, errno.EROFS}
+
+
+def no_room(error: BaseException | None) -> StorageAway | None:
+    """The refusal where a disk of this machine takes nothing, such as what an upload passes on."""
+    if not isinstance(error, OSError) or error.errno not in _NO_ROOM:
+        return None
+    return StorageAway(f"The server takes no files: {os.strerror(error.errno)}.")
 
 
 def of(error: ground.GatepostError, *, within: str = "") -> ActionError:

@@ -105,13 +105,13 @@ def _on_disk(
         file = os.fdopen(handle, "wb")
         try:
             sha, size = _spooled(chunks, file)
+            path = path_of(sha)
+            where = Path(default_storage.path(path))
         except BaseException:
             # What is still buffered finds no room either, and is of no use.
             with suppress(OSError):
                 file.close()
             raise
-        path = path_of(sha)
-        where = Path(default_storage.path(path))
         with _taken():
             with file:
                 flush(file)

@@ -299,3 +299,24 @@ def test_an_artifact_whose_bytes_are_gone_or_cannot_be_read(cast: Cast) -> None:
     gone.unlink()
     assert place(content) == (sha, gone)
     assert b"".join(client.get(f"/artifacts/{sha}/").streaming_content) == content  # type: ignore[attr-defined]
+
+
+def test_an_upload_that_finds_no_room_on_its_way_is_503(
+    cast: Cast, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Django keeps a large upload in a temporary file before anybody of ours sees it."""
+
+    def full(*_: Any, **__: Any) -> Any:
+        raise OSError(28, "No space left on device", "/somewhere/of/this/machine")
+
+    client: Client = cast.client("operator", raise_request_exception=False)
+    monkeypatch.setattr("django.core.files.uploadedfile.tempfile.NamedTemporaryFile", full)
+    large = b"1,2\n" * 1_000_000
+    sent = client.post("/api/v1/artifacts/", {"file": SimpleUploadedFile("a.csv", large)})
+    assert sent.status_code == 503
+    assert sent.json()["detail"] == "The server takes no files: No space left on device."
+    assert sent.headers["Retry-After"]
+    page = client.post("/threads/new/", {"agent": "x", "f-file": SimpleUploadedFile("a", large)})
+    assert page.status_code == 503
+    assert b"somewhere" not in page.content
+    assert b"The server takes no files: No space left on device." in page.content
