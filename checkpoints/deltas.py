@@ -26,6 +26,7 @@ from .values import (
     copied,
     decode,
     decode_request,
+    heaviest,
 )
 
 __all__ = [
@@ -47,6 +48,7 @@ __all__ = [
     "decode_stored",
     "delta_of_changes",
     "fold",
+    "heaviest",
     "is_empty",
     "replay",
     "validate_delta",

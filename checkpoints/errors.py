@@ -60,7 +60,7 @@ class CorruptHistory(GatepostError):
 
 
 class ContentAway(GatepostError):
-    """The storage of this thread's contents does not answer; nothing is lost, retry later."""
+    """The storage of files does not answer or takes nothing; nothing is lost, retry later."""
 
 
 class NoUpgradePath(GatepostError):

@@ -162,6 +162,22 @@ def check_size(size: int, limit: int, what: str) -> None:
         raise InvalidValue("$", f"{what} has {size:,} bytes, at most {limit:,} are taken")
 
 
+def heaviest(value: Any, path: str = "$") -> str:
+    """The path of the innermost member that holds at least half of a value's bytes."""
+    size = len(canonical(value))
+    while isinstance(value, dict | list) and value:
+        members = value.items() if isinstance(value, dict) else enumerate(value)
+        most, key = max(((len(canonical(inner)), key) for key, inner in members), key=_first)
+        if 2 * most < size:
+            break
+        path, value, size = at(path, key), value[key], most
+    return path
+
+
+def _first(pair: tuple[int, str | int]) -> int:
+    return pair[0]
+
+
 def _encoder() -> Callable[[Any], str]:
     """The stdlib's encoder with sorted keys and no spaces, for values that `_walk` has seen."""
     slow = json.JSONEncoder(

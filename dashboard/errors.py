@@ -6,6 +6,8 @@ into these; errors of the database pass through.
 
 from __future__ import annotations
 
+import errno
+import os
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -133,6 +135,13 @@ class StillWorking(Conflict):
         super().__init__("The same call is still being worked on; send it again in a moment.")
 
 
+class StorageAway(ActionError):
+    """The storage of files does not answer, or takes nothing: full, read-only, not mounted."""
+
+    status, code, title = 503, "storage-away", "The storage of files is away"
+    retry_after = 30
+
+
 class Stale(ActionError):
     """The thread moved since the person looked; facts: version, status."""
 
@@ -195,6 +204,16 @@ def rooted(path: str, within: str) -> str:
     return f"$.{within}{path[1:]}" if within and path.startswith("$") else path
 
 
+_NO_ROOM = {errno.ENOSPC, errno.EDQUOT, errno.EROFS}
+
+
+def no_room(error: BaseException | None) -> StorageAway | None:
+    """The refusal where a disk of this machine takes nothing, such as what an upload passes on."""
+    if not isinstance(error, OSError) or error.errno not in _NO_ROOM:
+        return None
+    return StorageAway(f"The server takes no files: {os.strerror(error.errno)}.")
+
+
 def of(error: ground.GatepostError, *, within: str = "") -> ActionError:
     """The refusal for an error of a lower floor."""
     match error:
@@ -205,6 +224,8 @@ def of(error: ground.GatepostError, *, within: str = "") -> ActionError:
             return Missing(error.message)
         case ground.ConcurrentModificationError():
             return Stale(error.message, **error.facts)
+        case ground.ContentAway():
+            return StorageAway(error.message)
         case ground.NotAllowedNow():
             return NotAllowedNow(error.message, **error.facts)
         case gates.AlreadyDecided():

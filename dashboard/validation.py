@@ -51,9 +51,13 @@ def resulting_state(
             said = _unknown(agent)
             raise Invalid.of((Fault(deltas.at("$", c), said) for c in unknown), within=within)
         result = {**state, **changes}
-        deltas.check_size(len(deltas.canonical(result)), deltas.LIMITS.state_bytes, "the state")
+        size = len(deltas.canonical(result))
     except InvalidValue as error:
         raise Invalid(error.path, error.reason, within=within) from error
+    try:
+        deltas.check_size(size, deltas.LIMITS.state_bytes, "the state")
+    except InvalidValue as error:
+        raise Invalid(deltas.heaviest(changes), error.reason, within=within) from error
     faults = [*schema_faults(agent.schema, result), *_lost_files(changes, "$", workspace)]
     if faults:
         raise Invalid.of(faults, within=within)

@@ -32,10 +32,11 @@ def storable(value: Any, what: str, *, at_most: int = RECORD_BYTES) -> None:
             "dicts; amounts and dates as text, files by ctx.artifact."
         ) from error
     try:
-        deltas.check_size(len(deltas.canonical(value)), at_most, "it")
+        deltas.check_size(len(deltas.canonical(value)), at_most, "the whole")
     except InvalidValue as error:
+        place = deltas.heaviest(value)
         raise StepFailed(
-            f"{what} cannot be kept: {error}. Keep what is large with ctx.artifact."
+            f"{what} cannot be kept: {place}: {error.reason}. Keep what is large with ctx.artifact."
         ) from error
 
 

@@ -22,7 +22,7 @@ from approvals.policy import Rule
 from approvals.queries import ApprovalRow
 from approvals.standing import AskedBack
 from approvals.terms import Terms
-from checkpoints import history, prepared, queries, store, undo
+from checkpoints import history, payloads, prepared, queries, store, undo
 from checkpoints.channels import Digests, Reducer
 from checkpoints.queries import Range
 from checkpoints.records import NewActivity, Position, Work
@@ -253,12 +253,11 @@ class DatabaseLedger(Rules):
         )
 
     def open_artifact(self, work: Work, sha256: str) -> IO[bytes]:
-        row = queries.artifact(sha256, workspace=work.workspace)
-        handle: IO[bytes] = default_storage.open(row.path, "rb")
-        return handle
+        return payloads.opened(queries.artifact(sha256, workspace=work.workspace))
 
     def artifact_path(self, work: Work, sha256: str) -> Path:
         row = queries.artifact(sha256, workspace=work.workspace)
+        payloads.prove(row)  # whoever reads it by its path proves nothing
         return Path(default_storage.path(row.path))
 
     def activity(self, activity_id: UUID) -> ActivityRow:

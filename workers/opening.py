@@ -16,7 +16,8 @@ from .errors import Parked
 from .guard import guarded
 from .ledger import Ledger
 from .step import Agent
-from .upgrading import check_way, upgrade
+from .timelimit import within
+from .upgrading import check_way, commit_upgrade, upgrade
 
 log = structlog.get_logger("gatepost.engine")
 
@@ -35,21 +36,27 @@ def open_thread(work: Work, agent: Agent, ledger: Ledger) -> tuple[dict[str, Any
         _skip_corrupt(work, ledger, error)
         state, digests, stored = ledger.load(work, agent.version_id, graph.reducers)
     check_way(work, graph, stored)
-    _same_code(work, agent, ledger, upgrades=stored != graph.schema_version)
-    if stored != graph.schema_version:
-        state, digests = upgrade(work, graph, ledger, state, stored)
-    with guarded(graph.state):
+    other = _other_code(work, agent, upgrades=stored != graph.schema_version)
+    # Before other code is taken over: a thread that it cannot lead on stays with its own.
+    made = upgrade(work, graph, state, stored) if stored != graph.schema_version else None
+    if other:
+        ledger.adopt(work, agent.version_id, agent.fingerprint)
+    if made is not None:
+        commit_upgrade(work, graph, ledger, made)
+        return made.state, made.digests
+    with within(work.token, "the state's validators", graph.step_seconds), guarded(graph.state):
         graph.check_loaded(state)
     return state, digests
 
 
-def _same_code(work: Work, agent: Agent, ledger: Ledger, *, upgrades: bool) -> None:
-    """Take over other code than the thread stopped with, if its author or a person said so.
+def _other_code(work: Work, agent: Agent, *, upgrades: bool) -> bool:
+    """Whether it is other code than the thread stopped with; Parked where nobody said it may.
 
-    An author who leads the stored state to this code's form wants its threads to go on.
+    Its author says so, or a person. An author who leads the stored state to this code's form wants
+    its threads to go on.
     """
     if work.agent_version == agent.version_id:
-        return
+        return False
     asked = {"kind": "code", "version": str(agent.version_id), "fingerprint": agent.fingerprint}
     missing = sorted(set(work.next_nodes) - set(agent.graph.nodes))
     if missing:
@@ -68,7 +75,7 @@ def _same_code(work: Work, agent: Agent, ledger: Ledger, *, upgrades: bool) -> N
             "it waits for a worker that has it), or fork it under the new one.",
             {**asked, "choices": ["pin", "accept", "fork"]},
         )
-    ledger.adopt(work, agent.version_id, agent.fingerprint)
+    return True
 
 
 def _skip_corrupt(work: Work, ledger: Ledger, error: CorruptHistory) -> None:

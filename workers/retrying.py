@@ -18,7 +18,7 @@ from email.utils import parsedate_to_datetime
 from enum import StrEnum
 from typing import TYPE_CHECKING, Any
 
-from checkpoints.errors import GatepostError
+from checkpoints.errors import ContentAway, GatepostError
 
 from .errors import Asleep, GraphError
 
@@ -181,7 +181,7 @@ def judge(error: Exception, now: Callable[[], float]) -> Judged:
     if names & BROKEN_OFF:
         return Judged(Passing.OPEN, "broke off the connection")
     failed = f"failed with {type(error).__name__}"
-    if isinstance(error, (GatepostError, *MISTAKES)):
+    if isinstance(error, (GatepostError, *MISTAKES)) and not isinstance(error, ContentAway):
         return Judged(Passing.NO, failed)
     return Judged(Passing.UNSAID, failed)
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import Any
 
 from checkpoints import deltas
@@ -10,9 +11,12 @@ from checkpoints.errors import InvalidValue, NewerThanCode, NoUpgradePath, Upgra
 from checkpoints.records import Work
 from checkpoints.store import next_checkpoint
 
-from .errors import Parked
+from .answers import kept
+from .errors import OutsideActivity, Parked
 from .graph import Graph
+from .guard import guarded
 from .ledger import Ledger
+from .timelimit import within
 
 
 def check_way(work: Work, graph: Graph, stored: int) -> None:
@@ -23,33 +27,57 @@ def check_way(work: Work, graph: Graph, stored: int) -> None:
         raise _parked(error.message, graph, stored) from error
 
 
-def upgrade(
-    work: Work, graph: Graph, ledger: Ledger, state: dict[str, Any], stored: int
-) -> tuple[dict[str, Any], Digests]:
-    """Commit the state in the code's own schema; (the state, its digests).
+@dataclass(frozen=True, slots=True)
+class Upgraded:
+    """A state in the code's own schema, with its digests and the delta that leads there."""
+
+    state: dict[str, Any]
+    digests: Digests
+    delta: deltas.Delta
+
+
+def upgrade(work: Work, graph: Graph, state: dict[str, Any], stored: int) -> Upgraded:
+    """The state in the code's own schema; writes nothing.
+
+    Raises Parked where a step of the way fails, does what may happen only once, or leads to a
+    state that does not fit. One that does not come back is past the limit of a step.
+    """
+    name = f"upgrade to schema {graph.schema_version}"
+    try:
+        with within(work.token, name, graph.step_seconds), guarded(graph.state):
+            made, delta = upgraded(graph, state, stored)
+        digests = Digests.of(made, graph.reducers)
+        deltas.check_size(digests.size, deltas.LIMITS.state_bytes, "the state")
+    except OutsideActivity as error:
+        # What else it says is advice for nodes.
+        what = error.message.partition(" outside of an activity")[0]
+        raise _parked(f"The {name} is not pure: {what}.", graph, stored) from error
+    except SystemExit as error:
+        text = f"The {name} ended the process with sys.exit({error.code!r})."
+        raise _parked(kept(text), graph, stored) from error
+    except UpgradeFailed as error:
+        raise _parked(kept(error.message), graph, stored) from error
+    except InvalidValue as error:
+        text = f"After the {name} the state does not fit: {kept(str(error))}"
+        raise _parked(text, graph, stored) from error
+    return Upgraded(made, digests, delta)
+
+
+def commit_upgrade(work: Work, graph: Graph, ledger: Ledger, made: Upgraded) -> None:
+    """Commit a state in the code's own schema; raises LeaseLost.
 
     The checkpoint (source `upgrade`) keeps step and nodes to come, so that what is recorded of an
-    unfinished step answers as before and open approvals stay as they are. Raises Parked where a
-    step of the way fails or the result does not fit, LeaseLost.
+    unfinished step answers as before and open approvals stay as they are.
     """
-    try:
-        made, delta = upgraded(graph, state, stored)
-    except UpgradeFailed as error:
-        raise _parked(error.message, graph, stored) from error
-    except InvalidValue as error:
-        text = f"After the upgrade to schema {graph.schema_version} the state does not fit: {error}"
-        raise _parked(text, graph, stored) from error
-    digests = Digests.of(made, graph.reducers)
     checkpoint = next_checkpoint(
         work,
         source="upgrade",
-        delta=delta,
-        state_hash=digests.root,
-        state_bytes=digests.size,
+        delta=made.delta,
+        state_hash=made.digests.root,
+        state_bytes=made.digests.size,
         schema_version=graph.schema_version,
     )
     ledger.commit(work, checkpoint)
-    return made, digests
 
 
 def upgraded(
@@ -82,4 +110,4 @@ def _delta(old: dict[str, Any], new: dict[str, Any]) -> deltas.Delta:
 
 def _parked(text: str, graph: Graph, stored: int) -> Parked:
     asked = {"kind": "schema", "stored": stored, "code": graph.schema_version}
-    return Parked(text, {**asked, "choices": ["pin"]})
+    return Parked(text[:2000], {**asked, "choices": ["pin"]})

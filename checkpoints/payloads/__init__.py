@@ -4,6 +4,7 @@ from .base import DATABASE, FILE, KINDS, Payloads
 from .choosing import fetched, kind_of, moved_out, of_kind
 from .disk import place
 from .files import FilePayloads, thread_folder
+from .proven import opened, prove
 
 __all__ = [
     "DATABASE",
@@ -15,6 +16,8 @@ __all__ = [
     "kind_of",
     "moved_out",
     "of_kind",
+    "opened",
     "place",
+    "prove",
     "thread_folder",
 ]

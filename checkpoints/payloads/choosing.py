@@ -14,7 +14,7 @@ from ..errors import ContentAway
 from ..values import canonical
 from .base import DATABASE, FILE, KINDS, LIMITS, Payloads
 from .database import DatabasePayloads
-from .files import FOLDER, FilePayloads
+from .files import FilePayloads, thread_folder
 
 # Below this no store moves anything out: the common step looks at one number.
 LEAST = min(LIMITS.values())
@@ -74,8 +74,9 @@ def fetched(
     """Contents of any of these threads, wherever they lie.
 
     The database first: an agent may have chosen otherwise before, and what was imported lies there.
-    Raises ContentAway where an agent on `file` wrote, and the storage has no thread at all: a drive
-    that is not mounted must not look like damage, which would take threads back.
+    Raises ContentAway where an agent on `file` wrote, and the storage has no folder of the thread:
+    a drive that is not mounted must not look like damage, which would take threads back. Others
+    may have been started meanwhile on what lies below the mount.
     """
     found = DatabasePayloads().get(threads, hashes)
     missing = [sha for sha in hashes if sha not in found]
@@ -84,6 +85,7 @@ def fetched(
     files = FilePayloads()
     found |= files.get(threads, missing)
     lost = any(sha not in found for sha in missing)
-    if lost and agent_version and kind_of(agent_version) == FILE and not files.there():
-        raise ContentAway(f"The storage has no folder {FOLDER!r}; is its drive mounted?")
+    if lost and agent_version and kind_of(agent_version) == FILE and not files.there(threads):
+        folder = thread_folder(threads[0])
+        raise ContentAway(f"The storage has no folder {folder!r}; is its drive mounted?")
     return found

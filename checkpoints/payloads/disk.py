@@ -10,29 +10,50 @@ import hashlib
 import os
 import tempfile
 import time
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import IO
 
 from django.core.files import File
 from django.core.files.storage import FileSystemStorage, default_storage
 
+from ..errors import ContentAway
+
 LEFT_BEHIND_SECONDS = 24 * 3600
 FILE_MODE = 0o644
 
 
 def place(chunks: Iterable[bytes], path_of: Callable[[str], str]) -> tuple[str, int, str]:
-    """Put bytes in their place: (sha256, size, path); `path_of` names the path by the hash."""
-    incoming = _incoming()
-    if incoming is not None:
+    """Put bytes in their place: (sha256, size, path); `path_of` names the path by the hash.
+
+    Raises ContentAway where the storage takes nothing: it is full, read-only, not there. What the
+    making of the chunks raises passes through.
+    """
+    if on_disk():
+        with _taken():
+            incoming = _incoming()
         return _on_disk(incoming, chunks, path_of)
     with tempfile.TemporaryFile() as spool:
         sha, size = _spooled(chunks, spool)
         path = path_of(sha)
         spool.seek(0)
-        if not default_storage.exists(path):
-            path = default_storage.save(path, File(spool))
+        with _taken():
+            if default_storage.exists(path) and default_storage.size(path) != size:
+                replaced(path)
+            if not default_storage.exists(path):
+                path = default_storage.save(path, File(spool))
     return sha, size, path
+
+
+@contextmanager
+def _taken() -> Iterator[None]:
+    """What the storage itself refuses, as people are told."""
+    try:
+        yield
+    except OSError as error:
+        why = error.strerror or type(error).__name__
+        raise ContentAway(f"The storage takes no files: {why}.") from error
 
 
 def on_disk() -> bool:
@@ -49,10 +70,8 @@ def replaced(path: str) -> None:
         default_storage.delete(path)
 
 
-def _incoming() -> Path | None:
-    """Where files of this disk are written before they get their name; None for other storages."""
-    if not on_disk():
-        return None
+def _incoming() -> Path:
+    """Where files of this disk are written before they get their name."""
     folder = Path(default_storage.path("artifacts/incoming"))
     folder.mkdir(parents=True, exist_ok=True)
     # What a killed process left behind; one that still writes is younger.
@@ -71,7 +90,8 @@ def _spooled(chunks: Iterable[bytes], into: IO[bytes]) -> tuple[str, int]:
     for chunk in chunks:
         digest.update(chunk)
         size += len(chunk)
-        into.write(chunk)
+        with _taken():
+            into.write(chunk)
     return digest.hexdigest(), size
 
 
@@ -79,17 +99,26 @@ def _on_disk(
     incoming: Path, chunks: Iterable[bytes], path_of: Callable[[str], str]
 ) -> tuple[str, int, str]:
     """(sha256, size, path in storage) of a file that is whole where it stands."""
-    handle, scratch = tempfile.mkstemp(dir=incoming)
+    with _taken():
+        handle, scratch = tempfile.mkstemp(dir=incoming)
     try:
-        with os.fdopen(handle, "wb") as file:
+        file = os.fdopen(handle, "wb")
+        try:
             sha, size = _spooled(chunks, file)
-            flush(file)
-        os.chmod(scratch, FILE_MODE)
-        path = path_of(sha)
-        where = Path(default_storage.path(path))
-        folder_for(where)
-        os.replace(scratch, where)
-        flush_folder(where.parent)
+            path = path_of(sha)
+            where = Path(default_storage.path(path))
+        except BaseException:
+            # What is still buffered finds no room either, and is of no use.
+            with suppress(OSError):
+                file.close()
+            raise
+        with _taken():
+            with file:
+                flush(file)
+            os.chmod(scratch, FILE_MODE)
+            folder_for(where)
+            os.replace(scratch, where)
+            flush_folder(where.parent)
     except BaseException:
         Path(scratch).unlink(missing_ok=True)
         raise

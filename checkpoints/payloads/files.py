@@ -38,10 +38,13 @@ class FilePayloads:
     limit: int = LIMITS[FILE]
 
     def put(self, thread: UUID, contents: Mapping[str, bytes]) -> Mapping[str, bytes]:
-        """In their place before the row is: nothing is left to be written with it."""
+        """In their place before the row is: nothing is left to be written with it.
+
+        What is damaged there is written anew, or the next reader would be taken back once more.
+        """
         for sha, raw in contents.items():
             path = content_path(thread, sha)
-            if not _whole(path, len(raw)):
+            if not _whole(path, raw):
                 if not on_disk():
                     replaced(path)
                 place([raw], lambda _, path=path: path)  # type: ignore[misc]
@@ -63,12 +66,9 @@ class FilePayloads:
                         break
         return found
 
-    def there(self) -> bool:
-        """Whether the storage has any thread."""
-        try:
-            return any(default_storage.listdir(FOLDER))
-        except FileNotFoundError:
-            return False
+    def there(self, threads: Sequence[UUID]) -> bool:
+        """Whether the storage has a folder of any of these threads."""
+        return any(_is_there(thread_folder(thread)) for thread in threads)
 
     def held(self, thread: UUID) -> tuple[int, int]:
         """(files, bytes) of a thread's contents."""
@@ -80,10 +80,18 @@ class FilePayloads:
         return len(names), sum(default_storage.size(f"{folder}/{name}") for name in names)
 
 
-def _whole(path: str, size: int) -> bool:
+def _whole(path: str, raw: bytes) -> bool:
+    """Whether these very bytes lie there; what cannot be read is written over, or fails there."""
     try:
-        return default_storage.exists(path) and default_storage.size(path) == size
-    except FileNotFoundError:
+        return default_storage.size(path) == len(raw) and _read(path) == raw
+    except (OSError, ContentAway):
+        return False
+
+
+def _is_there(folder: str) -> bool:
+    try:
+        return any(default_storage.listdir(folder))
+    except OSError:
         return False
 
 

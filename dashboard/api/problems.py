@@ -39,6 +39,9 @@ def handler(exc: Exception, context: dict[str, Any]) -> Response | None:
         exc = Invalid(exc.path, exc.reason)  # outside of actions: a query parameter
     elif isinstance(exc, GatepostError):
         exc = errors.of(exc)
+    elif (full := errors.no_room(exc)) is not None:
+        logger.error("an upload found no room", exc_info=exc)
+        exc = full
     if isinstance(exc, ActionError):
         body = of_action(exc)
         if exc.retry_after:

@@ -13,6 +13,7 @@ from django.shortcuts import render
 from django.template.loader import render_to_string
 
 from dashboard.api.problems import MEDIA_TYPE, problem
+from dashboard.errors import StorageAway, no_room
 
 RETRY_SECONDS = 5
 
@@ -26,9 +27,11 @@ def malformed(request: HttpRequest, exception: Exception | None = None) -> HttpR
 
 
 def failed(request: HttpRequest) -> HttpResponse:
-    """503 while the database is away or has no room, else 500."""
+    """503 while the database is away or has no room, or a disk takes no upload; else 500."""
     if isinstance(sys.exception(), OperationalError | InterfaceError):
         return unavailable(request)
+    if (full := no_room(sys.exception())) is not None:
+        return _no_room(request, full)
     if _api(request):
         said = "Something failed on our side; it is in the log."
         return _problem("failure", "Failure", 500, said)
@@ -45,6 +48,13 @@ def unavailable(request: HttpRequest) -> HttpResponse:
     )
     answer["Retry-After"] = str(RETRY_SECONDS)
     return answer
+
+
+def _no_room(request: HttpRequest, full: StorageAway) -> HttpResponse:
+    if _api(request):
+        return _problem(full.code, full.title, full.status, full.detail)
+    context = {"status": full.status, "title": full.title, "detail": full.detail}
+    return HttpResponse(render_to_string("error.html", context), status=full.status)
 
 
 def _api(request: HttpRequest) -> bool:

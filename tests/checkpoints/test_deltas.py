@@ -29,6 +29,7 @@ from checkpoints.deltas import (
     decode_request,
     delta_of_changes,
     fold,
+    heaviest,
     is_empty,
     validate_delta,
 )
@@ -513,3 +514,19 @@ def test_a_delta_without_channels_is_empty() -> None:
     assert is_empty({"set": {}, "unset": []})
     assert not is_empty({"unset": ["a"]})
     assert not is_empty({"append": {"a": []}})
+
+
+@pytest.mark.parametrize(
+    ("value", "path"),
+    [
+        ({"a": 1, "rows": [{"n": 1}, {"text": "x" * 100, "n": 2}]}, "$.rows[1].text"),
+        (["x"] * 100, "$"),
+        ({"rows": ["x"] * 100, "a b": 1}, "$.rows"),
+        ({"a b": "x" * 9}, '$["a b"]'),
+        ({}, "$"),
+        ("x" * 100, "$"),
+        ([[[]]], "$[0][0]"),
+    ],
+)
+def test_the_heaviest_member_is_named(value: Any, path: str) -> None:
+    assert heaviest(value) == path

@@ -128,7 +128,7 @@ def test_a_state_that_grows_beyond_its_limit_is_refused(
         answer = operator.post(path, refused, content_type="application/json")
         assert answer.status_code == 422
         assert "at most 8,388,608 are taken" in answer.json()["detail"]
-        assert answer.json()["path"] == "$.changes"
+        assert answer.json()["path"] == "$.changes.goal"
     assert everything() == before
     store.resume(thread, actor="user:1")
     drive(thread, 1)

@@ -83,6 +83,10 @@ MISTAKES: list[tuple[Any, str]] = [
         lambda s, c: c.effect(pay, {"sum": "1"}, gate=Gate("Pay?")),
         "'pay' cannot be called so: missing a required argument: 'amount'. It takes amount, to.",
     ),
+    (
+        lambda s, c: c.activity(look_up, {"rows": ["x"], "page": "x" * 9_000_000}),
+        "What 'look_up' is called with cannot be kept: $.args[0].page: the whole has 9,000,",
+    ),
     (lambda s, c: c.think("x", of={1}), "This thought cannot be kept: $.facts.of"),
     (lambda s, c: 1 // 0, "ZeroDivisionError: integer division or modulo by zero (test_advice.py,"),
 ]

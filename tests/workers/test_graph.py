@@ -148,6 +148,7 @@ def test_a_state_beyond_the_limit_fails_its_step_and_says_what_to_do(bench_with:
     thread = bench.start()
     row = bench.advance(thread)
     assert row.status is Status.FAILED
+    assert "$.messages: the state has 9,0" in row.status_reason
     assert "ctx.artifact" in row.status_reason
     assert row.step == 0
 

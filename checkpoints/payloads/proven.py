@@ -1,0 +1,102 @@
+"""The bytes of an artifact, read and proved at once: nobody works with others than were kept."""
+
+from __future__ import annotations
+
+import io
+from hashlib import sha256
+from typing import IO, Any
+
+from django.core.files.storage import default_storage
+
+from ..errors import ContentAway, CorruptHistory
+from ..views import ArtifactRow
+
+BLOCK = 256 * 1024
+
+
+def opened(row: ArtifactRow) -> io.BufferedReader:
+    """The file as a stream that raises CorruptHistory rather than give the last byte of another.
+
+    Who leaps ahead in it lets it be read through before. Raises CorruptHistory where the bytes are
+    gone or have another size, ContentAway where the storage does not answer.
+    """
+    try:
+        if default_storage.size(row.path) != row.size:
+            raise _altered(row)
+        file = default_storage.open(row.path, "rb")
+    except FileNotFoundError as error:
+        raise CorruptHistory(
+            f"The bytes of the file {row.name!r} ({row.sha256[:12]}) are gone from the storage."
+        ) from error
+    except OSError as error:
+        why = error.strerror or type(error).__name__
+        raise ContentAway(f"The storage gives no file: {why}.") from error
+    return io.BufferedReader(_Proven(file, row), BLOCK)
+
+
+def prove(row: ArtifactRow) -> None:
+    """Read a file through; raises as `opened`, and where it does not fit its hash."""
+    with opened(row) as file:
+        while file.read(BLOCK):
+            pass
+
+
+def _altered(row: ArtifactRow) -> CorruptHistory:
+    return CorruptHistory(
+        f"The bytes of the file {row.name!r} ({row.sha256[:12]}) do not fit their hash: they were "
+        "altered in the storage."
+    )
+
+
+class _Proven(io.RawIOBase):
+    """Hashes what passes; at each moment the bytes before a certain place are in the digest."""
+
+    def __init__(self, file: IO[bytes] | Any, row: ArtifactRow) -> None:
+        self._file = file
+        self._row = row
+        self._digest = sha256()
+        self._hashed = 0
+        self._at = self._stands = 0  # as asked for, and where the file is
+
+    def readable(self) -> bool:
+        return True
+
+    def seekable(self) -> bool:
+        return True
+
+    def tell(self) -> int:
+        return self._at
+
+    def seek(self, offset: int, whence: int = io.SEEK_SET) -> int:
+        start = {io.SEEK_SET: 0, io.SEEK_CUR: self._at, io.SEEK_END: self._row.size}[whence]
+        self._at = max(0, start + offset)
+        return self._at
+
+    def readinto(self, into: Any) -> int:
+        if self._at > self._hashed:
+            wished, self._at = self._at, self._hashed
+            while self._hashed < self._row.size:
+                self._pass(BLOCK)
+            self._at = wished
+        found = self._pass(len(into))
+        into[: len(found)] = found
+        return len(found)
+
+    def _pass(self, most: int) -> bytes:
+        """The next bytes, hashed where they were not yet; the last ones only if all fit."""
+        if self._stands != self._at:
+            self._file.seek(self._at)
+        found: bytes = self._file.read(most)
+        new = found[self._hashed - self._at :] if self._at <= self._hashed else b""
+        self._at += len(found)
+        self._stands = self._at
+        self._digest.update(new)
+        self._hashed += len(new)
+        ended = not found or self._hashed >= self._row.size
+        if ended and (self._hashed, self._digest.hexdigest()) != (self._row.size, self._row.sha256):
+            raise _altered(self._row)
+        return found
+
+    def close(self) -> None:
+        self._file.close()
+        super().close()
