@@ -13,6 +13,22 @@ from django.db import connection
 
 from . import queries, store
 
+# Forks are sought from the given thread on: checkpoints have no index but by their thread.
+_FIND = """
+WITH RECURSIVE fork AS (
+  SELECT t.id FROM gp_thread t
+  WHERE t.forked_from IN (SELECT id FROM gp_checkpoint WHERE thread_id = %s::uuid)
+  UNION
+  SELECT t.id FROM fork f JOIN gp_checkpoint c ON c.thread_id = f.id AND c.number = 0
+  JOIN gp_thread t ON t.forked_from = c.id
+)
+SELECT c.thread_id FROM gp_checkpoint c WHERE c.thread_id = %s::uuid AND c.id = %s::uuid
+UNION ALL
+SELECT c.thread_id FROM fork f JOIN gp_checkpoint c ON c.thread_id = f.id AND c.number = 0
+WHERE c.id = %s::uuid
+LIMIT 1
+"""
+
 
 class StateGraphStore:
     """Checkpoints by the text ids of thread and checkpoint.
@@ -28,7 +44,7 @@ class StateGraphStore:
     def get_checkpoint(self, thread_id: str, checkpoint_id: str) -> dict[str, Any] | None:
         """The whole state at a checkpoint of this thread, or None when there is none.
 
-        The first checkpoint of a fork is found under its base's id as well as under its own.
+        The first checkpoint of a fork is found under its own id and wherever its base is found.
         """
         found = self._find(thread_id, checkpoint_id)
         return None if found is None else queries.state_at(*found)
@@ -55,15 +71,9 @@ class StateGraphStore:
         """(the thread that holds it, the checkpoint)."""
         try:
             thread, checkpoint = UUID(thread_id), UUID(checkpoint_id)
-        except ValueError:
+        except (AttributeError, TypeError, ValueError):  # a number, None, no id: names nothing
             return None
         with self.db.cursor() as cursor:
-            cursor.execute(
-                "SELECT c.thread_id FROM gp_checkpoint c WHERE c.thread_id = %s::uuid "
-                "AND c.id = %s::uuid UNION ALL SELECT f.id FROM gp_thread f JOIN gp_checkpoint c "
-                "ON c.thread_id = f.id AND c.id = %s::uuid AND c.number = 0 WHERE f.forked_from "
-                "IN (SELECT id FROM gp_checkpoint WHERE thread_id = %s::uuid) LIMIT 1",
-                (thread, checkpoint, checkpoint, thread),
-            )
+            cursor.execute(_FIND, (thread, thread, checkpoint, checkpoint))
             row = cursor.fetchone()
         return None if row is None else (row[0], checkpoint)

@@ -63,6 +63,8 @@ class EventKind(StrEnum):
     VALUE_RECORDED = "value.recorded"
     ACTIVITY_FINISHED = "activity.finished"
     ACTIVITY_FAILED = "activity.failed"
+    MODEL_ANSWERED = "model.answered"
+    MODEL_FAILED = "model.failed"
     EFFECT_STARTED = "effect.started"
     EFFECT_FINISHED = "effect.finished"
     EFFECT_FAILED = "effect.failed"

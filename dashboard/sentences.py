@@ -58,6 +58,7 @@ ICONS = {
     "compensation": "undo",
     "rollback": "undo",
     "activity": "tool",
+    "model": "llm",
     "thought": "llm",
     "artifact": "file",
     "lease": "key",
@@ -303,6 +304,8 @@ _SAY: dict[str, Any] = {
     "value.recorded": lambda d, who: f"Recorded {_name(d)}{_at(d)}",
     "activity.finished": lambda d, who: f"{_name(d)} done{_at(d)}{_usage(d)}",
     "activity.failed": lambda d, who: f"{_name(d)} failed{_at(d)}" + _tail(d) + _again(d),
+    "model.answered": lambda d, who: f"{_name(d)} done{_at(d)}{_usage(d)}",
+    "model.failed": lambda d, who: f"{_name(d)} failed{_at(d)}" + _tail(d) + _again(d),
     "effect.started": lambda d, who: f"{_name(d)} begins, attempt {d.get('attempt', 1)}",
     "effect.finished": lambda d, who: f"{_name(d)} done outside{_usage(d)}",
     "effect.failed": lambda d, who: (

@@ -2,7 +2,7 @@
 
 import itertools
 import os
-from collections.abc import Iterator
+from collections.abc import Generator, Iterator
 from contextlib import contextmanager
 from typing import Any
 
@@ -128,3 +128,14 @@ def transactional_db() -> None:
 def cast(db: None) -> Cast:
     """Two workspaces and the people of tests.cast; in a real database call `make_cast()`."""
     return make_cast()
+
+
+@pytest.hookimpl(wrapper=True, tryfirst=True)
+def pytest_runtest_teardown(item: pytest.Item) -> Generator[None]:
+    """While its database stands, see whether all that a test wrote still folds to its hashes."""
+    from tests import folding
+
+    found = folding.after(item)
+    yield
+    if found:
+        pytest.fail(f"deltas that do not fold to the state: {found}", pytrace=False)

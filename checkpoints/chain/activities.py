@@ -18,6 +18,8 @@ _NAMING = frozenset(
     {
         EventKind.ACTIVITY_FINISHED,
         EventKind.ACTIVITY_FAILED,
+        EventKind.MODEL_ANSWERED,
+        EventKind.MODEL_FAILED,
         EventKind.NODE_FINISHED,
         EventKind.VALUE_RECORDED,
         EventKind.EFFECT_STARTED,

@@ -3,7 +3,7 @@
 from django.db import migrations
 
 DROP = "DROP INDEX CONCURRENTLY IF EXISTS gp_event_faults"
-# What monitoring counts; 0018 has it in one index with others.
+# What monitoring counts; 0019 has it in one index with others.
 CREATE = """
 CREATE INDEX CONCURRENTLY gp_event_faults ON gp_event (kind)
   WHERE kind IN ('lease.taken_over', 'step.fenced')

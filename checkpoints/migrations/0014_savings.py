@@ -3,7 +3,7 @@
 from django.db import migrations
 
 DROP = "DROP INDEX CONCURRENTLY IF EXISTS gp_event_saved"
-# What ends a fault; 0018 has it in one index with others.
+# What ends a fault; 0019 has it in one index with others.
 CREATE = """
 CREATE INDEX CONCURRENTLY gp_event_saved ON gp_event (workspace_id, thread_id, seq)
   WHERE kind IN ('lease.taken_over', 'thread.retried')

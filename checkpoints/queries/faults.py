@@ -44,7 +44,8 @@ def failures(thread_id: UUID, activity: UUID) -> int:
     """How often an activity of the present step failed since a person last clicked on Retry."""
     found = rows(
         "SELECT count(*) FROM gp_event WHERE thread_id = %s::uuid "
-        "AND kind IN ('activity.failed', 'effect.failed') AND data ->> 'activity' = %s::text "
+        "AND kind IN ('activity.failed', 'model.failed', 'effect.failed') "
+        "AND data ->> 'activity' = %s::text "
         f"AND {_SINCE}",
         (thread_id, str(activity), thread_id),
     )

@@ -15,7 +15,7 @@ from .threads import COUNT_CAP
 
 WORKSPACES, QUEUES = 1_000, 200
 EVENT_CAP = 100_000
-# The index gp_event_rare holds these kinds and those of `savings` (migration 0018).
+# The index gp_event_rare holds these kinds and those of `savings` (migration 0019).
 FAULTS = (EventKind.LEASE_TAKEN_OVER, EventKind.STEP_FENCED)
 
 # In the order of their indexes: otherwise the planner hopes to meet enough of them sooner by

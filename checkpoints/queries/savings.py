@@ -14,7 +14,7 @@ from ..states import EventKind
 from ..views import SavedRow, ThreadRow
 from .reading import rows
 
-# The index gp_event_rare holds these kinds and those of `figures` (migration 0018).
+# The index gp_event_rare holds these kinds and those of `figures` (migration 0019).
 RESUMING = (EventKind.LEASE_TAKEN_OVER, EventKind.THREAD_RETRIED)
 # Of a workspace so many are added up: those of its newest threads.
 NEWEST = 2_000

@@ -42,6 +42,7 @@ def _named(activity: NewActivity) -> dict[str, Any]:
     return named
 
 
+_OF_ITS_OWN = {"node": EventKind.NODE_FINISHED, "value": EventKind.VALUE_RECORDED}
 _COLUMNS = {
     "thread_id": "t.id",
     "workspace_id": "t.workspace_id",
@@ -215,6 +216,15 @@ def failing(error: str, retry_in: float | None) -> dict[str, Any]:
     return said if retry_in is None else said | {"retry_in": round(retry_in, 3)}
 
 
+def told_by(activity: NewActivity, error: str) -> EventKind:
+    """The kind of the event that tells of an attempt at a pure activity."""
+    if activity.kind == "model":
+        return EventKind.MODEL_FAILED if error else EventKind.MODEL_ANSWERED
+    if activity.kind in _OF_ITS_OWN:
+        return _OF_ITS_OWN[activity.kind]
+    return EventKind.ACTIVITY_FAILED if error else EventKind.ACTIVITY_FINISHED
+
+
 def record_activity(
     work: Work,
     activity: NewActivity,
@@ -233,12 +243,7 @@ def record_activity(
     state = "failed" if error else "done"
     move = leased(work)
     row, data = written_as(activity, state, result, error, usage)
-    if activity.kind == "node":
-        kind = EventKind.NODE_FINISHED
-    elif activity.kind == "value":
-        kind = EventKind.VALUE_RECORDED
-    else:
-        kind = EventKind.ACTIVITY_FAILED if error else EventKind.ACTIVITY_FINISHED
+    kind = told_by(activity, error)
     data |= failing(error, retry_in)
     if usage:
         data["usage"] = usage

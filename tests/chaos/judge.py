@@ -16,6 +16,7 @@ from .rights import wrong_end
 ONCE = {
     "checkpoint.committed": "checkpoint",
     "activity.finished": "activity",
+    "model.answered": "activity",
     "effect.finished": "activity",
     "approval.requested": "approval",
     "approval.decided": "approval",

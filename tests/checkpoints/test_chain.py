@@ -216,6 +216,7 @@ CHECKPOINTS = {
 
 
 @pytest.mark.parametrize(("change", "words"), CHECKPOINTS.values(), ids=CHECKPOINTS)
+@pytest.mark.altered
 def test_an_edited_checkpoint_is_found_at_the_event_that_names_it(change: str, words: str) -> None:
     thread = make_thread()
     drive(thread, 5)
@@ -268,6 +269,7 @@ def test_a_false_keyframe_is_found() -> None:
         assert "no state" in broken(thread).what
 
 
+@pytest.mark.altered
 def test_a_fork_proves_the_past_it_shares() -> None:
     base = make_thread()
     drive(base, 3)

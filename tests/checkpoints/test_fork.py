@@ -247,7 +247,9 @@ step_deltas = st.fixed_dictionaries(
 )
 moves = st.lists(
     st.tuples(
-        st.sampled_from(["step", "step", "edit", "fork", "rollback", "keyframe", "upgrade"]),
+        st.sampled_from(
+            ["step", "step", "edit", "fork", "rollback", "keyframe", "upgrade", "chain"]
+        ),
         st.integers(0, 1_000),
         st.integers(0, 1_000),
         step_deltas,
@@ -305,14 +307,16 @@ class Model:
             at = self.parents[thread, at]
         return found
 
+    def fingerprints(self, but: UUID) -> dict[UUID, dict[str, str]]:
+        """Every row of every thread but one."""
+        return {thread: rows_of(thread) for thread in self.threads if thread != but}
+
     def play(self, move: tuple[str, int, int, dict[str, Any], dict[str, Any]]) -> None:
         kind, a, b, delta, changed = move
         among = self.threads
         if kind == "rollback":  # which needs a way back
             among = [thread for thread in among if self.behind(thread)] or among
         thread = among[a % len(among)]
-        head = head_of(thread)
-        before = self.states[thread, head]
         own = self.own(thread)
         target = own[b % len(own)]
         if kind == "rollback":
@@ -321,6 +325,23 @@ class Model:
                 return
             target = behind[b % len(behind)]
         self.played[kind] += 1
+        # Nobody but the thread itself may be written to: of a fork not even its base.
+        alone = uuid4() if kind in ("fork", "chain") else thread
+        others = self.fingerprints(alone)
+        self.make(kind, thread, target, (b, delta, changed))
+        after = self.fingerprints(alone)
+        assert {each: after[each] for each in others} == others, kind
+
+    def make(
+        self,
+        kind: str,
+        thread: UUID,
+        target: UUID,
+        by: tuple[int, dict[str, Any], dict[str, Any]],
+    ) -> None:
+        b, delta, changed = by
+        head = head_of(thread)
+        before = self.states[thread, head]
         if kind == "step":
             driver = Driver(acquired(thread))
             new = driver.step(delta)
@@ -344,6 +365,12 @@ class Model:
         elif kind == "fork":
             fork = store.fork(thread, checkpoint=target, changes=changed, actor=OPERATOR)
             self.born(fork, plainly(self.states[thread, target], {"set": changed}))
+        elif kind == "chain":
+            for place in range(3 + b % 6):
+                target = self.own(thread)[-1 - place % 2 :][0]
+                fork = store.fork(thread, checkpoint=target, changes=changed, actor=OPERATOR)
+                self.born(fork, plainly(self.states[thread, target], {"set": changed}))
+                thread = fork
         elif kind == "keyframe":
             number = queries.checkpoint(thread, target).number
             store.write_keyframe(thread, number, history.materialise(thread, target).state)
@@ -360,11 +387,12 @@ def counted() -> Iterator[Counter[str]]:
     """How often each kind of move was played, so that the test cannot pass by doing nothing."""
     seen: Counter[str] = Counter()
     yield seen
-    kinds = ("step", "edit", "fork", "rollback", "keyframe", "upgrade")
+    kinds = ("step", "edit", "fork", "rollback", "keyframe", "upgrade", "chain")
     assert min(seen[kind] for kind in kinds) >= 5, seen
 
 
 @pytest.mark.requirement("A20")
+@pytest.mark.requirement("C15")
 @given(plan=moves)
 @settings(max_examples=40, suppress_health_check=[HealthCheck.function_scoped_fixture])
 def test_any_tree_of_forks_edits_rollbacks_and_upgrades_reads_as_in_plain_python(

@@ -64,9 +64,44 @@ def test_a_trajectory_forks_and_the_base_stays_as_it_is(thread: UUID) -> None:
 
 
 @pytest.mark.requirement("C14")
+def test_a_chain_of_trajectories_stays_under_the_thread_that_was_given(thread: UUID) -> None:
+    """The article's loop: what one call answers is the base of the next, under one thread id."""
+    found = StateGraphStore(connection)
+    at = str(head_of(thread))
+    state = found.get_checkpoint(str(thread), at)
+    made = []
+    for total in range(5):
+        before = at
+        at = found.fork_trajectory(str(thread), before, {"total": total})
+        made.append(at)
+        assert found.get_checkpoint(str(thread), at) == {**(state or {}), "total": total}
+        assert article(thread, UUID(at)) == {**(state or {}), "total": total}
+        (row,) = rows(
+            "SELECT parent_checkpoint_id FROM agent_checkpoints WHERE thread_id = %s "
+            "AND checkpoint_id = %s",
+            (str(thread), at),
+        )
+        assert row == (before,)
+    # Where a fork went on by itself, what begins there is found under the fork alone.
+    (first,) = queries.children(thread)
+    own = drive(first.id, 1)
+    aside = found.fork_trajectory(str(first.id), str(head_of(first.id)), {})
+    assert found.get_checkpoint(str(first.id), aside) == own.state
+    assert found.get_checkpoint(str(thread), aside) is None
+    assert article(thread, UUID(aside)) is None
+    for a_thread, checkpoint in rows("SELECT thread_id, checkpoint_id FROM agent_checkpoints"):
+        assert found.get_checkpoint(a_thread, checkpoint) == article(
+            UUID(a_thread), UUID(checkpoint)
+        )
+    assert all(found.get_checkpoint(str(first.id), each) for each in made)
+
+
+@pytest.mark.requirement("C14")
 def test_an_unknown_base_raises_value_error(thread: UUID) -> None:
     found = StateGraphStore(connection)
-    for base in (str(uuid4()), "no id", ""):
+    bases: tuple[Any, ...] = (str(uuid4()), "no id", "", "\0", "\ud800", "x" * 10_000, None, 5)
+    for base in bases:
+        assert found.get_checkpoint(str(thread), base) is None
         with pytest.raises(ValueError, match="not found"):
             found.fork_trajectory(str(thread), base, {})
     with pytest.raises(ValueError, match="not found"):
@@ -86,7 +121,9 @@ def test_the_view_has_the_columns_of_the_article(thread: UUID) -> None:
         ("state_payload", "bytea", None),
         ("created_at", "timestamp with time zone", None),
     ]
-    StateGraphStore(connection).fork_trajectory(str(thread), str(head_of(thread)), {})
+    at = str(head_of(thread))
+    for _ in range(3):
+        at = StateGraphStore(connection).fork_trajectory(str(thread), at, {})
     assert (
         rows(
             "SELECT thread_id, checkpoint_id FROM agent_checkpoints GROUP BY 1, 2 "

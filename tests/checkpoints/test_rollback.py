@@ -6,8 +6,9 @@ from uuid import UUID, uuid4
 
 import pytest
 
-from checkpoints import leases, queries, store
+from checkpoints import deltas, history, leases, queries, store
 from checkpoints.chain import verify_thread
+from checkpoints.channels import Digests
 from checkpoints.errors import LeaseLost, NotAllowedNow, NotFound, StaleVersion
 from checkpoints.states import EventKind, Status
 
@@ -227,9 +228,12 @@ def test_retrying_after_a_finished_rollback_works_from_its_target() -> None:
     roll_back(thread, 1)
     again = acquired(thread)
     target = numbered(thread, 1)
+    state = queries.state_at(thread, target)
+    root = Digests.of(state, history.reducers_of(again.agent_version)).root
     checkpoint = Driver(again).next_checkpoint(
-        {}, step=1, branch=1, branch_start=3, parent=target, parent_number=1, source="rollback"
-    )
+        {}, step=1, branch=1, branch_start=3, parent=target, parent_number=1, source="rollback",
+        state_hash=root, state_bytes=len(deltas.canonical(state)),
+    )  # fmt: skip
     store.commit_step(again, checkpoint, leave_by=K.THREAD_PARKED, reason="Not undone: send")
     assert driver.work.head != head_of(thread)
     store.retry(thread, actor=OPERATOR)

@@ -88,6 +88,7 @@ def test_blocks_end_with_their_range_wherever_it_begins() -> None:
 
 @pytest.mark.django_db
 @pytest.mark.parametrize("number", [0, 1, 30, 47, 48, 94])
+@pytest.mark.altered
 def test_a_past_with_a_hole_is_refused(number: int) -> None:
     base, fork = long_past()
     rows("SET session_replication_role = replica")

@@ -12,6 +12,7 @@ from .bench import Case, ask
 ONCE = {
     "checkpoint.committed": "checkpoint",
     "activity.finished": "activity",
+    "model.answered": "activity",
     "effect.finished": "activity",
     "node.finished": "activity",
     "value.recorded": "activity",

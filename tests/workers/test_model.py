@@ -40,6 +40,7 @@ def bench(make_bench: Callable[[Any], Bench | MemoryBench]) -> Bench | MemoryBen
 # ---- on the database and in memory ---------------------------------------------------------------
 
 
+@pytest.mark.requirement("A22")
 def test_a_call_is_a_save_point_with_what_it_took(bench: Bench | MemoryBench) -> None:
     thread = bench.start(goal="thanks")
     assert bench.advance(thread).status is Status.WAITING
@@ -63,7 +64,7 @@ def test_a_call_is_a_save_point_with_what_it_took(bench: Bench | MemoryBench) ->
     assert usage == {
         "cost": "0.0125", "model": "tiny-1", "tokens": 5, "tokens_in": 2, "tokens_out": 3,
     }  # fmt: skip
-    told = [e for e in bench.events(thread) if e.kind == "activity.finished"]
+    told = [e for e in bench.events(thread) if e.kind == "model.answered"]
     assert [e.data["usage"]["model"] for e in told] == ["tiny-1"] * 3
     row = bench.row(thread)
     assert row.tokens == sum(a.usage["tokens"] for a in calls) > 15
@@ -104,6 +105,8 @@ def test_an_error_of_the_model_fails_the_step_and_a_retry_asks_again(
     assert row.status is Status.FAILED
     assert "overloaded, come back later" in row.status_reason
     assert [a.state for a in bench.activities(thread)] == ["done", "failed"]
+    kinds = [e.kind for e in bench.events(thread)]
+    assert [k for k in kinds if k.startswith("model.")] == ["model.answered", "model.failed"]
     assert row.cost == "0.0125"
     answering.then = plainly
     bench.retry(thread)

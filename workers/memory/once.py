@@ -19,14 +19,13 @@ from checkpoints.errors import LeaseLost, NotAllowedNow
 from checkpoints.records import NewActivity, Work
 from checkpoints.states import EventKind
 from checkpoints.store import NewEvent
-from checkpoints.store.activities import NAMING_V, failing, written_as
+from checkpoints.store.activities import NAMING_V, failing, told_by, written_as
 from checkpoints.views import ActivityRow
 
 from . import reading
 from .book import Book, Row, read, written
 
 WRITABLE = ("planned", "started", "failed")
-KINDS = {"node": EventKind.NODE_FINISHED, "value": EventKind.VALUE_RECORDED}
 
 
 def told(activity: NewActivity, state: str, result: Any, error: str, usage: Any) -> dict[str, Any]:
@@ -138,16 +137,13 @@ class Once:
         data = told(activity, state, result, error, usage) | failing(error, retry_in)
         if usage:
             data["usage"] = usage
-        kind = KINDS.get(activity.kind) or (
-            EventKind.ACTIVITY_FAILED if error else EventKind.ACTIVITY_FINISHED
-        )
         enter = self._entering(work, activity, state, result, error, usage)
         sets: dict[str, Any] = {} if error else {"crash_count": 0}
         if usage and "cost" in usage:
             row = self._book.row(work.thread)
             sets["tokens"] = row.tokens + usage["tokens"]
             sets["cost"] = f"{(Decimal(row.cost) + Decimal(usage['cost'])).normalize():f}"
-        event = NewEvent(kind, data, work.owner, NAMING_V)
+        event = NewEvent(told_by(activity, error), data, work.owner, NAMING_V)
         self._write(work, events=[*events, event], sets=sets, also=enter)
 
     def _start_effect(self, work: Work, activity: NewActivity, events: Sequence[NewEvent]) -> None:

@@ -201,13 +201,16 @@ def _activity(row: ActivityRow) -> ActivityRow:
     return replace(row, **{name: read(getattr(row, name)) for name in texts})
 
 
+FAILED = (EventKind.ACTIVITY_FAILED, EventKind.MODEL_FAILED, EventKind.EFFECT_FAILED)
+
+
 def failures(book: Book, thread: UUID, activity: UUID) -> int:
     """How often it failed at this head since a person last clicked on Retry."""
     number = 0
     for entry in reversed(book.events[thread]):
         if entry.kind in (EventKind.CHECKPOINT_COMMITTED, EventKind.THREAD_RETRIED):
             break
-        if entry.kind in (EventKind.ACTIVITY_FAILED, EventKind.EFFECT_FAILED):
+        if entry.kind in FAILED:
             number += read(entry.data)["activity"] == str(activity)
     return number
 

@@ -132,6 +132,22 @@ def test_what_was_approved_is_paid_once_and_told_to_each_supplier(
     assert len(aside) - 1 == len(thread.state["set_aside"])
 
 
+@pytest.mark.requirement("A22")
+def test_thoughts_tool_outputs_and_the_decision_are_events_of_their_own(bank: Bank) -> None:
+    thread = Harness(graph).play({"due_by": DUE})
+    thread.decide("approve")
+    said: dict[str, list[dict[str, Any]]] = defaultdict(list)
+    for event in thread.events:
+        said[event.kind].append(event.data)
+    assert len(said["thought.recorded"]) >= 5
+    assert all(len(thought["text"]) > 20 for thought in said["thought.recorded"])
+    assert all(output["tool"] and output["seal"] for output in said["activity.finished"])
+    assert {done["tool"] for done in said["effect.finished"]} >= {"bank.reserve", "bank.pay"}
+    assert [decided["verdict"] for decided in said["approval.decided"]] == ["approve"]
+    assert len(said["way.taken"]) >= 1
+    assert len(said["checkpoint.committed"]) >= 4
+
+
 def test_a_no_pays_nothing_and_says_so(bank: Bank, tmp_path: Path) -> None:
     thread = Harness(graph).play({"due_by": DUE}, decide=Reject("not this month"))
     assert thread.status == "succeeded"

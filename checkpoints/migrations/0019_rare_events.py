@@ -26,7 +26,7 @@ CREATE INDEX CONCURRENTLY gp_event_saved ON gp_event (workspace_id, thread_id, s
 class Migration(migrations.Migration):
     # Concurrently: a large log can be written meanwhile. What an interrupted try left is dropped.
     atomic = False
-    dependencies = [("checkpoints", "0017_one_index_less")]
+    dependencies = [("checkpoints", "0018_forks_of_forks")]
     operations = [
         migrations.RunSQL(DROP, migrations.RunSQL.noop),
         migrations.RunSQL(CREATE, DROP),
