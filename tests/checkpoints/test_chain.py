@@ -299,13 +299,20 @@ def test_memory_does_not_grow_with_the_length_of_the_thread() -> None:
         driver = drive(thread)
         for _ in range(steps):
             driver.step({"set": {"goal": "x" * 1_000}})
-        connection.queries_log.clear()
-        tracemalloc.start()
-        report = verify_thread(thread)
-        peaks.append(tracemalloc.get_traced_memory()[1])
-        tracemalloc.stop()
-        assert report.intact
+        # The least of some: what other threads of this process do meanwhile counts as well.
+        peaks.append(min(peak_of_verifying(thread) for _ in range(3)))
     assert peaks[1] < 1.3 * peaks[0]
+
+
+def peak_of_verifying(thread: UUID) -> int:
+    """The most bytes that were in use at once."""
+    connection.queries_log.clear()
+    tracemalloc.start()
+    report = verify_thread(thread)
+    peak = tracemalloc.get_traced_memory()[1]
+    tracemalloc.stop()
+    assert report.intact
+    return peak
 
 
 @pytest.mark.parametrize(
