@@ -3,13 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from functools import partial
 from hashlib import sha256
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from .deltas import canonical
+from .references import PUT, named
 
 if TYPE_CHECKING:
     from .channels import Reducer
+
+# How the reducers are named whose channels are hashed by their parts.
+_APPEND, _MERGE = "append", "merge"
 
 
 def _hash(data: bytes) -> bytes:
@@ -36,6 +41,13 @@ class _Chain:
         self.digest = _hash(b"gatepost-append-1")
         self._inside = 0  # bytes of the items, a comma each
         self.grow(items)
+
+    @classmethod
+    def standing(cls, digest: bytes, size: int) -> _Chain:
+        """The chain of a list of which only this is known; it grows as the whole one would."""
+        chain = cls([])
+        chain.digest, chain._inside = digest, size - 1 if size > 2 else 0
+        return chain
 
     def grow(self, items: list[Any]) -> None:
         digest, inside = self.digest, self._inside
@@ -81,6 +93,17 @@ class _Tree:
         return self._inside + 1 if self._inside else 2
 
 
+class _Standing:
+    """A channel of which only kind, digest and size are known: it can be replaced, not grow."""
+
+    def __init__(self, kind: bytes, digest: bytes, size: int) -> None:
+        self.kind, self.digest, self.size = kind, digest, size
+
+
+class NeedsState(Exception):
+    """A delta cannot be taken in without the values that it adds to."""
+
+
 class Digests:
     """The Merkle digests of a state and its size in bytes.
 
@@ -99,7 +122,7 @@ class Digests:
 
     def __init__(self, reducers: Mapping[str, Reducer]) -> None:
         self._reducers = reducers
-        self._parts: dict[str, _Whole | _Chain | _Tree] = {}
+        self._parts: dict[str, _Whole | _Chain | _Tree | _Standing] = {}
         self._heads: dict[str, tuple[bytes, int]] = {}
         self._order: list[str] | None = None
 
@@ -132,6 +155,59 @@ class Digests:
                 self._order = None
         return self.root
 
+    def kept(self) -> bytes:
+        """All that is needed to go on without the state, as `resumed` reads it.
+
+        For each channel in code point order: length of its name in UTF-8 (4 bytes, big endian) |
+        name | kind | digest (32 bytes) | size (8 bytes, big endian).
+        """
+        whole: list[bytes] = []
+        for channel in self._channels():
+            part = self._parts[channel]
+            whole += (self._heads[channel][0], part.kind, part.digest, part.size.to_bytes(8))
+        return b"".join(whole)
+
+    @classmethod
+    def resumed(cls, kept: bytes, reducers: Mapping[str, Reducer]) -> Digests:
+        """The digests that were kept; raises ValueError where these bytes are none."""
+        digests = cls(reducers)
+        rest = memoryview(kept)
+        while rest:
+            at = 4 + int.from_bytes(rest[:4])
+            name, kind = bytes(rest[4:at]), bytes(rest[at : at + 1])
+            digest, size = bytes(rest[at + 1 : at + 33]), bytes(rest[at + 33 : at + 41])
+            if len(size) != 8:
+                raise ValueError("kept digests are cut off")
+            make = _Chain.standing if kind == _Chain.kind else partial(_Standing, kind)
+            digests._put(name.decode(), make(digest, int.from_bytes(size)))
+            rest = rest[at + 41 :]
+        return digests
+
+    def follow(self, stored: Mapping[str, Any]) -> bytes:
+        """Take in a delta as it is stored, without the state; answers the new root.
+
+        Raises NeedsState where it adds to a value that is known by its digest only.
+        """
+        for channel, value in stored.get("set", {}).items():
+            self._place(channel, value)
+        for channel, told in named(stored.get(PUT, {})).items():
+            if self._joined_by(channel) in (_APPEND, _MERGE):
+                raise NeedsState
+            self._put(channel, _Standing(_Whole.kind, bytes.fromhex(told.sha256), told.size))
+        for op, kind in (("append", _Chain), ("merge", _Tree)):
+            for channel, added in stored.get(op, {}).items():
+                part = self._parts.get(channel)
+                if part is None:
+                    self._place(channel, added)
+                elif isinstance(part, kind):
+                    part.grow(added)
+                else:
+                    raise NeedsState
+        for channel in stored.get("unset", ()):
+            if self._parts.pop(channel, None):
+                self._order = None
+        return self.root
+
     @property
     def root(self) -> bytes:
         """The Merkle root of the state, 32 bytes."""
@@ -152,16 +228,20 @@ class Digests:
             self._order = sorted(self._parts)
         return self._order
 
-    def _place(self, channel: str, value: Any) -> None:
+    def _joined_by(self, channel: str) -> str:
         reducer = self._reducers.get(channel)
-        joined_by = reducer.name if reducer else "last_value"
-        part: _Whole | _Chain | _Tree
-        if joined_by == "append" and isinstance(value, list):
-            part = _Chain(value)
-        elif joined_by == "merge" and isinstance(value, dict):
-            part = _Tree(value)
+        return reducer.name if reducer else "last_value"
+
+    def _place(self, channel: str, value: Any) -> None:
+        joined_by = self._joined_by(channel)
+        if joined_by == _APPEND and isinstance(value, list):
+            self._put(channel, _Chain(value))
+        elif joined_by == _MERGE and isinstance(value, dict):
+            self._put(channel, _Tree(value))
         else:
-            part = _Whole(value)
+            self._put(channel, _Whole(value))
+
+    def _put(self, channel: str, part: _Whole | _Chain | _Tree | _Standing) -> None:
         if channel not in self._parts:
             name = channel.encode()
             # The second figure: the name as canonical JSON, a colon and a comma.

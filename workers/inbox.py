@@ -61,6 +61,7 @@ def take_input(
         state_hash=digests.update(delta, folder.state),
         state_bytes=digests.size,
         schema_version=graph.schema_version,
+        digests=digests,
         created_by=senders.pop() if len(senders) == 1 else work.owner,
     )
     joined = {"inputs": taken, "channel": graph.inbox}

@@ -78,6 +78,7 @@ def commit(
         schema_version=graph.schema_version,
         agent_version=work.agent_version,
         created_by=work.owner,
+        digests=digests,
     )
     send(
         work,

@@ -76,6 +76,7 @@ def commit_upgrade(work: Work, graph: Graph, ledger: Ledger, made: Upgraded) -> 
         state_hash=made.digests.root,
         state_bytes=made.digests.size,
         schema_version=graph.schema_version,
+        digests=made.digests,
     )
     ledger.commit(work, checkpoint)
 

@@ -71,6 +71,7 @@ def steps() -> Iterator[tuple[Work, NewCheckpoint, NewEvent]]:
             schema_version=1,
             agent_version=version,
             created_by=work.owner,
+            digests=digests,
         )
         facts = {"node": "grow", "ordinal": 0, "text": f"Text {work.number} is long enough."}
         yield work, checkpoint, NewEvent(EventKind.THOUGHT_RECORDED, facts, work.owner)

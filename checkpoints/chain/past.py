@@ -52,6 +52,7 @@ class _Checkpoint:
     workspace: UUID
     schema_version: int
     config: str | None
+    digests: bytes | None
 
     def fits(self, named: Mapping[str, Any]) -> bool:
         """Whether the row is as the event of its commit names it."""
@@ -126,7 +127,8 @@ class Past:
                     "SELECT id, number, step, branch, branch_start, parent, parent_thread, "
                     "parent_number, source, nodes::text, next_nodes::text, delta::text, salt, "
                     "delta_hash, state_hash, state_bytes, agent_version_id, created_by, "
-                    "created_at, workspace_id, schema_version, config::text FROM gp_checkpoint "
+                    "created_at, workspace_id, schema_version, config::text, digests "
+                    "FROM gp_checkpoint "
                     "WHERE thread_id = %s::uuid AND number > %s::integer AND number <= %s::integer "
                     "ORDER BY number LIMIT %s",
                     (self._thread, self._number, self.upto, CHECKPOINTS_AT_ONCE),
@@ -159,6 +161,8 @@ class Past:
             raise Broken(event.seq, f"its checkpoint cannot be applied ({error})") from error
         if (self._digests.root, self._digests.size) != (c.state_hash, c.state_bytes):
             raise Broken(event.seq, "the state at its checkpoint does not fit its hash")
+        if c.digests is not None and c.digests != self._digests.kept():
+            raise Broken(event.seq, "the digests kept with its checkpoint are not those of it")
         if c.number in self._keyframes:
             self._check_keyframe(event, c)
         self._former = c

@@ -41,6 +41,8 @@ class Checkpoint(models.Model):
     config = models.JSONField(null=True)
     created_by = models.CharField(max_length=200)
     created_at = models.DateTimeField(db_default=Now())
+    # Of the state's channels, on every 32nd checkpoint; follows from the deltas.
+    digests = models.BinaryField(null=True)
 
     class Meta:
         db_table = "gp_checkpoint"

@@ -16,7 +16,7 @@ from ..errors import AlreadyStarted, NotFound
 from ..states import EventKind, Status
 from .announcing import announce
 from .guards import check_texts
-from .keyframes import keep_far_state, trusted
+from .keyframes import keep_far_state, known_digests
 from .statement import birth
 from .texts import forked_text, names_text, started_text
 from .writing import NO_HASH, NewCheckpoint, checkpoint_insert, encode, written
@@ -167,6 +167,7 @@ def start(
         agent_version=agent_version_id,
         created_by=actor,
         config=joined_config({}, config or {}) or None,
+        digests=digests,
     )
     born = _birth(
         thread=thread,
@@ -246,10 +247,10 @@ def fork(
     delta = deltas.delta_of_changes(dict(changes))
     # Without changes the state is the base's: its hash is known, and nothing has to be read.
     state_hash, state_bytes = bytes(row[13]), row[14]
+    digests = None
     if changes:
-        found, digests = trusted(base, checkpoint)
-        state_hash = digests.update(delta, deltas.apply(found.state, delta))
-        state_bytes = digests.size
+        digests = known_digests(base, checkpoint)
+        state_hash, state_bytes = digests.follow(delta), digests.size
     thread = uuid7()
     whole_config = joined_config(deltas.decode(row[16]) if row[16] else {}, config or {})
     first_checkpoint = NewCheckpoint(
@@ -271,6 +272,7 @@ def fork(
         agent_version=row[12],
         created_by=actor,
         config=whole_config or None,
+        digests=digests,
     )
     _birth(
         thread=thread,

@@ -10,8 +10,7 @@ from uuid import UUID
 from django.db import connection, transaction
 from uuid_utils.compat import uuid7
 
-from .. import deltas, history, payloads
-from ..channels import Digests
+from .. import deltas, payloads
 from ..errors import NotFound, StaleVersion
 from ..queries import savings
 from ..signals import state_settled
@@ -19,7 +18,7 @@ from ..states import CANCELLABLE, EDITABLE, STOPS_AHEAD, EventKind, Status, sour
 from ..views import SavedRow
 from . import underway
 from .guards import check_texts, in_statuses, refuse, versioned
-from .keyframes import trusted
+from .keyframes import known_digests
 from .steps import release
 from .writing import (
     Move,
@@ -214,11 +213,9 @@ def edit(
             (thread, row[0]),
         )
         schema_version, agent_version, kind = cursor.fetchone()
-    found, _ = trusted(thread, row[0])
     delta = deltas.delta_of_changes(dict(changes))
-    state = deltas.apply(found.state, delta)
-    deltas.check(state)
-    digests = Digests.of(state, history.reducers_of(agent_version))
+    digests = known_digests(thread, row[0])
+    digests.follow(delta)
     checkpoint = NewCheckpoint(
         id=uuid7(),
         number=row[1] + 1,
@@ -237,6 +234,7 @@ def edit(
         schema_version=schema_version,
         agent_version=agent_version,
         created_by=actor,
+        digests=digests,
     )
     inserts, committed = checkpoint_insert(thread, checkpoint)
     move = versioned(

@@ -206,6 +206,7 @@ def import_checkpoint(
         agent_version=point["agent_version_id"],
         created_by=actor,
         config=dict(config) if config else None,
+        digests=digests,
     )
     pinned = bool(row["pinned"]) and row["agent_version_id"] == point["agent_version_id"]
     born = _birth(

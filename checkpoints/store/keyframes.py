@@ -7,7 +7,7 @@ from uuid import UUID
 
 from django.db import connection
 
-from .. import deltas, history, keyframes
+from .. import deltas, history, kept, keyframes
 from ..channels import Digests
 
 
@@ -48,3 +48,8 @@ def trusted(thread: UUID, checkpoint: UUID) -> tuple[history.Materialised, Diges
     if found.refused:
         drop_keyframe(*found.refused)
     return found, digests
+
+
+def known_digests(thread: UUID, checkpoint: UUID) -> Digests:
+    """The digests of a state that a change is to be written upon, with or without reading it."""
+    return kept.digests_at(thread, checkpoint) or trusted(thread, checkpoint)[1]

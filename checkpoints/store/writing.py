@@ -24,7 +24,8 @@ from uuid import UUID
 from django.db import DEFAULT_DB_ALIAS, connections
 from uuid_utils.compat import uuid7
 
-from .. import deltas, payloads, prepared
+from .. import deltas, kept, payloads, prepared
+from ..digests import Digests
 from ..errors import InvalidValue
 from ..records import SALT_BYTES, Work
 from ..states import EventKind, Status, WorkspaceEventKind
@@ -70,6 +71,8 @@ class NewCheckpoint(NamedTuple):
     agent_version: UUID
     created_by: str
     config: Mapping[str, Any] | None = None
+    # Those of its state, where the writer has them: some checkpoints keep them (see `kept`).
+    digests: Digests | None = None
 
 
 def next_checkpoint(
@@ -287,6 +290,7 @@ _CHECKPOINT = Columns(
         "created_by": "%s::varchar",
     },
 )
+_WITH_DIGESTS = Columns("gp_checkpoint", {**_CHECKPOINT.sql, "digests": "%s::bytea"})
 
 # Where the delta stands among the parameters of that row.
 _DELTA = 5
@@ -301,8 +305,9 @@ def checkpoint_insert(
     large a state.
     """
     deltas.check_size(checkpoint.state_bytes, deltas.LIMITS.state_bytes, "the state")
+    whole = deltas.canonical(dict(checkpoint.delta))
     raw, contents = payloads.moved_out(
-        deltas.canonical(dict(checkpoint.delta)),
+        whole,
         checkpoint.delta,
         thread=thread,
         agent_version=checkpoint.agent_version,
@@ -359,6 +364,8 @@ def checkpoint_insert(
         ),
     )
     inserts = [Insert(_CHECKPOINT, params)]
+    if c.digests is not None and kept.due(c.number, len(whole)):
+        inserts = [Insert(_WITH_DIGESTS, (*params, c.digests.kept()))]
     if contents:
         inserts.append(Insert(CONTENT, content_params(contents)))
     return inserts, event

@@ -124,6 +124,7 @@ class Driver:
             "schema_version": 1,
             "agent_version": work.agent_version,
             "created_by": work.owner,
+            "digests": self.digests,
         }
         return NewCheckpoint(**(values | more))
 

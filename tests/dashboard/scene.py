@@ -106,6 +106,7 @@ def step(work: Work, *, leave_by: EventKind | None = None, **values: Any) -> UUI
         schema_version=1,
         agent_version=work.agent_version,
         created_by=work.owner,
+        digests=digests,
     )
     store.commit_step(work, checkpoint, leave_by=leave_by)
     return checkpoint.id
