@@ -144,13 +144,16 @@ def test_a_false_keyframe_is_dropped_and_never_built_upon(text: str) -> None:
     reducers = history.reducers_of(driver.work.agent_version)
 
     edited = store.fork(thread, checkpoint=head_of(thread), changes={"goal": "new"}, actor=OPERATOR)
-    assert queries.state_at(edited, head_of(edited))["log"] == [1, 2, 3, 4]
+    assert queries.checkpoint(edited, head_of(edited)).state_hash == (
+        Digests.of(expected | {"goal": "new"}, reducers).root.hex()
+    )
     state, digests, _ = DatabaseLedger().load(driver.work, driver.work.agent_version, reducers)
 
     assert state == expected
     assert digests.root == Digests.of(expected, reducers).root
     assert numbers(thread) == []
     assert queries.state_at(thread, head_of(thread)) == expected
+    assert queries.state_at(edited, head_of(edited)) == expected | {"goal": "new"}
 
 
 @pytest.mark.django_db

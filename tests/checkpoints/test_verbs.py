@@ -299,15 +299,15 @@ def test_an_edit_between_reading_and_writing_of_another_is_refused(
 
     thread = make_thread()
     bring_to(thread, S.PAUSED)
-    materialise = control.history.materialise
+    known_digests = control.known_digests
 
-    def slowly(*args: Any, **options: Any) -> Any:
+    def slowly(*args: Any) -> Any:
         monkeypatch.undo()
-        found = materialise(*args, **options)
+        found = known_digests(*args)
         store.edit(thread, changes={"total": 1}, reason="", actor="user:2")
         return found
 
-    monkeypatch.setattr(control.history, "materialise", slowly)
+    monkeypatch.setattr(control, "known_digests", slowly)
     with pytest.raises(StaleVersion):
         store.edit(thread, changes={"goal": "mine"}, reason="", actor="user:3")
     assert queries.state_at(thread, head_of(thread))["total"] == 1

@@ -49,7 +49,11 @@ BEHIND = {
         "workspace_id": "is the importing one",
         "xid8": "is of this database",
     },
-    "gp_checkpoint": {"thread_id": "is the folder", "workspace_id": "is the importing one"},
+    "gp_checkpoint": {
+        "thread_id": "is the folder",
+        "workspace_id": "is the importing one",
+        "digests": "follow from the deltas",
+    },
     "gp_activity": {
         "thread_id": "is the folder",
         "workspace_id": "is the importing one",
