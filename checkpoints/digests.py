@@ -183,8 +183,8 @@ class Digests:
             rest = rest[at + 41 :]
         return digests
 
-    def follow(self, stored: Mapping[str, Any]) -> bytes:
-        """Take in a delta as it is stored, without the state; answers the new root.
+    def follow(self, stored: Mapping[str, Any]) -> None:
+        """Take in a delta as it is stored, without the state.
 
         Raises NeedsState where it adds to a value that is known by its digest only.
         """
@@ -206,7 +206,6 @@ class Digests:
         for channel in stored.get("unset", ()):
             if self._parts.pop(channel, None):
                 self._order = None
-        return self.root
 
     @property
     def root(self) -> bytes:

@@ -7,6 +7,8 @@ since. They prove themselves: what comes out must be the hash that the checkpoin
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from typing import Any
 from uuid import UUID
 
 from . import deltas, prepared
@@ -47,10 +49,11 @@ WITH RECURSIVE seg AS (
   JOIN gp_checkpoint p ON p.thread_id = f.parent_thread AND p.number = f.parent_number
   WHERE s.kept IS NULL AND s.hi - s.lo < {EVERY} AND s.depth < {RANGES}
 )
-SELECT s.root, s.state_bytes, v.channels::text, x.parent IS NULL,
+SELECT s.root, s.state_bytes, CASE WHEN x.number = s.hi THEN (SELECT v.channels::text
+    FROM gp_agent_version v WHERE v.id = s.agent_version_id) END, x.parent IS NULL,
   encode(CASE WHEN x.number = s.kept THEN x.digests END, 'hex'),
   CASE WHEN x.number = s.kept THEN NULL ELSE x.delta::text END
-FROM seg s LEFT JOIN gp_agent_version v ON v.id = s.agent_version_id, LATERAL (
+FROM seg s, LATERAL (
   SELECT c.number, c.parent, c.digests, c.delta FROM gp_checkpoint c
   WHERE c.thread_id = s.thread_id AND c.number BETWEEN
     coalesce(s.kept, greatest(s.lo, s.hi - {EVERY - 1})) AND s.hi OFFSET 0) x
@@ -58,13 +61,22 @@ ORDER BY s.depth DESC, x.number
 """
 
 
-def digests_at(thread: UUID, checkpoint: UUID) -> Digests | None:
+def asked(thread: UUID, checkpoint: UUID) -> prepared.Asked:
+    """What `digests_at` asks the database."""
+    return _DIGESTS, (thread, checkpoint)
+
+
+def digests_at(
+    thread: UUID, checkpoint: UUID, rows: Sequence[tuple[Any, ...]] | None = None
+) -> Digests | None:
     """The digests of the state there, proved by its hash, at a cost without the length of the past.
 
-    None where they cannot be told from what was kept: the checkpoint is unknown, history from
-    before digests were kept or from a capsule, an object that members joined since, damage.
+    `rows` are the answer to `asked` where somebody has it. None where they cannot be told from what
+    was kept: the checkpoint is unknown, history from before digests were kept or from a capsule, an
+    object that members joined since, damage.
     """
-    rows = prepared.fetch(_DIGESTS, (thread, checkpoint))
+    if rows is None:
+        rows = prepared.fetch(*asked(thread, checkpoint))
     if not rows:
         return None
     root, size, channels = rows[-1][:3]

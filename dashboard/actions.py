@@ -55,6 +55,7 @@ from .starting import start_or_continue, start_thread
 from .validation import (
     NAME_MAX,
     TITLE_MAX,
+    check_changes,
     check_config,
     check_message,
     check_node,
@@ -188,7 +189,7 @@ def edit(
         gates.withdraw_open(thread_id, reason=f"The state was edited: {reason}", actor=actor.id)
         thread = queries.thread(thread_id, workspace=actor.workspace)
         _same_version(thread, expected_version)
-        _changed(actor, thread, thread.head, changes)
+        _check_changes(actor, thread, thread.head, changes)
         return store.edit(
             thread_id,
             changes=changes,
@@ -236,7 +237,7 @@ def fork(
     if effects not in ("ask", "run"):
         raise Invalid("$.effects", "must be ask or run")
     check_config(config or {})
-    _changed(actor, thread, checkpoint_id, changes or {})
+    _check_changes(actor, thread, checkpoint_id, changes or {})
     born = store.fork(
         thread_id,
         checkpoint=checkpoint_id,
@@ -375,3 +376,18 @@ def _changed(
     version = queries.agent_version(target.agent_version_id)
     new = resulting_state(version, old, changes, workspace=actor.workspace, within="changes")
     return old, new
+
+
+def _check_changes(
+    actor: Actor, thread: ThreadRow, checkpoint_id: UUID, changes: Mapping[str, Any]
+) -> None:
+    """Refuse changes as `_changed` does; mostly without reading the state."""
+    target = queries.checkpoint(thread.id, checkpoint_id)
+    check_changes(
+        queries.agent_version(target.agent_version_id),
+        changes,
+        state_bytes=target.state_bytes,
+        state=lambda: queries.state_at(thread.id, checkpoint_id),
+        workspace=actor.workspace,
+        within="changes",
+    )

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import re
 import unicodedata
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import Any
 from uuid import UUID
 
@@ -43,14 +43,9 @@ def resulting_state(
     Refused: values that JSON or the database would change, channels the agent does not have,
     states its schema does not allow, files that the workspace does not have.
     """
-    if not isinstance(changes, dict):
-        raise Invalid("$", "must be an object of channels", within=within)
+    _check_channels(agent, changes, within=within)
+    result = {**state, **changes}
     try:
-        deltas.check(changes)
-        if unknown := sorted(changes.keys() - agent.channels.keys()):
-            said = _unknown(agent)
-            raise Invalid.of((Fault(deltas.at("$", c), said) for c in unknown), within=within)
-        result = {**state, **changes}
         size = len(deltas.canonical(result))
     except InvalidValue as error:
         raise Invalid(error.path, error.reason, within=within) from error
@@ -62,6 +57,70 @@ def resulting_state(
     if faults:
         raise Invalid.of(faults, within=within)
     return result
+
+
+def check_changes(
+    agent: AgentRow,
+    changes: Any,
+    *,
+    state_bytes: int,
+    state: Callable[[], Mapping[str, Any]],
+    workspace: UUID,
+    within: str,
+) -> None:
+    """Refuse what `resulting_state` refuses; the state is read only where it has a say.
+
+    A schema that judges each channel by itself says of the changed ones all that is new, and a
+    state of `state_bytes` with room for all of them cannot become too large.
+    """
+    _check_channels(agent, changes, within=within)
+    if not changes:
+        return
+    grown = state_bytes + len(deltas.canonical(changes))
+    if grown > deltas.LIMITS.state_bytes or not _each_by_itself(agent.schema):
+        resulting_state(agent, state(), changes, workspace=workspace, within=within)
+        return
+    alone = {key: value for key, value in agent.schema.items() if key != "required"}
+    if faults := [*schema_faults(alone, changes), *_lost_files(changes, "$", workspace)]:
+        raise Invalid.of(faults, within=within)
+
+
+def _check_channels(agent: AgentRow, changes: Any, *, within: str) -> None:
+    """Refuse what is no object of the agent's channels, or what the database would change."""
+    if not isinstance(changes, dict):
+        raise Invalid("$", "must be an object of channels", within=within)
+    try:
+        deltas.check(changes)
+    except InvalidValue as error:
+        raise Invalid(error.path, error.reason, within=within) from error
+    if unknown := sorted(changes.keys() - agent.channels.keys()):
+        said = _unknown(agent)
+        raise Invalid.of((Fault(deltas.at("$", c), said) for c in unknown), within=within)
+
+
+# What says nothing of two channels at once, and nothing of how many there are.
+_TELLING = {"$defs", "$schema", "additionalProperties", "default", "description", "examples"} | {
+    "properties", "required", "title", "type",
+}  # fmt: skip
+
+
+def _each_by_itself(schema: Mapping[str, Any]) -> bool:
+    """Whether a channel's value can be judged without the others."""
+    return schema.keys() <= _TELLING and all(
+        ref.startswith("#/$defs/") for ref in _references(schema)
+    )
+
+
+def _references(schema: Any) -> Iterator[str]:
+    """What a schema refers to; a name of somebody's own that looks like a reference counts too."""
+    if isinstance(schema, dict):
+        for key, value in schema.items():
+            if key in ("$ref", "$dynamicRef"):
+                yield str(value)
+            yield from _references(value)
+    elif isinstance(schema, list):
+        for value in schema:
+            yield from _references(value)
 
 
 def _unknown(agent: AgentRow) -> str:

@@ -83,7 +83,8 @@ def measure(bench: Bench, scale: float) -> Measured:
                 found.baselines[f"ms_{name}"] = round(inserted, 3)
         bench.flush_takes(0)
         raw.close()
-        told["ms_f0_with_a_change"] = round(fork_ms(thread, steps // 2, 5, size=1), 3)
+        fork_ms(thread, steps // 2, 20, size=1)
+        told["ms_f0_with_a_change"] = round(fork_ms(thread, steps // 2, size=1), 3)
         found.values["write_transactions"] = max(found.values["write_transactions"], xids)
         found.values["bytes"] = max(found.values["bytes"], size)
         found.details[f"length_{length}"] = told

@@ -10,7 +10,7 @@ from uuid import UUID
 from django.db import connection, transaction
 from uuid_utils.compat import uuid7
 
-from .. import deltas
+from .. import deltas, kept, prepared
 from ..channels import Digests, reducers_of
 from ..errors import AlreadyStarted, NotFound
 from ..states import EventKind, Status
@@ -210,8 +210,7 @@ _BASE = (
     "c.schema_version, c.agent_version_id, c.state_hash, c.state_bytes, "
     "th.base IS NOT NULL OR c.branch_start > 0, (SELECT f.config::text FROM gp_checkpoint f "
     "WHERE f.thread_id = th.id AND f.number = 0) FROM gp_thread th "
-    "JOIN gp_checkpoint c ON c.thread_id = th.id AND c.id = %(checkpoint)s::uuid "
-    "WHERE th.id = %(base)s::uuid"
+    "JOIN gp_checkpoint c ON c.thread_id = th.id AND c.id = %s::uuid WHERE th.id = %s::uuid"
 )
 
 
@@ -235,12 +234,12 @@ def fork(
     differs from the base's; the fork's first checkpoint keeps the whole of what then holds.
     `code` is the agent version that goes on with it, else that of the checkpoint.
     """
-    from .sending import send
-
     check_texts(title=title)
-    row = send(_BASE, {"base": base, "checkpoint": checkpoint})
-    if row is None:
+    asked = [(_BASE, (checkpoint, base)), *([kept.asked(base, checkpoint)] if changes else [])]
+    found, *rows = prepared.fetch_all(*asked)
+    if not found:
         raise NotFound("There is no such checkpoint in this thread.")
+    (row,) = found
     version, queue = row[12], row[2]
     if code is not None:
         version, queue = code, _agent_version(code)["queue"]
@@ -249,8 +248,9 @@ def fork(
     state_hash, state_bytes = bytes(row[13]), row[14]
     digests = None
     if changes:
-        digests = known_digests(base, checkpoint)
-        state_hash, state_bytes = digests.follow(delta), digests.size
+        digests = known_digests(base, checkpoint, *rows)
+        digests.follow(delta)
+        state_hash, state_bytes = digests.root, digests.size
     thread = uuid7()
     whole_config = joined_config(deltas.decode(row[16]) if row[16] else {}, config or {})
     first_checkpoint = NewCheckpoint(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 from uuid import UUID
 
@@ -50,6 +51,11 @@ def trusted(thread: UUID, checkpoint: UUID) -> tuple[history.Materialised, Diges
     return found, digests
 
 
-def known_digests(thread: UUID, checkpoint: UUID) -> Digests:
-    """The digests of a state that a change is to be written upon, with or without reading it."""
-    return kept.digests_at(thread, checkpoint) or trusted(thread, checkpoint)[1]
+def known_digests(
+    thread: UUID, checkpoint: UUID, rows: Sequence[tuple[Any, ...]] | None = None
+) -> Digests:
+    """The digests of a state that a change is to be written upon, with or without reading it.
+
+    `rows` are the answer to `kept.asked` where somebody has it.
+    """
+    return kept.digests_at(thread, checkpoint, rows) or trusted(thread, checkpoint)[1]
