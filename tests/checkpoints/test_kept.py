@@ -86,6 +86,10 @@ def test_bytes_that_are_no_kept_digests_are_refused(state: dict[str, Any], cut: 
         assert found.kept() == raw[:-cut]  # cut between two channels: the root tells
 
 
+def never(*_: Any, **__: Any) -> Any:
+    raise AssertionError("the state was read")
+
+
 @pytest.mark.django_db
 def test_a_changed_fork_reads_the_deltas_since_digests_were_kept_whatever_the_length(
     django_assert_num_queries: DjangoAssertNumQueries, monkeypatch: pytest.MonkeyPatch
@@ -96,9 +100,6 @@ def test_a_changed_fork_reads_the_deltas_since_digests_were_kept_whatever_the_le
         "SELECT number FROM gp_checkpoint WHERE digests IS NOT NULL ORDER BY number"
     )]  # fmt: skip
     assert kept_at == [32, 64, 96, 128]
-
-    def never(*_: Any, **__: Any) -> Any:
-        raise AssertionError("the state was read")
 
     expected = {n: read(base, numbered(base, n)) for n in (0, 5, 31, 32, 33, 63, 127, 149, 150)}
     with monkeypatch.context() as patched:
@@ -133,11 +134,14 @@ def test_what_a_changed_fork_reads_does_not_grow_with_the_length(
         read_bytes.append(len(str(found)))
         return found
 
-    monkeypatch.setattr(prepared, "fetch_all", counting)
     base = make_thread()
     drive(base, 600)
-    for number in (63, 255, 575):  # each the last before digests are kept again
-        store.fork(base, checkpoint=numbered(base, number), changes={"goal": ""}, actor=OPERATOR)
+    with monkeypatch.context() as patched:
+        patched.setattr(prepared, "fetch_all", counting)
+        patched.setattr(history, "materialise", never)
+        for number in (63, 255, 575):  # each the last before digests are kept again
+            target = numbered(base, number)
+            store.fork(base, checkpoint=target, changes={"goal": ""}, actor=OPERATOR)
     assert len(read_bytes) == 3
     assert max(read_bytes) < min(read_bytes) * 1.1
 
@@ -149,7 +153,7 @@ def test_an_edit_reads_no_state_either(monkeypatch: pytest.MonkeyPatch) -> None:
     store.hand_back(driver.work, reason="")
     store.pause(thread, actor=OPERATOR)
     with monkeypatch.context() as patched:
-        patched.setattr(history, "materialise", lambda *_, **__: pytest.fail("read"))
+        patched.setattr(history, "materialise", never)
         store.edit(thread, changes={"log": ["other"]}, reason="", actor=OPERATOR)
     assert verify_thread(thread).intact
     assert queries.state_at(thread, head_of(thread))["log"] == ["other"]
