@@ -257,6 +257,7 @@ class StorageRow:
     sampled_all: bool
     contents: int = 0
     file_bytes: int = 0
+    files_away: bool = False
 
 
 @dataclass(frozen=True, slots=True)

@@ -19,7 +19,7 @@ from django.db import transaction
 
 from approvals import gates
 from checkpoints import queries, store
-from checkpoints.errors import StaleVersion
+from checkpoints.errors import ContentAway, StaleVersion
 from checkpoints.states import Status
 from checkpoints.views import ThreadRow, VerificationRow
 
@@ -210,8 +210,13 @@ def preview_fork(
     """What a fork from this checkpoint with these values would do and cost."""
     thread = _thread(actor, "fork", thread_id)
     check_config(config or {})
-    old, new = _changed(actor, thread, checkpoint_id, changes or {})
     target = queries.checkpoint(thread_id, checkpoint_id)
+    try:
+        old, new = _changed(actor, thread, checkpoint_id, changes or {})
+    except ContentAway:
+        if changes:
+            raise
+        old, new = {}, {}  # nothing differs, readable now or not
     return fork_plan(thread, target, old, new, config=config or {})
 
 

@@ -13,6 +13,8 @@ from dataclasses import dataclass, replace
 from typing import Any, Protocol
 from uuid import UUID
 
+import structlog
+from django.db import DatabaseError, InterfaceError
 from django.template.loader import render_to_string
 
 from approvals import queries as gates
@@ -20,8 +22,10 @@ from checkpoints import queries
 from checkpoints.errors import NotFound
 
 from .live.topics import Topic
-from .pages import approvals, board, inbox, stopping, thread
+from .pages import approvals, board, contents, inbox, stopping, thread
 from .pages.rights import Roles
+
+log = structlog.get_logger("gatepost.regions")
 
 
 class Page(Protocol):
@@ -68,13 +72,15 @@ REGIONS: dict[str, Region] = {
     "thread-lineage": Region("thread", THREAD, thread.thread_lineage),
     "thread-forks": Region("thread", THREAD, thread.thread_forks),
     "thread-input": Region("thread", THREAD, thread.thread_input, by_roles=True),
-    "thread-state": Region("thread", THREAD, thread.thread_state, key=thread.state_key),
+    "thread-state": Region("thread", THREAD, contents.thread_state, key=contents.state_key),
     "thread-activities": Region("thread", THREAD, thread.thread_activities),
     "thread-events": Region("thread", THREAD, thread.thread_events),
     "thread-plan": Region("thread", THREAD, thread.thread_plan),
     "thread-stop": Region("thread", THREAD, stopping.thread_stop, by_roles=True),
     "thread-graph": Region("thread", THREAD, thread.thread_graph),
-    "thread-artifacts": Region("thread", THREAD, thread.thread_artifacts, key=thread.artifacts_key),
+    "thread-artifacts": Region(
+        "thread", THREAD, contents.thread_artifacts, key=contents.artifacts_key
+    ),
     "inbox-boxes": Region("approvals", INBOX, inbox.inbox_boxes, by_roles=True, personal=True),
     "inbox-list": Region("approvals", INBOX, inbox.inbox_list, by_roles=True),
     "nav-approvals": Region("approvals", "base.html", inbox.nav_approvals),
@@ -118,21 +124,33 @@ def render_for(
 ) -> dict[Roles, dict[str, str]]:
     """Regions for several sets of roles, each rendered once; `memo` keeps dear ones between looks.
 
-    Only for pages without a filter, whose looks follow each other.
+    Only for pages without a filter, whose looks follow each other. A region that cannot be rendered
+    is left out: the others are as good as without it.
     """
-    shared: dict[str, str] = {}
+    shared: dict[str, str | None] = {}
     found: dict[Roles, dict[str, str]] = {}
     for roles, names in wanted.items():
         found[roles] = {}
         for name in sorted(names):
-            region = REGIONS[name]
-            if region.by_roles:
-                found[roles][name] = render(page, name, roles)
-                continue
-            if name not in shared:
-                shared[name] = _remembered(page, name, roles, memo)
-            found[roles][name] = shared[name]
+            if REGIONS[name].by_roles:
+                html = _attempted(page, name, roles, memo)
+            else:
+                if name not in shared:
+                    shared[name] = _attempted(page, name, roles, memo)
+                html = shared[name]
+            if html is not None:
+                found[roles][name] = html
     return found
+
+
+def _attempted(page: Page, name: str, roles: Roles, memo: Memo) -> str | None:
+    try:
+        return _remembered(page, name, roles, memo)
+    except (DatabaseError, InterfaceError):
+        raise  # nothing at all can be read
+    except Exception:
+        log.exception("region.failed", region=name, topic=topic_name(page))
+        return None
 
 
 def _remembered(page: Page, name: str, roles: Roles, memo: Memo) -> str:
@@ -142,7 +160,9 @@ def _remembered(page: Page, name: str, roles: Roles, memo: Memo) -> str:
     now = key(page)
     known = memo.get(name)
     if known is None or known[0] != now:
-        known = memo[name] = (now, render(page, name, roles))
+        known = (now, render(page, name, roles))
+        if not getattr(page, "passing", False):
+            memo[name] = known
     return known[1]
 
 

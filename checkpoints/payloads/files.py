@@ -70,14 +70,16 @@ class FilePayloads:
         """Whether the storage has a folder of any of these threads."""
         return any(_is_there(thread_folder(thread)) for thread in threads)
 
-    def held(self, thread: UUID) -> tuple[int, int]:
-        """(files, bytes) of a thread's contents."""
+    def held(self, thread: UUID) -> tuple[int, int] | None:
+        """(files, bytes) of a thread's contents; None where the storage does not answer."""
         folder = f"{thread_folder(thread)}/contents"
         try:
             _, names = default_storage.listdir(folder)
+            return len(names), sum(default_storage.size(f"{folder}/{name}") for name in names)
         except FileNotFoundError:
             return 0, 0
-        return len(names), sum(default_storage.size(f"{folder}/{name}") for name in names)
+        except OSError:
+            return None
 
 
 def _whole(path: str, raw: bytes) -> bool:

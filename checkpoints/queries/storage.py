@@ -56,8 +56,8 @@ def storage(thread_id: UUID) -> StorageRow:
 
     Counts are exact, but more than 200 activities are told by those of the newest steps. Bytes
     are those of the values as stored and a share per row, estimated from a sample on a thread
-    with more than 64 rows of a kind. Contents in files
-    are counted where they lie.
+    with more than 64 rows of a kind. Contents in files are counted where they lie; `files_away`
+    says that they could not be.
     """
     found = rows(_STORAGE, (thread_id,))
     if not found:
@@ -65,6 +65,9 @@ def storage(thread_id: UUID) -> StorageRow:
     *counted, kind = found[0]
     row = StorageRow(*counted)
     if kind == payloads.FILE:
-        n, size = payloads.FilePayloads().held(thread_id)
+        held = payloads.FilePayloads().held(thread_id)
+        if held is None:
+            return replace(row, files_away=True)
+        n, size = held
         row = replace(row, bytes=row.bytes + size, contents=row.contents + n, file_bytes=size)
     return row

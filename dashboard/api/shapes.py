@@ -157,6 +157,7 @@ class Storage(Shape):
     """What a thread's own past takes.
 
     `bytes` is close, the counts are exact; of more than 200 activities the count is close too.
+    Files of a storage that does not answer are not among them.
     """
 
     events: int

@@ -48,7 +48,10 @@ class House:
         if topic.kind != "board" and known is not None and mark == known:
             return None
         seq = page.seq
-        return Look(mark, seq, regions.render_for(page, wanted, memo))
+        html = regions.render_for(page, wanted, memo)
+        whole = all(names <= html[roles].keys() for roles, names in wanted.items())
+        # What failed is looked at again with the next poll.
+        return Look(mark if whole else None, seq, html)
 
     @tidy
     def marks(self, topics: Iterable[Topic]) -> Mapping[Topic, Any]:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Iterator
 from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any
@@ -16,7 +15,6 @@ from checkpoints.states import FINISHED, EventKind, Status
 from checkpoints.views import (
     ActivityRow,
     AgentRow,
-    ArtifactRow,
     CheckpointRow,
     EventRow,
     InputRow,
@@ -27,7 +25,7 @@ from checkpoints.views import (
     VerificationRow,
     Why,
 )
-from dashboard import graphs, lineage, published, savings
+from dashboard import graphs, lineage, savings
 from dashboard.code_choice import choices_for
 from dashboard.inbox import message_field
 from dashboard.live.progress import read_progress
@@ -38,6 +36,7 @@ from dashboard.shapes import Kind
 from dashboard.text import number
 from dashboard.why import why_waiting
 
+from .contents import Read, read
 from .rights import Class, Roles, actions_of, rights_of
 
 CHECKPOINTS = 200
@@ -116,21 +115,23 @@ class ThreadPage:
         return head or queries.checkpoint(self.thread.id, self.thread.head)
 
     @cached_property
-    def state(self) -> dict[str, Any]:
-        return self._ordered(queries.state_at(self.checkpoint.thread, self.checkpoint.id))
+    def state(self) -> Read:
+        """The state of the shown checkpoint."""
+        return read(self.checkpoint.thread, self.checkpoint.id, self.version)
 
     @cached_property
-    def before_state(self) -> dict[str, Any]:
+    def before_state(self) -> Read:
         """The state of the shown checkpoint's parent, {} for the first of all."""
         shown = self.checkpoint
         if shown.parent is None or shown.parent_thread is None:
-            return {}
-        return self._ordered(queries.state_at(shown.parent_thread, shown.parent))
+            return Read({})
+        return read(shown.parent_thread, shown.parent, self.version)
 
-    def _ordered(self, state: dict[str, Any]) -> dict[str, Any]:
-        """The same with its channels in the author's order, which the database does not keep."""
-        order = {name: i for i, name in enumerate(self.version.schema.get("x-order") or ())}
-        return dict(sorted(state.items(), key=lambda item: order.get(item[0], len(order))))
+    @property
+    def passing(self) -> bool:
+        """Whether it shows what the next look may find otherwise, though nothing has moved."""
+        shown: list[Read | None] = [vars(self).get(name) for name in ("state", "before_state")]
+        return any(found is not None and found.unread is not None for found in shown)
 
     @cached_property
     def version(self) -> AgentRow:
@@ -213,33 +214,6 @@ class ThreadPage:
         actors = [event.actor for event in self.events.rows] + [i.actor for i in self.inputs]
         return people([self.thread.started_by, *actors])
 
-    @cached_property
-    def artifacts(self) -> list[ArtifactRow]:
-        """Files that the shown state and the recorded results refer to, each once."""
-        found: dict[str, ArtifactRow] = {}
-        for value in (self.state, *(a.result for a in self.activities)):
-            for ref in _references(value):
-                found.setdefault(ref.sha256, ref)
-        return list(found.values())
-
-
-def _references(value: Any) -> Iterator[ArtifactRow]:
-    if isinstance(value, dict):
-        sha = value.get("$artifact")
-        if isinstance(sha, str):
-            yield ArtifactRow(
-                sha,
-                str(value.get("name") or sha[:12]),
-                str(value.get("media_type") or ""),
-                size if isinstance(size := value.get("size"), int) else 0,
-                "",
-            )
-            return
-        value = list(value.values())
-    if isinstance(value, list):
-        for item in value:
-            yield from _references(item)
-
 
 def thread_head(page: ThreadPage, roles: Roles) -> dict[str, Any]:
     """Region thread-head."""
@@ -318,23 +292,6 @@ def thread_input(page: ThreadPage, roles: Roles) -> dict[str, Any]:
     }
 
 
-def thread_state(page: ThreadPage, roles: Roles) -> dict[str, Any]:
-    """Region thread-state."""
-    return {
-        "thread": page.thread,
-        "checkpoint": page.checkpoint,
-        "state": page.state,
-        "before": page.before_state,
-        "tab": page.tab,
-        "past": page.past,
-    }
-
-
-def state_key(page: ThreadPage) -> Hashable:
-    """What region thread-state depends on: a checkpoint never changes."""
-    return page.checkpoint.id, page.past, page.tab
-
-
 def thread_activities(page: ThreadPage, roles: Roles) -> dict[str, Any]:
     """Region thread-activities."""
     return {"thread": page.thread, "activities": page.activities}
@@ -375,21 +332,6 @@ def thread_graph(page: ThreadPage, roles: Roles) -> dict[str, Any]:
         ),
         "past": page.past,
     }
-
-
-def thread_artifacts(page: ThreadPage, roles: Roles) -> dict[str, Any]:
-    """Region thread-artifacts."""
-    return {
-        "thread": page.thread,
-        "artifacts": page.artifacts,
-        "published": published.files(page.activities),
-    }
-
-
-def artifacts_key(page: ThreadPage) -> Hashable:
-    """What region thread-artifacts depends on: the state, what was recorded, what lies there."""
-    lies = tuple((f.slug, f.name) for f in published.files(page.activities))
-    return page.checkpoint.id, tuple((a.id, a.state) for a in page.activities), lies
 
 
 def _current(page: ThreadPage) -> tuple[str, ...]:

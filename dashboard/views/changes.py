@@ -13,6 +13,7 @@ from django.views.decorators.http import require_http_methods
 
 from approvals import queries as gates
 from checkpoints import queries
+from checkpoints.errors import ContentAway
 from checkpoints.views import CheckpointRow, ThreadRow
 from dashboard import actions, errors, fields, inbox, lineage
 from dashboard.expected import AGAIN, MAYBE, REUSED, Expected
@@ -52,7 +53,13 @@ def fork(request: HttpRequest, thread_id: UUID) -> HttpResponse:
     who, thread = actor(request), _thread(request, "fork", thread_id)
     target = _checkpoint(request, thread) or queries.checkpoint(thread.id, thread.head)
     schema = queries.agent_version(target.agent_version_id).schema
-    values = queries.state_at(thread.id, target.id)
+    values, away = _values(thread, target)
+    as_it_is = bool(request.POST.get("as_it_is"))
+    if request.method == "POST" and away and not as_it_is:
+        raise errors.StorageAway(away)
+    as_it_is = as_it_is or bool(away)
+    if as_it_is:
+        schema = {}  # no value can be changed
     plan = actions.preview_fork(who, thread.id, target.id)
     shown = json.dumps(plan.config, ensure_ascii=False, indent=2, sort_keys=True)
     config = request.POST.get("config", shown)
@@ -70,6 +77,8 @@ def fork(request: HttpRequest, thread_id: UUID) -> HttpResponse:
             "reason": reason,
             "config": config,
             "preview": _preview(plan),
+            "away": away,
+            "as_it_is": as_it_is,
             "errors": problems,
         }
         return render(request, "thread/fork.html", context, status=status)
@@ -83,6 +92,14 @@ def fork(request: HttpRequest, thread_id: UUID) -> HttpResponse:
     if request.method != "POST":
         return form({}, 200)
     return _post(request, schema, values, act, form)
+
+
+def _values(thread: ThreadRow, target: CheckpointRow) -> tuple[dict[str, Any], str]:
+    """(the state at a checkpoint, "") or ({}, why its contents cannot be reached)."""
+    try:
+        return queries.state_at(thread.id, target.id), ""
+    except ContentAway as error:
+        return {}, error.message
 
 
 def _preview(plan: ForkPlan) -> ForkPreview:
@@ -114,7 +131,10 @@ def edit(request: HttpRequest, thread_id: UUID) -> HttpResponse:
         return refused(request, errors.NotAllowedNow(allowance.why), back=thread_url(thread.id))
     head = queries.checkpoint(thread.id, thread.head)
     schema = queries.agent_version(head.agent_version_id).schema
-    values = queries.state_at(thread.id, head.id)
+    values, away = _values(thread, head)
+    if away:
+        error = errors.StorageAway(away)
+        return refused(request, error, back=thread_url(thread.id), label="Back to the thread")
     reason = request.POST.get("reason", "").strip()
 
     def form(problems: dict[str, str], status: int) -> HttpResponse:

@@ -223,26 +223,6 @@ def test_at_the_doors_a_disk_that_takes_nothing_is_503(
         assert answer.status_code in (200, 201), (call, answer.content)
 
 
-def test_pages_of_a_thread_whose_drive_is_away(cast: Cast, tmp_path: Path) -> None:
-    bench = replace(bench_of(agents.module_of("file")), workspace=cast.workspace)
-    thread = bench.start(folder=str(tmp_path), rounds=1)
-    assert bench.advance(thread).status is Status.WAITING
-    head = bench.row(thread).head
-    Path(default_storage.path(f"threads/{thread}")).rename(tmp_path / "unmounted")
-    client: Client = cast.client("operator")
-    for page in (f"?at={head}", "edit/", f"fork/?checkpoint={head}"):
-        answer = client.get(f"/threads/{thread}/{page}")
-        assert answer.status_code == 503, page
-        assert "is its drive mounted?" in answer.content.decode(), page
-    for page in ("/", "/approvals/", f"/approvals/{bench.open(thread).id}/"):
-        assert client.get(page).status_code == 200, page
-    answer = client.get(f"/api/v1/threads/{thread}/state/")
-    assert answer.status_code == 503
-    assert "is its drive mounted?" in answer.json()["detail"]
-    assert client.get(f"/api/v1/threads/{thread}/").status_code == 200
-    assert client.get(f"/api/v1/threads/{thread}/events/").status_code == 200
-
-
 def test_many_who_write_the_same_content_at_once_leave_it_whole(
     place_of: Callable[[str], Place], tmp_path: Path
 ) -> None:

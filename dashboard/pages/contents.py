@@ -1,0 +1,113 @@
+"""The regions of a thread's page that need its state, and what they say while it cannot be read."""
+
+from __future__ import annotations
+
+from collections.abc import Hashable, Iterator, Mapping
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from typing import TYPE_CHECKING, Any
+from uuid import UUID
+
+from checkpoints import queries
+from checkpoints.errors import ContentAway, CorruptHistory
+from checkpoints.views import AgentRow, ArtifactRow
+from dashboard import published
+
+from .rights import Roles
+
+if TYPE_CHECKING:
+    from .thread import ThreadPage
+
+
+@dataclass(frozen=True, slots=True)
+class Unread:
+    """Why a state could not be read, and when that was tried; `away`: it may soon be."""
+
+    why: str
+    at: datetime
+    away: bool
+
+
+@dataclass(frozen=True, slots=True)
+class Read:
+    """A state, or in its place why there is none to show."""
+
+    state: dict[str, Any]
+    unread: Unread | None = None
+
+
+def read(thread_id: UUID, checkpoint_id: UUID, version: AgentRow) -> Read:
+    """The state at a checkpoint; raises NotFound, and nothing where only contents are missing."""
+    try:
+        state = queries.state_at(thread_id, checkpoint_id)
+    except (ContentAway, CorruptHistory) as error:
+        away = isinstance(error, ContentAway)
+        return Read({}, Unread(error.message, datetime.now(UTC), away))
+    return Read(_ordered(state, version.schema))
+
+
+def _ordered(state: dict[str, Any], schema: Mapping[str, Any]) -> dict[str, Any]:
+    """The same with its channels in the author's order, which the database does not keep."""
+    order = {name: i for i, name in enumerate(schema.get("x-order") or ())}
+    return dict(sorted(state.items(), key=lambda item: order.get(item[0], len(order))))
+
+
+def thread_state(page: ThreadPage, roles: Roles) -> dict[str, Any]:
+    """Region thread-state."""
+    return {
+        "thread": page.thread,
+        "checkpoint": page.checkpoint,
+        "state": page.state.state,
+        "before": page.before_state.state,
+        "unread": page.state.unread or page.before_state.unread,
+        "tab": page.tab,
+        "past": page.past,
+    }
+
+
+def state_key(page: ThreadPage) -> Hashable:
+    """What region thread-state depends on: a checkpoint never changes."""
+    return page.checkpoint.id, page.past, page.tab
+
+
+def thread_artifacts(page: ThreadPage, roles: Roles) -> dict[str, Any]:
+    """Region thread-artifacts; while the state cannot be read, those of recorded results."""
+    return {
+        "thread": page.thread,
+        "artifacts": _artifacts(page),
+        "state_unread": page.state.unread is not None,
+        "published": published.files(page.activities),
+    }
+
+
+def artifacts_key(page: ThreadPage) -> Hashable:
+    """What region thread-artifacts depends on: the state, what was recorded, what lies there."""
+    lies = tuple((f.slug, f.name) for f in published.files(page.activities))
+    return page.checkpoint.id, tuple((a.id, a.state) for a in page.activities), lies
+
+
+def _artifacts(page: ThreadPage) -> list[ArtifactRow]:
+    """Files that the shown state and the recorded results refer to, each once."""
+    found: dict[str, ArtifactRow] = {}
+    for value in (page.state.state, *(a.result for a in page.activities)):
+        for ref in _references(value):
+            found.setdefault(ref.sha256, ref)
+    return list(found.values())
+
+
+def _references(value: Any) -> Iterator[ArtifactRow]:
+    if isinstance(value, dict):
+        sha = value.get("$artifact")
+        if isinstance(sha, str):
+            yield ArtifactRow(
+                sha,
+                str(value.get("name") or sha[:12]),
+                str(value.get("media_type") or ""),
+                size if isinstance(size := value.get("size"), int) else 0,
+                "",
+            )
+            return
+        value = list(value.values())
+    if isinstance(value, list):
+        for item in value:
+            yield from _references(item)
