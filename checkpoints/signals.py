@@ -25,5 +25,6 @@ activity_progressed = Signal()
 """thread_id: UUID, workspace: UUID, progress: {node, done, total, text}. Not history."""
 
 state_settled = Signal()
-"""thread_id: UUID, workspace: UUID. A worker left this thread, or a person changed its state; only
-of threads whose agent keeps its content in files."""
+"""thread_id: UUID, workspace: UUID, owed: str. A worker left this thread, or a person changed its
+state; only of threads whose agent keeps its content in files. Their folder was noted as owed under
+this name before: a lost signal leaves the note."""

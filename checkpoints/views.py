@@ -261,6 +261,15 @@ class StorageRow:
 
 
 @dataclass(frozen=True, slots=True)
+class OwedFolder:
+    """The duty to write a thread's folder, as somebody has taken it; `by` tells claims apart."""
+
+    thread: UUID
+    workspace: UUID
+    by: str
+
+
+@dataclass(frozen=True, slots=True)
 class SavedRow:
     """Work that was not done again because a thread went on from its record after a fault.
 

@@ -118,11 +118,28 @@ def work_on(work: Work, *, request: Any = None) -> None:
     """Advance one leased thread, or undo what its rollback planned."""
     # Sagas are no agent that anybody installs; whoever uses them finds every worker ready.
     agent = saga_record.installed() if work.agent == saga_record.NAME else agents().get(work.agent)
+    in_files = agent is not None and agent.graph.payloads == FILE
+    if in_files:
+        _owe_folder(work)
     try:
         _work_on(work, agent, request)
     finally:
-        if agent is not None and agent.graph.payloads == FILE:
-            state_settled.send_robust(sender=None, thread_id=work.thread, workspace=work.workspace)
+        if in_files:
+            state_settled.send_robust(
+                sender=None,
+                thread_id=work.thread,
+                workspace=work.workspace,
+                owed=str(work.token),
+            )
+
+
+def _owe_folder(work: Work) -> None:
+    """Before the work: whoever is killed between the last commit and the folder leaves the note."""
+    try:
+        store.owe_folder(work.thread, by=str(work.token))
+    except (DatabaseError, InterfaceError) as error:
+        # The work itself will meet the same; its lease runs out and the next one notes it.
+        log.warning("folder.not_noted", error=str(error).strip())
 
 
 def _work_on(work: Work, agent: Agent | None, request: Any) -> None:

@@ -55,7 +55,10 @@ class Backoff(models.Model):
 
 
 class Duty(models.Model):
-    """A lease on a fleet-wide duty (the sweep), so that one worker at a time does it."""
+    """A lease on a fleet-wide duty, so that one worker at a time does it.
+
+    The sweep; and `folder:<thread>` for each folder that is still to be written.
+    """
 
     name = models.CharField(primary_key=True, max_length=50)
     owner = models.CharField(max_length=200, default="")

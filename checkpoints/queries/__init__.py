@@ -14,6 +14,7 @@ from .aside import Range, at_place, course, settled
 from .backlog import (
     duty,
     expired_leases,
+    late_folders,
     late_sleepers,
     late_wakes,
     place_in_queue,
@@ -161,6 +162,7 @@ __all__ = [
     "in_workspace",
     "inputs_waiting",
     "lanes",
+    "late_folders",
     "late_sleepers",
     "late_wakes",
     "lease",

@@ -103,6 +103,17 @@ def late_wakes(*, seconds: float) -> LateRow:
     )
 
 
+def late_folders(*, seconds: float) -> LateRow:
+    """Folders of threads at rest that were to be written, by the time since the thread moved."""
+    return _late(
+        "SELECT greatest(th.status_since, th.last_at) AS due FROM gp_duty d JOIN gp_thread th "
+        "ON th.id = CASE WHEN starts_with(d.name, 'folder:') THEN substr(d.name, 8)::uuid END "
+        "WHERE th.lease_token IS NULL AND greatest(th.status_since, th.last_at) "
+        "< clock_timestamp() - make_interval(secs => %s)",
+        seconds,
+    )
+
+
 def _late(sql: str, seconds: float) -> LateRow:
     found = rows(
         "SELECT count(*), coalesce(extract(epoch FROM clock_timestamp() - min(due)), 0) "

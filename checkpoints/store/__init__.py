@@ -20,6 +20,7 @@ from .imports import (
 from .inputs import send_input
 from .keyframes import drop_keyframe, write_keyframe
 from .news import add_event, wake
+from .owing import claim_folder, folder_kept, owe_folder, postpone_folder
 from .rollbacks import (
     cancel_and_undo,
     fail_and_undo,
@@ -65,6 +66,7 @@ __all__ = [
     "cancel",
     "cancel_and_undo",
     "claim_duty",
+    "claim_folder",
     "commit_step",
     "create_workspace",
     "drop_keyframe",
@@ -72,6 +74,7 @@ __all__ = [
     "ensure_workspace",
     "fail_and_undo",
     "finish_activity",
+    "folder_kept",
     "forget_duty",
     "forget_file",
     "fork",
@@ -98,10 +101,12 @@ __all__ = [
     "note_import",
     "note_unknown",
     "note_verification",
+    "owe_folder",
     "park_crash_loops",
     "pause",
     "pin",
     "place_file",
+    "postpone_folder",
     "put_artifact",
     "record",
     "record_activity",

@@ -19,6 +19,7 @@ from ..views import SavedRow
 from . import underway
 from .guards import check_texts, in_statuses, refuse, versioned
 from .keyframes import known_digests
+from .owing import owe_folder
 from .steps import release
 from .writing import (
     Move,
@@ -262,8 +263,14 @@ def edit(
             raise StaleVersion
         refuse(thread, expected_version=expected_version, wanted="Editing the state")
     elif kind == payloads.FILE:
+        owed = str(checkpoint.id)
+        owe_folder(thread, by=owed)
         settled = partial(
-            state_settled.send_robust, sender=None, thread_id=thread, workspace=moved[0]
+            state_settled.send_robust,
+            sender=None,
+            thread_id=thread,
+            workspace=moved[0],
+            owed=owed,
         )
         transaction.on_commit(settled, robust=True)
     return checkpoint.id

@@ -22,6 +22,8 @@ QUEUE_WARNING, QUEUE_WRONG = 60.0, 600.0
 CLOCK_WARNING, CLOCK_WRONG = 1.0, 10.0
 # Twice round the sweep, and time for a slot to be free.
 LATE = 30.0
+# Whoever left a thread had its time, and so had the next who looked.
+FOLDER_LATE = 90.0
 
 
 def migrations(seen: Seen) -> Iterator[Finding]:
@@ -113,6 +115,21 @@ def timers(seen: Seen) -> Iterator[Finding]:
         )
     if not (asleep.count or wakes.count):
         yield ok("timers and news", "none is late")
+
+
+def folders(seen: Seen) -> Iterator[Finding]:
+    """The folder of a thread on `file` follows its newest checkpoint."""
+    late = queries.late_folders(seconds=FOLDER_LATE)
+    if late.count:
+        many = "1 folder waits" if late.count == 1 else f"{late.count} folders wait"
+        yield warning(
+            "folders of threads",
+            f"{many} to be written, the first for {span(late.seconds)}",
+            "Make the storage of files reachable and writable and let a worker run; its log "
+            "(`folder.waits`) says what stands in the way.",
+        )
+    else:
+        yield ok("folders of threads", "none waits to be written")
 
 
 def deadlines(seen: Seen) -> Iterator[Finding]:

@@ -43,6 +43,7 @@ CHECKS = (
     Check("behind", "leases", behind.leases, "tables"),
     Check("behind", "timers", behind.timers, "tables"),
     Check("behind", "deadlines", behind.deadlines, "tables"),
+    Check("behind", "folders", behind.folders, "tables"),
     Check("behind", "outbox", telling.outbox, "tables"),
     Check("behind", "endpoints", telling.endpoints, "tables"),
     Check("behind", "mail", telling.mail, "tables"),
