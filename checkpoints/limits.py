@@ -15,6 +15,11 @@ def lease_seconds() -> float:
     return float(getattr(settings, "GATEPOST_LEASE_SECONDS", 15))
 
 
+def folder_seconds() -> float:
+    """A thread that came to rest longer ago got no folder from whoever left it."""
+    return 4 * lease_seconds()
+
+
 def step_seconds() -> float:
     """How long a node may work in one go where its agent does not say."""
     return float(getattr(settings, "GATEPOST_STEP_SECONDS", 900))

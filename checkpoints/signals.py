@@ -28,3 +28,6 @@ state_settled = Signal()
 """thread_id: UUID, workspace: UUID, owed: str. A worker left this thread, or a person changed its
 state; only of threads whose agent keeps its content in files. Their folder was noted as owed under
 this name before: a lost signal leaves the note."""
+
+folders_due = Signal()
+"""Folders of threads are still to be written by whoever claims them; said with each sweep."""

@@ -19,7 +19,6 @@ class DashboardConfig(AppConfig):
         if settings.ROLE == "worker":
             # Imported late by hints: in a worker before its slots are forked, not in each of them.
             from . import valkey  # noqa: F401
-            from .capsule import waiting  # noqa: F401
 
         # Sent once per app when all tables are there: once is enough.
         sender = apps.get_app_config("checkpoints")

@@ -28,6 +28,7 @@ from django.db import DatabaseError, InterfaceError, connection
 from approvals import gates
 from checkpoints import queries, store
 from checkpoints.limits import lease_seconds
+from checkpoints.signals import folders_due
 from checkpoints.store import sending  # noqa: F401  (imported late by the store: here, once)
 
 from . import canary, forking, loop, losses, slots
@@ -57,6 +58,7 @@ def sweep_once(*, owner: str) -> dict[str, int]:
         "settled": gates.settle_due,
         "expired": gates.expire_due,
         "reminded": gates.remind_due,
+        "folders": _tell_of_folders,
     }
     done: dict[str, int] = {}
     for name, part in parts.items():
@@ -79,6 +81,14 @@ def _ring_stranded() -> int:
         # A slot that answers one ring goes on to claim the others by itself.
         ring(thread_id=thread, queue=queue)
     return len(rung)
+
+
+def _tell_of_folders() -> int:
+    """Floors above write them, in their own time; whether there is something to write."""
+    if not queries.folders_due():
+        return 0
+    folders_due.send_robust(sender=None)
+    return 1
 
 
 class Sweeper:

@@ -14,6 +14,7 @@ from .aside import Range, at_place, course, settled
 from .backlog import (
     duty,
     expired_leases,
+    folders_due,
     late_folders,
     late_sleepers,
     late_wakes,
@@ -150,6 +151,7 @@ __all__ = [
     "expired_leases",
     "failures",
     "fleet_saved",
+    "folders_due",
     "hands_on",
     "head",
     "heads",

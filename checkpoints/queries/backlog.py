@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from datetime import datetime
 from uuid import UUID
 
+from ..limits import folder_seconds
 from ..states import LIVE, Status
 from .reading import rows
 
@@ -101,6 +102,20 @@ def late_wakes(*, seconds: float) -> LateRow:
         "AND w.created_at < clock_timestamp() - make_interval(secs => %s)",
         seconds,
     )
+
+
+# Folders that nobody is about to write; (seconds a thread has to be at rest).
+FOLDERS_DUE = (
+    "FROM gp_duty d JOIN gp_thread th ON th.id = CASE WHEN starts_with(d.name, 'folder:') "
+    "THEN substr(d.name, 8)::uuid END WHERE d.until < clock_timestamp() "
+    "AND th.lease_token IS NULL "
+    "AND th.status_since < clock_timestamp() - make_interval(secs => %s)"
+)
+
+
+def folders_due() -> bool:
+    """Whether a folder is still to be written; one look at a small table."""
+    return bool(rows(f"SELECT 1 {FOLDERS_DUE} LIMIT 1", (folder_seconds(),)))
 
 
 def late_folders(*, seconds: float) -> LateRow:

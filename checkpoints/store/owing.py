@@ -12,17 +12,13 @@ from uuid import UUID
 from django.db import connection
 from uuid_utils.compat import uuid7
 
-from ..limits import lease_seconds
+from ..limits import folder_seconds
+from ..queries.backlog import FOLDERS_DUE
 from ..views import OwedFolder
 
 # Nobody takes a duty twice within this time.
 CLAIM_SECONDS: Final = 300.0
 _NAME: Final = "concat('folder:', %s::text)"
-
-
-def late_seconds() -> float:
-    """A thread that came to rest longer ago got no folder from whoever left it."""
-    return 4 * lease_seconds()
 
 
 def owe_folder(thread: UUID, *, by: str) -> None:
@@ -32,7 +28,7 @@ def owe_folder(thread: UUID, *, by: str) -> None:
             f"INSERT INTO gp_duty (name, owner, until) VALUES ({_NAME}, %s::varchar, "
             "clock_timestamp() + make_interval(secs => %s)) ON CONFLICT (name) DO UPDATE "
             "SET owner = EXCLUDED.owner, until = EXCLUDED.until",
-            (thread, by, late_seconds()),
+            (thread, by, folder_seconds()),
         )
 
 
@@ -54,14 +50,11 @@ def claim_folder() -> OwedFolder | None:
         cursor.execute(
             "UPDATE gp_duty SET owner = %s::varchar, "
             "until = clock_timestamp() + make_interval(secs => %s) WHERE name = ("
-            "SELECT d.name FROM gp_duty d JOIN gp_thread th ON th.id = CASE WHEN "
-            "starts_with(d.name, 'folder:') THEN substr(d.name, 8)::uuid END "
-            "WHERE d.until < clock_timestamp() AND th.lease_token IS NULL "
-            "AND th.status_since < clock_timestamp() - make_interval(secs => %s) "
+            f"SELECT d.name {FOLDERS_DUE} "
             "ORDER BY d.until LIMIT 1 FOR UPDATE OF d SKIP LOCKED) RETURNING "
             "substr(gp_duty.name, 8)::uuid, (SELECT th.workspace_id FROM gp_thread th "
             "WHERE th.id = substr(gp_duty.name, 8)::uuid)",
-            (by, CLAIM_SECONDS, late_seconds()),
+            (by, CLAIM_SECONDS, folder_seconds()),
         )
         row = cursor.fetchone()
     return OwedFolder(row[0], row[1], by) if row else None

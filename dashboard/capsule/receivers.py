@@ -1,15 +1,19 @@
-"""News that a thread's state has come to rest: its folder in the file store follows."""
+"""News that a thread's state has come to rest, or that a folder is still owed: it is written."""
 
 from __future__ import annotations
 
-from typing import Any
+from functools import cache
+from typing import TYPE_CHECKING, Any
 from uuid import UUID
 
 import structlog
 from django.dispatch import receiver
 
 from checkpoints import store
-from checkpoints.signals import state_settled
+from checkpoints.signals import folders_due, state_settled
+
+if TYPE_CHECKING:
+    from .waiting import Writer
 
 log = structlog.get_logger("gatepost.folders")
 
@@ -25,3 +29,16 @@ def keep_folder(*, thread_id: UUID, workspace: UUID, owed: str, **_kwargs: Any) 
         store.folder_kept(thread_id, by=owed)
     except Exception:
         log.exception("folder.skipped", thread=str(thread_id))
+
+
+@receiver(folders_due, dispatch_uid="dashboard.capsule.folders_due")
+def write_folders(**_kwargs: Any) -> None:
+    """Write what others left behind, apart from whoever noticed it."""
+    _writer().call()
+
+
+@cache
+def _writer() -> Writer:
+    from .waiting import Writer
+
+    return Writer()

@@ -21,13 +21,13 @@ from checkpoints.capsules import layout
 from checkpoints.states import Status
 from dashboard import actions
 from dashboard.capsule import folders as keeping
-from dashboard.capsule.waiting import Writer
+from dashboard.capsule.waiting import write_due
 from dashboard.doctor import behind
 from dashboard.doctor.findings import Seen
 from tests.cast import make_cast
 from tests.checkpoints.builders import rows
 from tests.hazards.bench import SHORT, Worker, wait_until, workers
-from workers import loop
+from workers import loop, sweep
 from workers.registry import load
 
 from .test_killed import AT_THE_FOLDER, MODULE, Case
@@ -100,11 +100,11 @@ def test_nothing_waits_where_all_went_well(tmp_path: Path) -> None:
     finished(tmp_path)
     assert waits() == []
     later()
-    with CaptureQueriesContext(
-        connection,
-    ) as asked:
-        assert Writer().turn() == 0
-    assert len(asked) == 1, "one look, whatever there is"
+    with CaptureQueriesContext(connection) as asked:
+        assert sweep.sweep_once(owner="worker:1")["folders"] == 0
+    looks = [query["sql"] for query in asked if "folder:" in query["sql"]]
+    assert len(looks) == 1, "one look, whatever there is"
+    assert write_due() == 0
 
 
 def test_a_drive_that_was_away_at_the_end_gets_the_folder_when_it_is_back(
@@ -116,11 +116,11 @@ def test_a_drive_that_was_away_at_the_end_gets_the_folder_when_it_is_back(
     leave_at_rest(case)
     assert case.row().status is Status.SUCCEEDED
     assert waits() == [f"folder:{case.id}"]
-    assert Writer().turn() == 0, "whoever left it still has the time to write it"
+    assert write_due() == 0, "whoever left it still has the time to write it"
     found = list(behind.folders(Seen()))
     assert [one.level for one in found] == ["ok"]
     later()
-    assert Writer().turn() == 0
+    assert write_due() == 0
     assert not mount.exists(), "nothing is begun below a mount that is not there"
     (found_now,) = behind.folders(Seen())
     assert found_now.level == "warning"
@@ -128,9 +128,9 @@ def test_a_drive_that_was_away_at_the_end_gets_the_folder_when_it_is_back(
     shutil.rmtree(mount, ignore_errors=True)
     KEPT(tmp_path / "unmounted", mount)
     case.check_folder(3)
-    assert Writer().turn() == 0, "it was asked a moment ago"
+    assert write_due() == 0, "it was asked a moment ago"
     later()
-    assert Writer().turn() == 1
+    assert write_due() == 1
     case.check_folder(4)
     assert [p.name for p in case.folder.iterdir() if folders.number_of(p.name)] == [
         folders.name_of(4)
@@ -151,7 +151,7 @@ def test_a_worker_that_was_killed_over_the_folder_of_an_ended_thread(
     assert case.row().status is Status.SUCCEEDED
     assert waits() == [f"folder:{case.id}"]
     later()
-    assert Writer().turn() == 1
+    assert write_due() == 1
     case.check_folder(4)
     assert waits() == []
 
@@ -174,7 +174,7 @@ def test_an_edit_leaves_its_note_with_the_change(
     assert waits() == [f"folder:{case.id}"]
     case.check_folder(3)
     later()
-    assert Writer().turn() == 1
+    assert write_due() == 1
     newest = folders.newest(case.folder)
     assert newest.name == folders.name_of(4)
     assert "by hand" in (newest / layout.STATE).read_text()
@@ -219,13 +219,13 @@ def test_the_first_refusal_of_the_storage_ends_the_round_damage_does_not(
     later()
     KEPT(mount, tmp_path / "unmounted")
     tried = "SELECT count(*) FROM gp_duty WHERE starts_with(name, 'folder:') AND until > now()"
-    assert Writer().turn() == 0
+    assert write_due() == 0
     assert rows(tried, []) == [(1,)], "one knock is enough"
     KEPT(tmp_path / "unmounted", mount)
     later()
     for content in (cases[0].folder / "contents").iterdir():
         content.write_bytes(b'"other"')
-    assert Writer().turn() == 2
+    assert write_due() == 2
     for case in cases[1:]:
         case.check_folder(4)
     assert waits() == [f"folder:{cases[0].id}"], "nobody writes what is damaged"

@@ -160,6 +160,10 @@ def test_other_doors_to_it(cast: Cast, drive: Drive, client: Client) -> None:
         found = auditor.get(f"/admin/checkpoints/{page_of}", follow=True)
         assert found.status_code == 200, page_of
     assert drive.bench.row(drive.thread).head == head, "nothing was written"
+    for call, status in (("pause", 200), ("resume", 200), ("pause", 200), ("rollback", 202)):
+        body = {"checkpoint": str(first), "reason": "Anew."} if call == "rollback" else {}
+        done = operator.post(f"{api}{call}/", body, content_type="application/json")
+        assert done.status_code == status, (call, done.content)
 
 
 @pytest.mark.parametrize("door", ["page", "api"])
