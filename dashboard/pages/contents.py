@@ -59,7 +59,8 @@ def thread_state(page: ThreadPage, roles: Roles) -> dict[str, Any]:
         "checkpoint": page.checkpoint,
         "state": page.state.state,
         "before": page.before_state.state,
-        "unread": page.state.unread or page.before_state.unread,
+        "unread": page.state.unread,
+        "before_unread": None if page.state.unread else page.before_state.unread,
         "tab": page.tab,
         "past": page.past,
     }

@@ -292,6 +292,20 @@ def test_a_damaged_content_hides_no_history(
     assert client.get(f"/api/v1/threads/{drive.thread}/state/").status_code == 409
 
 
+def test_a_state_is_shown_though_the_one_before_it_is_damaged(
+    cast: Cast, drive: Drive, change: Callable[[Path, str], None]
+) -> None:
+    drive.bench.edit(drive.thread, {"text": "mended by hand"}, "It was damaged.")
+    change(drive.mount / str(drive.thread) / "contents" / f"{sha_of(text_of(0))}.json", "gone")
+    client: Client = cast.client("operator")
+    for query in ("", "?tab=state"):
+        page = client.get(f"/threads/{drive.thread}/{query}").content.decode()
+        assert "mended by hand" in page, query
+        assert "What it changed cannot be told," in page
+        assert "This state cannot be shown." not in page
+        assert "not listed" not in page
+
+
 @pytest.fixture
 def change() -> Callable[[Path, str], None]:
     """Alters a content, or loses it."""
