@@ -21,7 +21,7 @@ from checkpoints.capsules import layout
 from checkpoints.states import Status
 from dashboard import actions
 from dashboard.capsule import folders as keeping
-from dashboard.capsule.waiting import write_due
+from dashboard.capsule.waiting import AWAY_SECONDS, write_due
 from dashboard.doctor import behind
 from dashboard.doctor.findings import Seen
 from tests.cast import make_cast
@@ -242,12 +242,12 @@ def test_a_real_worker_writes_it(
     later()
     agents = {"GATEPOST_AGENTS": MODULE, "PYTHONPATH": str(Path(__file__).parents[2])}
     with workers(Worker(tmp_path, "folders", settings=SHORT, environment=agents)):
-        wait_until(
-            lambda: rows(
-                "SELECT 1 FROM gp_duty WHERE starts_with(name, 'folder:') AND until > now()", []
-            ),
-            what=waits,
+        # It has asked, and put it off for less time than a claim has.
+        put_off = (
+            "SELECT 1 FROM gp_duty WHERE starts_with(name, 'folder:') "
+            "AND until BETWEEN now() AND now() + make_interval(secs => %s)"
         )
+        wait_until(lambda: rows(put_off, [AWAY_SECONDS]), what=waits)
         KEPT(tmp_path / "unmounted", mount)
         later()
         wait_until(lambda: not waits(), what=waits)
