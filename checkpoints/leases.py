@@ -18,6 +18,7 @@ from .limits import CRASHES_ALLOWED, MEETING_SECONDS, lease_seconds
 from .queries import savings
 from .queries.serving import SERVED, WORKER_ALIVE_SECONDS
 from .records import Work
+from .seals import LEASE_V
 from .states import EventKind, Status
 from .store.writing import Move, NewEvent, perform
 
@@ -85,7 +86,7 @@ def _take(
     move.set("lease_token", token, "uuid")
     move.express("lease_until", "clock_timestamp() + make_interval(secs => %s)", lease_seconds())
     move.express("fence", "th.fence + 1")
-    move.events = [NewEvent(kind, {"owner": owner, **said}, owner)]
+    move.events = [NewEvent(kind, {"owner": owner, **said}, owner, LEASE_V)]
     move.returning = _COLUMNS
     row = perform(move)
     if row is None:

@@ -13,6 +13,9 @@ from uuid import UUID
 
 from . import deltas
 
+# Of the events by which a lease is taken: since 2 each cursor that its holder keeps is an event.
+LEASE_V = 2
+
 _ACTIVITY = (
     "id",
     "branch",

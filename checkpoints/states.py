@@ -61,6 +61,7 @@ class EventKind(StrEnum):
     WAY_TAKEN = "way.taken"
     THOUGHT_RECORDED = "thought.recorded"
     VALUE_RECORDED = "value.recorded"
+    CURSOR_KEPT = "cursor.kept"
     ACTIVITY_FINISHED = "activity.finished"
     ACTIVITY_FAILED = "activity.failed"
     MODEL_ANSWERED = "model.answered"

@@ -168,7 +168,10 @@ class WorkspaceEventRow:
 
 @dataclass(frozen=True, slots=True)
 class ActivityRow:
-    """A save point between checkpoints; `cursor` is where one that is not done would go on."""
+    """A save point between checkpoints; `cursor` is where one that is not done would go on.
+
+    `salt` is there beside a cursor only: who goes on from it hashes with the same.
+    """
 
     id: UUID
     thread: UUID
@@ -194,6 +197,7 @@ class ActivityRow:
     started_at: datetime
     finished_at: datetime | None
     cursor: Any = None
+    salt: bytes | None = None
 
 
 @dataclass(frozen=True, slots=True)

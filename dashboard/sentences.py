@@ -302,6 +302,7 @@ _SAY: dict[str, Any] = {
     "way.taken": lambda d, who: _way(d.get("from"), d.get("to"), d.get("because")),
     "thought.recorded": lambda d, who: _cut(d.get("text") or d.get("thought") or "A thought"),
     "value.recorded": lambda d, who: f"Recorded {_name(d)}{_at(d)}",
+    "cursor.kept": lambda d, who: f"Kept where {_name(d)} stands{_at(d)}",
     "activity.finished": lambda d, who: f"{_name(d)} done{_at(d)}{_usage(d)}",
     "activity.failed": lambda d, who: f"{_name(d)} failed{_at(d)}" + _tail(d) + _again(d),
     "model.answered": lambda d, who: f"{_name(d)} done{_at(d)}{_usage(d)}",

@@ -3,7 +3,8 @@
 An activity tells after each item where it is; the engine keeps that under the lease, at most once
 a second or after so many items. Called again after a crash, a failure or a stop of its worker, the
 function is given what was kept and goes on from there. What was told and not kept yet is lost with
-the process: so much may be fetched once more, never more.
+the process: so much may be fetched once more, never more. Each that is kept is an event
+(`cursor.kept`) with its hash: nobody can move it past the worker unseen by `verify`.
 """
 
 from __future__ import annotations
@@ -57,13 +58,16 @@ class Told:
         return taken, taken != self.given
 
 
-def left_by(known: ActivityRow | None, given: Any) -> bytes | None:
-    """The cursor that a former call with the same arguments left behind."""
+def left_by(known: ActivityRow | None, given: Any) -> tuple[bytes | None, dict[str, bytes]]:
+    """(the cursor that a former call with the same arguments left behind, its salt to go on with).
+
+    Under another salt the event that seals the cursor would not fit the row any more.
+    """
     if known is None or known.cursor is None or known.state not in ("started", "failed"):
-        return None
+        return None, {}
     if deltas.canonical(known.args) != deltas.canonical(given):
-        return None
-    return deltas.canonical(known.cursor)
+        return None, {}
+    return deltas.canonical(known.cursor), {"salt": known.salt} if known.salt else {}
 
 
 def check_told(kind: str, every: Any) -> None:

@@ -140,11 +140,13 @@ class Recording:
             raise Halted(why)
         wait_with_others(self._run, retry, name)
         same = known is not None and known.state != "done"
+        cursor, with_it = left_by(known, given)
         activity = self._new(
             position,
             kind,
             name,
             given,
+            **with_it,
             id=known.id if known is not None and same else None,
             revision=self._run.revision(position, same=same),
             attempts=known.attempts + 1 if known is not None and same else 1,
@@ -153,7 +155,7 @@ class Recording:
         began = time.monotonic()
         usage: dict[str, Any] = {}
         try:
-            with self._inside(activity, left_by(known, given)):
+            with self._inside(activity, cursor):
                 returned = result_of(call)
             if used is not None:
                 returned, usage = used(returned)

@@ -11,6 +11,7 @@ from django.db import connection
 from .. import deltas
 from ..seals import activity_seal
 from ..states import EventKind
+from .cursors import Cursors
 from .events import Event, plain
 from .links import Broken, fits
 
@@ -22,6 +23,7 @@ _NAMING = frozenset(
         EventKind.MODEL_FAILED,
         EventKind.NODE_FINISHED,
         EventKind.VALUE_RECORDED,
+        EventKind.CURSOR_KEPT,
         EventKind.EFFECT_STARTED,
         EventKind.EFFECT_FINISHED,
         EventKind.EFFECT_FAILED,
@@ -83,11 +85,13 @@ class Activities:
         self._workspace = workspace
         self._sealed = 0
         self._compensated = 0
+        self._cursors = Cursors(thread)
 
     def see(self, events: Sequence[Event]) -> None:
         """Check the activities that these events name; raises Broken."""
         told = [(e, deltas.decode(e.data)) for e in events if e.kind in _NAMING]
         naming = [(e, data) for e, data in told if "activity" in data and _writes(e, data)]
+        self._cursors.see(events, {event.seq: data for event, data in naming})
         rows = self._rows({UUID(data["activity"]) for _, data in naming})
         for event, data in naming:
             row = rows.get(UUID(data["activity"]))
@@ -101,7 +105,7 @@ class Activities:
     def end(self, last_seq: int) -> None:
         """Refuse activities that no event describes as they stand; raises Broken."""
         with connection.cursor() as cursor:
-            # What has merely shown progress is no record yet.
+            # What has merely shown progress, or kept a cursor, is no record yet.
             cursor.execute(
                 "SELECT count(*) FILTER (WHERE state <> 'started' OR kind = 'effect'), "
                 "count(*) FILTER (WHERE state = 'compensated'), "
@@ -116,11 +120,12 @@ class Activities:
             raise Broken(last_seq, "the undone effects are not those that the events describe")
         if counts[2]:
             self._check_at_work(last_seq)
+        self._cursors.end(last_seq)
 
     def _check_at_work(self, last_seq: int) -> None:
         """Refuse what no call that is at work has; raises Broken.
 
-        No event describes such a row yet: its cursor and what else fits its input are no history.
+        No event describes such a row before its first cursor is kept: it fits itself at least.
         """
         after = UUID(int=0)
         while True:
@@ -187,7 +192,8 @@ class Activities:
         }
         if "seal" in data and activity_seal(sealed) != data["seal"]:
             raise Broken(event.seq, "the activity it names was altered")
-        self._sealed += 1
+        if event.kind != EventKind.CURSOR_KEPT:
+            self._sealed += 1
 
     def _check_undone(self, event: Event, data: dict[str, Any], row: dict[str, Any]) -> None:
         result = "null" if row["undo_result"] is None else row["undo_result"]
@@ -223,7 +229,7 @@ def _before_undo(row: dict[str, Any]) -> str:
 
 
 def _state_after(event: Event, data: dict[str, Any]) -> str:
-    if event.kind == EventKind.EFFECT_STARTED:
+    if event.kind in (EventKind.EFFECT_STARTED, EventKind.CURSOR_KEPT):
         return "started"
     return str(data.get("state") or ("failed" if "error" in data else "done"))
 

@@ -15,7 +15,8 @@ from .reading import decoded, row_of, rows
 COLUMNS = """
   id, thread_id, branch, step, node, index, key, kind, tool, state, args::text, result::text,
   error, attempts, idempotency_key, progress::text, usage::text, undo, undo_result::text,
-  revision, approval_id, started_at, finished_at, cursor::text
+  revision, approval_id, started_at, finished_at, cursor::text,
+  CASE WHEN cursor IS NOT NULL THEN salt END
 """
 ACTIVITY = f"SELECT {COLUMNS} FROM gp_activity "
 _AT_STEP = (
@@ -33,7 +34,11 @@ _AT_NEXT_STEP = (
 def activity_of(values: Sequence[Any]) -> ActivityRow:
     """An activity as selected by COLUMNS."""
     places = (10, 11, 15, 16, 18, 23)
-    return row_of(ActivityRow, values, dict.fromkeys(places, decoded))
+    return row_of(ActivityRow, values, dict.fromkeys(places, decoded) | {24: _bytes})
+
+
+def _bytes(value: Any) -> bytes | None:
+    return None if value is None else bytes(value)
 
 
 def activities(thread_id: UUID, *, limit: int = 200) -> list[ActivityRow]:

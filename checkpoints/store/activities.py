@@ -103,13 +103,13 @@ def upsert(**more: str) -> str:
 
 _STARTED = Columns("gp_activity", _COLUMNS | {"finished_at": "NULL::timestamptz"}, upsert())
 # A result takes the place of the cursor that led to it; after a failure the next call needs it,
-# if it is asked the same.
+# if it is asked the same. The hash also says the same salt: what seals the cursor still fits it.
 _ENDED = Columns(
     "gp_activity",
     _COLUMNS | {"finished_at": "t.last_at"},
     upsert(
-        cursor="CASE WHEN EXCLUDED.state = 'failed' AND EXCLUDED.args = gp_activity.args "
-        "THEN gp_activity.cursor END"
+        cursor="CASE WHEN EXCLUDED.state = 'failed' "
+        "AND EXCLUDED.input_hash = gp_activity.input_hash THEN gp_activity.cursor END"
     ),
 )
 

@@ -14,7 +14,8 @@ from ..capsules import columns as c
 from ..capsules.layout import BadCapsule
 from ..errors import LeaseLost
 from ..records import CURSOR_BYTES, NewActivity, Work
-from .activities import _COLUMNS, upsert, written_as
+from ..states import EventKind
+from .activities import _COLUMNS, NAMING_V, _hashed, upsert, written_as
 from .statement import Columns
 from .steps import _SEEN, _see, leased
 from .writing import Insert, NewEvent, perform
@@ -35,6 +36,16 @@ _KEPT = Columns(
 )
 
 
+def kept(work: Work, activity: NewActivity, cursor: bytes) -> NewEvent:
+    """The event that seals where an activity stands, and the row that says so."""
+    told = written_as(activity, "started")[1] | {
+        "input_hash": _hashed(activity, deltas.canonical(activity.args)).hex(),
+        "cursor_hash": _hashed(activity, cursor).hex(),
+        "size": len(cursor),
+    }
+    return NewEvent(EventKind.CURSOR_KEPT, told, work.owner, NAMING_V)
+
+
 def keep_cursor(
     work: Work,
     activity: NewActivity,
@@ -46,7 +57,8 @@ def keep_cursor(
 ) -> None:
     """Commit where a working activity stands: canonical JSON, given back when it is called again.
 
-    The row is a started one until the result takes its place. `moved_on` forgives crashes, as a
+    One statement, and in it the event that seals it. The row is a started one until the result
+    takes its place. `moved_on` forgives crashes, as a
     record does. Raises LeaseLost: a fenced worker's cursor is refused.
     """
     row, _ = written_as(activity, "started")
@@ -55,7 +67,7 @@ def keep_cursor(
     # The row of the thread is written in any case: who takes it over waits, or is waited for.
     move.express("crash_count", "0" if moved_on else "th.crash_count")
     move.inserts = [Insert(_KEPT, (*row.params, cursor.decode(), shown))]
-    move.events = list(events)
+    move.events = [*events, kept(work, activity, cursor)]
     move.returning = _SEEN
     seen = perform(move)
     if seen is None:
@@ -88,7 +100,8 @@ _BROUGHT = (
 def bring_cursors(thread: UUID, rows: Iterable[Mapping[str, Any]], *, workspace: UUID) -> None:
     """Write where the activities of a capsule stand, beside their records; raises BadCapsule.
 
-    No event seals a cursor, so no verification looks at it: what can be checked is checked here.
+    Whether they are those that the log tells of is verified with all else that came; here stands
+    what a former version kept without an event, and what the verifier could not speak of.
     """
     for row in rows:
         _check(row)

@@ -21,6 +21,7 @@ from dashboard.proof import verify
 from tests.cast import Cast
 from tests.checkpoints.builders import rows
 from tests.workers.conftest import Bench, bench_of
+from tests.workers.former import former_version
 from workers.context import Context, cursor, progress
 from workers.graph import END, Append, Graph, Retry, State
 from workers.registry import announce
@@ -259,7 +260,8 @@ def as_format_1(told: dict[str, bytes]) -> None:
 def test_an_older_capsule_still_comes_in(bench: Bench, tmp_path: Path) -> None:
     """Its activity begins anew; that it was pinned its log has always told."""
     for made, is_pinned in ((killed, False), (pinned, True)):
-        thread = made(bench)
+        with former_version():
+            thread = made(bench)
         old = repacked(export(thread, tmp_path / f"{thread}.zip", who="operator"), as_format_1)
         elsewhere(bench, old)
         assert bench.row(thread).pinned is is_pinned

@@ -27,7 +27,6 @@ FREE = {
     ("gp_event", "xid8"): "a place in this very database; a dump that is put back has others",
     ("gp_activity", "progress"): "how far a call is, for the page; no history",
     ("gp_approval", "reminded"): "how often people were told; no history",
-    ("gp_activity", "cursor"): "where a call may go on; no history until it is done",
 }
 # Of the thread's own row, what its log tells: the rest is where it stands now, not its past.
 OF_THREAD = {

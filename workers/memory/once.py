@@ -20,6 +20,7 @@ from checkpoints.records import NewActivity, Work
 from checkpoints.states import EventKind
 from checkpoints.store import NewEvent
 from checkpoints.store.activities import NAMING_V, failing, told_by, written_as
+from checkpoints.store.cursors import kept
 from checkpoints.views import ActivityRow
 
 from . import reading
@@ -92,7 +93,8 @@ class Once:
             former = self._book.activities.get(place)
             if former is not None and former.state not in WRITABLE:
                 return
-            goes_on = former is not None and not done and former.args == texts["args"]
+            asked = (texts["args"], activity.salt)
+            goes_on = former is not None and not done and (former.args, former.salt) == asked
             self._book.activities[place] = ActivityRow(
                 id=former.id if former else activity.id,
                 thread=work.thread,
@@ -115,6 +117,7 @@ class Once:
                 started_at=former.started_at if former and state != "started" else at,
                 finished_at=None if state == "started" else at,
                 cursor=former.cursor if former and goes_on else None,
+                salt=activity.salt,
                 **texts,
             )
 
@@ -201,10 +204,11 @@ class Once:
             enter(at)
             row = self._book.activities[place]
             shown = row.progress if progress is None else read(written(progress))
-            kept = replace(row, cursor=cursor.decode(), progress=shown)
-            self._book.activities[place] = kept
+            now = replace(row, cursor=cursor.decode(), progress=shown)
+            self._book.activities[place] = now
 
-        self._write(work, events=events, sets={"crash_count": 0} if moved_on else {}, also=also)
+        sets = {"crash_count": 0} if moved_on else {}
+        self._write(work, events=[*events, kept(work, activity, cursor)], sets=sets, also=also)
 
     def compensation(
         self,

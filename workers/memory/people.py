@@ -15,6 +15,7 @@ from checkpoints.channels import Digests
 from checkpoints.errors import NotAllowedNow
 from checkpoints.limits import CRASHES_ALLOWED
 from checkpoints.records import Work
+from checkpoints.seals import LEASE_V
 from checkpoints.states import (
     CANCELLABLE,
     EDITABLE,
@@ -99,7 +100,7 @@ def _take(
         "lease_until": book.later(LEASE_SECONDS),
         "fence": row.fence + 1,
     }
-    event = NewEvent(kind, {"owner": owner, **said}, owner)
+    event = NewEvent(kind, {"owner": owner, **said}, owner, LEASE_V)
     book.move(row.id, sets={**sets, **lease}, status=status, events=[event])
     own = {"thread": row.id, "owner": owner, "token": token, "rollback": read(row.rollback)}
     same = [f.name for f in fields(Work) if f.name not in own and hasattr(row, f.name)]

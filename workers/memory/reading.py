@@ -198,7 +198,8 @@ def activity(book: Book, ident: UUID) -> ActivityRow:
 
 def _activity(row: ActivityRow) -> ActivityRow:
     texts = ("args", "result", "usage", "undo_result", "cursor")
-    return replace(row, **{name: read(getattr(row, name)) for name in texts})
+    salt = None if row.cursor is None else row.salt
+    return replace(row, salt=salt, **{name: read(getattr(row, name)) for name in texts})
 
 
 FAILED = (EventKind.ACTIVITY_FAILED, EventKind.MODEL_FAILED, EventKind.EFFECT_FAILED)

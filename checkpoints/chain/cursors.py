@@ -1,0 +1,139 @@
+"""Where calls stand, beside the events that kept it: each cursor must be the one told of last."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from itertools import batched
+from typing import Any
+from uuid import UUID
+
+from django.db import connection
+
+from ..seals import LEASE_V
+from ..states import EventKind
+from .events import Event, plain
+from .links import Broken, fits
+
+_LEASES = frozenset({EventKind.LEASE_ACQUIRED, EventKind.LEASE_TAKEN_OVER})
+_FAILED = frozenset({EventKind.ACTIVITY_FAILED, EventKind.MODEL_FAILED})
+# A cursor has up to 1 MiB.
+_WHOLE_AT_ONCE = 10
+_AT_ONCE = 200
+
+
+@dataclass(frozen=True, slots=True)
+class _Kept:
+    """What an event says of a cursor: its hash, the input that it belongs to, when, which call."""
+
+    cursor: str
+    input: str
+    at: datetime
+    attempt: int
+
+
+@dataclass(frozen=True, slots=True)
+class _Stand:
+    """What the log says so far of one activity that is not done; `seq` is the last that names it.
+
+    `untold`: before that a worker of a former version may have kept a cursor, without an event.
+    """
+
+    seq: int
+    kept: _Kept | None
+    untold: bool = False
+
+
+class Cursors:
+    """Follows each activity from one cursor to the next, and compares where it stands at the end.
+
+    A worker of a former version kept cursors without events. The log tells when such a one held
+    the lease, and only what it can have written meanwhile is believed. What is done is forgotten
+    here: memory holds calls that are open or failed.
+    """
+
+    def __init__(self, thread: UUID) -> None:
+        self._thread = thread
+        self._stands: dict[UUID, _Stand] = {}
+        self._former = False
+        self._former_until = 0  # the last event while such a worker held the lease
+
+    def see(self, events: Sequence[Event], naming: Mapping[int, Mapping[str, Any]]) -> None:
+        """Take over what these events say; `naming` are the data of those that name activities."""
+        for event in events:
+            if event.kind in _LEASES:
+                self._former = event.v < LEASE_V
+            if self._former:
+                self._former_until = event.seq
+            if event.seq in naming:
+                self._follow(event, naming[event.seq])
+
+    def _follow(self, event: Event, data: Mapping[str, Any]) -> None:
+        ident, attempt = UUID(data["activity"]), data.get("attempt", 1)
+        if event.kind == EventKind.CURSOR_KEPT:
+            kept = _Kept(data["cursor_hash"], data["input_hash"], event.at, attempt)
+            self._stands[ident] = _Stand(event.seq, kept)
+        elif event.kind in _FAILED:
+            was = self._stands.get(ident, _Stand(1, None))
+            # A first call finds nothing that it could leave as it is.
+            untold = attempt > 1 and self._may_be_untold(was)
+            self._stands[ident] = _Stand(event.seq, was.kept, untold)
+        else:
+            self._stands.pop(ident, None)
+
+    def _may_be_untold(self, stand: _Stand) -> bool:
+        return stand.untold or self._former_until >= stand.seq
+
+    def end(self, last_seq: int) -> None:
+        """Compare what is open, and refuse cursors that no event tells of; raises Broken."""
+        self._check_kept()
+        self._check_untold(last_seq)
+
+    def _check_kept(self) -> None:
+        told = [i for i, s in self._stands.items() if s.kept and not self._may_be_untold(s)]
+        for some in batched(told, _WHOLE_AT_ONCE):
+            with connection.cursor() as cursor:
+                cursor.execute(
+                    "SELECT id, state, attempts, salt, input_hash, started_at, cursor::text "
+                    "FROM gp_activity WHERE id = ANY(%s::uuid[]) "
+                    "AND state IN ('started', 'failed')",
+                    (list(some),),
+                )
+                found = [plain(row) for row in cursor.fetchall()]
+            for ident, state, attempts, salt, input_hash, started_at, stood in found:
+                stand = self._stands[ident]
+                kept = stand.kept
+                if kept is None:
+                    continue
+                if state == "started" and (attempts, started_at) != (kept.attempt, kept.at):
+                    raise Broken(stand.seq, "the call whose cursor it kept was altered")
+                if input_hash.hex() != kept.input:
+                    continue  # it failed, asked otherwise: the cursor went with the question
+                if stood is None:
+                    raise Broken(stand.seq, "the cursor of the activity it names is gone")
+                if fits(stand.seq, salt, stood).hex() != kept.cursor:
+                    raise Broken(stand.seq, "the cursor of the activity it names was altered")
+
+    def _check_untold(self, last_seq: int) -> None:
+        after = UUID(int=0)
+        while True:
+            with connection.cursor() as cursor:
+                cursor.execute(
+                    "SELECT id, tool, state, kind, input_hash FROM gp_activity "
+                    "WHERE thread_id = %s::uuid AND cursor IS NOT NULL AND id > %s::uuid "
+                    "ORDER BY id LIMIT %s",
+                    (self._thread, after, _AT_ONCE),
+                )
+                found = [plain(row) for row in cursor.fetchall()]
+            for ident, tool, state, kind, input_hash in found:
+                stand = self._stands.get(ident, _Stand(1, None))
+                seq = stand.seq if ident in self._stands else last_seq
+                if state not in ("started", "failed") or kind in ("effect", "node"):
+                    raise Broken(seq, f"{tool!r} has a cursor, and goes on nowhere")
+                told = stand.kept is not None and stand.kept.input == input_hash.hex()
+                if not told and not self._may_be_untold(stand):
+                    raise Broken(seq, f"no event tells of the cursor of {tool!r}")
+            if len(found) < _AT_ONCE:
+                return
+            after = found[-1][0]
