@@ -25,10 +25,11 @@ _NAMING = _VERDICTS | {
     K.APPROVAL_REQUESTED,
     K.APPROVAL_SETTLED,
     K.APPROVAL_ESCALATED,
+    K.APPROVAL_REMINDED,
     K.APPROVAL_WITHDRAWN,
     K.APPROVAL_EXPIRED,
 }
-# Each with what is wrong when it is not what the events say. `reminded` is no history.
+# Each with what is wrong when it is not what the events say.
 _STANDS = {
     "status": "the request it names does not stand where its events left it",
     "decided_at": "the time at which the request ended was altered",
@@ -55,7 +56,9 @@ _OPEN: dict[str, Any] = {
     "decided_args": None,
     "effective_at": None,
 }
-_ANSWER = (*_STANDS, "requested_at", "imported")
+# Beside these: how often it was reminded of, of which former versions told nothing.
+_ANSWER = (*_STANDS, "requested_at", "imported", "reminded")
+_OPEN_ANSWER = ("id", "terms", *_ANSWER)
 _DECISION = (
     "id",
     "workspace_id",
@@ -73,6 +76,8 @@ _DECISION = (
 )
 _JSON = frozenset({"args", "reasons", "schema", "decided_args", "terms", "standing_args"})
 _AT_ONCE = 200
+# Seconds: the sweep reads its clock a little before it writes.
+_ROUNDED = 1.0
 
 
 @dataclass(slots=True)
@@ -85,6 +90,7 @@ class _Course:
     seq: int
     stands: dict[str, Any]
     untold: set[str] = field(default_factory=set)
+    reminded: int = 0
     edits: dict[str, Any] = field(default_factory=dict)
 
 
@@ -127,19 +133,19 @@ class Approvals:
                 self._check_decision(event, data, row, found)
             _follow(course, event, data, found)
             if course.stands["status"] in _FINAL:
-                _compare(course, row)
+                self._compare(course, row)
                 self._ended += 1
                 del self._open[ident]
 
     def end(self, last_seq: int) -> None:
         """Compare what is still open; refuse what no event names; raises Broken."""
         for some in batched(list(self._open), _AT_ONCE):
-            found = _rows("gp_approval", ("id", *_STANDS), "id", some)
+            found = _rows("gp_approval", _OPEN_ANSWER, "id", some)
             for ident in some:
                 course = self._open[ident]
                 if ident not in found:
                     raise Broken(course.seq, "the request it names is missing")
-                _compare(course, found[ident])
+                self._compare(course, found[ident])
         with connection.cursor() as cursor:
             cursor.execute(
                 "SELECT count(*), count(*) FILTER (WHERE status NOT IN ('pending', 'held')), "
@@ -157,6 +163,16 @@ class Approvals:
         ):
             if n != told:
                 raise Broken(last_seq, f"the {what} are not those that the events name")
+
+    def _compare(self, course: _Course, row: dict[str, Any]) -> None:
+        for name, said in _STANDS.items():
+            if name not in course.untold and row[name] != course.stands[name]:
+                raise Broken(course.seq, said)
+        # A former version reminded without an event: so many as were due by then it may have sent.
+        # Of what came with a capsule nobody is reminded here.
+        least, most = (0, 0) if row["imported"] else (course.reminded, _due(row))
+        if not least <= row["reminded"] <= max(least, most):
+            raise Broken(course.seq, "how often people were reminded of it was altered")
 
     def _check_request(self, event: Event, data: dict[str, Any], row: dict[str, Any]) -> None:
         self._requested += 1
@@ -239,6 +255,8 @@ def _follow(
         case K.DECISION_TAKEN_BACK:
             back = data["standing_hash"]
             stands |= _OPEN | {"standing_hash": back, "standing_args": course.edits.get(back)}
+        case K.APPROVAL_REMINDED:
+            course.reminded = data["reminder"]
         case K.APPROVAL_SETTLED:
             stands["status"] = "settled"
         case K.APPROVAL_ESCALATED:
@@ -251,10 +269,20 @@ def _follow(
                 course.untold.add("decided_at")
 
 
-def _compare(course: _Course, row: dict[str, Any]) -> None:
-    for name, said in _STANDS.items():
-        if name not in course.untold and row[name] != course.stands[name]:
-            raise Broken(course.seq, said)
+def _due(row: dict[str, Any]) -> int:
+    """How many reminders of a request can have been sent by its end, or by now."""
+    times = (row["terms"] or {}).get("reminders") or ()
+    if not times:
+        return 0
+    age = ((row["decided_at"] or _now()) - row["requested_at"]).total_seconds()
+    return sum(1 for seconds in times if seconds <= age + _ROUNDED)
+
+
+def _now() -> datetime:
+    with connection.cursor() as cursor:
+        cursor.execute("SELECT clock_timestamp()")
+        now: datetime = cursor.fetchone()[0]
+    return now
 
 
 def _time(told: str | None) -> datetime | None:

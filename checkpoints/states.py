@@ -80,6 +80,7 @@ class EventKind(StrEnum):
     APPROVAL_EXPIRED = "approval.expired"
     APPROVAL_SETTLED = "approval.settled"
     APPROVAL_ESCALATED = "approval.escalated"
+    APPROVAL_REMINDED = "approval.reminded"
     APPROVAL_REPLIED = "approval.replied"
     DECISION_RECORDED = "decision.recorded"
     DECISION_TAKEN_BACK = "decision.taken_back"

@@ -66,6 +66,7 @@ ICONS = {
     "way": "fork",
     "node": "check",
     "value": "clock",
+    "cursor": "clock",
     "pause": "pause",
     "code": "stuck",
     "input": "msg",

@@ -87,6 +87,10 @@ SAY: dict[str, Any] = {
     "approval.escalated": lambda d, who: (
         f"Nobody decided{_what(d)} in time; {cut(d.get('to') or 'others')} may decide now"
     ),
+    "approval.reminded": lambda d, who: (
+        f"Reminded of{_what(d) or ' a request'} ({d.get('reminder', '?')} of "
+        f"{d.get('reminders', '?')})"
+    ),
     "approval.replied": _replied,
     "decision.recorded": _recorded,
     "decision.taken_back": lambda d, who: f"{who} took the decision back:{_what(d) or ' ?'}",

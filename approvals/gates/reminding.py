@@ -4,13 +4,16 @@ from __future__ import annotations
 
 from django.db import connection, transaction
 
-from checkpoints import deltas
+from checkpoints import deltas, store
+from checkpoints.states import EventKind
 
 from .. import outbox
 from ..counting import Progress
 from ..queries import ApprovalRow
 from ..terms import terms_of
+from . import writing
 
+SWEEP = "sweep"
 # The condition of the index gp_approval_reminds: nothing is read of requests without reminders.
 _LEFT = "status = 'pending' AND jsonb_array_length(terms -> 'reminders') > reminded"
 
@@ -19,11 +22,12 @@ def remind_due(*, limit: int = 200) -> int:
     """Put a reminder in the outbox for each open request whose time has come; how many.
 
     `reminded` counts the times that are over and is moved by compare-and-swap, so neither a second
-    sweep nor a restart reminds twice; times that passed unseen make one reminder together.
+    sweep nor a restart reminds twice; times that passed unseen make one reminder together. The log
+    tells of each (`approval.reminded`), with how many times are over.
     """
     with connection.cursor() as cursor:
         cursor.execute(
-            "SELECT id, workspace_id, thread_id, reminded, terms::text, "
+            "SELECT id, workspace_id, thread_id, title, reminded, terms::text, "
             "extract(epoch FROM clock_timestamp() - requested_at)::float8 FROM gp_approval "
             f"WHERE {_LEFT} AND requested_at + make_interval(secs => "
             "(terms -> 'reminders' ->> reminded)::float8) <= clock_timestamp() "
@@ -34,10 +38,11 @@ def remind_due(*, limit: int = 200) -> int:
         )
         due = cursor.fetchall()
     done = 0
-    for ident, workspace, thread, reminded, terms, age in due:
+    for ident, workspace, thread, title, reminded, terms, age in due:
         times = terms_of(_decoded(terms)).reminders
         over = max(sum(1 for seconds in times if seconds <= age), reminded + 1)
         with transaction.atomic():
+            writing.lock(thread)
             with connection.cursor() as cursor:
                 cursor.execute(
                     "UPDATE gp_approval SET reminded = %s::smallint WHERE id = %s::uuid "
@@ -46,12 +51,15 @@ def remind_due(*, limit: int = 200) -> int:
                 )
                 won = bool(cursor.rowcount)
             if won:
+                told = {"reminder": over, "reminders": len(times)}
+                said = {"approval": str(ident), "title": title} | told
+                store.add_event(thread, store.NewEvent(EventKind.APPROVAL_REMINDED, said, SWEEP))
                 outbox.tell(
                     "approval.reminder",
                     workspace=workspace,
                     thread=thread,
                     approval=ident,
-                    data={"reminder": over, "reminders": len(times)},
+                    data=told,
                 )
                 done += 1
     return done

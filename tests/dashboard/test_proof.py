@@ -26,7 +26,6 @@ ROOT = Path(__file__).resolve().parents[2]
 FREE = {
     ("gp_event", "xid8"): "a place in this very database; a dump that is put back has others",
     ("gp_activity", "progress"): "how far a call is, for the page; no history",
-    ("gp_approval", "reminded"): "how often people were told; no history",
 }
 # Of the thread's own row, what its log tells: the rest is where it stands now, not its past.
 OF_THREAD = {
