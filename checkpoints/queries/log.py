@@ -9,11 +9,18 @@ from uuid import UUID
 from ..views import EventRow, InputRow, Page
 from .reading import decoded, row_of, rows
 
-EVENT = """
+_SELECT = """
 SELECT thread_id, seq, kind, actor, data::text, at, encode(hash, 'hex'), encode(prev_hash, 'hex'),
   seq <= (SELECT th.imported_seq FROM gp_thread th WHERE th.id = thread_id)
-FROM gp_event
 """
+EVENT = f"{_SELECT}FROM gp_event\n"
+# A long activity keeps a cursor each second: of some in a row the newest says it all.
+_FOLDED = (
+    f"{_SELECT}FROM (SELECT * FROM gp_event WHERE thread_id = %s::uuid AND seq < %s::bigint "
+    "ORDER BY seq DESC LIMIT %s) e WHERE NOT (e.kind = 'cursor.kept' AND EXISTS (SELECT 1 "
+    "FROM gp_event n WHERE n.thread_id = e.thread_id AND n.seq = e.seq + 1 "
+    "AND n.kind = 'cursor.kept')) ORDER BY e.seq DESC LIMIT %s"
+)
 # So many events are looked at for those of some kinds, and counted by noun.
 SEARCHED = 5_000
 COUNTED = 1_000
@@ -55,13 +62,28 @@ def event_of_checkpoint(thread_id: UUID, checkpoint_id: UUID) -> EventRow | None
 
 
 def events(
-    thread_id: UUID, *, kinds: Sequence[str] = (), before: int | None = None, limit: int = 50
+    thread_id: UUID,
+    *,
+    kinds: Sequence[str] = (),
+    before: int | None = None,
+    limit: int = 50,
+    folded: bool = False,
 ) -> Page[EventRow]:
     """Events newest first; `kinds` are whole kinds or nouns ("approval"); cursor = seq.
 
-    For `kinds` at most SEARCHED events are looked at, however long the log is: a page may have
-    fewer rows than asked for, or none, and still a cursor where the search goes on.
+    `folded` shows of cursors kept in a row the newest. For it and for `kinds` at most SEARCHED
+    events are looked at, however long the log is: a page may have fewer rows than asked for, or
+    none, and still a cursor where the search goes on.
     """
+    if folded and not kinds:
+        top = 2**62 if before is None else before
+        raw = rows(_FOLDED, (thread_id, top, SEARCHED, limit + 1))
+        found = tuple(event_of(r) for r in raw[:limit])
+        if len(raw) > limit:
+            return Page(found, str(found[-1].seq))
+        # The newest event of all is never folded away.
+        newest = (found[0].seq if found else 0) if before is None else before - 1
+        return Page(found, str(newest + 1 - SEARCHED) if newest > SEARCHED else "")
     if not kinds:
         raw = rows(
             f"{EVENT} WHERE thread_id = %s::uuid AND seq < %s::bigint ORDER BY seq DESC LIMIT %s",
@@ -97,15 +119,19 @@ def event_nouns(thread_id: UUID, *, newest: int = COUNTED) -> dict[str, int]:
 
 
 def recent_events(*, workspace: UUID, limit: int = 30) -> list[EventRow]:
-    """The newest entries of the workspace's most recently moved threads, newest first."""
+    """The newest entries of the workspace's most recently moved threads, newest first.
+
+    Without kept cursors: where a call stands its progress shows.
+    """
     found = rows(
         "SELECT e.thread_id, e.seq, e.kind, e.actor, e.data::text, e.at, encode(e.hash, 'hex'), "
         "encode(e.prev_hash, 'hex'), e.seq <= th.imported_seq "
-        "FROM (SELECT id, imported_seq FROM gp_thread WHERE workspace_id = %s::uuid "
+        "FROM (SELECT id, imported_seq, last_seq FROM gp_thread WHERE workspace_id = %s::uuid "
         "ORDER BY status_since DESC, id DESC LIMIT 50) th CROSS JOIN LATERAL (SELECT * FROM "
-        "gp_event WHERE thread_id = th.id ORDER BY seq DESC LIMIT 10) e "
+        "gp_event WHERE thread_id = th.id AND seq > th.last_seq - %s::bigint "
+        "AND kind <> 'cursor.kept' ORDER BY seq DESC LIMIT 10) e "
         "ORDER BY e.at DESC LIMIT %s",
-        (workspace, limit),
+        (workspace, COUNTED, limit),
     )
     return [event_of(r) for r in found]
 

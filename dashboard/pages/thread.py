@@ -163,7 +163,9 @@ class ThreadPage:
         # The opened event stands on top when it is asked for by its own address.
         before = self.event + 1 if self.event is not None and self.before is None else self.before
         kinds = (self.kind,) if self.kind else ()
-        return queries.events(self.thread.id, kinds=kinds, before=before, limit=EVENTS)
+        return queries.events(
+            self.thread.id, kinds=kinds, before=before, limit=EVENTS, folded=self.event is None
+        )
 
     @cached_property
     def kinds(self) -> list[Kind]:

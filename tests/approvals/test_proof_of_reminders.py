@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from pathlib import Path
 
 import pytest
 from django.db import connection
@@ -15,6 +16,7 @@ from checkpoints import queries, store
 from dashboard.proof import verify
 from tests.cast import Cast
 from tests.checkpoints.builders import rows
+from tests.dashboard.capsules import brought, empty, export
 
 from .news import asked
 
@@ -88,4 +90,16 @@ def test_a_reminder_of_a_former_version_is_believed_where_it_was_due(
     assert store.add_event is reminding.store.add_event
     assert intact(waiting, 2)
     for wrong in (-1, 3, 4, 1000):
+        assert not intact(waiting, wrong), wrong
+
+
+def test_what_came_with_a_capsule_is_reminded_of_no_more(
+    waiting: ApprovalRow, cast: Cast, tmp_path: Path
+) -> None:
+    assert gates.remind_due() == 1
+    capsule = export(waiting.thread, tmp_path, who="operator")
+    empty(agents=False)
+    brought(capsule, who="operator")
+    assert intact(waiting)
+    for wrong in (-1, 1, 2, 3):
         assert not intact(waiting, wrong), wrong
