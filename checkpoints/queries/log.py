@@ -82,8 +82,8 @@ def events(
         if len(raw) > limit:
             return Page(found, str(found[-1].seq))
         # The newest event of all is never folded away.
-        newest = (found[0].seq if found else 0) if before is None else before - 1
-        return Page(found, str(newest + 1 - SEARCHED) if newest > SEARCHED else "")
+        end = before or (found[0].seq + 1 if found else 1)
+        return Page(found, str(end - SEARCHED) if end > SEARCHED + 1 else "")
     if not kinds:
         raw = rows(
             f"{EVENT} WHERE thread_id = %s::uuid AND seq < %s::bigint ORDER BY seq DESC LIMIT %s",

@@ -162,10 +162,8 @@ class ThreadPage:
     def events(self) -> Page[EventRow]:
         # The opened event stands on top when it is asked for by its own address.
         before = self.event + 1 if self.event is not None and self.before is None else self.before
-        kinds = (self.kind,) if self.kind else ()
-        return queries.events(
-            self.thread.id, kinds=kinds, before=before, limit=EVENTS, folded=self.event is None
-        )
+        how: Any = {"kinds": (self.kind,)} if self.kind else {"folded": self.event is None}
+        return queries.events(self.thread.id, before=before, limit=EVENTS, **how)
 
     @cached_property
     def kinds(self) -> list[Kind]:

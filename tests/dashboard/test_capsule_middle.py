@@ -301,6 +301,18 @@ def of_another_id(told: dict[str, bytes]) -> None:
 
 LARGE = {"got": ["x" * CURSOR_BYTES]}
 HOSTILE: dict[str, tuple[Callable[[dict[str, bytes]], None], str]] = {
+    "another cursor": (
+        in_cursor(cursor={"got": [1]}),
+        "the cursor of the activity it names was altered",
+    ),
+    "a cursor left out": (
+        lambda told: told.__setitem__("cursors.jsonl", b""),
+        "the activity it names is missing",
+    ),
+    "a cursor of another time": (
+        in_cursor(started_at="2026-01-01T00:00:00+00:00"),
+        "the call whose cursor it kept was altered",
+    ),
     "no cursor": (in_cursor(cursor=None), "is empty or over"),
     "too large": (in_cursor(cursor=LARGE), "is empty or over 1,048,576 bytes"),
     "of an effect": (in_cursor(kind="effect"), "which can have none"),
