@@ -36,14 +36,14 @@ _KEPT = Columns(
 )
 
 
-def kept(work: Work, activity: NewActivity, cursor: bytes) -> NewEvent:
-    """The event that seals where an activity stands, and the row that says so."""
-    told = written_as(activity, "started")[1] | {
+def kept(work: Work, activity: NewActivity, told: Mapping[str, Any], cursor: bytes) -> NewEvent:
+    """The event that seals where an activity stands; `told` is what it says of the row at work."""
+    data = dict(told) | {
         "input_hash": _hashed(activity, deltas.canonical(activity.args)).hex(),
         "cursor_hash": _hashed(activity, cursor).hex(),
         "size": len(cursor),
     }
-    return NewEvent(EventKind.CURSOR_KEPT, told, work.owner, NAMING_V)
+    return NewEvent(EventKind.CURSOR_KEPT, data, work.owner, NAMING_V)
 
 
 def keep_cursor(
@@ -61,13 +61,13 @@ def keep_cursor(
     takes its place. `moved_on` forgives crashes, as a
     record does. Raises LeaseLost: a fenced worker's cursor is refused.
     """
-    row, _ = written_as(activity, "started")
+    row, told = written_as(activity, "started")
     shown = None if progress is None else deltas.canonical(progress).decode()
     move = leased(work)
     # The row of the thread is written in any case: who takes it over waits, or is waited for.
     move.express("crash_count", "0" if moved_on else "th.crash_count")
     move.inserts = [Insert(_KEPT, (*row.params, cursor.decode(), shown))]
-    move.events = [*events, kept(work, activity, cursor)]
+    move.events = [*events, kept(work, activity, told, cursor)]
     move.returning = _SEEN
     seen = perform(move)
     if seen is None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from contextlib import nullcontext
+from hashlib import sha256
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Annotated, Any
@@ -12,7 +13,7 @@ from uuid import UUID
 import pytest
 from django.db import connection, transaction
 
-from checkpoints import queries, store
+from checkpoints import deltas, queries, store
 from dashboard.proof import verify
 from tests.cast import Cast
 from tests.checkpoints.builders import drive, effect, make_thread, new_activity, rows
@@ -257,6 +258,23 @@ def test_each_way_of_a_cursor_is_intact(bench: Bench) -> None:
         [thread],
     )
     assert not verify(thread, files=False).intact, "also behind a rollback"
+
+
+def test_a_cursor_and_its_event_are_one_statement(
+    django_assert_num_queries: Callable[[int], Any],
+) -> None:
+    """And the event is small, however large the cursor is; what it holds is in the row alone."""
+    thread = make_thread()
+    at_work = drive(thread, 1).work
+    long = deltas.canonical({"secret": "x" * 100_000})
+    with django_assert_num_queries(1):
+        store.keep_cursor(at_work, new_activity(at_work, "look#0"), cursor=long)
+    event = queries.events_after(thread, 0)[-1]
+    assert (event.kind, event.data["size"]) == ("cursor.kept", len(long))
+    assert len(deltas.canonical(event.data)) < 700
+    assert "secret" not in str(event.data)
+    row = rows("SELECT salt FROM gp_activity WHERE thread_id = %s", [thread])[0]
+    assert event.data["cursor_hash"] == sha256(bytes(row[0]) + long).hexdigest()
 
 
 # ---- former versions ---------------------------------------------------------------------------

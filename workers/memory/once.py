@@ -208,7 +208,8 @@ class Once:
             self._book.activities[place] = now
 
         sets = {"crash_count": 0} if moved_on else {}
-        self._write(work, events=[*events, kept(work, activity, cursor)], sets=sets, also=also)
+        event = kept(work, activity, told(activity, "started", None, "", None), cursor)
+        self._write(work, events=[*events, event], sets=sets, also=also)
 
     def compensation(
         self,
