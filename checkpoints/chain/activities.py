@@ -139,7 +139,8 @@ class Activities:
                     (self._thread, after, AT_ONCE),
                 )
                 found = [plain(row) for row in cursor.fetchall()]
-            for _, tool, workspace, args, salt, input_hash, ended in found:
+            for ident, tool, workspace, args, salt, input_hash, ended in found:
+                self._cursors.begun_again(ident)
                 right = workspace == self._workspace and not ended
                 if not (right and fits(last_seq, salt, args) == input_hash):
                     raise Broken(last_seq, f"the call of {tool!r} that is at work was altered")

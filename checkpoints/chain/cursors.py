@@ -85,6 +85,12 @@ class Cursors:
     def _may_be_untold(self, stand: _Stand) -> bool:
         return stand.untold or self._former_until >= stand.seq
 
+    def begun_again(self, activity: UUID) -> None:
+        """Refuse a failed call that is at work again, and has told of no cursor; raises Broken."""
+        stand = self._stands.get(activity)
+        if stand is not None and stand.kept is None and not self._may_be_untold(stand):
+            raise Broken(stand.seq, "the activity it names had failed, and was begun again")
+
     def end(self, last_seq: int) -> None:
         """Compare what is open, and refuse cursors that no event tells of; raises Broken."""
         self._check_kept()

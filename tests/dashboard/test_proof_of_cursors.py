@@ -207,14 +207,18 @@ def test_a_cursor_of_another_call_does_not_fit(bench: Bench) -> None:
     assert verify(other, files=False).intact
 
 
-def test_a_failed_call_is_not_made_one_at_work_to_hide_its_cursor(bench: Bench) -> None:
-    thread = failed(bench)
+@pytest.mark.parametrize("at", [1, 4])
+@pytest.mark.parametrize("cursor", ["NULL", "cursor", "'{\"got\": [1]}'"])
+def test_a_failed_call_is_not_made_one_at_work(bench: Bench, at: int, cursor: str) -> None:
+    """Nothing but a kept cursor leads there: its failure would be hidden."""
+    thread = failed(bench, at=at)
     rows(
         "UPDATE gp_activity SET state = 'started', attempts = attempts + 1, error = '', "
-        "finished_at = NULL, cursor = '{\"got\": [1]}' WHERE thread_id = %s RETURNING 1",
+        f"finished_at = NULL, cursor = {cursor} WHERE thread_id = %s RETURNING 1",
         [thread],
     )
-    assert not verify(thread, files=False).intact
+    report = verify(thread, files=False)
+    assert report.first_broken_seq == last(thread, "activity.failed")
 
 
 def test_each_way_of_a_cursor_is_intact(bench: Bench) -> None:
