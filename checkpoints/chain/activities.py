@@ -109,7 +109,8 @@ class Activities:
             cursor.execute(
                 "SELECT count(*) FILTER (WHERE state <> 'started' OR kind = 'effect'), "
                 "count(*) FILTER (WHERE state = 'compensated'), "
-                "count(*) FILTER (WHERE state = 'started' AND kind <> 'effect') "
+                "count(*) FILTER (WHERE state = 'started' AND kind <> 'effect'), "
+                "count(*) FILTER (WHERE cursor IS NOT NULL) "
                 "FROM gp_activity WHERE thread_id = %s::uuid",
                 (self._thread,),
             )
@@ -120,7 +121,7 @@ class Activities:
             raise Broken(last_seq, "the undone effects are not those that the events describe")
         if counts[2]:
             self._check_at_work(last_seq)
-        self._cursors.end(last_seq)
+        self._cursors.end(last_seq, counts[3])
 
     def _check_at_work(self, last_seq: int) -> None:
         """Refuse what no call that is at work has; raises Broken.

@@ -91,10 +91,11 @@ class Cursors:
         if stand is not None and stand.kept is None and not self._may_be_untold(stand):
             raise Broken(stand.seq, "the activity it names had failed, and was begun again")
 
-    def end(self, last_seq: int) -> None:
-        """Compare what is open, and refuse cursors that no event tells of; raises Broken."""
+    def end(self, last_seq: int, standing: int) -> None:
+        """Compare what is open; refuse a cursor, of `standing`, that no event tells of."""
         self._check_kept()
-        self._check_untold(last_seq)
+        if standing:
+            self._check_untold(last_seq)
 
     def _check_kept(self) -> None:
         told = [i for i, s in self._stands.items() if s.kept and not self._may_be_untold(s)]
