@@ -3,10 +3,11 @@ page, admin and command."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from uuid import UUID
 
 from approvals.proof import Approvals
+from checkpoints import queries
 from checkpoints.chain import ChainReport, Files, WitnessFor, verify_thread
 
 
@@ -19,3 +20,32 @@ def verify(
     """
     witnesses: tuple[WitnessFor, ...] = (Approvals, Files) if files else (Approvals,)
     return verify_thread(thread_id, witnesses=witnesses, seen=seen)
+
+
+# What names a thread, a workspace or a request, and begins an index with its id.
+LEFT_BEHIND = (
+    ("gp_event", "thread", "events"),
+    ("gp_checkpoint", "thread", "checkpoints"),
+    ("gp_content", "thread", "contents"),
+    ("gp_activity", "thread", "activities"),
+    ("gp_approval", "thread", "approvals"),
+    ("gp_workspace_event", "workspace", "events"),
+    ("gp_decision", "approval", "decisions"),
+)
+
+
+def left_behind() -> Iterator[tuple[str, ChainReport]]:
+    """(what it is, report) of each thread, workspace and approval that has rows but none itself.
+
+    Nothing of ours deletes one: its row was taken away past all guards. Each is told once.
+    """
+    told: set[UUID] = set()
+    for table, of, what_is_left in LEFT_BEHIND:
+        for ident, seq in queries.ownerless(table, of):
+            if ident in told:
+                continue
+            told.add(ident)
+            what = f"The {of} itself is gone, and its {what_is_left} are still there."
+            if seq is not None:
+                what = f"Event {seq}: {what[0].lower()}{what[1:]}"
+            yield of, ChainReport(ident, False, 0, seq, what)

@@ -73,7 +73,7 @@ from .past import (
     upgraded_from,
     way,
 )
-from .proof import head, heads, verification
+from .proof import head, heads, ownerless, verification
 from .reuse import PURE, reusable, touched_after
 from .savings import fleet_saved, saved
 from .server import DURABILITY, GUARDS, server, triggers
@@ -175,6 +175,7 @@ __all__ = [
     "newest_sound",
     "next_step_asked",
     "only_member_of",
+    "ownerless",
     "people_of",
     "place_in_queue",
     "queues",

@@ -1,4 +1,5 @@
-"""What verifications and anchors read: all threads and workspaces by keyset, ends of logs."""
+"""What verifications and anchors read: all threads and workspaces by keyset, ends of logs, and
+rows whose thread or workspace is gone."""
 
 from __future__ import annotations
 
@@ -51,6 +52,37 @@ def head(of: str, ident: UUID, seq: int) -> HeadRow | None:
     return HeadRow(of, ident, chain, seq, hash="" if digest is None else bytes(digest).hex())
 
 
+def ownerless(table: str, of: str = "thread") -> Iterator[tuple[UUID, int | None]]:
+    """(id, lowest event) of threads or workspaces (`of`) that rows of `table` name and that have
+    no row themselves; None for a table that is no log.
+
+    `table` has an index that begins with its owner's id: one probe leads from each owner to the
+    next, however many rows there are of each. Each page is one statement, so that what is born
+    meanwhile is in it whole or not at all.
+    """
+    last = _FIRST
+    lowest = f"(SELECT min(e.seq) FROM {table} e WHERE e.{of}_id = w.id)"
+    following = (
+        f"SELECT e.{of}_id FROM {table} e WHERE e.{of}_id > {{after}} ORDER BY e.{of}_id LIMIT 1"
+    )
+    sql = (
+        f"WITH RECURSIVE walk(id) AS (({following.format(after='%s::uuid')}) UNION ALL "
+        f"SELECT ({following.format(after='walk.id')}) FROM walk WHERE walk.id IS NOT NULL) "
+        f"SELECT w.id, o.id IS NULL, CASE WHEN o.id IS NULL THEN "
+        f"{lowest if table in _LOGS else 'NULL'} END FROM (SELECT id FROM walk LIMIT %s) w "
+        f"LEFT JOIN gp_{of} o ON o.id = w.id WHERE w.id IS NOT NULL ORDER BY w.id"
+    )
+    while True:
+        found = rows(sql, (last, AT_ONCE))
+        for ident, gone, seq in found:
+            if gone:
+                yield ident, seq
+        if len(found) < AT_ONCE:
+            return
+        last = found[-1][0]
+
+
+_LOGS = frozenset({"gp_event", "gp_workspace_event"})
 _HEADS = {
     "thread": "SELECT id, chain_id, last_seq, last_hash FROM gp_thread WHERE id > %s::uuid "
     "AND (%s::uuid IS NULL OR workspace_id = %s::uuid) ORDER BY id LIMIT %s",

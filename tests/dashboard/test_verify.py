@@ -13,12 +13,13 @@ from django.core.management import call_command
 from django.db import connection
 
 from checkpoints import queries, store
+from checkpoints.queries import proof as proof_queries
 from checkpoints.states import EventKind
 from dashboard import anchors
 from dashboard.errors import Invalid
 from dashboard.management.commands import verify as verify_command
 from tests.cast import Cast
-from tests.checkpoints.builders import drive, make_thread, rows
+from tests.checkpoints.builders import drive, effect, make_thread, rows
 
 from .capsules import run
 
@@ -93,6 +94,56 @@ def test_an_altered_workspace_is_found(threads: list[UUID], cast: Cast) -> None:
     assert [(b["of"], b["id"], b["seq"]) for b in found["broken"]] == [
         ("workspace", str(cast.workspace), 1)
     ]
+
+
+@pytest.mark.parametrize(
+    ("gone", "seq", "words"),
+    [
+        ((), 1, "events are still there"),
+        (("gp_event",), None, "checkpoints are still there"),
+        (("gp_event", "gp_checkpoint"), None, "activities are still there"),
+    ],
+    ids=["row", "row and log", "all but activities"],
+)
+def test_what_is_left_of_a_thread_that_is_gone_is_named(
+    threads: list[UUID], cast: Cast, gone: tuple[str, ...], seq: int | None, words: str
+) -> None:
+    lost = make_thread(workspace=cast.workspace)
+    effect(drive(lost, 1).work, "mail#0", state="done")
+    for table in gone:
+        alter(f"DELETE FROM {table} WHERE thread_id = %s::uuid", lost)
+    alter("DELETE FROM gp_thread WHERE id = %s::uuid", lost)
+    code, found, _ = run("verify")
+    assert code == 1
+    assert (found["intact"], found["threads"]) == (False, 3)
+    assert [(b["of"], b["id"], b["seq"]) for b in found["broken"]] == [("thread", str(lost), seq)]
+    assert words in found["broken"][0]["what"]
+    assert run("verify", str(threads[0]))[0] == 0
+    out = io.StringIO()
+    with pytest.raises(SystemExit):
+        call_command("verify", stdout=out)
+    assert str(lost) in out.getvalue()
+
+
+def test_what_is_left_of_a_workspace_that_is_gone_is_named(threads: list[UUID]) -> None:
+    lost = store.create_workspace("lost", actor="user:0")
+    with connection.cursor() as cursor:
+        cursor.execute("SET CONSTRAINTS ALL IMMEDIATE")  # while its row is there
+    alter("DELETE FROM gp_workspace WHERE id = %s::uuid", lost)
+    code, found, _ = run("verify")
+    assert code == 1
+    assert [(b["of"], b["id"], b["seq"]) for b in found["broken"]] == [("workspace", str(lost), 1)]
+
+
+def test_threads_that_are_gone_are_found_over_several_pages(
+    threads: list[UUID], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(proof_queries, "AT_ONCE", 2)  # more than one page
+    for lost in (threads[0], threads[2]):
+        alter("DELETE FROM gp_thread WHERE id = %s::uuid", lost)
+    alter("DELETE FROM gp_event WHERE thread_id = %s::uuid AND seq = 1", threads[2])
+    found = list(queries.ownerless("gp_event"))
+    assert found == [(threads[0], 1), (threads[2], 2)]
 
 
 def test_an_anchor_finds_what_a_chain_cannot(threads: list[UUID], tmp_path: Path) -> None:

@@ -15,7 +15,7 @@ from checkpoints.chain import ChainReport, verify_workspace
 from checkpoints.errors import NotFound
 from dashboard import anchors
 from dashboard.commands.words import thread_named
-from dashboard.proof import verify
+from dashboard.proof import left_behind, verify
 from dashboard.tables import Table, facts, table
 from dashboard.terminal import REFUSED, PersonalCommand, add_common_arguments
 
@@ -23,7 +23,7 @@ PROGRESS_SECONDS = 2.0
 
 
 class Finding(BaseModel):
-    """A log that does not hold: of a thread or a workspace, at which event, and why."""
+    """What does not hold: of a thread, a workspace or an approval, at which event, and why."""
 
     of: str
     id: UUID
@@ -48,7 +48,8 @@ class Command(PersonalCommand):
 
     help = (
         "Verifies threads: every event, checkpoint, activity, approval and decision, and the bytes "
-        "of their files. Without a thread, everything, the logs of workspaces included."
+        "of their files. Without a thread, everything, the logs of workspaces included, "
+        "and what is left of threads that are gone."
     )
     examples = """
         verify
@@ -119,6 +120,8 @@ class Command(PersonalCommand):
             self._workspaces += 1
             self._events += report.n_events
             yield "workspace", report
+        if not named:
+            yield from left_behind()
 
     def _progress(self, in_thread: int) -> None:
         now = time.monotonic()
