@@ -104,6 +104,7 @@ class Past:
         self._batch: deque[_Checkpoint] = deque()
         self._number = -(2**31)
         self._former: _Checkpoint | None = None
+        self.n_steps = 0  # as the thread's row counts them
         self._folder = Folder({})
         self._digests = Digests({})
         self._named: dict[str, int] = {}  # contents, and the first event that leads to each
@@ -165,8 +166,15 @@ class Past:
             raise Broken(event.seq, "the digests kept with its checkpoint are not those of it")
         if c.number in self._keyframes:
             self._check_keyframe(event, c)
+        if c.source == "step" and self._former is not None and c.step > self._former.step:
+            self.n_steps += 1
         self._former = c
         return c.id, c.number, c.step, c.branch, c.state_bytes, c.branch_start, c.next_nodes
+
+    @property
+    def agent_version(self) -> UUID | None:
+        """Of the checkpoint checked last."""
+        return None if self._former is None else self._former.agent_version
 
     def check_end(self, last_seq: int) -> None:
         """Refuse checkpoints that no event names."""

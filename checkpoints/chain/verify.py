@@ -17,6 +17,7 @@ from .activities import Activities
 from .events import EVENTS_AT_ONCE, Event, Log
 from .links import Broken
 from .past import NAMING, Past
+from .row import N_ROW, ROW, Row, Told
 
 # A thread that is worked on grows meanwhile; after so many looks the rest is for the next time.
 LOOKS = 5
@@ -88,7 +89,7 @@ class _Facts:
     `end` is (last_seq, last_hash, highest seq), `head` (id, number, step, branch, bytes, first of
     the branch, next nodes as text), `brought` the last event and checkpoint that came with a
     capsule, `origin` (who started it, base, checkpoint of the base), `pinned` whether only the very
-    code that it stopped with may take it.
+    code that it stopped with may take it, `told` what else of the row the log tells.
     """
 
     chain: UUID
@@ -99,6 +100,7 @@ class _Facts:
     brought: tuple[int, int]
     origin: tuple[str, str | None, str | None]
     pinned: bool
+    told: Row
 
 
 def _facts(thread: UUID) -> _Facts | None:
@@ -108,9 +110,10 @@ def _facts(thread: UUID) -> _Facts | None:
             "(SELECT coalesce(max(seq), 0) FROM gp_event WHERE thread_id = th.id), "
             "(SELECT coalesce(max(number), -1) FROM gp_checkpoint WHERE thread_id = th.id), "
             "th.imported_seq, th.imported_number, th.started_by, th.base::text, "
-            "th.forked_from::text, th.pinned, th.head, th.number, th.step, th.branch, "
+            f"th.forked_from::text, th.pinned, {ROW}, th.head, th.number, th.step, th.branch, "
             "th.state_bytes, th.branch_start, th.next_nodes::text "
-            "FROM gp_thread th WHERE th.id = %s::uuid",
+            "FROM gp_thread th LEFT JOIN gp_agent_version av ON av.id = th.agent_version_id "
+            "WHERE th.id = %s::uuid",
             (thread,),
         )
         row: Any = cursor.fetchone()
@@ -118,9 +121,9 @@ def _facts(thread: UUID) -> _Facts | None:
         return None
     chain, workspace, last_seq, last_hash, highest_seq, number, seq, at, *more = row
     end = (last_seq, bytes(last_hash), highest_seq)
-    by, base, forked_from, pinned, *head = more
-    origin = (by, base, forked_from)
-    return _Facts(chain, workspace, end, tuple(head), number, (seq, at), origin, pinned)
+    by, base, forked_from, pinned, *rest = more
+    origin, told, head = (by, base, forked_from), Row(*rest[:N_ROW]), tuple(rest[N_ROW:])
+    return _Facts(chain, workspace, end, head, number, (seq, at), origin, pinned, told)
 
 
 class _Verification:
@@ -140,6 +143,7 @@ class _Verification:
         self._brought = (0, -1)
         self._origin: tuple[str, str | None, str | None] = ("", None, None)
         self._pinned = False
+        self._told = Told()
         self._past = Past(log.ident, facts.workspace, upto=facts.highest_number)
         makers: tuple[WitnessFor, ...] = (Activities, *witnesses)
         self._witnesses = [make(log.ident, facts.workspace) for make in makers]
@@ -163,6 +167,8 @@ class _Verification:
                 raise Broken(self._log.last_seq, "what was imported is not what the log tells of")
             if self._pinned != self._facts.pinned:
                 raise Broken(self._log.last_seq, "the pin is not what the log tells of")
+            if wrong := self._told.differs(self._facts.told, n_steps=self._past.n_steps):
+                raise Broken(self._log.last_seq, f"{wrong} is not what the log tells of")
             found = self._witnesses_end()
             now = _facts(self._log.ident)
             if now is None:
@@ -215,3 +221,4 @@ class _Verification:
                 self._brought = (told["seq"], self._at_head[1])
                 # Whoever brought it counts as its initiator.
                 self._origin = (event.actor, *self._origin[1:])
+        self._told.follow(event, self._past.agent_version)

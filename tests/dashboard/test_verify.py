@@ -171,7 +171,7 @@ def test_an_anchor_finds_what_a_chain_cannot(threads: list[UUID], tmp_path: Path
     alter("DELETE FROM gp_checkpoint WHERE thread_id = %s::uuid AND number > %s", cut, head[1])
     alter(
         "UPDATE gp_thread SET last_seq = %s, last_hash = %s, head = %s, number = %s, step = %s, "
-        "state_bytes = %s WHERE id = %s",
+        "state_bytes = %s, n_steps = n_steps - 1 WHERE id = %s",
         last.seq,
         bytes(digest),
         head[0],
