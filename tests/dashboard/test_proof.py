@@ -21,9 +21,18 @@ from checkpoints.states import (
     CHECKPOINT_SOURCES,
     FINISHED,
     EventKind,
+    Status,
 )
 from dashboard.proof import verify
-from tests.checkpoints.builders import drive, effect, make_thread, new_activity, rows
+from tests.checkpoints.builders import (
+    OPERATOR,
+    drive,
+    effect,
+    head_of,
+    make_thread,
+    new_activity,
+    rows,
+)
 from tests.workers.conftest import Bench
 
 pytestmark = pytest.mark.django_db
@@ -233,6 +242,34 @@ def test_what_the_log_tells_of_the_thread_row_is_found(
             report = verify(thread, files=False)
             assert not report.intact, change
             assert report.what.startswith(f"Event {report.first_broken_seq}: ")
+            transaction.set_rollback(True)
+
+
+@pytest.mark.usefixtures("unguarded")
+@pytest.mark.parametrize("how", [EventKind.THREAD_SUCCEEDED, EventKind.THREAD_FAILED])
+def test_a_thread_that_has_ended_keeps_its_end(db: None, how: EventKind) -> None:
+    thread = make_thread()
+    drive(thread, 2).step(leave_by=how)
+    assert verify(thread, files=False).intact
+    ended = how.rpartition(".")[2]
+    for status in Status:
+        rows("UPDATE gp_thread SET status = %s WHERE id = %s", [status, thread])
+        report = verify(thread, files=False)
+        assert report.intact == (status == ended)
+        assert report.intact or "whether the thread has ended" in report.what
+
+
+@pytest.mark.usefixtures("unguarded")
+def test_a_fork_is_bound_to_its_code_and_agent(db: None) -> None:
+    base = make_thread()
+    drive(base, 3)
+    fork = store.fork(base, checkpoint=head_of(base), changes={}, actor=OPERATOR, title="Other")
+    drive(fork, 2)
+    assert verify(fork, files=False).intact
+    for change in ("agent = 'x'", "agent_version_id = gen_random_uuid()", "n_steps = 5"):
+        with transaction.atomic():
+            rows(f"UPDATE gp_thread SET {change} WHERE id = %s", [fork])
+            assert "is not what the log tells of" in verify(fork, files=False).what
             transaction.set_rollback(True)
 
 
