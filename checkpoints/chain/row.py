@@ -6,25 +6,18 @@ from dataclasses import dataclass, fields
 from uuid import UUID
 
 from .. import deltas
-from ..states import FINISHED, TRANSITIONS, EventKind
+from ..states import FINISHED, TRANSITIONS, EventKind, Status
 from .events import Event
 
 # What older events did not tell is compared with nothing.
 ROW = "th.agent_version_id, th.agent, av.agent, th.title, th.status, th.n_steps"
-# After one of these a thread has ended, until the next event that moves it.
-ENDING: dict[str, str] = {
+# Which events end a thread, and as what.
+ENDING: dict[str, Status] = {
     event: status
     for moves in TRANSITIONS.values()
     for event, status in moves.items()
     if status in FINISHED and event is not EventKind.STATE_EDITED
 }
-# A failed thread that is edited stays failed; all others move.
-MOVING = frozenset(
-    event
-    for moves in TRANSITIONS.values()
-    for event in moves
-    if event is not EventKind.STATE_EDITED
-)
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,13 +42,17 @@ class Told:
         self._version: str | None = None
         self._agent: str | None = None
         self._title: str | None = None
-        self._ended: str | None = None
+        self._ended: Status | None = None
 
     def follow(self, event: Event, at_head: UUID | None) -> None:
         """Take over what an event tells; `at_head` is the agent version of the checkpoint there."""
         kind = event.kind
-        if kind in MOVING:
+        if self._ended is None:
             self._ended = ENDING.get(kind)
+        elif kind in TRANSITIONS[self._ended]:
+            # Others leave it ended: a thread that has ended may still be woken.
+            status = TRANSITIONS[self._ended][EventKind(kind)]
+            self._ended = status if status in FINISHED else None
         if kind == EventKind.THREAD_STARTED:
             told = deltas.decode(event.data)
             self._version, self._agent = told.get("agent_version"), told.get("agent")

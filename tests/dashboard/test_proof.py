@@ -250,6 +250,7 @@ def test_what_the_log_tells_of_the_thread_row_is_found(
 def test_a_thread_that_has_ended_keeps_its_end(db: None, how: EventKind) -> None:
     thread = make_thread()
     drive(thread, 2).step(leave_by=how)
+    store.wake(thread, event=store.NewEvent(EventKind.THREAD_WOKEN, {}, "sweep"))  # moves nothing
     assert verify(thread, files=False).intact
     ended = how.rpartition(".")[2]
     for status in Status:
