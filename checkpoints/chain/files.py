@@ -11,6 +11,7 @@ from django.core.files.storage import default_storage
 from django.db import connection
 
 from .. import deltas
+from ..errors import ContentAway
 from ..states import EventKind
 from .events import Event
 from .links import Broken
@@ -58,7 +59,11 @@ class Files:
                 while chunk := file.read(CHUNK):
                     digest.update(chunk)
                     size += len(chunk)
-        except OSError as error:
+        except (FileNotFoundError, IsADirectoryError, NotADirectoryError) as error:
             raise Broken(event.seq, f"the file {name!r} cannot be read") from error
+        except OSError as error:
+            # Nothing is known of the bytes: the storage itself does not answer.
+            why = error.strerror or type(error).__name__
+            raise ContentAway(f"The storage gives no file: {why}.") from error
         if (digest.hexdigest(), size) != (data["sha256"], data["size"]) or size != row[1]:
             raise Broken(event.seq, f"the bytes of the file {name!r} were altered")

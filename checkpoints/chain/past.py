@@ -15,7 +15,7 @@ from django.db import connection
 from .. import deltas, history, payloads, references
 from ..channels import Digests
 from ..deltas import Folder
-from ..errors import GatepostError
+from ..errors import ContentAway, GatepostError
 from ..seals import checkpoint_seal
 from ..states import EventKind
 from .events import Event, plain
@@ -158,8 +158,11 @@ class Past:
             self._check_base(event, c, data)
         try:
             self._fold(event, c)
+        except ContentAway:  # nothing is known of it
+            raise
         except GatepostError as error:
-            raise Broken(event.seq, f"its checkpoint cannot be applied ({error})") from error
+            why = str(error).rstrip(".")
+            raise Broken(event.seq, f"its checkpoint cannot be applied ({why})") from error
         if (self._digests.root, self._digests.size) != (c.state_hash, c.state_bytes):
             raise Broken(event.seq, "the state at its checkpoint does not fit its hash")
         if c.digests is not None and c.digests != self._digests.kept():
@@ -198,8 +201,11 @@ class Past:
         try:
             contents = payloads.fetched([self._thread], hashes, agent_version=c.agent_version)
             found = references.resolved(delta, contents)
+        except ContentAway:
+            raise
         except GatepostError as error:
-            raise Broken(event.seq, f"checkpoint {c.number} is not whole: {error}") from error
+            why = str(error).rstrip(".")
+            raise Broken(event.seq, f"checkpoint {c.number} is not whole: {why}") from error
         for sha in hashes:
             self._named.setdefault(sha, event.seq)
         return found

@@ -66,6 +66,7 @@ def verify_thread(
 
     `witnesses` check what floors above or the file storage hold; `seen` is told how many events
     are done. Reads in batches by keyset: memory holds one state, however long the thread is.
+    Raises ContentAway where a storage does not answer: then nothing was found out.
     """
     facts = _facts(thread_id)
     if facts is None:

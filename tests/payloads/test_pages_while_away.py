@@ -14,11 +14,14 @@ from django.core.files.storage import default_storage
 from django.test import Client
 
 from checkpoints import queries
+from checkpoints.errors import ContentAway
 from checkpoints.states import Status
 from dashboard import regions
 from dashboard.live.process import House
 from dashboard.live.topics import parse
+from dashboard.proof import verify
 from tests.cast import Cast
+from tests.dashboard.capsules import run
 from tests.workers.conftest import Bench, bench_of
 
 from . import agents
@@ -164,6 +167,38 @@ def test_other_doors_to_it(cast: Cast, drive: Drive, client: Client) -> None:
         body = {"checkpoint": str(first), "reason": "Anew."} if call == "rollback" else {}
         done = operator.post(f"{api}{call}/", body, content_type="application/json")
         assert done.status_code == status, (call, done.content)
+
+
+@pytest.mark.parametrize("how", ["unmount", "break_down"])
+def test_a_thread_whose_drive_is_away_is_not_called_broken(
+    cast: Cast, drive: Drive, how: str
+) -> None:
+    """Nothing is known of it, and what was known stays; damage is still found afterwards."""
+    client: Client = cast.client("auditor")
+    at = f"/api/v1/threads/{drive.thread}/verify/"
+    first = client.post(at, content_type="application/json")
+    assert first.status_code == 200, first.content
+    assert first.json()["intact"]
+    noted = queries.verification(drive.thread)
+    getattr(drive, how)()
+    with pytest.raises(ContentAway):
+        verify(drive.thread)
+    answer = client.post(at, content_type="application/json")
+    assert (answer.status_code, answer.json()["type"]) == (
+        503, "urn:gatepost:problem:storage-away",
+    )  # fmt: skip
+    code, told, _ = run("verify")
+    assert (code, told["intact"], told["broken"]) == (1, False, [])
+    assert [found["id"] for found in told["unverified"]] == [str(drive.thread)]
+    assert queries.verification(drive.thread) == noted
+    drive.mount_again()
+    code, told, _ = run("verify")
+    assert (code, told["intact"], told["unverified"]) == (0, True, [])
+    for content in drive.mount.rglob("contents/*"):
+        content.unlink()
+        break
+    code, told, _ = run("verify", str(drive.thread))
+    assert (code, len(told["broken"]), told["unverified"]) == (1, 1, [])
 
 
 @pytest.mark.parametrize("door", ["page", "api"])

@@ -12,7 +12,7 @@ from pydantic import BaseModel
 
 from checkpoints import queries, store
 from checkpoints.chain import ChainReport, verify_workspace
-from checkpoints.errors import NotFound
+from checkpoints.errors import ContentAway, NotFound
 from dashboard import anchors
 from dashboard.commands.words import thread_named
 from dashboard.proof import left_behind, verify
@@ -32,7 +32,10 @@ class Finding(BaseModel):
 
 
 class Verified(BaseModel):
-    """What was verified and what came out; `anchor` is when the one compared with was written."""
+    """What was verified and what came out; `anchor` is when the one compared with was written.
+
+    `unverified` are threads whose contents or files a storage did not give: who knows.
+    """
 
     intact: bool
     threads: int
@@ -41,15 +44,17 @@ class Verified(BaseModel):
     seconds: float
     anchor: str | None
     broken: list[Finding]
+    unverified: list[Finding]
 
 
 class Command(PersonalCommand):
-    """Exit code 1 as soon as anything is found."""
+    """Exit code 1 as soon as anything is found, or could not be verified."""
 
     help = (
         "Verifies threads: every event, checkpoint, activity, approval and decision, and the bytes "
         "of their files. Without a thread, everything, the logs of workspaces included, "
-        "and what is left of threads that are gone."
+        "and what is left of threads that are gone. Leaves with 1 when anything is broken, or "
+        "could not be verified since a storage does not answer."
     )
     examples = """
         verify
@@ -76,6 +81,7 @@ class Command(PersonalCommand):
         """Verify, tell, and leave with 1 if anything was found."""
         began = time.monotonic()
         self._told_at, self._threads, self._workspaces, self._events = began, 0, 0, 0
+        self._unverified: list[Finding] = []
         anchored_at = None
         given: Path | None = self.options["anchor"]
         if given is not None:
@@ -87,16 +93,17 @@ class Command(PersonalCommand):
                 for d in anchors.deviations(given)
             ]
         verified = Verified(
-            intact=not found,
+            intact=not (found or self._unverified),
             threads=self._threads,
             workspaces=self._workspaces,
             events=self._events,
             seconds=round(time.monotonic() - began, 3),
             anchor=anchored_at,
             broken=found,
+            unverified=self._unverified,
         )
         self.tell(verified, *_tables(verified))
-        if found:
+        if not verified.intact:
             raise SystemExit(REFUSED)
 
     def _reports(self) -> Iterator[tuple[str, ChainReport]]:
@@ -110,6 +117,10 @@ class Command(PersonalCommand):
             try:
                 report = verify(ident, files=not self.options["no_files"], seen=self._progress)
                 store.note_verification(report, actor="command")
+            except ContentAway as error:
+                self._threads += 1
+                self._unverified.append(Finding(of="thread", id=ident, seq=None, what=str(error)))
+                continue
             except NotFound as error:
                 report = ChainReport(ident, False, 0, None, str(error))
             self._threads += 1
@@ -135,8 +146,11 @@ def _finding(report: ChainReport, of: str) -> Finding:
 
 
 def _tables(verified: Verified) -> Iterator[Table]:
+    broken, unverified = len(verified.broken), len(verified.unverified)
+    said = [f"{broken} broken"] if broken else []
+    said += [f"{unverified} not verified"] if unverified else []
     rows = [
-        ("result", "intact" if verified.intact else f"{len(verified.broken)} broken"),
+        ("result", ", ".join(said) or "intact"),
         ("threads", f"{verified.threads:,}"),
         ("workspaces", f"{verified.workspaces:,}"),
         ("events", f"{verified.events:,}"),
@@ -148,3 +162,6 @@ def _tables(verified: Verified) -> Iterator[Table]:
     if verified.broken:
         rows_of = ((f.of, f.id, f.seq, f.what) for f in verified.broken)
         yield table("Broken", ("of", "id", "event", "what"), rows_of)
+    if verified.unverified:
+        left = ((f.of, f.id, f.what) for f in verified.unverified)
+        yield table("Not verified: try again later", ("of", "id", "why"), left)
