@@ -104,7 +104,8 @@ def _about(reader: Reader, folder: str) -> _About:
         raise BadCapsule(f"{name} in the capsule is not one of Gatepost's.")
     if (form := told.get("format")) not in layout.READABLE:
         upto = f"up to {layout.FORMAT}"
-        raise BadCapsule(f"The capsule has format {form!r}; this version reads {upto}.")
+        has = "says no format" if form is None else f"has format {form!r}"
+        raise BadCapsule(f"The capsule {has}; this version reads {upto}.")
     if told.keys() != _ABOUT or told["kind"] not in ("thread", "checkpoint"):
         raise BadCapsule(f"{name} in the capsule is not in order.")
     inputs, bases = told["inputs"], told["bases"]
