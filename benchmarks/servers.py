@@ -64,6 +64,31 @@ class Bench:
                 time.sleep(0.01)
         time.sleep(0.2)
 
+    @contextmanager
+    def without_autovacuum(self) -> Iterator[None]:
+        """Keep it from coming by, once what it is at is done.
+
+        While it reads a large table nothing can be cleaned behind it, and each further version of
+        a thread's row takes room that is used again afterwards.
+        """
+        self._autovacuum("off")
+        try:
+            yield
+        finally:
+            self._autovacuum("on")
+
+    def _autovacuum(self, value: str) -> None:
+        with self.connect() as server:
+            server.execute(f"ALTER SYSTEM SET autovacuum = {value}")
+            server.execute("SELECT pg_reload_conf()")
+            for _ in range(600):
+                time.sleep(0.1)
+                at_it = server.execute(
+                    "SELECT count(*) FROM pg_stat_activity WHERE backend_type = 'autovacuum worker'"
+                ).fetchone()
+                if value == "on" or at_it == (0,):
+                    return
+
 
 @contextmanager
 def bench() -> Iterator[Bench]:

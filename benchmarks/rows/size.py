@@ -45,4 +45,5 @@ def figures(steps: int) -> Measured:
 
 def measure(bench: Bench, scale: float) -> Measured:
     """The baseline is what the steps append to the state, in MB."""
-    return figures(max(200, int(STEPS * scale)))
+    with bench.without_autovacuum():
+        return figures(max(200, int(STEPS * scale)))
