@@ -198,7 +198,7 @@ def reads(raw: Raw, threads: Sequence[UUID]) -> Iterator[dict[str, Any]]:
 
     wanted: dict[str, tuple[Callable[[UUID], Any], str]] = {
         "the newest 50 events of a thread": (
-            lambda thread: queries.events(thread, limit=50),
+            lambda thread: queries.events(thread, limit=50, folded=True),
             _READ + "< 4611686018427387904 ORDER BY seq DESC LIMIT 50",
         ),
         "the next 100 events after a number": (

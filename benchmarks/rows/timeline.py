@@ -27,7 +27,7 @@ REGION = "thread-events"
 def readers(thread: UUID) -> dict[str, Callable[[], Any]]:
     """What answers fifty rows: the events of the thread's page, and its checkpoints."""
     return {
-        "events": lambda: queries.events(thread, limit=ROWS).rows,
+        "events": lambda: queries.events(thread, limit=ROWS, folded=True).rows,
         "checkpoints": lambda: queries.checkpoints(thread, limit=ROWS).rows,
     }
 

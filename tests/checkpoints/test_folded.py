@@ -61,3 +61,21 @@ def test_the_board_tells_of_no_cursors() -> None:
     kinds = [e.kind for e in queries.recent_events(workspace=workspace)]
     assert "activity.finished" in kinds
     assert "cursor.kept" not in kinds
+
+
+def test_the_page_reads_its_own_rows_only() -> None:
+    """Whatever the planner believes of how many cursors there are in other threads."""
+    thread = kept(60)
+    for _ in range(3):
+        kept(60)
+    rows("ANALYZE gp_event, gp_thread")
+    for top in (2**62, 40):
+        plan = "\n".join(
+            line
+            for (line,) in rows(
+                "EXPLAIN (ANALYZE, TIMING OFF, COSTS OFF) " + log._FOLDED,
+                (thread, top, log.SEARCHED + 1, top, 11),
+            )
+        )
+        assert plan.count(" on gp_event") == 1, plan
+        assert "Seq Scan on gp_event" not in plan
