@@ -6,23 +6,15 @@ from collections.abc import Sequence
 from typing import Any
 from uuid import UUID
 
+from ..states import EventKind
 from ..views import EventRow, InputRow, Page
 from .reading import decoded, row_of, rows
 
-_SELECT = """
+EVENT = """
 SELECT thread_id, seq, kind, actor, data::text, at, encode(hash, 'hex'), encode(prev_hash, 'hex'),
   seq <= (SELECT th.imported_seq FROM gp_thread th WHERE th.id = thread_id)
+FROM gp_event
 """
-EVENT = f"{_SELECT}FROM gp_event\n"
-# A long activity keeps a cursor each second: of some in a row the newest says it all.
-# The event after each is the row before it (a log has no gaps), also over the edge of a page. As a
-# condition on another look at the log the planner would rather read the logs of all threads.
-_FOLDED = (
-    f"{_SELECT}FROM (SELECT x.*, lag(x.kind) OVER (ORDER BY x.seq DESC) AS newer FROM (SELECT * "
-    "FROM gp_event WHERE thread_id = %s::uuid AND seq <= %s::bigint ORDER BY seq DESC LIMIT %s) x"
-    ") e WHERE e.seq < %s::bigint AND NOT (e.kind = 'cursor.kept' "
-    "AND e.newer IS NOT DISTINCT FROM 'cursor.kept') ORDER BY e.seq DESC LIMIT %s"
-)
 # So many events are looked at for those of some kinds, and counted by noun.
 SEARCHED = 5_000
 COUNTED = 1_000
@@ -78,14 +70,7 @@ def events(
     none, and still a cursor where the search goes on.
     """
     if folded and not kinds:
-        top = 2**62 if before is None else before
-        raw = rows(_FOLDED, (thread_id, top, SEARCHED + 1, top, limit + 1))
-        found = tuple(event_of(r) for r in raw[:limit])
-        if len(raw) > limit:
-            return Page(found, str(found[-1].seq))
-        # The newest event of all is never folded away.
-        end = before or (found[0].seq + 1 if found else 1)
-        return Page(found, str(end - SEARCHED) if end > SEARCHED + 1 else "")
+        return _folded(thread_id, before, limit)
     if not kinds:
         raw = rows(
             f"{EVENT} WHERE thread_id = %s::uuid AND seq < %s::bigint ORDER BY seq DESC LIMIT %s",
@@ -107,6 +92,36 @@ def events(
     if len(raw) > limit:
         return Page(found, str(found[-1].seq))
     return Page(found, str(low) if low > 1 else "")
+
+
+def _folded(thread_id: UUID, before: int | None, limit: int) -> Page[EventRow]:
+    """A page on which a long activity, which keeps a cursor each second, takes one line.
+
+    Looked for here: as one statement the planner would rather read the whole log, or all logs.
+    """
+    # Also the event that the page before ended with: it may be the newest of those in a row.
+    top = 2**62 if before is None else before + 1
+    shown: list[tuple[Any, ...]] = []
+    newer, looked, take = "", 0, limit + 2
+    while True:
+        raw = rows(
+            f"{EVENT} WHERE thread_id = %s::uuid AND seq < %s::bigint ORDER BY seq DESC LIMIT %s",
+            (thread_id, top, take),
+        )
+        for row in raw:
+            _, top, kind, *_ = row
+            if not (top == before or kind == newer == EventKind.CURSOR_KEPT):
+                shown.append(row)
+            newer = kind
+        looked += len(raw)
+        found = tuple(event_of(row) for row in shown[:limit])
+        if len(shown) > limit:
+            return Page(found, str(found[-1].seq))
+        if len(raw) < take:
+            return Page(found, "")
+        if looked >= SEARCHED:
+            return Page(found, str(top))
+        take = min(take * 4, max(SEARCHED - looked, 1))
 
 
 def event_nouns(thread_id: UUID, *, newest: int = COUNTED) -> dict[str, int]:

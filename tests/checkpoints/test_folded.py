@@ -5,6 +5,7 @@ from __future__ import annotations
 from uuid import UUID
 
 import pytest
+from pytest_django import DjangoAssertNumQueries
 
 from checkpoints import queries, store
 from checkpoints.queries import log
@@ -63,19 +64,19 @@ def test_the_board_tells_of_no_cursors() -> None:
     assert "cursor.kept" not in kinds
 
 
-def test_the_page_reads_its_own_rows_only() -> None:
-    """Whatever the planner believes of how many cursors there are in other threads."""
-    thread = kept(60)
-    for _ in range(3):
-        kept(60)
-    rows("ANALYZE gp_event, gp_thread")
-    for top in (2**62, 40):
-        plan = "\n".join(
-            line
-            for (line,) in rows(
-                "EXPLAIN (ANALYZE, TIMING OFF, COSTS OFF) " + log._FOLDED,
-                (thread, top, log.SEARCHED + 1, top, 11),
-            )
-        )
-        assert plan.count(" on gp_event") == 1, plan
-        assert "Seq Scan on gp_event" not in plan
+def test_a_page_without_cursors_is_one_query_and_a_long_row_of_them_a_few(
+    django_assert_num_queries: DjangoAssertNumQueries,
+) -> None:
+    thread = make_thread()
+    driver = drive(thread, 60)
+    with django_assert_num_queries(1):
+        page = queries.events(thread, folded=True)
+    assert page == queries.events(thread)
+    for number in range(400):
+        store.keep_cursor(driver.work, new_activity(driver.work, "look#0"), cursor=b"%d" % number)
+    with django_assert_num_queries(3):
+        page = queries.events(thread, folded=True)
+    assert len(page.rows) == 50
+    assert [e.kind for e in page.rows].count("cursor.kept") == 1
+    again = queries.events(thread, before=page.rows[0].seq - 17, folded=True)
+    assert "cursor.kept" not in [e.kind for e in again.rows], "in the middle of them"
