@@ -148,6 +148,13 @@ class Stale(ActionError):
     status, code, title = 412, "stale", "Changed meanwhile"
 
 
+class Busy(ActionError):
+    """The site has its hands full with such requests; the same one can succeed soon."""
+
+    status, code, title = 503, "busy", "Busy"
+    retry_after = 5
+
+
 class Invalid(ActionError):
     """Values are refused; `faults` lists all of them, `path` names the first.
 

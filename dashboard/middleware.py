@@ -10,7 +10,9 @@ from django.http import HttpRequest, HttpResponse
 from servestatic.middleware import ServeStaticMiddleware
 from servestatic.responders import MissingFileError, StaticFile
 
+from dashboard.errors import ActionError
 from dashboard.views import health, metrics
+from dashboard.views.base import refused
 
 
 class NoStore:
@@ -49,6 +51,20 @@ class Probes:
         # Told once when it changes; an error line per probe would hide it.
         response._has_been_logged = True  # type: ignore[attr-defined]
         return response
+
+
+class Refusals:
+    """Turns an action's refusal that no view has answered into its page, without a traceback."""
+
+    def __init__(self, get_response: Callable[[HttpRequest], HttpResponse]) -> None:
+        self.get_response = get_response
+
+    def __call__(self, request: HttpRequest) -> HttpResponse:
+        return self.get_response(request)
+
+    def process_exception(self, request: HttpRequest, error: Exception) -> HttpResponse | None:
+        """The page of an ActionError; None leaves everything else to Django."""
+        return refused(request, error) if isinstance(error, ActionError) else None
 
 
 class Static:

@@ -50,6 +50,8 @@ GATEPOST_TOKEN_EXPIRES   how long a new API token is good for: 12h, 90d, never (
 GATEPOST_IDEMPOTENCY_HOURS how long the answer to an Idempotency-Key is kept (default 24)
 GATEPOST_POOL            connections of a web process (16)
 GATEPOST_CACHE_MEGABYTES no result is cached across threads while Valkey uses more (256)
+GATEPOST_PASSWORD_SLOTS  passwords that a web process hashes at once; others wait, many are turned
+                         away for some seconds (half of the processors)
 GATEPOST_PREPARE         false behind a PgBouncer that keeps no prepared statements (default true)
 GATEPOST_STATIC          folder of collected static files (default: not collected)
 GATEPOST_PULSE           file that a worker touches with each sign of life (default none)
@@ -158,6 +160,7 @@ MIDDLEWARE = [
     "django.middleware.clickjacking.XFrameOptionsMiddleware",
     "django_htmx.middleware.HtmxMiddleware",
     "axes.middleware.AxesMiddleware",
+    "dashboard.middleware.Refusals",
 ]
 TEMPLATES = [
     {
@@ -237,6 +240,8 @@ AUTHENTICATION_BACKENDS = [
 LOGIN_URL = "/login/"
 LOGIN_REDIRECT_URL = "/"
 LOGOUT_REDIRECT_URL = "/login/"
+PASSWORD_HASHERS = ["dashboard.passwords.BoundedHasher"]
+GATEPOST_PASSWORD_SLOTS = env.int("GATEPOST_PASSWORD_SLOTS", default=0)
 AUTH_PASSWORD_VALIDATORS = [
     {
         "NAME": "django.contrib.auth.password_validation.MinimumLengthValidator",

@@ -126,7 +126,10 @@ def refused(
         "back_url": back,
         "back_label": label,
     }
-    return render(request, "error.html", context, status=error.status)
+    response = render(request, "error.html", context, status=error.status)
+    if error.retry_after:
+        response["Retry-After"] = str(error.retry_after)
+    return response
 
 
 def say(request: HttpRequest, text: str) -> None:

@@ -32,7 +32,7 @@ PASSWORD = "correct horse battery"
 class Web:
     """uvicorn as `up` starts it."""
 
-    def __init__(self, folder: Path) -> None:
+    def __init__(self, folder: Path, **environment: str) -> None:
         self.log = folder / "web.txt"
         self.address = f"http://127.0.0.1:{(port := free_port())}"
         self.process = processes.start(
@@ -42,7 +42,7 @@ class Web:
                 *("--lifespan", "on", "--log-level", "warning", "--no-access-log"),
             ],
             log=self.log,
-            env=os.environ | {"GATEPOST_ROLE": "web", "PYTHONPATH": str(ROOT)},
+            env=os.environ | {"GATEPOST_ROLE": "web", "PYTHONPATH": str(ROOT)} | environment,
             cwd=folder,
         )
 
