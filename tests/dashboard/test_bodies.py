@@ -2,14 +2,27 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
 from typing import Any
+from uuid import uuid4
 
 import pytest
 
-from dashboard.bodies import ROOM, Bounded
+from dashboard.bodies import ANONYMOUS_BYTES, ROOM, Bounded
+from dashboard.inbound import BODY_MAX
+from dashboard.permissions import Actor
 
 MB = 2**20
+FORM = b"multipart/form-data; boundary=b"
+PLACE = uuid4()
+
+
+def member(*roles: str) -> Actor:
+    return Actor(7, "member", PLACE, "default", frozenset(roles))
+
+
+OPERATOR, REVIEWER = member("operator"), member("reviewer")
 
 
 class Inner:
@@ -32,7 +45,14 @@ class Inner:
 
 
 async def ask(
-    size: int, *, kind: bytes = b"application/json", announced: bytes = b"", path: str = "/api/x/"
+    size: int,
+    *,
+    who: Actor | None = OPERATOR,
+    kind: bytes = b"application/json",
+    announced: bytes = b"",
+    path: str = "/api/x/",
+    part_size: int = MB,
+    pause: float = 0.0,
 ) -> tuple[Inner, list[dict[str, Any]], int]:
     """(the application, what was sent, how many bytes were asked for)."""
     headers = [(b"content-type", kind)]
@@ -42,7 +62,8 @@ async def ask(
 
     async def receive() -> dict[str, Any]:
         nonlocal given
-        part = min(MB, size - given)
+        await asyncio.sleep(pause)
+        part = min(part_size, size - given)
         given += part
         return {"type": "http.request", "body": b"x" * part, "more_body": given < size}
 
@@ -50,40 +71,82 @@ async def ask(
         sent.append(message)
 
     scope = {"type": "http", "path": path, "headers": headers}
-    await Bounded(inner)(scope, receive, send)
+    await Bounded(inner, lambda _headers: who)(scope, receive, send)
     return inner, sent, given
 
 
+def refusal(sent: list[dict[str, Any]], status: int) -> dict[str, Any]:
+    assert [m["type"] for m in sent] == ["http.response.start", "http.response.body"]
+    assert sent[0]["status"] == status
+    assert dict(sent[0]["headers"])[b"connection"] == b"close"
+    assert dict(sent[0]["headers"])[b"content-type"] == b"application/problem+json"
+    problem: dict[str, Any] = json.loads(sent[1]["body"])
+    assert (problem["status"], problem["path"]) == (status, "$")
+    return problem
+
+
 async def test_what_fits_goes_through() -> None:
-    for size in (0, 1, ROOM):
-        inner, sent, given = await ask(size, announced=str(size).encode())
-        assert (inner.read, inner.cut, given, sent[0]["status"]) == (size, False, size, 200)
+    for who, most in ((OPERATOR, ROOM), (REVIEWER, ROOM), (None, ANONYMOUS_BYTES)):
+        for size in (0, 1, most):
+            inner, sent, given = await ask(size, who=who, announced=str(size).encode())
+            assert (inner.read, inner.cut, given, sent[0]["status"]) == (size, False, size, 200)
 
 
 async def test_an_announced_length_is_refused_unread() -> None:
-    inner, sent, given = await ask(ROOM + 1, announced=str(ROOM + 1).encode())
-    assert (inner.read, given, sent[0]["status"]) == (0, 0, 413)
-    problem = json.loads(sent[1]["body"])
-    assert (problem["status"], problem["path"]) == (413, "$")
-    assert dict(sent[0]["headers"])[b"content-type"] == b"application/problem+json"
+    for who, size, status in ((OPERATOR, ROOM + 1, 413), (None, ANONYMOUS_BYTES + 1, 401)):
+        inner, sent, given = await ask(size, who=who, announced=str(size).encode())
+        assert (inner.read, given) == (0, 0)
+        refusal(sent, status)
 
 
 @pytest.mark.parametrize("announced", [b"", b"0", b"-5", b"9" * 5_000, b"x"])
-async def test_what_is_not_announced_is_counted(announced: bytes) -> None:
-    inner, sent, given = await ask(100 * MB, announced=announced, path="/login/")
-    assert (inner.cut, [m["type"] for m in sent]) == (
-        True,
-        ["http.response.start", "http.response.body"],
-    )
-    assert sent[0]["status"] == 413
-    assert given <= ROOM + MB
-    assert b"more than the" in sent[1]["body"]
+@pytest.mark.parametrize(("who", "most", "status"), [(OPERATOR, ROOM, 413), (None, 0, 401)])
+async def test_what_is_not_announced_is_counted(
+    announced: bytes, who: Actor | None, most: int, status: int
+) -> None:
+    inner, sent, given = await ask(100 * MB, who=who, announced=announced)
+    assert inner.cut
+    assert inner.read <= most
+    assert given <= most + MB
+    refusal(sent, status)
 
 
-async def test_files_may_be_larger(settings: Any) -> None:
+async def test_a_stranger_may_send_a_hook_what_a_delivery_can_have() -> None:
+    path = "/api/v1/hooks/decide/"
+    inner, sent, _ = await ask(BODY_MAX + 1, who=None, path=path)
+    assert (inner.read, sent[0]["status"]) == (BODY_MAX + 1, 200), "the view names the path"
+    inner, sent, _ = await ask(BODY_MAX + 2, who=None, path=path)
+    refusal(sent, 413)
+
+
+@pytest.mark.parametrize(
+    ("path", "who", "is_taken"),
+    [
+        ("/api/v1/artifacts/", OPERATOR, True),
+        ("/threads/new/", OPERATOR, True),
+        (f"/threads/{uuid4()}/fork/", OPERATOR, True),
+        ("/api/v1/artifacts/", REVIEWER, False),
+        ("/api/v1/artifacts/", None, False),
+        ("/api/v1/threads/", OPERATOR, False),
+        ("/login/", OPERATOR, False),
+        ("/login/", None, False),
+    ],
+)
+async def test_files_may_be_larger_where_files_are_taken(
+    settings: Any, path: str, who: Actor | None, is_taken: bool
+) -> None:
     settings.GATEPOST_UPLOAD_MAX_BYTES = 50 * MB
-    form = b"multipart/form-data; boundary=b"
-    inner, sent, _ = await ask(50 * MB, kind=form)
-    assert (inner.read, sent[0]["status"]) == (50 * MB, 200)
-    inner, sent, _ = await ask(50 * MB + ROOM + 1, kind=form)
-    assert (inner.cut, sent[0]["status"]) == (True, 413)
+    inner, sent, given = await ask(50 * MB, kind=FORM, path=path, who=who)
+    if is_taken:
+        assert (inner.read, sent[0]["status"]) == (50 * MB, 200)
+        inner, sent, _ = await ask(50 * MB + ROOM + 1, kind=FORM, path=path, who=who)
+    assert (inner.cut, sent[0]["status"]) == (True, 401 if who is None else 413)
+
+
+async def test_a_body_that_does_not_come_is_not_waited_for(settings: Any) -> None:
+    settings.GATEPOST_BODY_SECONDS = 0.2
+    _, sent, given = await ask(10, part_size=1, pause=0.05)
+    assert 2 <= given <= 5
+    refusal(sent, 408)
+    _, sent, _ = await ask(10 * MB, part_size=32 * 1024, pause=0.001)
+    assert sent[0]["status"] == 200, "what comes steadily is taken"

@@ -1,0 +1,36 @@
+"""Who sends a request, read from its headers alone: asked before a large body is taken in."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from dashboard import tokens
+from dashboard.errors import Forbidden
+from dashboard.live.visitors import login_key, visitor
+from dashboard.permissions import Actor, actor_of
+
+type Headers = Iterable[tuple[bytes, bytes]]
+
+
+def sender(headers: Headers) -> Actor | None:
+    """The member behind a bearer token or a login, or None; blocking.
+
+    Where a token was sent it alone counts, as everywhere. A form's CSRF token is in its body and
+    so is looked at later.
+    """
+    if token := _bearer(headers):
+        try:
+            return actor_of(*tokens.presented(token))
+        except (tokens.Refused, Forbidden):
+            return None
+    key = login_key(headers)
+    return visitor(key) if key else None
+
+
+def _bearer(headers: Headers) -> str:
+    """The token of an Authorization header; empty without one."""
+    for name, value in headers:
+        if name == b"authorization":
+            scheme, _, rest = value.decode("latin-1").strip().partition(" ")
+            return rest.strip() if scheme.lower() == "bearer" else ""
+    return ""
