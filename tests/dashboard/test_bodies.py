@@ -136,7 +136,7 @@ async def test_files_may_be_larger_where_files_are_taken(
     settings: Any, path: str, who: Actor | None, is_taken: bool
 ) -> None:
     settings.GATEPOST_UPLOAD_MAX_BYTES = 50 * MB
-    inner, sent, given = await ask(50 * MB, kind=FORM, path=path, who=who)
+    inner, sent, _ = await ask(50 * MB, kind=FORM, path=path, who=who)
     if is_taken:
         assert (inner.read, sent[0]["status"]) == (50 * MB, 200)
         inner, sent, _ = await ask(50 * MB + ROOM + 1, kind=FORM, path=path, who=who)
