@@ -101,7 +101,9 @@ def paid(course: str) -> int:
 
 
 SHIPPED = {
-    "market-research": Kind(6, 30, table, {"measure": "minutes waited"}, published),
+    "market-research": Kind(
+        6, 30, table, {"measure": "minutes waited", "question": "Who waits?"}, published
+    ),
     "payments": Kind(12, 30, invoices, {}, paid),
 }
 

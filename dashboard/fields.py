@@ -11,17 +11,17 @@ import json
 from collections.abc import Collection, Mapping
 from typing import Any
 
-import jsonschema
-
 from checkpoints import deltas
 from checkpoints.errors import InvalidValue
 
+from .faults import beside, inside, place, schema_faults
 from .shapes import Field
 
 PREFIX = "f-"
 LONG = 80
 ARTIFACT = "x-gatepost"  # a channel that holds a file says "artifact" here
 TRUE, FALSE = "true", "false"
+_TYPED = ("text", "textarea", "integer", "number")
 
 
 class Unreadable(ValueError):
@@ -61,7 +61,7 @@ def build(
                 was=was if compare and _plain(text) != _plain(was) else None,
                 help=_help(part, raw, kind, nullable=nullable),
                 error=(errors or {}).get(channel, ""),
-                required=channel in required and kind in ("text", "textarea", "integer", "number"),
+                required=(channel in required or _needs_text(part)) and kind in _TYPED,
                 options=options,
                 attrs=_attrs(part, kind),
             )
@@ -146,24 +146,40 @@ def from_text(text: str, kind: str, *, nullable: bool = False, old: Any = None) 
         except ValueError:
             raise Unreadable(f"“{stripped}” is not a number.") from None
         return int(value) if value.is_integer() and isinstance(old, int) else value
+    return from_json(stripped or "null")
+
+
+def from_json(text: str) -> Any:
+    """The value of a JSON text that a person wrote; raises Unreadable."""
     try:
-        return deltas.decode_request((stripped or "null").encode())
+        json.loads(text)
+    except json.JSONDecodeError as error:
+        raise Unreadable(
+            f"This is not valid JSON; look at line {error.lineno}, character {error.colno}."
+        ) from None
+    except RecursionError:
+        pass  # the one below counts the levels
+    try:
+        return deltas.decode_request(text.encode())
     except InvalidValue as error:
-        raise Unreadable(f"This is not JSON that can be stored: {error}") from None
-    except ValueError as error:
-        raise Unreadable(f"This is not JSON: {error}") from None
+        raise Unreadable(_in_words(error)) from None
+    except ValueError:
+        raise Unreadable("This text holds characters that cannot be stored.") from None
+
+
+def _in_words(error: InvalidValue) -> str:
+    # The path names the input first; a fault of the text itself has none.
+    return inside(place(f"$.value{error.path.removeprefix('$')}")[1], error.reason)
 
 
 def _judge(value: Any, part: Mapping[str, Any], schema: Mapping[str, Any]) -> None:
     try:
         deltas.check(value)
     except InvalidValue as error:
-        raise Unreadable(str(error)) from None
-    whole = {**part, "$defs": schema.get("$defs", {})}
-    found = next(iter(jsonschema.Draft202012Validator(whole).iter_errors(value)), None)
-    if found is not None:
-        path = found.json_path.removeprefix("$").lstrip(".")
-        raise Unreadable(f"{path + ': ' if path else ''}{found.message}.")
+        raise Unreadable(_in_words(error)) from None
+    whole = {"properties": {"value": part}, "$defs": schema.get("$defs", {})}
+    if found := schema_faults(whole, {"value": value}):
+        raise Unreadable(beside(found[0])[1])
 
 
 def _plain(text: str) -> str:
@@ -242,6 +258,10 @@ def _help(part: Mapping[str, Any], raw: Mapping[str, Any], kind: str, *, nullabl
         return said or words
     # The sentence ends after what it needs to know as well.
     return f"{said[:-1]} ({words})." if said.endswith(".") else f"{said} ({words})"
+
+
+def _needs_text(part: Mapping[str, Any]) -> bool:
+    return part.get("type") == "string" and bool(part.get("minLength"))
 
 
 def _attrs(part: Mapping[str, Any], kind: str) -> dict[str, str]:

@@ -7,27 +7,22 @@ from __future__ import annotations
 
 import re
 import unicodedata
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from typing import Any
 from uuid import UUID
-
-from jsonschema import Draft202012Validator
-from jsonschema.exceptions import ValidationError
-from referencing import Registry
 
 from checkpoints import deltas, queries
 from checkpoints.errors import InvalidValue, NotFound
 from checkpoints.views import AgentRow
 
 from .errors import Fault, Invalid
+from .faults import schema_faults
 
-SHOWN = 5
 NAME_MAX = 255
 TITLE_MAX = 300
 MESSAGE_BYTES = 200 * 1024  # its event takes 256 KiB
 CONFIG_BYTES = 64 * 1024
 LABELS_MAX = 50
-MESSAGE_MAX = 300
 
 
 def resulting_state(
@@ -125,106 +120,6 @@ def _references(schema: Any) -> Iterator[str]:
 
 def _unknown(agent: AgentRow) -> str:
     return f"{agent.agent} has no such channel; it has {', '.join(sorted(agent.channels))}"
-
-
-def schema_faults(schema: Mapping[str, Any], value: Any) -> list[Fault]:
-    """The first faults of a value under a JSON Schema (Draft 2020-12), in the order of paths."""
-    # The empty registry: a schema never makes this process fetch an address.
-    validator = Draft202012Validator(schema, registry=Registry())
-    found: dict[tuple[str, str], Fault] = {}
-    for error in validator.iter_errors(value):
-        for fault in _faults(error):
-            found[fault.path, fault.message] = fault
-        if len(found) >= SHOWN:
-            break
-    return sorted(found.values(), key=lambda f: f.path)[:SHOWN]
-
-
-def _faults(error: ValidationError) -> Iterator[Fault]:
-    path = "$"
-    for key in error.absolute_path:
-        path = deltas.at(path, key)
-    instance: Any = error.instance
-    if error.validator == "required" and isinstance(instance, dict):
-        for name in error.validator_value:
-            if name not in instance:
-                yield Fault(deltas.at(path, name), "is required")
-    elif error.validator in ("anyOf", "oneOf") and error.context:
-        yield from _alternatives(error, path)
-    else:
-        yield Fault(path, _message(error))
-
-
-def _alternatives(error: ValidationError, path: str) -> Iterator[Fault]:
-    """The faults under the alternative that the value's type meant, else all types it could be."""
-    meant: dict[Any, list[ValidationError]] = {}
-    types: list[str] = []
-    for inner in error.context or ():
-        meant.setdefault(inner.schema_path[0], []).append(inner)
-    for key, faults in list(meant.items()):
-        own = [f for f in faults if f.validator == "type" and not f.relative_path]
-        if own:
-            del meant[key]
-            wanted = own[0].validator_value
-            types += [wanted] if isinstance(wanted, str) else wanted
-    if meant:
-        for inner in min(meant.values(), key=len):
-            yield from _faults(inner)
-    else:
-        yield Fault(path, _wrong_type(types, error.instance))
-
-
-_NOUNS = {
-    "string": "text",
-    "integer": "a whole number",
-    "number": "a number",
-    "boolean": "true or false",
-    "array": "a list",
-    "object": "an object",
-    "null": "null",
-}
-_LIMITS = {
-    "minimum": "must be at least {}",
-    "maximum": "must be at most {}",
-    "exclusiveMinimum": "must be more than {}",
-    "exclusiveMaximum": "must be less than {}",
-    "minLength": "needs at least {} characters",
-    "maxLength": "may have at most {} characters",
-    "minItems": "needs at least {} items",
-    "maxItems": "may have at most {} items",
-    "multipleOf": "must be a multiple of {}",
-    "pattern": "must match {}",
-}
-
-
-def _message(error: ValidationError) -> str:
-    kind, wanted = str(error.validator), error.validator_value
-    if kind == "type":
-        return _wrong_type([wanted] if isinstance(wanted, str) else wanted, error.instance)
-    if kind in _LIMITS:
-        return _LIMITS[kind].format(wanted)
-    if kind == "enum":
-        return _clip(f"must be one of {', '.join(map(_shown, wanted))}")
-    if kind == "const":
-        return f"must be {_shown(wanted)}"
-    return _clip(error.message)
-
-
-def _wrong_type(types: Iterable[str], value: Any) -> str:
-    nouns = dict.fromkeys(_NOUNS.get(t, t) for t in types)
-    return f"must be {' or '.join(nouns)}, not {_shown(value)}"
-
-
-def _shown(value: Any) -> str:
-    if isinstance(value, dict):
-        return "an object"
-    if isinstance(value, list):
-        return "a list"
-    return _clip(deltas.canonical(value).decode(), 60)
-
-
-def _clip(text: str, limit: int = MESSAGE_MAX) -> str:
-    return text if len(text) <= limit else text[: limit - 1] + "…"
 
 
 def inbox_schema(agent: AgentRow) -> dict[str, Any]:

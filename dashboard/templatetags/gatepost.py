@@ -369,19 +369,6 @@ def json_hides(value: Any) -> bool:
 
 
 @register.simple_tag
-def form_faults(fields: Iterable[Any], errors: Mapping[str, str] | None) -> list[dict[str, str]]:
-    """Everything a form has to mend: {target: input id, label, message}, its own faults first."""
-    own = [
-        {"target": key, "label": key.replace("_", " ").capitalize(), "message": message}
-        for key, message in (errors or {}).items()
-        if message
-    ]
-    return own + [
-        {"target": f.name, "label": f.label, "message": f.error} for f in fields or () if f.error
-    ]
-
-
-@register.simple_tag
 def fate_counts(fates: Iterable[Any] | None) -> dict[str, int]:
     """How many effects will be undone, stay and are unknown."""
     found = [fate.fate for fate in fates or ()]

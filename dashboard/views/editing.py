@@ -11,12 +11,10 @@ from django.shortcuts import render
 from django.urls import reverse
 from django.views.decorators.http import require_safe
 
-from checkpoints import deltas
-from checkpoints.errors import InvalidValue
 from dashboard import actions, errors, fields
+from dashboard.faults import beside, place, schema_faults, sentence
 from dashboard.pages.approvals import ApprovalPage
 from dashboard.permissions import require
-from dashboard.validation import schema_faults
 
 from . import flow, forms
 from .base import actor, member, refused
@@ -78,24 +76,27 @@ def _read(request: HttpRequest, page: ApprovalPage) -> tuple[Any, dict[str, str]
     chosen = request.POST.get("as") or (JSON if "args" in request.POST else FORM)
     if chosen == JSON:
         try:
-            args = deltas.decode_request(request.POST.get("args", "").strip().encode() or b"null")
-        except InvalidValue as error:
-            return None, {"args": f"This is not JSON that can be stored: {error}"}
-        except ValueError as error:
-            return None, {"args": f"This is not JSON: {error}"}
+            args = fields.from_json(request.POST.get("args", "").strip() or "null")
+        except fields.Unreadable as error:
+            return None, {"args": str(error)}
         if not isinstance(args, dict):
             return None, {"args": "Give all arguments as one JSON object."}
-        found = [f"{f.path}: {f.message}" for f in schema_faults(schema or {}, args)]
-        return args, {"args": ". ".join(found)} if found else {}
+        found = [_named(fault) for fault in schema_faults(schema or {}, args)]
+        return args, {"args": " ".join(found)} if found else {}
     if schema is None:
         return None, {forms.WHOLE: "The tool has no schema; edit the JSON."}
     changes, problems = fields.parse(schema, row.shown_args, forms.posted(request))
     args = {**row.shown_args, **changes}
     if not problems:
         for fault in schema_faults(schema, args):
-            name, inside = _field_of(fault.path)
-            problems[name] = f"{inside}: {fault.message}" if inside else fault.message
+            problems.setdefault(*beside(fault))
     return args, problems
+
+
+def _named(fault: errors.Fault) -> str:
+    """A fault where no input of its own names the value."""
+    name, _ = place(fault.path)
+    return f"{name}: {beside(fault)[1]}" if name else beside(fault)[1]
 
 
 def problems_of(error: errors.ActionError) -> dict[str, str]:
@@ -105,21 +106,14 @@ def problems_of(error: errors.ActionError) -> dict[str, str]:
     found: dict[str, str] = {}
     for fault in error.faults:
         if fault.path.startswith("$.args."):
-            name, inside = _field_of("$" + fault.path.removeprefix("$.args"))
-            found[name] = f"{inside}: {fault.message}" if inside else fault.message
+            inner = errors.Fault("$" + fault.path.removeprefix("$.args"), fault.message)
+            found.setdefault(*beside(inner))
         elif fault.path == "$.comment":
-            found["comment"] = fault.message
+            found["comment"] = sentence(fault.message)
         else:
-            label = "The arguments" if fault.path == "$.args" else fault.path
-            found[forms.WHOLE] = f"{label} {fault.message}."
+            label = "The arguments" if fault.path == "$.args" else place(fault.path)[0]
+            found[forms.WHOLE] = sentence(f"{label} {fault.message}")
     return found
-
-
-def _field_of(path: str) -> tuple[str, str]:
-    """("limit", "[0].name") of `$.limit[0].name`."""
-    rest = path.removeprefix("$").lstrip(".")
-    name = rest.partition(".")[0].partition("[")[0]
-    return name, rest[len(name) :].lstrip(".")
 
 
 def _form(

@@ -10,6 +10,7 @@ from django.http import HttpRequest
 from checkpoints import deltas
 from checkpoints.errors import InvalidValue
 from dashboard import actions, errors, fields
+from dashboard.faults import beside, sentence
 from dashboard.permissions import Actor
 from dashboard.shapes import Field
 
@@ -101,11 +102,9 @@ def problems_of(
     shown = set(editable(schema)) if schema else set()
     found: dict[str, str] = {}
     for fault in error.faults:
-        path = fault.path.removeprefix("$").lstrip(".")
-        name = path.partition(".")[0].partition("[")[0]
-        inside = path[len(name) :].lstrip(".")
+        name, words = beside(fault)
         if error.within and name not in shown:
-            found[WHOLE] = f"{fault.path}: {fault.message}"
+            found[WHOLE] = sentence(f"{name}: {fault.message}" if name else fault.message)
         else:
-            found[name] = f"{inside}: {fault.message}" if inside else fault.message
+            found.setdefault(name, words)
     return found

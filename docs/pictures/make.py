@@ -159,6 +159,7 @@ class Person:
 
     def start(self, title: str, pause_at: str = "", **given: Any) -> str:
         """Start the agent; the thread's id."""
+        given.setdefault("question", title)
         body = {"agent": "market-research", "title": title, "input": given, "pause_at": pause_at}
         return str(self.post("/threads/", **body)["id"])
 

@@ -63,6 +63,7 @@ def test_a_broken_column_fails_with_a_reason_and_finishes_after_edit_and_retry(
 ) -> None:
     operator = people("operator")
     page = operator.open("/threads/new/?agent=market-research")
+    page.get_by_label("Question").fill("Which shop is dear?")
     page.get_by_label("Your own table").set_input_files(broken_shop)
     page.get_by_label("Measure").fill("price")
     page.get_by_label("Title").fill("Prices by shop")
@@ -92,7 +93,7 @@ def test_a_broken_column_fails_with_a_reason_and_finishes_after_edit_and_retry(
     operator.press("Edit")
     page.get_by_label("Ignore").fill("price")
     page.get_by_label("Why, for the record").fill("Prices come from another list.")
-    operator.press("Write the checkpoint")
+    operator.press("Save changes")
     expect(operator.one("#thread-state")).to_contain_text("ignore")
     operator.press("Retry")
     operator.see_status("waiting")

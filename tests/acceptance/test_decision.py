@@ -178,7 +178,7 @@ def test_an_edit_is_checked_at_its_field_and_makes_other_approvals_void(
     form.get_by_label("amount").fill("much")
     screen.press("Approve these values")
     expect(screen.one("#f-amount")).to_have_attribute("aria-invalid", "true")
-    expect(screen.one("#f-amount-hint")).to_contain_text("does not match")
+    expect(screen.one("#f-amount-hint")).to_contain_text("Use an amount like 12.50.")
     expect(screen.one("#faults")).to_contain_text("amount")
     assert screen.sideways() == 0
     # The other way: all of it as JSON, checked by the same schema.

@@ -43,7 +43,7 @@ def test_a_fork_with_another_value_works_beside_its_untouched_base(
     rounds.fill("lots")
     page.get_by_label("Folder").fill(str(tmp_path / "fork"))
     page.get_by_label("Goal").fill("coffee")
-    manager.press("Fork and go on")
+    manager.press("Create fork and run")
     expect(rounds).to_have_attribute("aria-invalid", "true")
     expect(manager.one("#f-rounds-hint .err")).to_contain_text("number")
     expect(page.get_by_label("Goal")).to_have_value("coffee")
@@ -51,7 +51,7 @@ def test_a_fork_with_another_value_works_beside_its_untouched_base(
 
     rounds.fill("2")
     page.get_by_label("Title of the fork").fill("Coffee instead")
-    manager.press("Fork and go on")
+    manager.press("Create fork and run")
     page.wait_for_url(re.compile(r"/threads/[0-9a-f-]{36}/$"))
     fork = house.case(page.url.rstrip("/").rpartition("/")[2])
     assert fork.id != base.id
@@ -136,7 +136,7 @@ def test_a_rollback_undoes_what_was_published_and_the_next_steps_work_again(
     operator.press("Edit")
     operator.page.get_by_label("Measure").fill("weight")
     operator.page.get_by_label("Why, for the record").fill("Weight is what was meant.")
-    operator.press("Write the checkpoint")
+    operator.press("Save changes")
     operator.see_status("paused")
     operator.forget()
     operator.press("Resume")

@@ -188,6 +188,9 @@ def as_csv(rows: Sequence[Mapping[str, str]], names: Sequence[str]) -> bytes:
     return text.getvalue().encode()
 
 
+VALUES: dict[str, object] = {}  # what the start form takes beside the files
+
+
 def files(task: int) -> dict[str, tuple[str, bytes]]:
     """{field of the start form: (name, content)}."""
     made = {

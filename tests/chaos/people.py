@@ -164,7 +164,8 @@ class People:
         body = {
             "agent": tasks.agent(task),
             "title": f"Task {task}",
-            "input": {name: self._upload(task, *file) for name, file in made.files(task).items()},
+            "input": made.VALUES
+            | {name: self._upload(task, *file) for name, file in made.files(task).items()},
         }
         answer = self._ask(
             self._operator, "POST", "/threads/", body, {"Idempotency-Key": f"task-{task}"}

@@ -37,6 +37,10 @@ def table(task: int) -> bytes:
     return ("\r\n".join(lines) + "\r\n").encode("utf-8-sig")
 
 
+# What the start form takes beside the files; it names no column, so it steers no choice.
+VALUES: dict[str, Any] = {"question": "What stands out?"}
+
+
 def files(task: int) -> dict[str, tuple[str, bytes]]:
     """{field of the start form: (name, content)}."""
     return {"file": (file_name("table", task), table(task))}

@@ -27,7 +27,9 @@ PAYMENTS_ASKED = {
     "due_by": "", "only": [], "at_most": "", "most": 100, "limit": "25000.00", "tolerance": "0.00",
     "on_broken": "set aside", "corrected": {}, "confirmed": [], "columns": {}, "check_paid": True,
 }  # fmt: skip
-RESEARCH_ASKED = {"question": "", "dataset": "flights", "measure": "", "groups": [], "ignore": []}
+RESEARCH_ASKED = {
+    **reports.VALUES, "dataset": "flights", "measure": "", "groups": [], "ignore": [],
+}  # fmt: skip
 TOOLS = ("bank.reserve", "bank.pay", "remittance.mail")
 REPORT_FILES = ("chart.png", "chart.svg", "report.html", "report.md")
 # One line of the log per node, two of reading the invoices.

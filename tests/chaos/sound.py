@@ -32,7 +32,7 @@ def played(bank: Bank, home: Path, numbers: Iterable[int]) -> Record:
     for task in numbers:
         harness = harnesses[tasks.agent(task)]
         made = payables if tasks.agent(task) == tasks.PAYMENTS else reports
-        given = {}
+        given = dict(made.VALUES)
         for field, (name, raw) in made.files(task).items():
             sha = hashlib.sha256(raw).hexdigest()
             harness.book.files[sha] = (name, "text/csv", raw)

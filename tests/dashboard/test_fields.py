@@ -103,15 +103,15 @@ def test_changed_texts_become_values_of_their_type() -> None:
     ("channel", "text", "said"),
     [
         ("share", "lots", "not a number"),
-        ("share", "2", "greater than the maximum"),
+        ("share", "2", "This must be at most 1."),
         ("rows", "1.5", "not a whole number"),
-        ("level", "medium", "not one of"),
-        ("meta", "{", "not JSON"),
-        ("meta", '{"a": 1, "a": 2}', "a"),
+        ("level", "medium", 'This must be one of "low", "high".'),
+        ("meta", "{", "not valid JSON; look at line 1, character 2"),
+        ("meta", '{"a": 1, "a": 2}', "a: the key occurs twice."),
         ("meta", '{"a": NaN}', "a"),
-        ("meta", "[1]", "not of type"),
-        ("rows", str(2**60), "$"),
-        ("question", "nul \x00", "$"),
+        ("meta", "[1]", "This must be an object, not a list."),
+        ("rows", str(2**60), "loses digits"),
+        ("question", "nul \x00", "cannot be stored"),
     ],
 )
 def test_a_bad_value_is_refused_at_its_field(channel: str, text: str, said: str) -> None:

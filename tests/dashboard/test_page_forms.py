@@ -235,7 +235,7 @@ def test_a_decision_is_a_post_with_the_hash_that_was_seen(place: Place) -> None:
     assert "changed since you opened it" in changed.content.decode()
     unexplained = client.post(url, seen | {"verdict": "reject"})
     assert unexplained.status_code == 422
-    assert "say why" in unexplained.content.decode()
+    assert "Say why" in unexplained.content.decode()
     forbidden = place.cast.client("operator").post(url, seen | {"verdict": "approve"})
     assert forbidden.status_code == 403
     assert gates.approval(place.request.id, workspace=place.cast.workspace).open

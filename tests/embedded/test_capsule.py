@@ -85,6 +85,7 @@ def test_a_failed_thread_fails_the_same_way_elsewhere(data: Path, tmp_path: Path
         thread = here(
             *("threads", "start", "market-research", "--name", "the failing one"),
             *("--file", f"file={table}", "--set", "measure=no such column"),
+            *("--set", "question=Which is late?"),
         )["id"]
         failed = here.until(thread, "failed")
         state = here("threads", "state", thread)

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Annotated, Any, Literal
 
 from django.conf import settings as django_settings
-from pydantic import Field
+from pydantic import ConfigDict, Field
 
 from workers.context import Context, current, progress
 from workers.errors import Expired, Rejected
@@ -19,6 +19,7 @@ from .analyse import analyse as analyse_table
 from .chart import alt_text
 from .chart import chart as draw_chart
 from .clean import clean as clean_table
+from .columns import built_in_columns
 from .load import load as load_table
 from .page import page
 from .publish import publish as publish_files
@@ -37,7 +38,10 @@ def _field(title: str, description: str, **extra: Any) -> Any:
 class Research(State):
     """What is asked, what was found, and where the files are."""
 
-    question: Annotated[str, _field("Question", "What you would like to know.")] = ""
+    model_config = ConfigDict(json_schema_extra={"allOf": built_in_columns()})
+
+    # For people only: a state of an older version without a question stays readable.
+    question: Annotated[str, _field("Question", "What you would like to know.", minLength=1)] = ""
     dataset: Annotated[
         Literal["flights", "weather"],
         _field("Data set", "A table that comes with Gatepost; an uploaded file goes before it."),

@@ -1,0 +1,40 @@
+"""Tags of the forms: what has to be fixed, each thing counted once."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from django import template
+
+register = template.Library()
+
+# Inputs of no channel that show their own message; see tests/dashboard/test_form_faults.py.
+BESIDE = frozenset(
+    {"title", "pause_at", "config", "reason", "known", "undo_unknown", "comment", "args"}
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Faults:
+    """What a form has to fix: `links` are (input id, label), `whole` belongs to no input."""
+
+    links: list[tuple[str, str]]
+    whole: list[str]
+
+    @property
+    def total(self) -> int:
+        """How many things there are to fix."""
+        return len(self.links) + len(self.whole)
+
+
+@register.simple_tag
+def form_faults(fields: Iterable[Any], errors: Mapping[str, str] | None) -> Faults:
+    """Each fault of a form once: those with an input by its label, all others by their sentence."""
+    inputs = list(fields or ())
+    channels = {field.channel for field in inputs}
+    rest = {key: text for key, text in (errors or {}).items() if text and key not in channels}
+    links = [(field.name, field.label) for field in inputs if field.error]
+    links += [(key, key.replace("_", " ").capitalize()) for key in rest if key in BESIDE]
+    return Faults(links, [text for key, text in rest.items() if key not in BESIDE])
