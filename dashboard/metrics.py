@@ -132,6 +132,16 @@ def _installation() -> Iterator[Metric]:
     yield _gauge(
         "approvals_oldest_seconds", "Age of the oldest open request.", asked.oldest_seconds
     )
+    yield _gauge(
+        "sweep_rows_set_aside",
+        "Due rows that failed in the sweep and are tried again later, up to 10,000.",
+        found.rows_set_aside,
+    )
+    yield CounterMetricFamily(
+        "gatepost_messages_refused",
+        "Messages in the queues of workers that are no doorbell, dropped unread.",
+        value=found.messages_refused,
+    )
     told = news.lag()
     yield _gauge("outbox_news", "News in the outbox that nobody has taken yet.", told.news)
     yield _gauge(

@@ -59,6 +59,7 @@ def sweep_once(*, owner: str) -> dict[str, int]:
         "expired": gates.expire_due,
         "reminded": gates.remind_due,
         "folders": _tell_of_folders,
+        "forgotten": store.forget_rows_set_aside,
     }
     done: dict[str, int] = {}
     for name, part in parts.items():

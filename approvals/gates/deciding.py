@@ -24,13 +24,13 @@ from ..counting import Vote
 from ..errors import AlreadyDecided, FourEyes, NotYours, ProposalChanged
 from ..queries import ApprovalRow
 from . import writing
-from .ending import expire_due
+from .ending import expire
 from .judging import WITH_ARGS, Judged, Reviewer, check_verdict, is_simple, judge, window_of
 from .operations import KIND
 from .outcomes import ends_thread, takes_effect
 from .proposals import decision_content
 from .reminding import tell_turn
-from .settling import settle_due
+from .settling import settle_held
 
 _ONLY_IF = (
     " FROM (SELECT clock_timestamp() AS now) c WHERE a.id = %s::uuid AND a.status = 'pending' "
@@ -274,14 +274,14 @@ def _lost(approval_id: UUID, *, workspace: UUID, seen: str) -> ApprovalRow:
     """Raise what explains best why nothing was written; the request if it can be tried again."""
     row = queries.approval(approval_id, workspace=workspace)
     if row.status == "held":
-        settle_due(only=approval_id)
+        settle_held(approval_id, thread=row.thread, workspace=workspace)
         row = queries.approval(approval_id, workspace=workspace)
     if not row.open:
         raise AlreadyDecided(row)
     if row.standing_hash != seen:
         raise ProposalChanged
     # Only the clock is left; where a policy then calls in others, there is more time.
-    if not expire_due(only=approval_id):
+    if not expire(approval_id, thread=row.thread, workspace=workspace):
         raise ProposalChanged
     row = queries.approval(approval_id, workspace=workspace)
     if not row.open:

@@ -12,6 +12,7 @@ from uuid_utils.compat import uuid7
 
 from checkpoints import store
 from checkpoints.states import EventKind
+from checkpoints.store.guarded_rows import handle_rows, not_set_aside
 from checkpoints.store.writing import salted
 
 from .. import outbox, queries
@@ -29,13 +30,7 @@ ESCALATED = "approval.escalated"
 NOBODY = "Nobody decided before the deadline."
 
 
-_DUE = (
-    "status = 'pending' AND coalesce(decide_by, deadline) <= clock_timestamp() "
-    "AND (%s::uuid IS NULL OR id = %s::uuid)"
-)
-
-
-def expire_due(*, only: UUID | None = None, limit: int = 200) -> int:
+def expire_due(*, limit: int = 200) -> int:
     """Each open request past its time goes where its terms say; how many.
 
     pending -> expired, or settled as rejected by the policy: both wake the thread. Or others are
@@ -43,17 +38,25 @@ def expire_due(*, only: UUID | None = None, limit: int = 200) -> int:
     """
     with connection.cursor() as cursor:
         cursor.execute(
-            f"SELECT id, thread_id, workspace_id FROM gp_approval WHERE {_DUE} LIMIT %s",
-            (only, only, limit),
+            f"SELECT a.id, a.thread_id, a.workspace_id {writing.DUE} AND a.status = 'pending' "
+            "AND coalesce(a.decide_by, a.deadline) <= clock_timestamp() "
+            f"AND {not_set_aside('expired', 'a.id')} LIMIT %s {writing.FREE}",
+            (limit,),
         )
-        due = cursor.fetchall()
-    done = 0
-    for ident, thread, workspace in due:
-        with transaction.atomic():
-            writing.lock(thread)
-            row = queries.approval(ident, workspace=workspace)
-            done += _over(row, terms_of(row.terms))
-    return done
+        due: list[tuple[UUID, UUID, UUID]] = cursor.fetchall()
+    return handle_rows("expired", due, _end)
+
+
+def expire(approval_id: UUID, *, thread: UUID, workspace: UUID) -> bool:
+    """End one request if its time is over, waiting for whoever holds it."""
+    with transaction.atomic():
+        writing.lock(thread)
+        return _end((approval_id, thread, workspace))
+
+
+def _end(due: tuple[UUID, UUID, UUID]) -> bool:
+    row = queries.approval(due[0], workspace=due[2])
+    return _over(row, terms_of(row.terms))
 
 
 def _over(row: ApprovalRow, terms: Terms) -> bool:

@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
-from django.db import connection, transaction
+from uuid import UUID
+
+from django.db import connection
 
 from checkpoints import deltas, store
 from checkpoints.states import EventKind
+from checkpoints.store.guarded_rows import handle_rows, not_set_aside
 
 from .. import outbox
 from ..counting import Progress
@@ -15,7 +18,14 @@ from . import writing
 
 SWEEP = "sweep"
 # The condition of the index gp_approval_reminds: nothing is read of requests without reminders.
-_LEFT = "status = 'pending' AND jsonb_array_length(terms -> 'reminders') > reminded"
+_LEFT = "a.status = 'pending' AND jsonb_array_length(a.terms -> 'reminders') > a.reminded"
+# One that is no number is due: its handling says what is wrong, and keeps no other waiting.
+_TIME = (
+    "CASE jsonb_typeof(a.terms -> 'reminders' -> a.reminded) WHEN 'number' "
+    "THEN (a.terms -> 'reminders' ->> a.reminded)::float8 ELSE 0 END"
+)
+# (id, thread, workspace, title, reminded, terms, seconds since it was asked for)
+type _Due = tuple[UUID, UUID, UUID, str, int, str, float]
 
 
 def remind_due(*, limit: int = 200) -> int:
@@ -27,42 +37,37 @@ def remind_due(*, limit: int = 200) -> int:
     """
     with connection.cursor() as cursor:
         cursor.execute(
-            "SELECT id, workspace_id, thread_id, title, reminded, terms::text, "
-            "extract(epoch FROM clock_timestamp() - requested_at)::float8 FROM gp_approval "
-            f"WHERE {_LEFT} AND requested_at + make_interval(secs => "
-            "(terms -> 'reminders' ->> reminded)::float8) <= clock_timestamp() "
-            "AND (coalesce(decide_by, deadline) IS NULL "
-            "OR coalesce(decide_by, deadline) > clock_timestamp()) "
-            "ORDER BY requested_at LIMIT %s",
+            "SELECT a.id, a.thread_id, a.workspace_id, a.title, a.reminded, a.terms::text, "
+            f"extract(epoch FROM clock_timestamp() - a.requested_at)::float8 {writing.DUE} "
+            f"AND {_LEFT} AND a.requested_at + make_interval(secs => {_TIME}) "
+            "<= clock_timestamp() "
+            "AND (coalesce(a.decide_by, a.deadline) IS NULL "
+            "OR coalesce(a.decide_by, a.deadline) > clock_timestamp()) "
+            f"AND {not_set_aside('reminded', 'a.id')} "
+            f"ORDER BY a.requested_at LIMIT %s {writing.FREE}",
             (limit,),
         )
-        due = cursor.fetchall()
-    done = 0
-    for ident, workspace, thread, title, reminded, terms, age in due:
-        times = terms_of(_decoded(terms)).reminders
-        over = max(sum(1 for seconds in times if seconds <= age), reminded + 1)
-        with transaction.atomic():
-            writing.lock(thread)
-            with connection.cursor() as cursor:
-                cursor.execute(
-                    "UPDATE gp_approval SET reminded = %s::smallint WHERE id = %s::uuid "
-                    "AND status = 'pending' AND reminded = %s::smallint",
-                    (over, ident, reminded),
-                )
-                won = bool(cursor.rowcount)
-            if won:
-                told = {"reminder": over, "reminders": len(times)}
-                said = {"approval": str(ident), "title": title} | told
-                store.add_event(thread, store.NewEvent(EventKind.APPROVAL_REMINDED, said, SWEEP))
-                outbox.tell(
-                    "approval.reminder",
-                    workspace=workspace,
-                    thread=thread,
-                    approval=ident,
-                    data=told,
-                )
-                done += 1
-    return done
+        due: list[_Due] = cursor.fetchall()
+    return handle_rows("reminded", due, _remind)
+
+
+def _remind(due: _Due) -> bool:
+    ident, thread, workspace, title, reminded, terms, age = due
+    times = terms_of(_decoded(terms)).reminders
+    over = max(sum(1 for seconds in times if seconds <= age), reminded + 1)
+    with connection.cursor() as cursor:
+        cursor.execute(
+            "UPDATE gp_approval SET reminded = %s::smallint WHERE id = %s::uuid "
+            "AND status = 'pending' AND reminded = %s::smallint",
+            (over, ident, reminded),
+        )
+        if not cursor.rowcount:
+            return False
+    told = {"reminder": over, "reminders": len(times)}
+    said = {"approval": str(ident), "title": title} | told
+    store.add_event(thread, store.NewEvent(EventKind.APPROVAL_REMINDED, said, SWEEP))
+    outbox.tell("approval.reminder", workspace=workspace, thread=thread, approval=ident, data=told)
+    return True
 
 
 def tell_turn(row: ApprovalRow, then: Progress | None, *, void: int = 0) -> None:

@@ -11,6 +11,7 @@ from uuid_utils.compat import uuid7
 
 from checkpoints import store
 from checkpoints.states import EventKind
+from checkpoints.store.guarded_rows import handle_rows, not_set_aside
 from checkpoints.store.writing import salted
 
 from .. import queries
@@ -142,34 +143,39 @@ def nothing(row: ApprovalRow, reviewer: Reviewer) -> Exception:
     return NothingToTakeBack("It is too late to take this back: the decision counts already.")
 
 
-def settle_due(only: UUID | None = None, limit: int = 200) -> int:
+def settle_due(limit: int = 200) -> int:
     """held -> settled for each decision that counts from now on, and wake its thread; how many."""
     with connection.cursor() as cursor:
         cursor.execute(
-            "SELECT id, thread_id, workspace_id FROM gp_approval WHERE status = 'held' "
-            "AND effective_at <= clock_timestamp() AND (%s::uuid IS NULL OR id = %s::uuid) "
-            "ORDER BY effective_at LIMIT %s",
-            (only, only, limit),
+            f"SELECT a.id, a.thread_id, a.workspace_id {writing.DUE} AND a.status = 'held' "
+            f"AND a.effective_at <= clock_timestamp() AND {not_set_aside('settled', 'a.id')} "
+            f"ORDER BY a.effective_at LIMIT %s {writing.FREE}",
+            (limit,),
         )
-        due = cursor.fetchall()
-    done = 0
-    for ident, thread, workspace in due:
-        with transaction.atomic():
-            writing.lock(thread)
-            with connection.cursor() as cursor:
-                cursor.execute(
-                    "UPDATE gp_approval SET status = 'settled' WHERE id = %s::uuid "
-                    "AND status = 'held' AND effective_at <= clock_timestamp()",
-                    (ident,),
-                )
-                if not cursor.rowcount:
-                    continue
-            row = queries.approval(ident, workspace=workspace)
-            takes_effect(
-                row, EventKind.APPROVAL_SETTLED, settled(row), actor="sweep", by=row.decided_by
-            )
-            done += 1
-    return done
+        due: list[tuple[UUID, UUID, UUID]] = cursor.fetchall()
+    return handle_rows("settled", due, _settle)
+
+
+def settle_held(approval_id: UUID, *, thread: UUID, workspace: UUID) -> bool:
+    """Settle one decision if it counts by now, waiting for whoever holds it."""
+    with transaction.atomic():
+        writing.lock(thread)
+        return _settle((approval_id, thread, workspace))
+
+
+def _settle(due: tuple[UUID, UUID, UUID]) -> bool:
+    ident, _, workspace = due
+    with connection.cursor() as cursor:
+        cursor.execute(
+            "UPDATE gp_approval SET status = 'settled' WHERE id = %s::uuid "
+            "AND status = 'held' AND effective_at <= clock_timestamp()",
+            (ident,),
+        )
+        if not cursor.rowcount:
+            return False
+    row = queries.approval(ident, workspace=workspace)
+    takes_effect(row, EventKind.APPROVAL_SETTLED, settled(row), actor="sweep", by=row.decided_by)
+    return True
 
 
 def settled(row: ApprovalRow) -> dict[str, str]:

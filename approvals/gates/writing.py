@@ -15,6 +15,9 @@ from checkpoints.errors import NotFound
 from .. import queries
 from ..queries import ApprovalRow
 
+# Due requests whose thread and row nobody holds: what is locked waits for the next sweep.
+DUE = "FROM gp_approval a JOIN gp_thread th ON th.id = a.thread_id WHERE true"
+FREE = "FOR NO KEY UPDATE OF th, a SKIP LOCKED"
 # What a request looks like that nobody has decided (any more), beside its comment and time.
 BLANK = (
     "outcome = '', decided_by = '', decided_by_name = '', what_next = '', decided_args = NULL, "

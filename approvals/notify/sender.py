@@ -93,6 +93,14 @@ class Sender:
         except NotDelivered as error:
             self._failed(claimed, error)
             return
+        except (DatabaseError, InterfaceError):
+            raise
+        except Exception as error:
+            # This message cannot be made; the next one may be another matter.
+            log.exception("notify.not_prepared", endpoint=str(claimed.endpoint))
+            said = f"Preparing failed: {type(error).__name__}."
+            self._failed(claimed, NotDelivered(said))
+            return
         self._travelling[claimed.id] = (claimed, time.monotonic())
         threading.Thread(
             target=self._send, args=(claimed, send), name="notify-one", daemon=True

@@ -13,16 +13,18 @@ from typing import Any, Final
 from uuid import UUID
 
 from django.conf import settings
-from django.db import connection, transaction
+from django.db import DatabaseError, InterfaceError, connection, transaction
 from uuid_utils.compat import uuid7
 
 from checkpoints import deltas
+from checkpoints.store.guarded_rows import not_set_aside, set_aside
 
 from ..signals import decision_told
 from .recipients import Person, deciders, may_decide, voters, wanted
 from .words import CALLS
 
 BATCH: Final = 50
+_WAITS: Final = f"n.done_at IS NULL AND {not_set_aside('news', 'n.id')}"
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,14 +38,45 @@ class _Endpoint:
 
 
 def spread(limit: int = BATCH) -> int:
-    """Take up to `limit` news out of the outbox; how many."""
+    """Take up to `limit` news out of the outbox; how many.
+
+    Where one of them fails, each is taken by itself: that one is set aside, the others go on.
+    """
+    try:
+        return _spread(limit)
+    except Exception as error:
+        if isinstance(error, DatabaseError | InterfaceError) and not connection.is_usable():
+            raise
+    return sum(_spread_alone(news, thread) for news, thread in _waiting(limit))
+
+
+def _waiting(limit: int) -> list[tuple[UUID, UUID | None]]:
+    with connection.cursor() as cursor:
+        cursor.execute(
+            f"SELECT n.id, n.thread_id FROM gp_outbox n WHERE {_WAITS} ORDER BY n.at, n.id "
+            "LIMIT %s",
+            (limit,),
+        )
+        return [(row[0], row[1]) for row in cursor.fetchall()]
+
+
+def _spread_alone(news: UUID, thread: UUID | None) -> int:
+    try:
+        return _spread(1, only=news)
+    except Exception as error:
+        set_aside("news", news, thread=thread, error=error)
+        return 0
+
+
+def _spread(limit: int, *, only: UUID | None = None) -> int:
     with transaction.atomic(), connection.cursor() as cursor:
         cursor.execute(
             "SELECT n.id, n.workspace_id, n.kind, n.thread_id, a.terms::text, a.id, "
             "CASE WHEN n.kind = 'approval.turn' THEN (n.data ->> 'stage')::integer ELSE 0 END "
             "FROM gp_outbox n LEFT JOIN gp_approval a ON a.id = n.approval_id "
-            "WHERE n.done_at IS NULL ORDER BY n.at, n.id LIMIT %s FOR UPDATE OF n SKIP LOCKED",
-            (limit,),
+            f"WHERE {_WAITS} AND (%s::uuid IS NULL OR n.id = %s::uuid) "
+            "ORDER BY n.at, n.id LIMIT %s FOR UPDATE OF n SKIP LOCKED",
+            (only, only, limit),
         )
         news = cursor.fetchall()
         if not news:

@@ -9,7 +9,7 @@ imports this module: upper floors write through `store` and read through `querie
 
 from .history import Activity, Artifact, Checkpoint, Content, Event, Keyframe
 from .threads import AgentVersion, Membership, Thread, Verification, Workspace, WorkspaceEvent
-from .working import Backoff, Duty, Wake, Worker
+from .working import Backoff, ClockStep, Duty, SetAside, Wake, Worker
 
 __all__ = [
     "Activity",
@@ -17,11 +17,13 @@ __all__ = [
     "Artifact",
     "Backoff",
     "Checkpoint",
+    "ClockStep",
     "Content",
     "Duty",
     "Event",
     "Keyframe",
     "Membership",
+    "SetAside",
     "Thread",
     "Verification",
     "Wake",

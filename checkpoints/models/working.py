@@ -35,6 +35,7 @@ class Worker(models.Model):
     started_at = models.DateTimeField(db_default=Now())
     seen_at = models.DateTimeField(db_default=Now())
     stopped_at = models.DateTimeField(null=True)
+    messages_refused = models.BigIntegerField(db_default=0)
 
     class Meta:
         db_table = "gp_worker"
@@ -52,6 +53,34 @@ class Backoff(models.Model):
 
     class Meta:
         db_table = "gp_backoff"
+
+
+class SetAside(models.Model):
+    """A due row whose handling failed in a part of the sweep; tried again at `next_at`."""
+
+    pk = models.CompositePrimaryKey("part", "row_id")
+    part = models.CharField(max_length=30)
+    row_id = models.UUIDField(help_text="a thread, an approval or news")
+    thread_id = models.UUIDField(null=True)
+    error = models.TextField()
+    attempts = models.IntegerField()
+    first_at = models.DateTimeField(db_default=Now())
+    next_at = models.DateTimeField()
+
+    class Meta:
+        db_table = "gp_set_aside"
+
+
+class ClockStep(models.Model):
+    """A step of the database's clock that a sweeper noticed; `at` is the clock after it."""
+
+    id = models.UUIDField(primary_key=True)
+    seconds = models.FloatField(help_text="below 0: the clock went back")
+    noticed_by = models.CharField(max_length=200)
+    at = models.DateTimeField(db_default=Now())
+
+    class Meta:
+        db_table = "gp_clock_step"
 
 
 class Duty(models.Model):

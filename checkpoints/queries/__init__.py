@@ -20,6 +20,7 @@ from .backlog import (
     late_wakes,
     place_in_queue,
     queues,
+    rows_set_aside,
     version_threads,
 )
 from .export import (
@@ -182,6 +183,7 @@ __all__ = [
     "recent_events",
     "recorded_thoughts",
     "reusable",
+    "rows_set_aside",
     "saved",
     "server",
     "serving",

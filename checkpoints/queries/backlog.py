@@ -138,6 +138,31 @@ def _late(sql: str, seconds: float) -> LateRow:
     return LateRow(found[0], float(found[1]))
 
 
+@dataclass(frozen=True, slots=True)
+class SetAsideRow:
+    """A due row that a part of the sweep could not handle; `again_in` seconds it is tried again."""
+
+    part: str
+    row: UUID
+    thread: UUID | None
+    error: str
+    attempts: int
+    seconds: float
+    again_in: float
+
+
+def rows_set_aside(*, limit: int = 100) -> list[SetAsideRow]:
+    """Rows that failed in the sweep and wait for another try, the longest known first."""
+    found = rows(
+        "SELECT part, row_id, thread_id, error, attempts, "
+        "extract(epoch FROM clock_timestamp() - first_at)::float8, "
+        "extract(epoch FROM next_at - clock_timestamp())::float8 FROM gp_set_aside "
+        "ORDER BY first_at LIMIT %s",
+        (limit,),
+    )
+    return [SetAsideRow(*row) for row in found]
+
+
 def version_threads(*, workspace: UUID | None = None) -> dict[UUID, dict[Status, int]]:
     """{agent version: {status: threads that can still go on}}, of one workspace or all."""
     found = rows(

@@ -66,7 +66,9 @@ SELECT (SELECT count(*) FROM gp_worker w WHERE w.stopped_at IS NULL AND w.seen_a
    FROM gp_duty d WHERE d.name = 'sweep'),
   coalesce((SELECT greatest(extract(epoch FROM clock_timestamp() - th.wake_at)::float8, 0)
    FROM gp_thread th WHERE th.status = 'sleeping' ORDER BY th.wake_at LIMIT 1), 0),
-  ({_HORIZON}), ({_UNDRAINED})
+  ({_HORIZON}), ({_UNDRAINED}),
+  (SELECT count(*) FROM (SELECT 1 FROM gp_set_aside LIMIT 10000) x),
+  (SELECT coalesce(sum(w.messages_refused), 0)::bigint FROM gp_worker w)
 FROM (SELECT clock_timestamp() - make_interval(secs => %s) AS then) c
 """
 
@@ -100,6 +102,8 @@ class Figures:
     timer_late_seconds: float
     horizon_seconds: float
     undrained_seconds: float
+    rows_set_aside: int
+    messages_refused: int
 
 
 def figures() -> Figures:
@@ -107,7 +111,7 @@ def figures() -> Figures:
     statuses = rows(_STATUSES, ([str(s) for s in Status], WORKSPACES, COUNT_CAP + 1))
     queues = rows(_QUEUES, (COUNT_CAP + 1, QUEUES))
     faults = dict(rows(_FAULTS, [EVENT_CAP] * len(FAULTS)))
-    workers, slots, unswept, late, behind, undrained = rows(_FLEET, (WORKER_ALIVE_SECONDS,))[0]
+    workers, slots, unswept, *more = rows(_FLEET, (WORKER_ALIVE_SECONDS,))[0]
     return Figures(
         {Status(s): n for s, n in statuses},
         tuple(QueueFigures(*row) for row in queues),
@@ -116,7 +120,5 @@ def figures() -> Figures:
         workers,
         int(slots),
         unswept,
-        late,
-        behind,
-        undrained,
+        *more,
     )

@@ -9,6 +9,7 @@ from .code import accept, pin, unpin
 from .control import cancel, edit, pause, resume, retry
 from .cursors import keep_cursor
 from .faults import hold_off, lose_step
+from .guarded_rows import forget_rows_set_aside
 from .imports import (
     import_agent_version,
     import_artifact,
@@ -77,6 +78,7 @@ __all__ = [
     "folder_kept",
     "forget_duty",
     "forget_file",
+    "forget_rows_set_aside",
     "fork",
     "grant",
     "hand_back",

@@ -11,6 +11,7 @@ from ..limits import CRASHES_ALLOWED, lease_seconds
 from ..queries.faults import losses
 from ..queries.serving import SERVED, WORKER_ALIVE_SECONDS
 from ..states import EventKind, Status
+from .guarded_rows import handle_rows, not_set_aside
 from .steps import release
 from .writing import Move, NewEvent, perform
 
@@ -44,19 +45,21 @@ def wake_sleepers(*, owner: str) -> int:
     """sleeping -> queued for each thread whose time has come; how many."""
     with connection.cursor() as cursor:
         cursor.execute(
-            "SELECT id FROM gp_thread WHERE status = 'sleeping' AND wake_at <= clock_timestamp() "
-            "ORDER BY wake_at LIMIT %s",
+            "SELECT th.id, th.id FROM gp_thread th WHERE th.status = 'sleeping' "
+            f"AND th.wake_at <= clock_timestamp() AND {not_set_aside('woken', 'th.id')} "
+            "ORDER BY th.wake_at LIMIT %s FOR NO KEY UPDATE OF th SKIP LOCKED",
             (BATCH,),
         )
-        due: list[UUID] = [row[0] for row in cursor.fetchall()]
-    woken = 0
-    for thread in due:
-        move = Move(thread, "th.status = 'sleeping' AND th.wake_at <= clock_timestamp()")
+        due: list[tuple[UUID, UUID]] = cursor.fetchall()
+
+    def wake(row: tuple[UUID, UUID]) -> bool:
+        move = Move(row[0], "th.status = 'sleeping' AND th.wake_at <= clock_timestamp()")
         move.to_status(Status.QUEUED)
         move.express("wake_at", "NULL")
         move.events = [NewEvent(EventKind.THREAD_WOKEN, {"by": "timer"}, owner)]
-        woken += perform(move) is not None
-    return woken
+        return perform(move) is not None
+
+    return handle_rows("woken", due, wake)
 
 
 def stranded_threads(*, queued_for_seconds: float) -> list[tuple[UUID, str]]:
@@ -68,16 +71,18 @@ def stranded_threads(*, queued_for_seconds: float) -> list[tuple[UUID, str]]:
     """
     with connection.cursor() as cursor:
         cursor.execute(
-            f"WITH served AS MATERIALIZED ({SERVED}) "
-            "SELECT id, queue FROM gp_thread WHERE status IN ('queued', 'rolling_back', 'running')"
-            " AND ((status = 'queued' AND status_since < clock_timestamp()"
+            f"WITH served AS MATERIALIZED ({SERVED}) SELECT th.id, th.queue FROM gp_thread th "
+            "WHERE th.status IN ('queued', 'rolling_back', 'running')"
+            " AND ((th.status = 'queued' AND th.status_since < clock_timestamp()"
             " - make_interval(secs => %s))"
-            " OR (status = 'rolling_back' AND lease_token IS NULL"
-            " AND (wake_at IS NULL OR wake_at <= clock_timestamp()))"
-            " OR (status <> 'queued' AND lease_until < clock_timestamp()"
-            " AND crash_count < %s)) AND (NOT pinned OR EXISTS (SELECT 1 FROM served s"
-            " WHERE s.version = agent_version_id::text AND s.queues ? queue))"
-            " ORDER BY status = 'queued', status_since LIMIT %s",
+            " OR (th.status = 'rolling_back' AND th.lease_token IS NULL"
+            " AND (th.wake_at IS NULL OR th.wake_at <= clock_timestamp()))"
+            " OR (th.status <> 'queued' AND th.lease_until < clock_timestamp()"
+            " AND th.crash_count < %s)) AND (NOT th.pinned OR EXISTS (SELECT 1 FROM served s"
+            " WHERE s.version = th.agent_version_id::text AND s.queues ? th.queue))"
+            # A slot that is rung for a locked row waits for the lock and serves nobody else.
+            " ORDER BY th.status = 'queued', th.status_since LIMIT %s"
+            " FOR NO KEY UPDATE OF th SKIP LOCKED",
             (WORKER_ALIVE_SECONDS, queued_for_seconds, CRASHES_ALLOWED - 1, BATCH),
         )
         return [(row[0], row[1]) for row in cursor.fetchall()]
@@ -98,13 +103,16 @@ def park_crash_loops(*, owner: str) -> int:
     """running or rolling_back -> attention when the lease expired for the third time."""
     with connection.cursor() as cursor:
         cursor.execute(
-            "SELECT id FROM gp_thread WHERE status IN ('running', 'rolling_back') "
-            "AND lease_until < clock_timestamp() AND crash_count >= %s LIMIT %s",
+            "SELECT th.id, th.id FROM gp_thread th WHERE th.status IN ('running', 'rolling_back') "
+            "AND th.lease_until < clock_timestamp() AND th.crash_count >= %s "
+            f"AND {not_set_aside('parked', 'th.id')} "
+            "LIMIT %s FOR NO KEY UPDATE OF th SKIP LOCKED",
             (CRASHES_ALLOWED - 1, BATCH),
         )
-        looping: list[UUID] = [row[0] for row in cursor.fetchall()]
-    parked = 0
-    for thread in looping:
+        looping: list[tuple[UUID, UUID]] = cursor.fetchall()
+
+    def park(row: tuple[UUID, UUID]) -> bool:
+        thread = row[0]
         move = Move(
             thread,
             "th.status IN ('running', 'rolling_back') AND th.lease_until < clock_timestamp() "
@@ -117,5 +125,6 @@ def park_crash_loops(*, owner: str) -> int:
         move.express("crash_count", str(CRASHES_ALLOWED))
         release(move)
         move.events = [NewEvent(EventKind.THREAD_PARKED, {"reason": reason}, owner)]
-        parked += perform(move) is not None
-    return parked
+        return perform(move) is not None
+
+    return handle_rows("parked", looping, park)

@@ -24,6 +24,7 @@ CLOCK_WARNING, CLOCK_WRONG = 1.0, 10.0
 LATE = 30.0
 # Whoever left a thread had its time, and so had the next who looked.
 FOLDER_LATE = 90.0
+ROWS_NAMED = 5
 
 
 def migrations(seen: Seen) -> Iterator[Finding]:
@@ -115,6 +116,24 @@ def timers(seen: Seen) -> Iterator[Finding]:
         )
     if not (asleep.count or wakes.count):
         yield ok("timers and news", "none is late")
+
+
+def rows_set_aside(seen: Seen) -> Iterator[Finding]:
+    """No due row fails again and again; one that does keeps no other waiting."""
+    found = queries.rows_set_aside(limit=ROWS_NAMED + 1)
+    for row in found[:ROWS_NAMED]:
+        where = f"thread {row.thread}" if row.thread else "no thread"
+        times = "once" if row.attempts == 1 else f"{row.attempts} times"
+        yield warning(
+            f"sweep: {row.part}",
+            f"{row.row} of {where} failed {times} in {span(row.seconds)}: {row.error}",
+            "The worker's log (`sweep.row_set_aside`) has the traceback; it is tried again by "
+            "itself, and all other rows go on.",
+        )
+    if len(found) > ROWS_NAMED:
+        yield warning("sweep", "more rows are set aside", "See the table gp_set_aside.")
+    if not found:
+        yield ok("rows set aside", "none")
 
 
 def folders(seen: Seen) -> Iterator[Finding]:

@@ -44,6 +44,7 @@ CHECKS = (
     Check("behind", "timers", behind.timers, "tables"),
     Check("behind", "deadlines", behind.deadlines, "tables"),
     Check("behind", "folders", behind.folders, "tables"),
+    Check("behind", "rows set aside", behind.rows_set_aside, "tables"),
     Check("behind", "outbox", telling.outbox, "tables"),
     Check("behind", "endpoints", telling.endpoints, "tables"),
     Check("behind", "mail", telling.mail, "tables"),

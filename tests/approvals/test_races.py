@@ -8,6 +8,7 @@ import pytest
 
 from approvals import gates, queries
 from approvals.errors import AlreadyDecided, NothingToTakeBack, ProposalChanged
+from approvals.gates.settling import settle_held
 from approvals.queries import ApprovalRow
 from approvals.terms import Terms
 from checkpoints.states import Status
@@ -81,7 +82,7 @@ def test_taking_back_against_the_end_of_the_window(real_db: str) -> None:
     for row in found:
         say(row, MIRA)
 
-    def settle(n: int) -> int:
+    def settle(n: int) -> bool:
         # Its time comes about when it is taken back, now before and now after.
         time.sleep((n % 20) * 0.0005)
         rows(
@@ -89,7 +90,7 @@ def test_taking_back_against_the_end_of_the_window(real_db: str) -> None:
             "AND status = 'held'",
             [found[n].id],
         )
-        return gates.settle_due(only=found[n].id)
+        return settle_held(found[n].id, thread=found[n].thread, workspace=found[n].workspace)
 
     answers = race(rounds, lambda n: back(found[n], MIRA), settle)
     taken = settled = 0
@@ -102,7 +103,7 @@ def test_taking_back_against_the_end_of_the_window(real_db: str) -> None:
             taken += 1
         else:
             assert isinstance(took, NothingToTakeBack), took
-            gates.settle_due(only=row.id)
+            settle_held(row.id, thread=row.thread, workspace=row.workspace)
             assert (now(row).status, now(row).outcome) == ("settled", "approve")
             assert kinds_of(row.thread).count("approval.settled") == 1
             assert status_of(row.thread) is Status.QUEUED
