@@ -14,6 +14,8 @@ from checkpoints.errors import GatepostError, InvalidValue
 from checkpoints.records import Position
 from checkpoints.views import ActivityRow
 
+from .loops import in_own_thread, loop_is_running
+
 CHUNK_BYTES = 1 << 20
 TEXT_MAX = 10_000
 
@@ -68,11 +70,16 @@ def _file_chunks(path: Path) -> Iterator[bytes]:
 
 
 def result_of(call: Callable[[], Any]) -> Any:
+    """What a function of the author's returns; a coroutine runs in a loop of its own."""
     result = call()
-    if inspect.iscoroutine(result):
+    if not inspect.iscoroutine(result):
+        return result
+
+    def run() -> Any:
         # A plain loop whatever is the process's own: one in C would speak past the guard.
         return asyncio.run(result, loop_factory=asyncio.SelectorEventLoop)
-    return result
+
+    return in_own_thread(run) if loop_is_running() else run()
 
 
 def was_known(usage: Mapping[str, Any]) -> bool:

@@ -25,6 +25,7 @@ from checkpoints.store import NewCheckpoint
 from .errors import Stop
 from .guard import unguarded
 from .ledger import DatabaseLedger
+from .loops import beside_a_loop
 from .step import OpenStep
 from .unrecorded import Unrecorded
 
@@ -142,7 +143,7 @@ class Doorstep:
         if self._awaiting.under_way:
             self.touched = True
             with unguarded():
-                self._awaiting.settle()
+                beside_a_loop(self._awaiting.settle)
             self._run.woken = self._run.work.wake_seq
         return getattr(self._run, name)
 

@@ -26,6 +26,7 @@ from typing import TYPE_CHECKING, Any, Final, cast
 
 from .doors import EVENTS, watch_functions
 from .errors import OutsideActivity, Refused
+from .loops import beside_a_loop
 
 if TYPE_CHECKING:
     from .ledger import Ledger
@@ -185,7 +186,7 @@ class _Freed:
 
         def call(*args: Any, **kwargs: Any) -> Any:
             with unguarded():
-                return found(*args, **kwargs)
+                return beside_a_loop(lambda: found(*args, **kwargs))
 
         self.__dict__[name] = call
         return call

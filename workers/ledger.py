@@ -32,7 +32,6 @@ from checkpoints.store import NewCheckpoint, NewEvent
 from checkpoints.views import ActivityRow, CheckpointRow, InputRow
 
 from . import result_cache, slots
-from .loops import beside_a_loop
 from .rules import Rules
 
 log = structlog.get_logger("gatepost.worker")
@@ -227,13 +226,13 @@ class DatabaseLedger(Rules):
         self, work: Work, activity: NewActivity, progress: dict[str, Any], *, keep: bool
     ) -> None:
         if keep:
-            beside_a_loop(lambda: store.report_progress(work, activity, progress))
+            store.report_progress(work, activity, progress)
         activity_progressed.send_robust(
             sender=None, thread_id=work.thread, workspace=work.workspace, progress=progress
         )
 
     def keep_cursor(self, work: Work, activity: NewActivity, *, cursor: bytes, **more: Any) -> None:
-        beside_a_loop(lambda: store.keep_cursor(work, activity, cursor=cursor, **more))
+        store.keep_cursor(work, activity, cursor=cursor, **more)
 
     def keyframe(self, work: Work, state: dict[str, Any]) -> None:
         try:
@@ -246,11 +245,7 @@ class DatabaseLedger(Rules):
     def artifact(
         self, work: Work, name: str, media_type: str, chunks: Iterable[bytes]
     ) -> dict[str, Any]:
-        return beside_a_loop(
-            lambda: store.put_artifact(
-                work.workspace, name=name, media_type=media_type, chunks=chunks
-            )
-        )
+        return store.put_artifact(work.workspace, name=name, media_type=media_type, chunks=chunks)
 
     def open_artifact(self, work: Work, sha256: str) -> IO[bytes]:
         return payloads.opened(queries.artifact(sha256, workspace=work.workspace))

@@ -1,4 +1,9 @@
-"""The database beside a running event loop: an `async def` activity reports like any other."""
+"""Calls from a thread whose event loop is running: they are made in a thread of their own.
+
+Django refuses queries there, so that none of them holds others up unseen, and `asyncio.run` refuses
+a second loop. A node may run a loop all the same (`agent.run_sync()` of a framework), and whatever
+calls `ctx` inside it waits for the answer.
+"""
 
 from __future__ import annotations
 
@@ -11,19 +16,24 @@ from contextvars import copy_context
 from django.db import connections
 
 
-def beside_a_loop[T](call: Callable[[], T]) -> T:
-    """The answer of a short call on the database, wherever the caller stands.
-
-    Django refuses queries in a thread whose event loop is running, so that none of them holds
-    others up unseen. Here one activity has the loop for itself and waits: the call is done in a
-    thread of its own, with a connection that goes back afterwards.
-    """
+def loop_is_running() -> bool:
+    """Whether an event loop is running in this thread."""
     try:
         asyncio.get_running_loop()
     except RuntimeError:
+        return False
+    return True
+
+
+def beside_a_loop[T](call: Callable[[], T]) -> T:
+    """The result of a short call on the database, wherever the caller stands."""
+    if os.environ.get("DJANGO_ALLOW_ASYNC_UNSAFE") or not loop_is_running():
         return call()
-    if os.environ.get("DJANGO_ALLOW_ASYNC_UNSAFE"):
-        return call()
+    return in_own_thread(call)
+
+
+def in_own_thread[T](call: Callable[[], T]) -> T:
+    """The result of a call made in a new thread with the same context; its connections go back."""
 
     def apart() -> T:
         try:
