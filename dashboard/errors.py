@@ -8,14 +8,26 @@ from __future__ import annotations
 
 import errno
 import os
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
-from typing import Any, ClassVar
+from itertools import chain, islice
+from typing import Any, ClassVar, Final
 from uuid import UUID
 
 from approvals import errors as gates
 from checkpoints import errors as ground
+
+# A refusal is an answer to somebody who sent too much already: it is bounded whatever was sent.
+FAULTS_MAX: Final = 20
+PATH_CHARS: Final = 200
+MESSAGE_CHARS: Final = 300
+DETAIL_CHARS: Final = 1_000
+
+
+def clip(text: str, limit: int) -> str:
+    """Text of at most `limit` characters; an ellipsis says where it was cut."""
+    return text if len(text) <= limit else text[: limit - 1] + "…"
 
 
 @dataclass(frozen=True, slots=True)
@@ -24,6 +36,10 @@ class Fault:
 
     path: str
     message: str
+
+    def clipped(self) -> Fault:
+        """The same within the bounds of an answer."""
+        return Fault(clip(self.path, PATH_CHARS), clip(self.message, MESSAGE_CHARS))
 
 
 class ActionError(Exception):
@@ -37,9 +53,9 @@ class ActionError(Exception):
     afterwards: Callable[[], None] | None = None
 
     def __init__(self, detail: str = "", *, path: str = "", **facts: Any) -> None:
-        super().__init__(detail or self.title)
-        self.detail = detail or self.title
-        self.path = path
+        self.detail = clip(detail or self.title, DETAIL_CHARS)
+        super().__init__(self.detail)
+        self.path = clip(path, PATH_CHARS)
         self.facts = facts
 
 
@@ -156,7 +172,9 @@ class Busy(ActionError):
 
 
 class Invalid(ActionError):
-    """Values are refused; `faults` lists all of them, `path` names the first.
+    """Values are refused; `faults` lists the first FAULTS_MAX of them, `path` names the first.
+
+    Where there are more, a last fault of the whole value says how many.
 
     `within` is the parameter that the paths start in ("input", "changes"), empty where they name
     parameters themselves.
@@ -170,24 +188,33 @@ class Invalid(ActionError):
         message: str,
         *,
         within: str = "",
-        faults: Sequence[Fault] = (),
+        faults: Iterable[Fault] = (),
         **facts: Any,
     ) -> None:
         self.within = within
-        self.faults = tuple(faults) or (Fault(path, message),)
-        self.reason = message
+        self.faults = _bounded(faults or (Fault(path, message),))
+        self.reason = message = clip(message, MESSAGE_CHARS)
         super().__init__(f"{path}: {message}", path=path, **facts)
 
     @classmethod
     def of(cls, faults: Iterable[Fault], *, within: str = "") -> Invalid:
         """One refusal for several faults; the first is its headline."""
-        found = tuple(faults)
-        return cls(found[0].path, found[0].message, within=within, faults=found)
+        rest = iter(faults)
+        first = next(rest)
+        return cls(first.path, first.message, within=within, faults=chain((first,), rest))
 
     @property
     def request_path(self) -> str:
         """The path from the root of the request: `$.input.goal`."""
         return rooted(self.path, self.within)
+
+
+def _bounded(faults: Iterable[Fault]) -> tuple[Fault, ...]:
+    """The first FAULTS_MAX faults, and how many more there are."""
+    rest = iter(faults)
+    shown = tuple(fault.clipped() for fault in islice(rest, FAULTS_MAX))
+    n_more = sum(1 for _ in rest)
+    return (*shown, Fault("$", f"and {n_more:,} more")) if n_more else shown
 
 
 class TooLarge(Invalid):

@@ -10,20 +10,20 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from datetime import date, datetime, time
+from itertools import islice
 from typing import Any
 from uuid import UUID
 
-from jsonschema import Draft202012Validator, FormatChecker
+from jsonschema import Draft202012Validator, FormatChecker, validators
 from jsonschema.exceptions import ValidationError
 from referencing import Registry
 
 from checkpoints import deltas
 
-from .errors import Fault
+from .errors import MESSAGE_CHARS, Fault, clip
 from .patterns import described
 
 SHOWN = 5
-MESSAGE_MAX = 300
 DEEPEST = 4  # levels of a place that are named
 OWN_WORDS = "x-message"
 
@@ -52,7 +52,7 @@ for _name, (_, _read) in _FORMATS.items():
 def schema_faults(schema: Mapping[str, Any], value: Any) -> list[Fault]:
     """The first faults of a value, each path once, in the order of paths."""
     # The empty registry: a schema never makes this process fetch an address.
-    validator = Draft202012Validator(schema, registry=Registry(), format_checker=_CHECKER)
+    validator = _Validator(schema, registry=Registry(), format_checker=_CHECKER)
     found: dict[str, Fault] = {}
     for error in validator.iter_errors(value):
         for fault in _faults(error):
@@ -62,6 +62,37 @@ def schema_faults(schema: Mapping[str, Any], value: Any) -> list[Fault]:
     return sorted(found.values(), key=lambda f: f.path)[:SHOWN]
 
 
+def _first_few(keyword: Any) -> Any:
+    """A keyword that walks through a value and stops after SHOWN faults.
+
+    Alternatives collect all faults of each way before they are shown: of a list of a million wrong
+    items that would be a million of them.
+    """
+
+    def judged(*args: Any) -> Iterator[ValidationError]:
+        yield from islice(keyword(*args) or (), SHOWN)
+
+    return judged
+
+
+def _unique(_validator: Any, wanted: Any, value: Any, _schema: Any) -> Iterator[ValidationError]:
+    """`uniqueItems` in linear time; the library compares each item with each other."""
+    if wanted and isinstance(value, list):
+        if len({deltas.canonical(item) for item in value}) < len(value):
+            yield ValidationError("holds the same item twice")
+
+
+_WALKS = (
+    *("items", "prefixItems", "properties", "additionalProperties", "patternProperties"),
+    *("propertyNames", "unevaluatedItems", "unevaluatedProperties", "dependentSchemas"),
+)
+_KEYWORDS: Mapping[str, Any] = Draft202012Validator.VALIDATORS
+_Validator = validators.extend(
+    Draft202012Validator,
+    {name: _first_few(_KEYWORDS[name]) for name in _WALKS} | {"uniqueItems": _unique},
+)
+
+
 def _faults(error: ValidationError) -> Iterator[Fault]:
     path = "$"
     for key in error.absolute_path:
@@ -69,7 +100,7 @@ def _faults(error: ValidationError) -> Iterator[Fault]:
     instance: Any = error.instance
     kind, wanted = error.validator, error.validator_value
     if isinstance(error.schema, Mapping) and isinstance(error.schema.get(OWN_WORDS), str):
-        yield Fault(path, _clip(error.schema[OWN_WORDS]))
+        yield Fault(path, clip(error.schema[OWN_WORDS]), MESSAGE_CHARS)
     elif kind == "required" and isinstance(instance, dict):
         for name in wanted:
             if name not in instance:
@@ -157,8 +188,8 @@ def _message(error: ValidationError) -> str:
     kind, wanted = str(error.validator), error.validator_value
     words = _words(kind, wanted, error)
     if "propertyNames" in error.absolute_schema_path:
-        return _clip(f"has the name {_shown(error.instance)}, which {words}")
-    return _clip(words)
+        return clip(f"has the name {_shown(error.instance)}, which {words}", MESSAGE_CHARS)
+    return clip(words, MESSAGE_CHARS)
 
 
 def _words(kind: str, wanted: Any, error: ValidationError) -> str:
@@ -192,11 +223,7 @@ def _shown(value: Any) -> str:
         return "an object"
     if isinstance(value, list):
         return "a list"
-    return _clip(deltas.canonical(value).decode(), 60)
-
-
-def _clip(text: str, limit: int = MESSAGE_MAX) -> str:
-    return text if len(text) <= limit else text[: limit - 1] + "…"
+    return clip(deltas.canonical(value).decode(), 60)
 
 
 _PREDICATES = ("is ", "must ", "needs ", "may ", "has ", "holds ", "fits ")

@@ -31,7 +31,7 @@ from checkpoints.errors import InvalidValue
 
 from . import actions
 from .api.asked import Asked, Id
-from .api.base import faults
+from .api.base import refusal_of
 from .api.problems import of_action
 from .errors import ActionError, Forbidden, Invalid, Malformed, Missing, StillWorking
 from .permissions import Actor, Grant, actor_of, require
@@ -173,7 +173,7 @@ def _read(body: bytes) -> Carried:
     except InvalidValue as error:
         raise Malformed(str(error), path=error.path) from error
     except ValidationError as error:
-        raise Invalid.of(faults(error)) from error
+        raise refusal_of(error) from error
 
 
 def _actor(hook: Presented, word: str) -> Actor:

@@ -12,7 +12,7 @@ from typing import Any
 from uuid import UUID
 
 from checkpoints import deltas, queries
-from checkpoints.errors import InvalidValue, NotFound
+from checkpoints.errors import InvalidValue
 from checkpoints.views import AgentRow
 
 from .errors import Fault, Invalid
@@ -164,18 +164,25 @@ def check_config(config: Any) -> None:
 
 def _lost_files(value: Any, path: str, workspace: UUID) -> Iterator[Fault]:
     """References to files that this workspace does not have."""
+    named = list(_references_to_files(value, path))
+    known = queries.known_files({sha for _, sha in named}, workspace=workspace)
+    for at, sha in named:
+        if sha not in known:
+            yield Fault(at, "names a file that this workspace does not have")
+
+
+def _references_to_files(value: Any, path: str) -> Iterator[tuple[str, str]]:
     if isinstance(value, list):
         for index, item in enumerate(value):
-            yield from _lost_files(item, deltas.at(path, index), workspace)
+            if isinstance(item, dict | list):
+                yield from _references_to_files(item, deltas.at(path, index))
     elif isinstance(value, dict):
         sha = value.get("$artifact")
         if isinstance(sha, str):
-            try:
-                queries.artifact(sha, workspace=workspace)
-            except NotFound:
-                yield Fault(path, "names a file that this workspace does not have")
+            yield path, sha
         for key, item in value.items():
-            yield from _lost_files(item, deltas.at(path, key), workspace)
+            if isinstance(item, dict | list):
+                yield from _references_to_files(item, deltas.at(path, key))
 
 
 def check_text(path: str, value: Any, limit: int, *, required: bool = False) -> None:

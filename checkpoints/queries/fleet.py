@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from typing import Any
 from uuid import UUID
@@ -87,6 +87,18 @@ def artifact(sha256: str, *, workspace: UUID) -> ArtifactRow:
     if not found:
         raise NotFound("There is no such file in this workspace.")
     return ArtifactRow(*found[0])
+
+
+def known_files(hashes: Collection[str], *, workspace: UUID) -> set[str]:
+    """Which of these files the workspace has, by one statement for all of them."""
+    if not hashes:
+        return set()
+    found = rows(
+        "SELECT sha256 FROM gp_artifact WHERE workspace_id = %s::uuid "
+        "AND sha256 = ANY(%s::varchar[])",
+        (workspace, [sha for sha in hashes if len(sha) == 64]),
+    )
+    return {sha for (sha,) in found}
 
 
 def default_workspace() -> UUID:

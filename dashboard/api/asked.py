@@ -5,7 +5,10 @@ from __future__ import annotations
 from typing import Annotated, Any, Literal
 from uuid import UUID
 
-from pydantic import BaseModel, ConfigDict, Field, RootModel
+from pydantic import BaseModel, ConfigDict, Field, RootModel, model_validator
+from pydantic_core import PydanticCustomError
+
+from dashboard.errors import FAULTS_MAX
 
 # JSON has no ids, so the text of one is taken; everything else keeps its type.
 Id = Annotated[UUID, Field(strict=False)]
@@ -18,6 +21,21 @@ class Asked(BaseModel):
     """A body without unknown members."""
 
     model_config = ConfigDict(strict=True, extra="forbid")
+
+    @model_validator(mode="before")
+    @classmethod
+    def _few_unknown(cls, value: Any) -> Any:
+        """Refuse very many unknown members as one, before each of them becomes a fault."""
+        if isinstance(value, dict) and len(value) > len(cls.model_fields) + FAULTS_MAX:
+            known = {field.alias or name for name, field in cls.model_fields.items()}
+            unknown = [name for name in value if name not in known]
+            shown = ", ".join(name[:80] for name in unknown[:3])
+            raise PydanticCustomError(
+                "unknown",
+                "{shown} and {n_more} more members are not taken here",
+                {"shown": shown, "n_more": f"{len(unknown) - 3:,}"},
+            )
+        return value
 
 
 Config = Annotated[

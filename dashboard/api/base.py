@@ -78,7 +78,7 @@ class Door(APIView):
         try:
             return shape.model_validate(data)
         except ValidationError as error:
-            raise Invalid.of(faults(error)) from error
+            raise refusal_of(error) from error
 
     def expected_version(self) -> int | None:
         """The thread's version named by If-Match, or None where any will do."""
@@ -138,9 +138,10 @@ def _grant(request: Request) -> Grant | None:
     return request.auth if isinstance(request.auth, Grant) else None
 
 
-def faults(error: ValidationError) -> list[Fault]:
+def refusal_of(error: ValidationError) -> Invalid:
     """What a shape refuses, with the path of each value."""
-    return [_fault(one) for one in error.errors(include_url=False)]
+    told = error.errors(include_url=False, include_input=False, include_context=False)
+    return Invalid.of(map(_fault, told))
 
 
 def _fault(error: Any) -> Fault:
