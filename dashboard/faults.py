@@ -77,9 +77,9 @@ def _first_few(keyword: Any) -> Any:
 
 def _unique(_validator: Any, wanted: Any, value: Any, _schema: Any) -> Iterator[ValidationError]:
     """`uniqueItems` in linear time; the library compares each item with each other."""
-    if wanted and isinstance(value, list):
-        if len({deltas.canonical(item) for item in value}) < len(value):
-            yield ValidationError("holds the same item twice")
+    is_asked = wanted and isinstance(value, list)
+    if is_asked and len({deltas.canonical(item) for item in value}) < len(value):
+        yield ValidationError("holds the same item twice")
 
 
 _WALKS = (
@@ -100,7 +100,7 @@ def _faults(error: ValidationError) -> Iterator[Fault]:
     instance: Any = error.instance
     kind, wanted = error.validator, error.validator_value
     if isinstance(error.schema, Mapping) and isinstance(error.schema.get(OWN_WORDS), str):
-        yield Fault(path, clip(error.schema[OWN_WORDS]), MESSAGE_CHARS)
+        yield Fault(path, clip(error.schema[OWN_WORDS], MESSAGE_CHARS))
     elif kind == "required" and isinstance(instance, dict):
         for name in wanted:
             if name not in instance:
