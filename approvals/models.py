@@ -51,6 +51,8 @@ class Approval(models.Model):
     undo = models.CharField(max_length=200, blank=True)
     deadline = models.DateTimeField(null=True)
     terms = models.JSONField(null=True)
+    # Names the active policies that were asked; whatever differs when it happens is asked again.
+    policies = models.CharField(max_length=64, blank=True, db_default="")
     # What an edit and an escalation put in the place of args, proposal_hash and deadline.
     standing_args = models.JSONField(null=True)
     standing_hash = models.CharField(max_length=64, blank=True, db_default="")

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any, Literal
 from uuid import UUID
@@ -51,15 +51,34 @@ class Rule:
     expires_in: float | None = None
 
 
+@dataclass(frozen=True, slots=True)
+class PolicyAnswer:
+    """What the policies say of an action; `policies` names them (`queries_policies.mark_of`)."""
+
+    rule: Rule | None
+    policies: str = ""
+
+
 def rule_for(facts: Facts) -> Rule | None:
-    """The first active policy of the workspace that matches; None: no policy asks.
+    """The first active policy of the workspace that matches; None: no policy asks."""
+    return ask(facts).rule
+
+
+def ask(facts: Facts) -> PolicyAnswer:
+    """What the first active policy that matches says, and which policies were asked.
 
     Read anew each time: what an admin changed counts for the very next action. A condition that
     cannot be answered for this action fails closed: a policy that asks matches then, one that
     allows does not.
     """
+    active = queries_policies.active(facts.workspace)
+    return PolicyAnswer(first_match(active, facts), queries_policies.mark_of(active))
+
+
+def first_match(versions: Iterable[VersionRow], facts: Facts) -> Rule | None:
+    """What the first of these policies that matches says."""
     values = values_of(facts)
-    for version in queries_policies.active(facts.workspace):
+    for version in versions:
         matched, problem = matches(version, values)
         if matched:
             return _rule(version, problem)

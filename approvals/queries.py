@@ -34,7 +34,7 @@ SELECT a.id, a.workspace_id, a.thread_id, th.title, th.agent, a.agent_version_id
   a.comment, a.decided_by, a.decided_by_name, a.decided_at, a.decided_args::text, a.effective_at,
   a.requested_at, a.imported, a.policy_version, a.terms::text, a.standing_args::text,
   coalesce(nullif(a.standing_hash, ''), a.proposal_hash), coalesce(a.decide_by, a.deadline),
-  a.escalated_at, a.what_next,
+  a.escalated_at, a.what_next, a.policies,
   CASE WHEN th.status IN ('waiting', 'sleeping') THEN th.queue ELSE '' END
 FROM gp_approval a JOIN gp_thread th ON th.id = a.thread_id
 """
@@ -98,6 +98,7 @@ class ApprovalRow:
     decide_by: datetime | None = None
     escalated_at: datetime | None = None
     what_next: str = ""
+    policies: str = ""  # names those that were asked, as `queries_policies.mark_of` does
     # Where its thread, as long as that rests, is to be queued: no part of the request.
     rest_queue: str = field(default="", compare=False)
 

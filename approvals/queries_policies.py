@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from decimal import Decimal
+from hashlib import sha256
 from typing import Any, Literal
 from uuid import UUID
 
@@ -71,6 +72,12 @@ SELECT p.id, p.workspace_id, p.name, p.position, p.active, p.number, v.number, v
 FROM gp_policy p JOIN gp_policy_version v ON v.policy_id = p.id
 """
 _NEWEST = f"{_VERSION} AND v.number = p.number "
+# The active policies in their order, each with its version; `mark_of` computes the same.
+_MARK = (
+    "(SELECT encode(sha256(convert_to(coalesce(string_agg(p.id::text || '@' || p.number::text, "
+    "',' ORDER BY p.position, p.id), ''), 'UTF8')), 'hex') FROM gp_policy p "
+    "WHERE p.workspace_id = %s::uuid AND p.active)"
+)
 _CAP = "SELECT id, workspace_id, scope, agent, per, max_cost, active FROM gp_spend_cap "
 
 
@@ -86,6 +93,21 @@ def active(workspace: UUID) -> list[VersionRow]:
         _NEWEST + "WHERE p.workspace_id = %s::uuid AND p.active ORDER BY p.position, p.id",
         (workspace,),
     )
+
+
+def mark_of(active_ones: Sequence[VersionRow]) -> str:
+    """What names these active policies, their versions and their order: hex sha256."""
+    return sha256(",".join(version.label for version in active_ones).encode()).hexdigest()
+
+
+def mark(workspace: UUID) -> str:
+    """`mark_of` the active policies of a workspace as they are now."""
+    return str(prepared.fetch(f"SELECT {_MARK}", (workspace,))[0][0])
+
+
+def unchanged(workspace: UUID, seen: str) -> prepared.Asked:
+    """The condition that the active policies are those of `seen`, for a guarded statement."""
+    return f"{_MARK} = %s::text", (workspace, seen)
 
 
 def policies(workspace: UUID) -> list[VersionRow]:

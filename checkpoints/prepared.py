@@ -10,6 +10,13 @@ type Take = Callable[..., None]
 """Gets the values of one row as their texts in UTF-8, None for NULL."""
 
 
+def both(one: Asked | None, other: Asked | None) -> Asked | None:
+    """The condition that two conditions hold; None where there is none."""
+    if one is None or other is None:
+        return one or other
+    return f"({one[0]}) AND ({other[0]})", (*one[1], *other[1])
+
+
 def fetch(text: str, values: Sequence[Any]) -> list[tuple[Any, ...]]:
     """All rows of a statement whose text is the same at each call; each %s has its cast."""
     (found,) = fetch_all((text, values))

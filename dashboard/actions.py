@@ -49,7 +49,7 @@ from .permissions import (
     require,
 )
 from .plans import EditPlan, ForkPlan, RollBackPlan, edit_plan, fork_plan, roll_back_plan
-from .policies import edit_policy, make_policy, set_cap, try_policy
+from .policies import edit_policy, make_policy, preview_policy, set_cap, try_policy
 from .settling import settle
 from .starting import start_or_continue, start_thread
 from .validation import (
@@ -88,6 +88,7 @@ __all__ = [
     "preview_cancel",
     "preview_edit",
     "preview_fork",
+    "preview_policy",
     "preview_roll_back",
     "resume",
     "retry",

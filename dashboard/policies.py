@@ -14,14 +14,15 @@ from django.contrib.auth.models import Group
 from django.db import transaction
 
 from approvals import policies, queries_policies
-from approvals.drafts import Draft
+from approvals.drafts import Draft, check
 from approvals.gates import reopening
 from approvals.queries_policies import CapRow, VersionRow
 from approvals.terms import Seat, Terms
+from approvals.touched import Touched, changed, touched
 from approvals.trying import Tried, against_the_past
 from checkpoints import queries
 
-from .errors import Conflict, Invalid, translated
+from .errors import Conflict, Invalid, Missing, translated
 from .permissions import Actor, require
 
 KEEP, REOPEN = "keep", "reopen"
@@ -47,12 +48,13 @@ def edit_policy(
     active: bool | None = None,
     position: int | None = None,
 ) -> tuple[VersionRow, int]:
-    """Whatever of these is given; (the policy, how many requests were reopened).
+    """Whatever of these is given; (the policy, how many requests are asked anew).
 
     A draft becomes a new version; `seen` is the number of the one that the admin looked at.
-    `waiting` says what becomes of requests that wait under an older one: "keep" lets them be
-    decided as they were asked, "reopen" withdraws them, and the engine asks anew. Conflict where
-    some wait and nothing is said.
+    `waiting` says what becomes of requests whose effect has not started: "keep" lets them be
+    decided as they were asked, "reopen" withdraws those under an older version and those that need
+    more now, and the engine asks anew. Either way nothing happens on weaker terms than those of
+    now. Conflict where some are touched and nothing is said.
     """
     require(actor, "policy")
     if draft is None and active is None and position is None:
@@ -65,10 +67,9 @@ def edit_policy(
         raise Invalid("$.waiting", "must be keep or reopen")
     place: Any = {"workspace": actor.workspace, "actor": actor.id}
     with transaction.atomic():
-        queries_policies.policy(policy_id, workspace=actor.workspace)
         if draft is not None and seen is not None:
             _check_seats(actor, draft)
-            _check_waiting(actor, policy_id, waiting)
+            _check_waiting(actor, policy_id, draft, waiting)
             policies.change(policy_id, draft, seen=seen, **place)
         if active is not None:
             policies.switch(policy_id, active, **place)
@@ -82,14 +83,44 @@ def edit_policy(
     return found, reopening.withdraw_of_policy(policy_id, found.label, reason=reason, **place)
 
 
-def _check_waiting(actor: Actor, policy_id: UUID, waiting: str) -> None:
-    n = queries_policies.waiting(policy_id, workspace=actor.workspace)
-    if n and not waiting:
+def _check_waiting(actor: Actor, policy_id: UUID, draft: Draft, waiting: str) -> None:
+    if waiting:
+        return
+    n = preview_policy(actor, policy_id, draft=draft)
+    if n.total:
         raise Conflict(
-            f"{n} requests wait under this policy: say whether they keep what they were asked "
-            "under, or are reopened under the new version (waiting: keep or reopen).",
-            waiting=n,
+            f"This change touches {n.open} open, {n.held} held and {n.settled} settled requests: "
+            "say whether they keep what they were asked under, or are reopened under the new "
+            "version (waiting: keep or reopen). What needs more now is asked again in either case "
+            "before it happens.",
+            waiting=n.total,
         )
+
+
+@translated()
+def preview_policy(
+    actor: Actor,
+    policy_id: UUID | None = None,
+    *,
+    draft: Draft | None = None,
+    active: bool | None = None,
+    position: int | None = None,
+) -> Touched:
+    """How many requests a change would touch; None: of a new policy, last in the order."""
+    require(actor, "policy")
+    rows = queries_policies.policies(actor.workspace)
+    known = {row.policy: row for row in rows}
+    if policy_id is not None and policy_id not in known:
+        raise Missing("There is no such policy in this workspace.")
+    older_than = ""
+    if policy_id is not None and draft is not None:
+        older_than = f"{policy_id}@{known[policy_id].newest + 1}"
+    if draft is not None:
+        check(draft)
+    if position is not None and not 1 <= position <= len(rows):
+        raise Invalid("$.position", f"must be from 1 to {len(rows)}")
+    then = changed(rows, policy_id, draft=draft, active=active, position=position)
+    return touched(actor.workspace, then, older_than=older_than)
 
 
 @translated()

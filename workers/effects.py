@@ -18,7 +18,7 @@ from .answers import Outcome, describe, outcome_of, result_of
 from .aside import asking, done_before
 from .errors import Parked
 from .frozen import plain
-from .gates import CAN_ALLOW, Act, decided_args
+from .gates import CAN_ALLOW, Act, decided_args, policies_of
 from .graph import Gate, Tool
 from .interrupts import Interrupts
 from .retrying import again, outcome_is_open, policy_of, wait_with_others
@@ -55,9 +55,11 @@ class Effects(Interrupts):
             return outcome_of(deltas.copied(known.result), approval, deltas.copied(known.args))
         repeated = known if way is unknown.Course.REPEAT else None
         allowed: ApprovalRow | None = None  # has to hold when it starts
+        policies: str | None = None  # those that were asked; None: it had started under others
         strict = False
-        if repeated is not None and repeated.state == "failed" and repeated.approval is not None:
-            approval = allowed = self._still(act, gate, repeated, approval)
+        if repeated is not None and repeated.state == "failed":
+            approval, policies = self._still(act, gate, repeated, approval)
+            allowed = approval
             meant = given if approval is None else decided_args(approval, given)
             if deltas.canonical(meant) != deltas.canonical(repeated.args):
                 repeated = None  # another edit: an effect of its own, with a key of its own
@@ -67,7 +69,8 @@ class Effects(Interrupts):
             if before is not None and tool.once and before.state == "done":
                 return self._never_again(position, tool, given, before)
             gate, strict = self._asked_by(tool, gate, before)
-            approval = allowed = self._permit(act, gate, used, strict=strict)
+            approval, policies = self._permit(act, gate, used, strict=strict)
+            allowed = approval
             meant = given if approval is None else decided_args(approval, given)
         if meant is not given:
             check_effect(tool, meant)
@@ -91,9 +94,7 @@ class Effects(Interrupts):
             attempts=repeated.attempts + 1 if repeated else 1,
             revision=0 if known is None else known.revision + (repeated is None),
         )
-        why = self._run.ledger.begin_effect(self._run.work, activity, self._run.buffer, allowed)
-        if why:
-            self._ask_again(act, gate, self._run.approval_at(position), why, strict=strict)
+        self._start(act, gate, activity, allowed, policies, strict=strict)
         self._run.take_events()
         try:
             with self._inside(activity):
@@ -154,11 +155,12 @@ class Effects(Interrupts):
 
     def _still(
         self, act: Act, gate: Gate | None, failed: ActivityRow, approval: ApprovalRow | None
-    ) -> ApprovalRow | None:
-        """The approval under which an effect that did not happen is tried again."""
-        if approval is None:
-            return None
-        if approval.id != failed.approval and approval.status != "withdrawn":
-            self._decided(act, gate, approval)
-            return approval
-        return self._run.requests.get(failed.approval) if failed.approval else None
+    ) -> tuple[ApprovalRow | None, str]:
+        """(the approval, the policies) under which an effect that did not happen is tried again."""
+        former = self._run.requests.get(failed.approval) if failed.approval else None
+        if former is None:
+            return self._permit(act, gate, None)
+        if approval is None or approval.id == former.id or approval.status == "withdrawn":
+            return former, policies_of(former)
+        self._decided(act, gate, approval)
+        return approval, policies_of(approval)

@@ -13,12 +13,13 @@ from uuid import UUID
 
 from approvals.gates import Proposal, proposal_hash
 from approvals.gates.replying import replied
-from approvals.policy import Rule
+from approvals.policy import PolicyAnswer, Rule
 from approvals.queries import ApprovalRow
+from approvals.strictness import Demand, given_under, stricter
 from approvals.terms import Terms, terms_of
 from checkpoints import deltas
 from checkpoints.errors import ConcurrentModificationError
-from checkpoints.records import Position
+from checkpoints.records import NewActivity, Position
 from checkpoints.views import ActivityRow
 
 from .advice import TOLD_BYTES, check_seconds, storable
@@ -26,6 +27,7 @@ from .answers import describe, result_of
 from .errors import Expired, GateReached, Halted, Rejected, StepFailed
 from .graph import Gate
 from .recording import Recording
+from .rules import POLICIES_CHANGED
 
 AUTHOR = "author"
 AGAIN = "Asked again: "
@@ -49,9 +51,10 @@ class Gates(Recording):
 
     def _permit(
         self, act: Act, gate: Gate | None, used: UUID | None, *, strict: bool = False
-    ) -> ApprovalRow | None:
-        """The approval under which it may happen; None where nobody has to be asked.
+    ) -> tuple[ApprovalRow | None, str]:
+        """(the approval under which it may happen, the policies that were asked).
 
+        No approval where nobody has to be asked.
         `used` is the approval of the execution recorded here, which holds for that one only.
         With `strict` no policy can let it happen without people.
         """
@@ -59,11 +62,11 @@ class Gates(Recording):
         stands = approval is not None and approval.status != "withdrawn" and approval.id != used
         if approval is not None and stands and (gate or approval.policy_version != AUTHOR):
             self._decided(act, gate, approval, strict=strict)
-            return approval
-        rule = self._rule(act, gate, strict=strict)
-        if gate is None and rule is None:
-            return None
-        raise GateReached(self._proposal(act, gate, rule, approval))
+            return approval, policies_of(approval)
+        answer = self._rule(act, gate, strict=strict)
+        if gate is None and answer.rule is None:
+            return None, answer.policies
+        raise GateReached(self._proposal(act, gate, answer, approval))
 
     def _decided(
         self, act: Act, gate: Gate | None, approval: ApprovalRow, *, strict: bool = False
@@ -79,11 +82,66 @@ class Gates(Recording):
         settled(approval)
 
     def _ask_again(
-        self, act: Act, gate: Gate | None, former: ApprovalRow | None, why: str, *, strict: bool
+        self,
+        act: Act,
+        gate: Gate | None,
+        former: ApprovalRow | None,
+        why: str,
+        *,
+        strict: bool,
+        answer: PolicyAnswer | None = None,
     ) -> NoReturn:
-        """Leave the node for a new request, since `former` does not hold."""
-        rule = self._rule(act, gate, strict=strict)
-        raise GateReached(self._proposal(act, gate, rule, former, why))
+        """Leave the node for a new request, since `former` does not hold.
+
+        `answer` is what the policies say, where they were asked already.
+        """
+        answer = answer or self._rule(act, gate, strict=strict)
+        raise GateReached(self._proposal(act, gate, answer, former, why))
+
+    def _start(
+        self,
+        act: Act,
+        gate: Gate | None,
+        activity: NewActivity,
+        allowed: ApprovalRow | None,
+        policies: str | None,
+        *,
+        strict: bool,
+    ) -> None:
+        """Commit that an effect starts, under the rights and policies of that very moment.
+
+        `policies` are those that were asked; None for an effect that had started before. Where
+        others are active now they are asked of exactly what would be done: what they demand beyond
+        what was approved is asked anew, anything looser changes nothing.
+        """
+        run = self._run
+        while why := run.ledger.begin_effect(run.work, activity, run.buffer, allowed, policies):
+            answer = None
+            if why == POLICIES_CHANGED:
+                answer = self._rule(replace(act, args=activity.args), gate, strict=strict)
+                policies = answer.policies
+                why = self._stricter(act, gate, answer, allowed)
+                if not why:
+                    continue
+            former = run.approval_at(act.position)
+            self._ask_again(act, gate, former, why, strict=strict, answer=answer)
+
+    def _stricter(
+        self, act: Act, gate: Gate | None, answer: PolicyAnswer, approval: ApprovalRow | None
+    ) -> str:
+        """What the policies demand beyond what was approved; empty for nothing."""
+        if approval is not None and answer.policies == policies_of(approval):
+            return ""
+        return stricter(self._demanded(act, gate, answer.rule), given_under(approval))
+
+    def _demanded(self, act: Act, gate: Gate | None, rule: Rule | None) -> Demand:
+        """What has to be approved, and how, before it happens."""
+        if rule is not None and rule.action == "ask":
+            asked = gate or self._gate_of(act, rule, None)
+            return Demand(True, rule.risk or asked.risk, rule.terms)
+        if gate is None or rule is not None:
+            return Demand()
+        return Demand(True, gate.risk, self._run.ledger.terms(gate.risk) or Terms())
 
     def _changed(self, act: Act, approval: ApprovalRow) -> str:
         """What differs from what was asked and decided, as a sentence; empty for nothing."""
@@ -126,23 +184,27 @@ class Gates(Recording):
             return asked_by
         return work.agent_version
 
-    def _rule(self, act: Act, gate: Gate | None, *, strict: bool) -> Rule | None:
+    def _rule(self, act: Act, gate: Gate | None, *, strict: bool) -> PolicyAnswer:
         """What the policies say of it now."""
         risk = "" if gate is None else gate.risk
-        rule = self._run.ledger.rule(self._run.work, act.tool, act.args, risk)
-        return None if rule is not None and rule.action == "allow" and strict else rule
+        answer = self._run.ledger.rule(self._run.work, act.tool, act.args, risk)
+        allows = answer.rule is not None and answer.rule.action == "allow"
+        return replace(answer, rule=None) if allows and strict else answer
 
     def _proposal(
         self,
         act: Act,
         gate: Gate | None,
-        rule: Rule | None,
+        answer: PolicyAnswer,
         former: ApprovalRow | None,
         why: str = "",
     ) -> Proposal:
         """The request that a gate, a policy or both open; `why` says why it is asked again."""
+        rule = answer.rule
         asked = gate or self._gate_of(act, rule, former)
-        text = f"{AGAIN}{why}\n\n{asked.description}".strip() if why else asked.description
+        text = asked.description
+        if why and former is not None:
+            text = f"{AGAIN}{why}\n\n{text}".strip()
         said = {"title": asked.title, "description": text, "reasons": [*asked.reasons]}
         storable(said, f"What the gate before {act.tool!r} says", at_most=TOLD_BYTES)
         check_seconds(asked.expires_in, "A gate's expires_in")
@@ -164,6 +226,7 @@ class Gates(Recording):
             revision=0 if former is None else former.revision + 1,
             terms=terms,
             allowed_by=rule.name if rule is not None and rule.action == "allow" else "",
+            policies=answer.policies,
         )
 
     def _gate_of(self, act: Act, rule: Rule | None, former: ApprovalRow | None) -> Gate:
@@ -237,6 +300,11 @@ def settled(approval: ApprovalRow) -> None:
         raise Expired
     if approval.outcome == "reject":
         raise Rejected(approval.comment, approval.decided_by_name, approval.what_next or "go_on")
+
+
+def policies_of(approval: ApprovalRow) -> str:
+    """The policies that were asked of what is carried out; empty where reviewers changed that."""
+    return "" if approval.outcome == "edit" else approval.policies
 
 
 def decided_args(approval: ApprovalRow, given: Any) -> Any:

@@ -13,6 +13,7 @@ from dataclasses import dataclass, replace
 from typing import Any, Final
 
 from approvals.gates import Proposal
+from approvals.policy import PolicyAnswer
 from approvals.queries import ApprovalRow
 from approvals.verdicts import ALLOWED
 from checkpoints import deltas
@@ -151,9 +152,13 @@ class Interrupts(Gates):
             return _ignored(one, no)
         if why := self._run.ledger.doubts(self._run.work, approval):
             self._ask_again(act, gate, approval, why, strict=True)
+        said = replace(act, args=decided_args(approval, one.args))
+        answer = self._rule(said, gate, strict=True)
+        if why := self._stricter(said, gate, answer, approval):
+            self._ask_again(act, gate, approval, why, strict=True, answer=answer)
         if approval.outcome not in one.verdicts:
             why = "this request offered no such answer."
-            raise GateReached(self._proposal(act, gate, None, approval, why))
+            raise GateReached(self._proposal(act, gate, PolicyAnswer(None), approval, why))
         if approval.outcome == "edit":
             edited = {"action": one.action, "args": decided_args(approval, one.args)}
             return {"type": "edit", "args": edited}

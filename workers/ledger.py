@@ -15,10 +15,10 @@ import structlog
 from django.core.files.storage import default_storage
 from django.db import DatabaseError, connection, transaction
 
-from approvals import caps, gates, standing
+from approvals import caps, gates, queries_policies, standing
 from approvals import queries as approval_queries
 from approvals.gates import Proposal
-from approvals.policy import Rule
+from approvals.policy import PolicyAnswer
 from approvals.queries import ApprovalRow
 from approvals.standing import AskedBack
 from approvals.terms import Terms
@@ -32,7 +32,7 @@ from checkpoints.store import NewCheckpoint, NewEvent
 from checkpoints.views import ActivityRow, CheckpointRow, InputRow
 
 from . import result_cache, slots
-from .rules import Rules
+from .rules import POLICIES_CHANGED, Rules
 
 log = structlog.get_logger("gatepost.worker")
 
@@ -57,6 +57,7 @@ class Ledger(Protocol):
         activity: NewActivity,
         events: Sequence[NewEvent],
         allowed: ApprovalRow | None = None,
+        policies: str | None = None,
     ) -> str: ...
     def end_effect(self, work: Work, activity: NewActivity, **more: Any) -> None: ...
     def events(
@@ -97,7 +98,7 @@ class Ledger(Protocol):
     def at_place(
         self, work: Work, ranges: Sequence[Range], place: Position, *, limit: int
     ) -> list[ActivityRow]: ...
-    def rule(self, work: Work, tool: str, args: Any, risk: str) -> Rule | None: ...
+    def rule(self, work: Work, tool: str, args: Any, risk: str) -> PolicyAnswer: ...
     def terms(self, risk: str) -> Terms | None: ...
     def hands_on(self, work: Work) -> tuple[str, ...]: ...
     def doubts(self, work: Work, approval: ApprovalRow) -> str: ...
@@ -186,17 +187,23 @@ class DatabaseLedger(Rules):
         activity: NewActivity,
         events: Sequence[NewEvent],
         allowed: ApprovalRow | None = None,
+        policies: str | None = None,
     ) -> str:
         """Write that it starts; else why what was decided may not happen any more.
 
-        Rights are looked at in the statement that writes: between a look and the write they could
-        be withdrawn.
+        Rights and `policies`, those that were asked, are compared in the statement that writes:
+        between a look and the write they could change. POLICIES_CHANGED where others are active.
         """
+        place = work.workspace
         holds = None if allowed is None else standing.holds(allowed)
-        while not store.start_activity(work, activity, events=events, only_if=holds):
+        same = None if policies is None else queries_policies.unchanged(place, policies)
+        guard = prepared.both(holds, same)
+        while not store.start_activity(work, activity, events=events, only_if=guard):
             # Empty where the right was given back since: then it may happen after all.
             if allowed is not None and (why := standing.doubts(allowed)):
                 return why
+            if policies is not None and queries_policies.mark(place) != policies:
+                return POLICIES_CHANGED
         return ""
 
     def end_effect(self, work: Work, activity: NewActivity, **more: Any) -> None:

@@ -14,6 +14,8 @@ from approvals.terms import Terms
 from checkpoints import queries
 from checkpoints.records import NewActivity, Work
 
+# Why an effect did not start: not a sentence for people, who are told what is stricter.
+POLICIES_CHANGED = "policies changed"
 RISKS = ("low", "medium", "high")
 # So many seconds old the caps that came with the lease may be when something is to cost.
 AT_ONCE = 0.5
@@ -25,10 +27,10 @@ class Rules:
 
     _caps = NO_CAPS
 
-    def rule(self, work: Work, tool: str, args: Any, risk: str) -> policy.Rule | None:
+    def rule(self, work: Work, tool: str, args: Any, risk: str) -> policy.PolicyAnswer:
         """What the policies of the workspace say of this action now."""
         row = queries.thread(work.thread, workspace=work.workspace)
-        return policy.rule_for(
+        return policy.ask(
             policy.Facts(
                 workspace=work.workspace,
                 thread=work.thread,

@@ -22,7 +22,7 @@ from checkpoints.states import EventKind
 from .. import outbox, queries
 from ..policy import Rule
 from ..queries import ApprovalRow
-from .proposals import Proposal, proposal_hash
+from .proposals import LATER, Proposal, proposal_hash
 from .requesting import asked_event, insert
 
 KIND = "operation"
@@ -100,6 +100,7 @@ def request_operation(
             "schema": None,
             "undo": "",
             "deadline": deadline,
+            **LATER,
             "terms": terms.to_json(),
         }
         store.add_event(thread, asked_event(columns, actor=actor))

@@ -23,6 +23,7 @@ class Proposal:
     """What would be done, or is asked, at one position; canonical JSON arguments.
 
     `allowed_by` names the rule by which the policy `policy_version` lets it happen without people.
+    `policies` names all that were asked (`queries_policies.mark_of`).
     """
 
     position: Position
@@ -40,6 +41,7 @@ class Proposal:
     revision: int = 0
     terms: Terms | None = None
     allowed_by: str = ""
+    policies: str = ""
 
 
 def proposal_hash(
@@ -97,7 +99,10 @@ REQUEST = {
     "undo": "varchar",
     "deadline": "timestamptz",
     "terms": "jsonb",
+    "policies": "varchar",
 }
+# Columns that came later, empty: where one is so the seal is that of a request before it.
+LATER: Mapping[str, Any] = {"terms": None, "policies": ""}
 
 
 def titled(text: str) -> str:
@@ -108,11 +113,11 @@ def titled(text: str) -> str:
 def request_seal(row: Mapping[str, Any]) -> str:
     """What the event of a request binds: every column of REQUEST; JSON as values.
 
-    A request without terms was made before there were any, and its seal is as it was then.
+    A request without what came later was made before, and its seal is as it was then.
     """
     deadline = row["deadline"]
     times = {"deadline": None if deadline is None else deadline.astimezone(UTC).isoformat()}
-    bound = {name: row[name] for name in REQUEST if name != "terms" or row["terms"] is not None}
+    bound = {n: row[n] for n in REQUEST if n not in LATER or row[n] != LATER[n]}
     return seal("request", bound | times)
 
 

@@ -1,4 +1,4 @@
-"""Waiting requests of a policy that changed: withdrawn, so that the engine asks anew."""
+"""Requests of a policy that changed, not carried out yet: withdrawn and asked anew."""
 
 from __future__ import annotations
 
@@ -9,28 +9,29 @@ from django.db import connection, transaction
 from checkpoints import store
 from checkpoints.states import EventKind
 
-from .. import outbox
+from .. import outbox, queries_policies
+from ..touched import is_touched, undone
+from .writing import BLANK
 
 
 def withdraw_of_policy(
     policy: UUID, newest: str, *, workspace: UUID, reason: str, actor: str
 ) -> int:
-    """pending -> withdrawn for each request under a version older than `newest`; how many.
+    """Let requests be asked anew under the policies of now; how many.
 
-    Each thread is woken, so that its next request is made under the policies of now. Requests for
-    an operation of a person are left as they are: nobody would ask for them anew. Threads are
-    taken one by one, each in a transaction of its own; call it after the new version is committed.
+    Withdrawn are open requests under a version older than `newest`, and open or held ones that any
+    policy makes stricter; each thread is woken. A settled one that became stricter counts too: the
+    engine asks anew when it gets there. Requests for an operation of a person are left as they are:
+    nobody would ask for them anew. Threads are taken one by one, each in a transaction of its own;
+    call it after the new version is committed.
     """
-    with connection.cursor() as cursor:
-        cursor.execute(
-            "SELECT id, thread_id FROM gp_approval WHERE workspace_id = %s::uuid "
-            "AND status = 'pending' AND kind <> 'operation' "
-            "AND starts_with(policy_version, %s::text) AND policy_version <> %s::text "
-            "ORDER BY thread_id, id",
-            (workspace, f"{policy}@", newest),
-        )
-        waiting = cursor.fetchall()
-    return sum(_withdraw(ident, thread, workspace, reason, actor) for ident, thread in waiting)
+    active = queries_policies.active(workspace)
+    done = 0
+    for row in list(undone(workspace, at_most=None)):
+        if is_touched(row, active, newest):
+            settled = row.status == "settled"
+            done += settled or _withdraw(row.id, row.thread, workspace, reason, actor)
+    return done
 
 
 def _withdraw(ident: UUID, thread: UUID, workspace: UUID, reason: str, actor: str) -> bool:
@@ -38,8 +39,9 @@ def _withdraw(ident: UUID, thread: UUID, workspace: UUID, reason: str, actor: st
         with connection.cursor() as cursor:
             cursor.execute("SELECT 1 FROM gp_thread WHERE id = %s::uuid FOR UPDATE", (thread,))
             cursor.execute(
-                "UPDATE gp_approval SET status = 'withdrawn', comment = %s::text, "
-                "decided_at = clock_timestamp() WHERE id = %s::uuid AND status = 'pending' "
+                f"UPDATE gp_approval SET {BLANK}, status = 'withdrawn', comment = %s::text, "
+                "decided_at = clock_timestamp() WHERE id = %s::uuid "
+                "AND status IN ('pending', 'held') "
                 "RETURNING title, decided_at",
                 (reason, ident),
             )

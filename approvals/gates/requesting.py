@@ -122,6 +122,7 @@ def columns_of(
         "undo": p.undo,
         "deadline": deadline,
         "terms": None if p.terms is None else p.terms.to_json(),
+        "policies": p.policies,
     }
 
 

@@ -8,6 +8,7 @@ from functools import partial
 from typing import Any, ClassVar
 
 from django.http import QueryDict
+from drf_spectacular.utils import OpenApiParameter
 from pydantic import BaseModel, ValidationError
 from rest_framework.exceptions import NotFound
 from rest_framework.request import Request
@@ -26,6 +27,7 @@ from .shapes import Problem
 
 LIMIT_DEFAULT, LIMIT_MAX = 50, 200
 SEQ_MAX = 2**62
+PREVIEW = OpenApiParameter("preview", bool, description="Answer the plan, do nothing.")
 PROBLEM = "application/problem+json"
 _VERSION = re.compile(r'(?:W/)?"?([0-9]{1,18})"?')
 _YES, _NO = ("1", "true", "yes"), ("", "0", "false", "no")

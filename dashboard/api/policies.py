@@ -7,19 +7,20 @@ from typing import Any, Literal, Self
 from uuid import UUID
 
 from drf_spectacular.utils import extend_schema
-from pydantic import Field
+from pydantic import Field, RootModel
 from rest_framework.request import Request
 from rest_framework.response import Response
 
 from approvals import queries_policies
 from approvals.queries_policies import CapRow, VersionRow
 from approvals.terms import VALID_FOR
+from approvals.touched import Touched
 from approvals.trying import Past as PastRow
 from dashboard import actions
 from dashboard.policies import draft_from
 
 from .asked import Asked
-from .base import Door, answer, refusals
+from .base import PREVIEW, Door, answer, refusals
 from .shapes import Shape
 
 
@@ -120,8 +121,28 @@ class PolicyDetail(Policy):
     """A policy with all its versions, newest first."""
 
     waiting: int
-    reopened: int = Field(description="How many requests this call withdrew to be asked anew.")
+    reopened: int = Field(
+        description="How many requests are asked anew: those withdrawn by this call, and settled "
+        "ones whose effect had not started and that need more now."
+    )
     versions: list[PolicyVersion]
+
+
+class PolicyPreview(Shape):
+    """How many requests a change touches, by where they stand; nothing is changed.
+
+    Open ones under an older version of the policy, and all that need more than they were asked
+    under. `complete` is false where there are more than were looked at.
+    """
+
+    open: int
+    held: int
+    settled: int = Field(description="Decided for good, and their effect has not started.")
+    complete: bool
+
+
+class PolicyMade(RootModel[PolicyDetail | PolicyPreview]):
+    """The policy afterwards; with `?preview=1` how many requests that would touch."""
 
 
 class PolicyList(Shape):
@@ -157,6 +178,7 @@ class Policies(Door):
     """All policies."""
 
     changes = "policy"
+    previews = True
 
     @extend_schema(
         operation_id="policies_list",
@@ -171,19 +193,23 @@ class Policies(Door):
     @extend_schema(
         operation_id="policies_make",
         request=PolicyDraft,
-        responses={201: PolicyDetail, **refusals(422)},
+        parameters=[PREVIEW],
+        responses={200: PolicyPreview, 201: PolicyDetail, **refusals(422)},
         summary="Make a policy",
     )
     def post(self, request: Request) -> Response:
         """It is the last in the order and switched on."""
-        made = actions.make_policy(self.actor, draft_from(self.body(PolicyDraft).model_dump()))
-        return answer(detail_of(made), status=201)
+        draft = draft_from(self.body(PolicyDraft).model_dump())
+        if self.flag("preview"):
+            return answer(preview_of(actions.preview_policy(self.actor, draft=draft)))
+        return answer(detail_of(actions.make_policy(self.actor, draft)), status=201)
 
 
 class OnePolicy(Door):
     """One policy."""
 
     changes = "policy"
+    previews = True
 
     @extend_schema(
         operation_id="policies_retrieve",
@@ -197,21 +223,21 @@ class OnePolicy(Door):
     @extend_schema(
         operation_id="policies_change",
         request=PolicyChange,
-        responses={200: PolicyDetail, **refusals(404, 409, 412, 422)},
+        parameters=[PREVIEW],
+        responses={200: PolicyMade, **refusals(404, 409, 412, 422)},
         summary="Change a policy",
-        description="409 where requests wait and `waiting` does not say what becomes of them.",
+        description="409 where requests are touched and `waiting` does not say what becomes of "
+        "them. What needs more than it was approved under is asked again before it happens.",
     )
     def post(self, request: Request, policy_id: UUID) -> Response:
         """A draft becomes a new version; nothing is deleted."""
         body = self.body(PolicyChange)
+        draft = None if body.draft is None else draft_from(body.draft.model_dump())
+        change: dict[str, Any] = {"draft": draft, "active": body.active, "position": body.position}
+        if self.flag("preview"):
+            return answer(preview_of(actions.preview_policy(self.actor, policy_id, **change)))
         row, reopened = actions.edit_policy(
-            self.actor,
-            policy_id,
-            draft=None if body.draft is None else draft_from(body.draft.model_dump()),
-            seen=body.number,
-            waiting=body.waiting,
-            active=body.active,
-            position=body.position,
+            self.actor, policy_id, seen=body.number, waiting=body.waiting, **change
         )
         return answer(detail_of(row, reopened))
 
@@ -331,6 +357,11 @@ def _version(row: VersionRow) -> dict[str, Any]:
         "made_by": row.made_by,
         "made_at": row.made_at,
     }
+
+
+def preview_of(counts: Touched) -> PolicyPreview:
+    """How many requests are touched, for the wire."""
+    return PolicyPreview.model_validate(counts)
 
 
 def detail_of(row: VersionRow, reopened: int = 0) -> PolicyDetail:

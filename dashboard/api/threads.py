@@ -19,7 +19,7 @@ from dashboard.errors import Invalid
 
 from .answers import thread_detail
 from .asked import Cancel, Edit, Fork, Nothing, Pause, RollBack, SendInput, StartThread
-from .base import Door, answer, refusals
+from .base import PREVIEW, Door, answer, refusals
 from .previews import (
     CancelAnswer,
     CancelPreview,
@@ -44,7 +44,6 @@ IF_MATCH = OpenApiParameter(
     OpenApiParameter.HEADER,
     description="The thread's version that was looked at; 412 when it has moved.",
 )
-PREVIEW = OpenApiParameter("preview", bool, description="Answer the plan, do nothing.")
 CURSOR = OpenApiParameter("cursor", str, description="`next_cursor` of the page before.")
 LIMIT = OpenApiParameter("limit", int, description="Rows per page, 1 to 200.")
 REFUSED = refusals(404, 409, 412, 422)

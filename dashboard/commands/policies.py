@@ -1,16 +1,32 @@
-"""Verbs of `policy`: what the policies say, and what a condition would have matched; read only."""
+"""Verbs of `policy`: what policies say, would have matched and would touch; read only."""
 
 from __future__ import annotations
 
 import argparse
+from pathlib import Path
+from typing import Any
 from uuid import UUID
+
+from pydantic import ValidationError
 
 from approvals import queries_policies
 from approvals.queries_policies import VersionRow
+from checkpoints import deltas
+from checkpoints.errors import InvalidValue
 from dashboard import actions
-from dashboard.api.policies import Past, Policy, PolicyDetail, PolicyList, Tried, detail_of
-from dashboard.errors import Missing
+from dashboard.api.policies import (
+    Past,
+    Policy,
+    PolicyDetail,
+    PolicyDraft,
+    PolicyList,
+    Tried,
+    detail_of,
+    preview_of,
+)
+from dashboard.errors import Invalid, Missing
 from dashboard.permissions import Actor
+from dashboard.policies import draft_from
 from dashboard.policy_form import differences, seat_line
 from dashboard.tables import facts, table
 from dashboard.terminal import PersonalCommand, Verb
@@ -107,6 +123,43 @@ def try_condition(command: PersonalCommand) -> None:
     command.say(f"Would have matched {len(found.matched)} of {found.looked_at}.")
 
 
+def _preview_options(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("policy", nargs="?", help="its name or id; none: the file is a new policy")
+    parser.add_argument("--draft", metavar="FILE", help="what it is to say, as JSON of the API")
+    parser.add_argument("--switch", choices=("on", "off"))
+    parser.add_argument("--position", type=int, help="from 1; the first that matches decides")
+
+
+def preview(command: PersonalCommand) -> None:
+    """How many open, held and settled requests a change would touch; changes nothing."""
+    actor, options = command.actor("policy"), command.options
+    row = _named(actor, options["policy"]) if options["policy"] else None
+    draft = None if options["draft"] is None else draft_from(_draft(options["draft"]))
+    if row is None and draft is None:
+        raise Invalid("$.draft", "name a policy, or give what a new one is to say")
+    counts = actions.preview_policy(
+        actor,
+        None if row is None else row.policy,
+        draft=draft,
+        active=None if options["switch"] is None else options["switch"] == "on",
+        position=options["position"],
+    )
+    rows = [(name, getattr(counts, name)) for name in ("open", "held", "settled")]
+    command.tell(preview_of(counts), facts("Requests that it touches", rows))
+    if not counts.complete:
+        command.say("There are more than were looked at.")
+
+
+def _draft(path: str) -> dict[str, Any]:
+    try:
+        given = deltas.decode(Path(path).read_text(encoding="utf-8"))
+        return PolicyDraft.model_validate(given).model_dump()
+    except OSError as error:
+        raise Invalid("$.draft", f"cannot be read: {error.strerror}") from error
+    except (ValidationError, InvalidValue, UnicodeDecodeError) as error:
+        raise Invalid("$.draft", f"is not what a policy says: {error}") from error
+
+
 POLICY = (
     Verb("list", "list policies in their order", list_policies),
     Verb(
@@ -122,5 +175,12 @@ POLICY = (
         try_condition,
         _try_options,
         "policy try 'tool == \"mail\"'\npolicy try 'operation == \"fork\"' --json",
+    ),
+    Verb(
+        "preview",
+        "count the requests that a change of a policy would touch; changes nothing",
+        preview,
+        _preview_options,
+        "policy preview Mails --switch off\npolicy preview Mails --draft mails.json",
     ),
 )

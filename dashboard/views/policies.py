@@ -79,6 +79,9 @@ def _form(request: HttpRequest, row: VersionRow | None) -> HttpResponse:
         try:
             if request.POST.get("do") == "try":
                 context["tried"] = _tried(who, form)
+                context["touched"] = actions.preview_policy(
+                    who, row.policy if row else None, draft=form.draft()
+                )
             else:
                 return _saved(request, who, form, row)
         except Invalid as error:
@@ -89,7 +92,9 @@ def _form(request: HttpRequest, row: VersionRow | None) -> HttpResponse:
         except ActionError as error:
             form.add_error(None, error.detail)
             status = error.status
-            context["ask_waiting"] = isinstance(error, Conflict)
+            if row is not None and isinstance(error, Conflict):
+                context["ask_waiting"] = True
+                context["touched"] = actions.preview_policy(who, row.policy, draft=form.draft())
     if row is not None:
         versions = queries_policies.versions(row.policy, workspace=who.workspace)
         names = people(v.made_by for v in versions)

@@ -408,7 +408,7 @@ HOST = {
 LOOK = {
     *(f"threads {verb}" for verb in ("list", "show", "events", "checkpoints", "activities")),
     *("threads state", "threads diff", "agent list", "agent show", "doctor", "hook list"),
-    *("policy list", "policy show", "policy try"),
+    *("policy list", "policy show", "policy try", "policy preview"),
 }
 
 

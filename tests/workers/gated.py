@@ -11,9 +11,9 @@ import pytest
 from django.db import connection
 from uuid_utils.compat import uuid7
 
-from approvals import policy
+from approvals import policy, queries_policies
 from approvals.gates import proposal_hash
-from approvals.policy import Facts, Rule
+from approvals.policy import Facts, PolicyAnswer, Rule
 from approvals.queries import ApprovalRow
 from approvals.terms import Terms
 from checkpoints import deltas, store
@@ -104,10 +104,13 @@ def rules(
         asked.append(facts)
         return say(facts)
 
+    def ask(facts: Facts) -> PolicyAnswer:
+        return PolicyAnswer(rule_for(facts), queries_policies.mark_of(()))
+
     if isinstance(bench, MemoryBench):
         bench.book.policy = rule_for
     else:
-        monkeypatch.setattr(policy, "rule_for", rule_for)
+        monkeypatch.setattr(policy, "ask", ask)
     return asked
 
 

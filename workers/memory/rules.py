@@ -9,7 +9,7 @@ from typing import Any, Final
 from uuid import UUID
 
 from approvals.gates import Proposal
-from approvals.policy import Facts, Rule
+from approvals.policy import Facts, PolicyAnswer
 from approvals.queries import ApprovalRow
 from approvals.standing import AskedBack, outlived
 from approvals.terms import Terms, terms_of
@@ -26,10 +26,10 @@ TOUCHING: Final = ("edit", "fork")
 class Rules(Once):
     """One worker's side of a book, where people have a say."""
 
-    def rule(self, work: Work, tool: str, args: Any, risk: str) -> Rule | None:
+    def rule(self, work: Work, tool: str, args: Any, risk: str) -> PolicyAnswer:
         if self._book.policy is None:
-            return None
-        return self._book.policy(
+            return PolicyAnswer(None)
+        rule = self._book.policy(
             Facts(
                 workspace=work.workspace,
                 thread=work.thread,
@@ -41,6 +41,7 @@ class Rules(Once):
                 started_by=work.started_by,
             )
         )
+        return PolicyAnswer(rule)
 
     def terms(self, risk: str) -> Terms | None:
         return None  # in a play a decision counts at once
@@ -70,7 +71,9 @@ class Rules(Once):
         activity: NewActivity,
         events: Sequence[NewEvent],
         allowed: ApprovalRow | None = None,
+        policies: str | None = None,
     ) -> str:
+        """Write that it starts; the policies of a play never change."""
         why = "" if allowed is None else self.doubts(work, allowed)
         if not why:
             self._start_effect(work, activity, events)
