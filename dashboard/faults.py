@@ -260,6 +260,14 @@ def place(path: str) -> tuple[str, str]:
     return str(parts[0]) if parts else "", ", ".join(inner)
 
 
+def named(fault: Fault) -> str:
+    """A fault as a sentence of its own where no input stands beside it."""
+    name, inner = place(fault.path)
+    if not name or fault.message[:1].isupper():
+        return sentence(fault.message)
+    return f"{name}: {inside(inner, fault.message)}"
+
+
 def beside(fault: Fault) -> tuple[str, str]:
     """(input, sentence) of a fault as a form shows it."""
     name, inner = place(fault.path)

@@ -61,7 +61,7 @@ BOARD, THREAD = "thread/list.html", "thread/detail.html"
 INBOX, APPROVAL = "approval/list.html", "approval/detail.html"
 
 REGIONS: dict[str, Region] = {
-    "board-counts": Region("board", BOARD, board.board_counts),
+    "board-counts": Region("board", BOARD, board.board_counts, by_roles=True),
     "board-lanes": Region("board", BOARD, board.board_lanes, by_roles=True),
     "board-feed": Region("board", BOARD, board.board_feed),
     "thread-head": Region("thread", THREAD, thread.thread_head, by_roles=True),

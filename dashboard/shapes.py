@@ -40,11 +40,22 @@ class Rights:
 
 @dataclass(frozen=True, slots=True)
 class Lane:
-    """The threads of one status on the board: the newest rows and how many there are in all."""
+    """The threads of one status on the board: some rows, how many there are, where all are."""
 
     status: str
     total: int
     rows: Sequence[Any]
+    href: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Counter:
+    """How many threads have a status under the other filters; `href` chooses or drops it."""
+
+    status: str
+    n: int
+    pressed: bool
+    href: str
 
 
 @dataclass(frozen=True, slots=True)

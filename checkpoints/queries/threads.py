@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import base64
-from collections.abc import Iterable, Sequence
+from collections.abc import Collection, Iterable, Sequence
 from datetime import datetime
 from typing import Any
 from uuid import UUID
@@ -16,6 +16,8 @@ from .reading import decoded, names, row_of, rows
 
 COUNT_CAP = 10_000
 STANDSTILL_SECONDS = 3
+_ASCENDING = "ORDER BY th.status_since, th.id"
+_DESCENDING = "ORDER BY th.status_since DESC, th.id DESC"
 # Threads whose events come without a change of status; few enough to be summed up.
 MOVING = (Status.QUEUED, Status.RUNNING, Status.PAUSED, Status.ATTENTION, Status.ROLLING_BACK)
 
@@ -95,8 +97,9 @@ def threads(
     label: tuple[str, str] | None = None,
     limit: int = 50,
     after: str = "",
+    oldest_first: bool = False,
 ) -> Page[ThreadRow]:
-    """Threads by time of their last change of status, newest first."""
+    """Threads by time of their last change of status, newest first unless said otherwise."""
     where = ["th.workspace_id = %s::uuid"]
     params: list[Any] = [workspace]
     wanted = [str(s) for s in statuses]
@@ -110,10 +113,12 @@ def threads(
         where.append("th.labels ->> %s::text = %s::text")
         params += label
     if after:
-        where.append("(th.status_since, th.id) < (%s::timestamptz, %s::uuid)")
+        beyond = ">" if oldest_first else "<"
+        where.append(f"(th.status_since, th.id) {beyond} (%s::timestamptz, %s::uuid)")
         params += _cursor_in(after)
+    order = _ASCENDING if oldest_first else _DESCENDING
     raw = rows(
-        f"{THREAD} WHERE {' AND '.join(where)} ORDER BY th.status_since DESC, th.id DESC LIMIT %s",
+        f"{THREAD} WHERE {' AND '.join(where)} {order} LIMIT %s",
         (*params, limit + 1),
     )
     found = tuple(thread_of(r) for r in raw[:limit])
@@ -122,24 +127,47 @@ def threads(
 
 
 def lanes(
-    *, workspace: UUID, statuses: Sequence[Status], agent: str = "", q: str = "", limit: int = 25
+    *,
+    workspace: UUID,
+    statuses: Sequence[Status],
+    newest_first: Collection[Status] = (),
+    agent: str = "",
+    q: str = "",
+    limit: int = 25,
 ) -> dict[Status, list[ThreadRow]]:
-    """The newest threads of each status, by time of their last change, in one statement."""
+    """Up to `limit` threads of each status in one statement, those longest in it first.
+
+    Of the statuses in `newest_first` those that came last stand first.
+    """
     where, params = _search(agent=agent, q=q)
+    conditions = "".join(f"AND {condition} " for condition in where)
+
+    def lane(flag: str, order: str) -> str:
+        return (
+            f"(SELECT th.* FROM gp_thread th WHERE {flag} lane.newest "
+            f"AND th.workspace_id = %s::uuid AND th.status = lane.status {conditions}"
+            f"{order} LIMIT %s)"
+        )
+
+    lateral = f"{lane('NOT', _ASCENDING)} UNION ALL {lane('', _DESCENDING)}"
     raw = rows(
         THREAD.replace(
             "FROM gp_thread th",
-            "FROM unnest(%s::text[]) AS lane(status) CROSS JOIN LATERAL (SELECT th.* "
-            "FROM gp_thread th WHERE th.workspace_id = %s::uuid AND th.status = lane.status "
-            + "".join(f"AND {condition} " for condition in where)
-            + "ORDER BY th.status_since DESC, th.id DESC LIMIT %s) th",
-        )
-        + "ORDER BY th.status_since DESC, th.id DESC",
-        ([str(s) for s in statuses], workspace, *params, limit),
+            "FROM unnest(%s::text[], %s::bool[]) AS lane(status, newest) "
+            f"CROSS JOIN LATERAL ({lateral}) th",
+        ),
+        (
+            [str(s) for s in statuses],
+            [s in newest_first for s in statuses],
+            *(workspace, *params, limit),
+            *(workspace, *params, limit),
+        ),
     )
     found: dict[Status, list[ThreadRow]] = {status: [] for status in statuses}
     for row in map(thread_of, raw):
         found[row.status].append(row)
+    for status, lane_rows in found.items():
+        lane_rows.sort(key=lambda row: (row.status_since, row.id), reverse=status in newest_first)
     return found
 
 
@@ -219,18 +247,22 @@ def board_mark(*, workspace: UUID) -> tuple[int, tuple[Any, ...]]:
     return row[0], tuple(row[1:])
 
 
-def counts(*, workspace: UUID) -> dict[Status, int]:
-    """Threads per status: live ones exactly, finished ones up to COUNT_CAP + 1."""
+def counts(*, workspace: UUID, agent: str = "", q: str = "") -> dict[Status, int]:
+    """Threads per status that match: live ones exactly, finished ones up to COUNT_CAP + 1."""
+    where, params = _search(agent=agent, q=q)
+    conditions = "".join(f"AND {condition} " for condition in where)
     found = rows(
-        "SELECT status, count(*) FROM gp_thread WHERE workspace_id = %s::uuid "
-        "AND status = ANY(%s::text[]) GROUP BY status UNION ALL "
+        "SELECT th.status, count(*) FROM gp_thread th WHERE th.workspace_id = %s::uuid "
+        f"AND th.status = ANY(%s::text[]) {conditions}GROUP BY th.status UNION ALL "
         "SELECT f.status, (SELECT count(*) FROM (SELECT 1 FROM gp_thread th WHERE "
-        "th.workspace_id = %s::uuid AND th.status = f.status LIMIT %s) x) "
+        f"th.workspace_id = %s::uuid AND th.status = f.status {conditions}LIMIT %s) x) "
         "FROM unnest(%s::text[]) f(status)",
         (
             workspace,
             [str(s) for s in LIVE],
+            *params,
             workspace,
+            *params,
             COUNT_CAP + 1,
             [str(s) for s in FINISHED],
         ),

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any
+from urllib.parse import urlencode
 from uuid import UUID
 
 from approvals import queries as gates
@@ -12,11 +14,11 @@ from checkpoints import queries
 from checkpoints.states import Status
 from checkpoints.views import EventRow, Page, SavedRow, ThreadRow
 from dashboard.people import people
-from dashboard.shapes import Lane
+from dashboard.shapes import Counter, Lane
 
 from .rights import Roles, rights_of
 
-# Worst first: what needs a person stands on top.
+# What needs a person stands on top.
 ORDER = (
     Status.ATTENTION,
     Status.WAITING,
@@ -29,20 +31,32 @@ ORDER = (
     Status.SUCCEEDED,
     Status.CANCELLED,
 )
+OPERATORS_ORDER = (
+    Status.ATTENTION,
+    Status.FAILED,
+    *(status for status in ORDER if status not in (Status.ATTENTION, Status.FAILED)),
+)
+# Of all others the one that has been there longest stands first.
+NEWEST_FIRST = frozenset({Status.SUCCEEDED, Status.CANCELLED})
 ROWS = 36  # on the whole board, so that a page stays small however many threads there are
 LEAST = 3  # of each lane
+FAIR = 10  # of each lane, before one gets more
 LIST_ROWS = 50
 FEED = 20
 
 
-def shares(sizes: dict[Status, int], rows: int = ROWS, least: int = LEAST) -> dict[Status, int]:
-    """How many rows each lane gets: `least` for all, the rest to the worst lanes first; pure."""
-    given = {status: min(n, least) for status, n in sizes.items()}
-    left = rows - sum(given.values())
-    for status, n in sizes.items():
-        more = max(min(n - given[status], left), 0)
-        given[status] += more
-        left -= more
+def shares(
+    sizes: Mapping[Status, int], rows: int = ROWS, least: int = LEAST, fair: int = FAIR
+) -> dict[Status, int]:
+    """How many rows each lane gets: `least` for all, then up to `fair` in order, then the rest."""
+    given = dict.fromkeys(sizes, 0)
+    left = rows
+    for most in (least, fair, rows):
+        for status, n in sizes.items():
+            more = max(min(n, most) - given[status], 0)
+            more = more if most == least else min(more, max(left, 0))
+            given[status] += more
+            left -= more
     return given
 
 
@@ -79,7 +93,14 @@ class BoardPage:
 
     @cached_property
     def counts(self) -> dict[Status, int]:
-        return queries.counts(workspace=self.workspace)
+        """Threads per status, as the search and the agent narrow them."""
+        return queries.counts(workspace=self.workspace, agent=self.agent, q=self.q)
+
+    def address(self, statuses: Iterable[Status], **others: str) -> str:
+        """This board with other statuses; `others` replaces agent, q or after."""
+        asked = {"status": ",".join(statuses), "q": self.q, "agent": self.agent} | others
+        query = urlencode({name: text for name, text in asked.items() if text}, safe=",")
+        return f"?{query}" if query else "?"
 
     @cached_property
     def listed(self) -> Page[ThreadRow]:
@@ -91,35 +112,55 @@ class BoardPage:
             q=self.q,
             after=self.after,
             limit=LIST_ROWS,
+            oldest_first=not set(self.statuses) <= NEWEST_FIRST,
         )
 
     @cached_property
-    def lanes(self) -> list[Lane]:
-        if self.statuses:
-            found: dict[Status, list[ThreadRow]] = {status: [] for status in ORDER}
-            for row in self.listed.rows:
-                found[row.status].append(row)
-            given = {status: len(rows) for status, rows in found.items()}
-        else:
-            found = queries.lanes(
-                workspace=self.workspace, statuses=ORDER, agent=self.agent, q=self.q, limit=ROWS
+    def _found(self) -> dict[Status, list[ThreadRow]]:
+        if not self.statuses:
+            return queries.lanes(
+                workspace=self.workspace,
+                statuses=ORDER,
+                newest_first=NEWEST_FIRST,
+                agent=self.agent,
+                q=self.q,
+                limit=ROWS,
             )
-            given = shares({status: len(found[status]) for status in ORDER})
-        waiting = [r.id for r in found[Status.WAITING][: given[Status.WAITING]]]
-        asked = gates.first_open(waiting) if waiting else {}
+        found: dict[Status, list[ThreadRow]] = {status: [] for status in ORDER}
+        for row in self.listed.rows:
+            found[row.status].append(row)
+        return found
+
+    @cached_property
+    def _asked(self) -> dict[UUID, UUID]:
+        """{thread: its first open approval} of the rows that wait for one."""
+        waiting = [row.id for row in self._found[Status.WAITING]]
+        return gates.first_open(waiting) if waiting else {}
+
+    def lanes(self, order: Sequence[Status]) -> list[Lane]:
+        """The lanes that have rows, each with how many there are in all."""
+        found = self._found
+        sizes = {status: len(found[status]) for status in order}
+        given = sizes if self.statuses else shares(sizes)
         return [
             Lane(
                 str(status),
-                self._total(status, rows),
-                [_with_approval(r, asked) for r in rows[: given[status]]],
+                # A thread that came between the two reads is counted as well.
+                max(self.counts[status], len(found[status])),
+                [_with_approval(r, self._asked) for r in found[status][: given[status]]],
+                self.address([status]),
             )
-            for status, rows in found.items()
-            if rows
+            for status in order
+            if found[status]
         ]
 
-    def _total(self, status: Status, rows: list[ThreadRow]) -> int:
-        searched = self.agent or self.q
-        return len(rows) if searched else max(self.counts[status], len(rows))
+    @property
+    def chips(self) -> list[tuple[str, str]]:
+        """(status, the board without it) of each status that is chosen."""
+        return [
+            (str(status), self.address([s for s in self.statuses if s != status]))
+            for status in self.statuses
+        ]
 
     @cached_property
     def saved(self) -> SavedRow:
@@ -146,26 +187,34 @@ def _with_approval(row: ThreadRow, asked: dict[UUID, UUID]) -> ThreadRow:
     return replace(row, waiting_on={**on, "approval": str(asked[row.id])})
 
 
+def order_for(roles: Roles) -> tuple[Status, ...]:
+    """The order of lanes: those come first that these roles can do something about."""
+    rights = rights_of(roles)
+    return OPERATORS_ORDER if rights.control and not rights.decide else ORDER
+
+
 def board_counts(page: BoardPage, roles: Roles) -> dict[str, Any]:
     """Region board-counts."""
-    return {
-        "counts": page.counts,
-        "status": ",".join(page.statuses),
-        "filtered": page.filtered,
-    }
+    counters = []
+    for status in order_for(roles):
+        chosen = status in page.statuses
+        others = [s for s in page.statuses if s != status] if chosen else [status]
+        counters.append(Counter(str(status), page.counts[status], chosen, page.address(others)))
+    return {"counters": counters, "filtered": page.filtered}
 
 
 def board_lanes(page: BoardPage, roles: Roles) -> dict[str, Any]:
     """Region board-lanes."""
+    cursor = page.listed.next_cursor if page.statuses else ""
     return {
-        "lanes": page.lanes,
-        "counts": page.counts,
+        "lanes": page.lanes(order_for(roles)),
         "rights": rights_of(roles),
         "q": page.q,
         "status": ",".join(page.statuses),
+        "chips": page.chips,
         "agent": page.agent,
         "filtered": page.filtered,
-        "next_cursor": page.listed.next_cursor if page.statuses else "",
+        "more": page.address(page.statuses, after=cursor) if cursor else "",
     }
 
 

@@ -15,7 +15,6 @@ from django import template
 from django.utils.html import format_html
 from django.utils.safestring import SafeString
 
-from checkpoints.states import Status
 from dashboard import sentences, text, trees
 
 register = template.Library()
@@ -41,20 +40,6 @@ VERBS = {
     "rollback": ("undo", "Roll back…", "b"),
     "cancel": ("cancel", "Cancel…", ""),
 }
-# Worst first: what needs a person stands on top.
-BOARD_ORDER = (
-    Status.ATTENTION,
-    Status.WAITING,
-    Status.FAILED,
-    Status.SLEEPING,
-    Status.RUNNING,
-    Status.QUEUED,
-    Status.PAUSED,
-    Status.ROLLING_BACK,
-    Status.SUCCEEDED,
-    Status.CANCELLED,
-)
-ONLY_IF_ANY = frozenset({Status.ROLLING_BACK, Status.CANCELLED})
 RISKS = {"high": ("t-fail", "stuck"), "medium": ("t-wait", "wait"), "low": ("t-idle", "queued")}
 VERDICTS = {
     "approve": ("t-done", "done", "Approved"),
@@ -164,23 +149,6 @@ def risk_tone(risk: str) -> str:
 def risk_icon(risk: str) -> str:
     """The symbol of a risk."""
     return RISKS.get(risk, RISKS["medium"])[1]
-
-
-@register.simple_tag
-def status_counts(counts: Mapping[Any, int] | None, chosen: str = "") -> list[dict[str, Any]]:
-    """The board's counters in order, worst first: status, look, n and whether it is the filter."""
-    numbers = {str(key): n for key, n in (counts or {}).items()}
-    picked = set(str(chosen or "").split(","))
-    return [
-        {
-            "status": str(status),
-            "look": sentences.look(status),
-            "n": numbers.get(str(status), 0),
-            "pressed": str(status) in picked,
-        }
-        for status in BOARD_ORDER
-        if status not in ONLY_IF_ANY or numbers.get(str(status)) or str(status) in picked
-    ]
 
 
 @register.filter

@@ -16,6 +16,7 @@ from django.utils.http import url_has_allowed_host_and_scheme
 
 from checkpoints.errors import GatepostError
 from dashboard import errors, regions
+from dashboard.faults import named
 from dashboard.pages.inbox import InboxPage
 from dashboard.permissions import Actor, actor_of, require
 
@@ -121,8 +122,8 @@ def refused(
     context = {
         "status": error.status,
         "title": error.title,
-        "detail": error.detail,
-        "path": error.path,
+        "detail": words_of(error),
+        "path": "",
         "back_url": back,
         "back_label": label,
     }
@@ -130,6 +131,13 @@ def refused(
     if error.retry_after:
         response["Retry-After"] = str(error.retry_after)
     return response
+
+
+def words_of(error: errors.ActionError) -> str:
+    """A refusal as people read it: each value by its name, no JSON path."""
+    if not isinstance(error, errors.Invalid):
+        return error.detail
+    return " ".join(named(fault) for fault in error.faults)
 
 
 def say(request: HttpRequest, text: str) -> None:

@@ -3,9 +3,9 @@
 from django.http import HttpRequest, HttpResponse
 from django.views.decorators.http import require_safe
 
-from checkpoints.errors import InvalidValue
 from checkpoints.states import Status
 from dashboard import savings
+from dashboard.errors import Invalid
 from dashboard.pages.board import BoardPage
 from dashboard.pages.rights import rights_of
 
@@ -22,8 +22,11 @@ def board(request: HttpRequest) -> HttpResponse:
     who = actor(request)
     known = {str(status) for status in Status}
     wanted = [s for s in request.GET.get("status", "").split(",") if s]
-    if set(wanted) - known:
-        raise InvalidValue("status", f"is none of {', '.join(sorted(known))}")
+    if unknown := [s for s in wanted if s not in known]:
+        raise Invalid(
+            "$.status",
+            f"There is no status “{unknown[0]}”. Choose from {', '.join(sorted(known))}.",
+        )
     page = BoardPage(
         who.workspace,
         statuses=tuple(Status(s) for s in dict.fromkeys(wanted)),
@@ -35,7 +38,11 @@ def board(request: HttpRequest) -> HttpResponse:
         request,
         page,
         TEMPLATE,
-        {"rights": rights_of(who.roles), "saved": savings.shown(page.saved)},
+        {
+            "rights": rights_of(who.roles),
+            "saved": savings.shown(page.saved),
+            "without_agent": page.address(page.statuses, agent=""),
+        },
     )
 
 

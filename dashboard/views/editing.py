@@ -12,7 +12,7 @@ from django.urls import reverse
 from django.views.decorators.http import require_safe
 
 from dashboard import actions, errors, fields
-from dashboard.faults import beside, place, schema_faults, sentence
+from dashboard.faults import beside, named, place, schema_faults, sentence
 from dashboard.pages.approvals import ApprovalPage
 from dashboard.permissions import require
 
@@ -81,7 +81,7 @@ def _read(request: HttpRequest, page: ApprovalPage) -> tuple[Any, dict[str, str]
             return None, {"args": str(error)}
         if not isinstance(args, dict):
             return None, {"args": "Give all arguments as one JSON object."}
-        found = [_named(fault) for fault in schema_faults(schema or {}, args)]
+        found = [named(fault) for fault in schema_faults(schema or {}, args)]
         return args, {"args": " ".join(found)} if found else {}
     if schema is None:
         return None, {forms.WHOLE: "The tool has no schema; edit the JSON."}
@@ -91,12 +91,6 @@ def _read(request: HttpRequest, page: ApprovalPage) -> tuple[Any, dict[str, str]
         for fault in schema_faults(schema, args):
             problems.setdefault(*beside(fault))
     return args, problems
-
-
-def _named(fault: errors.Fault) -> str:
-    """A fault where no input of its own names the value."""
-    name, _ = place(fault.path)
-    return f"{name}: {beside(fault)[1]}" if name else beside(fault)[1]
 
 
 def problems_of(error: errors.ActionError) -> dict[str, str]:

@@ -16,8 +16,8 @@ from hypothesis import strategies as st
 
 from checkpoints.states import EventKind, Status
 from dashboard import sentences, text, trees
-from dashboard.pages.board import ORDER
-from dashboard.templatetags import gatepost
+from dashboard.pages.board import OPERATORS_ORDER, ORDER
+from dashboard.templatetags import gatepost, gatepost_forms
 
 NOW = datetime(2026, 11, 21, 14, 0, tzinfo=UTC)
 SHA = "ab" * 32
@@ -129,8 +129,7 @@ def test_every_status_has_shape_colour_and_word_of_its_own() -> None:
     looks = list(sentences.LOOKS.values())
     assert len({look.icon for look in looks}) == len(looks)
     assert len({look.word for look in looks}) == len(looks)
-    assert set(gatepost.BOARD_ORDER) == set(Status)
-    assert gatepost.BOARD_ORDER == ORDER, "lanes stand in the order of the counters"
+    assert set(ORDER) == set(OPERATORS_ORDER) == set(Status)
     badge = gatepost.status_badge(Status.WAITING, pill=True)
     assert 'class="st t-wait pill"' in badge
     assert "#i-wait" in badge
@@ -177,13 +176,7 @@ def test_an_event_of_an_agent_cannot_bring_markup() -> None:
     assert "<script" not in render("{% event_sentence e %}", e=thought)
 
 
-def test_counters_stand_worst_first_and_hide_rare_ones() -> None:
-    items = gatepost.status_counts({Status.RUNNING: 3, Status.WAITING: 1}, "waiting")
-    assert [item["status"] for item in items][:3] == ["attention", "waiting", "failed"]
-    assert "cancelled" not in [item["status"] for item in items]
-    assert [item["status"] for item in items if item["pressed"]] == ["waiting"]
-    with_rare = gatepost.status_counts({Status.CANCELLED: 2}, "")
-    assert "cancelled" in [item["status"] for item in with_rare]
+def test_a_total_counts_all_threads() -> None:
     assert gatepost.total({Status.RUNNING: 3, Status.WAITING: 1}) == 4
 
 
@@ -389,10 +382,13 @@ def test_any_two_values_can_be_compared(new: Any, old: Any) -> None:
 
 
 def test_form_faults_and_fates_are_summed() -> None:
-    field = SimpleNamespace(name="f-a", label="a", error="is not a number")
-    fine = SimpleNamespace(name="f-b", label="b", error="")
-    faults = gatepost.form_faults([field, fine], {"reason": "Say why.", "": ""})
-    assert [fault["target"] for fault in faults] == ["reason", "f-a"]
+    field = SimpleNamespace(name="f-a", channel="a", label="A", error="This is not a number.")
+    fine = SimpleNamespace(name="f-b", channel="b", label="B", error="")
+    errors = {"reason": "Say why.", "a": "This is not a number.", "": "The thread moved."}
+    faults = gatepost_forms.form_faults([field, fine], errors)
+    assert faults.links == [("f-a", "A"), ("reason", "Reason")]
+    assert faults.whole == ["The thread moved."]
+    assert faults.total == 3
     fates = [SimpleNamespace(fate=f) for f in ("undoable", "stays", "undoable")]
     assert gatepost.fate_counts(fates) == {"undoable": 2, "stays": 1, "unknown": 0}
 

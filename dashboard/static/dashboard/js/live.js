@@ -34,6 +34,7 @@
     gatepost.times(holder.content);
     gatepost.keep?.(region, next);
     if (region.hasAttribute("data-steady") && gatepost.hold(region, next)) return;
+    gatepost.stay?.(region, next);
     gatepost.morph(region, next);
     window.htmx?.process(document.getElementById(id));
     gatepost.say(id, said);

@@ -71,11 +71,17 @@ gatepost.morph = (() => {
     children(from, to);
   }
 
+  const stops = (row) => [...row.querySelectorAll("a, button, input, select, summary")];
+
   return (from, to) => {
-    const focus = document.activeElement;
+    const focus = document.activeElement, row = focus?.closest("[data-row]");
+    const nth = row ? stops(row).indexOf(focus) : -1;
     if (same(from, to)) node(from, to);
     else from.replaceWith(to);
-    if (focus && focus !== document.activeElement && focus.isConnected && focus !== document.body) {
+    // A row that went to another list was made anew there.
+    const anew = row && !focus.isConnected && document.getElementById(row.id);
+    if (anew) (stops(anew)[nth] ?? stops(anew)[0])?.focus({ preventScroll: true });
+    else if (focus && focus !== document.activeElement && focus.isConnected && focus !== document.body) {
       focus.focus({ preventScroll: true });
     }
   };

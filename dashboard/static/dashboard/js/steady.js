@@ -1,6 +1,7 @@
 // Rows do not move under a hand that aims at them. While the pointer moves over a list, or keys
 // walk through it, its rows are patched where they stand; new, gone and moved rows wait behind a
-// button, and come by themselves as soon as the hand rests.
+// button, and come by themselves as soon as the hand rests. The row that has the focus stays even
+// when it left the list, greyed out, until the focus goes elsewhere.
 window.gatepost ??= {};
 (() => {
   const HAND_MS = 1500, KEYS_MS = 4000;
@@ -15,12 +16,38 @@ window.gatepost ??= {};
   };
   const order = (el) => [...el.querySelectorAll("[data-row], [data-was]")].map((row) => row.id);
 
+  // Put the focused row into the fragment where it stood, if the fragment lacks it.
+  gatepost.stay = (region, next) => {
+    const row = document.activeElement?.closest("[data-row]");
+    if (!row || !region.contains(row) || next.querySelector(`#${CSS.escape(row.id)}`)) return;
+    const lane = row.closest("tbody"), copy = row.cloneNode(true);
+    copy.setAttribute("data-gone", "");
+    let host = lane && next.querySelector(`#${CSS.escape(lane.id)}`);
+    if (!host) {
+      if (!lane) return;
+      if (!next.querySelector("table")) {
+        next.replaceChildren(...[...region.childNodes].map((child) => child.cloneNode(true)));
+        for (const other of next.querySelectorAll("tbody")) other.remove();
+      }
+      const table = next.querySelector("table");
+      host = lane.cloneNode(false);
+      host.append(lane.querySelector("tr.lane")?.cloneNode(true) ?? "");
+      table.append(host);
+    }
+    let near = row.previousElementSibling;
+    while (near && !host.querySelector(`:scope > #${CSS.escape(near.id)}`)) near = near.previousElementSibling;
+    const after = near && host.querySelector(`:scope > #${CSS.escape(near.id)}`);
+    if (after) after.after(copy);
+    else host.append(copy);
+  };
+
   function release(id) {
     const region = document.getElementById(id), next = waiting.get(id);
     waiting.delete(id);
     document.getElementById(`${id}-new`)?.remove();
     if (!region || !next) return;
     gatepost.keep?.(region, next);
+    gatepost.stay(region, next);
     gatepost.morph(region, next);
   }
 
