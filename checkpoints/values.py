@@ -39,6 +39,7 @@ LIMITS = Limits()
 MAX_INTEGER = 2**53 - 1
 # Deltas and events wrap a value of the full depth in a few layers of their own.
 _WRAPPED_DEPTH = LIMITS.max_depth + 20
+TOO_DEEP = "nested too deeply, or contains itself"
 _TOO_LARGE = "an integer beyond 2^53 loses digits in JSON; send it as a string"
 _PLAIN_NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
 
@@ -54,8 +55,8 @@ def at(path: str, key: str | int) -> str:
 # --- what a value may be ----------------------------------------------------------------------
 
 
-class _Refused:
-    """Stands in a decoded value where the text was refused, so that the walk finds its path."""
+class Refused:
+    """Stands in a value where a part of it was refused, so that the walk names its path."""
 
     def __init__(self, message: str) -> None:
         self.message = message
@@ -109,12 +110,12 @@ def _walk(value: Any, room: int, key_chars: int, odd: set[str]) -> _Fault | None
         elif not 1e-4 <= abs(value) <= MAX_INTEGER:
             odd.add("number")  # repr takes the exponent for other numbers than ECMAScript
         return None
-    if kind is _Refused:
+    if kind is Refused:
         return _Fault(value.message)
     if kind is not dict and kind is not list:
         return _Fault(f"{kind.__name__} is not a JSON type")
     if room == 0:
-        return _Fault("nested too deeply")
+        return _Fault(TOO_DEEP)
     if kind is list:
         for index, item in enumerate(value):
             if fault := _walk(item, room - 1, key_chars, odd):
@@ -288,8 +289,8 @@ def _decoder(
 
 _STORED = _decoder(_stop, stored=True)
 _OWN = _decoder(_stop, stored=True, pairs=False)
-_STORED_MARKING = _decoder(_Refused, stored=True)
-_SENT_MARKING = _decoder(_Refused, stored=False)
+_STORED_MARKING = _decoder(Refused, stored=True)
+_SENT_MARKING = _decoder(Refused, stored=False)
 
 
 def _parse(decoder: json.JSONDecoder, text: str) -> Any:

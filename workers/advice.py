@@ -6,19 +6,28 @@ import inspect
 import traceback
 from collections.abc import Callable, Mapping
 from pathlib import Path
-from typing import Any
+from typing import Any, get_args, get_type_hints
+
+from django.db import DatabaseError
 
 from checkpoints import deltas
 from checkpoints.errors import InvalidValue
 
+from .answers import describe, is_sentence
+from .checks import check_text, is_number, shown
 from .errors import StepFailed
-from .graph import Tool
+from .retrying import gave_up
+from .tools import Gate, Tool
 
 ENGINE = Path(__file__).parent
+FLOORS_BELOW = [ENGINE.parent / name for name in ("checkpoints", "approvals")]
 # What is recorded beside the state, as large as a state may be; what an event tells, less.
 RECORD_BYTES = deltas.LIMITS.state_bytes
 TOLD_BYTES = deltas.LIMITS.event_bytes - 4_096
 SECONDS_MAX = 100 * 366 * 86_400
+# What a status reason has room for beside a node's name and a place.
+REASON_MAX = 1_500
+RISKS = get_args(get_type_hints(Gate)["risk"])
 KEY_MAX = 190  # with its ordinal it has to fit the column of positions
 
 
@@ -40,8 +49,37 @@ def storable(value: Any, what: str, *, at_most: int = RECORD_BYTES) -> None:
         ) from error
 
 
+def check_gate(gate: Any) -> None:
+    """Refuse a gate that cannot be shown to people."""
+    if not isinstance(gate, Gate):
+        raise StepFailed(f"gate= takes a Gate(...), not {type(gate).__name__}.")
+    check_request(gate.title, gate.description, gate.risk, gate.expires_in, "A gate's")
+    if not isinstance(gate.reasons, list | tuple):
+        raise StepFailed(
+            f"A gate's reasons must be a list of texts, not {type(gate.reasons).__name__}."
+        )
+    for reason in gate.reasons:
+        check_text(reason, "A gate's reason")
+    if gate.answer is not None and not callable(gate.answer):
+        raise StepFailed(
+            f"A gate's answer must be a function(question, args), not {shown(gate.answer)}."
+        )
+
+
+def check_request(title: Any, description: Any, risk: Any, expires_in: Any, whose: str) -> None:
+    """Refuse words and terms that no request to people can have; `whose` begins the sentence."""
+    check_text(title, f"{whose} title")
+    if not title.strip():
+        raise StepFailed(f"{whose} title is empty: say what people decide.")
+    check_text(description, f"{whose} description")
+    if not isinstance(risk, str) or risk not in RISKS:
+        raise StepFailed(f"{whose} risk must be one of {', '.join(RISKS)}, not {shown(risk)}.")
+    check_seconds(expires_in, f"{whose} expires_in")
+
+
 def check_key(key: str) -> None:
     """Refuse a name or key that does not fit a position."""
+    check_text(key, "A key")
     if not 1 <= len(key) <= KEY_MAX:
         raise StepFailed(f"The key {key[:40]!r} must have 1 to {KEY_MAX} characters.")
     storable(key, "This key")
@@ -50,15 +88,21 @@ def check_key(key: str) -> None:
 def check_file(name: str, media_type: str) -> None:
     """Refuse a file whose name or media type does not fit."""
     for what, text, longest in (("name", name, 255), ("media type", media_type, 100)):
+        check_text(text, f"A file's {what}")
         storable(text, f"A file's {what}")
         if not 1 <= len(text) <= longest:
             raise StepFailed(f"A file's {what} must have 1 to {longest} characters.")
 
 
-def check_seconds(seconds: float | None, what: str) -> None:
-    """Refuse a time that no calendar reaches."""
-    if seconds is not None and not abs(seconds) <= SECONDS_MAX:  # NaN is not either
-        raise StepFailed(f"{what} takes seconds, at most a hundred years of them, not {seconds}.")
+def check_seconds(seconds: float | None, what: str, *, needed: bool = False) -> None:
+    """Refuse a time that no calendar reaches; None stands for no time at all."""
+    if seconds is None and not needed:
+        return
+    # NaN is in no range.
+    if seconds is None or not is_number(seconds) or not -SECONDS_MAX <= seconds <= SECONDS_MAX:
+        raise StepFailed(
+            f"{what} takes seconds, at most a hundred years of them, not {shown(seconds)}."
+        )
 
 
 def check_activity(call: Any) -> None:
@@ -100,6 +144,37 @@ def check_effect(tool: Any, args: Any) -> None:
         raise StepFailed(
             f"The tool {tool.name!r} cannot be called so: {error}. It takes {takes}."
         ) from error
+
+
+def reason_of(error: Exception, call: Callable[..., Any]) -> str:
+    """Why a node failed, as a sentence with the place in the files of the author's `call`."""
+    place = gave_up(error) + place_of(error, call)
+    text = describe(error)
+    if len(text) > REASON_MAX:
+        text = f"{text[:REASON_MAX]}…"
+    if is_sentence(error):
+        return text + place
+    if isinstance(error, DatabaseError):
+        return f"The database refuses what is passed to it here: {text}{place}"
+    if _is_of_engine(error):
+        return f"Gatepost cannot use what is passed to it here: {text}{place}"
+    return f"raised {text}{place}"
+
+
+def engine_failure(error: Exception) -> str:
+    """Why the engine itself failed at a step, as a sentence."""
+    if isinstance(error, DatabaseError):
+        return f"The database refuses what this step writes: {describe(error)}"
+    if is_sentence(error):
+        return describe(error)
+    return f"Gatepost itself failed at this step, not the agent: {describe(error)}"
+
+
+def _is_of_engine(error: BaseException) -> bool:
+    """Whether an error came up in Gatepost's own code, and not in what an author wrote or calls."""
+    frames = traceback.extract_tb(error.__traceback__)
+    last = Path(frames[-1].filename) if frames else Path()
+    return last.parent == ENGINE or any(last.is_relative_to(floor) for floor in FLOORS_BELOW)
 
 
 def place_of(error: BaseException, call: Callable[..., Any]) -> str:

@@ -4,20 +4,23 @@ from __future__ import annotations
 
 import asyncio
 import inspect
+import re
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from approvals.queries import ApprovalRow
-from checkpoints.errors import GatepostError, InvalidValue
+from checkpoints.errors import GatepostError
 from checkpoints.records import Position
 from checkpoints.views import ActivityRow
 
+from .errors import StepFailed
 from .loops import in_own_thread, loop_is_running
 
 CHUNK_BYTES = 1 << 20
 TEXT_MAX = 10_000
+_SHA256 = re.compile("[0-9a-f]{64}")
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,9 +52,12 @@ def outcome_of(result: Any, approval: ApprovalRow | None, args: Any = None) -> O
 
 
 def sha_of(ref: Mapping[str, Any]) -> str:
-    sha = ref.get("$artifact")
-    if not isinstance(sha, str):
-        raise InvalidValue("$", "is not a reference to an artifact")
+    sha = ref.get("$artifact") if isinstance(ref, Mapping) else None
+    if not isinstance(sha, str) or not _SHA256.fullmatch(sha):
+        raise StepFailed(
+            "This is no reference to an artifact: pass what ctx.artifact(...) returned, "
+            'a dict with "$artifact".'
+        )
     return sha
 
 
@@ -60,7 +66,19 @@ def chunks_of(data: bytes | Path | Iterable[bytes]) -> Iterable[bytes]:
         return [data]
     if isinstance(data, Path):
         return _file_chunks(data)
-    return data
+    if isinstance(data, str) or not isinstance(data, Iterable):
+        raise StepFailed(
+            f"A file's data must be bytes, a Path or an iterable of bytes, not "
+            f"{type(data).__name__}."
+        )
+    return _checked_chunks(data)
+
+
+def _checked_chunks(chunks: Iterable[Any]) -> Iterator[bytes]:
+    for chunk in chunks:
+        if not isinstance(chunk, bytes):
+            raise StepFailed(f"A file's data must come in bytes, not {type(chunk).__name__}.")
+        yield chunk
 
 
 def _file_chunks(path: Path) -> Iterator[bytes]:
@@ -93,10 +111,18 @@ def kept(text: str) -> str:
     return text if len(text) <= TEXT_MAX else f"{text[:TEXT_MAX]}…"
 
 
+def is_sentence(error: Exception) -> bool:
+    """Whether an error's message is a sentence for people by itself."""
+    return isinstance(error, GatepostError) or bool(getattr(error, "plain", False))
+
+
 def describe(error: Exception) -> str:
     """An error as people read it: its message, with the type where the message says little."""
-    text = kept(str(error).strip())
-    if isinstance(error, GatepostError) or getattr(error, "plain", False):
+    try:
+        text = kept(str(error).strip())
+    except Exception:  # an author's own class whose message cannot be made
+        text = ""
+    if is_sentence(error):
         return text or type(error).__name__
     return f"{type(error).__name__}: {text}" if text else type(error).__name__
 

@@ -15,12 +15,11 @@ from functools import cached_property, partial
 from typing import Annotated, Any, Literal, get_args, get_origin, get_type_hints
 
 from pydantic import BaseModel, TypeAdapter, ValidationError
-from pydantic_core import to_jsonable_python
 
 from checkpoints import deltas
 from checkpoints.errors import InvalidValue
 
-from .frozen import FrozenDict, FrozenList, freeze, thaw
+from .frozen import FrozenDict, FrozenList, freeze, jsonable, thaw
 
 type Look = Callable[[Any], Any]
 
@@ -100,12 +99,14 @@ class Border:
         for channel, value in update.items():
             adapter = self._adapters.get(channel)
             if adapter is None:
-                raise InvalidValue(deltas.at("$", str(channel)), self._no_such(str(channel)))
+                if not isinstance(channel, str):
+                    raise InvalidValue("$", f"channels have names, not {type(channel).__name__}")
+                raise InvalidValue(deltas.at("$", channel), self._no_such(channel))
             try:
                 valid = adapter.validate_python(thaw(value), strict=True)
             except ValidationError as error:
                 raise _refusal(error, deltas.at("$", channel)) from error
-            checked[channel] = valid if self._plain[channel] else to_jsonable_python(valid)
+            checked[channel] = valid if self._plain[channel] else jsonable(valid)
         return checked
 
     def checked_message(self, channel: str, message: Any) -> Any:
@@ -120,7 +121,7 @@ class Border:
             refusal = _refusal(error, "$")
             path = refusal.path.removeprefix("$[0]")
             raise InvalidValue(path if path[:1] == "$" else f"${path}", refusal.reason) from error
-        return (valid if self._plain[channel] else to_jsonable_python(valid))[0]
+        return (valid if self._plain[channel] else jsonable(valid))[0]
 
     def _no_such(self, channel: str) -> str:
         near = difflib.get_close_matches(channel, self._channels, n=1)

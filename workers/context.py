@@ -27,9 +27,10 @@ from .advice import (
     storable,
 )
 from .answers import chunks_of, sha_of
+from .checks import check_text, is_number, shown
 from .cursors import check_told
 from .effects import Effects
-from .errors import HandBack
+from .errors import HandBack, StepFailed
 from .frozen import plain
 from .guard import watched
 from .recording import here
@@ -190,6 +191,7 @@ class Context(Effects):
 
     def think(self, text: str, **facts: Any) -> None:
         """Record a thought: why the agent goes on as it does."""
+        check_text(text, "A thought")
         position = self._position("think")
         ordinal = int(position.key.rpartition("#")[2])
         data = {
@@ -223,9 +225,13 @@ class Context(Effects):
         activity, run = self._current, self._run
         if activity is None:
             return
+        check_text(text, "A progress's text")
+        for what, number in (("done", done), ("total", total)):
+            if number is not None and not is_number(number):
+                raise StepFailed(f"{what} of a progress must be a number, not {shown(number)}.")
         said = {"node": self._node, "done": done, "total": total, "text": text}
         storable(said, "This progress", at_most=TOLD_BYTES)
-        shown = None if done is None else said
+        visible = None if done is None else said
         run.heart.check()
         stops, kept = False, False
         if cursor is not None:
@@ -233,13 +239,13 @@ class Context(Effects):
             ends = done is not None and done == total
             stops = run.stopping() and not ends
             if self._told.tell(cursor, every) or stops or ends:
-                kept = self._keep_cursor(activity, shown)
-        if shown is not None:
+                kept = self._keep_cursor(activity, visible)
+        if visible is not None:
             now = time.monotonic()
             keep = now - self._kept_at >= PROGRESS_KEEP_SECONDS or done == total
             if keep or kept:
                 self._kept_at = now
-            run.ledger.progress(run.work, activity, shown, keep=keep and not kept)
+            run.ledger.progress(run.work, activity, visible, keep=keep and not kept)
         if stops:
             raise HandBack
 

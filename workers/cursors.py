@@ -18,6 +18,7 @@ from checkpoints.records import CURSOR_BYTES
 from checkpoints.views import ActivityRow
 
 from .advice import storable
+from .checks import shown
 from .errors import StepFailed
 from .frozen import plain
 
@@ -78,4 +79,4 @@ def check_told(kind: str, every: Any) -> None:
             "each item, or let the tool find out by its key where it stands."
         )
     if every is not None and (type(every) is not int or every < 1):
-        raise StepFailed(f"every= takes a number of items from 1, not {every!r}.")
+        raise StepFailed(f"every= takes a number of items from 1, not {shown(every)}.")

@@ -13,7 +13,7 @@ from checkpoints.verdicts import about_unknown
 from checkpoints.views import ActivityRow
 
 from . import unknown
-from .advice import check_effect, storable
+from .advice import check_effect, check_gate, storable
 from .answers import Outcome, describe, outcome_of, result_of
 from .aside import asking, done_before
 from .errors import Parked
@@ -43,6 +43,8 @@ class Effects(Interrupts):
         fork left done. Raises Rejected or Expired when people said no or nothing.
         """
         check_effect(tool, args)
+        if gate is not None:
+            check_gate(gate)
         position = self._position(tool.name)
         given = plain(dict(args))
         storable(given, f"What {tool.name!r} is called with")

@@ -24,8 +24,8 @@ from checkpoints.records import Position, Work
 from checkpoints.states import EventKind, Status
 from checkpoints.store import NewCheckpoint
 
-from .advice import place_of
-from .answers import answered, describe
+from .advice import reason_of
+from .answers import answered
 from .awaiting import QUICK_SECONDS, Awaiting, Overtaken, awaiting, reach
 from .context import Context
 from .errors import Asleep, Expired, GateReached, Halted, HandBack, OutsideActivity, Parked
@@ -36,7 +36,6 @@ from .leaving import fail, halt, keep, park, rejected, unfit, wait
 from .ledger import Ledger
 from .merging import commit
 from .opening import open_thread
-from .retrying import gave_up
 from .step import Agent, Heart, OpenStep
 from .timelimit import within
 from .unrecorded import Unrecorded, sure
@@ -312,7 +311,7 @@ class Engine:
                     continue
                 log.info("step.failed", thread=str(run.work.thread), node=node.name, exc_info=True)
                 keep(self.ledger, run, fresh)
-                fail(self.ledger, run, node, _said(error, node))
+                fail(self.ledger, run, node, reason_of(error, node.call))
                 return None
             else:
                 done.append((node, checked))
@@ -355,7 +354,3 @@ class Engine:
         """Cache the full state when it is due, after the commit and in a transaction of its own."""
         if keyframes.due(work.unfolded, work.unfolded_rows, state_bytes):
             self.ledger.keyframe(work, state)
-
-
-def _said(error: Exception, node: Node) -> str:
-    return describe(error) + gave_up(error) + place_of(error, node.call)

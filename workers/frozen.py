@@ -13,9 +13,12 @@ from typing import Any, NoReturn
 from pydantic import BaseModel
 from pydantic_core import to_jsonable_python
 
-from checkpoints.deltas import copied
+from checkpoints.deltas import LIMITS, Refused, copied
 
 type Build = Callable[[Any], Any]
+
+# Below this depth values stay as they are: whoever checks them refuses them a little above it.
+_DEPTH = LIMITS.max_depth + 20
 
 
 class FrozenState(TypeError):
@@ -155,25 +158,40 @@ def freeze(value: Any, channel: str) -> Any:
     return value
 
 
-def thaw(value: Any) -> Any:
+def thaw(value: Any, room: int = _DEPTH) -> Any:
     """Ordinary values from an update that may hold frozen views; views are copied deeply."""
     if isinstance(value, _Frozen):
         return value.copy()
+    if room == 0:
+        return value
     if isinstance(value, list):
-        return [thaw(x) for x in value]
+        return [thaw(x, room - 1) for x in value]
     if isinstance(value, dict):
-        return {k: thaw(v) for k, v in value.items()}
+        return {k: thaw(v, room - 1) for k, v in value.items()}
     return value
 
 
-def plain(value: Any) -> Any:
-    """JSON from arguments and results that may hold frozen views or models; copied deeply."""
+def plain(value: Any, room: int = _DEPTH) -> Any:
+    """JSON from arguments and results that may hold frozen views or models; copied deeply.
+
+    What cannot be written as JSON stays in its place, for `deltas.check` to name.
+    """
     if isinstance(value, BaseModel):
-        return to_jsonable_python(value)
+        return jsonable(value)
     if isinstance(value, _Frozen):
         return copied(value._items)
+    if room == 0:
+        return value
     if isinstance(value, list):
-        return [plain(x) for x in value]
+        return [plain(x, room - 1) for x in value]
     if isinstance(value, dict):
-        return {k: plain(v) for k, v in value.items()}
+        return {k: plain(v, room - 1) for k, v in value.items()}
     return value
+
+
+def jsonable(value: Any) -> Any:
+    """The JSON of a value with models in it; a `Refused` that says why where there is none."""
+    try:
+        return to_jsonable_python(value)
+    except (ValueError, TypeError, RecursionError) as error:
+        return Refused(f"{type(value).__name__} cannot be written as JSON: {error}")

@@ -22,7 +22,7 @@ from checkpoints.errors import ConcurrentModificationError
 from checkpoints.records import NewActivity, Position
 from checkpoints.views import ActivityRow
 
-from .advice import TOLD_BYTES, check_seconds, storable
+from .advice import TOLD_BYTES, check_gate, storable
 from .answers import describe, result_of
 from .errors import Expired, GateReached, Halted, Rejected, StepFailed
 from .graph import Gate
@@ -202,12 +202,12 @@ class Gates(Recording):
         """The request that a gate, a policy or both open; `why` says why it is asked again."""
         rule = answer.rule
         asked = gate or self._gate_of(act, rule, former)
+        check_gate(asked)
         text = asked.description
         if why and former is not None:
             text = f"{AGAIN}{why}\n\n{text}".strip()
         said = {"title": asked.title, "description": text, "reasons": [*asked.reasons]}
         storable(said, f"What the gate before {act.tool!r} says", at_most=TOLD_BYTES)
-        check_seconds(asked.expires_in, "A gate's expires_in")
         version, terms, risk = self._terms(asked, rule, former if gate is None else None)
         times = [asked.expires_in, rule.expires_in if rule is not None else None]
         return Proposal(

@@ -27,6 +27,7 @@ from checkpoints.payloads.base import DATABASE, KINDS
 from checkpoints.schema import Upgrades
 
 from .border import Border, holds_list
+from .checks import shown
 from .errors import GraphError
 from .frozen import plain
 from .models import Model
@@ -123,13 +124,24 @@ class Node:
         chosen: Any = self.then(state)
         way = chosen if isinstance(chosen, Way) else Way(chosen)
         because = way.because
-        names = (way.to,) if isinstance(way.to, str) else tuple(way.to)
+        to: Any = [way.to] if isinstance(way.to, str) else way.to
+        if not isinstance(to, list | tuple):
+            raise GraphError(
+                f"The way after {self.name!r} must be the name of a node, several of them, or "
+                f"Way(...), not {type(to).__name__}."
+            )
+        names = tuple(to)
         for name in names:
-            if name not in self.ways:
+            if not isinstance(name, str) or name not in self.ways:
                 raise GraphError(
-                    f"The way after {self.name!r} leads to {name!r}, which is not among its "
+                    f"The way after {self.name!r} leads to {shown(name)}, which is not among its "
                     f"ways ({', '.join(self.ways)})."
                 )
+        if not isinstance(because, str):
+            raise GraphError(
+                f"Why the way after {self.name!r} was taken must be text, not "
+                f"{type(because).__name__}."
+            )
         return names, because
 
 

@@ -26,7 +26,7 @@ from checkpoints.payloads.base import LIMITS
 from checkpoints.records import Work
 from checkpoints.states import EventKind, Status
 
-from .answers import describe
+from .advice import engine_failure
 from .engine import Engine
 from .fencing import fenced_event
 from .graph import Graph
@@ -284,7 +284,7 @@ class Harness:
             self._failed(error)
             back = work.status is Status.ROLLING_BACK
             by = EventKind.THREAD_PARKED if back else EventKind.THREAD_FAILED
-            ledger.leave(work, by, reason=f"The engine failed: {describe(error)}")
+            ledger.leave(work, by, reason=engine_failure(error))
 
     def _failed(self, error: Exception) -> None:
         self.errors[self._playing] = error

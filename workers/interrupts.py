@@ -19,8 +19,9 @@ from approvals.verdicts import ALLOWED
 from checkpoints import deltas
 from checkpoints.records import NewActivity, Position
 
-from .advice import TOLD_BYTES, check_seconds, storable
+from .advice import TOLD_BYTES, check_request, storable
 from .answers import Answer
+from .checks import shown
 from .errors import GateReached, Rejected, StepFailed
 from .frozen import plain
 from .gates import Act, Gates, decided_args, settled
@@ -76,9 +77,9 @@ class Interrupts(Gates):
         position = self._position("ask")
         approval = self._run.approval_at(position)
         given = {"question": question}
+        _check_question(question, schema, more)
         said = {**given, "schema": schema, **more}
-        storable(plain(said), "What this question says", at_most=TOLD_BYTES)
-        check_seconds(more.get("expires_in"), "A question's expires_in")
+        storable(said, "What this question says", at_most=TOLD_BYTES)
         if approval is None or approval.status == "withdrawn":
             asked = Proposal(position, "question", "", given, question[:300], schema=schema, **more)
             raise GateReached(replace(asked, revision=_next(approval)))
@@ -192,6 +193,21 @@ class Interrupts(Gates):
         if not run.ledger.answer(run.work, approval, activity, **more, events=run.buffer):
             raise GateReached(waits=(approval.title,))  # somebody decided: look again
         run.take_events()
+
+
+def _check_question(question: Any, schema: Any, more: Mapping[str, Any]) -> None:
+    terms: dict[str, Any] = {"description": "", "risk": "medium", "expires_in": None}
+    for name in more:
+        if name not in terms:
+            raise StepFailed(f"ctx.ask takes no {name}=; it takes {', '.join(terms)} and schema.")
+    chosen = terms | dict(more)
+    check_request(
+        question, chosen["description"], chosen["risk"], chosen["expires_in"], "A question's"
+    )
+    if schema is not None and not isinstance(schema, dict):
+        raise StepFailed(
+            f"A question's schema must be a JSON Schema as a dict, not {shown(schema)}."
+        )
 
 
 def interrupt_of(given: Any, path: str = "$") -> Interrupt:

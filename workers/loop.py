@@ -13,9 +13,9 @@ from uuid import UUID
 
 import structlog
 from django.conf import settings
-from django.db import DatabaseError, DataError, IntegrityError, InterfaceError
+from django.db import DatabaseError, InterfaceError
 
-from checkpoints import leases, store
+from checkpoints import leases, outages, store
 from checkpoints.errors import ConcurrentModificationError
 from checkpoints.payloads import FILE
 from checkpoints.records import Work
@@ -23,7 +23,7 @@ from checkpoints.signals import state_settled
 from checkpoints.states import EventKind, Status
 
 from . import guard, losses, registry, saga_record, tracing
-from .answers import describe
+from .advice import engine_failure
 from .claiming import code_of, take
 from .engine import Engine
 from .fencing import fenced_event
@@ -172,13 +172,14 @@ def _work_on(work: Work, agent: Agent | None, request: Any) -> None:
         except MemoryError as error:
             traceback.clear_frames(error.__traceback__)  # what filled the memory goes
             losses.out_of_memory(work)
-        except (DataError, IntegrityError) as error:
-            # The database is there and refuses this very value: another try would end alike.
-            log.exception("engine.failed")
-            give_up(ledger, work, error)
-        except (DatabaseError, InterfaceError):
-            # Nothing can be written now; the lease runs out and another slot takes over.
-            log.exception("step.interrupted")
+        except (DatabaseError, InterfaceError) as error:
+            if outages.refuses_value(error) or not outages.is_outage(error):
+                log.exception("engine.failed")
+                give_up(ledger, work, error)
+            else:
+                # Nothing can be written now; the lease runs out and another slot takes over.
+                log.exception("step.interrupted")
+                losses.not_stored(work, error)
         except Exception as error:
             log.exception("engine.failed")
             give_up(ledger, work, error)
@@ -188,7 +189,7 @@ def give_up(ledger: Ledger, work: Work, error: Exception) -> None:
     """Leave a thread on which the engine itself failed, so that it does not hang in its lease."""
     by = EventKind.THREAD_PARKED if work.status is Status.ROLLING_BACK else EventKind.THREAD_FAILED
     try:
-        ledger.leave(work, by, reason=f"The engine failed: {describe(error)}")
+        ledger.leave(work, by, reason=engine_failure(error))
     except ConcurrentModificationError:
         fenced(work)
 

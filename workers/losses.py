@@ -23,7 +23,7 @@ from celery.signals import task_failure, worker_process_init
 from django.conf import settings
 from django.db import DatabaseError, InterfaceError
 
-from checkpoints import queries, store
+from checkpoints import outages, queries, store
 from checkpoints.errors import NotFound
 from checkpoints.records import Work
 
@@ -79,6 +79,12 @@ def out_of_memory(work: Work) -> None:
     log.critical("step.out_of_memory", thread=str(work.thread), step=work.step + 1)
     _note(work.thread, work.token, why)
     _end_slot(EXIT_MEMORY)
+
+
+def not_stored(work: Work, error: Exception) -> None:
+    """Note that the database stored nothing of a step, where it answers again by now."""
+    if outages.sqlstate(error):
+        _note(work.thread, work.token, f"could not be stored: {outages.outage(error)}")
 
 
 def _note(thread: UUID, token: UUID, why: str, node: str = "") -> None:

@@ -13,8 +13,7 @@ from checkpoints.errors import InvalidValue
 from checkpoints.states import EventKind
 from checkpoints.store import NewCheckpoint, NewEvent
 
-from .advice import TOLD_BYTES, storable
-from .answers import describe
+from .advice import TOLD_BYTES, reason_of, storable
 from .graph import END, Graph, Node
 from .guard import guarded
 from .leaving import fail, rejected
@@ -49,7 +48,7 @@ def commit(
         fail(ledger, run, done[0][0], f"The updates do not fit together: {error}")
         return False
     except Exception as error:
-        fail(ledger, run, done[0][0], describe(error))
+        fail(ledger, run, done[0][0], reason_of(error, done[0][0].call))
         return False
     root = digests.update(delta, folder.state)
     try:

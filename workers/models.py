@@ -16,6 +16,7 @@ from typing import Any, Protocol
 
 from checkpoints import deltas
 
+from .checks import check_text, shown
 from .errors import StepFailed
 
 SETTING = "GATEPOST_MODEL"
@@ -151,7 +152,10 @@ def asked(
     if not isinstance(name, str) or len(name) > NAME_MAX:
         raise StepFailed(f"The model's name must be text of up to {NAME_MAX} characters.")
     if warmth is not None and (isinstance(warmth, bool) or not isinstance(warmth, int | float)):
-        raise StepFailed(f"The temperature must be a number, not {warmth!r}.")
+        raise StepFailed(f"The temperature must be a number, not {shown(warmth)}.")
+    check_text(system, "The model's system text")
+    if max_tokens is not None and (type(max_tokens) is not int or max_tokens < 1):
+        raise StepFailed(f"max_tokens must be a whole number from 1, not {shown(max_tokens)}.")
     return Request(parts, name, system, warmth, max_tokens)
 
 
@@ -168,7 +172,9 @@ def used(reply: Any) -> tuple[str, dict[str, Any]]:
         raise StepFailed(f"The model of a Reply must be text of up to {NAME_MAX} characters.")
     for name, count in (("tokens_in", reply.tokens_in), ("tokens_out", reply.tokens_out)):
         if type(count) is not int or not 0 <= count <= TOKENS_MAX:
-            raise StepFailed(f"{name} of a Reply must be a whole number from 0, not {count!r}.")
+            raise StepFailed(
+                f"{name} of a Reply must be a whole number from 0, not {shown(count)}."
+            )
     return reply.text, {
         "model": reply.model,
         "tokens": reply.tokens_in + reply.tokens_out,
@@ -185,7 +191,7 @@ def _cost(given: Any) -> str:
         cost = None
     if cost is None or not cost.is_finite() or not 0 <= cost < COST_BELOW:
         raise StepFailed(
-            f"The cost of a Reply must be an amount as text, such as '0.0125', not {given!r}."
+            f"The cost of a Reply must be an amount as text, such as '0.0125', not {shown(given)}."
         )
     if cost != round(cost, COST_PLACES):
         raise StepFailed(

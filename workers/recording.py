@@ -207,7 +207,7 @@ class Recording:
 
     def sleep(self, seconds: float) -> None:
         """Let the thread sleep without a worker; it goes on here when the time has come."""
-        check_seconds(seconds, "ctx.sleep")
+        check_seconds(seconds, "ctx.sleep", needed=True)
         clock = self._run.ledger.clock
         position = self._position("sleep")
         until = self._once(

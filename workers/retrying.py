@@ -20,6 +20,7 @@ from typing import TYPE_CHECKING, Any
 
 from checkpoints.errors import ContentAway, GatepostError
 
+from .checks import shown
 from .errors import Asleep, GraphError
 
 if TYPE_CHECKING:
@@ -325,5 +326,7 @@ def policy_of(given: Any, *others: Retry | None) -> Retry:
         if isinstance(policy, Retry):
             return policy
         if policy is not None:
-            raise GraphError(f"retry={policy!r} is no policy: write retry=Retry(attempts=3, ...).")
+            raise GraphError(
+                f"retry={shown(policy)} is no policy: write retry=Retry(attempts=3, ...)."
+            )
     return DEFAULT

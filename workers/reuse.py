@@ -26,6 +26,7 @@ from checkpoints.records import Position
 from checkpoints.views import ActivityRow
 
 from .advice import check_seconds
+from .checks import shown
 from .errors import StepFailed
 from .frozen import plain
 from .recording import Recording
@@ -122,7 +123,7 @@ class Sparing:
         """What the cache calls this question: workspace, code, function, input, configuration."""
         number = isinstance(seconds, int | float) and not isinstance(seconds, bool)
         if not number or not seconds > 0:
-            raise StepFailed(f"cached= takes seconds above 0, not {seconds!r}.")
+            raise StepFailed(f"cached= takes seconds above 0, not {shown(seconds)}.")
         check_seconds(seconds, "cached=")
         name = getattr(self.function, "__qualname__", "")
         if not self._alone:

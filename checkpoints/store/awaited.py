@@ -22,6 +22,7 @@ from ..records import Work
 from . import sending
 from .announcing import announce
 from .ear import listen, unlisten
+from .statement import EVENTS_AT_ONCE
 from .steps import PreparedStep, prepare_step, settle_step
 from .writing import NewCheckpoint, perform, shaped
 
@@ -140,10 +141,16 @@ class AwaitedStep:
 
 
 class ReadyStep:
-    """A step in the form in which it travels: all that can be done before it is sent."""
+    """A step in the form in which it travels: all that can be done before it is sent.
+
+    `formed` is None for a step that has to be committed in the ordinary way.
+    """
 
     def __init__(self, step: PreparedStep) -> None:
         self.step = step
+        self.formed: sending.Formed | None = None
+        if len(step.move.events) > EVENTS_AT_ONCE:
+            return  # it takes several statements
         self.text, values = shaped(step.move)
         order, self.numbered = sending.by_name(self.text)
         self.formed = sending.form([values[name] for name in order])

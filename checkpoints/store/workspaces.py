@@ -20,7 +20,7 @@ from .. import deltas
 from ..errors import InvalidValue, NotAllowedNow, NotFound
 from ..states import ROLES
 from ..states import WorkspaceEventKind as K
-from .statement import event_insert, linked
+from .statement import batched, event_insert, linked
 from .writing import NewEvent, encode_event
 
 NAME_MAX = 100
@@ -203,7 +203,12 @@ def _lock(workspaces: Iterable[UUID]) -> dict[UUID, str]:
 
 
 def _append(workspace: UUID, events: Sequence[NewEvent]) -> None:
-    """Chain events to the workspace's log: the same statement as for a thread."""
+    """Chain events to the workspace's log, in the transaction of the caller."""
+    for part in batched(events):
+        _append_part(workspace, part)
+
+
+def _append_part(workspace: UUID, events: Sequence[NewEvent]) -> None:
     versions = tuple(event.v for event in events)
     params: dict[str, Any] = {"w": workspace}
     for i, event in enumerate(events, 1):

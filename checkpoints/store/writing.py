@@ -16,12 +16,12 @@ from __future__ import annotations
 
 import os
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from hashlib import sha256
 from typing import Any, NamedTuple
 from uuid import UUID
 
-from django.db import DEFAULT_DB_ALIAS, connections
+from django.db import DEFAULT_DB_ALIAS, connections, transaction
 from uuid_utils.compat import uuid7
 
 from .. import deltas, kept, payloads, prepared
@@ -31,7 +31,7 @@ from ..records import SALT_BYTES, Work
 from ..states import EventKind, Status, WorkspaceEventKind
 from .announcing import Called, announce
 from .contents import CONTENT, content_params
-from .statement import Columns, statement
+from .statement import EVENTS_AT_ONCE, Columns, batched, statement
 from .texts import checkpoint_seal, committed_text, names_text
 
 NO_HASH = bytes(32)
@@ -219,13 +219,16 @@ def shaped(move: Move) -> tuple[str, dict[str, Any]]:
 def perform(move: Move) -> tuple[Any, ...] | None:
     """Send `move` as one statement; the RETURNING row, or None when the guard did not hold.
 
-    The row begins with (workspace_id, last_seq, status, queue), then `move.returning`.
+    The row begins with (workspace_id, last_seq, status, queue), then `move.returning`. A move of
+    more than EVENTS_AT_ONCE events becomes several statements of one transaction.
     """
     # Here: what a row looks like is also asked where there is no driver (a ledger in memory).
     from . import sending
 
-    text, values = shaped(move)
     database = connections[DEFAULT_DB_ALIAS]
+    if len(move.events) > EVENTS_AT_ONCE:
+        return _perform_in_parts(move)
+    text, values = shaped(move)
     if move.before or move.along:
         moved, move.brought = sending.send_and_fetch(text, values, *move.along, before=move.before)
     else:
@@ -248,6 +251,27 @@ def perform(move: Move) -> tuple[Any, ...] | None:
             database=database,
         )
     return moved
+
+
+def _perform_in_parts(move: Move) -> tuple[Any, ...] | None:
+    """Append the first events by statements of their own, then perform the rest of the move.
+
+    All of it is one transaction under one lock of the row, so the guard of the first statement
+    holds for the others as well.
+    """
+    from . import sending
+
+    *parts, rest = batched(move.events)
+    with transaction.atomic():
+        for events in parts:
+            text, values = shaped(Move(move.thread, move.guard, move.guard_params, events=events))
+            if sending.send(text, values) is None:
+                return None
+        last = replace(move, events=rest)
+        row = perform(last)
+        move.brought = last.brought
+        transaction.set_rollback(row is None)
+        return row
 
 
 _HEAD = Columns(

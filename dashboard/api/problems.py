@@ -14,7 +14,6 @@ from typing import Any
 from django.conf import settings
 from django.core import exceptions as django_errors
 from django.core.signals import got_request_exception
-from django.db import InterfaceError, OperationalError
 from django.http import Http404
 from rest_framework import exceptions as rest
 from rest_framework.renderers import JSONRenderer
@@ -22,6 +21,7 @@ from rest_framework.response import Response
 from rest_framework.views import set_rollback
 
 from approvals.queries import ApprovalRow
+from checkpoints import outages
 from checkpoints.errors import GatepostError, InvalidValue
 from dashboard import errors
 from dashboard.errors import ActionError, Invalid
@@ -128,9 +128,9 @@ def _of_rest(exc: rest.APIException) -> tuple[dict[str, Any], dict[str, str]]:
 
 def _unexpected(exc: Exception, context: dict[str, Any]) -> Response | None:
     """A failure of ours: logged, told to Django's signal, answered without its inner life."""
-    if isinstance(exc, OperationalError | InterfaceError):
+    if outages.is_outage(exc):
         logger.exception("the database does not answer")
-        body = problem("unavailable", "Not available", 503, _waited_for(exc))
+        body = problem("unavailable", "Not available", 503, outages.outage(exc))
         return _answer(body, {"Retry-After": "5"}, context)
     if settings.DEBUG:
         return None
@@ -139,18 +139,6 @@ def _unexpected(exc: Exception, context: dict[str, Any]) -> Response | None:
     logger.error("an API call failed: %s", request.path, exc_info=exc)
     body = problem("failure", "Failure", 500, "Something failed on our side; it is in the log.")
     return _answer(body, {}, context)
-
-
-_WAITS = {
-    "55P03": "Somebody else is changing this right now; try again.",
-    "57014": "The database took too long; try again, if it can be, with less.",
-}
-
-
-def _waited_for(exc: Exception) -> str:
-    """What the database could not do in time, by its own code."""
-    code = getattr(exc.__cause__, "sqlstate", None)
-    return _WAITS.get(code or "", "The database does not answer; try again.")
 
 
 def _answer(body: dict[str, Any], headers: dict[str, str], context: dict[str, Any]) -> Response:

@@ -7,11 +7,11 @@ from __future__ import annotations
 
 import sys
 
-from django.db import InterfaceError, OperationalError
 from django.http import HttpRequest, HttpResponse, JsonResponse
 from django.shortcuts import render
 from django.template.loader import render_to_string
 
+from checkpoints import outages
 from dashboard.api.problems import MEDIA_TYPE, problem
 from dashboard.errors import StorageAway, no_room
 
@@ -28,9 +28,10 @@ def malformed(request: HttpRequest, exception: Exception | None = None) -> HttpR
 
 def failed(request: HttpRequest) -> HttpResponse:
     """503 while the database is away or has no room, or a disk takes no upload; else 500."""
-    if isinstance(sys.exception(), OperationalError | InterfaceError):
-        return unavailable(request)
-    if (full := no_room(sys.exception())) is not None:
+    error = sys.exception()
+    if error is not None and outages.is_outage(error):
+        return unavailable(request, outages.outage(error))
+    if (full := no_room(error)) is not None:
         return _no_room(request, full)
     if _api(request):
         said = "Something failed on our side; it is in the log."
@@ -38,13 +39,12 @@ def failed(request: HttpRequest) -> HttpResponse:
     return HttpResponse(render_to_string("500.html"), status=500)
 
 
-def unavailable(request: HttpRequest) -> HttpResponse:
-    """503 with Retry-After."""
-    said = "The database does not answer; try again."
+def unavailable(request: HttpRequest, why: str = outages.AWAY) -> HttpResponse:
+    """503 with Retry-After; `why` is the sentence for people."""
     answer = (
-        _problem("unavailable", "Not available", 503, said)
+        _problem("unavailable", "Not available", 503, why)
         if _api(request)
-        else HttpResponse(render_to_string("503.html"), status=503)
+        else HttpResponse(render_to_string("503.html", {"why": why}), status=503)
     )
     answer["Retry-After"] = str(RETRY_SECONDS)
     return answer

@@ -100,7 +100,7 @@ def test_a_service_that_stays_down_fails_the_step_until_a_click(
     with serving(lambda n, at: (503 if n <= 3 else 200, {}, 0.0)) as service:
         case = field.start("caller", url=service.url, attempts=3, first=0.05)
         row = case.wait_status("failed", seconds=LONG)
-        assert row.status_reason.startswith("call: HTTPError: HTTP Error 503")
+        assert row.status_reason.startswith("call: raised HTTPError: HTTP Error 503")
         assert "(after 3 attempts)" in row.status_reason
         assert (row.step, row.next_nodes) == (1, ("call",))
         failed = [e for e in case.events() if e.kind == "step.failed"]

@@ -57,7 +57,7 @@ def test_an_undo_goes_on_where_it_was_killed_and_fails_for_itself(
     assert [e.state for e in killed.effects()] == ["compensated"] * 3
     assert list(killed.folder.glob("*.parcel")) == []
     assert (row.step, row.branch) == (0, 1)
-    assert row.status_reason.startswith("play: ValueError: here")
+    assert row.status_reason.startswith("play: raised ValueError: here")
 
     # Tried again after its pauses by whichever worker is free, then the one before it happens.
     row = broken.wait_status("attention", seconds=GOES_ON)

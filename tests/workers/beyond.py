@@ -116,8 +116,8 @@ def begin(state: Told, ctx: Context) -> dict[str, Any]:
         ctx.sleep(BEYOND[limit])
     elif door == "deadline":
         ctx.effect(take, {"value": 1}, gate=Gate("Take it?", expires_in=BEYOND[limit]))
-    elif door == "risk":
-        ctx.effect(take, {"value": 1}, gate=Gate("Take it?", risk="x" * 50))  # type: ignore[arg-type]
+    elif door == "refused":
+        ctx.effect(take, {"value": 1}, gate=Gate("Refused by the database"))
     elif door == "file name":
         ctx.artifact(_text(limit, door), b"1", "text/plain")
     elif door == "media type":

@@ -119,7 +119,7 @@ def test_a_node_may_be_any_callable() -> None:
         def __call__(self, state: Desk, ctx: Context) -> None:
             raise KeyError(state.goal)
 
-    assert played(Works()).reason == "work: KeyError: 'tea'"
+    assert played(Works()).reason == "work: raised KeyError: 'tea'"
     assert "KeyError: 'tea'" in played(functools.partial(Works().__call__)).reason
 
 

@@ -6,6 +6,7 @@ from collections.abc import Callable
 from typing import Any
 
 import pytest
+from django.db import connection
 
 from checkpoints.states import Status
 from workers import loop
@@ -104,14 +105,16 @@ def test_what_only_the_database_refuses_fails_the_thread_and_leaves_the_worker_w
     real_db: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Another try would end alike: it does not wait for its lease to run out three times."""
+    with connection.cursor() as cursor:
+        cursor.execute("ALTER TABLE gp_approval ADD CHECK (title NOT LIKE 'Refused%%')", ())
     bench = bench_of(beyond)
     monkeypatch.setattr(loop, "agents", lambda: {"beyond": bench.agent})
-    thread, other = bench.start(door="risk"), bench.start()
+    thread, other = bench.start(door="refused"), bench.start()
     for one in (thread, other):
         loop.work_on(bench.lease(one))
     row = bench.row(thread)
     assert (row.status, row.lease_owner) == (Status.FAILED, "")
-    assert "too long" in row.status_reason
+    assert row.status_reason.startswith("The database refuses what this step writes: ")
     assert bench.approvals(thread) == []
     assert bench.row(other).status is Status.SUCCEEDED
     bench.edit(thread, {"door": "none"}, "mended")

@@ -65,7 +65,7 @@ def test_what_was_done_before_the_failing_step_is_undone_last_first(bench: HOUSE
     ]
     row = bench.row(thread)
     assert row.status is Status.FAILED
-    assert row.status_reason.startswith("go: ValueError: the card was declined")
+    assert row.status_reason.startswith("go: raised ValueError: the card was declined")
     assert row.status_reason.endswith(
         " Undone: book of step 3, book of step 2, book of step 1. "
         "Not undone: write of step 2 (cannot be undone)."
