@@ -15,11 +15,12 @@ from ..channels import Digests, reducers_of
 from ..errors import AlreadyStarted, NotFound
 from ..states import EventKind, Status
 from .announcing import announce
+from .checkpoint_rows import checkpoint_insert
 from .guards import check_texts
 from .keyframes import keep_far_state, known_digests
 from .statement import birth
 from .texts import forked_text, names_text, started_text
-from .writing import NO_HASH, NewCheckpoint, checkpoint_insert, encode, written
+from .writing import NO_HASH, NewCheckpoint, encode, written
 
 
 def _birth(

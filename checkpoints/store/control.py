@@ -17,6 +17,7 @@ from ..signals import state_settled
 from ..states import CANCELLABLE, EDITABLE, STOPS_AHEAD, EventKind, Status, sources, target
 from ..views import SavedRow
 from . import underway
+from .checkpoint_rows import checkpoint_insert
 from .guards import check_texts, in_statuses, refuse, versioned
 from .keyframes import known_digests
 from .owing import owe_folder
@@ -25,7 +26,6 @@ from .writing import (
     Move,
     NewCheckpoint,
     NewEvent,
-    checkpoint_insert,
     head_sets,
     perform,
 )

@@ -14,13 +14,12 @@ from ..errors import LeaseLost
 from ..payloads import Payloads
 from ..records import Work
 from ..states import EventKind, Status, target
+from .checkpoint_rows import checkpoint_insert, delta_bytes
 from .inputs import take
 from .writing import (
     Move,
     NewCheckpoint,
     NewEvent,
-    checkpoint_insert,
-    delta_bytes,
     head_sets,
     perform,
 )

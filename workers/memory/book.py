@@ -27,7 +27,8 @@ from checkpoints.payloads.base import DATABASE, LIMITS
 from checkpoints.records import Position
 from checkpoints.states import Status, pairs
 from checkpoints.store import NewCheckpoint, NewEvent
-from checkpoints.store.writing import checkpoint_insert, delta_of, encode_event
+from checkpoints.store.checkpoint_rows import checkpoint_insert, delta_of
+from checkpoints.store.writing import encode_event
 from checkpoints.views import ActivityRow
 
 PAIRS = pairs()
