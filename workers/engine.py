@@ -158,7 +158,7 @@ class Engine:
         return (
             self.stopping()
             or work.wish == "pause"
-            or (bool(work.pause_at) and work.pause_at in work.next_nodes)
+            or self._pauses(work)
             or (bool(self.agent.graph.inbox) and work.wake_seq != self.seen)
         )
 
@@ -214,7 +214,7 @@ class Engine:
             # A fork of the end: what there was to do is done.
             self.ledger.leave(work, EventKind.THREAD_SUCCEEDED)
             return True
-        if work.pause_at and work.pause_at in work.next_nodes:
+        if self._pauses(work):
             self.ledger.leave(
                 work, EventKind.THREAD_PAUSED, reason=f"Paused before {work.pause_at}"
             )
@@ -226,6 +226,11 @@ class Engine:
             self.ledger.hand_back(work, "the time slice is over")
             return True
         return False
+
+    def _pauses(self, work: Work) -> bool:
+        """Whether a node before which people want it to pause works in the next step."""
+        at = work.pause_at
+        return bool(at) and at in self.agent.graph.joins.ready(work.next_nodes)
 
     @cached_property
     def _freed(self) -> Ledger:
@@ -259,8 +264,9 @@ class Engine:
         fresh: list[tuple[Node, dict[str, Any]]] = []
         stops: list[GateReached] = []
         sleep: Asleep | None = None
-        ready = [n for n in graph.nodes.values() if n.name in run.ready]
-        missing = set(run.ready) - set(graph.nodes)
+        names = graph.joins.ready(run.frontier)
+        ready = [n for n in graph.nodes.values() if n.name in names]
+        missing = set(run.frontier) - set(graph.nodes)
         if missing or not ready:
             park(
                 self.ledger,

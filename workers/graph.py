@@ -30,6 +30,7 @@ from .border import Border, holds_list
 from .checks import shown
 from .errors import GraphError
 from .frozen import plain
+from .joins import Joins
 from .models import Model
 from .retrying import Retry, RetryLater, policy_of
 from .timelimit import check_limit
@@ -57,6 +58,8 @@ __all__ = [
 ]
 
 END: Final = "__end__"
+# Names of agents that the engine brings itself: threads of them are no author's.
+RESERVED: Final = frozenset({"saga"})
 
 
 class State(BaseModel):
@@ -103,6 +106,7 @@ class Node:
     gate: bool
     time_limit: float | None = None
     on_expired: str = ""
+    join: bool = True
 
     @property
     def leads(self) -> tuple[str, ...]:
@@ -221,6 +225,7 @@ class Graph:
         gate: bool = False,
         time_limit: float | None = None,
         on_expired: str = "",
+        join: bool = True,
     ) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
         """Declare a node. `then` names the next node(s), END, or is a function of the state.
 
@@ -228,6 +233,8 @@ class Graph:
         the graph can be drawn. `gate=True` only marks the drawing. `time_limit` in seconds is this
         node's own in place of the graph's `step_seconds`. When a request of the node expires and
         the node does not catch Expired itself, it changes nothing and `on_expired` comes next.
+        A node that several branches lead to waits for those under way and runs once; with
+        `join=False` it runs at each arrival.
         """
         check_limit(time_limit, "time_limit")
 
@@ -236,7 +243,9 @@ class Graph:
             if title in self.nodes:
                 raise GraphError(f"There are two nodes named {title!r}.")
             leads = _ways(then, ways)
-            self.nodes[title] = Node(title, call, then, leads, label, gate, time_limit, on_expired)
+            self.nodes[title] = Node(
+                title, call, then, leads, label, gate, time_limit, on_expired, join
+            )
             return call
 
         return declare
@@ -255,6 +264,13 @@ class Graph:
     def entry(self) -> tuple[str, ...]:
         """Where a thread begins."""
         return (next(iter(self.nodes)),)
+
+    @cached_property
+    def joins(self) -> Joins:
+        """Which of the nodes that come next wait for others."""
+        nodes = self.nodes.values()
+        ways = {n.name: n.leads for n in nodes}
+        return Joins(ways, self.entry, [n.name for n in nodes if not n.join])
 
     @cached_property
     def reducers(self) -> dict[str, Reducer]:
@@ -325,6 +341,7 @@ class Graph:
                     "gate": n.gate,
                     "conditional": callable(n.then) or bool(n.on_expired),
                     **({"on_expired": n.on_expired} if n.on_expired else {}),
+                    **({} if n.join else {"join": False}),
                 }
                 for n in self.nodes.values()
             ],

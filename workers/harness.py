@@ -54,6 +54,7 @@ from .rehearsal import (
 )
 from .rollback import roll_back
 from .step import Agent
+from .tracebacks import use_short_tracebacks
 
 __all__ = [
     "Approve",
@@ -111,6 +112,7 @@ class Harness:
         policy: Callable[[Facts], Rule | None] | None = None,
         cap: str | None = None,
     ) -> None:
+        use_short_tracebacks()
         self.book = Book(policy=policy, cap=cap)
         self.errors: dict[Any, Exception] = {}
         self.models: dict[Any, Model] = {}

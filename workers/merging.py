@@ -92,7 +92,8 @@ def commit(
 def _ways(
     graph: Graph, run: OpenStep, state: dict[str, Any], done: Sequence[tuple[Node, Any]]
 ) -> tuple[list[str], list[NewEvent]]:
-    chosen: set[str] = set()
+    # Joins that wait for branches under way come next as well.
+    chosen = set(run.frontier) - {node.name for node, _ in done}
     events = []
     for node, _ in done:
         view = graph.view(state) if callable(node.then) else None

@@ -16,7 +16,7 @@ from django.conf import settings
 from checkpoints import deltas, store
 
 from .errors import GraphError
-from .graph import Graph, Tool
+from .graph import RESERVED, Graph, Tool
 from .models import configured
 from .step import Agent
 
@@ -53,6 +53,11 @@ def found(
         for graph in graphs:
             if graph.name in seen:
                 raise GraphError(f"Two installed modules hold an agent named {graph.name!r}.")
+            if graph.name in RESERVED:
+                raise GraphError(
+                    f"The module {name!r} holds an agent named {graph.name!r}: SagaManager keeps "
+                    "its threads under this name. Choose another one."
+                )
             seen.add(graph.name)
             yield graph, tools, parts
 

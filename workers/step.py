@@ -73,8 +73,8 @@ class OpenStep:
         return self.work.head, self.work.number
 
     @property
-    def ready(self) -> Sequence[str]:
-        """The names of its nodes."""
+    def frontier(self) -> Sequence[str]:
+        """The nodes that come next: those of this step, and joins that wait for them."""
         return self.work.next_nodes if self.after is None else self.after.next_nodes
 
     @cached_property

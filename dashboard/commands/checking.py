@@ -179,8 +179,9 @@ def _compared(declared: dict[str, Any]) -> tuple[CheckedAgent, list[CheckFinding
         counted = queries.version_threads()
     except (DatabaseError, InterfaceError):
         connection.close()
-        said = "Not compared with the announced versions: no database."
-        return made, [_note(made, "note", said, "Call it again while Gatepost is up.")]
+        said = f"Not compared with the announced versions: no database answers for {_place()}."
+        fix = "If Gatepost is up elsewhere, name its data folder with --data-dir; else start it."
+        return made, [_note(made, "note", said, fix)]
     if not made.fingerprint:
         return made, []
     others = [row for row in rows if row.fingerprint != made.fingerprint]
@@ -192,6 +193,11 @@ def _compared(declared: dict[str, Any]) -> tuple[CheckedAgent, list[CheckFinding
     else:
         made.compared = "changed" if any(r.version == made.version for r in rows) else "new"
     return made, list(_consequences(made, rows, others, schema, on_change, counted))
+
+
+def _place() -> str:
+    """Where the database was looked for."""
+    return "DATABASE_URL" if os.environ.get("DATABASE_URL") else f"{settings.GATEPOST_DATA}"
 
 
 def _consequences(

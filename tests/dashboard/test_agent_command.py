@@ -108,6 +108,10 @@ WRONG = {
         ('Graph("orders"', 'Graph("my orders"'),
         ("error", "graph", "cannot be used", False),
     ),
+    "a name of Gatepost's own": (
+        ('Graph("orders"', 'Graph("saga"'),
+        ("error", "graph", "is Gatepost's own", False),
+    ),
     "version of no use": (
         ("version=1", "version=0"),
         ("error", "graph", "version is 0", False),

@@ -12,11 +12,12 @@ from pydantic import TypeAdapter, ValidationError
 
 from checkpoints import deltas
 from checkpoints.errors import GatepostError
-from workers.graph import END, Graph, Node, State
+from workers.graph import END, RESERVED, Graph, Node, State
 
 from .findings import Finding, voice
 
 NAME_MAX = 100
+JOINS_EXPLAINED = 200  # nodes; beyond that it would take seconds
 _NAME = re.compile(r"[a-z0-9]+(?:[-_.][a-z0-9]+)*")
 _FORBIDDEN = re.compile(r"[\s/|\x00-\x1f\x7f]")
 
@@ -37,6 +38,11 @@ def _names(graph: Graph) -> Iterator[Finding]:
         yield say.error(
             f"The name {graph.name!r} cannot be used.",
             f"Use small letters, digits and hyphens, at most {NAME_MAX}.",
+        )
+    elif graph.name in RESERVED:
+        yield say.error(
+            f"The name {graph.name!r} is Gatepost's own: SagaManager keeps its threads under it.",
+            "Choose another name.",
         )
     elif not _NAME.fullmatch(graph.name):
         yield say.warning(
@@ -65,6 +71,7 @@ def _ways(graph: Graph) -> Iterator[Finding]:
                     f"It leads to {way!r}, and there is no such node.",
                     f"Name one of {', '.join(graph.nodes)}, or END.",
                 )
+    yield from _joins(graph)
     ways = {name: set(node.leads) for name, node in graph.nodes.items()}
     reached = _closure(ways, set(graph.entry))
     for name, node in graph.nodes.items():
@@ -78,6 +85,24 @@ def _ways(graph: Graph) -> Iterator[Finding]:
             "No way leads to END: its threads never end by themselves.",
             "Give one node then=END, or an edge that may answer END.",
         )
+
+
+def _joins(graph: Graph) -> Iterator[Finding]:
+    """Say which nodes wait for branches of unequal length."""
+    if len(graph.nodes) > JOINS_EXPLAINED:
+        return
+    for name, node in graph.nodes.items():
+        for origin in graph.nodes.values():
+            lengths = () if callable(origin.then) else graph.joins.lengths(origin.ways, name)
+            if len(lengths) < 2:
+                continue
+            said = f"{' and '.join(map(str, lengths))} steps"
+            yield voice(graph.name, f"node {name}", node.call).note(
+                f"Branches from {origin.name!r} arrive here after {said}: it waits for those "
+                "under way and runs once.",
+                "With join=False it runs at each arrival.",
+            )
+            break
 
 
 def _closure(ways: Mapping[str, set[str]], begun: set[str]) -> set[str]:
