@@ -1,12 +1,13 @@
 """Joins: a node that several branches lead to waits for those that are still under way.
 
-Between two steps a thread has a frontier, the nodes that come next. A node of it waits while another
-one can still reach it in the same round; every other node of the frontier works. So a join runs once,
-with all that its branches wrote, however long each of them is.
+Between two steps a thread has a frontier, the nodes that come next. A node of it waits while
+another one can still reach it in the same round; every other node of the frontier works. So a join
+runs once, with all that its branches wrote, however long each of them is.
 
-`m` reaches `n` in the same round when a path leads from `m` to `n` that passes no node through which
-every way to both of them passes: such a path begins a new round, as a loop over the whole graph does.
-Two nodes that can reach each other wait for neither. Should all wait in a circle, all work.
+`m` reaches `n` in the same round when a path leads from `m` to `n` that passes no node through
+which every way to both of them passes: such a path begins a new round, as a loop over the whole
+graph does. Two nodes that can reach each other wait for neither. Should all wait in a circle, all
+work.
 """
 
 from __future__ import annotations
