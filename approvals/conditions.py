@@ -1,8 +1,9 @@
 """Conditions of policies in CEL: read, checked before they are saved, and asked of an action; pure.
 
-A condition is bounded: its length, which names and functions it may use, one list macro deep, and
-with a macro how much data it goes through. So no condition and no argument of an agent can keep a
-worker busy. Nothing here reads or writes anything.
+A condition is bounded: its length, which names and functions it may use, one list macro deep, how
+large its regular expressions are. Before it is asked, `condition_cost` estimates from its text and
+the values how long it would take; beyond SECONDS_MAX it has no answer. Nothing stops it once it
+began: the estimate is what holds. Nothing here reads or writes anything.
 """
 
 from __future__ import annotations
@@ -18,6 +19,8 @@ from typing import Any, Final
 import cel
 
 from checkpoints.errors import InvalidValue
+
+from .condition_cost import SECONDS_MAX, Cost, check_patterns
 
 # The library logs each error of a helper; what has no answer is told where it counts.
 logging.getLogger("cel").setLevel(logging.CRITICAL)
@@ -65,12 +68,14 @@ class Condition:
     text: str
     program: Any
     operations: bool
-    macros: bool
+    cost: Cost
 
     def holds(self, values: Mapping[str, Any]) -> bool:
         """Whether it is true of these values, one for each of VARIABLES; raises Unanswered."""
-        if self.macros:
+        if self.cost.rounds:
             _bounded(values)
+        if self.cost.seconds(values) > SECONDS_MAX:
+            raise Unanswered("the arguments are too large for this condition")
         try:
             context = cel.Context(dict(values))
             for name, function in _HELPERS.items():
@@ -94,14 +99,15 @@ def condition(text: str) -> Condition:
         raise InvalidValue("condition", "is empty; `true` holds always")
     if len(text) > LENGTH_MAX:
         raise InvalidValue("condition", f"is longer than {LENGTH_MAX:,} characters")
-    names, macros = _looked_through(text)
+    names, cost = _looked_through(text)
+    check_patterns(cost.patterns)
     try:
         program = cel.compile(text)
     except BaseException as error:
         if isinstance(error, KeyboardInterrupt | SystemExit | GeneratorExit):
             raise
         raise InvalidValue("condition", f"cannot be read: {_said(error)}") from error
-    found = Condition(text, program, "operation" in names, macros)
+    found = Condition(text, program, "operation" in names, cost)
     try:
         found.holds(_SAMPLE)
     except Unanswered as error:
@@ -112,14 +118,14 @@ def condition(text: str) -> Condition:
     return found
 
 
-def _looked_through(text: str) -> tuple[set[str], bool]:
-    """(its variables, whether it has macros); refuses what is unknown or not bounded."""
+def _looked_through(text: str) -> tuple[set[str], Cost]:
+    """(its variables, what it costs); refuses what is unknown or not bounded."""
     tokens = [t for t in _TOKEN.findall(text) if not t.isspace() and not t.startswith("//")]
     if tokens.count("+") > SUMS_MAX:
         raise InvalidValue("condition", f"adds more than {SUMS_MAX} times; `total` adds a list")
     names: set[str] = set()
     bound: set[str] = set()
-    macros = False
+    cost = Cost()
     sums = 0
     opened: list[bool] = []  # for each open bracket whether it is that of a macro
     for i, word in enumerate(tokens):
@@ -138,15 +144,42 @@ def _looked_through(text: str) -> tuple[set[str], bool]:
         elif re.fullmatch(r"[A-Za-z_]\w*", word) and word not in _WORDS:
             if after == "(":
                 _check_function(word, any(opened), method=before == ".")
-                macros = macros or word in MACROS
+                if word == "matches":
+                    cost.patterns.append(_pattern(tokens[i + 2 : i + 4]))
                 if word in MACROS and i + 2 < len(tokens):
                     bound.add(tokens[i + 2])
+                    cost.rounds += 1
             elif before != ".":
                 names.add(word)
+            _count(cost, word, inside=any(opened), called=after == "(", bound=bound)
+        elif any(opened):
+            cost.rounds += 1  # operators work, too
+        elif word in ("==", "!=", "<", ">", "+"):
+            cost.mentions += 1
     if unknown := sorted(names - bound - set(VARIABLES)):
         known = ", ".join(VARIABLES)
         raise InvalidValue("condition", f"knows no {unknown[0]!r}; there are {known}")
-    return names, macros
+    return names, cost
+
+
+def _count(cost: Cost, word: str, *, inside: bool, called: bool, bound: set[str]) -> None:
+    """Add one name of the text to what it costs."""
+    helper = called and word in _HELPERS
+    if not inside:
+        cost.mentions += 1
+        cost.calls += helper
+        return
+    cost.rounds += 1
+    cost.inner_calls += helper
+    # Of a variable that is small whatever an agent does each look is free.
+    cost.inner += word in ("args", "labels") and word not in bound
+
+
+def _pattern(following: list[str]) -> str:
+    """The one text in the brackets after `matches`; a text that is put together is refused."""
+    if len(following) < 2 or following[0][-1:] not in ("'", '"') or following[1] != ")":
+        raise InvalidValue("condition", "takes a plain text in matches, such as matches('^LT')")
+    return following[0]
 
 
 def _check_function(name: str, inside: bool, *, method: bool) -> None:
