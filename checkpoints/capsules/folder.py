@@ -48,7 +48,8 @@ def opened(path: Path) -> Iterator[Reader]:
     """A folder to read, checked against its MANIFEST; raises BadCapsule."""
     try:
         root = newest(path)
-        raw = (root / MANIFEST).read_bytes()
+        with layout.open_regular(root / MANIFEST) as file:
+            raw = file.read(layout.MANIFEST_MAX + 1)
         names = [MANIFEST, *layout.manifest_of(raw)]
         sizes = {name: _member(root, name).stat().st_size for name in names}
     except OSError as error:
@@ -59,7 +60,7 @@ def opened(path: Path) -> Iterator[Reader]:
 
 
 def _open(root: Path, name: str) -> IO[bytes]:
-    return _member(root, name).open("rb")
+    return layout.open_regular(_member(root, name))
 
 
 def _member(root: Path, name: str) -> Path:

@@ -8,7 +8,9 @@ that `sha256sum --check` reads. Nothing is ever unpacked to a path that the file
 from __future__ import annotations
 
 import hashlib
+import os
 import re
+import stat
 import tempfile
 import weakref
 import zipfile
@@ -43,6 +45,7 @@ CHUNK = 1024 * 1024
 # A state has at most 8 MiB; as text for people it may take a few times that.
 TEXT_MAX = 64 * 1024 * 1024
 MEMBERS_MAX = 2_000_000
+MANIFEST_MAX = 256 * 1024 * 1024
 _ID = "[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}"
 _NAMES = re.compile(
     rf"MANIFEST|state\.(?:json|yaml)|artifacts\.jsonl|artifacts/[0-9a-f]{{64}}|agents/{_ID}\.json"
@@ -299,6 +302,8 @@ class Reader:
                 raise BadCapsule(f"{name} in the capsule is named after other bytes.")
 
     def _manifest(self) -> dict[str, str]:
+        if self.size(MANIFEST) > MANIFEST_MAX:
+            raise BadCapsule("The capsule's MANIFEST is too large.")
         raw = b"".join(self.chunks(MANIFEST))
         self.manifest_sha = hashlib.sha256(raw).hexdigest()
         return manifest_of(raw)
@@ -321,15 +326,35 @@ def manifest_of(raw: bytes) -> dict[str, str]:
     return found
 
 
+def open_regular(path: Path) -> IO[bytes]:
+    """Open a file of a disk; raises BadCapsule for a pipe, a device or a folder, OSError.
+
+    A pipe would be waited for, and a device read, for ever.
+    """
+    # Without waiting for somebody to write; what was opened is looked at, not its name.
+    handle = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC | os.O_NOCTTY)
+    if not stat.S_ISREG(os.fstat(handle).st_mode):
+        os.close(handle)
+        raise BadCapsule(f"{path} is not a regular file.")
+    return os.fdopen(handle, "rb")
+
+
 @contextmanager
 def opened(path: Path) -> Iterator[Reader]:
     """A capsule to read, checked against its MANIFEST; raises BadCapsule."""
     try:
-        size = path.stat().st_size
-        packed = zipfile.ZipFile(path)
+        file = open_regular(path)
     except OSError as error:
         raise BadCapsule(f"{path}: {error.strerror}.") from error
-    except (zipfile.BadZipFile, ValueError, NotImplementedError) as error:
+    with file:
+        yield from _opened(path, file)
+
+
+def _opened(path: Path, file: IO[bytes]) -> Iterator[Reader]:
+    try:
+        size = os.fstat(file.fileno()).st_size
+        packed = zipfile.ZipFile(file)
+    except (OSError, zipfile.BadZipFile, ValueError, NotImplementedError) as error:
         raise BadCapsule(f"{path} is no capsule, or its end is cut off.") from error
     with packed:
         # Members that share bytes would make a small file large.

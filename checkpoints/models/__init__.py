@@ -8,11 +8,20 @@ imports this module: upper floors write through `store` and read through `querie
 """
 
 from .history import Activity, Artifact, Checkpoint, Content, Event, Keyframe
-from .threads import AgentVersion, Membership, Thread, Verification, Workspace, WorkspaceEvent
+from .threads import (
+    AgentAnnouncement,
+    AgentVersion,
+    Membership,
+    Thread,
+    Verification,
+    Workspace,
+    WorkspaceEvent,
+)
 from .working import Backoff, ClockStep, Duty, SetAside, Wake, Worker
 
 __all__ = [
     "Activity",
+    "AgentAnnouncement",
     "AgentVersion",
     "Artifact",
     "Backoff",

@@ -83,14 +83,35 @@ class AgentVersion(models.Model):
     tools = models.JSONField(help_text="{tool: {schema, effect, idempotent, undo}}")
     queue = models.CharField(max_length=100, default="gatepost")
     created_at = models.DateTimeField(db_default=Now())
+    imported_into = models.UUIDField(
+        null=True, help_text="the workspace whose capsule brought it; no worker announced it then"
+    )
 
     class Meta:
         db_table = "gp_agent_version"
         constraints = (
+            # What a capsule says of an agent stands in no worker's way.
             models.UniqueConstraint(
-                fields=("agent", "version", "fingerprint"), name="gp_agent_version_once"
+                fields=("agent", "version", "fingerprint"),
+                condition=models.Q(imported_into=None),
+                name="gp_agent_version_once",
             ),
         )
+
+
+class AgentAnnouncement(models.Model):
+    """A worker has the very agent version that a capsule brought before; immutable."""
+
+    agent_version = models.OneToOneField(
+        AgentVersion, models.PROTECT, primary_key=True, related_name="+"
+    )
+    label = models.CharField(max_length=200)
+    description = models.TextField(blank=True)
+    queue = models.CharField(max_length=100)
+    created_at = models.DateTimeField(db_default=Now())
+
+    class Meta:
+        db_table = "gp_agent_announcement"
 
 
 class Thread(models.Model):

@@ -35,7 +35,8 @@ SELECT q.queue, (SELECT count(*) FROM (SELECT 1 FROM gp_thread th
   coalesce((SELECT extract(epoch FROM clock_timestamp() - th.status_since)::float8
   FROM gp_thread th WHERE th.queue = q.queue AND th.status = 'queued'
   ORDER BY th.status_since LIMIT 1), 0)
-FROM (SELECT queue FROM gp_agent_version UNION SELECT 'gatepost' ORDER BY 1 LIMIT %s) q
+FROM (SELECT queue FROM gp_agent_version WHERE imported_into IS NULL
+  UNION SELECT 'gatepost' ORDER BY 1 LIMIT %s) q
 """
 _FAULTS = " UNION ALL ".join(
     f"SELECT '{kind}', count(*) FROM (SELECT 1 FROM gp_event WHERE kind = '{kind}' LIMIT %s) x"

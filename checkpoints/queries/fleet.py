@@ -13,12 +13,16 @@ from .reading import decoded, names, row_of, rows
 from .serving import WORKER_ALIVE_SECONDS
 
 AGENT = """
-SELECT v.id, v.agent, v.version, v.fingerprint, v.label, v.description, v.schema_version,
-  v.schema::text, v.channels::text, v.graph::text, v.tools::text, v.queue, v.created_at,
+SELECT v.id, v.agent, v.version, v.fingerprint, coalesce(n.label, v.label),
+  coalesce(n.description, v.description), v.schema_version, v.schema::text, v.channels::text,
+  v.graph::text, v.tools::text, coalesce(n.queue, v.queue),
+  coalesce(n.created_at, v.created_at) AS created_at,
   (SELECT count(*) FROM gp_worker w WHERE w.stopped_at IS NULL AND w.agents ? v.id::text
     AND w.seen_at > clock_timestamp() - make_interval(secs => %s))
-FROM gp_agent_version v
+FROM gp_agent_version v LEFT JOIN gp_agent_announcement n ON n.agent_version_id = v.id
 """
+# What only a capsule says of an agent is nobody's agent here.
+KNOWN = "(v.imported_into IS NULL OR n.agent_version_id IS NOT NULL) "
 
 
 def _agent(values: Sequence[Any]) -> AgentRow:
@@ -28,7 +32,7 @@ def _agent(values: Sequence[Any]) -> AgentRow:
 def agents() -> list[AgentRow]:
     """The newest announced version of each agent, by name."""
     found = rows(
-        f"SELECT DISTINCT ON (x.agent) x.* FROM ({AGENT}) x "
+        f"SELECT DISTINCT ON (x.agent) x.* FROM ({AGENT} WHERE {KNOWN}) x "
         "ORDER BY x.agent, x.created_at DESC, x.version DESC",
         (WORKER_ALIVE_SECONDS,),
     )
@@ -38,7 +42,7 @@ def agents() -> list[AgentRow]:
 def agent(name: str) -> AgentRow:
     """The version of an agent that live workers know, else the newest; raises NotFound."""
     found = rows(
-        f"SELECT x.* FROM ({AGENT}) x WHERE x.agent = %s::varchar "
+        f"SELECT x.* FROM ({AGENT} WHERE {KNOWN}) x WHERE x.agent = %s::varchar "
         "ORDER BY (x.count > 0) DESC, x.created_at DESC, x.version DESC LIMIT 1",
         (WORKER_ALIVE_SECONDS, name),
     )
@@ -58,7 +62,7 @@ def agent_version(version_id: UUID) -> AgentRow:
 def agent_versions(agent: str = "") -> list[AgentRow]:
     """All announced versions, of one agent or of all, by name and newest first; up to 1,000."""
     found = rows(
-        AGENT + "WHERE (%s::text = '' OR v.agent = %s::varchar) "
+        f"{AGENT} WHERE {KNOWN} AND (%s::text = '' OR v.agent = %s::varchar) "
         "ORDER BY v.agent, v.created_at DESC, v.version DESC LIMIT 1000",
         (WORKER_ALIVE_SECONDS, agent, agent),
     )

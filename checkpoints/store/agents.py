@@ -28,10 +28,11 @@ def announce_version(
     """Insert the agent version unless it is known (agent, version, fingerprint); its id.
 
     The id follows from what is announced, so that every installation gives the same code the same
-    one: checkpoints name it in their hashes, also after a thread was carried elsewhere.
+    one: checkpoints name it in their hashes, also after a thread was carried elsewhere. Where a
+    capsule brought this very version before, it becomes one that is known here.
     """
     content = [agent, version, fingerprint, schema_version, schema, channels, graph, tools]
-    ident = uuid5(NAMESPACE_URL, "gatepost-agent-version-1" + deltas.canonical(content).decode())
+    ident = version_id(content)
     with connection.cursor() as cursor:
         cursor.execute(
             "INSERT INTO gp_agent_version (id, agent, version, fingerprint, label, description, "
@@ -52,11 +53,23 @@ def announce_version(
         )
         cursor.execute(
             "SELECT id FROM gp_agent_version WHERE agent = %s::varchar AND version = %s::integer "
-            "AND fingerprint = %s::varchar",
+            "AND fingerprint = %s::varchar AND imported_into IS NULL",
             (agent, version, fingerprint),
         )
-        found: UUID = cursor.fetchone()[0]
-    return found
+        if (known := cursor.fetchone()) is not None:
+            found: UUID = known[0]
+            return found
+        cursor.execute(
+            "INSERT INTO gp_agent_announcement (agent_version_id, label, description, queue) "
+            "VALUES (%s::uuid, %s::varchar, %s::text, %s::varchar) ON CONFLICT DO NOTHING",
+            (ident, label, description, queue),
+        )
+    return ident
+
+
+def version_id(content: Sequence[Any]) -> UUID:
+    """The id of an agent version; it names agent, version, fingerprint and all that they mean."""
+    return uuid5(NAMESPACE_URL, "gatepost-agent-version-1" + deltas.canonical(content).decode())
 
 
 def announce_worker(

@@ -98,8 +98,9 @@ _AS_SQL = tuple((column, f"'{value}'::{cast}") for column, (cast, value) in _DEF
 def _agent_version(agent_version: UUID) -> dict[str, Any]:
     with connection.cursor() as cursor:
         cursor.execute(
-            "SELECT agent, queue, schema_version, channels::text, graph::text "
-            "FROM gp_agent_version WHERE id = %s::uuid",
+            "SELECT v.agent, coalesce(n.queue, v.queue), v.schema_version, v.channels::text, "
+            "v.graph::text FROM gp_agent_version v LEFT JOIN gp_agent_announcement n "
+            "ON n.agent_version_id = v.id WHERE v.id = %s::uuid",
             (agent_version,),
         )
         row = cursor.fetchone()

@@ -22,6 +22,7 @@ from ..errors import NotAllowedNow
 from ..pins import pinned_after
 from ..states import FINISHED, EventKind, Status
 from .activities import NAMING_V, WRITTEN, _named, _sealed, as_written
+from .agents import version_id
 from .births import _DEFAULTS, _birth
 from .cursors import bring_cursors
 from .keyframes import keep_state
@@ -29,32 +30,33 @@ from .texts import started_text
 from .writing import Move, NewCheckpoint, NewEvent, perform
 
 AT_ONCE = 200
+DESCRIPTION_MAX = 20_000
+_CONTENT = (
+    *("agent", "version", "fingerprint", "schema_version"),
+    *("schema", "channels", "graph", "tools"),
+)
 LOST = "It was at work when the thread was exported; nobody here knows whether it happened."
 
 
-def import_agent_version(row: Mapping[str, Any]) -> None:
-    """Keep an agent version unless it is known; raises BadCapsule where it is known otherwise."""
-    same = ("schema_version", "schema", "channels", "graph", "tools")
-    with connection.cursor() as cursor:
-        cursor.execute(
-            f"SELECT id, {c.selected({name: c.AGENT_VERSION[name] for name in same})} "
-            "FROM gp_agent_version WHERE id = %s::uuid OR (agent = %s::varchar "
-            "AND version = %s::integer AND fingerprint = %s::varchar)",
-            (row["id"], row["agent"], row["version"], row["fingerprint"]),
-        )
-        found = cursor.fetchone()
-        if found is None:
-            cursor.execute(c.inserted("gp_agent_version", c.AGENT_VERSION, {}), [*row.values()])
-            return
-    here = [
-        deltas.canonical(deltas.decode(value)).decode() if isinstance(value, str) else value
-        for value in found[1:]
+def import_agent_version(row: Mapping[str, Any], *, workspace: UUID) -> None:
+    """Keep an agent version for the threads of one capsule, unless its very content is known.
+
+    Its id follows from its content, and the checkpoints of the capsule name it in their hashes: so
+    no other content can come under it. No list shows it, and no thread is started with it, before
+    a worker announces the same. Raises BadCapsule.
+    """
+    content = [
+        deltas.decode(row[name]) if c.AGENT_VERSION[name] == "jsonb" else row[name]
+        for name in _CONTENT
     ]
-    if found[0] != row["id"] or here != [row[name] for name in same]:
-        raise BadCapsule(
-            f"The capsule describes {row['agent']} version {row['version']} otherwise than it is "
-            "known here; import it where that code has not been announced."
-        )
+    if version_id(content) != row["id"]:
+        raise BadCapsule(f"The capsule describes {row['agent']} otherwise than its id says.")
+    if len(row["description"]) > DESCRIPTION_MAX:
+        raise BadCapsule(f"The capsule describes {row['agent']} at too great length.")
+    fixed = {"imported_into": "uuid"}
+    with connection.cursor() as cursor:
+        sql = c.inserted("gp_agent_version", c.AGENT_VERSION, fixed)
+        cursor.execute(f"{sql} ON CONFLICT (id) DO NOTHING", [*row.values(), workspace])
 
 
 def import_artifact(row: Mapping[str, Any], *, workspace: UUID, path: str) -> None:

@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any
 from uuid import UUID
 
+from django.conf import settings
 from django.db import DataError, IntegrityError, connection, transaction
 from jsonschema import Draft202012Validator
 from jsonschema.exceptions import SchemaError
@@ -24,6 +25,7 @@ from dashboard.permissions import Actor
 from dashboard.proof import verify
 
 _ABOUT = {"format", "exporter", "kind", "thread", "checkpoint", "inputs", "bases"}
+AGENT_MAX = 4 * 1024 * 1024
 WITHDRAWN = "The thread was imported; working on asks anew."
 
 
@@ -123,6 +125,9 @@ def _files(reader: Reader) -> list[dict[str, Any]]:
         columns.read(columns.ARTIFACT, row, f"{layout.FILES}: $")
         for row in reader.lines(layout.FILES)
     ]
+    most = settings.GATEPOST_UPLOAD_MAX_BYTES
+    if large := next((row for row in rows if row["size"] > most), None):
+        raise BadCapsule(f"The file {large['sha256']} has more than the {most:,} bytes taken here.")
     named = {layout.artifact_name(row["sha256"]): row["size"] for row in rows}
     there = {name: reader.size(name) for name in reader.names if name.startswith("artifacts/")}
     if named != there or len(named) != len(rows):
@@ -159,6 +164,7 @@ class _OneImport:
         self._about = about
         self._files = files
         self._name = name
+        self._described: set[UUID] = set()  # the agent versions that the capsule brings
 
     @contextmanager
     def files_in_place(self) -> Iterator[dict[str, str]]:
@@ -177,14 +183,17 @@ class _OneImport:
             raise
 
     def agents(self) -> None:
-        """Keep the agent versions that are not known here."""
+        """Keep the agent versions that are not known here, for the threads of this capsule."""
         for name in self._reader.names:
             if name.startswith("agents/"):
+                if self._reader.size(name) > AGENT_MAX:
+                    raise BadCapsule(f"{name} in the capsule is too large.")
                 told = self._reader.json(name)
                 row = columns.read(columns.AGENT_VERSION, told, f"{name}: $")
                 if not _is_agent(told):
                     raise BadCapsule(f"{name} in the capsule does not describe an agent.")
-                store.import_agent_version(row)
+                store.import_agent_version(row, workspace=self._actor.workspace)
+                self._described.add(row["id"])
 
     def threads(self) -> Imported:
         """Bases first, the oldest before all, then the thread itself."""
@@ -202,6 +211,9 @@ class _OneImport:
         self._bring(about, self._name)
         here.append(about)
         # The event that tells where a thread came from is needed to verify what is before it.
+        self._check_agents(
+            set().union(*(queries.agent_versions_of(one.id) for one in (about, *line)))
+        )
         withdrawn = sum(self._settled(one) for one in here)
         n_events = sum(self._verified(one) for one in here)
         return Imported(about.id, tuple(one.id for one in here[:-1]), n_events, withdrawn)
@@ -211,6 +223,7 @@ class _OneImport:
         about, reader = self._about, self._reader
         name = layout.checkpoint_name(about.checkpoint or 0)
         point = columns.read(columns.CHECKPOINT, reader.json(name), f"{name}: $")
+        self._check_agents({point["agent_version_id"]})
         told = reader.json(layout.STATE)
         state, config = told["state"], told["context"]["config"]
         if not isinstance(state, dict) or not isinstance(config, dict):
@@ -228,6 +241,12 @@ class _OneImport:
             actor=self._actor.id,
         )
         return Imported(made, (), 0, 0)
+
+    def _check_agents(self, named: set[UUID]) -> None:
+        """Refuse a capsule that describes agents which its threads have nothing to do with."""
+        if strange := self._described - named:
+            one = layout.agent_name(min(strange, key=str))
+            raise BadCapsule(f"{one} in the capsule describes an agent that its thread never had.")
 
     def _known(self, base: _About) -> bool:
         """Whether a base is here with the very past that the capsule has of it."""

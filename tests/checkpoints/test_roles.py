@@ -12,7 +12,14 @@ from django.db import connection
 from checkpoints import roles
 
 ROLE = "gatepost_runtime_test"
-LOGS = ("gp_agent_version", "gp_checkpoint", "gp_decision", "gp_event", "gp_workspace_event")
+LOGS = (
+    "gp_agent_announcement",
+    "gp_agent_version",
+    "gp_checkpoint",
+    "gp_decision",
+    "gp_event",
+    "gp_workspace_event",
+)
 
 
 @contextmanager

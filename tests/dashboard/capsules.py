@@ -51,7 +51,7 @@ def empty(*, agents: bool = True) -> None:
     gone = (*TABLES, "gp_keyframe", "gp_wake", "gp_verification", "gp_thread")
     with connection.cursor() as cursor:
         cursor.execute("SET session_replication_role = replica")
-        for table in (*gone, *(("gp_agent_version",) if agents else ())):
+        for table in (*gone, *(("gp_agent_announcement", "gp_agent_version") if agents else ())):
             cursor.execute(f"DELETE FROM {table}")
         cursor.execute("SET session_replication_role = DEFAULT")
 

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+import os
+import time
 import zipfile
 from collections.abc import Callable
 from hashlib import sha256
@@ -13,6 +15,9 @@ from uuid import UUID
 import pytest
 from django.core.files.storage import default_storage
 
+from checkpoints import queries, store
+from checkpoints.errors import NotFound
+from checkpoints.store.agents import version_id
 from tests.checkpoints.builders import rows
 from tests.workers.conftest import Bench
 
@@ -162,7 +167,7 @@ FORGED: dict[str, tuple[Callable[[dict[str, bytes]], None], str]] = {
             for n, raw in list(m.items())
             if n.startswith("agents/")
         ],
-        "otherwise than it is known here",
+        "otherwise than its id says",
     ),
     "no graph": (in_agent(graph={"nodes": 1}), "not in order"),
     "no nodes": (in_agent(graph={"entry": [], "nodes": [{"name": 1}]}), "describe an agent"),
@@ -294,6 +299,126 @@ def test_altered_without_manifest_bombs_and_doubles(
             packed.writestr("MANIFEST", b"")
     assert "twice" in run("import", str(double), "--as", "carrier")[2]
     assert "No such file" in run("import", str(tmp_path / "none"), "--as", "carrier")[2]
+
+
+def agent_of_the_capsule(members: dict[str, bytes]) -> dict[str, Any]:
+    (name,) = [name for name in members if name.startswith("agents/")]
+    told: dict[str, Any] = json.loads(members[name])
+    return told
+
+
+def with_its_own_id(told: dict[str, Any]) -> tuple[str, bytes]:
+    """A member for an agent version whose id fits its content."""
+    names = ("agent", "version", "fingerprint", "schema_version", "schema", "channels")
+    ident = str(version_id([told[name] for name in (*names, "graph", "tools")]))
+    return f"agents/{ident}.json", json.dumps(told | {"id": ident}).encode()
+
+
+OTHER_AGENTS: dict[str, dict[str, Any]] = {
+    "a newer version": {"version": 999, "fingerprint": "f" * 64},
+    "another agent": {"agent": "payments", "fingerprint": "e" * 64},
+    "another schema under the same fingerprint": {"schema": {"type": "object"}},
+    "another queue and label": {"label": "Trust me", "queue": "nobody", "version": 7},
+}
+
+
+@pytest.mark.parametrize("what", OTHER_AGENTS)
+@pytest.mark.parametrize("is_known", [True, False])
+def test_a_capsule_plants_no_other_agent(
+    lived_here: tuple[Bench, UUID], tmp_path: Path, what: str, is_known: bool
+) -> None:
+    _, thread = lived_here
+
+    def plant(members: dict[str, bytes]) -> None:
+        name, raw = with_its_own_id(agent_of_the_capsule(members) | OTHER_AGENTS[what])
+        members[name] = raw
+
+    forged = repacked(export(thread, tmp_path), plant)
+    empty(agents=not is_known)
+    another_workspace()
+    before, agents = counts(), [row.id for row in queries.agent_versions()]
+    code, _, said = run("import", str(forged), "--as", "carrier", "--workspace", "there")
+    assert (code, counts()) == (1, before), said
+    assert "describes an agent that its thread never had" in said
+    assert [row.id for row in queries.agent_versions()] == agents
+
+
+def test_an_agent_that_only_a_capsule_tells_of_is_listed_nowhere_until_a_worker_has_it(
+    lived_here: tuple[Bench, UUID], tmp_path: Path
+) -> None:
+    _, thread = lived_here
+    capsule = export(thread, tmp_path)
+    with zipfile.ZipFile(capsule) as packed:
+        told = agent_of_the_capsule({name: packed.read(name) for name in packed.namelist()})
+    forged = repacked(capsule, in_agent(label="Trust me", queue="nobody"))
+    empty()
+    place = another_workspace()
+    code, _, said = run("import", str(forged), "--as", "carrier", "--workspace", "there")
+    assert code == 0, said
+    row = queries.thread(thread, workspace=place)
+    assert queries.agent_version(row.agent_version_id).agent == told["agent"]
+    assert queries.agents() == queries.agent_versions() == []
+    with pytest.raises(NotFound):
+        queries.agent(told["agent"])
+
+    # The true one stands in nobody's shadow, neither with this content nor with another.
+    content = {name: told[name] for name in told if name != "id"}
+    other = store.announce_version(**content | {"schema": {"type": "object"}})
+    assert queries.agent(told["agent"]).id == other
+    same = store.announce_version(**content | {"fingerprint": "d" * 64})
+    assert {one.id for one in queries.agent_versions()} == {other, same}
+
+
+def test_a_worker_with_the_imported_code_makes_it_known(
+    lived_here: tuple[Bench, UUID], tmp_path: Path
+) -> None:
+    _, thread = lived_here
+    capsule = export(thread, tmp_path)
+    with zipfile.ZipFile(capsule) as packed:
+        told = agent_of_the_capsule({name: packed.read(name) for name in packed.namelist()})
+    forged = repacked(capsule, in_agent(label="Trust me", queue="nobody"))
+    empty()
+    another_workspace()
+    assert run("import", str(forged), "--as", "carrier", "--workspace", "there")[0] == 0
+    content = {name: told[name] for name in told if name != "id"}
+    for _ in range(2):
+        assert str(store.announce_version(**content)) == told["id"]
+    (known,) = queries.agent_versions()
+    assert (str(known.id), known.label, known.queue) == (told["id"], told["label"], told["queue"])
+
+
+def test_what_is_no_regular_file_is_refused_and_not_waited_for(
+    lived_here: tuple[Bench, UUID], tmp_path: Path
+) -> None:
+    _, thread = lived_here
+    capsule = export(thread, tmp_path)
+    pipe, folder, link = tmp_path / "pipe", tmp_path / "folder", tmp_path / "link"
+    os.mkfifo(pipe)
+    folder.mkdir()
+    os.mkfifo(folder / "MANIFEST")
+    link.symlink_to("/dev/zero")
+    empty()
+    another_workspace()
+    before = counts()
+    for path in (pipe, "/dev/zero", "/dev/null", folder, tmp_path, link, "/dev/stdin"):
+        began = time.monotonic()
+        code, _, said = run("import", str(path), "--as", "carrier", "--workspace", "there")
+        assert (code, counts()) == (1, before), (path, said)
+        assert len(said.strip().splitlines()) == 1
+        assert time.monotonic() - began < 5
+    assert run("import", str(capsule), "--as", "carrier", "--workspace", "there")[0] == 0
+
+
+def test_files_beyond_the_limit_of_uploads_are_refused(
+    lived_here: tuple[Bench, UUID], tmp_path: Path, settings: Any
+) -> None:
+    _, thread = lived_here
+    capsule = export(thread, tmp_path)
+    empty()
+    another_workspace()
+    settings.GATEPOST_UPLOAD_MAX_BYTES = 1
+    code, _, said = run("import", str(capsule), "--as", "carrier", "--workspace", "there")
+    assert (code, "more than the 1 bytes" in said) == (1, True), said
 
 
 def counts() -> list[int]:
