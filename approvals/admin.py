@@ -78,6 +78,9 @@ class ApprovalRecords(Records):
                 "standing_hash",
                 "decide_by",
                 "escalated_at",
+                "tally",
+                "due_seats",
+                "due_except",
             ),
         ),
         (

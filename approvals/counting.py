@@ -1,4 +1,7 @@
-"""Whose votes count towards a request, and who is still missing; pure.
+"""Whose votes count towards a request, who is still missing and whose turn it is; pure.
+
+The one home of this rule. The gate writes its answer into the request with each verdict; inbox,
+pages, notifications, API and dispatch read that.
 
 A person is what stands before the slash in a reviewer's id: a token or a hook is no second person.
 """
@@ -8,6 +11,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
+from enum import StrEnum
 from typing import Any
 from uuid import UUID
 
@@ -38,12 +42,33 @@ class Vote:
         return person(self.reviewer)
 
 
+class Part(StrEnum):
+    """What part a person has in an open request."""
+
+    BARRED = "barred"  # four eyes keep them out
+    VOTED = "voted"  # their approval counts already
+    DUE = "due"
+    LATER = "later"  # others have to approve before them
+    EARLIER = "earlier"  # their stage is filled
+    NONE = "none"
+
+
+@dataclass(frozen=True, slots=True)
+class Counted:
+    """A vote that counts: its decision, the person and their name."""
+
+    decision: UUID
+    person: str
+    name: str
+
+
 @dataclass(frozen=True, slots=True)
 class Progress:
-    """How far a request is: `got` of `needed` people in `stage` of `stages` (from 1).
+    """How far a request is and whose turn it is: the answer that every reader reads.
 
-    `missing` people are needed in all. `seats` are those of the terms, `done_by` the people who
-    were counted, one tuple per stage.
+    `got` of `needed` people in `stage` of `stages` (from 1); `missing` are needed in all. `seats`
+    are those of the terms, `counted` the votes that count, one tuple per stage. It is the turn of
+    everybody who is meant by a name in `due_seats` and is not among the people in `due_except`.
     """
 
     stage: int
@@ -52,7 +77,68 @@ class Progress:
     needed: int
     missing: int
     seats: tuple[Seat, ...]
-    done_by: tuple[tuple[str, ...], ...]
+    counted: tuple[tuple[Counted, ...], ...]
+    barred: tuple[str, ...]
+    due_seats: tuple[str, ...]
+    due_except: tuple[str, ...]
+    called_in: tuple[str, ...] = ()  # who may take any turn since nobody decided in time
+
+    @classmethod
+    def read(
+        cls, told: Any, terms: Terms, *, due_seats: Sequence[str], due_except: Sequence[str]
+    ) -> Progress:
+        """The answer as its columns hold it; without any: nobody has voted, nobody is due."""
+        told = told or progress(terms, ()).to_json()
+        counted = tuple(
+            tuple(Counted(UUID(v["decision"]), v["person"], v["name"]) for v in stage["given"])
+            for stage in told["stages"]
+        )
+        at = told["stage"] - 1
+        return cls(
+            stage=told["stage"],
+            stages=len(counted),
+            got=len(counted[at]),
+            needed=told["stages"][at]["count"],
+            missing=told["missing"],
+            seats=terms.stages or (Seat(),),
+            counted=counted,
+            barred=terms.barred,
+            due_seats=tuple(due_seats),
+            due_except=tuple(due_except),
+            called_in=tuple(told["called_in"]),
+        )
+
+    def to_json(self) -> dict[str, Any]:
+        """As the request's column `tally` holds it; `seats` name who may vote in a stage."""
+        return {
+            "stage": self.stage,
+            "missing": self.missing,
+            "called_in": list(self.called_in),
+            "stages": [
+                {
+                    "seats": list(dict.fromkeys((*seat.names, *self.called_in))),
+                    "count": _needed(seat),
+                    "given": [
+                        {"decision": str(v.decision), "person": v.person, "name": v.name}
+                        for v in given
+                    ],
+                }
+                for seat, given in zip(self.seats, self.counted, strict=True)
+            ],
+        }
+
+    @property
+    def columns(self) -> dict[str, Any]:
+        """The columns of a request that hold this answer."""
+        return {
+            "tally": self.to_json(),
+            "due_seats": list(self.due_seats),
+            "due_except": list(self.due_except),
+        }
+
+    def closed(self) -> Progress:
+        """The same of a request that nobody decides any more: it is nobody's turn."""
+        return replace(self, due_seats=(), due_except=())
 
     @property
     def complete(self) -> bool:
@@ -61,8 +147,35 @@ class Progress:
 
     @property
     def seat(self) -> Seat:
-        """Whose turn it is."""
+        """Whose turn it is, by the terms."""
         return self.seats[self.stage - 1]
+
+    @property
+    def done_by(self) -> tuple[tuple[str, ...], ...]:
+        """The people who were counted, one tuple per stage."""
+        return tuple(tuple(vote.person for vote in given) for given in self.counted)
+
+    @property
+    def decisions(self) -> frozenset[UUID]:
+        """The decisions that count."""
+        return frozenset(vote.decision for given in self.counted for vote in given)
+
+    @property
+    def approvals(self) -> int:
+        """How many people have approved, over all stages."""
+        return sum(map(len, self.counted))
+
+    def part(self, who: str, names: Sequence[str]) -> Part:
+        """The part of a person (`user:7`) whom seats mean by these names."""
+        if who in self.barred:
+            return Part.BARRED
+        if any(who in given for given in self.done_by):
+            return Part.VOTED
+        if not set(self.due_seats).isdisjoint(names):
+            return Part.DUE
+        if any(seat.admits(names) for seat in self.seats[self.stage :]):
+            return Part.LATER
+        return Part.EARLIER if any(seat.admits(names) for seat in self.seats) else Part.NONE
 
 
 def person(reviewer: str) -> str:
@@ -70,26 +183,34 @@ def person(reviewer: str) -> str:
     return reviewer.partition("/")[0]
 
 
-def progress(terms: Terms, votes: Iterable[Vote]) -> Progress:
-    """Count votes, oldest first, over the stages in order."""
+def progress(terms: Terms, votes: Iterable[Vote], *, escalated: bool = False) -> Progress:
+    """Count votes, oldest first, over the stages in order, and say whose turn it is.
+
+    `escalated`: nobody decided in time, so those whom the terms call in may take any turn, too.
+    """
     seats = terms.stages or (Seat(),)
     counted = _counted(seats, votes)
     at = _stage(seats, counted)
-    return Progress(
+    missing = sum(_needed(seat) - len(some) for seat, some in zip(seats, counted, strict=True))
+    called_in = terms.escalate_to.names if escalated and terms.escalate_to else ()
+    voters = (vote.person for some in counted for vote in some)
+    found = Progress(
         stage=at + 1,
         stages=len(seats),
         got=len(counted[at]),
         needed=_needed(seats[at]),
-        missing=sum(_needed(seat) - len(some) for seat, some in zip(seats, counted, strict=True)),
+        missing=missing,
         seats=seats,
-        done_by=tuple(tuple(vote.person for vote in some) for some in counted),
+        counted=tuple(
+            tuple(Counted(vote.decision, vote.person, vote.reviewer_name) for vote in some)
+            for some in counted
+        ),
+        barred=terms.barred,
+        due_seats=tuple(dict.fromkeys((*seats[at].names, *called_in))),
+        due_except=tuple(dict.fromkeys((*terms.barred, *voters))),
+        called_in=called_in,
     )
-
-
-def marked(terms: Terms, votes: Sequence[Vote]) -> list[Vote]:
-    """The same votes, each saying whether it counts."""
-    counted = {v.decision for some in _counted(terms.stages or (Seat(),), votes) for v in some}
-    return [replace(vote, counts=vote.decision in counted) for vote in votes]
+    return found if missing else found.closed()
 
 
 def standing_edit(votes: Iterable[Vote]) -> Vote | None:

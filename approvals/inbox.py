@@ -17,8 +17,9 @@ from django.db import connection
 
 from checkpoints.errors import InvalidValue
 
-from .inbox_rows import STANDING, VOTES, InboxRow, rows
+from .inbox_rows import InboxRow, rows
 from .planning import planned_for_this
+from .terms import names_of
 
 BOXES: Final = ("mine", "team", "due", "high", "open", "done")
 SORTS: Final = ("risk", "age", "deadline")
@@ -31,7 +32,6 @@ COUNTED = 1_000
 DUE_SECONDS = 3_600
 
 _DUE = "coalesce(a.decide_by, a.deadline, 'infinity'::timestamptz)"
-_SEATS = "gp_seats(a.terms, a.escalated_at IS NOT NULL)"
 _SHAPE = "gp_shape(a.agent_version_id, a.tool, a.policy_version, a.risk, a.title)"
 _ORDER: Final = {
     "risk": "gp_risk(a.risk), a.requested_at, a.id",
@@ -42,16 +42,6 @@ _ORDER: Final = {
 # The order that a count walks in, else by age: without any the planner hopes to find enough of them
 # wherever it begins.
 _COUNTED_BY: Final = {"due": "deadline", "high": "risk"}
-# Of several stages in turn the one that is due: the first that the votes so far do not fill.
-_MY_TURN = f"""
-CASE WHEN a.escalated_at IS NOT NULL OR jsonb_typeof(a.terms -> 'stages') IS DISTINCT FROM 'array'
-  OR jsonb_path_query_array(a.terms, '$.stages[1]') = '[]' THEN true
-ELSE (SELECT gp_seats(jsonb_build_object('stages', jsonb_build_array(x.seat)), false) && %s::text[]
-  FROM (SELECT t.seat, sum(CASE WHEN t.seat ->> 'count' ~ '^[0-9]{{1,4}}$'
-      THEN (t.seat ->> 'count')::integer ELSE 1 END) OVER (ORDER BY t.place) AS upto
-    FROM jsonb_array_elements(a.terms -> 'stages') WITH ORDINALITY AS t (seat, place)) x
-  WHERE x.upto > {VOTES} ORDER BY x.upto LIMIT 1) END
-"""
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,7 +55,7 @@ class Person:
     @property
     def seats(self) -> list[str]:
         """What names them in a request's terms; `*` is any reviewer."""
-        return [f"user:{self.user}", *self.team_seats, "*"]
+        return [*names_of(self.user, self.teams)]
 
     @property
     def team_seats(self) -> list[str]:
@@ -121,20 +111,11 @@ def _where(wanted: Wanted) -> tuple[list[str], list[Any]]:
         seats = wanted.person.seats if wanted.box == "mine" else wanted.person.team_seats
         if not seats:
             return ["false"], []
-        where.append(f"{_SEATS} && %s::text[]")
+        where.append("a.due_seats && %s::text[]")
         params.append(seats)
     if wanted.box == "mine" and wanted.person is not None:
-        # Whom four eyes keep out, or who has voted for what stands, has nothing to do here.
-        where.append(
-            "NOT jsonb_exists(coalesce(a.terms -> 'barred', '[]'), %s::text) AND NOT EXISTS ("
-            "SELECT 1 FROM gp_decision d WHERE d.approval_id = a.id "
-            f"AND d.proposal_hash = {STANDING} AND split_part(d.reviewer, '/', 1) = %s::text "
-            "AND d.verdict IN ('approve', 'edit') AND NOT EXISTS (SELECT 1 FROM gp_decision t "
-            "WHERE t.approval_id = a.id AND t.verdict = 'take_back' AND t.at >= d.at))"
-        )
-        params += [wanted.person.id, wanted.person.id]
-        where.append(_MY_TURN)
-        params.append(wanted.person.seats)
+        where.append("NOT %s::text = ANY(a.due_except)")
+        params.append(wanted.person.id)
     if wanted.box == "due":
         # A clock that stands still for the statement, so that an index can be entered by it.
         where.append(f"{_DUE} < statement_timestamp() + make_interval(secs => {DUE_SECONDS})")

@@ -1,4 +1,4 @@
-"""A request as lists show it: one row each, with the votes for what stands now."""
+"""A request as lists show it: one row each, with who has voted and whose turn it is."""
 
 from __future__ import annotations
 
@@ -12,25 +12,19 @@ from django.db import connection
 
 from checkpoints import deltas
 
-from .terms import Terms, terms_of
+from .counting import Progress
+from .terms import Terms, readable_terms
 
 ARGS_SHOWN = 8_192  # bytes; larger arguments are for the request's own page
 TOGETHER = ("approve", "reject")  # what can be said to several requests at once
 ON_ITS_PAGE = "is decided on its own page, never together with others."
 
 STANDING = "coalesce(nullif(a.standing_hash, ''), a.proposal_hash)"
-# One statement per person and request is cheap: the index on gp_decision leads there.
-VOTES = f"""
-(SELECT count(*) FROM (SELECT DISTINCT ON (split_part(d.reviewer, '/', 1)) d.verdict
-  FROM gp_decision d WHERE d.approval_id = a.id AND d.proposal_hash = {STANDING}
-  AND d.verdict <> 'respond' ORDER BY split_part(d.reviewer, '/', 1), d.at DESC, d.id DESC) v
-  WHERE v.verdict IN ('approve', 'edit'))
-"""
 _ROW = f"""
 SELECT a.id, a.thread_id, th.title, th.agent, a.title, a.kind, a.tool, a.risk, a.status, a.outcome,
   {STANDING}, coalesce(a.decide_by, a.deadline), a.requested_at, a.decided_at, a.decided_by,
   a.decided_by_name, a.imported, a.terms::text, a.escalated_at IS NOT NULL,
-  a.standing_hash <> '', CASE WHEN a.status = 'pending' THEN {VOTES} ELSE 0 END,
+  a.standing_hash <> '', a.tally::text, a.due_seats, a.due_except,
   CASE WHEN pg_column_size(coalesce(a.standing_args, a.args)) <= {ARGS_SHOWN}
     THEN coalesce(a.standing_args, a.args)::text END
 FROM gp_approval a JOIN gp_thread th ON th.id = a.thread_id
@@ -40,7 +34,7 @@ WHERE a.id = ANY(%s::uuid[]) AND a.workspace_id = %s::uuid
 
 @dataclass(frozen=True, slots=True)
 class InboxRow:
-    """A request as a list shows it; `votes` counts those for what stands now.
+    """A request as a list shows it.
 
     `args` is None where they are too large for a list; `standing_hash` is what a decision names.
     """
@@ -65,8 +59,13 @@ class InboxRow:
     terms: Terms
     escalated: bool
     edited: bool
-    votes: int
+    progress: Progress
     args: Any
+
+    @property
+    def votes(self) -> int:
+        """How many people have approved."""
+        return self.progress.approvals
 
     @property
     def needed(self) -> int:
@@ -115,15 +114,12 @@ def rows(ids: Sequence[UUID], *, workspace: UUID) -> dict[UUID, InboxRow]:
 
 
 def _row(r: tuple[Any, ...]) -> InboxRow:
-    values = list(r)
-    values[17] = _terms(r[17])
-    values[21] = None if r[21] is None else deltas.decode(r[21])
-    return InboxRow(*values)
+    *columns, tally, due_seats, due_except, args = r
+    values: list[Any] = columns
+    terms = values[17] = readable_terms(_json(values[17]))
+    progress = Progress.read(_json(tally), terms, due_seats=due_seats, due_except=due_except)
+    return InboxRow(*(*values, progress, _json(args)))
 
 
-def _terms(text: str | None) -> Terms:
-    """Terms as a list needs them: what cannot be read (a capsule may bring anything) has none."""
-    try:
-        return terms_of(None if text is None else deltas.decode(text))
-    except (AttributeError, KeyError, TypeError, ValueError):
-        return Terms()
+def _json(text: str | None) -> Any:
+    return None if text is None else deltas.decode(text)

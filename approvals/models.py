@@ -25,6 +25,13 @@ VERDICTS = ("approve", "edit", "respond", "reject", "take_back")
 WHAT_NEXT = ("", "go_on", "stop", "roll_back")
 
 
+class Names(models.Field):  # type: ignore[type-arg]
+    """Names of people and teams; Django's own array field looks for hstore in each connection."""
+
+    def db_type(self, connection: object) -> str:
+        return "text[]"
+
+
 class Approval(models.Model):
     """What an agent asks people: one proposal at one position of one thread."""
 
@@ -59,6 +66,10 @@ class Approval(models.Model):
     decide_by = models.DateTimeField(null=True)
     escalated_at = models.DateTimeField(null=True)
     reminded = models.SmallIntegerField(db_default=0)
+    # Who has voted and whose turn it is (counting.Progress), written with each verdict.
+    tally = models.JSONField(null=True)
+    due_seats = Names(db_default="{}")
+    due_except = Names(db_default="{}")
     status = models.CharField(max_length=10, default="pending")
     outcome = models.CharField(max_length=10, blank=True)
     what_next = models.CharField(max_length=10, blank=True, db_default="")
@@ -83,6 +94,10 @@ class Approval(models.Model):
             ),
             models.CheckConstraint(
                 condition=models.Q(what_next__in=WHAT_NEXT), name="gp_approval_what_next"
+            ),
+            models.CheckConstraint(
+                condition=models.Q(status="pending") | models.Q(due_seats="{}"),
+                name="gp_approval_nobody_due",
             ),
         )
         indexes = (

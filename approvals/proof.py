@@ -16,7 +16,9 @@ from checkpoints import deltas, queries
 from checkpoints.chain import Broken, Event
 from checkpoints.states import EventKind as K
 
+from .counting import Vote, progress
 from .gates import REQUEST, decision_content, request_seal
+from .terms import readable_terms
 
 # What ends a request for good; of `approval.decided` only what cannot be taken back.
 _FINAL = frozenset({"settled", "expired", "withdrawn"})
@@ -44,6 +46,9 @@ _STANDS = {
     "decided_by": "the end of the request it names was altered",
     "decided_by_name": "the end of the request it names was altered",
     "decided_args": "the request it names does not repeat its decision",
+    "tally": "who has voted on the request it names was altered",
+    "due_seats": "whose turn it is in the request it names was altered",
+    "due_except": "whose turn it is in the request it names was altered",
 }
 _OPEN: dict[str, Any] = {
     "status": "pending",
@@ -74,7 +79,7 @@ _DECISION = (
     "hash",
     "at",
 )
-_JSON = frozenset({"args", "reasons", "schema", "decided_args", "terms", "standing_args"})
+_JSON = frozenset({"args", "reasons", "schema", "decided_args", "terms", "standing_args", "tally"})
 _AT_ONCE = 200
 # Seconds: the sweep reads its clock a little before it writes.
 _ROUNDED = 1.0
@@ -91,6 +96,7 @@ class _Course:
     stands: dict[str, Any]
     untold: set[str] = field(default_factory=set)
     reminded: int = 0
+    votes: list[Vote] = field(default_factory=list)
     edits: dict[str, Any] = field(default_factory=dict)
 
 
@@ -165,8 +171,9 @@ class Approvals:
                 raise Broken(last_seq, f"the {what} are not those that the events name")
 
     def _compare(self, course: _Course, row: dict[str, Any]) -> None:
+        stands = course.stands | _counted(course, row)
         for name, said in _STANDS.items():
-            if name not in course.untold and row[name] != course.stands[name]:
+            if name not in course.untold and row[name] != stands[name]:
                 raise Broken(course.seq, said)
         # A former version reminded without an event: so many as were due by then it may have sent.
         # Of what came with a capsule nobody is reminded here.
@@ -231,6 +238,9 @@ def _follow(
 ) -> None:
     """Take over what an event says of a request."""
     stands = course.stands
+    if found is not None:
+        of_vote = ("id", "reviewer", "reviewer_name", "verdict", "proposal_hash")
+        course.votes.append(Vote(*(found[name] for name in of_vote)))
     if found is not None and found["verdict"] == "edit":
         course.edits[data["standing_hash"]] = found["args"]
         stands |= {"standing_args": found["args"], "standing_hash": data["standing_hash"]}
@@ -267,6 +277,13 @@ def _follow(
             stands["decided_at"] = _time(data.get("decided_at"))
             if "decided_at" not in data:
                 course.untold.add("decided_at")
+
+
+def _counted(course: _Course, row: dict[str, Any]) -> dict[str, Any]:
+    """Who has voted and whose turn it is, by the decisions that the events name."""
+    escalated = course.stands["escalated_at"] is not None
+    now = progress(readable_terms(row["terms"]), course.votes, escalated=escalated)
+    return (now if course.stands["status"] == "pending" else now.closed()).columns
 
 
 def _due(row: dict[str, Any]) -> int:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Any
 from uuid import UUID
@@ -14,8 +14,8 @@ from checkpoints import deltas, prepared
 from checkpoints.errors import InvalidValue, NotFound
 from checkpoints.views import Page
 
-from .counting import Vote, marked
-from .terms import terms_of
+from .counting import Progress, Vote
+from .terms import readable_terms
 
 # Triggers that keep rows as they were written.
 GUARDS = {
@@ -34,7 +34,7 @@ SELECT a.id, a.workspace_id, a.thread_id, th.title, th.agent, a.agent_version_id
   a.comment, a.decided_by, a.decided_by_name, a.decided_at, a.decided_args::text, a.effective_at,
   a.requested_at, a.imported, a.policy_version, a.terms::text, a.standing_args::text,
   coalesce(nullif(a.standing_hash, ''), a.proposal_hash), coalesce(a.decide_by, a.deadline),
-  a.escalated_at, a.what_next, a.policies,
+  a.escalated_at, a.what_next, a.policies, a.tally::text, a.due_seats, a.due_except,
   CASE WHEN th.status IN ('waiting', 'sleeping') THEN th.queue ELSE '' END
 FROM gp_approval a JOIN gp_thread th ON th.id = a.thread_id
 """
@@ -99,6 +99,9 @@ class ApprovalRow:
     escalated_at: datetime | None = None
     what_next: str = ""
     policies: str = ""  # names those that were asked, as `queries_policies.mark_of` does
+    tally: Any = None
+    due_seats: Sequence[str] = ()
+    due_except: Sequence[str] = ()
     # Where its thread, as long as that rests, is to be queued: no part of the request.
     rest_queue: str = field(default="", compare=False)
 
@@ -111,6 +114,16 @@ class ApprovalRow:
     def open(self) -> bool:
         """Whether somebody can still decide it."""
         return self.status == "pending"
+
+    @property
+    def progress(self) -> Progress:
+        """Who has voted and whose turn it is, as the gate wrote it with the last verdict."""
+        return Progress.read(
+            self.tally,
+            readable_terms(self.terms),
+            due_seats=self.due_seats,
+            due_except=self.due_except,
+        )
 
     @property
     def effect(self) -> bool:
@@ -135,8 +148,8 @@ def _json(text: str | None) -> Any:
 
 def _row(r: tuple[Any, ...]) -> ApprovalRow:
     values = list(r)
-    # args, reasons, schema, decided_args, terms, standing_args
-    for column in (14, 18, 20, 29, 34, 35):
+    # args, reasons, schema, decided_args, terms, standing_args, tally
+    for column in (14, 18, 20, 29, 34, 35, 41):
         values[column] = _json(r[column])
     return ApprovalRow(*values)
 
@@ -155,17 +168,15 @@ def votes(approval_id: UUID) -> list[Vote]:
     """All verdicts on a request, oldest first, each saying whether it counts now."""
     with connection.cursor() as cursor:
         cursor.execute(
-            "SELECT a.terms::text, d.id, d.reviewer, d.reviewer_name, d.verdict, d.proposal_hash, "
-            "d.comment, d.what_next, d.at, d.args::text FROM gp_decision d "
+            "SELECT d.id, d.reviewer, d.reviewer_name, d.verdict, d.proposal_hash, "
+            "d.comment, d.what_next, d.at, jsonb_path_exists(a.tally, "
+            "'$.stages[*].given[*].decision ? (@ == $id)', jsonb_build_object('id', d.id)), "
+            "d.args::text FROM gp_decision d "
             "JOIN gp_approval a ON a.id = d.approval_id WHERE d.approval_id = %s::uuid "
             "ORDER BY d.at, d.id",
             (approval_id,),
         )
-        found = cursor.fetchall()
-    if not found:
-        return []
-    made = [replace(Vote(*values), args=_json(args)) for _, *values, args in found]
-    return marked(terms_of(_json(found[0][0])), made)
+        return [Vote(*(*values, _json(args))) for *values, args in cursor.fetchall()]
 
 
 def unsettled(thread_id: UUID) -> list[ApprovalRow]:

@@ -44,7 +44,7 @@ ORDER BY p.n DESC, p.person
 """
 _LOAD = """
 SELECT seat, count(*), min(requested_at), count(*) FILTER (WHERE due)
-FROM (SELECT unnest(gp_seats(a.terms, a.escalated_at IS NOT NULL)) AS seat, a.requested_at,
+FROM (SELECT unnest(a.due_seats) AS seat, a.requested_at,
     coalesce(a.decide_by, a.deadline) < statement_timestamp() + interval '1 hour' AS due
   FROM (SELECT * FROM gp_approval WHERE workspace_id = %s::uuid AND status = 'pending'
     ORDER BY requested_at, id LIMIT %s) a) x

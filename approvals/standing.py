@@ -13,7 +13,7 @@ from uuid import UUID
 from django.contrib.auth import get_user_model
 from django.db import connection
 
-from checkpoints import deltas, prepared
+from checkpoints import prepared
 
 from .queries import ApprovalRow
 from .terms import terms_of
@@ -31,32 +31,27 @@ class AskedBack:
     by_name: str
 
 
-# One vote per person: the newest. Of edits only the newest one stands, whatever it was a vote for.
+# The people whose votes count with the seats of their stage, as the gate wrote it; and who decided:
+# an answer to a question is no vote.
 _COUNTED = """
-SELECT v.reviewer, v.reviewer_name FROM (
-  SELECT DISTINCT ON (split_part(d.reviewer, '/', 1)) d.reviewer, d.reviewer_name, d.verdict,
-    d.proposal_hash, d.id FROM gp_decision d
-  WHERE d.approval_id = a.id AND d.verdict IN ('approve', 'edit', 'reject', 'take_back')
-  ORDER BY split_part(d.reviewer, '/', 1), d.at DESC, d.id DESC
-) v WHERE (v.verdict = 'approve'
-    AND v.proposal_hash = coalesce(nullif(a.standing_hash, ''), a.proposal_hash))
-  OR (v.verdict = 'edit' AND v.id = (SELECT e.id FROM gp_decision e
-    WHERE e.approval_id = a.id AND e.verdict = 'edit' ORDER BY e.at DESC, e.id DESC LIMIT 1))
+SELECT given ->> 'person' AS person, given ->> 'name' AS name, stage -> 'seats' AS seats
+FROM jsonb_path_query(a.tally, '$.stages[*]') stage, jsonb_path_query(stage, '$.given[*]') given
 UNION
-SELECT a.decided_by, a.decided_by_name
+SELECT split_part(a.decided_by, '/', 1), a.decided_by_name,
+  jsonb_path_query_array(a.tally, '$.stages[*].seats[*]')
 """
 _LOOK = """
 SELECT coalesce(a.effective_at, a.decided_at) + make_interval(secs => %s) < clock_timestamp()
-  AS late, c.reviewer_name AS name, coalesce(c.reviewer_name, '') = ''
+  AS late, c.name AS name, coalesce(c.name, '') = ''
   OR coalesce(u.is_active AND EXISTS (SELECT 1 FROM gp_membership m
     WHERE m.user_id = u.id AND m.workspace_id = a.workspace_id AND m.role = %s::varchar)
-  AND (%s::boolean OR %s::jsonb ? u.username OR EXISTS (SELECT 1 FROM {groups} ug
-    JOIN auth_group g ON g.id = ug.group_id WHERE ug.user_id = u.id AND %s::jsonb ? g.name)), false)
-  AS may
+  AND (c.seats ? '*' OR c.seats ? ('user:' || u.username) OR EXISTS (SELECT 1 FROM {groups} ug
+    JOIN auth_group g ON g.id = ug.group_id
+    WHERE ug.user_id = u.id AND c.seats ? ('team:' || g.name))), false) AS may
 FROM gp_approval a
-LEFT JOIN LATERAL ({counted}) c ON c.reviewer LIKE 'user:%%'
-LEFT JOIN {users} u ON u.id::text = substr(split_part(c.reviewer, '/', 1), 6)
-WHERE a.id = %s::uuid ORDER BY c.reviewer_name
+LEFT JOIN LATERAL ({counted}) c ON c.person LIKE 'user:%%'
+LEFT JOIN {users} u ON u.id::text = substr(c.person, 6)
+WHERE a.id = %s::uuid ORDER BY c.name
 """
 
 
@@ -69,14 +64,7 @@ def _look() -> str:
 
 def _asked(row: ApprovalRow) -> prepared.Asked:
     """The look: a row for everybody who was counted, whether they still may, whether it is late."""
-    terms = terms_of(row.terms)
-    seats = [*terms.stages, *([terms.escalate_to] if terms.escalate_to else [])]
-    named = [seat for seat in seats if seat.people or seat.teams]
-    people = sorted({name for seat in named for name in seat.people})
-    teams = sorted({name for seat in named for name in seat.teams})
-    anyone = len(named) < len(seats) or not seats
-    texts = [deltas.canonical(names).decode() for names in (people, teams)]
-    return _look(), (terms.valid_for, DECIDES, anyone, *texts, row.id)
+    return _look(), (terms_of(row.terms).valid_for, DECIDES, row.id)
 
 
 def holds(row: ApprovalRow) -> prepared.Asked:
@@ -88,13 +76,14 @@ def holds(row: ApprovalRow) -> prepared.Asked:
 def doubts(row: ApprovalRow) -> str:
     """Why what was decided may not happen any more, as a sentence; empty while it may.
 
-    Everybody who was counted still has to be a reviewer here, and of those whom the terms name.
+    Everybody who was counted still has to be a reviewer here, and one of those whom their stage
+    names.
     A policy's own decision has no person whose rights could be withdrawn.
     """
     found = prepared.fetch(*_asked(row))
     if any(late for late, _, _ in found):
         return outlived(row, terms_of(row.terms).valid_for)
-    without = [name for _, name, may in found if not may]
+    without = dict.fromkeys(name for _, name, may in found if not may)
     if without:
         return f"{', '.join(without)} approved it and may not decide here any more."
     return ""

@@ -6,12 +6,13 @@ next request, never this one.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import asdict, dataclass, replace
 from typing import Any, Final, Literal
 
 OnExpiry = Literal["expire", "reject", "escalate"]
 
+ANYONE: Final = "*"  # names any reviewer
 # Seconds in which a decision can be taken back, by the risk of what it lets happen.
 UNDO_WINDOW: Final[dict[str, float]] = {"low": 0, "medium": 0, "high": 10}
 VALID_FOR: Final = 24 * 3600.0
@@ -30,7 +31,32 @@ class Seat:
 
     @classmethod
     def from_json(cls, told: Mapping[str, Any]) -> Seat:
-        return cls(tuple(told["people"]), tuple(told["teams"]), int(told["count"]))
+        people, teams = tuple(map(str, told["people"])), tuple(map(str, told["teams"]))
+        return cls(people, teams, int(told["count"]))
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """Who may sit here, as `names_of` names a person; `*` is any reviewer."""
+        named = [f"user:{name}" for name in self.people] + [f"team:{name}" for name in self.teams]
+        return tuple(named) or (ANYONE,)
+
+    @property
+    def in_words(self) -> str:
+        """Who may sit here: "ada, grace or team finance", "any reviewer"."""
+        named = [*self.people, *(f"team {team}" for team in self.teams)]
+        if not named:
+            return "any reviewer"
+        *most, last = named
+        return f"{', '.join(most)} or {last}" if most else last
+
+    def admits(self, names: Iterable[str]) -> bool:
+        """Whether a person with these names (`names_of`) may sit here."""
+        return not set(self.names).isdisjoint(names)
+
+
+def names_of(user: str, teams: Iterable[str]) -> tuple[str, ...]:
+    """Every name by which a seat can mean a person: `user:ada`, `team:finance`, `*`."""
+    return (f"user:{user}", *(f"team:{team}" for team in teams), ANYONE)
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,6 +99,14 @@ class Terms:
 def terms_of(told: Mapping[str, Any] | None) -> Terms:
     """A stored request's terms; of one without any: one reviewer, at once."""
     return Terms() if told is None else Terms.from_json(told)
+
+
+def readable_terms(told: Any) -> Terms:
+    """Stored terms; those that cannot be read (a capsule may bring anything) count as none."""
+    try:
+        return terms_of(told)
+    except (AttributeError, KeyError, TypeError, ValueError):
+        return Terms()
 
 
 def _plain(value: Any) -> Any:

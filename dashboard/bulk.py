@@ -8,12 +8,15 @@ from typing import Final
 from uuid import UUID
 
 from approvals import inbox_rows
+from approvals.inbox import Person
 from approvals.inbox_rows import TOGETHER, InboxRow
 from approvals.queries import ApprovalRow
 
 from .deciding import Decided, decide_many
 from .errors import Invalid
 from .permissions import Actor, require
+from .seats import person_of
+from .turns import own_part
 from .validation import check_text
 
 AT_ONCE: Final = 200
@@ -39,7 +42,6 @@ class Told:
     item: Item
     row: InboxRow | None
     why: str = ""
-    changed: bool = False
     after: ApprovalRow | None = None
 
     @property
@@ -64,11 +66,12 @@ def read_items(told: Iterable[str]) -> list[Item]:
     return list(items.values())
 
 
-def preview(actor: Actor, items: Sequence[Item]) -> list[Told]:
+def preview(actor: Actor, items: Sequence[Item], verdict: str = "approve") -> list[Told]:
     """What the sheet shows: each item as it stands now; two statements."""
     require(actor, "decide")
     about = inbox_rows.rows([item.id for item in items], workspace=actor.workspace)
-    return [_judged(item, about.get(item.id)) for item in items]
+    who = person_of(actor)
+    return [_judged(item, about.get(item.id), who, verdict) for item in items]
 
 
 def decide_together(
@@ -80,9 +83,10 @@ def decide_together(
     check_text("$.comment", comment, 5_000)
     if verdict == "reject" and not comment.strip():
         raise Invalid("$.comment", "say why, so that the agents and the log know")
-    judged = preview(actor, items)
-    # What changed goes to the door all the same: its refusal is the one that counts.
-    asked = [told for told in judged if told.good or told.changed]
+    judged = preview(actor, items, verdict)
+    # What is open goes to the gate all the same: its refusal counts, and it notes a try that four
+    # eyes forbid.
+    asked = [told for told in judged if told.row and told.row.open and not told.row.alone]
     done = decide_many(
         actor,
         [
@@ -113,13 +117,17 @@ def _closed(row: InboxRow) -> str:
     return "Nobody decided in time." if row.status == "expired" else "It was withdrawn."
 
 
-def _judged(item: Item, row: InboxRow | None) -> Told:
+def _judged(item: Item, row: InboxRow | None, who: Person, verdict: str) -> Told:
     if row is None:
         return Told(item, None, "There is no such request in this workspace.")
     if not row.open:
         return Told(item, row, _closed(row))
     if row.alone:
         return Told(item, row, row.alone)
+    mine = own_part(row.progress, who.id, who.seats)
+    # A veto is open to whoever sits in any stage.
+    if why := mine.why or (mine.waits if verdict == "approve" else ""):
+        return Told(item, row, why)
     if row.standing_hash != item.seen:
-        return Told(item, row, "It changed since your list was made. Open it to see how.", True)
+        return Told(item, row, "It changed since your list was made. Open it to see how.")
     return Told(item, row)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 from django.contrib.auth import get_user_model
@@ -25,3 +26,8 @@ def seat_of(actor: Actor) -> tuple[str, tuple[str, ...]]:
     name = str(model._meta.get_field(model.USERNAME_FIELD).column)
     found = queries.member(actor.user_id, table=model._meta.db_table, own=(name,))
     return ("", ()) if found is None else (str(found.own[0]), found.groups)
+
+
+def seated(actor: Actor) -> Actor:
+    """The actor with user name and groups, so that whoever needs them asks the database once."""
+    return replace(actor, seat=seat_of(actor))

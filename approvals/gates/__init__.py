@@ -7,7 +7,7 @@ from .allowing import decide_by_policy, request
 from .deciding import decide, note_refusal
 from .ending import expire_due
 from .importing import import_requests
-from .judging import COMMENT_MAX, WHAT_NEXT, Reviewer, check_verdict, fits, in_words, verdicts_of
+from .judging import COMMENT_MAX, WHAT_NEXT, Reviewer, begin, check_verdict, verdicts_of
 from .looking import note_look
 from .outcomes import withdraw_open
 from .proposals import REQUEST, Proposal, decision_content, proposal_hash, request_seal
@@ -20,14 +20,13 @@ __all__ = [
     "WHAT_NEXT",
     "Proposal",
     "Reviewer",
+    "begin",
     "check_verdict",
     "decide",
     "decide_by_policy",
     "decision_content",
     "expire_due",
-    "fits",
     "import_requests",
-    "in_words",
     "note_look",
     "note_refusal",
     "proposal_hash",

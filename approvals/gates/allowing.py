@@ -16,7 +16,9 @@ from checkpoints.states import EventKind
 from checkpoints.store.writing import salted
 
 from .. import outbox, queries
+from ..counting import Vote, progress
 from ..queries import ApprovalRow
+from ..terms import Terms
 from . import writing
 from .outcomes import DECIDED, withdraw_former
 from .proposals import Proposal, decision_content, proposal_hash
@@ -94,14 +96,17 @@ def decide_by_policy(
             what_next="",
             salted=(salt, proof),
         )
+        vote = Vote(ident, by, name, "approve", digest)
+        then = progress(proposal.terms or Terms(), [vote])
         with connection.cursor() as cursor:
             cursor.execute(
-                "WITH won AS (UPDATE gp_approval a SET status = 'settled', outcome = 'approve', "
+                f"WITH won AS (UPDATE gp_approval a SET {writing.TALLY}, "
+                "status = 'settled', outcome = 'approve', "
                 "decided_by = %s::varchar, decided_by_name = %s::varchar, decided_at = c.now, "
                 "effective_at = c.now FROM (SELECT clock_timestamp() AS now) c "
                 "WHERE a.id = %s::uuid RETURNING a.id, a.workspace_id, c.now AS at), "
                 f"said AS ({writing.DECISION}) SELECT won.at FROM won",
-                (by, name, approval, *decision),
+                (*writing.tallied(then.closed()), by, name, approval, *decision),
             )
         row = queries.approval(approval, workspace=work.workspace)
         data = writing.decided(row, decision=ident, digest=proof, verdict="approve", by_name=name)

@@ -187,6 +187,7 @@ def _write(
     status, at, effective_at = won
     if judged.standing is not None:
         row = replace(row, standing_args=judged.standing[0], standing_hash=judged.standing[1])
+    row = replace(row, **judged.progress.columns)
     told: dict[str, Any] = {
         "decision": ident,
         "digest": digest,
@@ -196,7 +197,7 @@ def _write(
         "void": judged.void,
     }
     if not judged.outcome:
-        missing = None if judged.asks or judged.progress is None else judged.progress.missing
+        missing = None if judged.asks else judged.progress.missing
         data = writing.recorded(row, comment=comment, at=at, missing=missing, **told)
         event = store.NewEvent(EventKind.DECISION_RECORDED, data, reviewer.id)
         # The agent has to be woken for an answer; for one vote of several nobody is.
@@ -252,7 +253,7 @@ def _swapped(
     decision: tuple[Any, ...],
 ) -> tuple[str, datetime, datetime | None] | None:
     """(status, when, from when it counts), written only if the request still stands as seen."""
-    sets, params = [], []
+    sets, params = [writing.TALLY], [*writing.tallied(judged.progress)]
     if judged.standing is not None:
         sets.append(_STANDING)
         params += [writing.as_json(judged.standing[0]), judged.standing[1]]
@@ -261,7 +262,7 @@ def _swapped(
         params += outcome
     with connection.cursor() as cursor:
         cursor.execute(
-            f"WITH won AS (UPDATE gp_approval a SET {', '.join(sets) or 'status = a.status'}"
+            f"WITH won AS (UPDATE gp_approval a SET {', '.join(sets)}"
             f"{_ONLY_IF}), said AS ({writing.DECISION}) "
             "SELECT won.status, won.at, won.effective_at FROM won",
             (*params, row.id, seen, *decision),

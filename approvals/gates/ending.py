@@ -16,10 +16,10 @@ from checkpoints.store.guarded_rows import handle_rows, not_set_aside
 from checkpoints.store.writing import salted
 
 from .. import outbox, queries
+from ..counting import progress
 from ..queries import ApprovalRow
 from ..terms import Terms, terms_of
 from . import writing
-from .judging import in_words
 from .outcomes import takes_effect
 from .proposals import decision_content
 
@@ -65,7 +65,7 @@ def _over(row: ApprovalRow, terms: Terms) -> bool:
         return _escalate(row, terms)
     if terms.on_expiry == "reject":
         return _reject(row)
-    at = _swapped(row, "status = 'expired', decided_at = c.now")
+    at = _swapped(row, f"{writing.NOBODY_DUE}, status = 'expired', decided_at = c.now")
     if at is None:
         return False
     data = writing.ended(row.id, row.title, at)
@@ -79,9 +79,11 @@ def _over(row: ApprovalRow, terms: Terms) -> bool:
 
 
 def _escalate(row: ApprovalRow, terms: Terms) -> bool:
+    then = progress(terms, queries.votes(row.id), escalated=True)
     at = _swapped(
         row,
-        "escalated_at = c.now, decide_by = c.now + make_interval(secs => %s)",
+        f"{writing.TALLY}, escalated_at = c.now, decide_by = c.now + make_interval(secs => %s)",
+        *writing.tallied(then),
         terms.escalate_for,
     )
     if at is None:
@@ -100,7 +102,7 @@ def escalated(row: ApprovalRow) -> dict[str, Any]:
     return {
         "approval": str(row.id),
         "title": row.title,
-        "to": "any reviewer" if seat is None else in_words(seat),
+        "to": "any reviewer" if seat is None else seat.in_words,
         "escalated_at": writing.iso(row.escalated_at),
         "decide_by": writing.iso(row.decide_by),
     }
@@ -131,7 +133,8 @@ def _reject(row: ApprovalRow) -> bool:
     )
     at = _swapped(
         row,
-        "status = 'settled', outcome = 'reject', comment = %s::text, decided_by = %s::varchar, "
+        f"{writing.NOBODY_DUE}, status = 'settled', outcome = 'reject', "
+        "comment = %s::text, decided_by = %s::varchar, "
         "decided_by_name = %s::varchar, decided_at = c.now, effective_at = c.now",
         NOBODY,
         by,

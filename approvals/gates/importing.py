@@ -12,6 +12,8 @@ from django.db import connection
 from checkpoints.capsules.columns import Columns, inserted
 from checkpoints.capsules.layout import BadCapsule
 
+from .tallies import tally_of_thread
+
 AT_ONCE = 200
 
 
@@ -32,6 +34,7 @@ def import_requests(
     fixed = {"thread_id": "uuid", "workspace_id": "uuid", "imported": "boolean"}
     _many("gp_approval", *approvals, fixed, (thread, workspace, True))
     _many("gp_decision", *decisions, {"workspace_id": "uuid"}, (workspace,))
+    tally_of_thread(thread)
     if origin != workspace:
         return
     with connection.cursor() as cursor:

@@ -14,10 +14,10 @@ from checkpoints.errors import InvalidValue
 from checkpoints.records import Position
 
 from .. import verdicts
-from ..counting import Progress, Vote, person, progress
+from ..counting import Part, Progress, Vote, person, progress
 from ..errors import FourEyes, NotYours, VerdictRefused, VotedAlready
 from ..queries import ApprovalRow
-from ..terms import UNDO_WINDOW, Seat, Terms, terms_of
+from ..terms import UNDO_WINDOW, names_of, terms_of
 from .proposals import proposal_hash
 
 COMMENT_MAX = 5_000
@@ -47,10 +47,10 @@ class Judged:
 
     outcome: str
     hash: str
+    progress: Progress
     decided_args: Any = None
     standing: tuple[Any, str] | None = None
     void: int = 0
-    progress: Progress | None = None
     turn: bool = False
     asks: bool = False
 
@@ -123,43 +123,41 @@ def judge(
     `votes` are those so far, oldest first; who is alone on the terms needs none. Raises FourEyes,
     NotYours, VotedAlready, InvalidValue for an edit that changes nothing.
     """
-    terms = terms_of(row.terms)
-    who = person(reviewer.id)
-    if who in terms.barred:
+    terms, escalated = terms_of(row.terms), row.escalated_at is not None
+    so_far = progress(terms, votes, escalated=escalated)
+    part = so_far.part(person(reviewer.id), names_of(reviewer.user, reviewer.teams))
+    if part is Part.BARRED:
         raise FourEyes
-    so_far = progress(terms, votes)
-    voted = any(who in some for some in so_far.done_by)
     if verdict in ("reject", "respond"):
         # A veto and a question are open to whoever sits in any stage.
-        if not voted and not any(fits(s, reviewer) for s in _seats(row, terms, so_far.seats)):
-            raise NotYours(f"{_begin(in_words(so_far.seat))} has to decide this.")
+        if part is Part.NONE:
+            raise NotYours(f"{begin(so_far.seat.in_words)} has to decide this.")
         if verdict == "respond" and row.kind == "gate":
-            return Judged("", row.standing_hash, asks=True, progress=so_far)
-        return Judged(verdict, row.standing_hash, decided_args=args)
-    if voted and verdict == "approve":
+            return Judged("", row.standing_hash, so_far, asks=True)
+        return Judged(verdict, row.standing_hash, so_far.closed(), args)
+    if part is Part.VOTED and verdict == "approve":
         raise VotedAlready
-    if not voted and not any(fits(s, reviewer) for s in _seats(row, terms, (so_far.seat,))):
-        later = any(fits(s, reviewer) for s in so_far.seats[so_far.stage :])
-        said = "has to approve before you" if later else "has to decide this"
-        raise NotYours(f"{_begin(in_words(so_far.seat))} {said}.")
+    if part not in (Part.VOTED, Part.DUE):
+        rest = "has to approve before you" if part is Part.LATER else "has to decide this"
+        raise NotYours(f"{begin(so_far.seat.in_words)} {rest}.")
     standing: tuple[Any, str] | None = None
     named, void = row.standing_hash, 0
     if verdict == "edit":
         if deltas.canonical(args) == deltas.canonical(row.shown_args):
             raise InvalidValue("args", "are those that stand already; approve them")
         named = hash_with(row, args)
-        standing, void = (args, named), sum(map(len, so_far.done_by))
+        standing, void = (args, named), so_far.approvals
     new = Vote(decision, reviewer.id, reviewer.name, verdict, named)
-    then = progress(terms, [*votes, new])
+    then = progress(terms, [*votes, new], escalated=escalated)
     if not then.complete:
         turn = then.stage != so_far.stage
-        return Judged("", named, standing=standing, void=void, progress=then, turn=turn)
+        return Judged("", named, then, standing=standing, void=void, turn=turn)
     if standing is not None:
-        return Judged("edit", named, args, standing, void, then)
+        return Judged("edit", named, then, args, standing, void)
     if row.standing_args is not None:
         # Somebody's edit stands: it is what was agreed to.
-        return Judged("edit", named, row.standing_args, None, 0, then)
-    return Judged("approve", named, progress=then)
+        return Judged("edit", named, then, row.standing_args)
+    return Judged("approve", named, then)
 
 
 def is_simple(row: ApprovalRow) -> bool:
@@ -197,27 +195,6 @@ def window_of(row: ApprovalRow, *, author: bool = True) -> float:
     return max(0.0, float(windows.get(row.risk, 0)))
 
 
-def fits(seat: Seat, reviewer: Reviewer) -> bool:
-    """Whether a reviewer may sit there; where nobody is named, anybody."""
-    if not seat.people and not seat.teams:
-        return True
-    return reviewer.user in seat.people or any(team in seat.teams for team in reviewer.teams)
-
-
-def in_words(seat: Seat) -> str:
-    """A seat for people: `ada, grace or the team finance`."""
-    names = [*seat.people, *(f"the team {team}" for team in seat.teams)]
-    if not names:
-        return "any reviewer"
-    *most, last = names
-    return f"{', '.join(most)} or {last}" if most else last
-
-
-def _begin(words: str) -> str:
-    return words[:1].upper() + words[1:] if words.startswith(("any ", "the ")) else words
-
-
-def _seats(row: ApprovalRow, terms: Terms, seats: Sequence[Seat]) -> list[Seat]:
-    """These, and who was called in when nobody decided in time."""
-    more = terms.escalate_to if row.escalated_at is not None else None
-    return [*seats, *([more] if more is not None else [])]
+def begin(words: str) -> str:
+    """Who may sit somewhere, as it begins a sentence; names stay as they are written."""
+    return words[:1].upper() + words[1:] if words.startswith(("any ", "team ")) else words

@@ -49,8 +49,8 @@ def withdraw_former(work: Work, proposal: Proposal, *, reason: str) -> int:
 def _withdraw(thread: UUID, which: str, params: tuple[Any, ...], *, reason: str, actor: str) -> int:
     with connection.cursor() as cursor:
         cursor.execute(
-            f"UPDATE gp_approval a SET {writing.BLANK}, status = 'withdrawn', "
-            "comment = %s::text, decided_at = clock_timestamp() "
+            f"UPDATE gp_approval a SET {writing.BLANK}, {writing.NOBODY_DUE}, "
+            "status = 'withdrawn', comment = %s::text, decided_at = clock_timestamp() "
             f"WHERE a.thread_id = %s::uuid AND a.status IN ('pending', 'held') AND {which} "
             "RETURNING a.id, a.title, a.decided_at, a.workspace_id",
             (reason, thread, *params),

@@ -70,14 +70,12 @@ def _remind(due: _Due) -> bool:
     return True
 
 
-def tell_turn(row: ApprovalRow, then: Progress | None, *, void: int = 0) -> None:
+def tell_turn(row: ApprovalRow, then: Progress, *, void: int = 0) -> None:
     """Tell those of a stage that it is their turn, in the transaction of the vote that made it so.
 
     `then` is how far the request is with that vote: it completed the stage before, or is an edit
     that made `void` approvals void and so begins again with an earlier one.
     """
-    if then is None:
-        return
     data = {"title": row.title, "stage": then.stage, "stages": then.stages}
     if void:
         data["void"] = void

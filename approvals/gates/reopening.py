@@ -11,7 +11,7 @@ from checkpoints.states import EventKind
 
 from .. import outbox, queries_policies
 from ..touched import is_touched, undone
-from .writing import BLANK
+from .writing import BLANK, NOBODY_DUE
 
 
 def withdraw_of_policy(
@@ -39,8 +39,8 @@ def _withdraw(ident: UUID, thread: UUID, workspace: UUID, reason: str, actor: st
         with connection.cursor() as cursor:
             cursor.execute("SELECT 1 FROM gp_thread WHERE id = %s::uuid FOR UPDATE", (thread,))
             cursor.execute(
-                f"UPDATE gp_approval SET {BLANK}, status = 'withdrawn', comment = %s::text, "
-                "decided_at = clock_timestamp() WHERE id = %s::uuid "
+                f"UPDATE gp_approval SET {BLANK}, {NOBODY_DUE}, status = 'withdrawn', "
+                "comment = %s::text, decided_at = clock_timestamp() WHERE id = %s::uuid "
                 "AND status IN ('pending', 'held') "
                 "RETURNING title, decided_at",
                 (reason, ident),

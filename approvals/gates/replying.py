@@ -79,7 +79,8 @@ def _withdraw(work: Work, row: ApprovalRow, reason: str) -> bool:
     """pending -> withdrawn; False when it was decided. Its thread is locked."""
     with connection.cursor() as cursor:
         cursor.execute(
-            "UPDATE gp_approval SET status = 'withdrawn', comment = %s::text, "
+            f"UPDATE gp_approval SET {writing.NOBODY_DUE}, status = 'withdrawn', "
+            "comment = %s::text, "
             "decided_at = clock_timestamp() WHERE id = %s::uuid AND status = 'pending' "
             "RETURNING decided_at",
             (reason, row.id),

@@ -15,6 +15,9 @@ from checkpoints import deltas, store
 from checkpoints.records import Work
 from checkpoints.states import EventKind
 
+from ..counting import progress
+from ..terms import terms_of
+from . import writing
 from .proposals import REQUEST, Proposal, proposal_hash, request_seal, titled
 from .replying import announce
 
@@ -127,8 +130,10 @@ def columns_of(
 
 
 _INSERT = (
-    f"INSERT INTO gp_approval ({', '.join(REQUEST)}, status, outcome, comment, decided_by, "
-    f"decided_by_name, requested_at) SELECT {', '.join(f'%s::{t}' for t in REQUEST.values())}, "
+    f"INSERT INTO gp_approval ({', '.join(REQUEST)}, tally, due_seats, due_except, status, "
+    "outcome, comment, decided_by, decided_by_name, requested_at) "
+    f"SELECT {', '.join(f'%s::{t}' for t in REQUEST.values())}, "
+    "%s::jsonb, %s::text[], %s::text[], "
     # The time of the event that tells of it: the thread was written just before.
     "'pending', '', '', '', '', th.last_at FROM gp_thread th WHERE th.id = %s::uuid"
 )
@@ -142,5 +147,6 @@ def insert(columns: Mapping[str, Any]) -> None:
         else columns[name]
         for name, kind in REQUEST.items()
     ]
+    begins = writing.tallied(progress(terms_of(columns["terms"]), ()))
     with connection.cursor() as cursor:
-        cursor.execute(_INSERT, [*values, columns["thread_id"]])
+        cursor.execute(_INSERT, [*values, *begins, columns["thread_id"]])

@@ -15,9 +15,10 @@ from checkpoints.store.guarded_rows import handle_rows, not_set_aside
 from checkpoints.store.writing import salted
 
 from .. import queries
-from ..counting import Vote, person, standing_edit
+from ..counting import Vote, person, progress, standing_edit
 from ..errors import AlreadyDecided, NothingToTakeBack
 from ..queries import ApprovalRow
+from ..terms import terms_of
 from . import writing
 from .judging import Reviewer
 from .outcomes import takes_effect
@@ -37,7 +38,10 @@ def take_back(approval_id: UUID, *, workspace: UUID, reviewer: Reviewer) -> Appr
         row = writing.locked(approval_id, workspace=workspace)
         row = queries.approval(approval_id, workspace=workspace)
         votes = queries.votes(approval_id)
-        stands = after_take_back(votes, reviewer)
+        gone = taking_back(reviewer)
+        stands = standing_edit([*votes, gone])
+        called_in = row.escalated_at is not None
+        then = progress(terms_of(row.terms), [*votes, gone], escalated=called_in)
         salt, digest = salted(
             decision_content(
                 approval=row.id,
@@ -63,13 +67,14 @@ def take_back(approval_id: UUID, *, workspace: UUID, reviewer: Reviewer) -> Appr
             cursor.execute(
                 f"WITH won AS (UPDATE gp_approval a SET status = 'pending', {writing.BLANK}, "
                 "comment = '', decided_at = NULL, "
-                "standing_args = %s::jsonb, standing_hash = %s::varchar "
+                f"{writing.TALLY}, standing_args = %s::jsonb, standing_hash = %s::varchar "
                 "FROM (SELECT clock_timestamp() AS now) c WHERE a.id = %s::uuid "
                 "AND a.status = 'held' AND a.effective_at > c.now "
                 "AND split_part(a.decided_by, '/', 1) = %s::varchar "
                 f"RETURNING a.id, a.workspace_id, c.now AS at), said AS ({writing.DECISION}) "
                 "SELECT won.at FROM won",
                 (
+                    *writing.tallied(then),
                     None if stands is None else writing.as_json(stands.args),
                     "" if stands is None else stands.proposal_hash,
                     approval_id,
@@ -97,15 +102,15 @@ def take_back(approval_id: UUID, *, workspace: UUID, reviewer: Reviewer) -> Appr
         decided_at=None,
         decided_args=None,
         effective_at=None,
+        **then.columns,
         standing_args=None if stands is None else stands.args,
         standing_hash=row.proposal_hash if stands is None else stands.proposal_hash,
     )
 
 
-def after_take_back(votes: list[Vote], reviewer: Reviewer) -> Vote | None:
-    """The edit that stands once the last verdict is taken back."""
-    gone = Vote(UUID(int=0), reviewer.id, reviewer.name, TAKE_BACK, "")
-    return standing_edit([*votes, gone])
+def taking_back(reviewer: Reviewer) -> Vote:
+    """The verdict that takes a decision back, as votes are counted."""
+    return Vote(UUID(int=0), reviewer.id, reviewer.name, TAKE_BACK, "")
 
 
 def taken_back(

@@ -13,11 +13,15 @@ from checkpoints import deltas
 from checkpoints.errors import NotFound
 
 from .. import queries
+from ..counting import Progress
 from ..queries import ApprovalRow
 
 # Due requests whose thread and row nobody holds: what is locked waits for the next sweep.
 DUE = "FROM gp_approval a JOIN gp_thread th ON th.id = a.thread_id WHERE true"
 FREE = "FOR NO KEY UPDATE OF th, a SKIP LOCKED"
+# Who has voted and whose turn it is; of a closed request it is nobody's.
+TALLY = "tally = %s::jsonb, due_seats = %s::text[], due_except = %s::text[]"
+NOBODY_DUE = "due_seats = '{}', due_except = '{}'"
 # What a request looks like that nobody has decided (any more), beside its comment and time.
 BLANK = (
     "outcome = '', decided_by = '', decided_by_name = '', what_next = '', decided_args = NULL, "
@@ -34,6 +38,11 @@ DECISION = (
 def as_json(value: Any) -> str | None:
     """A value for a jsonb parameter; None is SQL's NULL."""
     return None if value is None else deltas.canonical(value).decode()
+
+
+def tallied(progress: Progress) -> tuple[Any, ...]:
+    """The parameters of TALLY."""
+    return as_json(progress.to_json()), list(progress.due_seats), list(progress.due_except)
 
 
 def iso(at: datetime | None) -> str | None:

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any, Final
+from typing import Final
 from uuid import UUID
 
 from django.contrib.auth import get_user_model
@@ -13,8 +13,9 @@ from django.db import connection
 
 from checkpoints import queries as ground
 
-from .. import queries
-from ..terms import Seat, terms_of
+from ..counting import Part
+from ..queries import ApprovalRow
+from ..terms import Seat, names_of, terms_of
 
 # The role behind the right to decide; a test compares it with the table of rights.
 DECIDES: Final = "reviewer"
@@ -28,6 +29,11 @@ class Person:
     name: str
     mail: str
     teams: frozenset[str]
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """The names by which seats can mean the person."""
+        return names_of(self.name, self.teams)
 
 
 def deciders(workspace: UUID) -> list[Person]:
@@ -51,30 +57,19 @@ def deciders(workspace: UUID) -> list[Person]:
 
 
 def wanted(person: Person, *, people: Sequence[str], teams: Sequence[str]) -> bool:
-    """Whether an endpoint or a stage that names these means the person; nobody named: everybody."""
-    return not (people or teams) or person.name in people or not person.teams.isdisjoint(teams)
+    """Whether an endpoint that names these means the person; nobody named: everybody."""
+    return Seat(tuple(people), tuple(teams)).admits(person.names)
 
 
-def may_decide(person: Person, terms: Any, *, escalated: bool = False, stage: int = 0) -> bool:
-    """Whether a request on these stored terms can be decided by the person.
+def is_due(person: Person, row: ApprovalRow, *, escalated: bool = False) -> bool:
+    """Whether it is the person's turn in a request, as the gate wrote it.
 
-    `escalated`: it is about the escalation, so it concerns those whom that names. `stage`, from 1:
-    it is about this stage alone.
+    `escalated`: the news is about the escalation, so it concerns those whom that names.
     """
-    found = terms_of(terms)
-    if person.id in found.barred:
+    called_in = terms_of(row.terms).escalate_to if escalated else None
+    if called_in is not None and not called_in.admits(person.names):
         return False
-    seats: Iterable[Seat] = found.stages
-    if escalated and found.escalate_to is not None:
-        seats = (found.escalate_to,)
-    elif stage:
-        seats = found.stages[stage - 1 : stage]
-    return any(wanted(person, people=seat.people, teams=seat.teams) for seat in seats)
-
-
-def voters(approval: UUID) -> set[str]:
-    """The people whose approval of a request counts already: there is nothing to remind them of."""
-    return {vote.person for vote in queries.votes(approval) if vote.counts}
+    return row.progress.part(person.id, person.names) is Part.DUE
 
 
 def unknown(workspace: UUID, *, people: Sequence[str], teams: Sequence[str]) -> list[str]:

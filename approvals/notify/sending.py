@@ -13,9 +13,7 @@ from checkpoints import deltas
 from checkpoints.errors import InvalidValue, NotFound
 
 from .. import queries
-from ..counting import progress
 from ..queries import ApprovalRow
-from ..terms import terms_of
 from . import addresses, bodies, chat, letters, mail, signing, webhook
 from .claiming import Claim
 from .letters import Letter
@@ -108,9 +106,8 @@ def _letter(claimed: Claim) -> Letter:
 
 
 def _approved(row: ApprovalRow) -> tuple[int, int]:
-    done = progress(terms_of(row.terms), queries.votes(row.id))
-    got = sum(len(people) for people in done.done_by)
-    return got, got + done.missing
+    now = row.progress
+    return now.approvals, now.approvals + now.missing
 
 
 def _request(news: UUID, workspace: UUID) -> ApprovalRow | None:

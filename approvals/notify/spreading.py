@@ -19,8 +19,9 @@ from uuid_utils.compat import uuid7
 from checkpoints import deltas
 from checkpoints.store.guarded_rows import not_set_aside, set_aside
 
+from .. import queries
 from ..signals import decision_told
-from .recipients import Person, deciders, may_decide, voters, wanted
+from .recipients import Person, deciders, is_due, wanted
 from .words import CALLS
 
 BATCH: Final = 50
@@ -71,9 +72,9 @@ def _spread_alone(news: UUID, thread: UUID | None) -> int:
 def _spread(limit: int, *, only: UUID | None = None) -> int:
     with transaction.atomic(), connection.cursor() as cursor:
         cursor.execute(
-            "SELECT n.id, n.workspace_id, n.kind, n.thread_id, a.terms::text, a.id, "
+            "SELECT n.id, n.workspace_id, n.kind, n.thread_id, n.approval_id, "
             "CASE WHEN n.kind = 'approval.turn' THEN (n.data ->> 'stage')::integer ELSE 0 END "
-            "FROM gp_outbox n LEFT JOIN gp_approval a ON a.id = n.approval_id "
+            "FROM gp_outbox n "
             f"WHERE {_WAITS} AND (%s::uuid IS NULL OR n.id = %s::uuid) "
             "ORDER BY n.at, n.id LIMIT %s FOR UPDATE OF n SKIP LOCKED",
             (only, only, limit),
@@ -83,16 +84,14 @@ def _spread(limit: int, *, only: UUID | None = None) -> int:
             return 0
         endpoints, people = _endpoints({row[1] for row in news}), dict[UUID, list[Person]]()
         rows: list[tuple[Any, ...]] = []
-        for ident, workspace, kind, _, terms, approval, stage in news:
+        for ident, workspace, kind, _, approval, stage in news:
             who = [e for e in endpoints.get(workspace, ()) if kind in e.events]
             if who and workspace not in people:
                 people[workspace] = deciders(workspace)
-            told: Sequence[Person] = people.get(workspace, ())
-            if kind in ("approval.reminder", "approval.turn") and who:
-                done = voters(approval)
-                told = [one for one in told if one.id not in done]
-            known = None if terms is None else deltas.decode(terms)
-            for endpoint, to in _recipients(who, told, kind, known, stage):
+            to_whom: Sequence[Person] = people.get(workspace, ())
+            if kind in CALLS and who:
+                to_whom = _called(to_whom, kind, approval, workspace, stage)
+            for endpoint, to in _recipients(who, to_whom):
                 rows.append((uuid7(), workspace, endpoint, ident, kind, to, f"msg_{ident.hex}"))
         write(rows)
         cursor.execute(
@@ -155,9 +154,21 @@ def _endpoints(workspaces: set[UUID]) -> dict[UUID, list[_Endpoint]]:
     return found
 
 
-def _recipients(
-    endpoints: Sequence[_Endpoint], people: Sequence[Person], kind: str, terms: Any, stage: int
-) -> list[tuple[UUID, str]]:
+def _called(
+    people: Sequence[Person], kind: str, approval: UUID, workspace: UUID, stage: int
+) -> list[Person]:
+    """Those of these people whose turn it is in a request, as it stands now.
+
+    `stage`: the news tells of this turn; another one by now has news of its own.
+    """
+    row = queries.approval(approval, workspace=workspace)
+    if stage and row.progress.stage != stage:
+        return []
+    escalated = kind == "approval.escalated"
+    return [one for one in people if is_due(one, row, escalated=escalated)]
+
+
+def _recipients(endpoints: Sequence[_Endpoint], people: Sequence[Person]) -> list[tuple[UUID, str]]:
     """(endpoint, recipient) of one news; a person gets one mail, however many endpoints name them.
 
     A recipient is `user:7`, a mail address, or empty: the endpoint itself.
@@ -171,12 +182,10 @@ def _recipients(
         if endpoint.address:
             to = [endpoint.address]
         else:
-            escalated = kind == "approval.escalated"
             to = [
                 one.id
                 for one in people
                 if wanted(one, people=endpoint.people, teams=endpoint.teams)
-                and (kind not in CALLS or may_decide(one, terms, escalated=escalated, stage=stage))
             ]
         found += [(endpoint.id, one) for one in to if one not in mailed]
         mailed.update(to)

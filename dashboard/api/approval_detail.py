@@ -12,13 +12,13 @@ from approvals import queries as gates
 from approvals.counting import Vote as VoteRow
 from approvals.queries import ApprovalRow
 from checkpoints import queries
-from dashboard.deciding import reviewer_of
 from dashboard.pages import evidence
-from dashboard.pages.standing import Own, Stage, Standing, Viewer, own, standing
+from dashboard.pages.standing import Stage, Standing, standing
 from dashboard.permissions import Actor
+from dashboard.turns import nobody_can
 
 from .approval_shapes import NAMES_VERDICTS, Approval
-from .shapes import Allowed, Shape
+from .shapes import Shape
 
 REPLIES = 200
 
@@ -91,6 +91,9 @@ class ApprovalDetail(Approval):
     terms: Any = Field(description="What is demanded: stages, four eyes, deadlines, undo window.")
     undo_window: int = Field(description="Seconds in which a decision can be taken back.")
     progress: Progress
+    nobody_can: str = Field(
+        description="Why too few people can approve it as rights are now; empty where enough can."
+    )
     votes: list[Vote]
     questions: list[AskedBack]
     former: Former | None
@@ -100,12 +103,9 @@ class ApprovalDetail(Approval):
         """The request as it stands, for one caller."""
         version = queries.agent_version(row.agent_version_id)
         now = standing(row, gates.votes(row.id))
-        who = reviewer_of(actor)
-        mine = own(row, now, Viewer(actor, who.user, lambda: who.teams))
         basis = Approval.told(row, actor)
         before = _former(row)
         told = basis.model_dump(by_alias=True) | {
-            "decide": _allowed(basis.decide, mine),
             "revision": row.revision,
             "proposal": row.shown_args,
             "arguments_schema": evidence.arguments_schema(row, version),
@@ -115,17 +115,12 @@ class ApprovalDetail(Approval):
             "progress": Progress(
                 got=now.got, needed=now.needed, stages=[Seats.told(stage) for stage in now.stages]
             ),
+            "nobody_can": nobody_can(row.progress, row.workspace) if row.open else "",
             "votes": [_vote(vote) for vote in now.votes],
             "questions": _questions(row, now),
             "former": before,
         }
         return cls(**told)
-
-
-def _allowed(basis: Allowed, mine: Own) -> Allowed:
-    if basis.allowed and (why := mine.why or mine.waits):
-        return Allowed(allowed=False, why=why)
-    return basis
 
 
 def _vote(vote: VoteRow) -> Vote:

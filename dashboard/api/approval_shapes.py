@@ -11,9 +11,12 @@ from pydantic.config import JsonDict
 
 from approvals import gates
 from approvals.queries import ApprovalRow
+from approvals.terms import names_of
 from approvals.verdicts import ALLOWED, GATE
 from dashboard.deciding import Decided as DecidedRow
-from dashboard.permissions import Allowance, HasRoles, lacks
+from dashboard.permissions import Actor, Allowance, lacks
+from dashboard.seats import seat_of
+from dashboard.turns import own_part
 
 from .problems import of_action
 from .shapes import ELSEWHERE, Allowed, Problem, Shape
@@ -82,7 +85,7 @@ class Approval(Shape):
     decide: Allowed
 
     @classmethod
-    def told(cls, row: ApprovalRow, actor: HasRoles) -> Self:
+    def told(cls, row: ApprovalRow, actor: Actor) -> Self:
         """The request for one caller."""
         names = [f.alias or name for name, f in cls.model_fields.items()]
         own = {name: getattr(row, name) for name in names if hasattr(row, name)}
@@ -90,13 +93,15 @@ class Approval(Shape):
         return cls(**own, verdicts=verdicts, decide=Allowed.model_validate(decidable(row, actor)))
 
 
-def decidable(row: ApprovalRow, actor: HasRoles) -> Allowance:
+def decidable(row: ApprovalRow, actor: Actor) -> Allowance:
     """Whether this caller may decide this request now."""
     if said := lacks(actor, "decide"):
         return Allowance(False, said)
     if not row.open:
         return Allowance(False, f"The request is {row.status}.")
-    return Allowance(True)
+    part = own_part(row.progress, actor.person, names_of(*seat_of(actor)))
+    why = part.why or part.waits
+    return Allowance(not why, why)
 
 
 class ApprovalList(Shape):
@@ -115,7 +120,7 @@ class DecidedOne(Shape):
     problem: Problem | None
 
     @classmethod
-    def told(cls, one: DecidedRow, actor: HasRoles) -> Self:
+    def told(cls, one: DecidedRow, actor: Actor) -> Self:
         """One result for the caller."""
         return cls(
             id=one.id,
@@ -131,6 +136,6 @@ class Decided(Shape):
     results: list[DecidedOne]
 
     @classmethod
-    def told(cls, done: list[DecidedRow], actor: HasRoles) -> Self:
+    def told(cls, done: list[DecidedRow], actor: Actor) -> Self:
         """The results for the caller."""
         return cls(results=[DecidedOne.told(one, actor) for one in done])

@@ -12,7 +12,7 @@ from approvals import inbox
 from approvals import queries as gates
 from dashboard import actions
 from dashboard.errors import Invalid
-from dashboard.seats import person_of
+from dashboard.seats import person_of, seated
 
 from .approval_detail import ApprovalDetail
 from .approval_shapes import Approval, ApprovalList, Decided
@@ -34,7 +34,7 @@ class Approvals(Door):
             OpenApiParameter("status", str, enum=STATUSES, description="pending unless given"),
             OpenApiParameter("box", str, enum=inbox.BOXES, description=BOX),
             OpenApiParameter("sort", str, enum=inbox.SORTS, description="risk unless given"),
-            OpenApiParameter("mine", bool, description="Only open ones the caller may decide."),
+            OpenApiParameter("mine", bool, description="Only open ones that wait for the caller."),
             CURSOR,
             LIMIT,
         ],
@@ -52,13 +52,16 @@ class Approvals(Door):
             raise Invalid("mine", "goes with the status pending only")
         if mine and not actions.may(self.actor, "decide"):
             return answer(ApprovalList(results=[], next_cursor=""))
+        if mine:
+            return self._walk("mine", "age")
         page = gates.approvals(
             workspace=self.actor.workspace,
             status="" if status == "all" else status,
             limit=self.limit(),
             after=self._cursor(),
         )
-        found = [Approval.told(row, self.actor) for row in page.rows]
+        who = seated(self.actor)
+        found = [Approval.told(row, who) for row in page.rows]
         return answer(ApprovalList(results=found, next_cursor=page.next_cursor))
 
     def _box(self) -> Response:
@@ -74,10 +77,14 @@ class Approvals(Door):
             raise Invalid("status", "does not go with a box")
         if box == "mine" and not actions.may(self.actor, "decide"):
             return answer(ApprovalList(results=[], next_cursor=""))
-        wanted = inbox.Wanted(self.actor.workspace, box, sort, person_of(self.actor))
+        return self._walk(box, sort)
+
+    def _walk(self, box: str, sort: str) -> Response:
+        who = seated(self.actor)
+        wanted = inbox.Wanted(who.workspace, box, sort, person_of(who))
         ids, more = inbox.walk(wanted, after=self._cursor(), limit=self.limit())
-        found = gates.by_id(ids, workspace=self.actor.workspace)
-        told = [Approval.told(found[ident], self.actor) for ident in ids if ident in found]
+        found = gates.by_id(ids, workspace=who.workspace)
+        told = [Approval.told(found[ident], who) for ident in ids if ident in found]
         return answer(ApprovalList(results=told, next_cursor=more))
 
     def _cursor(self) -> UUID | None:
@@ -161,4 +168,4 @@ class DecideApprovals(Door):
         `decided-alone`, as on the page, and the others are decided.
         """
         items = [item.model_dump() for item in self.body(DecideMany).root]
-        return answer(Decided.told(actions.decide_many(self.actor, items), self.actor))
+        return answer(Decided.told(actions.decide_many(self.actor, items), seated(self.actor)))

@@ -22,6 +22,7 @@ from dashboard.parties import recognised
 from dashboard.people import people
 from dashboard.permissions import needs
 from dashboard.shapes import Field
+from dashboard.turns import nobody_can
 
 from . import evidence
 from .rights import Class, Roles, rights_of
@@ -89,6 +90,13 @@ class ApprovalPage:
     def standing(self) -> Standing:
         """Who has approved and who is still needed."""
         return standing(self.approval, gates.votes(self.id))
+
+    @cached_property
+    def nobody(self) -> str:
+        """Why too few people can approve it as rights are now; empty where enough can."""
+        row = self.approval
+        asks = row.open and row.kind != "question"
+        return nobody_can(row.progress, self.workspace) if asks else ""
 
     @cached_property
     def former(self) -> ApprovalRow | None:
@@ -219,7 +227,7 @@ def approval_side(page: ApprovalPage, roles: Roles) -> dict[str, Any]:
     """Region approval-side; what the person who looks may do stands here, so it is fetched."""
     row = page.approval
     decides, verdicts = may(Class(roles), "decide"), evidence.offered(row)
-    mine = own(row, page.standing, page.viewer)
+    mine = own(row, page.viewer)
     return {
         "approval": row,
         "thread": page.thread,
@@ -233,6 +241,7 @@ def approval_side(page: ApprovalPage, roles: Roles) -> dict[str, Any]:
         "editable": "edit" in verdicts and isinstance(row.shown_args, dict),
         "what": recognised(row.shown_args),
         "standing": page.standing,
+        "nobody": page.nobody,
         "resumed": page.resumed,
         "carried_out": page.carried_out,
         "fates": page.fates,

@@ -8,10 +8,12 @@ from functools import cached_property
 
 from django.conf import settings
 
-from approvals.counting import Vote, person
+from approvals import gates
+from approvals.counting import Progress, Vote, person
 from approvals.queries import ApprovalRow
-from approvals.terms import UNDO_WINDOW, Seat, Terms, terms_of
-from dashboard.permissions import Actor, either, lacks
+from approvals.terms import UNDO_WINDOW, Seat, Terms, names_of, terms_of
+from dashboard.permissions import Actor, lacks
+from dashboard.turns import Own, own_part
 
 
 class Viewer:
@@ -21,20 +23,14 @@ class Viewer:
         self.actor, self.user, self._teams = actor, user, teams
 
     @cached_property
-    def teams(self) -> frozenset[str]:
-        """The groups of the person."""
-        return frozenset(self._teams())
+    def names(self) -> tuple[str, ...]:
+        """The names by which seats can mean the person."""
+        return names_of(self.user, self._teams())
 
     @property
     def person(self) -> str:
         """`user:7`, whatever they act through."""
         return self.actor.person
-
-    def sits(self, seat: Seat) -> bool:
-        """Whether the seat is open to this person."""
-        if not seat.people and not seat.teams:
-            return True
-        return self.user in seat.people or not self.teams.isdisjoint(seat.teams)
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,10 +45,7 @@ class Stage:
     @property
     def label(self) -> str:
         """The same as it begins a line; names stay as they are written."""
-        for begin in ("any ", "team "):
-            if self.who.startswith(begin):
-                return self.who[:1].upper() + self.who[1:]
-        return self.who
+        return gates.begin(self.who)
 
     @property
     def open(self) -> int:
@@ -68,6 +61,7 @@ class Standing:
     """
 
     terms: Terms
+    progress: Progress
     stages: tuple[Stage, ...]
     got: int
     needed: int
@@ -95,70 +89,39 @@ class Standing:
         return tuple(v for v in self.votes if v.verdict != "respond")
 
     @property
-    def voters(self) -> frozenset[str]:
-        """The people whose approval counts."""
-        return frozenset(v.person for v in self.votes if v.counts)
-
-    @property
     def escalates_to(self) -> str:
         """Who decides when the deadline passes, in words; empty where nobody else does."""
         seat = self.terms.escalate_to
-        return in_words(seat, several=False) if seat else ""
-
-
-@dataclass(frozen=True, slots=True)
-class Own:
-    """What the person who looks may do.
-
-    `why` says what keeps them from deciding, `waits` what keeps them from approving alone.
-    """
-
-    why: str = ""
-    waits: str = ""
-    take_back: bool = False
+        return seat.in_words if seat else ""
 
 
 def standing(row: ApprovalRow, votes: Sequence[Vote]) -> Standing:
-    """Approvals fill the stages in their order."""
-    terms = terms_of(row.terms)
-    left = [v for v in votes if v.counts]
-    got, stages, waiting = len(left), [], True
-    for seat in terms.stages:
-        given, left = left[: seat.count], left[seat.count :]
-        here = waiting and len(given) < seat.count
-        waiting = waiting and not here
-        stages.append(Stage(in_words(seat), seat.count, tuple(given), here))
-    needed = sum(seat.count for seat in terms.stages)
-    return Standing(terms, tuple(stages), got, needed, tuple(votes), window_of(row, terms))
+    """How far a request has come, as the gate wrote it; `votes` bring times and comments."""
+    now, by_id = row.progress, {vote.decision: vote for vote in votes}
+    stages = tuple(
+        Stage(
+            seated(seat),
+            seat.count,
+            tuple(by_id[one.decision] for one in given if one.decision in by_id),
+            row.open and n == now.stage,
+        )
+        for n, (seat, given) in enumerate(zip(now.seats, now.counted, strict=True), start=1)
+    )
+    got, terms = now.approvals, terms_of(row.terms)
+    window = window_of(row, terms)
+    return Standing(terms, now, stages, got, got + now.missing, tuple(votes), window)
 
 
-def own(row: ApprovalRow, now: Standing, viewer: Viewer | None) -> Own:
+def own(row: ApprovalRow, viewer: Viewer | None) -> Own:
     """What this person may do with this request now; nobody in particular: whatever roles allow."""
     if viewer is None:
         return Own()
-    if row.status != "pending":
+    if not row.open:
         mine = person(row.decided_by) == viewer.person
         return Own(take_back=mine and row.status == "held" and not row.imported)
     if said := lacks(viewer.actor, "decide"):
         return Own(said)
-    if viewer.person in now.terms.barred:
-        return Own(
-            "Four eyes: you had a part in this thread, so somebody else has to decide. "
-            "A try is noted in the record."
-        )
-    if viewer.person in now.voters:
-        return Own(waits="You have approved. Somebody else is still needed.")
-    # After an escalation whoever it went to may decide, too.
-    extra = now.terms.escalate_to if row.escalated_at else None
-    if extra is not None and viewer.sits(extra):
-        return Own()
-    seats = now.terms.stages
-    turn = next((i for i, one in enumerate(now.stages) if one.now), 0)
-    if not any(viewer.sits(seat) for seat in seats):
-        return Own(f"This is for {now.stages[turn].who} to decide.")
-    if not viewer.sits(seats[turn]):
-        return Own(waits=f"{now.stages[turn].label} must approve before you.")
-    return Own()
+    return own_part(row.progress, viewer.person, viewer.names)
 
 
 def window_of(row: ApprovalRow, terms: Terms) -> int:
@@ -170,10 +133,9 @@ def window_of(row: ApprovalRow, terms: Terms) -> int:
     return max(0, round(float(windows.get(row.risk, 0))))
 
 
-def in_words(seat: Seat, *, several: bool = True) -> str:
-    """Whose approval a seat needs: "2 of team finance", "ada or berta", "any reviewer"."""
-    named = [*seat.people, *(f"team {team}" for team in seat.teams)]
-    who = either(named) if len(named) > 1 else named[0] if named else "any reviewer"
-    if several and seat.count > 1:
-        return f"{seat.count} of {who}" if named else f"{seat.count} reviewers"
-    return who
+def seated(seat: Seat) -> str:
+    """Whose approval a seat needs, and of how many: "2 of team finance", "any reviewer"."""
+    if seat.count <= 1:
+        return seat.in_words
+    named = seat.people or seat.teams
+    return f"{seat.count} of {seat.in_words}" if named else f"{seat.count} reviewers"

@@ -105,12 +105,12 @@ def together(request: HttpRequest) -> HttpResponse:
     if verdict not in bulk.VERDICTS:
         raise errors.Invalid("$.verdict", f"together it is {' or '.join(bulk.VERDICTS)} only")
     if not request.POST.get("confirmed"):
-        return _sheet(request, bulk.preview(who, items), context)
+        return _sheet(request, bulk.preview(who, items, verdict), context)
     try:
         results = bulk.decide_together(who, items, verdict, comment)
     except errors.Invalid as error:
         context["comment_error"] = error.reason
-        return _sheet(request, bulk.preview(who, items), context, status=error.status)
+        return _sheet(request, bulk.preview(who, items, verdict), context, status=error.status)
     done = [told for told in results if told.good]
     refused = [told for told in results if not told.good]
     if refused:

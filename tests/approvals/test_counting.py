@@ -7,7 +7,7 @@ from uuid import UUID, uuid4
 from hypothesis import given
 from hypothesis import strategies as st
 
-from approvals.counting import Vote, marked, person, progress, standing_edit
+from approvals.counting import Progress, Vote, person, progress, standing_edit
 from approvals.terms import Seat, Terms
 
 PEOPLE = st.sampled_from(["user:1", "user:2", "user:3", "user:4", "user:1/token:abcdefgh"])
@@ -76,10 +76,19 @@ def test_what_is_taken_back_counts_no_more(terms: Terms, votes: list[Vote], who:
 
 
 @given(TERMS, VOTES)
-def test_the_marks_are_the_votes_that_were_counted(terms: Terms, votes: list[Vote]) -> None:
-    counted = [v for v in marked(terms, votes) if v.counts]
-    assert len(counted) == sum(map(len, progress(terms, votes).done_by))
+def test_what_counts_are_approvals_and_edits(terms: Terms, votes: list[Vote]) -> None:
+    found = progress(terms, votes)
+    counted = [v for v in votes if v.decision in found.decisions]
+    assert len(counted) == found.approvals
     assert {v.verdict for v in counted} <= {"approve", "edit"}
+
+
+@given(TERMS, VOTES)
+def test_what_is_written_reads_the_same(terms: Terms, votes: list[Vote]) -> None:
+    found = progress(terms, votes)
+    kept = found.columns
+    seats = {"due_seats": kept["due_seats"], "due_except": kept["due_except"]}
+    assert Progress.read(kept["tally"], terms, **seats) == found
 
 
 def test_old_arguments_that_come_again_bring_no_old_vote_back() -> None:

@@ -80,12 +80,19 @@ def test_terms_and_endpoint_say_who_is_told(people: Cast, box: Mailbox) -> None:
 
     assert told(None) == {"manager", "second_manager"}
     assert told(Terms(stages=(Seat(teams=("finance",)),))) == {"second_manager"}
-    assert told(Terms(stages=(Seat(people=("manager",)), Seat(teams=("finance",))))) == {
-        "manager", "second_manager",
-    }  # fmt: skip
+    assert told(Terms(stages=(Seat(people=("manager",)), Seat(teams=("finance",))))) == {"manager"}
     assert told(Terms(four_eyes=True, barred=(manager,))) == {"second_manager"}
-    first = Terms(stages=(Seat(people=("manager",)),), escalate_to=Seat(teams=("finance",)))
-    assert told(first, "approval.escalated") == {"second_manager"}
+    first = Terms(
+        stages=(Seat(people=("manager",)),),
+        on_expiry="escalate",
+        escalate_to=Seat(teams=("finance",)),
+        escalate_for=3600,
+    )
+    row = asked(people, terms=first, expires_in=0.0)
+    box.mails.clear()
+    assert gates.expire_due() == 1
+    Sender().drain()
+    assert {to.partition("@")[0] for to, _ in box.mails} == {"second_manager"}
     people.users["second_manager"].is_active = False
     people.users["second_manager"].save()
     assert told(None) == {"manager"}
@@ -107,6 +114,7 @@ def test_what_is_decided_meanwhile_asks_nobody(people: Cast, box: Mailbox) -> No
     made = endpoint(people, "email")
     row = asked(people)
     tell(row)
+    spread()
     gates.decide(
         row.id,
         workspace=row.workspace,
@@ -116,6 +124,9 @@ def test_what_is_decided_meanwhile_asks_nobody(people: Cast, box: Mailbox) -> No
     )
     Sender().drain()
     assert box.mails == []
+    assert states(made, people) == ["skipped", "skipped"]
+    tell(row)
+    Sender().drain()
     assert states(made, people) == ["skipped", "skipped"]
 
 

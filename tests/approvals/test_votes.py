@@ -65,9 +65,9 @@ def test_one_person_counts_once_whatever_they_come_through() -> None:
 def test_stages_come_in_order_and_each_has_its_seats() -> None:
     terms = Terms(stages=(Seat(teams=("finance",), count=2), Seat(people=("boss",))))
     row = asked(terms)
-    with pytest.raises(NotYours, match="The team finance has to approve before you"):
+    with pytest.raises(NotYours, match="Team finance has to approve before you"):
         say(row, BOSS)
-    with pytest.raises(NotYours, match="The team finance has to decide this"):
+    with pytest.raises(NotYours, match="Team finance has to decide this"):
         say(row, LENA)
     say(row, MIRA)
     say(row, OMAR)

@@ -43,7 +43,7 @@ def kinds(row: gates.ApprovalRow) -> list[str]:
 def test_groups_are_teams(cast: Cast, agent: UUID) -> None:
     row = asked(cast, agent, stages=(Seat(teams=("finance",)),))
     manager = cast.actor("manager")
-    with pytest.raises(NotYours, match="The team finance has to decide this"):
+    with pytest.raises(NotYours, match="Team finance has to decide this"):
         actions.decide(manager, row.id, "approve", row.standing_hash)
     User.objects.get(pk=manager.user_id).groups.add(Group.objects.create(name="finance"))
     assert actions.decide(manager, row.id, "approve", row.standing_hash).outcome == "approve"

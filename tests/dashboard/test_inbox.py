@@ -101,8 +101,8 @@ def test_what_became_of_requests_that_left_a_list(cast: Cast, manager: Client, a
     who = cast.actor("second_manager")
     actions.decide(who, approved.id, "approve", approved.standing_hash)
     actions.decide(who, rejected.id, "reject", rejected.standing_hash, "no")
-    rows("UPDATE gp_approval SET status = 'expired' WHERE id = %s", (late.id,))
-    rows("UPDATE gp_approval SET status = 'withdrawn' WHERE id = %s", (gone.id,))
+    rows("UPDATE gp_approval SET status = 'expired', due_seats = '{}' WHERE id = %s", (late.id,))
+    rows("UPDATE gp_approval SET status = 'withdrawn', due_seats = '{}' WHERE id = %s", (gone.id,))
     asked = [waiting, approved, rejected, late, gone, stranger]
     query = "&".join(f"id={row.id}" for row in asked)
     assert manager.get(f"/approvals/ended/?{query}").json() == {

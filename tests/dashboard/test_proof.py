@@ -127,6 +127,7 @@ OTHER: dict[str, str] = {
     "smallint": "{c} + 1000",
     "boolean": "NOT {c}",
     "bytea": "sha256({c})",
+    "ARRAY": "{c} || 'user:99'::text",
     "jsonb": "jsonb_build_object('was', {c})",
     "timestamp with time zone": "{c} + interval '1 microsecond'",
 }

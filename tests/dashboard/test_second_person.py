@@ -307,7 +307,7 @@ def test_what_a_capsule_says_was_approved_is_not_carried_out(cast: Cast, agent: 
     with connection.cursor() as cursor:
         cursor.execute(
             "UPDATE gp_approval SET status = 'settled', outcome = 'approve', imported = true, "
-            "decided_at = clock_timestamp() WHERE id = %s",
+            "due_seats = '{}', decided_at = clock_timestamp() WHERE id = %s",
             [ident],
         )
     assert second_person.carry_out(request_of(cast, ident), cast.actor("manager")) is None

@@ -147,7 +147,7 @@ def decided(
         )
         given |= {"outcome": "edit", "decided_args": args, "standing_args": args}
         given |= {"standing_hash": hashed}
-    given |= columns
+    given |= {"due_seats": [], "due_except": []} | columns
     if isinstance(bench, MemoryBench):
         now = bench.book.now()
         for name in ("decided_args", "standing_args"):

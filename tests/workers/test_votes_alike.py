@@ -10,10 +10,9 @@ from uuid import UUID
 import pytest
 
 from approvals import gates, queries
-from approvals.counting import marked
 from approvals.gates import Proposal, Reviewer
 from approvals.queries import ApprovalRow
-from approvals.terms import Seat, Terms, terms_of
+from approvals.terms import Seat, Terms
 from checkpoints.errors import GatepostError
 from checkpoints.records import Position
 from tests.approvals.cast import BOSS, LENA, MIRA, NEW, OMAR, SCHEMA
@@ -100,7 +99,8 @@ class InMemory:
         return reading.approval(self.book, self.id)
 
     def counts(self) -> list[bool]:
-        return [v.counts for v in marked(terms_of(self.row().terms), self.book.votes[self.id])]
+        counted = self.row().progress.decisions
+        return [vote.decision in counted for vote in self.book.votes[self.id]]
 
     def decide(self, **said: Any) -> Any:
         return requests.decide(self.book, self.id, **said)
@@ -148,8 +148,9 @@ def play(at: InDatabase | InMemory, seed: int) -> list[Any]:
         except GatepostError as error:
             came = f"{type(error).__name__}: {error}"
         row = at.row()
+        due = (row.progress.done_by, sorted(row.due_seats), sorted(row.due_except))
         said.append((verb, who.name, came, row.status, row.outcome, row.shown_args, row.comment))
-        said.append((row.decided_by, row.decided_args, at.row().open))
+        said.append((row.decided_by, row.decided_args, at.row().open, due))
     end = chance.choice([at.settle, at.expire])
     said.append((end.__name__, end(), end(), at.row().status, at.row().outcome))
     return said

@@ -12,7 +12,7 @@ from uuid import UUID
 
 from uuid_utils.compat import uuid7
 
-from approvals.counting import Vote, person
+from approvals.counting import Progress, Vote, person, progress, standing_edit
 from approvals.errors import AlreadyDecided, FourEyes, ProposalChanged
 from approvals.gates import (
     Proposal,
@@ -27,7 +27,7 @@ from approvals.gates import (
 from approvals.gates.judging import GO_ON, Judged, judge, window_of
 from approvals.gates.requesting import asked_event, columns_of
 from approvals.queries import ApprovalRow
-from approvals.terms import terms_of
+from approvals.terms import Terms, terms_of
 from checkpoints.records import Work
 from checkpoints.states import EventKind as K
 from checkpoints.states import Status
@@ -40,6 +40,7 @@ from .book import Book, written
 WAITING = (Status.WAITING, Status.SLEEPING)
 TEXTS = ("args", "reasons", "schema", "decided_args", "terms")
 SWEEP = "sweep"
+NOBODY_DUE: dict[str, Any] = {"due_seats": [], "due_except": []}
 BLANK: dict[str, Any] = {
     "outcome": "",
     "decided_by": "",
@@ -81,6 +82,7 @@ def opened(book: Book, work: Work, p: Proposal) -> tuple[ApprovalRow, NewEvent]:
         requested_at=book.now(),
         standing_hash=digest,
         decide_by=deadline,
+        **_columns(progress(p.terms or Terms(), ())),
         **entered,
     )
     return row, asked_event(columns, actor=work.owner)
@@ -94,6 +96,7 @@ def allowed(book: Book, work: Work, p: Proposal) -> tuple[ApprovalRow, list[NewE
     book.votes[row.id] = [vote]
     row = replace(
         row,
+        **_columns(progress(p.terms or Terms(), [vote]).closed()),
         status="settled",
         outcome="approve",
         decided_by=by,
@@ -182,8 +185,9 @@ def _vote(book: Book, row: ApprovalRow, vote: Vote, judged: Judged) -> None:
         "void": judged.void,
     }
     book.votes.setdefault(row.id, []).append(vote)
+    kept = replace(kept, **_columns(judged.progress))
     if not judged.outcome:
-        missing = None if judged.asks or judged.progress is None else judged.progress.missing
+        missing = None if judged.asks else judged.progress.missing
         data = writing.recorded(row, comment=vote.comment, at=at, missing=missing, **told)
         event = NewEvent(K.DECISION_RECORDED, data, vote.reviewer)
         _enter(book, kept, event, wakes=judged.asks)
@@ -214,7 +218,9 @@ def take_back(book: Book, ident: UUID, *, reviewer: Reviewer) -> ApprovalRow:
         if row.status != "held" or not mine or not row.effective_at or row.effective_at <= now:
             raise settling.nothing(row, reviewer)
         votes = book.votes[ident]
-        stands = settling.after_take_back(votes, reviewer)
+        gone = settling.taking_back(reviewer)
+        stands = standing_edit([*votes, gone])
+        then = progress(terms_of(row.terms), [*votes, gone], escalated=bool(row.escalated_at))
         vote = Vote(
             uuid7(), reviewer.id, reviewer.name, settling.TAKE_BACK, row.standing_hash, at=now
         )
@@ -230,6 +236,7 @@ def take_back(book: Book, ident: UUID, *, reviewer: Reviewer) -> ApprovalRow:
         kept = replace(
             book.approvals[ident],
             **BLANK,
+            **_columns(then),
             status="pending",
             comment="",
             decided_at=None,
@@ -262,6 +269,12 @@ def hold_ends(book: Book, thread: UUID) -> bool:
         if a.effective_at is not None:
             book.pass_time((a.effective_at - book.now()).total_seconds() + 0.001)
     return bool(held and settle_due(book))
+
+
+def _columns(now: Progress) -> dict[str, Any]:
+    """Who has voted and whose turn it is, as rows of a book keep it."""
+    columns = now.columns
+    return columns | {"tally": written(columns["tally"])}
 
 
 def digest_of(approval: UUID, vote: Vote) -> bytes:
@@ -324,15 +337,17 @@ def expire_due(book: Book) -> int:
             later = now + timedelta(seconds=terms.escalate_for)
             data = ending.escalated(replace(row, escalated_at=now, decide_by=later))
             event = NewEvent(K.APPROVAL_ESCALATED, data, SWEEP)
-            called = replace(a, escalated_at=now, decide_by=later)
+            then = progress(terms, book.votes.get(a.id, []), escalated=True)
+            called = replace(a, escalated_at=now, decide_by=later, **_columns(then))
             _enter(book, called, event, wakes=False)
         elif terms.on_expiry == "reject":
             by, name = f"policy:{row.policy_version}", ending.policy_name(row)
             vote = Vote(uuid7(), by, name, "reject", row.standing_hash, ending.NOBODY, at=now)
-            _vote(book, replace(row, terms=None), vote, Judged("reject", row.standing_hash))
+            judged = Judged("reject", row.standing_hash, row.progress.closed())
+            _vote(book, replace(row, terms=None), vote, judged)
         else:
             event = NewEvent(K.APPROVAL_EXPIRED, writing.ended(a.id, a.title, now), SWEEP)
-            wake(book, a.thread, event, replace(a, status="expired", decided_at=now))
+            wake(book, a.thread, event, replace(a, **NOBODY_DUE, status="expired", decided_at=now))
     return len(due)
 
 
@@ -344,7 +359,7 @@ def withdraw_open(book: Book, thread: UUID, *, reason: str, actor: str) -> int:
     ]
     for a in gone:
         book.approvals[a.id] = replace(
-            a, **BLANK, status="withdrawn", comment=reason, decided_at=now
+            a, **BLANK, **NOBODY_DUE, status="withdrawn", comment=reason, decided_at=now
         )
         data = writing.ended(a.id, a.title, now, reason=reason)
         book.move(thread, events=[NewEvent(K.APPROVAL_WITHDRAWN, data, actor)])

@@ -19,6 +19,7 @@ from checkpoints.store import NewEvent
 
 from . import reading
 from .once import Once
+from .requests import NOBODY_DUE
 
 TOUCHING: Final = ("edit", "fork")
 
@@ -116,7 +117,7 @@ class Rules(Once):
     def _withdrawn(self, work: Work, ident: UUID, reason: str) -> NewEvent:
         """Withdraw a request; its event is still to be written."""
         row, now = self._book.approvals[ident], self._book.now()
-        gone = replace(row, status="withdrawn", comment=reason, decided_at=now)
+        gone = replace(row, **NOBODY_DUE, status="withdrawn", comment=reason, decided_at=now)
         self._book.approvals[ident] = gone
         data = {"approval": str(ident), "title": row.title, "reason": reason}
         data["decided_at"] = now.isoformat()

@@ -1,0 +1,73 @@
+"""What a person may do with a request now, in words: the same for page, API and bulk decisions."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from uuid import UUID
+
+from approvals import gates
+from approvals.counting import Part, Progress
+from approvals.notify.recipients import Person, deciders
+
+NOBODY = "Nobody can approve this now"
+
+
+@dataclass(frozen=True, slots=True)
+class Own:
+    """What the person who looks may do.
+
+    `why` says what keeps them from deciding, `waits` what keeps them from approving alone.
+    """
+
+    why: str = ""
+    waits: str = ""
+    take_back: bool = False
+
+
+def own_part(progress: Progress, person: str, names: Sequence[str]) -> Own:
+    """What a reviewer (`user:7`, meant in seats by `names`) may do with an open request."""
+    part, who = progress.part(person, names), progress.seat.in_words
+    if part is Part.DUE:
+        return Own()
+    if part is Part.BARRED:
+        return Own(
+            "Four eyes: you had a part in this thread, so somebody else has to decide. "
+            "A try is noted in the record."
+        )
+    if part is Part.VOTED:
+        return Own(waits="You have approved. Somebody else is still needed.")
+    if part is Part.LATER:
+        return Own(waits=f"{gates.begin(who)} must approve before you.")
+    if part is Part.EARLIER:
+        return Own(waits=f"It is now for {who} to approve.")
+    return Own(f"This is for {who} to decide.")
+
+
+def nobody_can(progress: Progress, workspace: UUID) -> str:
+    """Why too few people can approve an open request, as rights are now; empty where enough can."""
+    people = deciders(workspace)
+    due = [one for one in people if progress.part(one.id, one.names) is Part.DUE]
+    missing = progress.needed - progress.got
+    if len(due) >= missing:
+        return ""
+    return _too_few(progress, people, due, missing)
+
+
+def _too_few(
+    progress: Progress, people: Sequence[Person], due: Sequence[Person], missing: int
+) -> str:
+    who = progress.seat.in_words
+    if due:
+        able = f"{len(due)} {'person' if len(due) == 1 else 'people'}"
+        return f"{missing} more approvals are needed from {who}, and only {able} can give one."
+    seated = [one for one in people if not set(progress.due_seats).isdisjoint(one.names)]
+    if not seated:
+        return (
+            f"{NOBODY}: it needs {who}, and no active reviewer of this workspace is that. "
+            "An admin can give somebody the role or the team."
+        )
+    return (
+        f"{NOBODY}: it needs {who}, and everybody who is that has approved already or is kept out "
+        "by four eyes. An admin can give somebody else the role or the team."
+    )
