@@ -129,7 +129,7 @@ def test_an_escalation_lets_others_find_it(workspace: UUID) -> None:
         escalate_to=Seat(people=("ben",)),
         escalate_for=600,
     )
-    row = ask(workspace, terms=terms, expires_in=0.0)
+    ask(workspace, terms=terms, expires_in=0.0)
     mine = Wanted(workspace, "mine", person=BEN)
     assert titles(mine) == []
     assert gates.expire_due() == 1

@@ -88,7 +88,7 @@ def test_terms_and_endpoint_say_who_is_told(people: Cast, box: Mailbox) -> None:
         escalate_to=Seat(teams=("finance",)),
         escalate_for=3600,
     )
-    row = asked(people, terms=first, expires_in=0.0)
+    asked(people, terms=first, expires_in=0.0)
     box.mails.clear()
     assert gates.expire_due() == 1
     Sender().drain()
