@@ -6,13 +6,11 @@ import re
 from dataclasses import replace
 from html import unescape
 from typing import Any
-from uuid import uuid4
 
 import pytest
 from django.contrib.auth.models import Group
 
 from approvals import gates, policies, queries
-from approvals.counting import Vote
 from approvals.drafts import Draft
 from approvals.queries import ApprovalRow
 from approvals.terms import Seat, Terms
@@ -212,10 +210,12 @@ def test_escalation_is_told_before_and_after(cast: Cast) -> None:
     assert "Then it counts as rejected." in look(cast, reject)
 
 
-def test_votes_fill_the_stages_in_their_order(cast: Cast) -> None:
+def test_each_stage_shows_the_votes_that_the_gate_counted_in_it(cast: Cast) -> None:
     row = waiting(cast, terms=Terms(stages=(Seat(count=2), Seat(people=("ada",)))))
-    votes = [Vote(uuid4(), f"user:{n}", f"p{n}", "approve", row.standing_hash) for n in range(2)]
-    now = standing(row, [replace(v, counts=True) for v in votes])
+    for name in ("manager", "second_manager"):
+        decide(cast, row, name, "approve")
+    stands = queries.approval(row.id, workspace=row.workspace)
+    now = standing(stands, queries.votes(row.id))
     assert [(len(s.given), s.open, s.now) for s in now.stages] == [(2, 0, False), (0, 1, True)]
     assert now.last
     assert (now.got, now.needed) == (2, 3)
