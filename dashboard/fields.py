@@ -47,7 +47,7 @@ def build(
     for channel, raw in (schema.get("properties") or {}).items():
         if only is not None and channel not in only:
             continue
-        part, nullable = _resolve(raw, schema)
+        part, nullable = resolve(raw, schema)
         value = values.get(channel, part.get("default", raw.get("default")))
         kind, options = _kind(part, raw, value, nullable)
         was = to_text(value, kind)
@@ -86,7 +86,7 @@ def parse(
         text = posted.get(PREFIX + channel)
         if text is None:
             continue
-        part, nullable = _resolve(raw, schema)
+        part, nullable = resolve(raw, schema)
         old = values.get(channel, part.get("default", raw.get("default")))
         kind, _ = _kind(part, raw, old, nullable)
         if kind in ("file", "fixed"):
@@ -186,7 +186,7 @@ def _plain(text: str) -> str:
     return text.replace("\r\n", "\n").strip()
 
 
-def _resolve(raw: Mapping[str, Any], schema: Mapping[str, Any]) -> tuple[Mapping[str, Any], bool]:
+def resolve(raw: Mapping[str, Any], schema: Mapping[str, Any]) -> tuple[Mapping[str, Any], bool]:
     """Follow $ref and "X or null"; (the part that says the type, whether null is allowed)."""
     part, nullable = raw, False
     for _ in range(8):

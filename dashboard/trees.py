@@ -7,94 +7,37 @@ comparison; long lists and strings are cut, with the rest behind a fold or count
 from __future__ import annotations
 
 import json
-import re
-from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
-from itertools import takewhile
-from typing import Any, Final
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any
 
 from django.urls import NoReverseMatch, reverse
 from django.utils.safestring import SafeString, mark_safe
 
+from . import list_pairs
+from .differences import Part, account_changed, container, is_file, pairs_of, same, standing
+from .list_pairs import MISSING
+from .parties import ACCOUNTS
 from .text import number, size, visible
 
-SHA256 = re.compile("[0-9a-f]{64}")
-FILE_KEYS = {"$artifact", "name", "media_type", "size"}
 MAX_CHILDREN = 200
 MAX_NODES = 3000
 MAX_DEPTH = 60
 CUT = 400  # characters of a string before the rest is folded
 MAX_STRING = 20_000
-KEPT = 3  # so many unchanged items at the front of a list are still shown
 OPEN_MAX = 12  # an added object of at most so many keys starts open
 SHOWN = 3  # so many added items of a list are seen at once where there are more than a handful
 HANDFUL = 6
 
 
-class _Missing:
-    """Stands for "was not there", which is not the same as null."""
-
-
-MISSING: Final = _Missing()
-
-
-@dataclass(frozen=True, slots=True)
-class Changes:
-    """How many values a comparison found added, changed and removed."""
-
-    added: int
-    changed: int
-    removed: int
-
-
-def changes(new: Any, old: Any) -> Changes:
-    """Count the outermost differences: a whole new object counts once."""
-    marks = list(_differences(new, old))
-    return Changes(marks.count("add"), marks.count("chg"), marks.count("del"))
-
-
-def _differences(new: Any, old: Any) -> Iterator[str]:
-    for _, after, before in _pairs(new, old):
-        if before is MISSING:
-            yield "add"
-        elif after is MISSING:
-            yield "del"
-        elif _same(after, before):
-            continue
-        elif _container(after) and _container(before) and type(after) is type(before):
-            yield from _differences(after, before)
-        else:
-            yield "chg"
-
-
-def _pairs(new: Any, old: Any) -> Iterator[tuple[str, Any, Any]]:
-    """(key, new, old) of two objects or lists; lists by index, so an append shows as added."""
-    if isinstance(new, Mapping):
-        before = old if isinstance(old, Mapping) else {}
-        for key, value in new.items():
-            yield str(key), value, before.get(key, MISSING)
-        for key, value in before.items():
-            if key not in new:
-                yield str(key), MISSING, value
-    else:
-        before_list = old if isinstance(old, list) else []
-        for i in range(max(len(new), len(before_list))):
-            yield (
-                str(i),
-                new[i] if i < len(new) else MISSING,
-                before_list[i] if i < len(before_list) else MISSING,
-            )
-
-
-def _container(value: Any) -> bool:
-    return isinstance(value, Mapping | list) and not _is_file(value)
-
-
-def _same(a: Any, b: Any) -> bool:
-    return type(a) is type(b) and a == b
-
-
-def render(new: Any, old: Any = MISSING, *, unfold: int = 1, whole: bool = False) -> SafeString:
+def render(
+    new: Any,
+    old: Any = MISSING,
+    *,
+    unfold: int = 1,
+    whole: bool = False,
+    schema: Mapping[str, Any] | None = None,
+) -> SafeString:
     """The tree of `new`; with `old`, its differences marked. `unfold` levels start open.
 
     A `whole` one is decided on: strings are complete behind their folds, what did not change is
@@ -105,10 +48,10 @@ def render(new: Any, old: Any = MISSING, *, unfold: int = 1, whole: bool = False
         mode, old = "plain", None
     else:
         mode = "compare"
-    if _container(new):
-        items = writer.children(new, old, 0, mode)
+    if container(new):
+        items = writer.children(new, old, 0, mode, Part.of(schema))
     else:
-        items = writer.line("value", new, old, 0, mode)
+        items = writer.line("value", new, old, 0, mode, Part.of(schema))
     return mark_safe(f'<ul class="tree">{items}</ul>')  # noqa: S308 - built from escaped parts
 
 
@@ -119,53 +62,62 @@ class _Writer:
         self.unfold, self.whole = unfold, whole
         self.left = MAX_NODES
 
-    def children(self, new: Any, old: Any, depth: int, mode: str) -> str:
-        pairs = list(_pairs(new, old if mode == "compare" else None))
+    def children(self, new: Any, old: Any, depth: int, mode: str, part: Part) -> str:
+        if mode == "compare" and isinstance(new, list) and isinstance(old, list):
+            return self.compared(new, old, depth, part)
+        pairs = list(pairs_of(new, old if mode == "compare" else None, part))
+        return self.some(pairs, depth, mode, part)
+
+    def some(self, pairs: Sequence[tuple[str, Any, Any]], depth: int, mode: str, part: Part) -> str:
+        """The lines of these pairs, cut where they are too many."""
         parts: list[str] = []
-        done = 0
-        if mode == "compare" and isinstance(new, list) and not self.whole:
-            # Of a list that grew, the items that stayed are only counted.
-            same = sum(1 for _ in takewhile(lambda pair: _same(pair[1], pair[2]), pairs))
-            if same > KEPT:
-                done = same - 1 if same < len(pairs) else same
-                parts.append(_aside(f"… {number(done)} unchanged", depth))
-        folded = self._many_added(new, pairs, mode)
-        for key, after, before in pairs[done : done + MAX_CHILDREN]:
-            if self.left <= 0:
+        for done, (key, after, before) in enumerate(pairs):
+            if done >= MAX_CHILDREN or self.left <= 0:
+                where = ", in the exact JSON below" if self.whole else ""
+                parts.append(_aside(f"… {number(len(pairs) - done)} more{where}", depth))
                 break
-            if done == folded:
-                more = number(len(pairs) - folded)
-                css = _css(depth, "add")
-                parts.append(
-                    f'<li><details><summary class="{css}">'
-                    f'<span class="x">… {more} more added</span></summary><ul>'
-                )
             self.left -= 1
-            done += 1
-            parts.append(self.line(key, after, before, depth, mode))
-        if folded is not None and done > folded:
-            parts.append("</ul></details></li>")
-        if done < len(pairs):
-            where = ", in the exact JSON below" if self.whole else ""
-            parts.append(_aside(f"… {number(len(pairs) - done)} more{where}", depth))
+            parts.append(self.line(key, after, before, depth, mode, part.under(key)))
         return "".join(parts)
 
-    def _many_added(self, new: Any, pairs: list[tuple[str, Any, Any]], mode: str) -> int | None:
-        """From which item on those that a list grew by are folded; None: they are few."""
-        if mode != "compare" or not isinstance(new, list) or self.whole:
-            return None
-        first = next((i for i, pair in enumerate(pairs) if pair[2] is MISSING), len(pairs))
-        many = len(pairs) - first > HANDFUL and any(_container(pair[1]) for pair in pairs[first:])
-        return first + SHOWN if many else None
+    def compared(self, new: list[Any], old: list[Any], depth: int, part: Part) -> str:
+        """A list beside an older one: the sum, then what changed, came, went and stayed."""
+        groups: dict[str, list[tuple[str, Any, Any]]] = {m: [] for m in ("chg", "add", "del", "")}
+        for pair in pairs_of(new, old, part):
+            groups[standing(*pair, part)].append(pair)
+        groups["chg"].sort(key=lambda pair: not account_changed(pair))
+        parts = [_aside(text, depth) for text in _sum(groups)]
+        parts.append(self.some(groups["chg"], depth, "compare", part))
+        parts += [self.folded(groups[mark], mark, depth, part) for mark in ("add", "del")]
+        same = groups[""]
+        if same and self.whole:
+            lines = self.some(same, depth, "plain", part)
+            parts.append(_fold(f"… {number(len(same))} unchanged", "", depth, lines))
+        elif same:
+            parts.append(_aside(f"… {number(len(same))} unchanged", depth))
+        if list_pairs.reordered(new, old, part.key):
+            parts.append(_aside("… the order differs", depth))
+        return "".join(parts)
 
-    def line(self, key: str, new: Any, old: Any, depth: int, mode: str) -> str:
+    def folded(self, pairs: list[tuple[str, Any, Any]], mark: str, depth: int, part: Part) -> str:
+        """What came or went; of more than a handful of objects the rest is behind one fold."""
+        large = any(container(old if new is MISSING else new) for _, new, old in pairs)
+        if self.whole or not large or len(pairs) <= HANDFUL:
+            return self.some(pairs, depth, "compare", part)
+        rest = self.some(pairs[SHOWN:], depth, "compare", part)
+        more = f"… {number(len(pairs) - SHOWN)} more {'added' if mark == 'add' else 'removed'}"
+        return self.some(pairs[:SHOWN], depth, "compare", part) + _fold(more, mark, depth, rest)
+
+    def line(self, key: str, new: Any, old: Any, depth: int, mode: str, part: Part) -> str:
         mark, inner = _mark(new, old, mode)
+        if mode == "compare" and account_changed((key, new, old)):
+            mark = f"{mark} alarm".strip()
         if inner == "compare" and depth >= MAX_DEPTH:
             mark = "chg"  # too deep to show what, but not that
         value = old if new is MISSING else new
         css = _css(depth, mark)
         name = f'<span class="k">{visible(key)}:</span>'
-        if _container(value) and (value or inner == "compare") and depth < MAX_DEPTH:
+        if container(value) and (value or inner == "compare") and depth < MAX_DEPTH:
             if mode == "plain" or inner == "plain":
                 opened = (mode == "plain" or self.whole) and depth < self.unfold
             else:
@@ -173,9 +125,9 @@ class _Writer:
             return (
                 f'<li><details{" open" if opened else ""}><summary class="{css}">{name}'
                 f'<span class="x">{_count(value)}</span></summary>'
-                f"<ul>{self.children(value, old, depth + 1, inner)}</ul></details></li>"
+                f"<ul>{self.children(value, old, depth + 1, inner, part)}</ul></details></li>"
             )
-        if mode == "compare" and mark == "chg":
+        if mode == "compare" and mark.startswith("chg"):
             shown = f"<del>{self.scalar(old)}</del> <ins>{self.scalar(new)}</ins>"
         elif mark == "del":
             shown = f"<del>{self.scalar(value)}</del>"
@@ -195,11 +147,36 @@ def _mark(new: Any, old: Any, mode: str) -> tuple[str, str]:
         return "del", "del"
     if old is MISSING:
         return "add", "add"
-    if _same(new, old):
+    if same(new, old):
         return "", "plain"
-    if _container(new) and _container(old) and type(new) is type(old):
+    if container(new) and container(old) and type(new) is type(old):
         return "", "compare"
     return "chg", "chg"
+
+
+def _sum(groups: Mapping[str, Sequence[tuple[str, Any, Any]]]) -> Iterator[str]:
+    """What differs between two lists, in a line; nothing where only a little was added."""
+    if not groups["chg"] and not groups["del"]:
+        return
+    names = Counter(
+        name
+        for _, new, old in groups["chg"]
+        for name in list_pairs.changed_fields(new, old)[:1] or ["item"]
+    )
+    ranked = sorted(names.items(), key=lambda pair: (pair[0] not in ACCOUNTS, -pair[1]))
+    words = [f"~ {number(n)} {visible(name)} changed" for name, n in ranked[:SHOWN]]
+    if rest := sum(n for _, n in ranked[SHOWN:]):
+        words.append(f"~ {number(rest)} others changed")
+    words += [f"{s} {number(len(groups[m]))}" for s, m in (("+", "add"), ("−", "del")) if groups[m]]
+    yield ", ".join(words)
+
+
+def _fold(text: str, mark: str, depth: int, lines: str) -> str:
+    css = _css(depth, mark)
+    return (
+        f'<li><details><summary class="{css}"><span class="x">{text}</span></summary>'
+        f"<ul>{lines}</ul></details></li>"
+    )
 
 
 def _aside(text: str, depth: int) -> str:
@@ -212,20 +189,11 @@ def _css(depth: int, mark: str) -> str:
 
 def files(value: Any) -> Iterator[Mapping[str, Any]]:
     """The references to artifacts anywhere inside a value."""
-    if _is_file(value):
+    if is_file(value):
         yield value
-    elif _container(value):
+    elif container(value):
         for inner in value.values() if isinstance(value, Mapping) else value:
             yield from files(inner)
-
-
-def _is_file(value: Any) -> bool:
-    """Whether a value is a reference to an artifact and nothing else."""
-    return (
-        isinstance(value, Mapping)
-        and value.keys() <= FILE_KEYS
-        and bool(SHA256.fullmatch(str(value.get("$artifact", ""))))
-    )
 
 
 def _file(value: Mapping[str, Any]) -> str:
@@ -256,9 +224,9 @@ def scalar(value: Any, *, whole: bool = False) -> str:
         return f'<span class="b">{json.dumps(value)}</span>'
     if isinstance(value, int | float):
         return f'<span class="n">{json.dumps(value)}</span>'
-    if _is_file(value):
+    if is_file(value):
         return _file(value)
-    if _container(value):
+    if container(value):
         empty = "{ }" if isinstance(value, Mapping) else "[ ]"
         return f'<span class="x">{_count(value) if value else empty}</span>'
     return visible(value)

@@ -15,7 +15,7 @@ from checkpoints import queries
 from checkpoints.errors import NotFound
 from checkpoints.states import EventKind, Status
 from checkpoints.views import AgentRow, EffectFate, EventRow, ThreadRow
-from dashboard import fields, trees
+from dashboard import differences, fields
 from dashboard.actions import may
 from dashboard.operations import OUTCOMES, carried_out, operation
 from dashboard.parties import recognised
@@ -198,9 +198,12 @@ def approval_main(page: ApprovalPage, roles: Roles) -> dict[str, Any]:
         "what": recognised(row.shown_args),
         "standing": page.standing,
         "policy": page.policy,
+        "args_schema": page.schema,
         "last": page.last,
-        "edited": None if row.standing_args is None else trees.changes(row.shown_args, row.args),
-        "former": evidence.against(row, before, before.shown_args) if before else None,
+        "edited": None
+        if row.standing_args is None
+        else differences.changes(row.shown_args, row.args, page.schema),
+        "former": evidence.against(row, before, before.shown_args, page.schema) if before else None,
         "reappeared": evidence.reappeared(row, before) if before else "",
         "description": evidence.split_again(row.description)[1],
         "history": page.history[: evidence.SHOWN],

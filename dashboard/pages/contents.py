@@ -59,6 +59,7 @@ def thread_state(page: ThreadPage, roles: Roles) -> dict[str, Any]:
         "checkpoint": page.checkpoint,
         "state": page.state.state,
         "before": page.before_state.state,
+        "schema": page.version.schema,
         "unread": page.state.unread,
         "before_unread": None if page.state.unread else page.before_state.unread,
         "tab": page.tab,

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
@@ -12,7 +12,7 @@ from approvals.gates import verdicts_of
 from approvals.queries import ApprovalRow
 from checkpoints import why as standstill
 from checkpoints.views import AgentRow, EventRow, ThreadRow, WorkerRow
-from dashboard import trees
+from dashboard import differences
 from dashboard.sentences import worker
 
 SHOWN = 5
@@ -28,7 +28,7 @@ class Compared:
     row: ApprovalRow
     args: Any
     at: datetime | None
-    changes: trees.Changes
+    changes: differences.Changes
 
     @property
     def count(self) -> int:
@@ -55,18 +55,22 @@ class Resumed:
     action: str = ""
 
 
-def against(row: ApprovalRow, other: ApprovalRow, args: Any) -> Compared:
+def against(
+    row: ApprovalRow, other: ApprovalRow, args: Any, schema: Mapping[str, Any] | None
+) -> Compared:
     """What stands now beside these arguments of another request."""
     at = other.decided_at or other.requested_at
-    return Compared(other, args, at, trees.changes(row.shown_args, args))
+    return Compared(other, args, at, differences.changes(row.shown_args, args, schema))
 
 
-def last_comparable(row: ApprovalRow, history: Sequence[ApprovalRow]) -> Compared | None:
+def last_comparable(
+    row: ApprovalRow, history: Sequence[ApprovalRow], schema: Mapping[str, Any] | None = None
+) -> Compared | None:
     """The newest action of the same tool and agent that people let happen."""
     for other in history:
         if other.outcome in ("approve", "edit"):
             done = other.shown_args if other.decided_args is None else other.decided_args
-            return against(row, other, done)
+            return against(row, other, done, schema)
     return None
 
 

@@ -10,7 +10,7 @@ from django import template
 from django.utils.html import format_html
 from django.utils.safestring import SafeString, mark_safe
 
-from dashboard import text, trees
+from dashboard import list_pairs, text, trees
 from dashboard.templatetags.gatepost import VERDICTS, icon
 
 register = template.Library()
@@ -42,10 +42,11 @@ def _lines(raw: str) -> SafeString:
 
 @register.simple_tag
 def whole_tree(
-    value: Any, before: Any = None, compare: bool = False, unfold: int = 3
+    value: Any, before: Any = None, compare: bool = False, unfold: int = 3, schema: Any = None
 ) -> SafeString:
     """Arguments as a tree with nothing left out; with `compare` marked where they differ."""
-    return trees.render(value, before if compare else trees.MISSING, unfold=unfold, whole=True)
+    old = before if compare else list_pairs.MISSING
+    return trees.render(value, old, unfold=unfold, whole=True, schema=schema)
 
 
 @register.simple_tag

@@ -15,7 +15,7 @@ from django import template
 from django.utils.html import format_html
 from django.utils.safestring import SafeString
 
-from dashboard import sentences, text, trees
+from dashboard import differences, list_pairs, sentences, text, trees
 
 register = template.Library()
 
@@ -276,15 +276,18 @@ def thread_line(row: Any) -> SafeString:
 
 
 @register.simple_tag
-def json_tree(value: Any, before: Any = None, compare: bool = False, unfold: int = 1) -> SafeString:
+def json_tree(
+    value: Any, before: Any = None, compare: bool = False, unfold: int = 1, schema: Any = None
+) -> SafeString:
     """JSON as a folding tree; with `compare`, what changed against `before` is marked."""
-    return trees.render(value, before if compare else trees.MISSING, unfold=unfold)
+    old = before if compare else list_pairs.MISSING
+    return trees.render(value, old, unfold=unfold, schema=schema)
 
 
 @register.simple_tag
-def json_changes(value: Any, before: Any) -> trees.Changes:
+def json_changes(value: Any, before: Any, schema: Any = None) -> differences.Changes:
     """How many values were added, changed and removed."""
-    return trees.changes(value, before)
+    return differences.changes(value, before, schema)
 
 
 @register.filter

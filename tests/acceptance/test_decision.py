@@ -63,7 +63,7 @@ def test_it_answers_doubts_in_their_order(house: House, people: People, phone: b
     expect(why).to_contain_text("version 3")
     expect(why).to_contain_text("Four eyes")
     exactly = screen.one("#exactly")
-    expect(exactly).to_contain_text("3 changes")
+    expect(exactly).to_contain_text("~ 1 account changed, ~ 2 changed")
     expect(exactly.locator(".chg", has_text="iban")).to_contain_text("DE19500105175407324931")
     expect(exactly.locator(".chg", has_text="iban")).to_contain_text("LT603250042177160248")
     expect(screen.one("#undo")).to_contain_text("No. Once done it stays done")
