@@ -105,6 +105,18 @@ def parse(
     return changes, errors
 
 
+def touched(
+    schema: Mapping[str, Any], values: Mapping[str, Any], posted: Mapping[str, str]
+) -> dict[str, str]:
+    """The posted texts that differ from what the form showed of `values`, by input name."""
+    found = {}
+    for field in build(schema, values, compare=False):
+        text = posted.get(field.name)
+        if text is not None and _plain(text) != _plain(field.value):
+            found[field.name] = text
+    return found
+
+
 def to_text(value: Any, kind: str) -> str:
     """A value as its input shows it."""
     if kind == "json":

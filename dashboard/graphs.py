@@ -90,6 +90,19 @@ class PlanStep:
     gate: bool
 
 
+def ahead(graph: Mapping[str, Any], current: Sequence[str], *, begun: bool) -> frozenset[str]:
+    """The nodes that can still come; those of `current` where they have not begun or come again."""
+    then = {node["name"]: targets_of(node) for node in graph.get("nodes", ())}
+    found: set[str] = set() if begun else {name for name in current if name in then}
+    left = [name for node in current for name in then.get(node, ())]
+    while left:
+        name = left.pop()
+        if name in then and name not in found:
+            found.add(name)
+            left += then[name]
+    return frozenset(found)
+
+
 def trail(graph: Mapping[str, Any], path: Sequence[CheckpointRow]) -> Trail:
     """Follow `path` (newest first, as `lineage.head_path` gives it) through the graph."""
     then = {node["name"]: targets_of(node) for node in graph.get("nodes", ())}

@@ -1,9 +1,9 @@
 """Which items of two lists are the same thing: by a key, else by value; never by position alone.
 
 The key of a list of objects is declared in its schema (`"x-key": "invoice"`), or it is a
-field whose values are unique in both lists and meet, of several one with a usual name. Items without
-a key belong together when they are equal; of the others those that follow equal neighbours count as
-one item that was changed in place. Linear in the number of items.
+field whose values are unique in both lists and meet, of several one with a usual name. Items
+without a key belong together when they are equal; of the others those that follow equal neighbours
+count as one item that was changed in place. Linear in the number of items.
 """
 
 from __future__ import annotations

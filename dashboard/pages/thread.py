@@ -219,7 +219,8 @@ def thread_head(page: ThreadPage, roles: Roles) -> dict[str, Any]:
     """Region thread-head."""
     return {
         "thread": page.thread,
-        "actions": actions_of(roles, page.thread),
+        # At a checkpoint of the past nothing acts but what acts on it; the note there offers that.
+        "actions": [] if page.past else actions_of(roles, page.thread),
         "past": page.past,
     }
 
@@ -251,10 +252,11 @@ def thread_note(page: ThreadPage, roles: Roles) -> dict[str, Any]:
         "thread": page.thread,
         "why": page.why,
         "thread_approvals": page.approvals,
-        "asked": page.asked,
+        "asked": None if page.past else page.asked,
         "may_settle": allowed_actions(Class(roles), page.thread)["settle"],
         "rights": rights_of(roles),
-        "code_choices": choices_for(Class(roles), page.thread),
+        "code_choices": [] if page.past else choices_for(Class(roles), page.thread),
+        "past": page.past,
     }
 
 
@@ -286,8 +288,9 @@ def thread_input(page: ThreadPage, roles: Roles) -> dict[str, Any]:
     return {
         "thread": page.thread,
         "inputs": page.inputs,
-        "input_field": message_field(page.version) if allowed.allowed else None,
-        "input_why": allowed.why,
+        "input_field": message_field(page.version) if allowed.allowed and not page.past else None,
+        "input_why": "" if page.past else allowed.why,
+        "past": page.past,
         "people": page.people,
     }
 

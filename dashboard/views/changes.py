@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import Any
 from uuid import UUID
 
@@ -132,16 +132,25 @@ def edit(request: HttpRequest, thread_id: UUID) -> HttpResponse:
     head = queries.checkpoint(thread.id, thread.head)
     schema = queries.agent_version(head.agent_version_id).schema
     values, away = _values(thread, head)
+    # What the form showed when it was opened: what differs from it is what this person wrote.
+    seen = _checkpoint(request, thread) if request.method == "POST" else None
+    shown, away = (values, away) if seen is None else _values(thread, seen)
     if away:
         error = errors.StorageAway(away)
         return refused(request, error, back=thread_url(thread.id), label="Back to the thread")
     reason = request.POST.get("reason", "").strip()
 
+    draft = fields.touched(schema, shown, forms.posted(request)) if seen else None
+
     def form(problems: dict[str, str], status: int) -> HttpResponse:
+        if status == errors.Stale.status:
+            problems = _overtaken(draft or {}, shown, values) | problems
         context = {
             "thread": thread,
             "checkpoint": head,
-            "fields": forms.state_fields(schema, values, request, problems, compare=True),
+            "fields": forms.state_fields(
+                schema, values, request, problems, compare=True, draft=draft
+            ),
             "reason": reason,
             "withdrawn": gates.unsettled(thread.id),
             "errors": problems,
@@ -158,7 +167,19 @@ def edit(request: HttpRequest, thread_id: UUID) -> HttpResponse:
 
     if request.method != "POST":
         return form({}, 200)
-    return _post(request, schema, values, act, form)
+    return _post(request, schema, shown, act, form)
+
+
+def _overtaken(
+    draft: Mapping[str, str], shown: Mapping[str, Any], now: Mapping[str, Any]
+) -> dict[str, str]:
+    """{channel: what somebody else made of it} where this person wrote something, too."""
+    channels = [name.removeprefix(fields.PREFIX) for name in draft]
+    return {
+        channel: "Somebody else changed this meanwhile; saving now replaces it with yours."
+        for channel in channels
+        if now.get(channel) != shown.get(channel)
+    }
 
 
 @_form_page

@@ -43,12 +43,18 @@ def state_fields(
     problems: Mapping[str, str],
     *,
     compare: bool,
+    draft: Mapping[str, str] | None = None,
 ) -> list[Field]:
-    """Inputs for the channels people may write, filled with the values or what was posted."""
+    """Inputs for the channels people may write, filled with the values or what was posted.
+
+    Of a `draft` only its texts stand in place of the values.
+    """
+    if draft is None and request.method == "POST":
+        draft = posted(request)
     return fields.build(
         ordered(schema),
         values,
-        posted=posted(request) if request.method == "POST" else None,
+        posted=draft,
         errors=problems,
         only=editable(schema),
         compare=compare,

@@ -93,6 +93,10 @@ def _control(
             return _page(request, thread_id)
         return HttpResponseRedirect(thread_url(thread_id))
     try:
+        if past := request.POST.get("past", ""):
+            raise errors.NotAllowedNow(
+                f"That page shows checkpoint #{past[:9]} of the past. Open the newest one to act."
+            )
         result = act(version_of(request))
     except (errors.Missing, errors.NeedsSecondPerson):
         raise
