@@ -104,7 +104,7 @@ def bench() -> Iterator[Bench]:
             postgres.wait()
             valkey.wait()
             postgres.create_database()
-            os.environ["DJANGO_SETTINGS_MODULE"] = "dashboard.settings"
+            os.environ["DJANGO_SETTINGS_MODULE"] = "benchmarks.settings"
             os.environ["GATEPOST_DATA"] = str(data)
             os.environ["GATEPOST_LOG_LEVEL"] = "WARNING"
             import django

@@ -230,6 +230,10 @@ CELERY_WORKER_HIJACK_ROOT_LOGGER = False
 CELERY_WORKER_REDIRECT_STDOUTS = False
 CELERY_WORKER_SOFT_SHUTDOWN_TIMEOUT = 1.5
 CELERY_BROKER_CONNECTION_RETRY_ON_STARTUP = True
+# An error reply of Valkey (a full disk, a demoted server) is a lost connection, and no end.
+CELERY_BROKER_CHANNEL_ERROR_RETRY = True
+# Nobody stops, inspects or reconfigures workers by a message.
+CELERY_WORKER_ENABLE_REMOTE_CONTROL = False
 CELERY_BROKER_CONNECTION_MAX_RETRIES = None  # for as long as it takes
 CELERY_TASK_PUBLISH_RETRY = False
 

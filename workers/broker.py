@@ -2,41 +2,75 @@
 
 Celery waits up to half a minute between two tries; a thread that was queued meanwhile would wait
 that long although everything is back. A connection that is lost is let go of, whatever was in it.
-And what is no message at all would end the whole worker: whoever can write to the broker may ring,
-but not stop anybody.
+What lies in a queue and is no doorbell is dropped before the broker library sees it: once it has
+counted a message that it then cannot read, the slot's prefetch credit never comes back.
 """
 
 from __future__ import annotations
 
+import time
 from functools import lru_cache
 from typing import Any
 
-import structlog
 from celery.app.amqp import AMQP
 from kombu.connection import Connection
+from redis.exceptions import ResponseError
+
+from . import doorbell, refusals
 
 LONGEST_PAUSE = 3.0
+ERROR_PAUSE = 0.3  # seconds after an error reply of the broker
 
-log = structlog.get_logger("gatepost.doorbell")
+
+def read_bell(answer: Any, **_options: Any) -> tuple[bytes, bytes] | None:
+    """The answer to BRPOP: (queue, doorbell), or None as if the wait had brought nothing."""
+    if not answer:
+        return None
+    key, text = answer
+    try:
+        bell = doorbell.read(text, key.decode())
+    except doorbell.NoDoorbell as error:
+        refusals.note(key.decode(errors="replace"), text, str(error))
+        return None
+    return None if bell is None else (key, bell.encode())
 
 
-class Unimpressed:
-    """Beside a channel of kombu's: drops what cannot be read as a message."""
+class BellChannel:
+    """Beside a channel of kombu's: takes doorbells only, and survives an error reply of Valkey."""
+
+    def _create_client(self, asynchronous: bool = False) -> Any:
+        parent: Any = super()
+        client = parent._create_client(asynchronous)
+        client.set_response_callback("BRPOP", read_bell)
+        return client
 
     def _brpop_read(self, **options: Any) -> Any:
         parent: Any = super()
         try:
             return parent._brpop_read(**options)
-        except (ValueError, KeyError, TypeError, AttributeError) as error:
-            # It has been taken out of its queue: the next one is another.
-            log.warning("message.refused", error=f"{type(error).__name__}: {error}"[:200])
-            return True
+        except ResponseError as error:
+            # Celery connects anew, at once: without a pause it would do nothing else.
+            time.sleep(ERROR_PAUSE)
+            if str(error).startswith("WRONGTYPE"):
+                self._drop_wrong_keys()
+            raise
+
+    def _drop_wrong_keys(self) -> None:
+        """Delete what lies under a queue's name and is no list: no doorbell would ever arrive."""
+        channel: Any = self
+        for queue in channel.active_queues:
+            for priority in channel.priority_steps:
+                key = channel._q_for_pri(queue, priority)
+                with channel.conn_or_acquire() as client:
+                    kind = client.type(key).decode()
+                    if kind not in ("list", "none") and client.unlink(key):
+                        refusals.note(key, b"", f"its queue was a {kind}")
 
 
 @lru_cache(maxsize=4)
-def unimpressed(transport: Any) -> Any:
+def with_bells(transport: Any) -> Any:
     """The same transport (plain, TLS, sentinel) with such channels."""
-    channel = type("Channel", (Unimpressed, transport.Channel), {})
+    channel = type("Channel", (BellChannel, transport.Channel), {})
     return type(transport.__name__, (transport,), {"Channel": channel})
 
 
@@ -47,7 +81,7 @@ class SoonAgain(Connection):
         """The transport that the address names, and its channels as they are here."""
         parent: Any = super()
         found = parent.get_transport_cls()
-        return unimpressed(found) if hasattr(found.Channel, "_brpop_read") else found
+        return with_bells(found) if hasattr(found.Channel, "_brpop_read") else found
 
     def ensure_connection(self, *args: Any, **options: Any) -> Any:
         """Try until it is there; the pauses of Celery's own calls are the defaults of kombu."""

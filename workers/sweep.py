@@ -31,7 +31,7 @@ from checkpoints.limits import lease_seconds
 from checkpoints.signals import folders_due
 from checkpoints.store import sending  # noqa: F401  (imported late by the store: here, once)
 
-from . import canary, forking, loop, losses, slots
+from . import canary, forking, loop, losses, refusals, slots
 from .receivers import ring, rings_waiting
 from .stopping import request_stop, stop_requested
 
@@ -103,6 +103,7 @@ class Sweeper:
         # So long without a beat that its lease is gone: something holds the whole interpreter.
         self._stuck = slots.Stuck(max(3, round(1.5 * lease_seconds() / interval_seconds())))
         self._announced = self._retired = False
+        self._refused = 0
         self._stop = threading.Event()
         self._turns = forking.Turn()
         self._thread = threading.Thread(target=self._turn_on, name="sweep", daemon=True)
@@ -142,6 +143,13 @@ class Sweeper:
                     os.kill(pid, signal.SIGKILL)
         slots.holding_off(queries.held_off_longest())
 
+    def _count_refused(self) -> None:
+        """Write how many messages were refused, so that monitoring sees it."""
+        now = refusals.count()
+        if now != self._refused:
+            store.note_refused_messages(self.worker, now)
+            self._refused = now
+
     def _retire(self) -> None:
         if not self._retired:
             store.retire_worker(self.worker)
@@ -174,6 +182,7 @@ class Sweeper:
             else:
                 self._announce()
             self._canary.turn()
+            self._count_refused()
             self._look_after_slots()
             if store.claim_duty(DUTY, owner=self.worker, seconds=interval_seconds() * 3):
                 sweep_once(owner=self.worker)

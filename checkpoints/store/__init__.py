@@ -1,7 +1,13 @@
 """The only writer of threads and their history; import the verbs from here."""
 
 from .activities import finish_activity, record_activity, report_progress, start_activity
-from .agents import announce_version, announce_worker, heartbeat_worker, retire_worker
+from .agents import (
+    announce_version,
+    announce_worker,
+    heartbeat_worker,
+    note_refused_messages,
+    retire_worker,
+)
 from .announcing import Called, call_ahead
 from .artifacts import forget_file, place_file, put_artifact
 from .births import fork, joined_config, start
@@ -101,6 +107,7 @@ __all__ = [
     "lose_step",
     "next_checkpoint",
     "note_import",
+    "note_refused_messages",
     "note_unknown",
     "note_verification",
     "owe_folder",

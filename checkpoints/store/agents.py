@@ -108,6 +108,15 @@ def heartbeat_worker(worker: str) -> None:
         )
 
 
+def note_refused_messages(worker: str, number: int) -> None:
+    """Note how many messages this worker has refused since it started."""
+    with connection.cursor() as cursor:
+        cursor.execute(
+            "UPDATE gp_worker SET messages_refused = %s::bigint WHERE id = %s::varchar",
+            (number, worker),
+        )
+
+
 def retire_worker(worker: str) -> None:
     """Say that the worker stopped by itself."""
     with connection.cursor() as cursor:

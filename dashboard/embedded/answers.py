@@ -1,10 +1,11 @@
-"""Ready means answered: the page by HTTP, the worker by a ping."""
+"""Ready means answered: the page by HTTP, the worker by its canary."""
 
 import http.client
 import select
 import subprocess
 import time
 from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 
 from dashboard.embedded.arguments import UpOptions
@@ -21,12 +22,12 @@ def wait_for_web(web: Web, process: subprocess.Popen[bytes], check: Callable[[],
 def wait_for_worker(
     worker: Worker, process: subprocess.Popen[bytes], check: Callable[[], None]
 ) -> None:
-    """Wait until the worker listens, then ping it: an earlier ping would be lost."""
+    """Wait until the worker listens, then until one of its slots has answered the canary."""
 
     def listens() -> bool:
         return bool(select.select([worker.ready], [], [], 0)[0])
 
-    for answers in (listens, _worker_answers):
+    for answers in (listens, partial(worker_answers, process.pid)):
         _wait(answers, process, "The worker", worker.log, check)
 
 
@@ -46,11 +47,16 @@ def page_answers(options: UpOptions) -> bool:
     return True
 
 
-def _worker_answers() -> bool:
-    """One ping that returns with the first answer."""
-    from workers.celery import app
+def worker_answers(pid: int) -> bool:
+    """Whether the worker of this process has given a sign of life since it was announced."""
+    from django.db import connection
 
-    return bool(app.control.ping(timeout=1.0, limit=1))
+    from checkpoints import queries
+
+    try:
+        return any(w.pid == pid and w.alive and w.seen_at > w.started_at for w in queries.workers())
+    finally:
+        connection.close()
 
 
 def _wait(

@@ -53,7 +53,9 @@ def ground(
 @pytest.fixture(scope="package")
 def worker(ground: Path) -> Iterator[Worker]:
     """The standing worker: prefork, two slots, all queues that its agents name."""
-    started = Worker(ground, "standing", slots=2).wait_ready()
+    # Tests ask it by a message what it does; in the product nobody can.
+    inspected = {"DJANGO_SETTINGS_MODULE": "tests.inspected_settings"}
+    started = Worker(ground, "standing", slots=2, environment=inspected).wait_ready()
     yield started
     started.kill()
 
