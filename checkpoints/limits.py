@@ -22,6 +22,11 @@ def folder_seconds() -> float:
     return 4 * lease_seconds()
 
 
+def answer_seconds() -> float:
+    """How long the database may leave a statement unanswered before its connection is given up."""
+    return float(getattr(settings, "GATEPOST_ANSWER_SECONDS", 32))
+
+
 def step_seconds() -> float:
     """How long a node may work in one go where its agent does not say."""
     return float(getattr(settings, "GATEPOST_STEP_SECONDS", 900))

@@ -5,11 +5,12 @@ from __future__ import annotations
 import logging
 import threading
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor, wait
 from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import lru_cache
+from typing import Any
 
 import redis
 from django.conf import settings
@@ -19,6 +20,8 @@ from redis.backoff import NoBackoff
 from redis.retry import Retry
 
 from checkpoints import queries
+from checkpoints.views import WorkerRow
+from dashboard.text import span
 from dashboard.valkey import client
 
 log = logging.getLogger(__name__)
@@ -26,13 +29,17 @@ log = logging.getLogger(__name__)
 PATIENCE_SECONDS = 2.0  # for all parts together: they are asked side by side
 KEPT_SECONDS = 1.0  # a flood of questions costs one look a second
 PARTS = ("database", "migrations", "valkey", "worker")
+CLOCK_STEP_SECONDS = 3600.0  # for so long a step of the clock is told
+type Look = dict[str, Any]
+"""{part: whether it is up}, and "notes": sentences."""
 
 
 @dataclass(frozen=True, slots=True)
 class Health:
-    """Which parts are up, in the order of PARTS."""
+    """Which parts are up, in the order of PARTS, and what else whoever looks should know."""
 
     parts: dict[str, bool]
+    notes: tuple[str, ...] = ()
 
     @property
     def ready(self) -> bool:
@@ -48,19 +55,33 @@ def _own_connection() -> Iterator[None]:
         connection.close()
 
 
-def database() -> dict[str, bool]:
+def database() -> Look:
     """The database answers; its tables are those of this code; a worker did a canary lately."""
     with _own_connection():
         with connection.cursor() as cursor:
             cursor.execute("SELECT 1")
-        found = {"database": True, "migrations": migrated(), "worker": False}
+        found: Look = {"database": True, "migrations": migrated(), "worker": False}
         # Without its tables nobody knows of workers.
         if found["migrations"]:
-            found["worker"] = any(worker.alive for worker in queries.workers())
+            workers = queries.workers()
+            found["worker"] = any(worker.alive for worker in workers)
+            found["notes"] = (*_lost(workers), *_clock_steps())
         return found
 
 
-def valkey() -> dict[str, bool]:
+def _lost(workers: Sequence[WorkerRow]) -> Iterator[str]:
+    """Why no worker counts; a stranger learns no names."""
+    if workers and not any(worker.alive for worker in workers):
+        last = max(worker.seen_at for worker in workers)
+        yield f"No worker gives a sign of life; the last one came at {last:%H:%M:%S} UTC."
+
+
+def _clock_steps() -> Iterator[str]:
+    for step in queries.clock_steps(seconds=CLOCK_STEP_SECONDS)[:1]:
+        yield f"The database's clock went back by {span(step.by)}, {span(step.ago)} ago."
+
+
+def valkey() -> Look:
     """Valkey answers."""
     return {"valkey": bool(_client(settings.REDIS_URL).ping())}
 
@@ -88,11 +109,11 @@ def migrated() -> bool:
 class Watch:
     """Looks at most once a second and never twice at a part that has not answered yet."""
 
-    def __init__(self, *looks: Callable[[], dict[str, bool]]) -> None:
+    def __init__(self, *looks: Callable[[], Look]) -> None:
         self._looks = looks
         self._lock = threading.Lock()
         self._threads = ThreadPoolExecutor(len(looks), thread_name_prefix="health")
-        self._asked: dict[Callable[[], dict[str, bool]], Future[dict[str, bool]]] = {}
+        self._asked: dict[Callable[[], Look], Future[Look]] = {}
         self._last: Health | None = None
         self._at = 0.0
 
@@ -111,13 +132,14 @@ class Watch:
             if going is None or going.done():
                 self._asked[look] = self._threads.submit(look)
         wait(self._asked.values(), timeout=PATIENCE_SECONDS)
-        found = dict.fromkeys(PARTS, False)
+        found: Look = dict.fromkeys(PARTS, False)
         for going in self._asked.values():
             if going.done() and (error := going.exception()) is None:
                 found |= going.result()
             elif going.done():
                 log.debug("A part is down: %s", error)
-        return Health(found)
+        notes = found.pop("notes", ())
+        return Health(found, notes)
 
     def _tell(self, former: Health | None, now: Health) -> None:
         for name, up in now.parts.items():

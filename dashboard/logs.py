@@ -71,6 +71,16 @@ def _is_request(value: Any) -> bool:
     return hasattr(value, "META") and hasattr(value, "path_info")
 
 
+class WithoutTraceback(logging.Filter):
+    """Leaves the traceback out of a refusal: who asked what and was told no is the whole story."""
+
+    def filter(self, record: logging.LogRecord) -> bool:
+        """Never drops a line."""
+        if getattr(record, "status_code", 500) < 500:
+            record.exc_info = record.exc_text = None
+        return True
+
+
 def logging_config(*, level: str, form: str) -> dict[str, Any]:
     """Django's LOGGING: one handler, stderr; `form` is `console` or `json`."""
     renderer: Any = (
@@ -99,11 +109,13 @@ def logging_config(*, level: str, form: str) -> dict[str, Any]:
                 ],
             }
         },
+        "filters": {"without_traceback": {"()": WithoutTraceback}},
         "handlers": {"stderr": {"class": "logging.StreamHandler", "formatter": "lines"}},
         "root": {"handlers": ["stderr"], "level": level.upper()},
         "loggers": {
             # Django's own handlers would print each line a second time.
             "django": {"handlers": [], "level": "INFO", "propagate": True},
+            "django.request": {"filters": ["without_traceback"]},
             "django.server": {"handlers": [], "propagate": True},
             "axes": {"level": "WARNING"},
             # Servers bring handlers of their own; here they speak through ours, and the access

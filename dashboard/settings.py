@@ -49,6 +49,8 @@ GATEPOST_CONTENT_DATABASE_BYTES, GATEPOST_CONTENT_FILE_BYTES
                          from which size a value is kept by reference (16384, 1024)
 GATEPOST_TOKEN_EXPIRES   how long a new API token is good for: 12h, 90d, never (default 90d)
 GATEPOST_IDEMPOTENCY_HOURS how long the answer to an Idempotency-Key is kept (default 24)
+GATEPOST_ANSWER_SECONDS  how long PostgreSQL may leave a statement unanswered before the connection
+                         is given up; longer than its statement_timeout (32)
 GATEPOST_POOL            connections of a web process (16)
 GATEPOST_CACHE_MEGABYTES no result is cached across threads while Valkey uses more (256)
 GATEPOST_PASSWORD_SLOTS  passwords that a web process hashes at once; others wait, many are turned
@@ -92,6 +94,7 @@ GATEPOST_RECHECK_SECONDS = env.float("GATEPOST_RECHECK_SECONDS", default=8.0)
 GATEPOST_LEASE_SECONDS = env.float("GATEPOST_LEASE_SECONDS", default=15.0)
 GATEPOST_SWEEP_SECONDS = env.float("GATEPOST_SWEEP_SECONDS", default=2.0)
 GATEPOST_SLICE_SECONDS = env.float("GATEPOST_SLICE_SECONDS", default=30.0)
+GATEPOST_ANSWER_SECONDS = env.float("GATEPOST_ANSWER_SECONDS", default=32.0)
 GATEPOST_STEP_SECONDS = env.float("GATEPOST_STEP_SECONDS", default=900.0)
 GATEPOST_SLOT_MEMORY_MB = env.int("GATEPOST_SLOT_MEMORY_MB", default=0)
 GATEPOST_UNDO_WINDOWS = env.list("GATEPOST_UNDO_WINDOWS", cast=float, default=[0.0, 0.0, 10.0])

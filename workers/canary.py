@@ -23,7 +23,7 @@ from checkpoints import store
 from .celery import app
 from .loop import BOOT
 from .own_queue import own_queue
-from .slots import busy
+from .slots import at_work, busy
 from .stopping import stop_requested
 
 log = structlog.get_logger("gatepost.canary")
@@ -90,6 +90,7 @@ class Canary:
 
     def __init__(self) -> None:
         self._rung = 0.0
+        self.slots = 1
 
     def turn(self) -> None:
         """Ring when it is time; while slots are at work, that itself is the sign."""
@@ -98,5 +99,12 @@ class Canary:
             return
         self._rung = now
         # Without a broker nothing can be asked; readiness then names the broker, not the worker.
-        if busy() or not ring():
+        if not ring() or (busy() and not self._one_is_free()):
             alive()
+
+    def _one_is_free(self) -> bool:
+        """A slot that holds no lease could answer: a pool of which none does takes no messages.
+
+        Slots that are threads say nothing of themselves: their work counts as an answer.
+        """
+        return 0 < at_work() < self.slots

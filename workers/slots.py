@@ -34,6 +34,15 @@ def busy() -> bool:
     return bool(at) and time.monotonic() - at < lease_seconds() / 2
 
 
+def at_work() -> int:
+    """How many slots that are processes hold a lease."""
+    held = 0
+    for index in range(SLOTS_MAX):
+        pid, _ = _SLOT.unpack_from(_page, _SLOTS + index * _SLOT.size)
+        held += bool(pid)
+    return held
+
+
 # ---- services that want to be left in peace ----
 
 

@@ -32,6 +32,7 @@ from checkpoints.signals import folders_due
 from checkpoints.store import sending  # noqa: F401  (imported late by the store: here, once)
 
 from . import canary, forking, loop, losses, refusals, slots
+from .clock import ClockWatch
 from .receivers import ring, rings_waiting
 from .stopping import request_stop, stop_requested
 
@@ -52,6 +53,7 @@ def sweep_once(*, owner: str) -> dict[str, int]:
     What fails in one part keeps none of the others from being done: lost threads come first.
     """
     parts: dict[str, Callable[[], int]] = {
+        "shortened": store.shorten_leases,
         "parked": lambda: store.park_crash_loops(owner=owner),
         "woken": lambda: store.wake_sleepers(owner=owner),
         "rung": _ring_stranded,
@@ -104,13 +106,14 @@ class Sweeper:
         self._stuck = slots.Stuck(max(3, round(1.5 * lease_seconds() / interval_seconds())))
         self._announced = self._retired = False
         self._refused = 0
+        self._clock = ClockWatch()
         self._stop = threading.Event()
         self._turns = forking.Turn()
         self._thread = threading.Thread(target=self._turn_on, name="sweep", daemon=True)
 
     def start(self, *, slots: int, processes: Callable[[], Sequence[int]] = tuple) -> None:
         """Announce the worker, then sweep until stopped; `processes` are those of its pool."""
-        self._slots = slots
+        self._slots = self._canary.slots = slots
         self._processes = processes
         try:
             self._announce()
@@ -185,6 +188,7 @@ class Sweeper:
             self._count_refused()
             self._look_after_slots()
             if store.claim_duty(DUTY, owner=self.worker, seconds=interval_seconds() * 3):
+                self._clock.look(worker=self.worker)
                 sweep_once(owner=self.worker)
         except (DatabaseError, InterfaceError) as error:
             log.warning("sweep.failed", error=str(error).strip())

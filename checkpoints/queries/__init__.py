@@ -12,6 +12,7 @@ from .activities import (
 )
 from .aside import Range, at_place, course, settled
 from .backlog import (
+    clock_steps,
     duty,
     expired_leases,
     folders_due,
@@ -78,7 +79,7 @@ from .past import (
 from .proof import head, heads, ownerless, verification
 from .reuse import PURE, reusable, touched_after
 from .savings import fleet_saved, saved
-from .server import DURABILITY, GUARDS, server, triggers
+from .server import DURABILITY, GUARDS, clock, server, triggers
 from .serving import WORKER_ALIVE_SECONDS, serving, takeable
 from .storage import storage
 from .suspended import suspended
@@ -136,6 +137,8 @@ __all__ = [
     "checkpoint_rows",
     "checkpoints",
     "children",
+    "clock",
+    "clock_steps",
     "config_of",
     "counts",
     "course",

@@ -107,9 +107,11 @@ def late_wakes(*, seconds: float) -> LateRow:
 # Folders that nobody is about to write; (seconds a thread has to be at rest).
 FOLDERS_DUE = (
     "FROM gp_duty d JOIN gp_thread th ON th.id = CASE WHEN starts_with(d.name, 'folder:') "
-    "THEN substr(d.name, 8)::uuid END WHERE d.until < clock_timestamp() "
-    "AND th.lease_token IS NULL "
-    "AND th.status_since < clock_timestamp() - make_interval(secs => %s)"
+    "THEN substr(d.name, 8)::uuid END WHERE (d.until < clock_timestamp() "
+    # From before the clock stepped back: nothing is postponed for so long.
+    "OR d.until > clock_timestamp() + interval '1 hour') AND th.lease_token IS NULL "
+    "AND (th.status_since < clock_timestamp() - make_interval(secs => %s) "
+    "OR th.status_since > clock_timestamp())"
 )
 
 
@@ -161,6 +163,26 @@ def rows_set_aside(*, limit: int = 100) -> list[SetAsideRow]:
         (limit,),
     )
     return [SetAsideRow(*row) for row in found]
+
+
+@dataclass(frozen=True, slots=True)
+class ClockStepRow:
+    """The database's clock went back by so many seconds, so many seconds ago."""
+
+    by: float
+    ago: float
+
+
+def clock_steps(*, seconds: float) -> list[ClockStepRow]:
+    """Backward steps of the database's clock that were noticed lately, the newest first."""
+    found = rows(
+        # One in the future was followed by another step back.
+        "SELECT -seconds, greatest(extract(epoch FROM clock_timestamp() - at)::float8, 0) "
+        "FROM gp_clock_step WHERE at > clock_timestamp() - make_interval(secs => %s) "
+        "ORDER BY at DESC LIMIT 20",
+        (seconds,),
+    )
+    return [ClockStepRow(*row) for row in found]
 
 
 def version_threads(*, workspace: UUID | None = None) -> dict[UUID, dict[Status, int]]:

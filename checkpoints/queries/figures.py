@@ -10,7 +10,7 @@ from dataclasses import dataclass
 
 from ..states import EventKind, Status
 from .reading import rows
-from .serving import WORKER_ALIVE_SECONDS
+from .serving import NOT_AHEAD, WORKER_ALIVE_SECONDS
 from .threads import COUNT_CAP
 
 WORKSPACES, QUEUES = 1_000, 200
@@ -60,9 +60,10 @@ JOIN LATERAL (SELECT min(w.created_at) AS since FROM gp_wake w
   WHERE w.thread_id = running.id) news ON news.since IS NOT NULL
 """
 _FLEET = f"""
-SELECT (SELECT count(*) FROM gp_worker w WHERE w.stopped_at IS NULL AND w.seen_at > c.then),
+SELECT (SELECT count(*) FROM gp_worker w WHERE w.stopped_at IS NULL AND w.seen_at > c.then
+   AND w.{NOT_AHEAD}),
   (SELECT coalesce(sum(w.slots), 0) FROM gp_worker w
-   WHERE w.stopped_at IS NULL AND w.seen_at > c.then),
+   WHERE w.stopped_at IS NULL AND w.seen_at > c.then AND w.{NOT_AHEAD}),
   (SELECT greatest(extract(epoch FROM clock_timestamp() - d.until)::float8, 0)
    FROM gp_duty d WHERE d.name = 'sweep'),
   coalesce((SELECT greatest(extract(epoch FROM clock_timestamp() - th.wake_at)::float8, 0)

@@ -10,15 +10,15 @@ from uuid import UUID
 from ..errors import NotFound
 from ..views import AgentRow, ArtifactRow, WorkerRow
 from .reading import decoded, names, row_of, rows
-from .serving import WORKER_ALIVE_SECONDS
+from .serving import NOT_AHEAD, WORKER_ALIVE_SECONDS
 
-AGENT = """
+AGENT = f"""
 SELECT v.id, v.agent, v.version, v.fingerprint, coalesce(n.label, v.label),
   coalesce(n.description, v.description), v.schema_version, v.schema::text, v.channels::text,
   v.graph::text, v.tools::text, coalesce(n.queue, v.queue),
   coalesce(n.created_at, v.created_at) AS created_at,
   (SELECT count(*) FROM gp_worker w WHERE w.stopped_at IS NULL AND w.agents ? v.id::text
-    AND w.seen_at > clock_timestamp() - make_interval(secs => %s))
+    AND w.seen_at > clock_timestamp() - make_interval(secs => %s) AND w.{NOT_AHEAD})
 FROM gp_agent_version v LEFT JOIN gp_agent_announcement n ON n.agent_version_id = v.id
 """
 # What only a capsule says of an agent is nobody's agent here.
@@ -74,6 +74,7 @@ def workers() -> list[WorkerRow]:
     found = rows(
         "SELECT id, host, pid, slots, queues::text, agents::text, started_at, seen_at, "
         "stopped_at IS NULL AND seen_at > clock_timestamp() - make_interval(secs => %s) "
+        f"AND {NOT_AHEAD} "
         "FROM gp_worker WHERE seen_at > clock_timestamp() - interval '1 day' "
         "ORDER BY seen_at DESC",
         (WORKER_ALIVE_SECONDS,),

@@ -56,6 +56,11 @@ def server() -> ServerRow:
     return ServerRow(r[0], r[1], r[2], r[3], r[4], r[5], r[6], r[7], settings)
 
 
+def clock() -> float:
+    """The database's clock, in seconds since 1970."""
+    return float(rows("SELECT extract(epoch FROM clock_timestamp())::float8")[0][0])
+
+
 def triggers() -> dict[str, dict[str, bool]]:
     """{table: {trigger: whether it is switched on}} of the tables of this schema."""
     found: dict[str, dict[str, bool]] = {}

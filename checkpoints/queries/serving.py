@@ -9,13 +9,15 @@ from uuid import UUID
 from .reading import rows
 
 WORKER_ALIVE_SECONDS: Final = 15
+# A sign of life from the future is one from before the clock stepped back, by how much ever.
+NOT_AHEAD: Final = f"seen_at < clock_timestamp() + interval '{WORKER_ALIVE_SECONDS} seconds'"
 
 # One row per live worker and agent version; the one parameter is WORKER_ALIVE_SECONDS.
 SERVED: Final = (
     "SELECT w.id AS worker, w.queues, v.id::text AS version, v.agent FROM gp_worker w "
     "CROSS JOIN LATERAL jsonb_array_elements_text(w.agents) AS a(version) "
     "JOIN gp_agent_version v ON v.id = a.version::uuid WHERE w.stopped_at IS NULL "
-    "AND w.seen_at > clock_timestamp() - make_interval(secs => %s)"
+    f"AND w.seen_at > clock_timestamp() - make_interval(secs => %s) AND w.{NOT_AHEAD}"
 )
 
 

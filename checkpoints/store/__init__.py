@@ -40,7 +40,9 @@ from .steps import adopt_version, commit_step, hand_back, leave, record
 from .sweeping import (
     claim_duty,
     forget_duty,
+    note_clock_step,
     park_crash_loops,
+    shorten_leases,
     stranded_threads,
     wake_sleepers,
 )
@@ -106,6 +108,7 @@ __all__ = [
     "log_user",
     "lose_step",
     "next_checkpoint",
+    "note_clock_step",
     "note_import",
     "note_refused_messages",
     "note_unknown",
@@ -128,6 +131,7 @@ __all__ = [
     "roll_back",
     "send_input",
     "settle",
+    "shorten_leases",
     "start",
     "start_activity",
     "stranded_threads",

@@ -25,6 +25,7 @@ from psycopg import DataError, OperationalError, errors
 from psycopg.adapt import Transformer
 from psycopg.pq import ConnStatus, DiagnosticField, ExecStatus
 
+from ..limits import answer_seconds
 from ..quiet import is_quiet
 
 type Formed = tuple[list[bytes | None], list[int]]
@@ -202,14 +203,39 @@ def form(values: Sequence[Any]) -> Formed | None:
 def perform_on(link: Link, text: str, numbered: bytes, formed: Formed) -> Any:
     """The result of a statement that succeeded."""
     server = link.psycopg.pgconn
-    result = server.exec_prepared(name_on(link, text, numbered), *formed)
+    ask = server.send_query_prepared
+    result = _answer(link, ask, name_on(link, text, numbered), *formed)
     if result.error_field(DiagnosticField.SQLSTATE) == FORGOTTEN:
         link.names.clear()
-        result = server.exec_prepared(name_on(link, text, numbered), *formed)
+        result = _answer(link, ask, name_on(link, text, numbered), *formed)
     if result.status != ExecStatus.TUPLES_OK:
         # Whatever is wrong with it (a changed table makes the server refuse it for good): anew.
         link.names.pop(text, None)
         check(link, result)
+    return result
+
+
+def _answer(link: Link, ask: Callable[..., None], *what: Any) -> Any:
+    """The one result of what is asked; libpq's own calls would wait for it without bound."""
+    server = link.psycopg.pgconn
+    try:
+        ask(*what)
+        while server.flush():
+            wait(server, select.POLLOUT)
+        result = None
+        while True:
+            while server.is_busy():
+                wait(server, select.POLLIN)
+                server.consume_input()
+            more = server.get_result()
+            if more is None or server.status == ConnStatus.BAD:
+                break
+            result = more
+    except BaseException:
+        link.psycopg.close()  # a late answer would be taken for that to another question
+        raise
+    if result is None or server.status == ConnStatus.BAD:
+        raise OperationalError(server.get_error_message() or "the connection is lost")
     return result
 
 
@@ -270,7 +296,8 @@ def _answers(server: Any) -> Iterator[Any]:
 def wait(server: Any, what: int) -> None:
     ear = select.poll()
     ear.register(server.socket, what)
-    ear.poll()
+    if not ear.poll(answer_seconds() * 1000):
+        raise OperationalError(f"no answer from the database within {answer_seconds():g} s")
 
 
 def name_on(link: Link, text: str, numbered: bytes) -> bytes:
@@ -278,7 +305,7 @@ def name_on(link: Link, text: str, numbered: bytes) -> bytes:
     name = link.names.get(text)
     if name is None:
         name = b"gp_%d" % next(_numbers)
-        check(link, link.psycopg.pgconn.prepare(name, numbered))
+        check(link, _answer(link, link.psycopg.pgconn.send_prepare, name, numbered))
         link.names[text] = name
     return name
 

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from uuid import UUID
 
 from django.db import connection
+from uuid_utils.compat import uuid7
 
 from ..limits import CRASHES_ALLOWED, lease_seconds
 from ..queries.faults import losses
@@ -16,6 +17,8 @@ from .steps import release
 from .writing import Move, NewEvent, perform
 
 BATCH = 200
+# What two looks at the clock may differ by without a step.
+CLOCK_SLACK_SECONDS = 1.0
 
 
 def claim_duty(name: str, *, owner: str, seconds: float) -> bool:
@@ -25,8 +28,10 @@ def claim_duty(name: str, *, owner: str, seconds: float) -> bool:
             "INSERT INTO gp_duty (name, owner, until) VALUES (%s::varchar, %s::varchar, "
             "clock_timestamp() + make_interval(secs => %s)) ON CONFLICT (name) DO UPDATE "
             "SET owner = EXCLUDED.owner, until = EXCLUDED.until "
-            "WHERE gp_duty.owner = EXCLUDED.owner OR gp_duty.until < clock_timestamp()",
-            (name, owner, seconds),
+            "WHERE gp_duty.owner = EXCLUDED.owner OR gp_duty.until < clock_timestamp() "
+            # Nobody takes it for longer: the clock stepped back since. Two owners do no harm.
+            "OR gp_duty.until > clock_timestamp() + make_interval(secs => %s)",
+            (name, owner, seconds, seconds + CLOCK_SLACK_SECONDS),
         )
         return bool(cursor.rowcount)
 
@@ -38,6 +43,33 @@ def forget_duty(name: str, *, owner: str) -> None:
             "UPDATE gp_duty SET until = clock_timestamp() WHERE name = %s::varchar "
             "AND owner = %s::varchar",
             (name, owner),
+        )
+
+
+def shorten_leases() -> int:
+    """Let a lease that ends beyond its term end with it: the clock stepped back; how many.
+
+    Its holder renews it long before, if it lives. So nobody who lives loses a lease to a step.
+    """
+    with connection.cursor() as cursor:
+        cursor.execute(
+            "UPDATE gp_thread SET lease_until = clock_timestamp() + make_interval(secs => %s) "
+            "WHERE id IN (SELECT th.id FROM gp_thread th "
+            "WHERE th.status IN ('running', 'rolling_back') AND th.lease_token IS NOT NULL "
+            "AND th.lease_until > clock_timestamp() + make_interval(secs => %s) "
+            "LIMIT %s FOR NO KEY UPDATE OF th SKIP LOCKED)",
+            (lease_seconds(), lease_seconds() + CLOCK_SLACK_SECONDS, BATCH),
+        )
+        return int(cursor.rowcount)
+
+
+def note_clock_step(seconds: float, *, by: str) -> None:
+    """Note that the database's clock went by so many seconds more (less than 0: back)."""
+    with connection.cursor() as cursor:
+        cursor.execute(
+            "INSERT INTO gp_clock_step (id, seconds, noticed_by) "
+            "VALUES (%s::uuid, %s::float8, %s::varchar)",
+            (uuid7(), seconds, by),
         )
 
 

@@ -12,6 +12,7 @@ if TYPE_CHECKING:
     from psycopg import Connection
 
 ASKED_SECONDS: Final = 1.0
+CHECK_SECONDS: Final = 3.0  # one that has not answered by then is not given to a request
 _answered: Final[WeakKeyDictionary[Connection[Any], float]] = WeakKeyDictionary()
 
 
@@ -26,5 +27,10 @@ def check(connection: Connection[Any]) -> None:
     lately = time.monotonic() - ASKED_SECONDS < _answered.get(connection, 0.0)
     if lately and is_quiet(connection.fileno()):
         return
-    ConnectionPool.check_connection(connection)
+    bounded: Any = connection
+    bounded.patience = CHECK_SECONDS
+    try:
+        ConnectionPool.check_connection(connection)
+    finally:
+        bounded.patience = None
     _answered[connection] = time.monotonic()

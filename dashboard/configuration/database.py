@@ -128,6 +128,8 @@ def database(
     # Ours end with their transaction; Django's would outlive it.
     found["DISABLE_SERVER_SIDE_CURSORS"] = True
     if role == "web":
+        from dashboard.configuration.bounded import BoundedConnection
+
         # Each request works in a thread of its own: without a pool each would open a connection.
         found["CONN_MAX_AGE"] = 0
         # A request waits 5 s for a connection, then it is answered 503. The pool's own tries come
@@ -138,6 +140,7 @@ def database(
             "timeout": 5,
             "reconnect_timeout": 4,
             "check": check,
+            "connection_class": BoundedConnection,
         }
     else:
         # Celery closes pools at each task's end; workers/celery.py keeps plain connections warm.

@@ -20,6 +20,7 @@ MEGABYTE = 1_000_000
 DISK_WARNING, DISK_WRONG = 2_000 * MEGABYTE, 500 * MEGABYTE
 QUEUE_WARNING, QUEUE_WRONG = 60.0, 600.0
 CLOCK_WARNING, CLOCK_WRONG = 1.0, 10.0
+CLOCK_STEP_TOLD = 86_400.0
 # Twice round the sweep, and time for a slot to be free.
 LATE = 30.0
 # Whoever left a thread had its time, and so had the next who looked.
@@ -201,6 +202,13 @@ def disk(seen: Seen) -> Iterator[Finding]:
 
 def clock(seen: Seen) -> Iterator[Finding]:
     """Only the database's clock counts, but links and logs of this host show its own."""
+    for step in queries.clock_steps(seconds=CLOCK_STEP_TOLD)[:1] if "tables" in seen.has else ():
+        yield warning(
+            "clock of the database",
+            f"went back by {span(step.by)}, {span(step.ago)} ago",
+            "Set it by NTP that slews. Leases and signs of life were put right; threads that "
+            "slept and deadlines that ran before then end that much later.",
+        )
     off = abs(seen.clock_off)
     shown = f"{span(off)} {'ahead of' if seen.clock_off > 0 else 'behind'} the database's"
     do = "Set the clocks by NTP."

@@ -59,7 +59,7 @@ def read_join(text: str | None, *, workspace: UUID) -> dict[topics.Topic, Want]:
             wants[topic] = Want(frozenset(ids), _seq(seqs.get(name)))
     except BadJoin:
         raise
-    except (ValueError, TypeError, KeyError, AttributeError) as error:
+    except (ValueError, TypeError, KeyError, AttributeError, RecursionError) as error:
         raise BadJoin(str(error)[:100]) from error
     return wants
 

@@ -22,7 +22,9 @@ def healthz(_request: HttpRequest) -> HttpResponse:
 @require_safe
 def readyz(_request: HttpRequest) -> HttpResponse:
     """{"ready", "database", "migrations", "valkey", "worker"}: each part ok or down; 503 unless
-    all are ok."""
+    all are ok. "notes" has sentences on a lost worker or a step of the clock, if there are any."""
     found = watch.look()
-    parts = {name: OK if up else DOWN for name, up in found.parts.items()}
+    parts: dict[str, object] = {name: OK if up else DOWN for name, up in found.parts.items()}
+    if found.notes:
+        parts["notes"] = list(found.notes)
     return JsonResponse({"ready": found.ready, **parts}, status=200 if found.ready else 503)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import html
+import logging
 import re
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -431,3 +432,22 @@ def test_the_page_of_a_thread_says_what_verifying_it_found(place: Place) -> None
         cursor.execute("SET session_replication_role = DEFAULT")
     auditor.post(reverse("thread_verify", args=[place.thread]))
     assert "Record: broken at no. 2. Event 2: " in auditor.get(address).content.decode()
+
+
+def test_a_refusal_is_one_line_of_the_log_without_a_traceback(cast: Cast) -> None:
+    """A filter of the settings does it, so the settings' own handler is asked."""
+    log = logging.getLogger("django.request")
+    lines: list[logging.LogRecord] = []
+
+    class Keeper(logging.Handler):
+        def emit(self, record: logging.LogRecord) -> None:
+            lines.append(record)
+
+    keeper = Keeper()
+    log.addHandler(keeper)
+    try:
+        answer = cast.client("auditor").get("/admin/auth/user/add/")
+    finally:
+        log.removeHandler(keeper)
+    assert answer.status_code == 403
+    assert [(vars(line)["status_code"], line.exc_info) for line in lines] == [(403, None)]

@@ -419,6 +419,11 @@ def test_joins_are_read_strictly() -> None:
         json.dumps(good | {"topics": {f"thread:{uuid4()}": 1 for _ in range(20)}}),
         json.dumps(good | {"topics": [1]}),
         json.dumps(good | {"pad": "x" * 40_000}),
+        "[" * 32_000,
+        "[" * 15_000 + "]" * 15_000,
+        '{"type":"join","topics":' + '{"a":' * 6_000,
+        '{"type":"join","regions":[{"id":"x","topic":' + "[" * 900 + "]" * 900 + "}]}",
+        '{"type":"join","topics":{"board":' + "9" * 5_000 + "}}",
     ):
         with pytest.raises(BadJoin):
             read_join(bad, workspace=WORKSPACE)
