@@ -14,6 +14,7 @@ from checkpoints import deltas
 
 from .counting import Progress
 from .terms import Terms, readable_terms
+from .verdicts import GATES, REPEAT
 
 ARGS_SHOWN = 8_192  # bytes; larger arguments are for the request's own page
 TOGETHER = ("approve", "reject")  # what can be said to several requests at once
@@ -82,7 +83,9 @@ class InboxRow:
         """Why it is decided on its own page only, as a sentence; empty where it need not be."""
         if self.kind == "operation":
             return f"What a person wants to do to a thread {ON_ITS_PAGE}"
-        if self.kind != "gate":
+        if self.kind == REPEAT:
+            return f"The same was done before: doing it again {ON_ITS_PAGE}"
+        if self.kind not in GATES:
             return f"A question {ON_ITS_PAGE}"
         if self.risk == "high":
             return f"High risk {ON_ITS_PAGE}"

@@ -60,6 +60,7 @@ class Approval(models.Model):
     terms = models.JSONField(null=True)
     # Names the active policies that were asked; whatever differs when it happens is asked again.
     policies = models.CharField(max_length=64, blank=True, db_default="")
+    repeats = models.JSONField(null=True)  # of a repeat: what was done before
     # What an edit and an escalation put in the place of args, proposal_hash and deadline.
     standing_args = models.JSONField(null=True)
     standing_hash = models.CharField(max_length=64, blank=True, db_default="")

@@ -79,7 +79,9 @@ _DECISION = (
     "hash",
     "at",
 )
-_JSON = frozenset({"args", "reasons", "schema", "decided_args", "terms", "standing_args", "tally"})
+_JSON = frozenset(
+    {"args", "reasons", "schema", "decided_args", "terms", "standing_args", "tally", "repeats"}
+)
 _AT_ONCE = 200
 # Seconds: the sweep reads its clock a little before it writes.
 _ROUNDED = 1.0

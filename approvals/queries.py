@@ -16,6 +16,7 @@ from checkpoints.views import Page
 
 from .counting import Progress, Vote
 from .terms import readable_terms
+from .verdicts import GATES, REPEAT
 
 # Triggers that keep rows as they were written.
 GUARDS = {
@@ -35,6 +36,7 @@ SELECT a.id, a.workspace_id, a.thread_id, th.title, th.agent, a.agent_version_id
   a.requested_at, a.imported, a.policy_version, a.terms::text, a.standing_args::text,
   coalesce(nullif(a.standing_hash, ''), a.proposal_hash), coalesce(a.decide_by, a.deadline),
   a.escalated_at, a.what_next, a.policies, a.tally::text, a.due_seats, a.due_except,
+  a.repeats::text,
   CASE WHEN th.status IN ('waiting', 'sleeping') THEN th.queue ELSE '' END
 FROM gp_approval a JOIN gp_thread th ON th.id = a.thread_id
 """
@@ -102,6 +104,7 @@ class ApprovalRow:
     tally: Any = None
     due_seats: Sequence[str] = ()
     due_except: Sequence[str] = ()
+    repeats: Any = None  # of a repeat: what was done before
     # Where its thread, as long as that rests, is to be queued: no part of the request.
     rest_queue: str = field(default="", compare=False)
 
@@ -128,7 +131,17 @@ class ApprovalRow:
     @property
     def effect(self) -> bool:
         """Whether approving it makes something happen outside."""
-        return self.kind == "gate" and bool(self.tool)
+        return self.gate and bool(self.tool)
+
+    @property
+    def gate(self) -> bool:
+        """Whether it stands before something that the agent would do."""
+        return self.kind in GATES
+
+    @property
+    def repeat(self) -> bool:
+        """Whether the same was done before."""
+        return self.kind == REPEAT
 
 
 def _rows(sql: str, params: Sequence[Any]) -> list[ApprovalRow]:
@@ -148,8 +161,8 @@ def _json(text: str | None) -> Any:
 
 def _row(r: tuple[Any, ...]) -> ApprovalRow:
     values = list(r)
-    # args, reasons, schema, decided_args, terms, standing_args, tally
-    for column in (14, 18, 20, 29, 34, 35, 41):
+    # args, reasons, schema, decided_args, terms, standing_args, tally, repeats
+    for column in (14, 18, 20, 29, 34, 35, 41, 44):
         values[column] = _json(r[column])
     return ApprovalRow(*values)
 
@@ -336,7 +349,7 @@ def decided_before(row: ApprovalRow, *, limit: int = 5) -> list[ApprovalRow]:
         _APPROVAL + "WHERE a.id IN (SELECT x.id FROM (SELECT id, tool, status, thread_id "
         "FROM gp_approval WHERE workspace_id = %s::uuid AND requested_at < %s::timestamptz "
         "ORDER BY requested_at DESC, id DESC LIMIT 1000) x WHERE x.tool = %s::varchar "
-        "AND x.status = 'settled') AND th.agent = %s::varchar AND a.kind = 'gate' "
+        "AND x.status = 'settled') AND th.agent = %s::varchar AND a.kind IN ('gate', 'repeat') "
         "ORDER BY a.decided_at DESC LIMIT %s",
         (row.workspace, row.requested_at, row.tool, row.agent, limit),
     )

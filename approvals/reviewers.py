@@ -26,7 +26,7 @@ FROM gp_decision d JOIN gp_approval a ON a.id = d.approval_id
 LEFT JOIN gp_approval_look k ON k.approval_id = d.approval_id
   AND k.person = split_part(d.reviewer, '/', 1) AND k.at <= d.at
 WHERE d.workspace_id = %s::uuid AND d.at > statement_timestamp() - make_interval(days => {DAYS})
-  AND d.verdict NOT IN ('take_back', 'respond') AND NOT a.imported AND a.kind = 'gate'
+  AND d.verdict NOT IN ('take_back', 'respond') AND NOT a.imported AND a.kind IN ('gate', 'repeat')
 """
 _HABITS = f"""
 WITH d AS ({_DECISIONS} {{only}} ORDER BY d.at DESC LIMIT {DECIDED_CAP}),

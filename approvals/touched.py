@@ -48,14 +48,14 @@ _COLUMNS = """a.id, a.thread_id, a.status, a.policy_version, a.risk, a.decided_b
 _UNDONE = f"""
 SELECT {_COLUMNS} FROM gp_approval a
 JOIN gp_thread th ON th.id = a.thread_id
-WHERE a.workspace_id = %(workspace)s::uuid AND a.kind = 'gate' AND NOT a.imported
+WHERE a.workspace_id = %(workspace)s::uuid AND a.kind IN ('gate', 'repeat') AND NOT a.imported
   AND a.status IN ('pending', 'held') AND a.id > %(after)s::uuid
 UNION ALL
 SELECT {_COLUMNS} FROM gp_thread th
 JOIN gp_approval a ON a.thread_id = th.id AND a.branch = th.branch AND a.step = th.step + 1
 WHERE th.workspace_id = %(workspace)s::uuid
   AND th.status IN ('queued', 'running', 'waiting', 'sleeping', 'paused', 'attention')
-  AND a.kind = 'gate' AND NOT a.imported AND a.status = 'settled'
+  AND a.kind IN ('gate', 'repeat') AND NOT a.imported AND a.status = 'settled'
   AND a.outcome IN ('approve', 'edit') AND a.id > %(after)s::uuid
   AND NOT EXISTS (SELECT 1 FROM gp_activity x WHERE x.approval_id = a.id)
   AND NOT EXISTS (SELECT 1 FROM gp_approval n WHERE n.thread_id = a.thread_id

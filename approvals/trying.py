@@ -26,7 +26,7 @@ SELECT a.id, a.thread_id, a.tool, a.args::text, a.risk, a.requested_at, a.kind, 
   coalesce(nullif(a.outcome, ''), a.status), {_FACTS}
 FROM (SELECT * FROM gp_approval WHERE workspace_id = %(workspace)s::uuid
   ORDER BY requested_at DESC, id DESC LIMIT %(limit)s) a
-JOIN gp_thread th ON th.id = a.thread_id WHERE a.kind IN ('gate', 'operation')
+JOIN gp_thread th ON th.id = a.thread_id WHERE a.kind IN ('gate', 'repeat', 'operation')
 ORDER BY a.requested_at DESC, a.id DESC
 """
 # What had a request is among the requests already.
@@ -50,7 +50,7 @@ class Past:
     approval: UUID | None
     thread: UUID
     thread_title: str
-    kind: Literal["gate", "operation", "effect"]
+    kind: Literal["gate", "repeat", "operation", "effect"]
     tool: str
     title: str
     outcome: str

@@ -7,9 +7,9 @@ loop the first visit of a node answers to the first one that was left behind, an
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
-from datetime import UTC
+from datetime import UTC, datetime
 from itertools import groupby
 from typing import TYPE_CHECKING, Any
 from uuid import UUID
@@ -25,7 +25,6 @@ if TYPE_CHECKING:
 
 STAYED = ("done", "started", "unknown")
 LOOKED_AT = 500
-SHOWN = 600
 EVERY_STEP = 2**31 - 1
 
 
@@ -89,29 +88,24 @@ def _stayed(row: ActivityRow) -> bool:
     return row.kind in ("effect", "value") and row.state in STAYED
 
 
-def asking(gate: Gate | None, tool: Tool, before: ActivityRow, *, fork: bool) -> Gate:
-    """The gate that asks before it happens again; the author's own where there is one."""
-    asked = gate or Gate(f"Do {tool.name!r} again?", risk="medium")
-    told = _told(tool, before, fork=fork)
-    text = f"{asked.description}\n\n{told}" if asked.description else told
-    return replace(asked, description=text)
+def asking(gate: Gate | None, tool: Tool, before: Mapping[str, Any]) -> Gate:
+    """The gate before an effect that was done already; it keeps the words of the author's own."""
+    title = f"Again: {gate.title}" if gate else f"Do {tool.name!r} again?"
+    told = _told(tool, before)
+    text = f"{told}\n\n{gate.description}" if gate and gate.description else told
+    return replace(gate or Gate(title), title=title, description=text, risk="high")
 
 
-def _told(tool: Tool, before: ActivityRow, *, fork: bool) -> str:
-    where = "In the thread that this one was forked from" if fork else "Before the rollback"
-    when = f"{(before.finished_at or before.started_at).astimezone(UTC):%Y-%m-%d %H:%M:%S} UTC"
-    given = _short(before.args)
-    if before.state != "done":
-        return (
-            f"{where}, {tool.name!r} had started at {when} with {given}, and nobody knows "
-            "whether it happened."
-        )
-    return (
-        f"{where}, {tool.name!r} was done at {when} with {given} and was not undone. It answered "
-        f"{_short(before.result)}."
+def _told(tool: Tool, before: Mapping[str, Any]) -> str:
+    where = (
+        "In the thread that this one was forked from" if before["fork"] else ("Before the rollback")
     )
-
-
-def _short(value: Any) -> str:
-    text = deltas.canonical(value).decode()
-    return text if len(text) <= SHOWN else f"{text[:SHOWN]}…"
+    when = datetime.fromisoformat(before["at"]).astimezone(UTC)
+    what = f"{where}, {tool.name!r}"
+    if before["state"] != "done":
+        return (
+            f"{what} had started at {when:%Y-%m-%d %H:%M:%S} UTC, and nobody knows whether it "
+            "happened."
+        )
+    by = f", approved by {before['approved_by']}" if before["approved_by"] else ""
+    return f"{what} was done at {when:%Y-%m-%d %H:%M:%S} UTC{by}, and was not undone."

@@ -60,7 +60,11 @@ class Effects(Interrupts):
         policies: str | None = None  # those that were asked; None: it had started under others
         strict = False
         if repeated is not None and repeated.state == "failed":
-            approval, policies = self._still(act, gate, repeated, approval)
+            former = self._run.requests.get(repeated.approval) if repeated.approval else None
+            if former is not None and former.repeats is not None:
+                act, strict = replace(act, repeats=former.repeats), True
+                gate = asking(gate, tool, former.repeats)
+            approval, policies = self._still(act, gate, former, approval, strict=strict)
             allowed = approval
             meant = given if approval is None else decided_args(approval, given)
             if deltas.canonical(meant) != deltas.canonical(repeated.args):
@@ -70,7 +74,7 @@ class Effects(Interrupts):
             before = done_before(self._run, position, given) if known is None else None
             if before is not None and tool.once and before.state == "done":
                 return self._never_again(position, tool, given, before)
-            gate, strict = self._asked_by(tool, gate, before)
+            act, gate, strict = self._asked_by(act, tool, gate, before)
             approval, policies = self._permit(act, gate, used, strict=strict)
             allowed = approval
             meant = given if approval is None else decided_args(approval, given)
@@ -141,28 +145,40 @@ class Effects(Interrupts):
         return Outcome(kept)
 
     def _asked_by(
-        self, tool: Tool, gate: Gate | None, before: ActivityRow | None
-    ) -> tuple[Gate | None, bool]:
-        """(the gate that the effect is behind, whether no policy can let it happen without people).
+        self, act: Act, tool: Tool, gate: Gate | None, before: ActivityRow | None
+    ) -> tuple[Act, Gate | None, bool]:
+        """(what is asked, the gate before it, whether no policy lets it happen without people).
 
         `before` stayed done on a course that was left.
         """
         work = self._run.work
         elsewhere = before is not None and before.thread != work.thread
-        if before is not None and not (elsewhere and work.effects == "run"):
-            return asking(gate, tool, before, fork=elsewhere), True
+        if before is not None:
+            told = {**self._run.ledger.done_earlier(work, before), "fork": elsewhere}
+            act = replace(act, repeats=told)
+            if gate is None and elsewhere and work.effects == "run":
+                return act, None, False  # on the word of whoever made the fork
+            return act, asking(gate, tool, told), True
         if gate is None and work.effects == "ask":
-            return replace(FORK, title=f"Let this fork do {tool.name!r}?"), True
-        return gate, False
+            return act, replace(FORK, title=f"Let this fork do {tool.name!r}?"), True
+        return act, gate, False
 
     def _still(
-        self, act: Act, gate: Gate | None, failed: ActivityRow, approval: ApprovalRow | None
+        self,
+        act: Act,
+        gate: Gate | None,
+        former: ApprovalRow | None,
+        approval: ApprovalRow | None,
+        *,
+        strict: bool,
     ) -> tuple[ApprovalRow | None, str]:
-        """(the approval, the policies) under which an effect that did not happen is tried again."""
-        former = self._run.requests.get(failed.approval) if failed.approval else None
+        """(the approval, the policies) under which an effect that did not happen is tried again.
+
+        `former` is the one under which it failed.
+        """
         if former is None:
             return self._permit(act, gate, None)
         if approval is None or approval.id == former.id or approval.status == "withdrawn":
             return former, policies_of(former)
-        self._decided(act, gate, approval)
+        self._decided(act, gate, approval, strict=strict)
         return approval, policies_of(approval)

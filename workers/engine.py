@@ -247,7 +247,7 @@ class Engine:
         if look:
             run.records = answered(self.ledger.recorded(work, run.step))
             for a in self.ledger.approvals(work, run.step):
-                if a.kind not in ("gate", "question"):
+                if not a.gate and a.kind != "question":
                     continue  # what people want to do to the thread is no concern of its nodes
                 run.requests[a.id] = a
                 run.decided[Position(a.branch, a.step, a.node, a.index, a.key)] = a

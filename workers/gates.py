@@ -6,7 +6,7 @@ again, in the step that carries it out: whatever differs, nothing happens and pe
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from typing import Any, NoReturn
 from uuid import UUID
@@ -17,6 +17,7 @@ from approvals.policy import PolicyAnswer, Rule
 from approvals.queries import ApprovalRow
 from approvals.strictness import Demand, given_under, stricter
 from approvals.terms import Terms, terms_of
+from approvals.verdicts import REPEAT
 from checkpoints import deltas
 from checkpoints.errors import ConcurrentModificationError
 from checkpoints.records import NewActivity, Position
@@ -37,13 +38,17 @@ CAN_ALLOW = ("approve", "edit")
 
 @dataclass(frozen=True, slots=True)
 class Act:
-    """What would be done at a position, as people are shown it; `undo` names what takes it back."""
+    """What would be done at a position, as people are shown it; `undo` names what takes it back.
+
+    `repeats` is what was done before, where it would be done again: high risk, whatever is said.
+    """
 
     position: Position
     tool: str
     args: Any
     schema: Any = None
     undo: str = ""
+    repeats: Mapping[str, Any] | None = None
 
 
 class Gates(Recording):
@@ -138,10 +143,23 @@ class Gates(Recording):
         """What has to be approved, and how, before it happens."""
         if rule is not None and rule.action == "ask":
             asked = gate or self._gate_of(act, rule, None)
-            return Demand(True, rule.risk or asked.risk, rule.terms)
+            terms, risk = self._hardened(act, rule.terms, rule.risk or asked.risk)
+            return Demand(True, risk, terms or Terms())
         if gate is None or rule is not None:
             return Demand()
-        return Demand(True, gate.risk, self._run.ledger.terms(gate.risk) or Terms())
+        terms, risk = self._hardened(act, self._run.ledger.terms(gate.risk), gate.risk)
+        return Demand(True, risk, terms or Terms())
+
+    def _hardened(self, act: Act, terms: Terms | None, risk: str) -> tuple[Terms | None, str]:
+        """The terms and risk of a request; of a repeat never below those of high risk."""
+        if act.repeats is None:
+            return terms, risk
+        high = self._run.ledger.terms("high")
+        if high is None:
+            return terms, "high"
+        least = terms or high
+        window = max(least.undo_window, high.undo_window)
+        return replace(least, undo_window=window), "high"
 
     def _changed(self, act: Act, approval: ApprovalRow) -> str:
         """What differs from what was asked and decided, as a sentence; empty for nothing."""
@@ -209,10 +227,11 @@ class Gates(Recording):
         said = {"title": asked.title, "description": text, "reasons": [*asked.reasons]}
         storable(said, f"What the gate before {act.tool!r} says", at_most=TOLD_BYTES)
         version, terms, risk = self._terms(asked, rule, former if gate is None else None)
+        terms, risk = self._hardened(act, terms, risk)
         times = [asked.expires_in, rule.expires_in if rule is not None else None]
         return Proposal(
             position=act.position,
-            kind="gate",
+            kind="gate" if act.repeats is None else REPEAT,
             tool=act.tool,
             args=act.args,
             title=asked.title,
@@ -227,6 +246,7 @@ class Gates(Recording):
             terms=terms,
             allowed_by=rule.name if rule is not None and rule.action == "allow" else "",
             policies=answer.policies,
+            repeats=act.repeats,
         )
 
     def _gate_of(self, act: Act, rule: Rule | None, former: ApprovalRow | None) -> Gate:

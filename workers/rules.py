@@ -8,14 +8,17 @@ from typing import Any
 from django.conf import settings
 
 from approvals import caps, policy, standing
+from approvals import queries as approval_queries
 from approvals.gates import replying
 from approvals.queries import ApprovalRow
 from approvals.terms import Terms
-from checkpoints import queries
+from checkpoints import deltas, queries
 from checkpoints.records import NewActivity, Work
+from checkpoints.views import ActivityRow
 
 # Why an effect did not start: not a sentence for people, who are told what is stricter.
 POLICIES_CHANGED = "policies changed"
+EARLIER_SHOWN = 2_000  # characters of arguments and result that a request to do it again carries
 RISKS = ("low", "medium", "high")
 # So many seconds old the caps that came with the lease may be when something is to cost.
 AT_ONCE = 0.5
@@ -43,6 +46,15 @@ class Rules:
                 started_by=work.started_by,
             )
         )
+
+    def done_earlier(self, work: Work, before: ActivityRow) -> dict[str, Any]:
+        """What a request to do an effect again says of when it was done before."""
+        approval = None
+        if before.approval is not None:
+            found = approval_queries.by_id([before.approval], workspace=work.workspace)
+            approval = found.get(before.approval)
+        title = queries.thread(before.thread, workspace=work.workspace).title
+        return earlier(before, title, approval)
 
     def terms(self, risk: str) -> Terms | None:
         """The terms of an author's gate: one reviewer, who can take it back for a while."""
@@ -75,3 +87,23 @@ class Rules:
         self._caps = NO_CAPS
         fresh = rows if time.monotonic() < until else None
         return caps.over(workspace=work.workspace, thread=work.thread, agent=work.agent, rows=fresh)
+
+
+def earlier(before: ActivityRow, title: str, approval: ApprovalRow | None) -> dict[str, Any]:
+    """An effect that was done before, as a request to do it again carries it."""
+    return {
+        "activity": str(before.id),
+        "thread": str(before.thread),
+        "title": title,
+        "at": (before.finished_at or before.started_at).isoformat(),
+        "state": before.state,
+        "args": _short(before.args),
+        "result": _short(before.result) if before.state == "done" else "",
+        "approval": None if approval is None else str(approval.id),
+        "approved_by": "" if approval is None else approval.decided_by_name,
+    }
+
+
+def _short(value: Any) -> str:
+    text = deltas.canonical(value).decode()
+    return text if len(text) <= EARLIER_SHOWN else f"{text[: EARLIER_SHOWN - 1]}…"

@@ -39,8 +39,9 @@ def import_requests(
         return
     with connection.cursor() as cursor:
         cursor.execute(
-            "SELECT 1 FROM gp_approval a WHERE a.thread_id = %s::uuid AND a.kind = 'gate' "
-            "AND a.status IN ('held', 'settled') AND a.outcome IN ('approve', 'edit') AND NOT "
+            "SELECT 1 FROM gp_approval a WHERE a.thread_id = %s::uuid "
+            "AND a.kind IN ('gate', 'repeat') AND a.status IN ('held', 'settled') "
+            "AND a.outcome IN ('approve', 'edit') AND NOT "
             "EXISTS (SELECT 1 FROM gp_activity x WHERE x.approval_id = a.id) LIMIT 1",
             (thread,),
         )

@@ -8,6 +8,7 @@ from typing import Any
 
 import jsonschema
 from django.conf import settings
+from referencing.exceptions import Unresolvable
 
 from checkpoints import deltas
 from checkpoints.errors import InvalidValue
@@ -69,7 +70,7 @@ def check_verdict(
     allowed = verdicts_of(row)
     if verdict not in allowed:
         raise VerdictRefused(f"Possible here: {', '.join(allowed)}.")
-    asks = verdict == "respond" and row.kind == "gate"
+    asks = verdict == "respond" and row.gate
     if verdict == "reject" and not comment.strip():
         raise InvalidValue("comment", "say why, so that the agent and the log know")
     if asks and not comment.strip():
@@ -102,11 +103,21 @@ def _check_schema(args: Any, schema: Any) -> None:
     if schema is None:
         return
     try:
-        jsonschema.validate(args, schema)
+        jsonschema.validate(args, _hoisted(schema))
     except jsonschema.ValidationError as error:
         raise InvalidValue(f"args{error.json_path[1:]}", error.message[:1_000]) from error
-    except jsonschema.SchemaError as error:
+    except (jsonschema.SchemaError, Unresolvable) as error:
         raise InvalidValue("args", "cannot be checked: the request's schema is broken") from error
+
+
+def _hoisted(schema: Any) -> Any:
+    """A schema whose properties brought definitions of their own, with these where `$ref` looks."""
+    properties = schema.get("properties") if isinstance(schema, dict) else None
+    if not isinstance(properties, dict):
+        return schema
+    brought = [p["$defs"] for p in properties.values() if isinstance(p, dict) and "$defs" in p]
+    defs = {name: one for some in brought if isinstance(some, dict) for name, one in some.items()}
+    return {**schema, "$defs": {**defs, **schema.get("$defs", {})}} if defs else schema
 
 
 def judge(
@@ -132,7 +143,7 @@ def judge(
         # A veto and a question are open to whoever sits in any stage.
         if part is Part.NONE:
             raise NotYours(f"{begin(so_far.seat.in_words)} has to decide this.")
-        if verdict == "respond" and row.kind == "gate":
+        if verdict == "respond" and row.gate:
             return Judged("", row.standing_hash, so_far, asks=True)
         return Judged(verdict, row.standing_hash, so_far.closed(), args)
     if part is Part.VOTED and verdict == "approve":

@@ -23,7 +23,9 @@ class Proposal:
     """What would be done, or is asked, at one position; canonical JSON arguments.
 
     `allowed_by` names the rule by which the policy `policy_version` lets it happen without people.
-    `policies` names all that were asked (`queries_policies.mark_of`).
+    `policies` names all that were asked (`queries_policies.mark_of`). `repeats` is what
+    was done before, for a repeat: {activity, thread, title, at, state, args, result, approval,
+    approved_by, fork}.
     """
 
     position: Position
@@ -42,6 +44,7 @@ class Proposal:
     terms: Terms | None = None
     allowed_by: str = ""
     policies: str = ""
+    repeats: Any = None
 
 
 def proposal_hash(
@@ -100,9 +103,10 @@ REQUEST = {
     "deadline": "timestamptz",
     "terms": "jsonb",
     "policies": "varchar",
+    "repeats": "jsonb",
 }
 # Columns that came later, empty: where one is so the seal is that of a request before it.
-LATER: Mapping[str, Any] = {"terms": None, "policies": ""}
+LATER: Mapping[str, Any] = {"terms": None, "policies": "", "repeats": None}
 
 
 def titled(text: str) -> str:

@@ -126,6 +126,7 @@ def columns_of(
         "deadline": deadline,
         "terms": None if p.terms is None else p.terms.to_json(),
         "policies": p.policies,
+        "repeats": p.repeats,
     }
 
 

@@ -13,6 +13,7 @@ from approvals.counting import Vote as VoteRow
 from approvals.queries import ApprovalRow
 from checkpoints import queries
 from dashboard.pages import evidence
+from dashboard.pages.repeats import repeat_of
 from dashboard.pages.standing import Stage, Standing, standing
 from dashboard.permissions import Actor
 from dashboard.turns import nobody_can
@@ -79,6 +80,47 @@ class Former(Shape):
     why: str
 
 
+class RepeatedLine(Shape):
+    """One line of a list: what was done before and what would be done now; empty where absent."""
+
+    name: str
+    before: str
+    now: str
+    again: bool
+
+
+class RepeatedList(Shape):
+    """A list of the arguments, line by line; `twice` and `once` are sums with their currency."""
+
+    name: str
+    field: str
+    rows: list[RepeatedLine] = Field(description="Those done already first; at most 200.")
+    more: int
+    again: int
+    new: int
+    twice: str
+    once: str
+
+
+class Repeated(Shape):
+    """What was done before, of a request of the kind `repeat`."""
+
+    at: datetime
+    state: str
+    thread: UUID
+    title: str
+    fork: bool
+    approval: str
+    approved_by: str
+    args: str
+    result: str
+    lists: list[RepeatedList]
+    only_new: dict[str, Any] | None = Field(
+        description="The arguments of an edit that leaves out what was done before; null where "
+        "all or none of it was."
+    )
+
+
 class ApprovalDetail(Approval):
     """A request with all that a decision needs; `decide` is about the very person who asks."""
 
@@ -97,6 +139,7 @@ class ApprovalDetail(Approval):
     votes: list[Vote]
     questions: list[AskedBack]
     former: Former | None
+    repeats: Repeated | None
 
     @classmethod
     def read(cls, row: ApprovalRow, actor: Actor) -> Self:
@@ -105,6 +148,7 @@ class ApprovalDetail(Approval):
         now = standing(row, gates.votes(row.id))
         basis = Approval.told(row, actor)
         before = _former(row)
+        earlier = repeat_of(row, workspace=row.workspace)
         told = basis.model_dump(by_alias=True) | {
             "revision": row.revision,
             "proposal": row.shown_args,
@@ -119,6 +163,7 @@ class ApprovalDetail(Approval):
             "votes": [_vote(vote) for vote in now.votes],
             "questions": _questions(row, now),
             "former": before,
+            "repeats": None if earlier is None else Repeated.model_validate(earlier),
         }
         return cls(**told)
 

@@ -157,7 +157,7 @@ class Past(Shape):
     approval: UUID | None
     thread: UUID
     thread_title: str
-    kind: Literal["gate", "operation", "effect"]
+    kind: Literal["gate", "repeat", "operation", "effect"]
     tool: str
     title: str
     outcome: str

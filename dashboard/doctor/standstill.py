@@ -9,6 +9,7 @@ from uuid import UUID
 from pydantic import BaseModel
 
 from approvals.queries import ApprovalRow
+from approvals.verdicts import GATES
 from checkpoints import queries
 from checkpoints.states import FINISHED, Status
 from checkpoints.views import ThreadRow, WorkerRow
@@ -157,7 +158,7 @@ def _remedies(actor: Actor, row: ThreadRow, kind: str, facts: Facts) -> Iterator
 
 def _decide(request: OpenRequest) -> Iterator[Remedy]:
     yield _remedy(f"Look at the request: {request.title}", f"approve {request.id}")
-    if request.kind == "gate":
+    if request.kind in GATES:
         yield _remedy("Say yes.", f"approve {request.id} --verdict approve")
     else:
         yield _remedy("Answer it.", f"approve {request.id} --verdict respond --args JSON")

@@ -25,6 +25,7 @@ from dashboard.shapes import Field
 from dashboard.turns import nobody_can
 
 from . import evidence
+from .repeats import Repeat, repeat_of
 from .rights import Class, Roles, rights_of
 from .standing import Standing, Viewer, own, standing
 
@@ -147,7 +148,12 @@ class ApprovalPage:
     def fates(self) -> list[EffectFate]:
         """What a rollback of the thread would undo, last first."""
         row = self.approval
-        return queries.effects_of(row.thread) if row.open and row.kind == "gate" else []
+        return queries.effects_of(row.thread) if row.open and row.gate else []
+
+    @cached_property
+    def repeat(self) -> Repeat | None:
+        """What was done before, where this would do it again."""
+        return repeat_of(self.approval, workspace=self.workspace)
 
     @cached_property
     def schema(self) -> dict[str, Any] | None:
@@ -208,6 +214,7 @@ def approval_main(page: ApprovalPage, roles: Roles) -> dict[str, Any]:
         "description": evidence.split_again(row.description)[1],
         "history": page.history[: evidence.SHOWN],
         "questions": page.questions,
+        "repeat": page.repeat,
         "operation": operation(row) if row.kind == "operation" else None,
         "people": people([row.decided_by]),
     }
@@ -248,5 +255,6 @@ def approval_side(page: ApprovalPage, roles: Roles) -> dict[str, Any]:
         "resumed": page.resumed,
         "carried_out": page.carried_out,
         "fates": page.fates,
+        "repeat": page.repeat,
         "answer_fields": page.answer_fields,
     }

@@ -109,7 +109,7 @@ def reappeared(row: ApprovalRow, before: ApprovalRow) -> str:
 
 def arguments_schema(row: ApprovalRow, version: AgentRow) -> dict[str, Any] | None:
     """The request's own schema of the arguments, else the tool's; None where there is none."""
-    if row.kind != "gate":
+    if not row.gate:
         return None
     tool = version.tools.get(row.tool)
     own_schema = row.schema if isinstance(row.schema, dict) else {}

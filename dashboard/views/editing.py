@@ -32,7 +32,7 @@ def edit(request: HttpRequest, approval_id: UUID) -> HttpResponse:
     page = page_for(request, approval_id)
     row = page.approval
     back = reverse("approval", args=[approval_id])
-    if row.kind != "gate" or not isinstance(row.shown_args, dict):
+    if not row.gate or not isinstance(row.shown_args, dict):
         why = errors.Conflict("This request has no arguments that could be edited.")
         return refused(request, why, back=back, label="Back to the request")
     if not row.open:
@@ -73,6 +73,10 @@ def _read(request: HttpRequest, page: ApprovalPage) -> tuple[Any, dict[str, str]
     row, schema = page.approval, page.schema
     if not isinstance(row.shown_args, dict):
         return None, {forms.WHOLE: "This request has no arguments that could be edited."}
+    if request.POST.get("only") == "new":
+        left = None if page.repeat is None else page.repeat.only_new
+        why = "There is nothing in it that was not done before, or all of it is new."
+        return left, {forms.WHOLE: why} if left is None else {}
     chosen = request.POST.get("as") or (JSON if "args" in request.POST else FORM)
     if chosen == JSON:
         try:

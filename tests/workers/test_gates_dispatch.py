@@ -85,7 +85,8 @@ def test_what_was_done_after_an_edit_asks_before_it_happens_again(
         assert bench.advance(thread).status is Status.WAITING
         again = requests(bench, thread)[-1]
         assert (again.status, again.args["amount"]) == ("pending", "10.00")
-        assert 'with {"amount":"7.50","to":"Ada"} and was not undone' in again.description
+        assert again.kind == "repeat"
+        assert again.repeats["args"] == '{"amount":"7.50","to":"Ada"}'
     assert len(gated.paid) == 1
     decided(bench, thread, requests(bench, thread)[-1], args={"to": "Ada", "amount": "2.00"})
     assert bench.advance(thread).status is Status.SUCCEEDED

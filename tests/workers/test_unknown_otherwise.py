@@ -147,7 +147,10 @@ def test_after_a_rollback_what_stayed_done_asks_and_in_a_loop_each_once(play: An
         row = play.open(thread)
         assert row.title == "Do 'shout' again?"
         assert row.description.startswith("Before the rollback, 'shout' was done at ")
-        assert f'with {{"n":{n}}} and was not undone. It answered "shout {n}".' in row.description
+        assert row.description.endswith(" UTC, and was not undone.")
+        assert (row.kind, row.risk) == ("repeat", "high")
+        assert row.repeats["args"] == f'{{"n":{n}}}'
+        assert row.repeats["result"] == f'"shout {n}"'
         assert len(world.keys("shout")) == n + 1
         play.decide(thread, "approve")
     # The fourth and the fifth never happened before: nothing is asked.
@@ -157,7 +160,7 @@ def test_after_a_rollback_what_stayed_done_asks_and_in_a_loop_each_once(play: An
     play.roll_back(thread, play.row(thread).number - 1)
     play.resume(thread)
     assert work(play, thread).status is Status.WAITING
-    assert 'with {"n":5}' in play.open(thread).description
+    assert play.open(thread).repeats["args"] == '{"n":5}'
     play.decide(thread, "approve")
     assert work(play, thread).status is Status.SUCCEEDED
     assert play.intact(thread)
@@ -207,7 +210,8 @@ def test_the_gate_of_the_author_says_it_as_well(play: Any_Bench) -> None:
     play.resume(thread)
     assert work(play, thread).status is Status.WAITING
     row = play.open(thread)
-    assert row.title == "Do it?"
+    assert row.title == "Again: Do it?"
+    assert row.kind == "repeat"
     assert "'shout' was done at " in row.description
     play.decide(thread, "approve")
     assert work(play, thread).status is Status.SUCCEEDED
@@ -221,10 +225,11 @@ def test_a_fork_says_what_its_base_has_done(play: Any_Bench) -> None:
     assert work(play, fork).status is Status.WAITING
     row = play.open(fork)
     assert row.description.startswith("In the thread that this one was forked from, 'shout' was")
-    assert 'with {"n":1}' in row.description
+    assert row.repeats["args"] == '{"n":1}'
+    assert row.repeats["thread"] == str(base)
     play.decide(fork, "approve")
     assert work(play, fork).status is Status.WAITING
-    assert 'with {"n":2}' in play.open(fork).description
+    assert play.open(fork).repeats["args"] == '{"n":2}'
     # On a person's word it asks nothing about its base.
     run = play.fork(base, 1, {}, effects="run")
     assert work(play, run).status is Status.SUCCEEDED

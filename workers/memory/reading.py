@@ -254,7 +254,16 @@ def approval(book: Book, ident: UUID) -> ApprovalRow:
     if ident not in book.approvals:
         raise NotFound("There is no such request.")
     row = book.approvals[ident]
-    texts = ("args", "reasons", "schema", "decided_args", "terms", "standing_args", "tally")
+    texts = (
+        "args",
+        "reasons",
+        "schema",
+        "decided_args",
+        "terms",
+        "standing_args",
+        "tally",
+        "repeats",
+    )
     return replace(row, **{name: read(getattr(row, name)) for name in texts})
 
 

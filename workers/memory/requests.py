@@ -38,7 +38,7 @@ from . import reading
 from .book import Book, written
 
 WAITING = (Status.WAITING, Status.SLEEPING)
-TEXTS = ("args", "reasons", "schema", "decided_args", "terms")
+TEXTS = ("args", "reasons", "schema", "decided_args", "terms", "repeats")
 SWEEP = "sweep"
 NOBODY_DUE: dict[str, Any] = {"due_seats": [], "due_except": []}
 BLANK: dict[str, Any] = {

@@ -16,6 +16,8 @@ from approvals.terms import Terms, terms_of
 from checkpoints.records import NewActivity, Work
 from checkpoints.states import EventKind
 from checkpoints.store import NewEvent
+from checkpoints.views import ActivityRow
+from workers.rules import earlier
 
 from . import reading
 from .once import Once
@@ -43,6 +45,10 @@ class Rules(Once):
             )
         )
         return PolicyAnswer(rule)
+
+    def done_earlier(self, work: Work, before: ActivityRow) -> dict[str, Any]:
+        kept = before.approval and self._book.approvals.get(before.approval)
+        return earlier(before, self._book.row(before.thread).title, kept or None)
 
     def terms(self, risk: str) -> Terms | None:
         return None  # in a play a decision counts at once
