@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
+from django.http import HttpRequest
+
 from dashboard import tokens
 from dashboard.errors import Forbidden
 from dashboard.live.visitors import login_key, visitor
@@ -25,6 +27,12 @@ def sender(headers: Headers) -> Actor | None:
             return None
     key = login_key(headers)
     return visitor(key) if key else None
+
+
+def login_headers(request: HttpRequest) -> Headers:
+    """The headers of a request that say who sends it, to look at them again later."""
+    named = ((name, request.headers.get(name, "")) for name in ("authorization", "cookie"))
+    return tuple((name.encode(), value.encode("latin-1")) for name, value in named if value)
 
 
 def _bearer(headers: Headers) -> str:

@@ -84,13 +84,27 @@ class Door(APIView):
 
     def expected_version(self) -> int | None:
         """The thread's version named by If-Match, or None where any will do."""
-        header = self.request.headers.get("If-Match", "").strip()
+        return self._version_in("If-Match")
+
+    def _version_in(self, name: str) -> int | None:
+        header = self.request.headers.get(name, "").strip()
         if header in ("", "*"):
             return None
         found = _VERSION.fullmatch(header)
         if found is None:
-            raise Malformed('If-Match takes a thread\'s version such as "12".', path="If-Match")
+            raise Malformed(f'{name} takes a thread\'s version such as "12".', path=name)
         return int(found[1])
+
+    def header_number(self, name: str) -> int:
+        """A whole number in a header, 0 where it is missing; raises Malformed."""
+        raw = self.request.headers.get(name, "").strip()
+        if raw and not (raw.isascii() and raw.isdigit() and int(raw[:20]) <= SEQ_MAX):
+            raise Malformed(f"{name} takes a whole number from 0.", path=name)
+        return int(raw or 0)
+
+    def seen_version(self) -> int | None:
+        """The thread's version named by If-None-Match, or None where any would be news."""
+        return self._version_in("If-None-Match")
 
     def flag(self, name: str) -> bool:
         """Whether a query parameter says yes; raises Invalid where it says neither yes nor no."""

@@ -17,9 +17,12 @@ from dashboard import actions
 from dashboard.capsule.streaming import MEDIA_TYPE, download
 from dashboard.compare import compare
 from dashboard.errors import Invalid
+from dashboard.senders import login_headers
 
 from .answers import diff_answer, events_answer, state_answer
 from .base import Door, answer, refusals
+from .event_stream import MEDIA_TYPE as MEDIA_TYPE_OF_STREAM
+from .event_stream import EventStreamRenderer, Followed, event_stream
 from .renderers import YAMLRenderer, ZipRenderer
 from .shapes import (
     Activity,
@@ -101,20 +104,44 @@ class ThreadCheckpoints(Past):
 class ThreadEvents(Past):
     """The events."""
 
+    renderer_classes = (JSONRenderer, EventStreamRenderer)
+
     @extend_schema(
-        responses={200: EventList, **refusals(404, 422)},
+        responses={
+            (200, "application/json"): EventList,
+            (200, MEDIA_TYPE_OF_STREAM): OpenApiTypes.STR,
+            **refusals(404, 422),
+        },
         parameters=[
+            OpenApiParameter(
+                "Last-Event-ID",
+                int,
+                OpenApiParameter.HEADER,
+                description="Of a stream: the last sequence number that was received.",
+            ),
+            OpenApiParameter(
+                "format",
+                str,
+                enum=["json", "sse"],
+                description="As Accept does: json unless given.",
+            ),
             OpenApiParameter("after", int, description="A sequence number; 0 is the beginning."),
             OpenApiParameter("kind", str, description="Kinds or nouns, by commas."),
             LIMIT,
         ],
         summary="Events after a sequence number, oldest first, without gaps",
+        description="With `Accept: text/event-stream` they are streamed as server-sent events, "
+        "each when it is committed: `id` is the sequence number, `event` the kind, `data` the "
+        "event as JSON. A client that reconnects with `Last-Event-ID` misses none.",
     )
-    def get(self, request: Request, thread_id: UUID) -> Response:
+    def get(self, request: Request, thread_id: UUID) -> Response | StreamingHttpResponse:
         """`next_cursor` is empty when there is no more by now; `last_seq` goes on from there."""
-        self.thread(thread_id)
+        row = self.thread(thread_id)
         after, limit = self.number("after", 0), self.limit(high=500)
         kinds = [kind for kind in self.text("kind").split(",") if kind]
+        if request.accepted_renderer.format == EventStreamRenderer.format:
+            followed = Followed(row.id, self.actor.workspace, kinds, login_headers(request))
+            return event_stream(followed, max(after, self.header_number("Last-Event-ID")))
         rows = queries.events_after(thread_id, after, limit=limit + 1, kinds=kinds)
         return answer(events_answer(rows, after=after, limit=limit))
 

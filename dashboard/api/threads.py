@@ -136,18 +136,6 @@ class ThreadCounts(Door):
         )
 
 
-class OneThread(Door):
-    """One thread."""
-
-    @extend_schema(
-        responses={200: ThreadDetail, **refusals(404)},
-        summary="A thread, what it waits for, and what may be done",
-    )
-    def get(self, request: Request, thread_id: UUID) -> Response:
-        """ETag = version, for If-Match."""
-        return detail(self, thread_id)
-
-
 class Control(Door):
     """What the verbs share: one body, one action, the thread as it is afterwards."""
 

@@ -26,6 +26,7 @@ from .endpoints import (
     TestOneEndpoint,
 )
 from .hooks import DecideHook
+from .one_thread import OneThread
 from .past import (
     ThreadActivities,
     ThreadCapsule,
@@ -41,7 +42,6 @@ from .threads import (
     EditThread,
     ForkThread,
     InputThread,
-    OneThread,
     PauseThread,
     ResumeThread,
     RetryThread,

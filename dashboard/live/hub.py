@@ -18,6 +18,7 @@ from dataclasses import dataclass, field
 from typing import Any, Protocol
 from uuid import UUID
 
+from .followers import Followers
 from .outbox import Event, Frame, Outbox, event_of
 from .topics import Topic
 
@@ -207,6 +208,7 @@ class Hub:
         self._threads = ThreadPoolExecutor(RENDER_THREADS, thread_name_prefix="hub")
         self._stopping = False
         self.slow = False
+        self.followers = Followers()
 
     # --- tasks -----------------------------------------------------------------------------------
     def spawn(self, work: Coroutine[Any, Any, None]) -> asyncio.Task[None]:
@@ -301,6 +303,7 @@ class Hub:
 
         `again` says that its pages show something new that is no event of its own.
         """
+        self.followers.wake(thread)
         for topic in (Topic("board", workspace), Topic("approvals", workspace)):
             if served := self.served.get(topic):
                 served.poke()

@@ -1,0 +1,103 @@
+"""One thread: as it is now, or once it has changed (`?wait=30` with If-None-Match)."""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from collections.abc import AsyncIterator
+from uuid import UUID
+
+from django.db import InterfaceError, OperationalError
+from django.http import StreamingHttpResponse
+from django.http.response import HttpResponseBase
+from drf_spectacular.utils import OpenApiParameter, extend_schema
+from rest_framework.request import Request
+from rest_framework.response import Response
+
+from checkpoints import queries
+from dashboard.live import process
+from dashboard.live.followers import wait_for_news
+from dashboard.permissions import Actor
+
+from .answers import thread_detail
+from .base import Door, refusals
+from .shapes import ThreadDetail
+from .threads import detail
+
+WAIT_MAX = 60
+
+
+class OneThread(Door):
+    """One thread."""
+
+    @extend_schema(
+        responses={200: ThreadDetail, 304: None, **refusals(404, 422)},
+        parameters=[
+            OpenApiParameter(
+                "If-None-Match",
+                str,
+                OpenApiParameter.HEADER,
+                description="The version that is known already: 304 where it has not changed.",
+            ),
+            OpenApiParameter(
+                "wait",
+                int,
+                description=f"Answer once the version changes, at the latest after so many "
+                f"seconds (1 to {WAIT_MAX}); always 200: compare `version`.",
+            ),
+        ],
+        summary="A thread, what it waits for, and what may be done",
+    )
+    def get(self, request: Request, thread_id: UUID) -> HttpResponseBase:
+        """ETag = version, for If-Match and If-None-Match."""
+        seen, seconds = self.seen_version(), self.number("wait", 0, high=WAIT_MAX)
+        if seen is None and not seconds:
+            return detail(self, thread_id)
+        version = queries.thread(thread_id, workspace=self.actor.workspace).version
+        if seconds and seen in (None, version):
+            return thread_after_change(self.actor, thread_id, seen=version, seconds=seconds)
+        if seen == version:
+            return Response(status=304, headers={"ETag": f'"{version}"'})
+        return detail(self, thread_id)
+
+
+def thread_after_change(
+    actor: Actor, thread_id: UUID, *, seen: int, seconds: float
+) -> StreamingHttpResponse:
+    """The thread as JSON, sent when its version is no longer `seen`, at the latest in `seconds`.
+
+    Nothing is held meanwhile: no thread of the server, no database connection.
+    """
+    body = _after_change(actor, thread_id, seen, seconds)
+    response = StreamingHttpResponse(body, content_type="application/json")
+    response["Cache-Control"] = "no-store"
+    return response
+
+
+async def _after_change(
+    actor: Actor, thread_id: UUID, seen: int, seconds: float
+) -> AsyncIterator[bytes]:
+    hub = await process.hub()
+    until = time.monotonic() + seconds
+    with hub.followers.follow(thread_id) as news:
+        while (left := until - time.monotonic()) > 0:
+            news.clear()
+            try:
+                if await hub.in_thread(_version, actor, thread_id) != seen:
+                    break
+            except (OperationalError, InterfaceError):
+                await asyncio.sleep(min(left, 1.0))
+                continue
+            await wait_for_news(news, min(left, hub.poll_seconds))
+    yield await hub.in_thread(_body, actor, thread_id)
+
+
+@process.tidy
+def _version(actor: Actor, thread_id: UUID) -> int:
+    return queries.thread(thread_id, workspace=actor.workspace).version
+
+
+@process.tidy
+def _body(actor: Actor, thread_id: UUID) -> bytes:
+    _, told, _ = thread_detail(actor, thread_id)
+    return told.model_dump_json(by_alias=True).encode()
