@@ -1,4 +1,4 @@
-"""Layout of a thread's checkpoints: the tree as lanes, newest first, and the bar of time.
+"""Layout of a thread's checkpoints: the tree as lanes, newest first.
 
 Pure functions from rows of `checkpoints.queries` to coordinates; templates draw them with SVG
 attributes. Lane 0 is the way from the head back to the first checkpoint, whatever thread wrote
@@ -7,12 +7,12 @@ it; every way that was left behind gets a lane of its own to the right.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from datetime import datetime
-from itertools import pairwise
 from typing import TYPE_CHECKING
 from uuid import UUID
+
+from .step_times import Times
 
 if TYPE_CHECKING:
     from checkpoints.views import CheckpointRow, ThreadRow
@@ -21,9 +21,6 @@ ROW = 40  # pixels of a row, as in thread.css
 LANE_X, LANE_GAP = 16, 18
 MAX_LANES = 4
 LIMIT = 200
-# How much of the bar of time its hatched end takes: standing still, or at work on the next step.
-TAILS = {"waiting": 18.0, "sleeping": 18.0, "paused": 18.0, "attention": 18.0}
-TAILS |= {"running": 9.0, "queued": 9.0, "rolling_back": 9.0}
 SHAPES = {"edit": "hollow", "fork": "hollow", "rollback": "hook", "upgrade": "hollow"}
 TAGS = {
     "input": "input",
@@ -56,7 +53,7 @@ class Row:
     head: bool
     selected: bool
     own: bool
-    seconds: float | None
+    times: Times | None
     marks: tuple[Mark, ...]
 
 
@@ -101,20 +98,21 @@ def layout(
     thread: ThreadRow,
     selected: UUID | None = None,
     forked_at: Collection[UUID] = (),
+    times: Mapping[UUID, Times] | None = None,
     limit: int = LIMIT,
 ) -> Lineage:
     """Place `rows` (newest first, ancestors included) below the row of the thread's status.
 
     `selected` defaults to the head; `forked_at` holds the checkpoints that other threads were
-    forked from. At most `limit` rows are placed, `more` counts the rest.
+    forked from, `times` how long each was queued, worked and waited. At most `limit` rows are
+    placed, `more` counts the rest.
     """
     selected = selected or thread.head
     on_path = {row.id for row in head_path(rows, thread.head)}
-    times = {row.id: row.created_at for row in rows}
     shown = rows[:limit]
     lanes = _lanes(shown, on_path)
     placed = tuple(
-        _row(row, i, lanes[row.id], on_path, times, thread, selected, forked_at)
+        _row(row, i, lanes[row.id], on_path, times or {}, thread, selected, forked_at)
         for i, row in enumerate(shown)
     )
     n_lanes = max((row.lane for row in placed), default=0) + 1
@@ -157,13 +155,12 @@ def _row(
     index: int,
     lane: int,
     on_path: set[UUID],
-    times: dict[UUID, datetime],
+    times: Mapping[UUID, Times],
     thread: ThreadRow,
     selected: UUID | None,
     forked_at: Collection[UUID],
 ) -> Row:
     own, on = row.thread == thread.id, row.id in on_path
-    before = times.get(row.parent) if row.parent else None
     shape = SHAPES.get(row.source, "dot")
     marks = [Mark("head", "head")] if row.id == thread.head else []
     if not on:
@@ -187,7 +184,7 @@ def _row(
         head=row.id == thread.head,
         selected=row.id == selected,
         own=own,
-        seconds=(row.created_at - before).total_seconds() if before else None,
+        times=times.get(row.id),
         marks=tuple(marks),
     )
 
@@ -216,85 +213,4 @@ def _curve(child: Row, parent: Row) -> str:
     return (
         f"M{child.x} {child.y}{down}"
         f"C{child.x} {start + 16} {parent.x} {parent.y - 16} {parent.x} {parent.y}"
-    )
-
-
-@dataclass(frozen=True, slots=True)
-class Segment:
-    """The work that made one checkpoint, in per cent of the bar; `label` is empty if too long."""
-
-    checkpoint: CheckpointRow
-    x: float
-    width: float
-    label: str
-    selected: bool
-    seconds: float | None
-
-
-@dataclass(frozen=True, slots=True)
-class TimeBar:
-    """The head's way as one bar; `knob` is where the shown checkpoint ends, in per cent."""
-
-    segments: tuple[Segment, ...]
-    knob: float
-    shown: CheckpointRow
-    number: int
-    total: int
-    before: UUID | None
-    after: UUID | None
-    tail_x: float | None
-    tail_width: float
-
-
-def timebar(
-    rows: Sequence[CheckpointRow], *, thread: ThreadRow, selected: UUID | None = None
-) -> TimeBar | None:
-    """The bar of the head's way, or None while there is nothing to choose from.
-
-    A segment's width grows with the root of its seconds, so that one long wait does not press
-    the others flat; a thread that is not at its end gets a hatched tail. A checkpoint that was left
-    behind is shown at the point where its way was left.
-    """
-    path = head_path(rows, thread.head)[::-1]
-    if len(path) < 2:
-        return None
-    ids = [row.id for row in path]
-    parents = {row.id: row.parent for row in rows}
-    at: UUID | None = selected or thread.head
-    while at is not None and at not in ids:
-        at = parents.get(at)
-    index = ids.index(at) if at is not None else len(ids) - 1
-    shown = next((row for row in rows if row.id == selected), path[index])
-    spans = [None] + [
-        max((b.created_at - a.created_at).total_seconds(), 0.0) for a, b in pairwise(path)
-    ]
-    weights = [min(max(span or 0.0, 0.25) ** 0.5, 9.0) for span in spans]
-    tail = TAILS.get(thread.status, 0.0)
-    scale = (100.0 - tail) / sum(weights)
-    segments, x = [], 0.0
-    for row, weight, span in zip(path, weights, spans, strict=True):
-        width = weight * scale
-        label = " + ".join(row.nodes) or row.source
-        segments.append(
-            Segment(
-                checkpoint=row,
-                x=round(x, 2),
-                width=round(max(width - 0.3, 0.4), 2),
-                label=label if len(label) < width * 1.15 else "",
-                selected=row.id == at,
-                seconds=span,
-            )
-        )
-        x += width
-    chosen = segments[index]
-    return TimeBar(
-        segments=tuple(segments),
-        knob=round(chosen.x + chosen.width, 2),
-        shown=shown,
-        number=index + 1,
-        total=len(path),
-        before=ids[index - 1] if index else None,
-        after=ids[index + 1] if index + 1 < len(ids) else None,
-        tail_x=round(x, 2) if tail else None,
-        tail_width=tail,
     )

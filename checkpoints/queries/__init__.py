@@ -55,6 +55,7 @@ from .hands import hands_on
 from .log import (
     COUNTED,
     SEARCHED,
+    changes_of,
     event_nouns,
     event_of_checkpoint,
     events,
@@ -130,6 +131,7 @@ __all__ = [
     "artifact_row",
     "at_place",
     "board_mark",
+    "changes_of",
     "checkpoint",
     "checkpoint_before",
     "checkpoint_by_number",

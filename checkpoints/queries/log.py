@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from datetime import datetime
 from typing import Any
 from uuid import UUID
 
@@ -122,6 +123,22 @@ def _folded(thread_id: UUID, before: int | None, limit: int) -> Page[EventRow]:
         if looked >= SEARCHED:
             return Page(found, str(top))
         take = min(take * 4, max(SEARCHED - looked, 1))
+
+
+def changes_of(
+    thread_ids: Sequence[UUID], kinds: Sequence[str], *, newest: int = COUNTED
+) -> dict[UUID, list[tuple[str, datetime]]]:
+    """{thread: (kind, time) of its events of these kinds, oldest first}, among its newest ones."""
+    found = rows(
+        "SELECT e.thread_id, e.kind, e.at FROM gp_thread th CROSS JOIN LATERAL (SELECT * FROM "
+        "gp_event WHERE thread_id = th.id AND seq > th.last_seq - %s::bigint) e "
+        "WHERE th.id = ANY(%s::uuid[]) AND e.kind = ANY(%s::text[]) ORDER BY e.thread_id, e.seq",
+        (newest, list(thread_ids), list(kinds)),
+    )
+    changes: dict[UUID, list[tuple[str, datetime]]] = {thread: [] for thread in thread_ids}
+    for thread, kind, at in found:
+        changes[thread].append((kind, at))
+    return changes
 
 
 def event_nouns(thread_id: UUID, *, newest: int = COUNTED) -> dict[str, int]:

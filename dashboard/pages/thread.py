@@ -33,7 +33,9 @@ from dashboard.people import people
 from dashboard.permissions import allowed_actions
 from dashboard.settling import Asked, asked_of
 from dashboard.shapes import Kind
+from dashboard.step_times import STATUS_KINDS, Times, times_of
 from dashboard.text import number
+from dashboard.timebar import timebar
 from dashboard.why import why_waiting
 
 from .contents import Read, read
@@ -100,6 +102,12 @@ class ThreadPage:
     def rows(self) -> list[CheckpointRow]:
         """The newest checkpoints, those of the base included."""
         return queries.lineage(self.thread.id, limit=CHECKPOINTS)
+
+    @cached_property
+    def times(self) -> dict[UUID, Times]:
+        """How long each of `rows` was queued, worked and waited, where the newest events tell."""
+        threads = list({row.thread for row in self.rows})
+        return times_of(self.rows, queries.changes_of(threads, STATUS_KINDS))
 
     @cached_property
     def path(self) -> list[CheckpointRow]:
@@ -242,7 +250,7 @@ def thread_facts(page: ThreadPage, roles: Roles) -> dict[str, Any]:
 def thread_time(page: ThreadPage, roles: Roles) -> dict[str, Any]:
     """Region thread-time."""
     selected = page.past.id if page.past else None
-    bar = lineage.timebar(page.rows, thread=page.thread, selected=selected)
+    bar = timebar(page.rows, thread=page.thread, selected=selected, times=page.times)
     return {"thread": page.thread, "timebar": bar, "past": page.past}
 
 
@@ -272,6 +280,7 @@ def thread_lineage(page: ThreadPage, roles: Roles) -> dict[str, Any]:
         thread=page.thread,
         selected=page.past.id if page.past else None,
         forked_at={fork.forked_from for fork in page.forks if fork.forked_from},
+        times=page.times,
         limit=CHECKPOINTS,
     )
     return {"thread": page.thread, "lineage": drawn, "past": page.past}

@@ -15,7 +15,7 @@ from django import template
 from django.utils.html import format_html
 from django.utils.safestring import SafeString
 
-from dashboard import differences, list_pairs, sentences, text, trees
+from dashboard import differences, list_pairs, sentences, step_times, text, trees
 
 register = template.Library()
 
@@ -28,6 +28,7 @@ register.filter("span", text.span)
 register.filter("event_icon", sentences.event_icon)
 register.filter("event_tone", sentences.event_tone)
 register.filter("json_text", trees.pretty)
+register.filter("times_words", step_times.words)
 register.filter("worker", sentences.worker)
 
 # verb of an action -> icon, word on the button, key

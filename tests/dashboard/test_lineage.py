@@ -8,6 +8,8 @@ from typing import Any
 from uuid import UUID, uuid4
 
 from dashboard import lineage
+from dashboard.step_times import Times
+from dashboard.timebar import timebar
 
 T0 = datetime(2026, 11, 21, 14, 0, tzinfo=UTC)
 MINE, BASE = uuid4(), uuid4()
@@ -125,7 +127,7 @@ def test_an_empty_thread_and_a_broken_parent_are_drawn_too() -> None:
     lost = row(5, SimpleNamespace(id=uuid4()))
     assert lineage.layout([], thread=thread(lost)).rows == ()
     drawn = lineage.layout([lost], thread=thread(lost))
-    assert drawn.rows[0].seconds is None
+    assert drawn.rows[0].times is None
 
 
 def test_head_path_follows_parents_and_ends_on_a_circle() -> None:
@@ -138,7 +140,7 @@ def test_head_path_follows_parents_and_ends_on_a_circle() -> None:
 
 def test_the_bar_fills_its_width_and_steps_to_the_neighbours() -> None:
     rows = straight(5)
-    bar = lineage.timebar(rows, thread=thread(rows[0], "succeeded"), selected=rows[2].id)
+    bar = timebar(rows, thread=thread(rows[0], "succeeded"), selected=rows[2].id)
     assert bar is not None
     assert len(bar.segments) == 5
     last = bar.segments[-1]
@@ -151,7 +153,7 @@ def test_the_bar_fills_its_width_and_steps_to_the_neighbours() -> None:
 
 def test_a_thread_that_stands_still_gets_a_hatched_end() -> None:
     rows = straight(3)
-    bar = lineage.timebar(rows, thread=thread(rows[0], "waiting"))
+    bar = timebar(rows, thread=thread(rows[0], "waiting"))
     assert bar is not None
     assert bar.tail_x == 82.0
     assert bar.tail_width == 18.0
@@ -162,16 +164,23 @@ def test_one_long_wait_does_not_press_the_others_flat() -> None:
     a = row(0)
     b = row(1, a, at=86_400)
     c = row(2, b, at=86_404)
-    bar = lineage.timebar([c, b, a], thread=thread(c))
+    known = {b.id: Times(queued=31, working=0.4, waiting=86_368), c.id: Times(working=4)}
+    bar = timebar([c, b, a], thread=thread(c), times=known)
     assert bar is not None
     assert min(s.width for s in bar.segments) > 3
+    tones = [[piece.tone for piece in s.pieces] for s in bar.segments]
+    assert tones == [["unknown"], ["queued", "waiting", "working"], ["working"]]
+    for segment in bar.segments:
+        drawn = sum(piece.width for piece in segment.pieces)
+        assert abs(drawn - segment.width) < 0.7
+    assert bar.segments[2].label, "a short step after a long wait keeps its name"
 
 
 def test_a_checkpoint_left_behind_is_shown_where_its_way_was_left() -> None:
     rows, r = rolled_back()
-    bar = lineage.timebar(rows, thread=thread(r[6]), selected=r[3].id)
+    bar = timebar(rows, thread=thread(r[6]), selected=r[3].id)
     assert bar is not None
     assert bar.shown is r[3]
     assert [s.checkpoint.number for s in bar.segments if s.selected] == [1]
-    assert lineage.timebar([], thread=thread(r[6])) is None
-    assert lineage.timebar([r[0]], thread=thread(r[0])) is None
+    assert timebar([], thread=thread(r[6])) is None
+    assert timebar([r[0]], thread=thread(r[0])) is None

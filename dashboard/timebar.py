@@ -1,0 +1,141 @@
+"""The bar of time: the head's way as segments, each split into queued, waiting and working; pure.
+
+Widths grow with the root of the seconds, and queues and waits have a limit, so that one long wait
+presses no other segment flat. What has no span (a fork, a rollback) is a thin gap.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+from uuid import UUID
+
+from .lineage import head_path
+from .step_times import QUEUED, WAITING, WORKING, Times
+
+if TYPE_CHECKING:
+    from checkpoints.views import CheckpointRow, ThreadRow
+
+# How much of the bar of time its hatched end takes: standing still, or at work on the next step.
+TAILS = {"waiting": 18.0, "sleeping": 18.0, "paused": 18.0, "attention": 18.0}
+TAILS |= {"running": 9.0, "queued": 9.0, "rolling_back": 9.0}
+UNKNOWN = "unknown"  # neither measured nor guessed
+SHORTEST = 0.05  # seconds; a shorter queue or wait is not drawn
+LIMITS = {QUEUED: 2.0, WAITING: 3.0, WORKING: 9.0}
+THIN = 0.5  # weight of what took no time of its own
+
+
+@dataclass(frozen=True, slots=True)
+class Piece:
+    """One stretch of a segment: tone is queued, waiting, working or unknown."""
+
+    tone: str
+    x: float
+    width: float
+
+
+@dataclass(frozen=True, slots=True)
+class Segment:
+    """What led to one checkpoint, in per cent of the bar; `label` is empty if too long."""
+
+    checkpoint: CheckpointRow
+    x: float
+    width: float
+    label: str
+    selected: bool
+    times: Times | None
+    pieces: tuple[Piece, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class TimeBar:
+    """The head's way as one bar; `knob` is where the shown checkpoint ends, in per cent."""
+
+    segments: tuple[Segment, ...]
+    knob: float
+    shown: CheckpointRow
+    number: int
+    total: int
+    before: UUID | None
+    after: UUID | None
+    tail_x: float | None
+    tail_width: float
+
+
+def timebar(
+    rows: Sequence[CheckpointRow],
+    *,
+    thread: ThreadRow,
+    selected: UUID | None = None,
+    times: Mapping[UUID, Times] | None = None,
+) -> TimeBar | None:
+    """The bar of the head's way, or None while there is nothing to choose from.
+
+    A thread that is not at its end gets a hatched tail. A checkpoint that was left behind is shown
+    at the point where its way was left.
+    """
+    path = head_path(rows, thread.head)[::-1]
+    if len(path) < 2:
+        return None
+    ids = [row.id for row in path]
+    parents = {row.id: row.parent for row in rows}
+    at: UUID | None = selected or thread.head
+    while at is not None and at not in ids:
+        at = parents.get(at)
+    index = ids.index(at) if at is not None else len(ids) - 1
+    shown = next((row for row in rows if row.id == selected), path[index])
+    known = times or {}
+    weights = [list(_weights(known.get(row.id))) for row in path]
+    tail = TAILS.get(thread.status, 0.0)
+    scale = (100.0 - tail) / sum(weight for parts in weights for _, weight in parts)
+    segments, x = [], 0.0
+    for row, parts in zip(path, weights, strict=True):
+        width = sum(weight for _, weight in parts) * scale
+        label = " + ".join(row.nodes) or row.source
+        segments.append(
+            Segment(
+                checkpoint=row,
+                x=round(x, 2),
+                width=round(max(width - 0.3, 0.4), 2),
+                label=label if len(label) < width * 1.15 else "",
+                selected=row.id == at,
+                times=known.get(row.id),
+                pieces=tuple(_pieces(parts, x, scale)),
+            )
+        )
+        x += width
+    chosen = segments[index]
+    return TimeBar(
+        segments=tuple(segments),
+        knob=round(chosen.x + chosen.width, 2),
+        shown=shown,
+        number=index + 1,
+        total=len(path),
+        before=ids[index - 1] if index else None,
+        after=ids[index + 1] if index + 1 < len(ids) else None,
+        tail_x=round(x, 2) if tail else None,
+        tail_width=tail,
+    )
+
+
+def _weights(times: Times | None) -> Iterator[tuple[str, float]]:
+    """(tone, weight) of a segment's stretches, in the order in which they mostly come."""
+    if times is None:
+        yield UNKNOWN, THIN
+        return
+    for tone in (QUEUED, WAITING, WORKING):
+        seconds = max(getattr(times, tone), 0.0)
+        if tone == WORKING:
+            yield tone, max(min(seconds**0.5, LIMITS[tone]), THIN)
+        elif seconds >= SHORTEST:
+            yield tone, min(seconds**0.5, LIMITS[tone])
+
+
+def _pieces(parts: Sequence[tuple[str, float]], x: float, scale: float) -> Iterator[Piece]:
+    last = len(parts) - 1
+    for place, (tone, weight) in enumerate(parts):
+        width = weight * scale
+        # A gap to the next segment, none inside of one.
+        yield Piece(tone, round(x, 2), round(max(width - 0.3 * (place == last), 0.3), 2))
+        x += width
