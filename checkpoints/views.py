@@ -244,6 +244,7 @@ class WorkerRow:
     started_at: datetime
     seen_at: datetime
     alive: bool
+    stopped: bool = True  # by itself, in good order
 
 
 @dataclass(frozen=True, slots=True)

@@ -45,6 +45,16 @@ def test_they_start_what_the_containers_start() -> None:
         assert f"GATEPOST_ROLE={role}" in UNITS[name]
 
 
+def test_whatever_ends_them_they_are_started_again() -> None:
+    """By systemd without a limit of starts, after which it gives up; by the containers always."""
+    for text in UNITS.values():
+        assert {"Restart=always", "RestartSec=1", "StartLimitIntervalSec=0"} <= set(
+            text.split("\n")
+        )
+    for name in ("web", "worker", "valkey", "postgres"):
+        assert compose()["services"][name]["restart"] == "unless-stopped", name
+
+
 @pytest.mark.parametrize("name", UNITS)
 def test_systemd_reads_them(name: str, tmp_path: Path) -> None:
     if shutil.which("systemd-analyze") is None:

@@ -9,6 +9,7 @@ fresh, that counts, as long as the main process is there to say so.
 from __future__ import annotations
 
 import os
+import signal
 import socket
 import time
 from typing import Any
@@ -23,10 +24,14 @@ from checkpoints import store
 from .celery import app
 from .loop import BOOT
 from .own_queue import own_queue
-from .slots import at_work, busy
+from .slots import answered, at_work, busy, last_answer
 from .stopping import stop_requested
 
 log = structlog.get_logger("gatepost.canary")
+# So many canaries unanswered in a row though a slot is free, and a worker ends itself; at once
+# after so many more. Rings are counted, not seconds: a machine that slept has missed none.
+GIVE_UP_RINGS, ENDING_RINGS = 12, 6
+EXIT_DEAF = 70
 EVERY_SECONDS = 5.0  # three tries before a worker counts as gone
 
 _worker = ""
@@ -70,6 +75,7 @@ def ring() -> bool:
 def answer(worker: str) -> None:
     """A slot says that it works; only for the worker that it belongs to."""
     if worker == worker_id():
+        answered()
         alive()
 
 
@@ -90,6 +96,8 @@ class Canary:
 
     def __init__(self) -> None:
         self._rung = 0.0
+        self._unanswered = 0
+        self._ending = False
         self.slots = 1
 
     def turn(self) -> None:
@@ -97,10 +105,27 @@ class Canary:
         now = time.monotonic()
         if now - self._rung < EVERY_SECONDS and self._rung:
             return
-        self._rung = now
+        before, self._rung = self._rung, now
         # Without a broker nothing can be asked; readiness then names the broker, not the worker.
         if not ring() or (busy() and not self._one_is_free()):
             alive()
+            self._unanswered = 0
+        elif last_answer() >= before:
+            self._unanswered = 0
+        else:
+            self._unanswered += 1
+        self._end_if_deaf()
+
+    def _end_if_deaf(self) -> None:
+        """End a worker whose free slots answer no canary: a supervisor starts one that listens."""
+        if self._unanswered < GIVE_UP_RINGS:
+            return
+        if not self._ending and not stop_requested():
+            self._ending = True
+            log.critical("worker.takes_no_messages", rings=self._unanswered)
+            os.kill(os.getpid(), signal.SIGTERM)
+        elif self._ending and self._unanswered >= GIVE_UP_RINGS + ENDING_RINGS:
+            os._exit(EXIT_DEAF)  # its main loop does not even take the signal
 
     def _one_is_free(self) -> bool:
         """A slot that holds no lease could answer: a pool of which none does takes no messages.

@@ -16,7 +16,7 @@ from checkpoints.limits import lease_seconds
 # Made before the pool forks, so that all its processes see the one page. The monotonic clock is
 # the machine's: what a slot writes the main process can compare.
 _page = mmap.mmap(-1, 8192)
-_FRESH, _HELD_OFF, _SLOTS = 0, 8, 64
+_FRESH, _HELD_OFF, _ANSWERED, _SLOTS = 0, 8, 16, 64
 _SLOT = struct.Struct("qq")  # pid while it holds a lease, and how often its heart has beaten
 SLOTS_MAX = 500
 _index = -1
@@ -32,6 +32,17 @@ def busy() -> bool:
     """Whether a slot's lease is fresh enough that the slot must be at work."""
     (at,) = struct.unpack_from("d", _page, _FRESH)
     return bool(at) and time.monotonic() - at < lease_seconds() / 2
+
+
+def answered() -> None:
+    """A slot of this worker has just answered a canary."""
+    struct.pack_into("d", _page, _ANSWERED, time.monotonic())
+
+
+def last_answer() -> float:
+    """When a slot last answered a canary, on the monotonic clock; 0 before the first."""
+    (at,) = struct.unpack_from("d", _page, _ANSWERED)
+    return float(at)
 
 
 def at_work() -> int:

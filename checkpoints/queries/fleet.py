@@ -74,7 +74,7 @@ def workers() -> list[WorkerRow]:
     found = rows(
         "SELECT id, host, pid, slots, queues::text, agents::text, started_at, seen_at, "
         "stopped_at IS NULL AND seen_at > clock_timestamp() - make_interval(secs => %s) "
-        f"AND {NOT_AHEAD} "
+        f"AND {NOT_AHEAD}, stopped_at IS NOT NULL "
         "FROM gp_worker WHERE seen_at > clock_timestamp() - interval '1 day' "
         "ORDER BY seen_at DESC",
         (WORKER_ALIVE_SECONDS,),

@@ -22,6 +22,7 @@ CHECKS = (
     Check("installed", "Valkey", installed.valkey, "valkey"),
     Check("reachable", "pages", reachable.pages),
     Check("reachable", "workers", reachable.workers, "tables"),
+    Check("reachable", "lost workers", reachable.lost_workers, "tables"),
     Check("reachable", "queues", reachable.queues, "tables"),
     Check("reachable", "agents", reachable.agents, "tables"),
     Check("reachable", "bank", bank.answers),

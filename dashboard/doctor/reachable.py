@@ -7,6 +7,7 @@ import time
 import urllib.error
 import urllib.request
 from collections.abc import Iterator
+from datetime import timedelta
 
 import redis
 from django.conf import settings
@@ -21,6 +22,7 @@ from dashboard.valkey import client
 from .findings import Finding, Seen, note, ok, warning, wrong
 
 SECONDS = 3.0
+LOST_TOLD = timedelta(hours=1)
 
 
 def database(seen: Seen) -> Iterator[Finding]:
@@ -94,6 +96,23 @@ def pages(seen: Seen) -> Iterator[Finding]:
         yield wrong("pages", f"{url}: {', '.join(down)} down", "See the findings about them here.")
     else:
         yield wrong("pages", f"{url} answers {status}", "Is this the address of Gatepost?")
+
+
+def lost_workers(seen: Seen) -> Iterator[Finding]:
+    """Workers that ended otherwise than by a stop, lately: a supervisor has to start others."""
+    since = seen.server.now - LOST_TOLD
+    lost = [w for w in queries.workers() if not (w.alive or w.stopped) and w.seen_at > since]
+    if lost:
+        many = "1 worker" if len(lost) == 1 else f"{len(lost)} workers"
+        last = max(lost, key=lambda worker: worker.seen_at)
+        yield note(
+            "lost workers",
+            f"{many} fell silent within an hour, "
+            f"the last one on {last.host} (process {last.pid}) at {last.seen_at:%H:%M:%S} UTC",
+            "Its log says why it ended; whoever supervises it starts another one.",
+        )
+    else:
+        yield ok("lost workers", "none within an hour")
 
 
 def workers(seen: Seen) -> Iterator[Finding]:

@@ -127,9 +127,22 @@ class Supervisor:
             )
             child.delay = min(child.delay * 2, LONGEST_DELAY)
         elif now >= child.again_at:
+            self._start_again(child, now)
+
+    def _start_again(self, child: _Child, now: float) -> None:
+        try:
             child.process = child.part.start()
-            child.started, child.again_at = now, None
-            self._watch(child)
+        except OSError as error:
+            # A full disk, no memory for a process: that passes, and the others go on.
+            child.again_at = now + child.delay
+            self.tell(
+                f"{child.part.name} cannot be started ({error.strerror or error}), "
+                f"tried again in {child.delay:g} s"
+            )
+            child.delay = min(child.delay * 2, LONGEST_DELAY)
+            return
+        child.started, child.again_at = now, None
+        self._watch(child)
 
     def stop(self) -> None:
         """End the children in waves, last started first: people's doors and work, then servers."""

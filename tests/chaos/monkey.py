@@ -18,6 +18,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+from . import disturbances
 from .ground import LEASE, Ground, Look, Worker, wait_until
 from .people import People
 
@@ -198,6 +199,39 @@ class Monkey:
             if not client.recv(16).startswith(b"+OK"):
                 raise RuntimeError("Valkey did not forget")
         return running
+
+    def _poison_queue(self) -> int:
+        running = len(self._running())
+        disturbances.poison_queue(self._ground.places, self._random)
+        return running
+
+    def _fill_disk(self) -> int:
+        running = len(self._running())
+        with disturbances.full_disk(self._ground.places):
+            time.sleep(disturbances.FULL_SECONDS)
+        return running
+
+    def _freeze_lock(self) -> int:
+        """A session holds the row of a thread at work for longer than its lease."""
+        running = self._running()
+        if running:
+            thread, _ = self._random.choice(running)
+            with disturbances.frozen_lock(self._ground.address, thread):
+                time.sleep(LEASE + 1)
+        return len(running)
+
+    def _step_clock(self) -> int:
+        """A worker dies, and the clock steps back: its leases seem to hold for another hour."""
+
+        def strike(worker: Worker, pid: int) -> bool:
+            pids = worker.slots()
+            worker.kill()
+            hit = bool(self._hit(pids))
+            disturbances.step_clock_back(self._ground.address)
+            worker.start()
+            return hit
+
+        return self._on_worker(strike, alone=True)
 
     def _postgres_fast(self) -> int:
         return self._restart(signal.SIGINT)

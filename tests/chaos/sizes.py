@@ -20,6 +20,10 @@ class Faults:
     kill_web: int = 5
     kill_valkey: int = 5
     flush_valkey: int = 5
+    poison_queue: int = 20
+    freeze_lock: int = 10
+    fill_disk: int = 5
+    step_clock: int = 5
     postgres_fast: int = 3
     postgres_immediate: int = 3
 

@@ -66,6 +66,8 @@ def test_sizes() -> None:
     assert faults.kill_slot + faults.kill_worker >= 200
     assert faults.stop_worker >= 20
     assert min(faults.kill_valkey, faults.flush_valkey) >= 5
+    assert min(faults.fill_disk, faults.step_clock) >= 5
+    assert min(faults.poison_queue, faults.freeze_lock) >= 10
     assert faults.postgres_fast + faults.postgres_immediate >= 5
     small = Size.of(minutes=2)
     assert small.threads == round(THREADS * 2 / MINUTES)

@@ -28,7 +28,8 @@ SILENCE_SECONDS = 20.0
 # ended right after at least ten steps, two effects and a gate.
 WHOLE = {
     "full threads": 1_000, "kills": 200, "stops": 20, "valkey kills": 5, "valkey flushes": 5,
-    "postgres restarts": 5,
+    "postgres restarts": 5, "poisoned queues": 20, "frozen locks": 10, "full disks": 5,
+    "clock steps": 5,
 }  # fmt: skip
 
 
@@ -64,6 +65,10 @@ def struck(strikes: Iterable[dict[str, Any]]) -> dict[str, int]:
         "stops": by_kind["stop_worker"],
         "valkey kills": by_kind["kill_valkey"],
         "valkey flushes": by_kind["flush_valkey"],
+        "poisoned queues": by_kind["poison_queue"],
+        "frozen locks": by_kind["freeze_lock"],
+        "full disks": by_kind["fill_disk"],
+        "clock steps": by_kind["step_clock"],
         "postgres restarts": by_kind["postgres_fast"] + by_kind["postgres_immediate"],
         "postgres restarts (immediate)": by_kind["postgres_immediate"],
     }

@@ -178,6 +178,21 @@ def test_pages(settings: Any, tmp_path: Path) -> None:
     assert "worker down" in down.value
 
 
+def test_a_worker_that_fell_silent_is_named_for_an_hour(seen: Seen, agent: UUID) -> None:
+    def found() -> Finding:
+        return only(reachable.lost_workers(Seen(answered=queries.server())))
+
+    scene.alive(agent)
+    assert found().level == "ok"
+    sql("UPDATE gp_worker SET seen_at = clock_timestamp() - interval '1 minute'")
+    assert found().level == "note"
+    assert "1 worker fell silent" in found().value
+    sql("UPDATE gp_worker SET stopped_at = clock_timestamp()")
+    assert found().level == "ok"
+    sql("UPDATE gp_worker SET stopped_at = NULL, seen_at = seen_at - interval '1 hour'")
+    assert found().level == "ok"
+
+
 def test_workers(seen: Seen, agent: UUID) -> None:
     assert "never seen" in only(reachable.workers(seen)).value
     scene.alive(agent)

@@ -115,3 +115,43 @@ def parent_of(pid: int) -> int:
             return int(file.read().rpartition(")")[2].split()[1])
     except FileNotFoundError:
         return 0
+
+
+def test_a_part_that_cannot_be_started_is_tried_again() -> None:
+    """A full disk (the log cannot be opened) ends neither the supervisor nor the other parts."""
+    code = (
+        "import errno, os, signal, sys\n"
+        "from tests.embedded.supervised import OBEDIENT, Sleeper\n"
+        "from dashboard.embedded.supervisor import Supervisor\n"
+        "class Full(Sleeper):\n"
+        "    starts = 0\n"
+        "    def start(self):\n"
+        "        self.starts += 1\n"
+        "        if self.starts == 2:\n"
+        "            raise OSError(errno.ENOSPC, 'No space left on device')\n"
+        "        return super().start()\n"
+        "supervisor = Supervisor(tell=lambda text: print(text, flush=True))\n"
+        "part = Full('worker', OBEDIENT, sys.argv[1])\n"
+        "started = supervisor.start(part, stop_signal=signal.SIGTERM, patience=1.0)\n"
+        "os.kill(started.pid, signal.SIGKILL)\n"
+        "supervisor.keep()\n"
+        "supervisor.stop()\n"
+        "print(f'started {part.starts} times', flush=True)\n"
+    )
+    process = subprocess.Popen(
+        [sys.executable, "-c", code, uuid.uuid4().hex],
+        stdout=subprocess.PIPE,
+        text=True,
+        cwd=ROOT,
+        start_new_session=True,
+    )
+    assert process.stdout is not None
+    assert "ended by itself (signal SIGKILL)" in process.stdout.readline()
+    assert "cannot be started (No space left on device), tried again in 1 s" in (
+        process.stdout.readline()
+    )
+    time.sleep(1.5)
+    process.send_signal(signal.SIGTERM)
+    assert process.stdout.readline().strip() == "started 3 times"
+    assert process.wait(5) == 0
+    process.stdout.close()

@@ -16,7 +16,7 @@ from redis import Redis
 
 from checkpoints import queries
 from checkpoints.models import Workspace
-from workers.canary import EVERY_SECONDS
+from workers.canary import EVERY_SECONDS, EXIT_DEAF
 
 from .bench import ROOT, Field, Worker, ask, wait_until, workers
 
@@ -125,3 +125,31 @@ def test_lines_of_a_worker_say_where_they_come_from(ground: Path, tmp_path: Path
     (line,) = [line for line in found if line["event"] == "hello"]
     assert (line["thread"], line["agent"]) == (str(case.id), "script-said")
     assert (line["step"], line["node"], line["fence"]) == (2, "play", 1)
+
+
+@pytest.mark.parametrize("wedged", [False, True])
+def test_a_worker_that_takes_no_messages_ends_itself(
+    ground: Path, tmp_path: Path, wedged: bool
+) -> None:
+    """It gives way to one that listens; at once where its main loop takes no signal either."""
+    (ground / "deaf.py").write_text(
+        "import os, signal, threading\n"
+        "from celery.signals import worker_ready\n"
+        "from workers import broker, canary\n"
+        "canary.EVERY_SECONDS, canary.GIVE_UP_RINGS, canary.ENDING_RINGS = 0.5, 4, 4\n"
+        "def deaf(answer, **_options): return None\n"
+        "broker.read_bell = deaf\n"
+        "@worker_ready.connect\n"
+        "def wedge(**_kwargs):\n"
+        f"    {wedged} and signal.signal(signal.SIGTERM, signal.SIG_IGN)\n"
+        "from own_agents import *\n"
+    )
+    worker = Worker(
+        ground,
+        f"deaf-{wedged}",
+        queues="deaf",
+        environment={"GATEPOST_AGENTS": "deaf", "HAZARD_QUEUE": "deaf"},
+    )
+    with workers(worker):
+        assert worker.process.wait(30) == (EXIT_DEAF if wedged else 0)
+        assert "worker.takes_no_messages" in worker.log.read_text()
