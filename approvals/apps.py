@@ -6,3 +6,8 @@ class ApprovalsConfig(AppConfig):
 
     name = "approvals"
     default_auto_field = "django.db.models.BigAutoField"
+
+    def ready(self) -> None:
+        from .recorded_tables import register
+
+        register()

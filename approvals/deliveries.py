@@ -119,4 +119,6 @@ def note_refused(hook: Presented, why: str) -> None:
         )
         if cursor.rowcount:
             told = {"hook": str(hook.id), "name": hook.name, "why": why[:300]}
-            store.log_hook(K.HOOK_REFUSED, hook.workspace, data=told, actor=f"hook:{hook.name}")
+            store.log_setting(
+                K.HOOK_REFUSED, hook.workspace, data=told, actor=f"hook:{hook.name}", change=None
+            )

@@ -18,6 +18,7 @@ from uuid_utils.compat import uuid7
 
 from checkpoints import deltas, store
 from checkpoints.errors import InvalidValue, NotFound
+from checkpoints.recorded import RowChange
 from checkpoints.states import WorkspaceEventKind as K
 
 from . import hook_signature
@@ -83,7 +84,7 @@ def create(workspace: UUID, name: str, *, actor: str, secret: str = "") -> tuple
         )
         if not done:
             raise InvalidValue("$.name", "is the name of another hook")
-        _log(K.HOOK_CREATED, workspace, ident, name, actor)
+        _log(K.HOOK_CREATED, workspace, ident, name, actor, RowChange({"gp_hook": [ident]}))
     return hook(ident, workspace=workspace), secret
 
 
@@ -110,7 +111,8 @@ def rotate(
             f"WHERE {_HOLDS} AND %s > 0), '[]'::jsonb) WHERE id = %s::uuid",
             (secret, keep, keep, ident),
         )
-        _log(K.HOOK_ROTATED, workspace, ident, row.name, actor, keep=keep)
+        rotated = RowChange({"gp_hook": [ident]}, columns=("secrets", "rotated_at"))
+        _log(K.HOOK_ROTATED, workspace, ident, row.name, actor, rotated, keep=keep)
     return secret
 
 
@@ -121,7 +123,8 @@ def set_active(ident: UUID, active: bool, *, workspace: UUID, actor: str) -> Hoo
         if row.active is not active:
             _do("UPDATE gp_hook SET active = %s WHERE id = %s::uuid", (active, ident))
             kind = K.HOOK_ENABLED if active else K.HOOK_DISABLED
-            _log(kind, workspace, ident, row.name, actor)
+            switched = RowChange({"gp_hook": [ident]}, columns=("active",))
+            _log(kind, workspace, ident, row.name, actor, switched)
     return hook(ident, workspace=workspace)
 
 
@@ -141,8 +144,10 @@ def map_identity(
                 "excluded.user_id, made_by = excluded.made_by, created_at = clock_timestamp()",
                 (uuid7(), workspace, ident, identity, user, actor),
             )
+            columns = None if former is None else ("user_id", "made_by", "created_at")
+            mapped = RowChange(_identity_rows(ident, identity), columns=columns)
             told = {"identity": identity, "user": user, "former": former}
-            _log(K.HOOK_MAPPED, workspace, ident, row.name, actor, **told)
+            _log(K.HOOK_MAPPED, workspace, ident, row.name, actor, mapped, **told)
     return next(one for one in identities(workspace, hook=ident) if one.identity == identity)
 
 
@@ -154,11 +159,13 @@ def unmap_identity(ident: UUID, identity: str, *, workspace: UUID, actor: str) -
         user = user_of(ident, identity)
         if user is None:
             raise NotFound("This hook has no such identity.")
+        unmapped = RowChange(_identity_rows(ident, identity), columns=())
         _do(
             "DELETE FROM gp_hook_identity WHERE hook_id = %s::uuid AND identity = %s::varchar",
             (ident, identity),
         )
-        _log(K.HOOK_UNMAPPED, workspace, ident, row.name, actor, identity=identity, user=user)
+        told = {"identity": identity, "user": user}
+        _log(K.HOOK_UNMAPPED, workspace, ident, row.name, actor, unmapped, **told)
 
 
 # --- looking --------------------------------------------------------------------------------------
@@ -233,9 +240,25 @@ def _locked(ident: UUID, workspace: UUID) -> HookRow:
     return hook(ident, workspace=workspace)
 
 
-def _log(kind: K, workspace: UUID, ident: UUID, name: str, actor: str, **told: Any) -> None:
+def _identity_rows(ident: UUID, identity: str) -> dict[str, list[UUID]]:
+    found = _rows(
+        "SELECT id FROM gp_hook_identity WHERE hook_id = %s::uuid AND identity = %s::varchar",
+        (ident, identity),
+    )
+    return {"gp_hook_identity": [row[0] for row in found]}
+
+
+def _log(
+    kind: K,
+    workspace: UUID,
+    ident: UUID,
+    name: str,
+    actor: str,
+    change: RowChange,
+    **told: Any,
+) -> None:
     data = {"hook": str(ident), "name": name, **told}
-    store.log_hook(kind, workspace, data=data, actor=actor)
+    store.log_setting(kind, workspace, data=data, actor=actor, change=change)
 
 
 def _rows(sql: str, params: Sequence[Any]) -> list[tuple[Any, ...]]:

@@ -1,7 +1,7 @@
 """The only writer of policies and spend caps; each change is an entry of the workspace's log.
 
-Every verb locks the workspace's row first, by the log entry's own lock, so two admins follow each
-other. A change is a new version; nothing is ever deleted.
+Every verb locks the workspace's row first, so two admins follow each other. A change
+is a new version; nothing is ever deleted.
 """
 
 from __future__ import annotations
@@ -15,8 +15,9 @@ from uuid import UUID
 from django.db import IntegrityError, connection, transaction
 from uuid_utils.compat import uuid7
 
-from checkpoints import deltas, store
+from checkpoints import deltas, recorded, store
 from checkpoints.errors import InvalidValue, NotFound, StaleVersion
+from checkpoints.recorded import RowChange
 from checkpoints.states import WorkspaceEventKind as K
 
 from . import queries_policies as queries
@@ -32,7 +33,7 @@ def make(workspace: UUID, draft: Draft, *, actor: str) -> VersionRow:
     check(draft)
     ident: UUID = uuid7()
     with transaction.atomic():
-        _log(K.POLICY_MADE, workspace, _told(ident, 1, draft), actor)
+        _lock(workspace)
         there = queries.policies(workspace)
         if len(there) >= POLICIES_MAX:
             raise InvalidValue("name", f"there are {POLICIES_MAX} policies already")
@@ -42,7 +43,9 @@ def make(workspace: UUID, draft: Draft, *, actor: str) -> VersionRow:
             "(%s::uuid, %s::uuid, %s::varchar, %s::integer, true, 1)",
             (ident, workspace, draft.name, max((p.position for p in there), default=0) + 1),
         )
-        _insert_version(ident, workspace, 1, draft, actor)
+        version = _insert_version(ident, workspace, 1, draft, actor)
+        made = RowChange({"gp_policy": [ident], "gp_policy_version": [version]})
+        _log(K.POLICY_MADE, workspace, _told(ident, 1, draft), actor, made)
     return queries.policy(ident, workspace=workspace)
 
 
@@ -61,13 +64,18 @@ def change(policy_id: UUID, draft: Draft, *, workspace: UUID, seen: int, actor: 
             return now
         _unlike(queries.policies(workspace), draft.name, policy_id)
         number = now.number + 1
-        _log(K.POLICY_CHANGED, workspace, _told(policy_id, number, draft), actor)
         _do(
             "UPDATE gp_policy SET number = %s::integer, name = %s::varchar WHERE id = %s::uuid "
             "AND number = %s::integer",
             (number, draft.name, policy_id, seen),
         )
-        _insert_version(policy_id, workspace, number, draft, actor)
+        version = _insert_version(policy_id, workspace, number, draft, actor)
+        changed = RowChange(
+            {"gp_policy": [policy_id]},
+            columns=("number", "name"),
+            made={"gp_policy_version": [version]},
+        )
+        _log(K.POLICY_CHANGED, workspace, _told(policy_id, number, draft), actor, changed)
     return queries.policy(policy_id, workspace=workspace)
 
 
@@ -83,7 +91,8 @@ def switch(policy_id: UUID, active: bool, *, workspace: UUID, actor: str) -> boo
             (active, policy_id),
         )
         told = {"policy": str(policy_id), "name": now.name, "active": active}
-        _log(K.POLICY_SWITCHED, workspace, told, actor)
+        switched = RowChange({"gp_policy": [policy_id]}, columns=("active",))
+        _log(K.POLICY_SWITCHED, workspace, told, actor, switched)
     return True
 
 
@@ -98,6 +107,7 @@ def move(policy_id: UUID, position: int, *, workspace: UUID, actor: str) -> bool
         former = order.index(policy_id) + 1
         if former == position:
             return False
+        was = recorded.rows_now({"gp_policy": order})
         order.remove(policy_id)
         order.insert(position - 1, policy_id)
         _do(
@@ -106,7 +116,8 @@ def move(policy_id: UUID, position: int, *, workspace: UUID, actor: str) -> bool
             (order,),
         )
         told = {"policy": str(policy_id), "name": now.name, "position": [former, position]}
-        _log(K.POLICY_CHANGED, workspace, told, actor)
+        moved = RowChange({"gp_policy": order}, columns=("position",), was=was)
+        _log(K.POLICY_CHANGED, workspace, told, actor, moved)
     return True
 
 
@@ -124,8 +135,10 @@ def set_cap(
     cost = _checked_cap(scope, per, max_cost, agent)
     with transaction.atomic():
         _lock(workspace)
-        told = {"scope": scope, "agent": agent, "per": per, "max_cost": f"{cost:f}"}
-        _log(K.CAP_CHANGED, workspace, told | {"active": active}, actor)
+        there = any(
+            (cap.scope, cap.agent, cap.per) == (scope, agent, per)
+            for cap in queries.caps(workspace)
+        )
         with connection.cursor() as cursor:
             cursor.execute(
                 "INSERT INTO gp_spend_cap (id, workspace_id, scope, agent, per, max_cost, active) "
@@ -135,6 +148,10 @@ def set_cap(
                 (uuid7(), workspace, scope, agent, per, cost, active),
             )
             ident = cursor.fetchone()[0]
+        told = {"scope": scope, "agent": agent, "per": per, "max_cost": f"{cost:f}"}
+        columns = ("max_cost", "active") if there else None
+        changed = RowChange({"gp_spend_cap": [ident]}, columns=columns)
+        _log(K.CAP_CHANGED, workspace, told | {"active": active}, actor, changed)
     return queries.cap(ident, workspace=workspace)
 
 
@@ -191,7 +208,8 @@ def _unlike(there: Sequence[VersionRow], name: str, own: UUID | None) -> None:
         raise InvalidValue("name", "is the name of another policy")
 
 
-def _insert_version(policy: UUID, workspace: UUID, number: int, draft: Draft, actor: str) -> None:
+def _insert_version(policy: UUID, workspace: UUID, number: int, draft: Draft, actor: str) -> UUID:
+    ident: UUID = uuid7()
     try:
         _do(
             "INSERT INTO gp_policy_version (id, workspace_id, policy_id, number, condition, "
@@ -199,7 +217,7 @@ def _insert_version(policy: UUID, workspace: UUID, number: int, draft: Draft, ac
             "%s::uuid, %s::integer, %s::text, %s::varchar, %s::jsonb, %s::float8, %s::varchar, "
             "%s::varchar, %s::text, %s::varchar)",
             (
-                uuid7(),
+                ident,
                 workspace,
                 policy,
                 number,
@@ -215,10 +233,17 @@ def _insert_version(policy: UUID, workspace: UUID, number: int, draft: Draft, ac
         )
     except IntegrityError as error:
         raise StaleVersion(version=number) from error
+    return ident
 
 
-def _log(kind: K, workspace: UUID, data: Mapping[str, Any], actor: str) -> None:
-    store.log_policy(kind, workspace, data=data, actor=actor)
+def _log(
+    kind: K,
+    workspace: UUID,
+    data: Mapping[str, Any],
+    actor: str,
+    change: RowChange,
+) -> None:
+    store.log_setting(kind, workspace, data=data, actor=actor, change=change)
 
 
 def _lock(workspace: UUID) -> None:

@@ -6,3 +6,8 @@ class CheckpointsConfig(AppConfig):
 
     name = "checkpoints"
     default_auto_field = "django.db.models.BigAutoField"
+
+    def ready(self) -> None:
+        from .recorded_tables import register
+
+        register()

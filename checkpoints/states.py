@@ -126,6 +126,7 @@ class WorkspaceEventKind(StrEnum):
     HOOK_MAPPED = "hook.mapped"
     HOOK_UNMAPPED = "hook.unmapped"
     HOOK_REFUSED = "hook.refused"
+    RECORD_BEGUN = "record.begun"
 
 
 S, K = Status, EventKind

@@ -136,7 +136,7 @@ def change_user(who: Administrator, user_id: int, values: Mapping[str, Any]) -> 
             raise Conflict("You cannot give up your own superuser right; ask another superuser.")
         changed = {k: [getattr(user, k), v] if k in OPEN_FIELDS else None for k, v in new.items()}
         kind = Kind.USER_DISABLED if new.get("is_active") is False else Kind.USER_CHANGED
-        _log(who, kind, user, changed, who.actor.workspace)
+        former = user.get_username()
         for name, value in new.items():
             setattr(user, name, value)
         try:
@@ -144,6 +144,7 @@ def change_user(who: Administrator, user_id: int, values: Mapping[str, Any]) -> 
                 user.save(update_fields=list(new))
         except IntegrityError as error:
             raise Invalid("$.username", "is the name of another user") from error
+        _log(who, kind, user, changed, who.actor.workspace, name=former)
     return True
 
 
@@ -184,9 +185,9 @@ def revoke_token(who: Administrator, token: TokenRow) -> None:
 def _set_password(who: Administrator, user_id: int, password: str | None) -> None:
     with translated(), transaction.atomic():
         user = _locked(user_id)
-        _log(who, Kind.USER_CHANGED, user, {"password": None}, who.actor.workspace)
         user.set_password(password)
         user.save(update_fields=["password"])
+        _log(who, Kind.USER_CHANGED, user, {"password": None}, who.actor.workspace)
 
 
 def _place(who: Administrator, workspace: UUID | None) -> UUID:
@@ -226,12 +227,18 @@ def _locked(user_id: int) -> Any:
 
 
 def _log(
-    who: Administrator, kind: Kind, user: Any, changed: Mapping[str, Any], workspace: UUID
+    who: Administrator,
+    kind: Kind,
+    user: Any,
+    changed: Mapping[str, Any],
+    workspace: UUID,
+    *,
+    name: str = "",
 ) -> None:
     store.log_user(
         kind,
         user.pk,
-        name=user.get_username(),
+        name=name or user.get_username(),
         changed=changed,
         actor=who.actor.id,
         workspace=workspace,

@@ -15,6 +15,12 @@ class DashboardConfig(AppConfig):
         from .capsule import receivers as _folders  # noqa: F401
         from .grants import after_migration
         from .live import receivers  # noqa: F401
+        from .recorded_tables import register
+
+        register()
+        from . import user_changes
+
+        user_changes.listen()
 
         if settings.ROLE == "worker":
             # Imported late by hints: in a worker before its slots are forked, not in each of them.

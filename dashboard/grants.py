@@ -19,6 +19,8 @@ def after_migration(**_kwargs: Any) -> None:
     if settings.ROLE != "migrate":
         return
     _first_workspace()
+    if "gp_workspace_event" in connection.introspection.table_names():
+        store.begin_record(actor=ACTOR)
     wanted = settings.GATEPOST_RUNTIME_ROLE
     if wanted is not None:
         _grant(wanted["name"], wanted["password"])

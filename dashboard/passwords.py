@@ -58,6 +58,14 @@ _slots: Final = Slots(slot_count())
 class BoundedHasher(PBKDF2PasswordHasher):
     """Django's PBKDF2 in a slot; a pooled connection goes back before the hash begins."""
 
+    def must_update(self, encoded: str) -> bool:
+        """Never: Django would save the new hash without an event. `user_changes` renews hashes."""
+        return False
+
+    def is_outdated(self, encoded: str) -> bool:
+        """Whether a hash is weaker than one made now."""
+        return bool(super().must_update(encoded))
+
     def encode(self, password: str, salt: str, iterations: int | None = None) -> str:
         """Hash a password; raises Busy."""
         if not connection.in_atomic_block and connection.settings_dict["OPTIONS"].get("pool"):

@@ -8,7 +8,14 @@ from uuid import UUID
 
 from approvals.proof import Approvals
 from checkpoints import queries
-from checkpoints.chain import ChainReport, Files, WitnessFor, verify_thread
+from checkpoints.chain import (
+    ChainReport,
+    Files,
+    WitnessFor,
+    unrecorded_users,
+    verify_thread,
+    version_reports,
+)
 
 
 def verify(
@@ -20,6 +27,12 @@ def verify(
     """
     witnesses: tuple[WitnessFor, ...] = (Approvals, Files) if files else (Approvals,)
     return verify_thread(thread_id, witnesses=witnesses, seen=seen)
+
+
+def installation() -> Iterator[tuple[str, ChainReport]]:
+    """(what it is, report) of each agent version and user that is not as it was announced."""
+    yield from (("agent version", report) for report in version_reports())
+    yield from (("workspace", report) for report in unrecorded_users())
 
 
 # What names a thread, a workspace or a request, and begins an index with its id.

@@ -21,6 +21,7 @@ from django.db import connection, transaction
 from django.db.models.functions import Now
 
 from checkpoints import queries, store
+from checkpoints.recorded import RowChange
 from checkpoints.states import WorkspaceEventKind as K
 
 from .errors import Forbidden, Invalid, Missing
@@ -212,7 +213,7 @@ def labels(prefixes: Iterable[str]) -> dict[str, str]:
 def _log(kind: K, row: TokenRow, *, actor: str) -> None:
     """Tell the workspace's log, so that who may call the API is on record as roles are."""
     expires = None if row.expires_at is None else row.expires_at.isoformat()
-    store.log_token(
+    store.log_setting(
         kind,
         row.workspace_id,
         data={
@@ -223,6 +224,10 @@ def _log(kind: K, row: TokenRow, *, actor: str) -> None:
             "expires_at": expires,
         },
         actor=actor,
+        change=RowChange(
+            {"gp_token": [Token.objects.values_list("id", flat=True).get(prefix=row.prefix)]},
+            columns=("revoked_at", "revoked_by") if kind == K.TOKEN_REVOKED else None,
+        ),
     )
 
 

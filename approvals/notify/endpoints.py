@@ -19,6 +19,7 @@ from uuid_utils.compat import uuid7
 
 from checkpoints import deltas, store
 from checkpoints.errors import InvalidValue, NotAllowedNow, NotFound
+from checkpoints.recorded import RowChange
 from checkpoints.states import WorkspaceEventKind as K
 
 from . import addresses, chat, recipients, signing, spreading
@@ -294,6 +295,17 @@ def _secret(secret: str, now: datetime) -> dict[str, Any]:
     return {"secret": secret, "since": now.isoformat(), "until": None}
 
 
+# What each verb may change; a change that gives an endpoint another address keeps its secrets.
+_COLUMNS: Final = {
+    K.ENDPOINT_CHANGED: ("name", "target", "address", "events", "digest", "people", "teams"),
+    K.ENDPOINT_ROTATED: ("secrets",),
+    K.ENDPOINT_SWITCHED: ("active",),
+}
+
+
 def _log(kind: K, row: _Row, actor: str, **more: Any) -> None:
     told: Mapping[str, Any] = {"endpoint": str(row.id), "name": row.name, "to": row.kind} | more
-    store.log_endpoint(kind, row.workspace, data=told, actor=actor)
+    change = None
+    if kind != K.ENDPOINT_TESTED:
+        change = RowChange({"gp_endpoint": [row.id]}, columns=_COLUMNS.get(kind))
+    store.log_setting(kind, row.workspace, data=told, actor=actor, change=change)

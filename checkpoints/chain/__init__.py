@@ -7,6 +7,7 @@ elsewhere.
 
 from .events import Event
 from .files import Files
+from .installation import unrecorded_users, version_reports
 from .links import LINK_TEXT, NO_HASH, Broken, link
 from .verify import ChainReport, Witness, WitnessFor, verify_thread
 from .workspaces import verify_workspace
@@ -21,6 +22,8 @@ __all__ = [
     "Witness",
     "WitnessFor",
     "link",
+    "unrecorded_users",
     "verify_thread",
     "verify_workspace",
+    "version_reports",
 ]

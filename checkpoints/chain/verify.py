@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from datetime import datetime
 from typing import Any, Protocol
 from uuid import UUID
 
@@ -18,6 +19,7 @@ from .events import EVENTS_AT_ONCE, Event, Log
 from .links import Broken
 from .past import NAMING, Past
 from .row import N_ROW, ROW, Row, Told
+from .versions import altered_versions
 
 # A thread that is worked on grows meanwhile; after so many looks the rest is for the next time.
 LOOKS = 5
@@ -27,7 +29,8 @@ LOOKS = 5
 class ChainReport:
     """What a verification found; `first_broken_seq` is where, `what` says it in words.
 
-    `ident` is the thread or the workspace whose log it is.
+    `ident` is the thread or the workspace whose log it is. `since` is when the record of what
+    steers began, where that was later than its birth: before, nothing of it is proved.
     """
 
     ident: UUID
@@ -35,12 +38,13 @@ class ChainReport:
     n_events: int
     first_broken_seq: int | None
     what: str
+    since: datetime | None = None
 
 
-def report(log: Log, broken: Broken | None = None) -> ChainReport:
+def report(log: Log, broken: Broken | None = None, *, since: datetime | None = None) -> ChainReport:
     """What came out of verifying a log."""
     if broken is None:
-        return ChainReport(log.ident, True, log.n_verified, None, "")
+        return ChainReport(log.ident, True, log.n_verified, None, "", since)
     what = f"Event {broken.seq}: {broken}."
     return ChainReport(log.ident, False, log.n_verified, broken.seq, what)
 
@@ -170,6 +174,8 @@ class _Verification:
                 raise Broken(self._log.last_seq, "the pin is not what the log tells of")
             if wrong := self._told.differs(self._facts.told, n_steps=self._past.n_steps):
                 raise Broken(self._log.last_seq, f"{wrong} is not what the log tells of")
+            for _, wrong in altered_versions(self._facts.told.agent_version):
+                raise Broken(self._log.last_seq, wrong)
             found = self._witnesses_end()
             now = _facts(self._log.ident)
             if now is None:

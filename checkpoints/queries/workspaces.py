@@ -8,8 +8,8 @@ from ..views import Page, WorkspaceEventRow
 from .reading import decoded, row_of, rows
 
 EVENT = """
-SELECT workspace_id, seq, kind, actor, data::text, at, encode(hash, 'hex'),
-  encode(prev_hash, 'hex')
+SELECT workspace_id, seq, kind, actor, (data - '{rows,columns,was,tables}'::text[])::text, at,
+  encode(hash, 'hex'), encode(prev_hash, 'hex')
 FROM gp_workspace_event
 """
 

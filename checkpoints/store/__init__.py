@@ -28,6 +28,7 @@ from .inputs import send_input
 from .keyframes import drop_keyframe, write_keyframe
 from .news import add_event, wake
 from .owing import claim_folder, folder_kept, owe_folder, postpone_folder
+from .record_begin import begin_record
 from .rollbacks import (
     cancel_and_undo,
     fail_and_undo,
@@ -51,11 +52,8 @@ from .workspaces import (
     create_workspace,
     ensure_workspace,
     grant,
-    log_endpoint,
     log_export,
-    log_hook,
-    log_policy,
-    log_token,
+    log_setting,
     log_user,
     rename_workspace,
     withdraw,
@@ -71,6 +69,7 @@ __all__ = [
     "adopt_version",
     "announce_version",
     "announce_worker",
+    "begin_record",
     "call_ahead",
     "cancel",
     "cancel_and_undo",
@@ -100,11 +99,8 @@ __all__ = [
     "keep_cursor",
     "keep_head",
     "leave",
-    "log_endpoint",
     "log_export",
-    "log_hook",
-    "log_policy",
-    "log_token",
+    "log_setting",
     "log_user",
     "lose_step",
     "next_checkpoint",

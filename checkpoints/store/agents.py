@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from typing import Any
-from uuid import NAMESPACE_URL, UUID, uuid5
+from uuid import UUID
 
 from django.db import connection
 
 from .. import deltas
+from ..agent_versions import version_id
 
 
 def announce_version(
@@ -31,8 +32,18 @@ def announce_version(
     one: checkpoints name it in their hashes, also after a thread was carried elsewhere. Where a
     capsule brought this very version before, it becomes one that is known here.
     """
-    content = [agent, version, fingerprint, schema_version, schema, channels, graph, tools]
-    ident = version_id(content)
+    ident = version_id(
+        {
+            "agent": agent,
+            "version": version,
+            "fingerprint": fingerprint,
+            "schema_version": schema_version,
+            "schema": schema,
+            "channels": channels,
+            "graph": graph,
+            "tools": tools,
+        }
+    )
     with connection.cursor() as cursor:
         cursor.execute(
             "INSERT INTO gp_agent_version (id, agent, version, fingerprint, label, description, "
@@ -65,11 +76,6 @@ def announce_version(
             (ident, label, description, queue),
         )
     return ident
-
-
-def version_id(content: Sequence[Any]) -> UUID:
-    """The id of an agent version; it names agent, version, fingerprint and all that they mean."""
-    return uuid5(NAMESPACE_URL, "gatepost-agent-version-1" + deltas.canonical(content).decode())
 
 
 def announce_worker(

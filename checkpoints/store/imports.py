@@ -15,6 +15,7 @@ from django.db import connection
 from uuid_utils.compat import uuid7
 
 from .. import deltas
+from ..agent_versions import VERSION_CONTENT, version_id
 from ..capsules import columns as c
 from ..capsules.layout import BadCapsule
 from ..channels import Digests, reducers_of
@@ -22,7 +23,6 @@ from ..errors import NotAllowedNow
 from ..pins import pinned_after
 from ..states import FINISHED, EventKind, Status
 from .activities import NAMING_V, WRITTEN, _named, _sealed, as_written
-from .agents import version_id
 from .births import _DEFAULTS, _birth
 from .cursors import bring_cursors
 from .keyframes import keep_state
@@ -31,10 +31,6 @@ from .writing import Move, NewCheckpoint, NewEvent, perform
 
 AT_ONCE = 200
 DESCRIPTION_MAX = 20_000
-_CONTENT = (
-    *("agent", "version", "fingerprint", "schema_version"),
-    *("schema", "channels", "graph", "tools"),
-)
 LOST = "It was at work when the thread was exported; nobody here knows whether it happened."
 
 
@@ -45,10 +41,10 @@ def import_agent_version(row: Mapping[str, Any], *, workspace: UUID) -> None:
     no other content can come under it. No list shows it, and no thread is started with it, before
     a worker announces the same. Raises BadCapsule.
     """
-    content = [
-        deltas.decode(row[name]) if c.AGENT_VERSION[name] == "jsonb" else row[name]
-        for name in _CONTENT
-    ]
+    content = {
+        name: deltas.decode(row[name]) if c.AGENT_VERSION[name] == "jsonb" else row[name]
+        for name in VERSION_CONTENT
+    }
     if version_id(content) != row["id"]:
         raise BadCapsule(f"The capsule describes {row['agent']} otherwise than its id says.")
     if len(row["description"]) > DESCRIPTION_MAX:

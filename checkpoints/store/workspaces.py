@@ -2,13 +2,14 @@
 
 Each verb locks the workspace's row first, looks, changes, and appends its events: all in one
 transaction, so roles and log cannot differ and two verbs on one workspace follow each other. Users
-themselves are Django's, tokens the dashboard's: `log_user` and `log_token` are called in the
-transaction that changes one.
+themselves are Django's, settings those of upper floors: `log_user` and `log_setting` are called in
+the transaction that changes one.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import replace
 from typing import Any
 from uuid import UUID
 
@@ -16,8 +17,9 @@ from django.contrib.auth import get_user_model
 from django.db import connection, transaction
 from uuid_utils.compat import uuid7
 
-from .. import deltas
+from .. import deltas, recorded
 from ..errors import InvalidValue, NotAllowedNow, NotFound
+from ..recorded import RowChange
 from ..states import ROLES
 from ..states import WorkspaceEventKind as K
 from .statement import batched, event_insert, linked
@@ -49,7 +51,7 @@ def rename_workspace(workspace: UUID, name: str, *, actor: str) -> bool:
     """Give a workspace another name; False when that is its name already."""
     name = _clean(name)
     with transaction.atomic():
-        former = _lock([workspace])[workspace]
+        former = lock_workspaces([workspace])[workspace]
         if former == name:
             return False
         taken = _rows(
@@ -63,7 +65,7 @@ def rename_workspace(workspace: UUID, name: str, *, actor: str) -> bool:
             (name, workspace),
         )
         event = NewEvent(K.WORKSPACE_RENAMED, {"from": former, "to": name}, actor)
-        _append(workspace, [event])
+        append(workspace, [event], RowChange({"gp_workspace": [workspace]}, columns=("name",)))
     return True
 
 
@@ -71,7 +73,7 @@ def grant(workspace: UUID, user: int, role: str, *, actor: str) -> bool:
     """Give a user a role; False when they have it. Of two at once one writes, the other is told."""
     _check_role(role)
     with transaction.atomic():
-        _lock([workspace])
+        lock_workspaces([workspace])
         who = {"user": user, "name": _name(user)}
         had = _roles(workspace, user)
         if role in had:
@@ -82,7 +84,10 @@ def grant(workspace: UUID, user: int, role: str, *, actor: str) -> bool:
             (workspace, user, role),
         )
         events = [] if had else [NewEvent(K.MEMBER_ADDED, who, actor)]
-        _append(workspace, [*events, NewEvent(K.ROLE_GRANTED, {**who, "role": role}, actor)])
+        # Who they are goes on record with their first role here.
+        as_they_stand = RowChange({_users(): [user]}, columns=())
+        granted = NewEvent(K.ROLE_GRANTED, {**who, "role": role}, actor)
+        append(workspace, [*events, granted], as_they_stand)
     return True
 
 
@@ -94,7 +99,7 @@ def withdraw(workspace: UUID, user: int, role: str, *, actor: str) -> bool:
     """
     _check_role(role)
     with transaction.atomic():
-        _lock([workspace])
+        lock_workspaces([workspace])
         who = {"user": user, "name": _name(user)}
         had = _roles(workspace, user)
         if role not in had:
@@ -110,7 +115,7 @@ def withdraw(workspace: UUID, user: int, role: str, *, actor: str) -> bool:
         events = [NewEvent(K.ROLE_WITHDRAWN, {**who, "role": role}, actor)]
         if had == {role}:
             events.append(NewEvent(K.MEMBER_REMOVED, who, actor))
-        _append(workspace, events)
+        append(workspace, events)
     return True
 
 
@@ -120,58 +125,44 @@ def log_user(
     """Log a change of a user in each workspace they belong to, else in `workspace`.
 
     `changed` is {field: [old, new]}, or {field: null} where the values are nobody's business: a
-    password or its hash never comes here. To be called before the change, in its transaction;
-    NotAllowedNow when one's own or a workspace's last admin would be disabled.
+    password or its hash never comes here. To be called after the change, in its transaction, since
+    the row is recorded as it stands; NotAllowedNow when one's own or a workspace's last admin would
+    be disabled.
     """
     if not connection.in_atomic_block:
         raise RuntimeError("log_user belongs into the transaction that changes the user")
-    theirs = [
-        row[0]
-        for row in _rows(
-            "SELECT DISTINCT workspace_id FROM gp_membership WHERE user_id = %s::integer", (user,)
-        )
-    ]
-    locked = _lock(theirs or [workspace])
+    locked = lock_workspaces(_places_of(user) or [workspace])
     if kind == K.USER_DISABLED:
         _refuse_own(user, actor, "disable your own login")
         admin_of = [place for place in locked if "admin" in _roles(place, user)]
         _refuse_last_admin(admin_of, user)
     event = NewEvent(kind, {"user": user, "name": name, "changed": dict(changed)}, actor)
+    columns = None if kind == K.USER_CREATED else tuple(changed)
     for place in locked:
-        _append(place, [event])
+        append(place, [event], RowChange({_users(): [user]}, columns=columns))
 
 
-def log_token(kind: K, workspace: UUID, *, data: Mapping[str, Any], actor: str) -> None:
-    """Log that a token was made or revoked; in the transaction that does it. Never its secret."""
+def log_setting(
+    kind: K,
+    workspace: UUID,
+    *,
+    data: Mapping[str, Any],
+    actor: str,
+    change: RowChange | None,
+) -> None:
+    """Log a change of something that steers: a policy, cap, token, endpoint or hook.
+
+    To be called after the change, in its transaction: the rows are recorded as they stand now.
+    `data` is for people and never holds a secret.
+    """
     if not connection.in_atomic_block:
-        raise RuntimeError("log_token belongs into the transaction that changes the token")
-    _append(workspace, [NewEvent(kind, data, actor)])
-
-
-def log_endpoint(kind: K, workspace: UUID, *, data: Mapping[str, Any], actor: str) -> None:
-    """Log a change of a place that is told news, in its transaction; never a secret or address."""
-    if not connection.in_atomic_block:
-        raise RuntimeError("log_endpoint belongs into the transaction that changes the endpoint")
-    _append(workspace, [NewEvent(kind, data, actor)])
-
-
-def log_hook(kind: K, workspace: UUID, *, data: Mapping[str, Any], actor: str) -> None:
-    """Log what was done to an inbound hook, in the transaction that does it. Never its secret."""
-    if not connection.in_atomic_block:
-        raise RuntimeError("log_hook belongs into the transaction that changes the hook")
-    _append(workspace, [NewEvent(kind, data, actor)])
+        raise RuntimeError("log_setting belongs into the transaction that changes the row")
+    append(workspace, [NewEvent(kind, data, actor)], change)
 
 
 def log_export(workspace: UUID, *, data: Mapping[str, Any], actor: str) -> None:
     """Log that somebody took a capsule of a thread away."""
-    _append(workspace, [NewEvent(K.CAPSULE_EXPORTED, data, actor)])
-
-
-def log_policy(kind: K, workspace: UUID, *, data: Mapping[str, Any], actor: str) -> None:
-    """Log a change of a policy or a spend cap; in the transaction that does it."""
-    if not connection.in_atomic_block:
-        raise RuntimeError("log_policy belongs into the transaction that changes the policy")
-    _append(workspace, [NewEvent(kind, data, actor)])
+    append(workspace, [NewEvent(K.CAPSULE_EXPORTED, data, actor)])
 
 
 def _insert(name: str, actor: str) -> UUID | None:
@@ -184,11 +175,30 @@ def _insert(name: str, actor: str) -> UUID | None:
         )
         if not done:
             return None
-        _append(made, [NewEvent(K.WORKSPACE_CREATED, {"name": name}, actor)])
+        # Of a workspace whose log is as old as itself everything is on record from its birth.
+        data = {"name": name, "tables": sorted(recorded.tables())}
+        append(
+            made, [NewEvent(K.WORKSPACE_CREATED, data, actor)], RowChange({"gp_workspace": [made]})
+        )
     return made
 
 
-def _lock(workspaces: Iterable[UUID]) -> dict[UUID, str]:
+def _users() -> str:
+    return str(get_user_model()._meta.db_table)
+
+
+def _places_of(user: int) -> list[UUID]:
+    """The workspaces whose logs have to go on telling of a user: theirs, and those that have."""
+    found = _rows(
+        "SELECT DISTINCT workspace_id FROM gp_membership WHERE user_id = %s::integer UNION "
+        "SELECT DISTINCT workspace_id FROM gp_workspace_event "
+        "WHERE data -> 'rows' -> %s::text -> %s::text IS NOT NULL",
+        (user, _users(), str(user)),
+    )
+    return [row[0] for row in found]
+
+
+def lock_workspaces(workspaces: Iterable[UUID]) -> dict[UUID, str]:
     """Lock these rows, always in the same order; {workspace: name}. Raises NotFound."""
     wanted = list(workspaces)
     # Starting a thread only refers to the key of this row and must not wait.
@@ -202,8 +212,14 @@ def _lock(workspaces: Iterable[UUID]) -> dict[UUID, str]:
     return {row[0]: row[1] for row in found}
 
 
-def _append(workspace: UUID, events: Sequence[NewEvent]) -> None:
-    """Chain events to the workspace's log, in the transaction of the caller."""
+def append(workspace: UUID, events: Sequence[NewEvent], change: RowChange | None = None) -> None:
+    """Chain events to the workspace's log, in the transaction of the caller.
+
+    The last one records the rows of `change` as they stand now.
+    """
+    if change is not None:
+        last = events[-1]
+        events = [*events[:-1], replace(last, data={**last.data, **change.as_data()})]
     for part in batched(events):
         _append_part(workspace, part)
 

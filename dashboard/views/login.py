@@ -16,6 +16,7 @@ from django.views.decorators.debug import sensitive_post_parameters
 from django.views.decorators.http import require_GET
 from sesame.utils import get_user
 
+from ..user_changes import renew_password
 from .base import SeeOther
 
 
@@ -25,6 +26,10 @@ class SignIn(LoginView):
 
     template_name = "registration/login.html"
     redirect_authenticated_user = True
+
+    def form_valid(self, form: Any) -> HttpResponse:
+        renew_password(form.get_user(), form.cleaned_data["password"])
+        return super().form_valid(form)
 
     def form_invalid(self, form: Any) -> HttpResponse:
         response = super().form_invalid(form)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import argparse
 import time
 from collections.abc import Iterator
+from datetime import datetime
 from pathlib import Path
 from uuid import UUID
 
@@ -15,7 +16,7 @@ from checkpoints.chain import ChainReport, verify_workspace
 from checkpoints.errors import ContentAway, NotFound
 from dashboard import anchors
 from dashboard.commands.words import thread_named
-from dashboard.proof import left_behind, verify
+from dashboard.proof import installation, left_behind, verify
 from dashboard.tables import Table, facts, table
 from dashboard.terminal import REFUSED, PersonalCommand, add_common_arguments
 
@@ -23,7 +24,7 @@ PROGRESS_SECONDS = 2.0
 
 
 class Finding(BaseModel):
-    """What does not hold: of a thread, a workspace or an approval, at which event, and why."""
+    """What does not hold: of a thread, workspace, approval or agent version, where, and why."""
 
     of: str
     id: UUID
@@ -34,7 +35,9 @@ class Finding(BaseModel):
 class Verified(BaseModel):
     """What was verified and what came out; `anchor` is when the one compared with was written.
 
-    `unverified` are threads whose contents or files a storage did not give: who knows.
+    `since` is when the record of policies, tokens and other settings began, where a workspace is
+    older: nothing proves them before that. `unverified` are threads
+    whose contents or files a storage did not give: who knows.
     """
 
     intact: bool
@@ -43,6 +46,7 @@ class Verified(BaseModel):
     events: int
     seconds: float
     anchor: str | None
+    since: dict[UUID, datetime]
     broken: list[Finding]
     unverified: list[Finding]
 
@@ -82,6 +86,7 @@ class Command(PersonalCommand):
         began = time.monotonic()
         self._told_at, self._threads, self._workspaces, self._events = began, 0, 0, 0
         self._unverified: list[Finding] = []
+        self._since: dict[UUID, datetime] = {}
         anchored_at = None
         given: Path | None = self.options["anchor"]
         if given is not None:
@@ -99,6 +104,7 @@ class Command(PersonalCommand):
             events=self._events,
             seconds=round(time.monotonic() - began, 3),
             anchor=anchored_at,
+            since=self._since,
             broken=found,
             unverified=self._unverified,
         )
@@ -130,8 +136,11 @@ class Command(PersonalCommand):
             report = verify_workspace(head.ident)
             self._workspaces += 1
             self._events += report.n_events
+            if report.since is not None:
+                self._since[head.ident] = report.since
             yield "workspace", report
         if not named:
+            yield from installation()
             yield from left_behind()
 
     def _progress(self, in_thread: int) -> None:
@@ -159,6 +168,9 @@ def _tables(verified: Verified) -> Iterator[Table]:
     if verified.anchor:
         rows.append(("anchor of", verified.anchor))
     yield facts("", rows)
+    if verified.since:
+        began = ((ident, f"{at:%Y-%m-%d %H:%M}") for ident, at in verified.since.items())
+        yield table("Settings are proved since", ("workspace", "since (UTC)"), began)
     if verified.broken:
         rows_of = ((f.of, f.id, f.seq, f.what) for f in verified.broken)
         yield table("Broken", ("of", "id", "event", "what"), rows_of)

@@ -1,0 +1,28 @@
+"""The tables of floor 1 whose rows the log of the workspace records, so that `verify` sees them."""
+
+from checkpoints import recorded
+
+from .models import Endpoint, Hook, HookIdentity, Policy, PolicyVersion, SpendCap
+
+
+def register() -> None:
+    """Put them on record."""
+    recorded.register(Policy, noun="policy", label="name")
+    recorded.register(PolicyVersion, noun="policy version", label="condition")
+    recorded.register(SpendCap, noun="spend cap", label="scope")
+    recorded.register(
+        Hook,
+        noun="hook",
+        label="name",
+        secrets=("secrets",),
+        # Counted at the door once a minute, and nothing is decided by it.
+        leaves_out=("refused", "refused_at"),
+    )
+    recorded.register(HookIdentity, noun="outside identity", label="identity")
+    recorded.register(
+        Endpoint,
+        noun="endpoint",
+        label="name",
+        # A chat's address is a secret; that of a mail is a person's, and the log is for ever.
+        secrets=("secrets", "address", "target"),
+    )

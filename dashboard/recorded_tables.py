@@ -1,0 +1,17 @@
+"""The tables of the top floor whose rows the log of the workspace records."""
+
+from checkpoints import recorded
+
+from .models import Token
+
+
+def register() -> None:
+    """Put them on record."""
+    recorded.register(
+        Token,
+        noun="token",
+        label="prefix",
+        secrets=("secret_hash",),
+        # Noted once a minute while it is in use.
+        leaves_out=("last_used_at",),
+    )

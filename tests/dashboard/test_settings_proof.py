@@ -1,0 +1,298 @@
+"""Verifying covers what steers: each recorded row is altered, taken away and added, and found."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+from django.contrib.auth import get_user_model
+from django.contrib.auth.hashers import get_hasher
+from django.contrib.auth.models import Group
+from django.db import IntegrityError, connection, transaction
+from django.test import Client
+
+from approvals import hooks, policies
+from approvals.drafts import Draft
+from approvals.notify import endpoints
+from checkpoints import recorded, store
+from checkpoints.chain import verify_workspace
+from checkpoints.states import WorkspaceEventKind as K
+from dashboard import administering, tokens
+from dashboard.proof import installation, verify
+from tests.cast import Cast
+from tests.checkpoints.builders import make_thread, rows
+
+from .test_proof import OTHER, SOME, columns_of, unguarded  # noqa: F401
+
+pytestmark = [pytest.mark.django_db, pytest.mark.requirement("E11")]
+ADMIN = "user:0"
+
+
+@pytest.fixture
+def settled(cast: Cast) -> Cast:
+    """A workspace in which every kind of setting was made, and most were changed."""
+    place = cast.workspace
+    first = policies.make(place, Draft("pay", "true", "ask"), actor=ADMIN)
+    second = policies.make(place, Draft("look", "true", "allow"), actor=ADMIN)
+    policies.change(
+        first.policy, Draft("pays", "true", "ask"), workspace=place, seen=1, actor=ADMIN
+    )
+    policies.move(second.policy, 1, workspace=place, actor=ADMIN)
+    policies.switch(second.policy, False, workspace=place, actor=ADMIN)
+    for cost in ("25", "20"):
+        policies.set_cap(place, scope="agent", per="day", max_cost=cost, agent="a", actor=ADMIN)
+    hook, _ = hooks.create(place, "bank", actor=ADMIN)
+    hooks.rotate(hook.id, workspace=place, actor=ADMIN)
+    for who in ("operator", "manager"):
+        user = cast.users[who].pk
+        hooks.map_identity(hook.id, "U1", user, workspace=place, actor=ADMIN)
+    hooks.map_identity(hook.id, "U2", user, workspace=place, actor=ADMIN)
+    hooks.unmap_identity(hook.id, "U2", workspace=place, actor=ADMIN)
+    wanted = endpoints.Wanted(name="mail", target="a@example.org")
+    mail, _ = endpoints.make(place, "email", wanted, actor=ADMIN)
+    endpoints.change(mail, endpoints.Wanted(digest=5), workspace=place, actor=ADMIN)
+    endpoints.switch(mail, False, workspace=place, actor=ADMIN)
+    row, _ = tokens.make(cast.users["operator"], made_by=ADMIN, name="a")
+    tokens.revoke(row.prefix, by=ADMIN)
+    tokens.make(cast.users["operator"], made_by=ADMIN, name="b")
+    cast.users["manager"].groups.add(Group.objects.create(name="money"))
+    who = administering.administrator_of(cast.users["admin"])
+    administering.change_user(who, cast.users["viewer"].pk, {"email": "v@example.org"})
+    cast.users["nobody"].delete()  # who has no right is in no log
+    assert broken() == ""
+    return cast
+
+
+def broken() -> str:
+    """What the whole of it shows, in words."""
+    found = [verify_workspace(ident) for (ident,) in rows("SELECT id FROM gp_workspace")]
+    said = [report.what for report in found if not report.intact]
+    return " ".join([*said, *(report.what for _, report in installation())])
+
+
+def changes(column: str, kind: str, *, empty: bool) -> str:
+    if column == "action":
+        return "CASE action WHEN 'ask' THEN 'allow' ELSE 'ask' END"
+    if column in ("scope", "per", "kind"):
+        words = {"scope": "thread", "per": "total", "kind": "webhook"}
+        return f"'{words[column]}'"
+    if empty:
+        return SOME.get(kind, "1" if kind in ("integer", "double precision") else "'x'")
+    return OTHER.get(kind, "{c} + 1").format(c=column)
+
+
+def altered(table: str, column: str, kind: str) -> Iterator[str]:
+    for place, empty in rows(f"SELECT ctid::text, {column} IS NULL FROM {table}"):
+        with transaction.atomic():
+            try:
+                done = rows(
+                    f"UPDATE {table} SET {column} = {changes(column, kind, empty=empty)} "
+                    "WHERE ctid = %s::tid RETURNING 1",
+                    [place],
+                )
+            except IntegrityError:
+                done = []
+                transaction.set_rollback(True)
+            if done:
+                yield f"{table}.{column}"
+            transaction.set_rollback(True)
+
+
+def recorded_columns() -> list[tuple[str, str]]:
+    return [
+        (name, column)
+        for name, table in recorded.tables().items()
+        for column in table.columns
+        if column != "teams"
+    ]
+
+
+@pytest.mark.usefixtures("unguarded")
+def test_whatever_column_on_record_is_altered_is_found_and_named(settled: Cast) -> None:
+    missed, tried = [], set()
+    for table, column in recorded_columns():
+        kind = dict(columns_of(table))[column]
+        for what in altered(table, column, kind):
+            said = broken()
+            tried.add((table, column))
+            if not (recorded.tables()[table].noun in said and column in said):
+                missed.append((what, said))
+    assert missed == []
+    assert tried == set(recorded_columns())
+
+
+@pytest.mark.usefixtures("unguarded")
+@pytest.mark.parametrize("table", sorted(recorded.tables()))
+def test_a_row_on_record_that_is_taken_away_or_added_is_found(settled: Cast, table: str) -> None:
+    noun = recorded.tables()[table].noun
+    places = rows(f"SELECT ctid::text FROM {table}")
+    assert places
+    for (place,) in places:
+        with transaction.atomic():
+            rows(f"DELETE FROM {table} WHERE ctid = %s::tid RETURNING 1", [place])
+            said = broken()
+            assert f"the {noun} " in said or table == "gp_workspace", said
+            assert said or table == "gp_workspace"  # another test finds what it leaves behind
+            transaction.set_rollback(True)
+    if table in ("gp_workspace", "auth_user"):
+        return
+    names = [name for name, _ in columns_of(table)]
+    values = [COPIES.get((table, n), COPIES.get(n, n)) for n in names]
+    with transaction.atomic():
+        rows(
+            f"INSERT INTO {table} ({', '.join(names)}) SELECT {', '.join(values)} FROM {table} "
+            "LIMIT 1 RETURNING 1"
+        )
+        assert "no event tells of it" in broken()
+        transaction.set_rollback(True)
+
+
+# So that a copied row stands beside its original.
+COPIES: dict[Any, str] = {
+    "id": "gen_random_uuid()",
+    "name": "name || 'x'",
+    ("gp_policy_version", "number"): "number + 100",
+    ("gp_spend_cap", "agent"): "agent || 'x'",
+    ("gp_hook_identity", "identity"): "identity || 'x'",
+    ("gp_token", "prefix"): "'zzzzzzzz'",
+    ("gp_token", "secret_hash"): "sha256(secret_hash)",
+}
+
+
+@pytest.mark.usefixtures("unguarded")
+def test_a_superuser_out_of_nowhere_is_found(settled: Cast) -> None:
+    get_user_model().objects.create_superuser("ghost", password="x")
+    assert "The user 'ghost' has rights, and no event tells of them." in broken()
+
+
+@pytest.mark.usefixtures("unguarded")
+def test_the_next_honest_change_does_not_hide_an_alteration(settled: Cast) -> None:
+    place = settled.workspace
+    there = {name: ident for ident, name in rows("SELECT id, name FROM gp_policy")}
+    rows("UPDATE gp_policy SET active = false WHERE name = 'pays' RETURNING 1")
+    policies.move(there["look"], 2, workspace=place, actor=ADMIN)
+    assert "before it the policy 'pays' was altered past the log: active" in broken()
+
+
+@pytest.mark.usefixtures("unguarded")
+def test_a_planted_row_is_not_taken_over_by_an_honest_change(settled: Cast) -> None:
+    rows(
+        "INSERT INTO gp_policy (id, workspace_id, name, position, active, number) SELECT "
+        "gen_random_uuid(), workspace_id, 'planted', 0, false, 1 FROM gp_policy LIMIT 1 "
+        "RETURNING 1"
+    )
+    ((ident,),) = rows("SELECT id FROM gp_policy WHERE name = 'planted'")
+    rows(
+        "INSERT INTO gp_policy_version (id, workspace_id, policy_id, number, condition, action, "
+        "terms, risk, title, note, made_by, made_at) SELECT gen_random_uuid(), workspace_id, "
+        "%s::uuid, 1, condition, 'allow', terms, risk, title, note, made_by, made_at FROM "
+        "gp_policy_version LIMIT 1 RETURNING 1",
+        [ident],
+    )
+    policies.switch(ident, True, workspace=settled.workspace, actor=ADMIN)
+    assert "the policy 'planted' was there before it" in broken()
+
+
+def test_what_stood_before_the_record_is_said_to_be_unproved(cast: Cast) -> None:
+    policies.make(cast.workspace, Draft("pay", "true", "ask"), actor=ADMIN)
+    with connection.cursor() as cursor:
+        # An installation of before: nothing of it is on record.
+        cursor.execute("SET session_replication_role = replica")
+        cursor.execute("DELETE FROM gp_workspace_event")
+        cursor.execute(
+            "UPDATE gp_workspace SET last_seq = 0, last_hash = %s, prev_hash = %s",
+            [bytes(32), b""],
+        )
+        cursor.execute("SET session_replication_role = DEFAULT")
+    assert store.begin_record(actor=ADMIN) > 0
+    assert store.begin_record(actor=ADMIN) == 0, "what is on record is left alone"
+    report = verify_workspace(cast.workspace)
+    assert report.intact, report.what
+    assert report.since is not None
+    rows("UPDATE gp_policy SET active = false RETURNING 1")
+    assert "the policy 'pay' was altered past the log: active" in broken()
+    assert store.begin_record(actor=ADMIN) == 0
+    assert "altered" in broken()
+
+
+def test_no_event_holds_a_secret_or_a_mail_address(settled: Cast) -> None:
+    log = " ".join(data for (data,) in rows("SELECT data::text FROM gp_workspace_event"))
+    secrets = [
+        secret
+        for table in ("gp_hook", "gp_endpoint")
+        for (secret,) in rows(f"SELECT jsonb_array_elements(secrets) ->> 'secret' FROM {table}")
+    ]
+    hashes = [encoded for (encoded,) in rows("SELECT password FROM auth_user")]
+    hashes += [digest for (digest,) in rows("SELECT encode(secret_hash, 'hex') FROM gp_token")]
+    assert secrets
+    assert [one for one in (*secrets, *hashes, "@example.org") if one in log] == []
+
+
+def test_teams_are_on_record_whoever_changes_them(settled: Cast) -> None:
+    manager, team = settled.users["manager"], Group.objects.get(name="money")
+    operator = settled.users["operator"]
+    for change in (
+        lambda: team.user_set.add(operator),
+        lambda: Group.objects.filter(pk=team.pk).first().save(),
+        lambda: manager.groups.remove(team),
+        lambda: manager.groups.set([team]),
+        lambda: team.user_set.clear(),
+        lambda: manager.groups.add(team),
+        lambda: manager.groups.clear(),
+        lambda: manager.groups.add(team),
+        lambda: team.delete(),
+    ):
+        change()
+        assert broken() == ""
+    team = Group.objects.create(name="quiet")
+    manager.groups.add(team)
+    Group.objects.filter(pk=team.pk).update(name="loud")
+    assert "the user 'manager' was altered past the log: teams" in broken()
+
+
+def test_a_hash_renewed_at_sign_in_is_on_record(settled: Cast, settings: Any) -> None:
+    settings.PASSWORD_HASHERS = ["dashboard.passwords.BoundedHasher"]
+    user = settled.users["operator"]
+    hasher: Any = get_hasher()
+    user.password = hasher.encode("operator-password", hasher.salt(), 1000)
+    user.save(update_fields=["password"])
+    store_password(user)
+    assert broken() == ""
+    client = Client()
+    form = {"username": "operator", "password": "operator-password"}
+    assert client.post("/login/", form).status_code == 302
+    user.refresh_from_db()
+    assert user.password.split("$")[1] != "1000"
+    assert broken() == ""
+    assert client.get("/").status_code == 200, "the login goes on"
+
+
+def store_password(user: Any) -> None:
+    with transaction.atomic():
+        store.log_user(
+            K.USER_CHANGED,
+            user.pk,
+            name=user.username,
+            changed={"password": None},
+            actor=ADMIN,
+            workspace=user.pk,  # of somebody with a role it is not looked at
+        )
+
+
+@pytest.mark.usefixtures("unguarded")
+@pytest.mark.parametrize(
+    "column",
+    ["agent", "version", "fingerprint", "schema_version", "schema", "channels", "graph", "tools"],
+)
+def test_an_altered_agent_version_is_found_in_it_and_its_threads(db: None, column: str) -> None:
+    thread = make_thread()
+    assert broken() == ""
+    assert verify(thread).intact
+    kind = dict(columns_of("gp_agent_version"))[column]
+    change = OTHER[kind].format(c=column)
+    with transaction.atomic():
+        rows(f"UPDATE gp_agent_version SET {column} = {change} RETURNING 1")
+        assert "is not what its id was made of" in broken()
+        assert not verify(thread).intact
+        transaction.set_rollback(True)
