@@ -116,7 +116,8 @@ class DecisionRecords(Records):
         ident("workspace_id", "workspace"),
     )
     joins = ("approval",)
-    needs = ("approval__title", "approval__imported")
+    needs = ("approval__title", "approval__imported", "approval__thread_id")
+    record = "approval.thread_id"
     search_ids = ("id", "approval_id")
     search_exact = ("reviewer_name", "proposal_hash")
     actors = ("reviewer",)

@@ -27,7 +27,8 @@ SELECT a.id, a.thread_id, th.title, th.agent, a.title, a.kind, a.tool, a.risk, a
   a.decided_by_name, a.imported, a.terms::text, a.escalated_at IS NOT NULL,
   a.standing_hash <> '', a.tally::text, a.due_seats, a.due_except,
   CASE WHEN pg_column_size(coalesce(a.standing_args, a.args)) <= {ARGS_SHOWN}
-    THEN coalesce(a.standing_args, a.args)::text END
+    THEN coalesce(a.standing_args, a.args)::text END,
+  EXISTS (SELECT 1 FROM gp_verification k WHERE k.thread_id = a.thread_id AND NOT k.intact)
 FROM gp_approval a JOIN gp_thread th ON th.id = a.thread_id
 WHERE a.id = ANY(%s::uuid[]) AND a.workspace_id = %s::uuid
 """
@@ -62,6 +63,7 @@ class InboxRow:
     edited: bool
     progress: Progress
     args: Any
+    damaged: bool  # the record of its thread is
 
     @property
     def votes(self) -> int:
@@ -117,11 +119,11 @@ def rows(ids: Sequence[UUID], *, workspace: UUID) -> dict[UUID, InboxRow]:
 
 
 def _row(r: tuple[Any, ...]) -> InboxRow:
-    *columns, tally, due_seats, due_except, args = r
+    *columns, tally, due_seats, due_except, args, damaged = r
     values: list[Any] = columns
     terms = values[17] = readable_terms(_json(values[17]))
     progress = Progress.read(_json(tally), terms, due_seats=due_seats, due_except=due_except)
-    return InboxRow(*(*values, progress, _json(args)))
+    return InboxRow(*(*values, progress, _json(args), damaged))
 
 
 def _json(text: str | None) -> Any:

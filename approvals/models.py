@@ -170,7 +170,7 @@ class News(models.Model):
     id = models.UUIDField(primary_key=True, default=uuid7, editable=False)
     workspace_id = models.UUIDField()
     kind = models.CharField(max_length=40)
-    thread_id = models.UUIDField()
+    thread_id = models.UUIDField(null=True)  # of a workspace's own record there is none
     checkpoint_id = models.UUIDField(null=True)
     approval_id = models.UUIDField(null=True)
     data = models.JSONField(default=dict)

@@ -31,7 +31,7 @@ def tell(
     kind: str,
     *,
     workspace: UUID,
-    thread: UUID,
+    thread: UUID | None,
     approval: UUID | None = None,
     data: Mapping[str, Any] | None = None,
 ) -> UUID:
@@ -43,8 +43,9 @@ def tell(
     with connection.cursor() as cursor:
         cursor.execute(
             "INSERT INTO gp_outbox (id, workspace_id, kind, thread_id, checkpoint_id, approval_id, "
-            "data) SELECT %s::uuid, %s::uuid, %s::varchar, th.id, th.head, %s::uuid, %s::jsonb "
-            "FROM gp_thread th WHERE th.id = %s::uuid",
+            "data) SELECT %s::uuid, %s::uuid, %s::varchar, about.id, th.head, %s::uuid, %s::jsonb "
+            # A thread that is gone is told of as well.
+            "FROM (SELECT %s::uuid AS id) about LEFT JOIN gp_thread th ON th.id = about.id",
             (
                 ident,
                 workspace,

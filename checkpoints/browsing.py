@@ -9,6 +9,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Iterable, Sequence
 from functools import partial
+from operator import attrgetter
 from typing import Any, NoReturn, Protocol, cast
 from uuid import UUID
 
@@ -56,6 +57,12 @@ class Desk(Protocol):
 
     def sentence(self, row: Any) -> Any:
         """What an event says."""
+
+    def marked(self, row: Any, value: Any) -> Any:
+        """The first value of a row in a list, with a mark where its record is damaged."""
+
+    def damage(self, row: Any) -> str:
+        """What is wrong with the record that a row is part of; empty where nothing is known."""
 
 
 class Logged:
@@ -148,6 +155,7 @@ class Records(admin.ModelAdmin):  # type: ignore[type-arg]
     begun: str = "id"  # the column whose ids may be searched by their beginning; empty for none
     actors: tuple[str, ...] = ()
     thread_column = ""
+    record = ""  # what leads to the thread or workspace whose record a row is part of
     joins: tuple[str, ...] = ()
     needs: tuple[str, ...] = ()  # what else `columns` are made of
     groups: tuple[tuple[str, tuple[str, ...]], ...] = ()  # (headline, columns); others come last
@@ -236,6 +244,10 @@ class Records(admin.ModelAdmin):  # type: ignore[type-arg]
         """Have names and titles looked up for these rows."""
         actors = {actor for row in rows for actor in self.actors_of(row)}
         threads = {getattr(row, self.thread_column) for row in rows if self.thread_column}
+        for row in rows:
+            row.part_of = (
+                attrgetter(path)(row) if (path := self.record or self.thread_column) else None
+            )
         self.desk.prepare(rows, actors, threads - {None})
 
     def actors_of(self, row: Any) -> list[str]:
@@ -286,6 +298,7 @@ class Records(admin.ModelAdmin):  # type: ignore[type-arg]
             "title": f"{capfirst(str(self.opts.verbose_name))} {self.name_of(row)}",
             "opts": self.opts,
             "list_url": f"admin:{self.opts.app_label}_{self.opts.model_name}_changelist",
+            "damage": self.desk.damage(row),
             "related": self.related(row),
             "acts": self.acts(row) if self.desk.may_administer(request) else [],
             "groups": [
@@ -346,9 +359,11 @@ class _Column:
         self.__name__ = name
         self.short_description = records.called(name)
         columns = {field.attname for field in records.opts.concrete_fields}
+        self._marks = records.desk.marked if name == records.columns[0] else None
         self._value: Callable[[Any], Any] = (
             partial(records.desk.cell, name=name) if name in columns else getattr(records, name)
         )
 
     def __call__(self, row: Any) -> Any:
-        return self._value(row)
+        value = self._value(row)
+        return value if self._marks is None else self._marks(row, value)

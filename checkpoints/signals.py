@@ -21,6 +21,9 @@ thread_coming = Signal()
 """thread_id: UUID, queue: str. Sent before a commit: a worker should set out for this thread, whose
 row is locked and about to be queued. The answer says whether one was told."""
 
+record_judged = Signal()
+"""thread_id: UUID, workspace: UUID. A verification found the record damaged, or intact again."""
+
 activity_progressed = Signal()
 """thread_id: UUID, workspace: UUID, progress: {node, done, total, text}. Not history."""
 
@@ -28,6 +31,9 @@ state_settled = Signal()
 """thread_id: UUID, workspace: UUID, owed: str. A worker left this thread, or a person changed its
 state; only of threads whose agent keeps its content in files. Their folder was noted as owed under
 this name before: a lost signal leaves the note."""
+
+verification_due = Signal()
+"""owner: str. Said with each sweep: whoever verifies in the background may go on."""
 
 folders_due = Signal()
 """Folders of threads are still to be written by whoever claims them; said with each sweep."""

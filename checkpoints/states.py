@@ -127,6 +127,8 @@ class WorkspaceEventKind(StrEnum):
     HOOK_UNMAPPED = "hook.unmapped"
     HOOK_REFUSED = "hook.refused"
     RECORD_BEGUN = "record.begun"
+    RECORD_DAMAGED = "record.damaged"
+    RECORD_RESTORED = "record.restored"
 
 
 S, K = Status, EventKind

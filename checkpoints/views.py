@@ -19,6 +19,20 @@ class Page[T]:
 
 
 @dataclass(frozen=True, slots=True)
+class VerificationRow:
+    """What the last verification of a record found, and of damage when and by whom it was found."""
+
+    n_events: int
+    intact: bool
+    broken_seq: int | None
+    what: str
+    checked_by: str
+    checked_at: datetime
+    found_at: datetime | None = None
+    found_by: str = ""
+
+
+@dataclass(frozen=True, slots=True)
 class ThreadRow:
     """A thread as lists and pages show it.
 
@@ -69,6 +83,13 @@ class ThreadRow:
     imported_seq: int = 0
     imported_number: int = -1
     pinned: bool = False
+    integrity: VerificationRow | None = None
+
+    @property
+    def damage(self) -> VerificationRow | None:
+        """What is wrong with its record; None as long as nothing was found."""
+        found = self.integrity
+        return None if found is None or found.intact else found
 
     @property
     def live(self) -> bool:
@@ -128,7 +149,7 @@ class StepRow:
 
 @dataclass(frozen=True, slots=True)
 class EventRow:
-    """An entry of a thread's log."""
+    """An entry of a thread's log; untrusted from the place on where its record is damaged."""
 
     thread: UUID
     seq: int
@@ -139,6 +160,7 @@ class EventRow:
     hash: str
     prev_hash: str
     imported: bool = False
+    untrusted: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -310,15 +332,28 @@ class Why:
 
 
 @dataclass(frozen=True, slots=True)
-class VerificationRow:
-    """What the last verification of a thread found."""
+class DamageRow:
+    """A damaged record of a workspace: a thread, or the workspace itself; `title` names it."""
 
-    n_events: int
-    intact: bool
+    of: str
+    id: UUID
+    workspace: UUID | None
+    title: str
     broken_seq: int | None
     what: str
-    checked_by: str
+    found_at: datetime
+    found_by: str
     checked_at: datetime
+
+
+@dataclass(frozen=True, slots=True)
+class IntegrityRow:
+    """How the records of a workspace stand: damaged ones, and when everything was last verified."""
+
+    damaged: int
+    found_at: datetime | None
+    n_verified: int
+    completed_at: datetime | None
 
 
 @dataclass(frozen=True, slots=True)

@@ -214,8 +214,11 @@ def _attention(thread: ThreadRow) -> Why:
     asked = question_of(thread.status, thread.waiting_on)
     if asked is None:
         action = "Look at the reason, edit the state where needed, then retry or roll back."
-        if isinstance(thread.waiting_on, dict) and thread.waiting_on.get("kind") == "code":
+        kind = thread.waiting_on.get("kind") if isinstance(thread.waiting_on, dict) else ""
+        if kind == "code":
             action = "Choose which code goes on with it."
+        elif kind == "history":
+            action = "Verify the record, restore what was altered from a backup, then retry."
         return Why("attention", said, thread.status_since, action)
     facts = {"asks": asked.kind, "activity": str(asked.activity)}
     if asked.kind == "unknown":

@@ -18,6 +18,7 @@ from django.core.files.uploadedfile import UploadedFile
 from django.db import transaction
 
 from approvals import gates
+from approvals.verification import keep_report
 from checkpoints import queries, store
 from checkpoints.errors import ContentAway, StaleVersion
 from checkpoints.states import Status
@@ -312,7 +313,7 @@ def verify(actor: Actor, thread_id: UUID) -> VerificationRow:
             f"The thread has more than {VERIFY_NOW_EVENTS:,} events; that takes a while. Verify it "
             f"with `./manage.py verify {thread.id}`."
         )
-    found = store.note_verification(proof.verify(thread.id), actor=actor.id)
+    found = keep_report(proof.verify(thread.id), actor=actor.id).row
     # No event of the thread, but its pages say what is known of its record.
     transaction.on_commit(partial(look_again, thread_id, actor.workspace))
     return found

@@ -12,6 +12,7 @@ class DashboardConfig(AppConfig):
     verbose_name = "Dashboard"
 
     def ready(self) -> None:
+        from . import background_verification as _verifier  # noqa: F401
         from .capsule import receivers as _folders  # noqa: F401
         from .grants import after_migration
         from .live import receivers  # noqa: F401

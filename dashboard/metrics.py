@@ -154,6 +154,12 @@ def _installation() -> Iterator[Metric]:
         told.delivery_seconds,
     )
     yield _gauge("deliveries_failed", "Messages given up, up to 10,000.", told.failed)
+    yield _gauge("records_damaged", "Records that a verification found damaged.", found.damaged)
+    yield _gauge(
+        "verification_age_seconds",
+        "How long ago everything was last verified; of several workspaces the longest.",
+        found.unverified_seconds,
+    )
     decided = CounterMetricFamily(
         "gatepost_decisions", "Decisions by verdict, up to 100,000 each.", labels=["verdict"]
     )

@@ -3,17 +3,21 @@ page, admin and command."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Generator, Iterator, Mapping
+from dataclasses import replace
+from typing import NamedTuple
 from uuid import UUID
 
 from approvals.proof import Approvals
-from checkpoints import queries
+from checkpoints import chain, queries
 from checkpoints.chain import (
+    CHECKS,
     ChainReport,
     Files,
     WitnessFor,
     unrecorded_users,
     verify_thread,
+    verify_workspace,
     version_reports,
 )
 
@@ -25,8 +29,39 @@ def verify(
 
     `seen` is told how many events are done.
     """
-    witnesses: tuple[WitnessFor, ...] = (Approvals, Files) if files else (Approvals,)
-    return verify_thread(thread_id, witnesses=witnesses, seen=seen)
+    report = verify_thread(thread_id, witnesses=_witnesses(files), seen=seen)
+    return replace(report, checks=_checks(files))
+
+
+def verify_in_slices(thread_id: UUID) -> Generator[int, None, ChainReport]:
+    """Do the same without files a batch at a time, yielding how many events are done by then."""
+    report = yield from chain.verify_in_slices(thread_id, witnesses=_witnesses(files=False))
+    return replace(report, checks=_checks(files=False))
+
+
+def _witnesses(files: bool) -> tuple[WitnessFor, ...]:
+    return (Approvals, Files) if files else (Approvals,)
+
+
+def _checks(files: bool) -> tuple[str, ...]:
+    return CHECKS[:2] if files else CHECKS[:1]
+
+
+class Left(NamedTuple):
+    """Rows of something that is gone: what it was, what to say of it, the workspace they name."""
+
+    of: str
+    report: ChainReport
+    workspace: UUID | None
+
+
+def workspace_report(workspace: UUID, unrecorded: Mapping[UUID, ChainReport]) -> ChainReport:
+    """Verify a workspace's log and what it steers; `unrecorded` are users that no log tells of."""
+    report = verify_workspace(workspace)
+    if report.intact and workspace in unrecorded:
+        what = unrecorded[workspace].what
+        return replace(report, intact=False, what=what)
+    return report
 
 
 def installation() -> Iterator[tuple[str, ChainReport]]:
@@ -47,18 +82,27 @@ LEFT_BEHIND = (
 )
 
 
-def left_behind() -> Iterator[tuple[str, ChainReport]]:
-    """(what it is, report) of each thread, workspace and approval that has rows but none itself.
+def left_behind() -> Iterator[Left]:
+    """Each thread, workspace and approval that has rows but none itself, once each."""
+    return (left for page in left_behind_pages() for left in page)
 
-    Nothing of ours deletes one: its row was taken away past all guards. Each is told once.
+
+def left_behind_pages() -> Iterator[list[Left]]:
+    """The same by pages of what was looked through, so that it can be done a little at a time.
+
+    Nothing of ours deletes one: its row was taken away past all guards.
     """
     told: set[UUID] = set()
     for table, of, what_is_left in LEFT_BEHIND:
-        for ident, seq in queries.ownerless(table, of):
-            if ident in told:
-                continue
-            told.add(ident)
-            what = f"The {of} itself is gone, and its {what_is_left} are still there."
-            if seq is not None:
-                what = f"Event {seq}: {what[0].lower()}{what[1:]}"
-            yield of, ChainReport(ident, False, 0, seq, what)
+        for page in queries.ownerless_pages(table, of):
+            found: list[Left] = []
+            for ident, seq in page:
+                if ident in told:
+                    continue
+                told.add(ident)
+                what = f"The {of} itself is gone, and its {what_is_left} are still there."
+                if seq is not None:
+                    what = f"Event {seq}: {what[0].lower()}{what[1:]}"
+                report = ChainReport(ident, False, 0, seq, what)
+                found.append(Left(of, report, queries.workspace_of_rows(table, of, ident)))
+            yield found

@@ -20,8 +20,11 @@ from django.contrib.auth.views import redirect_to_login
 from django.core.exceptions import PermissionDenied
 from django.db.models import QuerySet
 from django.http import HttpRequest, HttpResponse, HttpResponseRedirect
+from django.template.response import TemplateResponse
 from django.urls import path, reverse
 from django.utils.decorators import method_decorator
+
+from checkpoints import queries
 
 from . import administering, showing
 from .administering import Administrator
@@ -153,6 +156,14 @@ class RecordsSite(HookDesk, admin.AdminSite):
         """What an event says."""
         return showing.sentence(row)
 
+    def marked(self, row: Any, value: Any) -> Any:
+        """The first value of a row in a list, with a mark where its record is damaged."""
+        return showing.marked(row, value)
+
+    def damage(self, row: Any) -> str:
+        """What is wrong with the record that a row is part of; empty where nothing is known."""
+        return showing.damage(row)
+
     # --- what the forms below do (checkpoints.admin.Editor) --------------------------------------
     def choose_from(self, request: HttpRequest) -> QuerySet[Any]:
         """The users whom this person may give a role."""
@@ -194,6 +205,14 @@ class RecordsSite(HookDesk, admin.AdminSite):
         return Endpoints(self.member(request), workspace)
 
     # --- the first page --------------------------------------------------------------------------
+    def index(self, request: HttpRequest, extra_context: Any = None) -> TemplateResponse:
+        """All lists, and above them how the record stands."""
+        scope = self.member(request).scope
+        stands = queries.integrity(workspace=scope)
+        damages = queries.damages(workspace=scope) if stands.damaged else []
+        told = {"integrity": stands, "damages": damages, **(extra_context or {})}
+        return super().index(request, told)
+
     def get_app_list(self, request: HttpRequest, app_label: str | None = None) -> list[Any]:
         """What this person may open, by what it is about."""
         found = {

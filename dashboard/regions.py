@@ -62,12 +62,14 @@ INBOX, APPROVAL = "approval/list.html", "approval/detail.html"
 
 REGIONS: dict[str, Region] = {
     "board-counts": Region("board", BOARD, board.board_counts, by_roles=True),
+    "board-integrity": Region("board", BOARD, board.board_integrity),
     "board-lanes": Region("board", BOARD, board.board_lanes, by_roles=True),
     "board-feed": Region("board", BOARD, board.board_feed),
     "thread-head": Region("thread", THREAD, thread.thread_head, by_roles=True),
     "thread-facts": Region("thread", THREAD, thread.thread_facts, by_roles=True),
     "thread-time": Region("thread", THREAD, thread.thread_time),
     "thread-note": Region("thread", THREAD, thread.thread_note, by_roles=True),
+    "thread-damage": Region("thread", THREAD, thread.thread_damage),
     "thread-progress": Region("thread", THREAD, thread.thread_progress),
     "thread-lineage": Region("thread", THREAD, thread.thread_lineage),
     "thread-forks": Region("thread", THREAD, thread.thread_forks),

@@ -70,6 +70,7 @@ ICONS = {
     "pause": "pause",
     "code": "stuck",
     "input": "msg",
+    "record": "shield",
 }
 KIND_ICONS = {
     "thread.started": "play",
@@ -90,7 +91,7 @@ KIND_ICONS = {
     "step.fenced": "shield",
 }
 _MEANING = {str(verdict): said for verdict, said in MEANING.items()}
-BAD = ("failed", "rejected", "fenced", "refused")
+BAD = ("failed", "rejected", "fenced", "refused", "damaged")
 
 
 def look(status: object) -> Look:

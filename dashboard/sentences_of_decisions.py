@@ -33,6 +33,10 @@ def _what(data: Mapping[str, Any]) -> str:
     return f" {cut(what)}" if what else ""
 
 
+def _record(data: Mapping[str, Any]) -> str:
+    return f"the record of {data.get('of') or 'thread'} {cut(data.get('id') or '?')[:8]}"
+
+
 def _quoted(text: object) -> str:
     return f": “{cut(text)}”" if text else ""
 
@@ -102,6 +106,10 @@ SAY: dict[str, Any] = {
         f"What two people agreed on could not be done:{_what(d)} {cut(d.get('said') or '?')}"
     ),
     # The log of a workspace.
+    "record.damaged": lambda d, who: (
+        f"{who} found {_record(d)} damaged: {cut(d.get('what') or '?')}"
+    ),
+    "record.restored": lambda d, who: f"{who} found {_record(d)} intact again",
     "policy.made": lambda d, who: f"{who} made the policy {cut(d.get('name') or '?')}",
     "policy.changed": lambda d, who: (
         f"{who} changed the policy {cut(d.get('name') or '?')}"

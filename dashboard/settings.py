@@ -35,6 +35,9 @@ GATEPOST_MAIL_FROM       whom mails come from (gatepost@localhost)
 GATEPOST_DIGEST_AFTER    so many messages a person gets within an endpoint's digest window; what
                          comes after that waits and is one message (5)
 GATEPOST_NOTIFY_SECONDS  how often each worker looks for news to send (1)
+GATEPOST_VERIFY_EVERY_SECONDS, GATEPOST_VERIFY_EVENTS_PER_SECOND
+                         how often workers verify everything in the background (600; 0: never),
+                         and how fast at most (500)
 GATEPOST_NEWS_DAYS       how long news and deliveries are kept that are over (90)
 GATEPOST_SEND_SECONDS    how long a mail server or webhook may take (10)
 GATEPOST_DELIVERY_PAUSES seconds before each further try of a message that did not arrive
@@ -106,6 +109,8 @@ GATEPOST_BASE_URL = (
 )
 GATEPOST_DIGEST_AFTER = env.int("GATEPOST_DIGEST_AFTER", default=5)
 GATEPOST_NOTIFY_SECONDS = env.float("GATEPOST_NOTIFY_SECONDS", default=1.0)
+GATEPOST_VERIFY_EVERY_SECONDS = env.float("GATEPOST_VERIFY_EVERY_SECONDS", default=600.0)
+GATEPOST_VERIFY_EVENTS_PER_SECOND = env.float("GATEPOST_VERIFY_EVENTS_PER_SECOND", default=500.0)
 GATEPOST_NEWS_DAYS = env.float("GATEPOST_NEWS_DAYS", default=90.0)
 GATEPOST_SEND_SECONDS = env.float("GATEPOST_SEND_SECONDS", default=10.0)
 GATEPOST_DELIVERY_PAUSES = env.list("GATEPOST_DELIVERY_PAUSES", cast=float, default=mail.PAUSES)

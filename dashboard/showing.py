@@ -45,6 +45,7 @@ class Told:
     people: Mapping[str, str] = field(default_factory=dict)
     titles: Mapping[UUID, str] = field(default_factory=dict)
     imports: Mapping[UUID, tuple[int, int]] = field(default_factory=dict)
+    damaged: Mapping[UUID, int] = field(default_factory=dict)
 
 
 NOTHING = Told()
@@ -54,9 +55,47 @@ def prepare(rows: Sequence[Any], actors: Iterable[str], threads: Iterable[UUID])
     """Look up names and titles once for all rows."""
     wanted = list(threads)
     titles, imports = (queries.titles(wanted), queries.imports(wanted)) if wanted else ({}, {})
-    told = Told(people(actors), titles, imports)
+    told = Told(people(actors), titles, imports, _damaged(rows))
     for row in rows:
         row.told = told
+
+
+def _damaged(rows: Sequence[Any]) -> dict[UUID, int]:
+    """{record: from which event on it is damaged} of the records that these rows are part of."""
+    wanted = list({row.part_of for row in rows if getattr(row, "part_of", None)})
+    if not wanted:
+        return {}
+    if rows[0]._meta.model_name == "workspaceevent":
+        return queries.workspaces_damaged_from(wanted)
+    return queries.damaged_from(wanted)
+
+
+def _damaged_from(row: Any) -> int | None:
+    record: UUID | None = getattr(row, "part_of", None)
+    return None if record is None else told(row).damaged.get(record)
+
+
+def marked(row: Any, value: Any) -> Any:
+    """The first value of a row in a list, with a red mark where its record is damaged."""
+    since = _damaged_from(row)
+    if since is None:
+        return value
+    is_event = row._meta.model_name in ("event", "workspaceevent")
+    if is_event and row.seq < since:
+        return value
+    word = "untrusted" if is_event else "record damaged"
+    return format_html('<strong class="damaged">{}</strong> {}', word, value)
+
+
+def damage(row: Any) -> str:
+    """What is wrong with the record that a row is part of, as a sentence; empty where nothing."""
+    since = _damaged_from(row)
+    if since is None:
+        return ""
+    of_workspace = row._meta.model_name == "workspaceevent"
+    find = queries.workspace_verification if of_workspace else queries.verification
+    found = find(row.part_of)
+    return f"The record is damaged from event {since} on. {found.what}" if found else ""
 
 
 def cell(row: Any, name: str) -> Any:

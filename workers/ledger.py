@@ -22,7 +22,9 @@ from approvals.policy import PolicyAnswer
 from approvals.queries import ApprovalRow
 from approvals.standing import AskedBack
 from approvals.terms import Terms
+from approvals.verification import keep_report
 from checkpoints import history, payloads, prepared, queries, store, undo
+from checkpoints.chain import ChainReport
 from checkpoints.channels import Digests, Reducer
 from checkpoints.queries import Range
 from checkpoints.records import NewActivity, Position, Work
@@ -87,6 +89,7 @@ class Ledger(Protocol):
     def undo_failures(self, work: Work) -> dict[str, tuple[int, str]]: ...
     def upgraded_from(self, work: Work) -> set[UUID]: ...
     def newest_sound(self, work: Work) -> CheckpointRow | None: ...
+    def note_damage(self, work: Work, checkpoint: UUID, what: str) -> None: ...
     def clock(self) -> float: ...
     def failures(self, work: Work, activity: UUID) -> int: ...
     def hold_off(self, work: Work, name: str, *, seconds: float, said: str) -> None: ...
@@ -293,6 +296,14 @@ class DatabaseLedger(Rules):
     def newest_sound(self, work: Work) -> CheckpointRow | None:
         """The newest checkpoint before the head, of this branch, whose state fits its hash."""
         return queries.newest_sound(work.thread, work.head)
+
+    def note_damage(self, work: Work, checkpoint: UUID, what: str) -> None:
+        """Store that a checkpoint was altered, from the event on that names it; raise the alarm."""
+        event = queries.event_of_checkpoint(work.thread, checkpoint)
+        seq = None if event is None else event.seq
+        # It looked at no more than the head: any verification knows better.
+        report = ChainReport(work.thread, False, 0, seq, what, checks=())
+        keep_report(report, actor=work.owner)
 
     def upgraded_from(self, work: Work) -> set[UUID]:
         """Agent versions whose state was led to this code's schema; their gates still stand."""

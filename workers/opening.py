@@ -84,8 +84,10 @@ def _skip_corrupt(work: Work, ledger: Ledger, error: CorruptHistory) -> None:
     The branch stays what it is, so the steps after it find their activities recorded at their
     positions and call none of them again. What is corrupt stays where it is, for `verify`.
     """
+    corrupt = work.head
     sound = ledger.newest_sound(work)
     if sound is None:
+        ledger.note_damage(work, work.head, error.message)
         raise Parked(
             f"{error.message} No checkpoint before it is sound either; "
             f"`./manage.py verify {work.thread}` says where the history was altered.",
@@ -110,3 +112,5 @@ def _skip_corrupt(work: Work, ledger: Ledger, error: CorruptHistory) -> None:
     )
     told = NewEvent(EventKind.CHECKPOINT_SKIPPED, skipped, work.owner)
     ledger.commit(work, checkpoint, before=[told])
+    what = f"Checkpoint #{skipped['from']} was skipped: {error.message}"
+    ledger.note_damage(work, corrupt, what)

@@ -28,7 +28,7 @@ from django.db import DatabaseError, InterfaceError, connection
 from approvals import gates
 from checkpoints import queries, store
 from checkpoints.limits import lease_seconds
-from checkpoints.signals import folders_due
+from checkpoints.signals import folders_due, verification_due
 from checkpoints.store import sending  # noqa: F401  (imported late by the store: here, once)
 
 from . import canary, forking, loop, losses, refusals, slots
@@ -62,6 +62,7 @@ def sweep_once(*, owner: str) -> dict[str, int]:
         "reminded": gates.remind_due,
         "folders": _tell_of_folders,
         "forgotten": store.forget_rows_set_aside,
+        "verified": lambda: _call_verifier(owner),
     }
     done: dict[str, int] = {}
     for name, part in parts.items():
@@ -92,6 +93,12 @@ def _tell_of_folders() -> int:
         return 0
     folders_due.send_robust(sender=None)
     return 1
+
+
+def _call_verifier(owner: str) -> int:
+    """A floor above verifies, in its own time."""
+    verification_due.send_robust(sender=None, owner=owner)
+    return 0
 
 
 class Sweeper:

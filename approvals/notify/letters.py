@@ -30,6 +30,10 @@ _HEADS: Final = {
     "approval.expired": "Expired without a decision",
     "approval.withdrawn": "Withdrawn",
 }
+TRUST: Final = (
+    "Do not rely on what the record says from there on. Keep the database as it is, "
+    "and compare it with your last anchor and backup."
+)
 FOOT: Final = (
     "This message decides nothing and neither does its link: you sign in, look, and decide there."
 )
@@ -42,6 +46,16 @@ class Letter:
     subject: str
     text: str
     html: str
+
+
+@dataclass(frozen=True, slots=True)
+class Alarm:
+    """A damaged record: a thread, or with None the workspace itself."""
+
+    thread: UUID | None
+    title: str
+    what: str
+    found_at: datetime
 
 
 def line(text: object, most: int = 300) -> str:
@@ -100,6 +114,29 @@ def digest(rows: Sequence[tuple[ApprovalRow, str]], *, base: str, now: datetime)
         + f'<p><a href="{escape(inbox)}">All of them</a></p><p>{escape(FOOT)}</p>'
     )
     return Letter(_subject(f"{head} to look at"), f"{text}\n", html)
+
+
+def alarm(found: Sequence[Alarm], rest: Letter | None = None, *, base: str) -> Letter:
+    """That records were altered: which, where, and the way there; then what else is new."""
+    head = "A record is damaged" if len(found) == 1 else f"{len(found)} records are damaged"
+    texts, items = [], []
+    for one in found[:LISTED]:
+        about = f"{line(one.title, 160) or one.thread}: {line(one.what)}"
+        when = f"found {one.found_at.astimezone(UTC):%d %B %Y, %H:%M} UTC"
+        address = f"{base}{damage_path(one.thread)}"
+        texts += [f"- {about} ({when})", f"  {address}"]
+        items.append(f'<li><a href="{escape(address)}">{escape(about)}</a> ({when})</li>')
+    more = f"and {len(found) - LISTED} more" if len(found) > LISTED else ""
+    text = "\n".join([head, "", *texts, more, "", TRUST, ""])
+    html = f"<h1>{head}</h1><ul>{''.join(items)}</ul><p>{escape(more)}</p><p>{escape(TRUST)}</p>"
+    if rest is not None:
+        text, html = f"{text}\n{rest.text}", html + rest.html
+    return Letter(_subject(f"{head}: {line(found[0].title)}"), text, html)
+
+
+def damage_path(thread: UUID | None) -> str:
+    """The page that shows the damage of a thread, or of a workspace's own log."""
+    return f"/threads/{thread}/" if thread else "/admin/"
 
 
 def trial(name: str, *, base: str) -> Letter:

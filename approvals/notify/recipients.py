@@ -19,6 +19,8 @@ from ..terms import Seat, names_of, terms_of
 
 # The role behind the right to decide; a test compares it with the table of rights.
 DECIDES: Final = "reviewer"
+# Who looks after the record.
+GUARDS_RECORD: Final = ("auditor", "admin")
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,24 +38,29 @@ class Person:
         return names_of(self.name, self.teams)
 
 
-def deciders(workspace: UUID) -> list[Person]:
-    """Active members who may decide, by name: one statement."""
+def members(workspace: UUID, *roles: str) -> list[Person]:
+    """Active members with one of these roles, by name: one statement."""
     user, group = get_user_model()._meta, Group._meta
     through = get_user_model().groups.through._meta
     quote = connection.ops.quote_name
     with connection.cursor() as cursor:
         cursor.execute(
-            f"SELECT u.id, u.username, u.email, coalesce(array_agg(g.name::text) "
+            f"SELECT u.id, u.username, u.email, coalesce(array_agg(DISTINCT g.name::text) "
             f"FILTER (WHERE g.name IS NOT NULL), '{{}}') FROM gp_membership m "
             f"JOIN {quote(user.db_table)} u ON u.id = m.user_id AND u.is_active "
             f"LEFT JOIN {quote(through.db_table)} b ON b.user_id = u.id "
             f"LEFT JOIN {quote(group.db_table)} g ON g.id = b.group_id "
-            "WHERE m.workspace_id = %s::uuid AND m.role = %s::varchar "
+            "WHERE m.workspace_id = %s::uuid AND m.role = ANY(%s::text[]) "
             "GROUP BY u.id, u.username, u.email ORDER BY u.username",
-            (workspace, DECIDES),
+            (workspace, list(roles)),
         )
         rows = cursor.fetchall()
     return [Person(f"user:{row[0]}", row[1], row[2], frozenset(row[3])) for row in rows]
+
+
+def deciders(workspace: UUID) -> list[Person]:
+    """Active members who may decide, by name."""
+    return members(workspace, DECIDES)
 
 
 def wanted(person: Person, *, people: Sequence[str], teams: Sequence[str]) -> bool:

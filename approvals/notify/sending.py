@@ -16,8 +16,8 @@ from .. import queries
 from ..queries import ApprovalRow
 from . import addresses, bodies, chat, letters, mail, signing, webhook
 from .claiming import Claim
-from .letters import Letter
-from .words import CALLS, TEST, NotDelivered
+from .letters import Alarm, Letter
+from .words import ALARMS, CALLS, TEST, NotDelivered
 
 NO_LONGER_OPEN = "Decided or ended before it was sent."
 
@@ -81,7 +81,7 @@ def _body(claimed: Claim) -> bytes:
         thread=thread,
         checkpoint=checkpoint,
         approval=approval,
-        url="" if approval is None else f"{base()}/approvals/{approval}/",
+        url=_page(kind, thread, approval),
         data=deltas.decode(data),
     )
 
@@ -89,12 +89,16 @@ def _body(claimed: Claim) -> bytes:
 def _letter(claimed: Claim) -> Letter:
     if claimed.news[0][1] == TEST:
         return letters.trial(_name(claimed.endpoint), base=base())
+    alarms = [alarm for news, kind in claimed.news if kind in ALARMS and (alarm := _alarm(news))]
     rows = [
         (row, kind)
         for news, kind in claimed.news
         if (row := _request(news, claimed.workspace)) is not None
         and (row.open or kind not in CALLS)
     ]
+    if alarms:
+        rest = letters.digest(rows, base=base(), now=claimed.now) if rows else None
+        return letters.alarm(alarms, rest, base=base())
     if not rows:
         raise Useless(NO_LONGER_OPEN)
     # Of one request the last news counts: an escalation after its reminder, not both.
@@ -103,6 +107,31 @@ def _letter(claimed: Claim) -> Letter:
         last = rows[-1]
         return letters.letter(*last, base=base(), now=claimed.now, approved=_approved(last[0]))
     return letters.digest(list(newest.values()), base=base(), now=claimed.now)
+
+
+def _page(kind: str, thread: UUID | None, approval: UUID | None) -> str:
+    """Where people look at it."""
+    if approval is not None:
+        return f"{base()}/approvals/{approval}/"
+    if kind in ALARMS:
+        return f"{base()}{letters.damage_path(thread)}"
+    return ""
+
+
+def _alarm(news: UUID) -> Alarm | None:
+    """What was found damaged; None where the news is gone."""
+    with connection.cursor() as cursor:
+        cursor.execute(
+            "SELECT n.thread_id, coalesce(th.title, w.name), n.data::text, n.at FROM gp_outbox n "
+            "JOIN gp_workspace w ON w.id = n.workspace_id "
+            "LEFT JOIN gp_thread th ON th.id = n.thread_id WHERE n.id = %s::uuid",
+            (news,),
+        )
+        found = cursor.fetchone()
+    if found is None:
+        return None
+    thread, title, data, at = found
+    return Alarm(thread, title, str(deltas.decode(data)["what"]), at)
 
 
 def _approved(row: ApprovalRow) -> tuple[int, int]:

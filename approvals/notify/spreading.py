@@ -21,8 +21,8 @@ from checkpoints.store.guarded_rows import not_set_aside, set_aside
 
 from .. import queries
 from ..signals import decision_told
-from .recipients import Person, deciders, is_due, wanted
-from .words import CALLS
+from .recipients import DECIDES, GUARDS_RECORD, Person, is_due, members, wanted
+from .words import ALARMS, CALLS
 
 BATCH: Final = 50
 _WAITS: Final = f"n.done_at IS NULL AND {not_set_aside('news', 'n.id')}"
@@ -82,13 +82,17 @@ def _spread(limit: int, *, only: UUID | None = None) -> int:
         news = cursor.fetchall()
         if not news:
             return 0
-        endpoints, people = _endpoints({row[1] for row in news}), dict[UUID, list[Person]]()
+        endpoints, people = (
+            _endpoints({row[1] for row in news}),
+            dict[tuple[UUID, tuple[str, ...]], list[Person]](),
+        )
         rows: list[tuple[Any, ...]] = []
         for ident, workspace, kind, _, approval, stage in news:
             who = [e for e in endpoints.get(workspace, ()) if kind in e.events]
-            if who and workspace not in people:
-                people[workspace] = deciders(workspace)
-            to_whom: Sequence[Person] = people.get(workspace, ())
+            roles = GUARDS_RECORD if kind in ALARMS else (DECIDES,)
+            if who and (workspace, roles) not in people:
+                people[workspace, roles] = members(workspace, *roles)
+            to_whom: Sequence[Person] = people.get((workspace, roles), ())
             if kind in CALLS and who:
                 to_whom = _called(to_whom, kind, approval, workspace, stage)
             for endpoint, to in _recipients(who, to_whom):

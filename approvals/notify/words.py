@@ -13,12 +13,15 @@ NEWS: Final = (
     "approval.escalated",
     "approval.reminder",
     "approval.withdrawn",
+    "record.damaged",
 )
 # What only calls for a decision; of no use once there is one.
 CALLS: Final = frozenset(
     {"approval.requested", "approval.turn", "approval.escalated", "approval.reminder"}
 )
-_CALLED: Final = tuple(kind for kind in NEWS if kind in CALLS)
+# What goes to auditors and admins: they look after the record.
+ALARMS: Final = frozenset({"record.damaged"})
+_CALLED: Final = tuple(kind for kind in NEWS if kind in CALLS | ALARMS)
 # What an endpoint gets where nobody says which news it wants.
 USUAL: Final = {
     "email": _CALLED,

@@ -56,9 +56,9 @@ def record_of(thread: UUID) -> str:
     """What verifying the thread found last, and when."""
     found = verification(thread)
     if found is None:
-        return "Record: not checked yet"
+        return "Record: not verified yet"
     if not found.intact:
-        return f"Record: broken at no. {found.broken_seq or 0:,}. {found.what}"
+        return f"Record: damaged at event {found.broken_seq or 0:,}"
     at = found.checked_at.astimezone(UTC)
     return f"Record: intact, events 1 to {found.n_events:,}, checked {at:%Y-%m-%d %H:%M:%S} UTC"
 
@@ -68,6 +68,7 @@ class ThreadRecords(Records):
     """Threads as rows."""
 
     columns = ("title", "agent", "status", "step", "status_since", "started_by")
+    record = "id"
     walks = (
         Walk(("status_since", "id"), ("workspace_id", "status")),
         Walk(("status_since", "id"), ("workspace_id",)),

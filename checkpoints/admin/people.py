@@ -29,6 +29,7 @@ class WorkspaceEventRecords(Records):
     needs = ("data",)
     walks = (Walk(("seq",), ("workspace_id",)), Walk(("workspace_id", "seq")))
     key = ("workspace_id", "seq")
+    record = "workspace_id"
     filters = (
         noun("kind", WorkspaceEventKind, "what it is about"),
         since("at"),

@@ -9,10 +9,11 @@ from .events import Event
 from .files import Files
 from .installation import unrecorded_users, version_reports
 from .links import LINK_TEXT, NO_HASH, Broken, link
-from .verify import ChainReport, Witness, WitnessFor, verify_thread
+from .verify import CHECKS, ChainReport, Witness, WitnessFor, verify_in_slices, verify_thread
 from .workspaces import verify_workspace
 
 __all__ = [
+    "CHECKS",
     "LINK_TEXT",
     "NO_HASH",
     "Broken",
@@ -23,6 +24,7 @@ __all__ = [
     "WitnessFor",
     "link",
     "unrecorded_users",
+    "verify_in_slices",
     "verify_thread",
     "verify_workspace",
     "version_reports",

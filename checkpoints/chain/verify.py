@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Generator, Sequence
 from dataclasses import dataclass
 from datetime import datetime
-from typing import Any, Protocol
+from typing import Any, Final, Protocol
 from uuid import UUID
 
 from django.db import connection
@@ -23,6 +23,8 @@ from .versions import altered_versions
 
 # A thread that is worked on grows meanwhile; after so many looks the rest is for the next time.
 LOOKS = 5
+# What a verification may cover: the rows, the bytes of files as well, an anchor kept elsewhere.
+CHECKS: Final = ("records", "files", "anchor")
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,7 +32,8 @@ class ChainReport:
     """What a verification found; `first_broken_seq` is where, `what` says it in words.
 
     `ident` is the thread or the workspace whose log it is. `since` is when the record of what
-    steers began, where that was later than its birth: before, nothing of it is proved.
+    steers began, where that was later than its birth: before, nothing of it is proved. `checks`
+    says which of CHECKS it covers.
     """
 
     ident: UUID
@@ -39,6 +42,7 @@ class ChainReport:
     first_broken_seq: int | None
     what: str
     since: datetime | None = None
+    checks: tuple[str, ...] = CHECKS[:1]
 
 
 def report(log: Log, broken: Broken | None = None, *, since: datetime | None = None) -> ChainReport:
@@ -72,12 +76,31 @@ def verify_thread(
     are done. Reads in batches by keyset: memory holds one state, however long the thread is.
     Raises ContentAway where a storage does not answer: then nothing was found out.
     """
+    slices = verify_in_slices(thread_id, witnesses=witnesses)
+    while True:
+        try:
+            n_verified = next(slices)
+        except StopIteration as end:
+            result: ChainReport = end.value
+            return result
+        if seen is not None:
+            seen(n_verified)
+
+
+def verify_in_slices(
+    thread_id: UUID, *, witnesses: Sequence[WitnessFor] = ()
+) -> Generator[int, None, ChainReport]:
+    """Do the same a batch of events at a time, yielding how many are verified; returns the report.
+
+    Between two slices nothing is held, so whoever drives it may take any time: what is appended to
+    the thread meanwhile is verified as well.
+    """
     facts = _facts(thread_id)
     if facts is None:
         raise NotFound("There is no such thread.")
     log = Log("thread", thread_id, facts.workspace, facts.chain, *facts.end)
     try:
-        _Verification(log, facts, witnesses, seen).go_through()
+        yield from _Verification(log, facts, witnesses).slices()
     except Broken as broken:
         return report(log, broken)
     except (LookupError, TypeError, ValueError, AttributeError) as error:
@@ -139,11 +162,9 @@ class _Verification:
         log: Log,
         facts: _Facts,
         witnesses: Sequence[WitnessFor],
-        seen: Callable[[int], None] | None,
     ) -> None:
         self._log = log
         self._facts = facts
-        self._seen = seen
         self._at_head: Any = None
         self._brought = (0, -1)
         self._origin: tuple[str, str | None, str | None] = ("", None, None)
@@ -153,11 +174,12 @@ class _Verification:
         makers: tuple[WitnessFor, ...] = (Activities, *witnesses)
         self._witnesses = [make(log.ident, facts.workspace) for make in makers]
 
-    def go_through(self) -> None:
-        """Check everything; raises Broken."""
+    def slices(self) -> Generator[int]:
+        """Check everything, yielding after each batch of events; raises Broken."""
         for _ in range(LOOKS):
             for batch in self._log.batches():
                 self._check(batch)
+                yield self._log.n_verified
             self._log.check_end()
             self._past.check_end(self._log.last_seq)
             if self._at_head != self._facts.head:
@@ -210,8 +232,6 @@ class _Verification:
             # Also before a break: what a witness finds may stand earlier.
             for witness in self._witnesses:
                 witness.see(batch[:good])
-        if self._seen is not None:
-            self._seen(self._log.n_verified)
 
     def _follow(self, event: Event) -> None:
         """Take over what an event says of the thread's row."""

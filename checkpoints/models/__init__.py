@@ -16,6 +16,7 @@ from .threads import (
     Verification,
     Workspace,
     WorkspaceEvent,
+    WorkspaceVerification,
 )
 from .working import Backoff, ClockStep, Duty, SetAside, Wake, Worker
 
@@ -39,4 +40,5 @@ __all__ = [
     "Worker",
     "Workspace",
     "WorkspaceEvent",
+    "WorkspaceVerification",
 ]

@@ -201,18 +201,58 @@ class Thread(models.Model):
         )
 
 
-class Verification(models.Model):
-    """When a thread's past was last verified, up to which event, and what came out."""
+class LastVerification(models.Model):
+    """What the last verification of a record has found, and since when it is damaged.
 
-    thread = models.OneToOneField(
-        Thread, models.DO_NOTHING, primary_key=True, db_constraint=False, related_name="+"
-    )
+    `checks` names what was looked at (`chain.verify.CHECKS`): damage is cleared only by a
+    verification that looks at least at what the one did that found it.
+    """
+
     n_events = models.BigIntegerField()
     intact = models.BooleanField()
     broken_seq = models.BigIntegerField(null=True)
     what = models.TextField(default="", blank=True)
     checked_by = models.CharField(max_length=200)
     checked_at = models.DateTimeField(db_default=Now())
+    checks = models.JSONField(db_default=Value([], models.JSONField()))
+    found_at = models.DateTimeField(null=True)
+    found_by = models.CharField(max_length=200, db_default="", blank=True)
+
+    class Meta:
+        abstract = True
+
+
+class Verification(LastVerification):
+    """The last verification of a thread; also of one that is gone and has left rows behind."""
+
+    thread = models.OneToOneField(
+        Thread, models.DO_NOTHING, primary_key=True, db_constraint=False, related_name="+"
+    )
+    workspace_id = models.UUIDField(null=True)
 
     class Meta:
         db_table = "gp_verification"
+        indexes = (
+            models.Index(
+                fields=("workspace_id", "found_at"),
+                name="gp_verification_damaged",
+                condition=models.Q(intact=False),
+            ),
+        )
+
+
+class WorkspaceVerification(LastVerification):
+    """The last verification of a workspace's own log, and of everything in it.
+
+    `n_verified` events of its threads and its log were verified when everything was, by
+    `completed_at`.
+    """
+
+    workspace = models.OneToOneField(
+        Workspace, models.DO_NOTHING, primary_key=True, db_constraint=False, related_name="+"
+    )
+    n_verified = models.BigIntegerField(db_default=0)
+    completed_at = models.DateTimeField(null=True)
+
+    class Meta:
+        db_table = "gp_workspace_verification"

@@ -77,7 +77,20 @@ from .past import (
     upgraded_from,
     way,
 )
-from .proof import head, heads, ownerless, verification
+from .proof import (
+    damaged_from,
+    damages,
+    head,
+    heads,
+    integrity,
+    ownerless,
+    ownerless_pages,
+    threads_to_verify,
+    verification,
+    workspace_of_rows,
+    workspace_verification,
+    workspaces_damaged_from,
+)
 from .reuse import PURE, reusable, touched_after
 from .savings import fleet_saved, saved
 from .server import DURABILITY, GUARDS, clock, server, triggers
@@ -145,6 +158,8 @@ __all__ = [
     "counts",
     "course",
     "cursor_rows",
+    "damaged_from",
+    "damages",
     "default_workspace",
     "diff",
     "duty",
@@ -170,6 +185,7 @@ __all__ = [
     "imports_of",
     "in_workspace",
     "inputs_waiting",
+    "integrity",
     "known_files",
     "lanes",
     "late_folders",
@@ -184,6 +200,7 @@ __all__ = [
     "next_step_asked",
     "only_member_of",
     "ownerless",
+    "ownerless_pages",
     "people_of",
     "place_in_queue",
     "queues",
@@ -206,6 +223,7 @@ __all__ = [
     "thread_named",
     "thread_row",
     "threads",
+    "threads_to_verify",
     "titles",
     "touched_after",
     "triggers",
@@ -217,4 +235,7 @@ __all__ = [
     "way",
     "workers",
     "workspace_events",
+    "workspace_of_rows",
+    "workspace_verification",
+    "workspaces_damaged_from",
 ]

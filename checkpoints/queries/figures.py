@@ -59,6 +59,17 @@ FROM (SELECT th.id FROM gp_workspace ws JOIN LATERAL (SELECT id FROM gp_thread
 JOIN LATERAL (SELECT min(w.created_at) AS since FROM gp_wake w
   WHERE w.thread_id = running.id) news ON news.since IS NOT NULL
 """
+_DAMAGED = """
+SELECT (SELECT count(*) FROM (SELECT 1 FROM gp_verification WHERE NOT intact LIMIT 10001) k)
+  + (SELECT count(*) FROM gp_workspace_verification WHERE NOT intact)
+"""
+# A workspace that was never verified as a whole counts from its birth.
+_UNVERIFIED = f"""
+SELECT coalesce(max(extract(epoch FROM clock_timestamp()
+  - coalesce(k.completed_at, w.created_at))::float8), 0)
+FROM (SELECT id, created_at FROM gp_workspace ORDER BY id LIMIT {WORKSPACES}) w
+LEFT JOIN gp_workspace_verification k ON k.workspace_id = w.id
+"""
 _FLEET = f"""
 SELECT (SELECT count(*) FROM gp_worker w WHERE w.stopped_at IS NULL AND w.seen_at > c.then
    AND w.{NOT_AHEAD}),
@@ -70,7 +81,8 @@ SELECT (SELECT count(*) FROM gp_worker w WHERE w.stopped_at IS NULL AND w.seen_a
    FROM gp_thread th WHERE th.status = 'sleeping' ORDER BY th.wake_at LIMIT 1), 0),
   ({_HORIZON}), ({_UNDRAINED}),
   (SELECT count(*) FROM (SELECT 1 FROM gp_set_aside LIMIT 10000) x),
-  (SELECT coalesce(sum(w.messages_refused), 0)::bigint FROM gp_worker w)
+  (SELECT coalesce(sum(w.messages_refused), 0)::bigint FROM gp_worker w),
+  ({_DAMAGED}), ({_UNVERIFIED})
 FROM (SELECT clock_timestamp() - make_interval(secs => %s) AS then) c
 """
 
@@ -91,7 +103,8 @@ class Figures:
     `horizon_seconds` is how far readers across threads have to stay behind: the age of the oldest
     committed event that an open transaction, of whomever and in whatever database of the server,
     still keeps from them. `undrained_seconds` is the age of the oldest message that a working
-    thread has been sent and has not taken.
+    thread has been sent and has not taken. `unverified_seconds` is how long ago everything of a
+    workspace was last verified, of the one where that is longest ago.
     """
 
     statuses: dict[Status, int]
@@ -106,6 +119,8 @@ class Figures:
     undrained_seconds: float
     rows_set_aside: int
     messages_refused: int
+    damaged: int
+    unverified_seconds: float
 
 
 def figures() -> Figures:

@@ -13,7 +13,9 @@ from .reading import decoded, row_of, rows
 
 EVENT = """
 SELECT thread_id, seq, kind, actor, data::text, at, encode(hash, 'hex'), encode(prev_hash, 'hex'),
-  seq <= (SELECT th.imported_seq FROM gp_thread th WHERE th.id = thread_id)
+  seq <= (SELECT th.imported_seq FROM gp_thread th WHERE th.id = thread_id),
+  coalesce(seq >= (SELECT coalesce(k.broken_seq, 0) FROM gp_verification k
+    WHERE k.thread_id = gp_event.thread_id AND NOT k.intact), false)
 FROM gp_event
 """
 # So many events are looked at for those of some kinds, and counted by noun.
@@ -159,7 +161,9 @@ def recent_events(*, workspace: UUID, limit: int = 30) -> list[EventRow]:
     """
     found = rows(
         "SELECT e.thread_id, e.seq, e.kind, e.actor, e.data::text, e.at, encode(e.hash, 'hex'), "
-        "encode(e.prev_hash, 'hex'), e.seq <= th.imported_seq "
+        "encode(e.prev_hash, 'hex'), e.seq <= th.imported_seq, "
+        "coalesce(e.seq >= (SELECT coalesce(k.broken_seq, 0) FROM gp_verification k "
+        "WHERE k.thread_id = e.thread_id AND NOT k.intact), false) "
         "FROM (SELECT id, imported_seq, last_seq FROM gp_thread WHERE workspace_id = %s::uuid "
         "ORDER BY status_since DESC, id DESC LIMIT 50) th CROSS JOIN LATERAL (SELECT * FROM "
         "gp_event WHERE thread_id = th.id AND seq > th.last_seq - %s::bigint "

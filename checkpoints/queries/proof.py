@@ -3,24 +3,127 @@ rows whose thread or workspace is gone."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
+from datetime import datetime
+from typing import Any
 from uuid import UUID
 
-from ..views import HeadRow, VerificationRow
+from .. import deltas
+from ..views import DamageRow, HeadRow, IntegrityRow, VerificationRow
 from .reading import row_of, rows
 
 AT_ONCE = 1_000
 _FIRST = UUID(int=0)
+_FOUND = "SELECT to_jsonb(k)::text FROM {table} k WHERE k.{owner} = %s::uuid"
+# A value that differs when something in a workspace was damaged or verified again.
+DAMAGE_MARK = """
+SELECT array_agg(k.at ORDER BY k.at) FROM (SELECT found_at AS at FROM gp_verification
+WHERE workspace_id = %s::uuid AND NOT intact UNION ALL SELECT coalesce(found_at, completed_at)
+FROM gp_workspace_verification WHERE workspace_id = %s::uuid) k
+"""
 
 
 def verification(thread_id: UUID) -> VerificationRow | None:
     """What the last verification of a thread found; None when there was none."""
-    found = rows(
-        "SELECT n_events, intact, broken_seq, what, checked_by, checked_at FROM gp_verification "
-        "WHERE thread_id = %s::uuid",
-        (thread_id,),
+    found = rows(_FOUND.format(table="gp_verification", owner="thread_id"), (thread_id,))
+    return verification_of(found[0][0]) if found else None
+
+
+def workspace_verification(workspace: UUID) -> VerificationRow | None:
+    """The same of a workspace's own log."""
+    table = "gp_workspace_verification"
+    found = rows(_FOUND.format(table=table, owner="workspace_id"), (workspace,))
+    return verification_of(found[0][0]) if found else None
+
+
+def verification_of(text: str | None) -> VerificationRow | None:
+    """A row of a verification that was selected as JSON; None where there is none."""
+    if text is None:
+        return None
+    row: dict[str, Any] = deltas.decode(text)
+    found_at = row["found_at"]
+    return VerificationRow(
+        row["n_events"],
+        row["intact"],
+        row["broken_seq"],
+        row["what"],
+        row["checked_by"],
+        datetime.fromisoformat(row["checked_at"]),
+        None if found_at is None else datetime.fromisoformat(found_at),
+        row["found_by"],
     )
-    return row_of(VerificationRow, found[0], {}) if found else None
+
+
+def threads_to_verify(
+    before: UUID, *, every_seconds: float, limit: int
+) -> list[tuple[UUID, UUID, int, bool]]:
+    """(thread, workspace, events verified last, whether it is due) before this id, newest first.
+
+    Due is what was not verified for `every_seconds`, and whatever is damaged.
+    """
+    found = rows(
+        "SELECT th.id, th.workspace_id, coalesce(k.n_events, 0), k.checked_at IS NULL "
+        "OR NOT k.intact OR k.checked_at < clock_timestamp() - make_interval(secs => %s) "
+        "FROM (SELECT id, workspace_id FROM gp_thread WHERE id < %s::uuid ORDER BY id DESC "
+        "LIMIT %s) th LEFT JOIN gp_verification k ON k.thread_id = th.id ORDER BY th.id DESC",
+        (every_seconds, before, limit),
+    )
+    return [(r[0], r[1], r[2], r[3]) for r in found]
+
+
+def damaged_from(thread_ids: Sequence[UUID]) -> dict[UUID, int]:
+    """{thread: the first event that is broken} of those of these threads that are damaged."""
+    found = rows(
+        "SELECT thread_id, coalesce(broken_seq, 0) FROM gp_verification "
+        "WHERE thread_id = ANY(%s::uuid[]) AND NOT intact",
+        (list(thread_ids),),
+    )
+    return {r[0]: r[1] for r in found}
+
+
+def workspaces_damaged_from(workspaces: Sequence[UUID]) -> dict[UUID, int]:
+    """The same of the logs of these workspaces."""
+    found = rows(
+        "SELECT workspace_id, coalesce(broken_seq, 0) FROM gp_workspace_verification "
+        "WHERE workspace_id = ANY(%s::uuid[]) AND NOT intact",
+        (list(workspaces),),
+    )
+    return {r[0]: r[1] for r in found}
+
+
+def damages(*, workspace: UUID | None = None, limit: int = 50) -> list[DamageRow]:
+    """Damaged records of a workspace, or of all of them, the first found first."""
+    found = rows(
+        "SELECT * FROM (SELECT 'thread', k.thread_id, k.workspace_id, coalesce(th.title, ''), "
+        "k.broken_seq, k.what, k.found_at AS at, k.found_by, k.checked_at FROM gp_verification k "
+        "LEFT JOIN gp_thread th ON th.id = k.thread_id WHERE NOT k.intact "
+        "AND (%s::uuid IS NULL OR k.workspace_id = %s::uuid) UNION ALL "
+        "SELECT 'workspace', w.id, w.id, w.name, k.broken_seq, k.what, k.found_at, k.found_by, "
+        "k.checked_at FROM gp_workspace_verification k JOIN gp_workspace w "
+        "ON w.id = k.workspace_id WHERE NOT k.intact AND (%s::uuid IS NULL OR w.id = %s::uuid)"
+        ") d ORDER BY d.at LIMIT %s",
+        (workspace, workspace, workspace, workspace, limit),
+    )
+    return [row_of(DamageRow, r, {}) for r in found]
+
+
+def integrity(*, workspace: UUID | None = None) -> IntegrityRow:
+    """How many records are damaged and when everything was verified, in one workspace or in all.
+
+    Of several workspaces the one that was verified longest ago counts.
+    """
+    found = rows(
+        "SELECT d.n, d.at, coalesce(sum(k.n_verified), 0)::bigint, "
+        "CASE WHEN bool_and(k.completed_at IS NOT NULL) THEN min(k.completed_at) END "
+        "FROM (SELECT count(*) AS n, min(found_at) AS at FROM (SELECT found_at, workspace_id "
+        "FROM gp_verification WHERE NOT intact UNION ALL SELECT found_at, workspace_id "
+        "FROM gp_workspace_verification WHERE NOT intact) all_of WHERE %s::uuid IS NULL "
+        "OR workspace_id = %s::uuid) d CROSS JOIN gp_workspace w LEFT JOIN "
+        "gp_workspace_verification k ON k.workspace_id = w.id WHERE %s::uuid IS NULL "
+        "OR w.id = %s::uuid GROUP BY d.n, d.at",
+        (workspace, workspace, workspace, workspace),
+    )
+    return row_of(IntegrityRow, found[0], {}) if found else IntegrityRow(0, None, 0, None)
 
 
 def heads(of: str, *, workspace: UUID | None = None) -> Iterator[HeadRow]:
@@ -54,11 +157,17 @@ def head(of: str, ident: UUID, seq: int) -> HeadRow | None:
 
 def ownerless(table: str, of: str = "thread") -> Iterator[tuple[UUID, int | None]]:
     """(id, lowest event) of threads or workspaces (`of`) that rows of `table` name and that have
-    no row themselves; None for a table that is no log.
+    no row themselves; None for a table that is no log."""
+    for page in ownerless_pages(table, of):
+        yield from page
+
+
+def ownerless_pages(table: str, of: str) -> Iterator[list[tuple[UUID, int | None]]]:
+    """The same by pages, also empty ones, each read by one statement.
 
     `table` has an index that begins with its owner's id: one probe leads from each owner to the
-    next, however many rows there are of each. Each page is one statement, so that what is born
-    meanwhile is in it whole or not at all.
+    next, however many rows there are of each. What is born meanwhile is in a page whole or not at
+    all.
     """
     last = _FIRST
     lowest = f"(SELECT min(e.seq) FROM {table} e WHERE e.{of}_id = w.id)"
@@ -74,12 +183,16 @@ def ownerless(table: str, of: str = "thread") -> Iterator[tuple[UUID, int | None
     )
     while True:
         found = rows(sql, (last, AT_ONCE))
-        for ident, gone, seq in found:
-            if gone:
-                yield ident, seq
+        yield [(ident, seq) for ident, gone, seq in found if gone]
         if len(found) < AT_ONCE:
             return
         last = found[-1][0]
+
+
+def workspace_of_rows(table: str, of: str, ident: UUID) -> UUID | None:
+    """The workspace that rows of `table` name whose thread, approval or workspace is gone."""
+    found = rows(f"SELECT workspace_id FROM {table} WHERE {of}_id = %s::uuid LIMIT 1", (ident,))
+    return found[0][0] if found else None
 
 
 _LOGS = frozenset({"gp_event", "gp_workspace_event"})

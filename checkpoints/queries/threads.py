@@ -12,6 +12,7 @@ from .. import deltas
 from ..errors import InvalidValue, NotFound
 from ..states import FINISHED, LIVE, Status
 from ..views import Page, ThreadRow
+from .proof import DAMAGE_MARK, verification_of
 from .reading import decoded, names, row_of, rows
 
 COUNT_CAP = 10_000
@@ -29,14 +30,16 @@ SELECT th.id, th.workspace_id, th.name, th.title, th.agent, v.version::text, th.
   th.wish, th.pause_at, th.effects, th.lease_owner, th.lease_until, th.fence, th.crash_count,
   th.head, th.parent, th.base, th.forked_from, th.started_by, th.rollback::text, th.n_steps,
   th.tokens, trim_scale(th.cost)::text, th.tokens_saved, th.state_bytes, th.created_at,
-  coalesce(v.graph ->> 'inbox', ''), th.imported_seq, th.imported_number, th.pinned
+  coalesce(v.graph ->> 'inbox', ''), th.imported_seq, th.imported_number, th.pinned,
+  (SELECT to_jsonb(k)::text FROM gp_verification k WHERE k.thread_id = th.id)
 FROM gp_thread th JOIN gp_agent_version v ON v.id = th.agent_version_id
 """
 
 
 def thread_of(values: Sequence[Any]) -> ThreadRow:
     """A thread as selected by THREAD."""
-    return row_of(ThreadRow, values, {7: decoded, 8: Status, 17: names, 18: decoded, 32: decoded})
+    columns = {7: decoded, 8: Status, 17: names, 18: decoded, 32: decoded, 43: verification_of}
+    return row_of(ThreadRow, values, columns)
 
 
 def _cursor_out(at: datetime, ident: UUID) -> str:
@@ -72,8 +75,8 @@ def thread_named(name: str, *, agent: str, workspace: UUID) -> ThreadRow | None:
     return thread_of(found[0]) if found else None
 
 
-def _search(*, agent: str, q: str) -> tuple[list[str], list[Any]]:
-    """Conditions on th.* for an agent's name and for text in the title or a begun id."""
+def _search(*, agent: str, q: str, damaged: bool = False) -> tuple[list[str], list[Any]]:
+    """Conditions on th.* for an agent's name, text in the title or a begun id, a damaged record."""
     deltas.check(agent, "agent")
     deltas.check(q, "q")
     where: list[str] = []
@@ -85,6 +88,10 @@ def _search(*, agent: str, q: str) -> tuple[list[str], list[Any]]:
         where.append("(strpos(lower(th.title), lower(%s::text)) > 0 OR th.id::text LIKE %s::text)")
         escaped = q.lower().replace("\\", "\\\\").replace("%", "\\%").replace("_", "\\_")
         params += [q, f"%{escaped}%"]
+    if damaged:
+        # Few, and known by an index: never a reason to look at every thread.
+        few = "SELECT k.thread_id FROM gp_verification k WHERE NOT k.intact"
+        where.append(f"th.id = ANY(ARRAY({few}))")
     return where, params
 
 
@@ -95,18 +102,22 @@ def threads(
     agent: str = "",
     q: str = "",
     label: tuple[str, str] | None = None,
+    damaged: bool = False,
     limit: int = 50,
     after: str = "",
     oldest_first: bool = False,
 ) -> Page[ThreadRow]:
-    """Threads by time of their last change of status, newest first unless said otherwise."""
+    """Threads by time of their last change of status, newest first unless said otherwise.
+
+    `damaged`: only those whose records are.
+    """
     where = ["th.workspace_id = %s::uuid"]
     params: list[Any] = [workspace]
     wanted = [str(s) for s in statuses]
     if wanted:
         where.append("th.status = ANY(%s::text[])")
         params.append(wanted)
-    searched, values = _search(agent=agent, q=q)
+    searched, values = _search(agent=agent, q=q, damaged=damaged)
     where += searched
     params += values
     if label:
@@ -133,13 +144,14 @@ def lanes(
     newest_first: Collection[Status] = (),
     agent: str = "",
     q: str = "",
+    damaged: bool = False,
     limit: int = 25,
 ) -> dict[Status, list[ThreadRow]]:
     """Up to `limit` threads of each status in one statement, those longest in it first.
 
     Of the statuses in `newest_first` those that came last stand first.
     """
-    where, params = _search(agent=agent, q=q)
+    where, params = _search(agent=agent, q=q, damaged=damaged)
     conditions = "".join(f"AND {condition} " for condition in where)
 
     def lane(flag: str, order: str) -> str:
@@ -187,21 +199,23 @@ def imports(thread_ids: Sequence[UUID]) -> dict[UUID, tuple[int, int]]:
     return {r[0]: (r[1], r[2]) for r in found}
 
 
-def thread_marks(thread_ids: Sequence[UUID]) -> dict[UUID, tuple[int, bool]]:
+def thread_marks(
+    thread_ids: Sequence[UUID],
+) -> dict[UUID, tuple[int, bool, datetime | None]]:
     """{thread: a value that differs when its page has more to show}.
 
     The number of the newest event, and whether it waits for a worker suspiciously long: that
-    writes no event, but people want to know.
+    writes no event, but people want to know. And since when its record is damaged.
     """
     found = rows(
         "SELECT id, last_seq, CASE WHEN status = 'queued' OR lease_until IS NULL "
         "THEN status IN ('queued', 'rolling_back') "
         "AND status_since < clock_timestamp() - make_interval(secs => %s) "
-        "ELSE lease_until < clock_timestamp() END "
-        "FROM gp_thread WHERE id = ANY(%s::uuid[])",
+        "ELSE lease_until < clock_timestamp() END, (SELECT k.found_at FROM gp_verification k "
+        "WHERE k.thread_id = th.id) FROM gp_thread th WHERE id = ANY(%s::uuid[])",
         (STANDSTILL_SECONDS, list(thread_ids)),
     )
-    return {r[0]: (r[1], r[2]) for r in found}
+    return {r[0]: (r[1], r[2], r[3]) for r in found}
 
 
 def ids_beginning(begins: str, *, workspace: UUID) -> list[UUID]:
@@ -239,17 +253,20 @@ def board_mark(*, workspace: UUID) -> tuple[int, tuple[Any, ...]]:
     """(microseconds of the database's clock, a value that differs when the board moved)."""
     row = rows(
         "SELECT (extract(epoch FROM clock_timestamp()) * 1000000)::bigint, "
-        "(SELECT max(status_since) FROM gp_thread WHERE workspace_id = %s::uuid), n, total "
+        "(SELECT max(status_since) FROM gp_thread WHERE workspace_id = %s::uuid), "
+        f"({DAMAGE_MARK}), n, total "
         "FROM (SELECT count(*) AS n, sum(last_seq) AS total FROM gp_thread WHERE "
         "workspace_id = %s::uuid AND status = ANY(%s::text[])) moving",
-        (workspace, workspace, [str(s) for s in MOVING]),
+        (workspace, workspace, workspace, workspace, [str(s) for s in MOVING]),
     )[0]
     return row[0], tuple(row[1:])
 
 
-def counts(*, workspace: UUID, agent: str = "", q: str = "") -> dict[Status, int]:
+def counts(
+    *, workspace: UUID, agent: str = "", q: str = "", damaged: bool = False
+) -> dict[Status, int]:
     """Threads per status that match: live ones exactly, finished ones up to COUNT_CAP + 1."""
-    where, params = _search(agent=agent, q=q)
+    where, params = _search(agent=agent, q=q, damaged=damaged)
     conditions = "".join(f"AND {condition} " for condition in where)
     found = rows(
         "SELECT th.status, count(*) FROM gp_thread th WHERE th.workspace_id = %s::uuid "

@@ -47,7 +47,7 @@ from .sweeping import (
     stranded_threads,
     wake_sleepers,
 )
-from .verifications import note_verification
+from .verifications import Noted, note_complete, note_verification
 from .workspaces import (
     create_workspace,
     ensure_workspace,
@@ -64,6 +64,7 @@ __all__ = [
     "Called",
     "NewCheckpoint",
     "NewEvent",
+    "Noted",
     "accept",
     "add_event",
     "adopt_version",
@@ -105,6 +106,7 @@ __all__ = [
     "lose_step",
     "next_checkpoint",
     "note_clock_step",
+    "note_complete",
     "note_import",
     "note_refused_messages",
     "note_unknown",

@@ -165,6 +165,13 @@ def log_export(workspace: UUID, *, data: Mapping[str, Any], actor: str) -> None:
     append(workspace, [NewEvent(K.CAPSULE_EXPORTED, data, actor)])
 
 
+def log_record(workspace: UUID, event: NewEvent) -> None:
+    """Log that a record was found damaged or restored, in the transaction that notes it."""
+    if not connection.in_atomic_block:
+        raise RuntimeError("log_record belongs into the transaction that notes the damage")
+    append(workspace, [event])
+
+
 def _insert(name: str, actor: str) -> UUID | None:
     made: UUID = uuid7()
     with transaction.atomic():

@@ -78,6 +78,7 @@ class Approval(Shape):
     decide_by: datetime | None
     escalated_at: datetime | None
     imported: bool = Field(description=ELSEWHERE)
+    damaged: bool = Field(description="the record of its thread was found damaged")
     verdicts: list[str] = Field(
         description="What can be said to it: what its kind takes, as far as `x-verdicts` of its "
         "schema allows; reject always."

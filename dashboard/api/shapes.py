@@ -45,14 +45,19 @@ class Problem(Shape):
 
 
 class Verification(Shape):
-    """What computing a thread's past again has found, and up to which event."""
+    """What computing a thread's past again has found, and up to which event.
+
+    Damage stays until a verification that looks at no less finds the record intact.
+    """
 
     intact: bool
     n_events: int
-    broken_seq: int | None
+    broken_seq: int | None = Field(description="the first event that is not to be trusted")
     what: str
     checked_by: str
     checked_at: datetime
+    found_at: datetime | None = Field(description="since when the damage is known")
+    found_by: str
 
 
 class Lease(Shape):
@@ -121,6 +126,9 @@ class Thread(Shape):
     created_at: datetime
     inbox: str = Field(description="the channel that takes new input, empty where none does")
     pinned: bool = Field(description="only the very code that it stopped with may take it")
+    integrity: Verification | None = Field(
+        description="what the last verification of its record found; null before the first"
+    )
 
     @classmethod
     def values(cls, row: ThreadRow) -> dict[str, Any]:
@@ -219,6 +227,7 @@ class Counts(Shape):
 
     counts: dict[str, int]
     open_approvals: int
+    damaged: int = Field(description="records that a verification found damaged")
     cap: int
     saved: Saved = Field(description="of the newest threads where there were over 2,000 faults")
 
@@ -265,6 +274,9 @@ class Event(Shape):
     hash: str
     prev_hash: str
     imported: bool = Field(description=ELSEWHERE)
+    untrusted: bool = Field(
+        description="the record is damaged at or before this event: do not rely on it"
+    )
 
 
 class EventList(Shape):

@@ -69,6 +69,7 @@ class Threads(Door):
             OpenApiParameter("label", str, description="key:value"),
             OpenApiParameter("q", str, description="Part of a title, or how an id begins."),
             OpenApiParameter("stuck", bool, description="Only threads that need attention."),
+            OpenApiParameter("damaged", bool, description="Only threads with a damaged record."),
             CURSOR,
             LIMIT,
         ],
@@ -82,6 +83,7 @@ class Threads(Door):
             agent=self.text("agent"),
             q=self.text("q"),
             label=self._label(),
+            damaged=self.flag("damaged"),
             limit=self.limit(),
             after=self.text("cursor"),
         )
@@ -130,6 +132,7 @@ class ThreadCounts(Door):
             Counts(
                 counts={str(s): min(n, queries.COUNT_CAP) for s, n in counts.items()},
                 open_approvals=gates.open_count(workspace=self.actor.workspace),
+                damaged=queries.integrity(workspace=self.actor.workspace).damaged,
                 cap=queries.COUNT_CAP,
                 saved=Saved.model_validate(queries.fleet_saved(workspace=self.actor.workspace)),
             )

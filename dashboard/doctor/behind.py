@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import shutil
 from collections.abc import Iterator
+from datetime import UTC, datetime
 
 from django.conf import settings
 from django.db import connection
@@ -50,6 +51,26 @@ def migrations(seen: Seen) -> Iterator[Finding]:
         )
     if not (missing or unknown):
         yield ok("migrations", "all applied")
+
+
+def records(seen: Seen) -> Iterator[Finding]:
+    """Nothing in the record was altered, as far as verifications have found."""
+    found = queries.damages(limit=5)
+    stands = queries.integrity()
+    for one in found:
+        yield wrong(
+            "records",
+            f"{one.of} {one.id} is damaged: {one.what}",
+            f"Found {one.found_at:%Y-%m-%d %H:%M:%S} UTC. Keep the database as it is, call "
+            "`./manage.py verify` and compare with your anchor and backup.",
+        )
+    if stands.damaged > len(found):
+        yield wrong("records", f"{stands.damaged:,} in all", "Call `./manage.py verify`.")
+    if stands.completed_at is None:
+        yield note("records", "not verified as a whole yet", "Call `./manage.py verify`.")
+    elif not found:
+        ago = (datetime.now(UTC) - stands.completed_at).total_seconds()
+        yield ok("records", f"{stands.n_verified:,} events verified {span(ago)} ago")
 
 
 def sweep(seen: Seen) -> Iterator[Finding]:

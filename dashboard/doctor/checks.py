@@ -39,6 +39,7 @@ CHECKS = (
     Check("unsafe", "durability", unsafe.durability, "database"),
     Check("unsafe", "connections", unsafe.wire, "database"),
     Check("unsafe", "Valkey", unsafe.valkey_keeps, "valkey"),
+    Check("behind", "records", behind.records, "tables"),
     Check("behind", "sweep", behind.sweep, "tables"),
     Check("behind", "queues", behind.queue_age, "tables"),
     Check("behind", "leases", behind.leases, "tables"),

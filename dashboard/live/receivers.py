@@ -8,7 +8,7 @@ from uuid import UUID
 
 from django.dispatch import receiver
 
-from checkpoints.signals import activity_progressed, thread_changed
+from checkpoints.signals import activity_progressed, record_judged, thread_changed
 
 from . import hints, progress
 from .coalescing import Coalescer
@@ -31,6 +31,12 @@ def tell_hubs(
 ) -> None:
     """A thread has new events: one hint, after the commit; many at once are told together."""
     _hints.offer(thread_id, (thread_id, workspace, seq), soon=soon)
+
+
+@receiver(record_judged, dispatch_uid="dashboard.live.record_judged")
+def tell_of_damage(*, thread_id: UUID, workspace: UUID, **_kwargs: Any) -> None:
+    """What is known of a record changed; that is no event of its thread."""
+    hints.look_again(thread_id, workspace)
 
 
 @receiver(activity_progressed, dispatch_uid="dashboard.live.activity_progressed")

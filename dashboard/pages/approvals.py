@@ -25,6 +25,7 @@ from dashboard.shapes import Field
 from dashboard.turns import nobody_can
 
 from . import evidence
+from .damage import damage_of
 from .repeats import Repeat, repeat_of
 from .rights import Class, Roles, rights_of
 from .standing import Standing, Viewer, own, standing
@@ -197,7 +198,7 @@ class ApprovalPage:
 def approval_main(page: ApprovalPage, roles: Roles) -> dict[str, Any]:
     """Region approval-main."""
     row, before = page.approval, page.former
-    return {
+    return damage_of(page.thread) | {
         "approval": row,
         "agent_label": page.version.label,
         "version_label": str(page.version.version),

@@ -16,6 +16,7 @@ from checkpoints.views import EventRow, Page, SavedRow, ThreadRow
 from dashboard.people import people
 from dashboard.shapes import Counter, Lane
 
+from . import damage
 from .rights import Roles, rights_of
 
 # What needs a person stands on top.
@@ -69,6 +70,7 @@ class BoardPage:
     agent: str = ""
     q: str = ""
     after: str = ""
+    damaged: bool = False
 
     topic = "board"
 
@@ -89,16 +91,19 @@ class BoardPage:
     @property
     def filtered(self) -> bool:
         """Whether this is another board than the one that is pushed."""
-        return bool(self.statuses or self.agent or self.q or self.after)
+        return bool(self.statuses or self.agent or self.q or self.after or self.damaged)
 
     @cached_property
     def counts(self) -> dict[Status, int]:
         """Threads per status, as the search and the agent narrow them."""
-        return queries.counts(workspace=self.workspace, agent=self.agent, q=self.q)
+        return queries.counts(
+            workspace=self.workspace, agent=self.agent, q=self.q, damaged=self.damaged
+        )
 
     def address(self, statuses: Iterable[Status], **others: str) -> str:
-        """This board with other statuses; `others` replaces agent, q or after."""
-        asked = {"status": ",".join(statuses), "q": self.q, "agent": self.agent} | others
+        """This board with other statuses; `others` replaces agent, q, damaged or after."""
+        narrow = {"q": self.q, "agent": self.agent, "damaged": "1" if self.damaged else ""}
+        asked = {"status": ",".join(statuses)} | narrow | others
         query = urlencode({name: text for name, text in asked.items() if text}, safe=",")
         return f"?{query}" if query else "?"
 
@@ -111,6 +116,7 @@ class BoardPage:
             agent=self.agent,
             q=self.q,
             after=self.after,
+            damaged=self.damaged,
             limit=LIST_ROWS,
             oldest_first=not set(self.statuses) <= NEWEST_FIRST,
         )
@@ -124,6 +130,7 @@ class BoardPage:
                 newest_first=NEWEST_FIRST,
                 agent=self.agent,
                 q=self.q,
+                damaged=self.damaged,
                 limit=ROWS,
             )
         found: dict[Status, list[ThreadRow]] = {status: [] for status in ORDER}
@@ -203,6 +210,11 @@ def board_counts(page: BoardPage, roles: Roles) -> dict[str, Any]:
     return {"counters": counters, "filtered": page.filtered}
 
 
+def board_integrity(page: BoardPage, roles: Roles) -> dict[str, Any]:
+    """Region board-integrity."""
+    return damage.board_integrity(page.workspace)
+
+
 def board_lanes(page: BoardPage, roles: Roles) -> dict[str, Any]:
     """Region board-lanes."""
     cursor = page.listed.next_cursor if page.statuses else ""
@@ -215,6 +227,8 @@ def board_lanes(page: BoardPage, roles: Roles) -> dict[str, Any]:
         "agent": page.agent,
         "filtered": page.filtered,
         "more": page.address(page.statuses, after=cursor) if cursor else "",
+        "damaged": page.damaged,
+        "without_damaged": page.address(page.statuses, damaged=""),
     }
 
 

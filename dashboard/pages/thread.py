@@ -22,7 +22,6 @@ from checkpoints.views import (
     SavedRow,
     StorageRow,
     ThreadRow,
-    VerificationRow,
     Why,
 )
 from dashboard import graphs, lineage, savings
@@ -39,6 +38,7 @@ from dashboard.timebar import timebar
 from dashboard.why import why_waiting
 
 from .contents import Read, read
+from .damage import damage_of
 from .rights import Class, Roles, actions_of, rights_of
 
 CHECKPOINTS = 200
@@ -120,6 +120,9 @@ class ThreadPage:
         if self.past:
             return self.past
         head = next((row for row in self.rows if row.id == self.thread.head), None)
+        if head is None and self.rows:
+            # Somebody took the head away: what is left is shown, and the page says that it is.
+            head = self.rows[0]
         return head or queries.checkpoint(self.thread.id, self.thread.head)
 
     @cached_property
@@ -156,10 +159,6 @@ class ThreadPage:
     @cached_property
     def forks(self) -> list[ThreadRow]:
         return queries.children(self.thread.id)
-
-    @cached_property
-    def verification(self) -> VerificationRow | None:
-        return queries.verification(self.thread.id)
 
     @cached_property
     def base_title(self) -> str:
@@ -240,7 +239,7 @@ def thread_facts(page: ThreadPage, roles: Roles) -> dict[str, Any]:
         "config": page.config,
         "people": page.people,
         "base_title": page.base_title,
-        "verification": page.verification,
+        "verification": page.thread.integrity,
         "storage": page.storage,
         "saved": savings.shown(page.saved),
         "rights": rights_of(roles),
@@ -266,6 +265,11 @@ def thread_note(page: ThreadPage, roles: Roles) -> dict[str, Any]:
         "code_choices": [] if page.past else choices_for(Class(roles), page.thread),
         "past": page.past,
     }
+
+
+def thread_damage(page: ThreadPage, roles: Roles) -> dict[str, Any]:
+    """Region thread-damage."""
+    return damage_of(page.thread)
 
 
 def thread_progress(page: ThreadPage, roles: Roles) -> dict[str, Any]:

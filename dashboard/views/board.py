@@ -18,7 +18,7 @@ SEARCH_MAX = 200
 @require_safe
 @live_page
 def board(request: HttpRequest) -> HttpResponse:
-    """All threads by status; ?status=a,b &agent= &q= narrow it, &after= goes on."""
+    """All threads by status; ?status=a,b &agent= &q= &damaged=1 narrow it, &after= goes on."""
     who = actor(request)
     known = {str(status) for status in Status}
     wanted = [s for s in request.GET.get("status", "").split(",") if s]
@@ -33,6 +33,7 @@ def board(request: HttpRequest) -> HttpResponse:
         agent=_text(request, "agent"),
         q=_text(request, "q"),
         after=_text(request, "after") if wanted else "",
+        damaged=bool(_text(request, "damaged")),
     )
     return show(
         request,

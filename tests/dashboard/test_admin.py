@@ -420,7 +420,7 @@ def test_people_are_named_and_hidden_characters_too(place: Place) -> None:
 def test_the_page_of_a_thread_says_what_verifying_it_found(place: Place) -> None:
     auditor = place.client("auditor")
     address = reverse("admin:checkpoints_thread_change", args=[place.thread])
-    assert "Record: not checked yet" in auditor.get(address).content.decode()
+    assert "Record: not verified yet" in auditor.get(address).content.decode()
     last = queries.thread(place.thread, workspace=place.cast.workspace).last_seq
     auditor.post(reverse("thread_verify", args=[place.thread]))
     assert (
@@ -431,7 +431,7 @@ def test_the_page_of_a_thread_says_what_verifying_it_found(place: Place) -> None
         cursor.execute("UPDATE gp_event SET actor = 'user:99' WHERE seq = 2")
         cursor.execute("SET session_replication_role = DEFAULT")
     auditor.post(reverse("thread_verify", args=[place.thread]))
-    assert "Record: broken at no. 2. Event 2: " in auditor.get(address).content.decode()
+    assert "Record: damaged at event 2" in auditor.get(address).content.decode()
 
 
 def test_a_refusal_is_one_line_of_the_log_without_a_traceback(cast: Cast) -> None:

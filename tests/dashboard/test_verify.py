@@ -245,13 +245,13 @@ def test_noting_twice_keeps_the_last(threads: list[UUID]) -> None:
 def test_the_page_says_what_is_known_of_the_record(threads: list[UUID], cast: Cast) -> None:
     client = cast.client("auditor")
     address = f"/threads/{threads[0]}/"
-    assert "not checked yet" in client.get(address).content.decode()
+    assert "not verified yet" in client.get(address).content.decode()
     answer = client.post(f"{address}verify/", follow=True)
     assert "events are intact" in answer.content.decode()
     assert re.search(r"intact</span>\s*<span[^>]*>events 1 to \d", answer.content.decode())
     alter("UPDATE gp_event SET actor = 'user:9' WHERE thread_id = %s::uuid AND seq = 2", threads[0])
     text = client.post(f"{address}verify/", follow=True).content.decode()
-    assert "broken at no. 2" in text
+    assert "damaged at event 2" in text
     assert "Check again" in text
 
 

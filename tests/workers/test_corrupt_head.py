@@ -11,6 +11,7 @@ import structlog
 from checkpoints import queries, store
 from checkpoints.states import EventKind, Status
 from dashboard.proof import verify
+from dashboard.why import why_waiting
 from tests.checkpoints.builders import rows
 
 from . import samples
@@ -63,8 +64,28 @@ def test_the_one_before_is_used_and_no_activity_is_called_again(
         e for e in queries.events_after(thread, 0) if e.kind == EventKind.CHECKPOINT_SKIPPED
     ]
     assert (skipped.data["from"], skipped.data["to"]) == (3, 2)
+    noted = queries.verification(thread)
+    assert noted is not None
+    assert not noted.intact, "the worker stores what it found"
+    assert "Checkpoint #3 was skipped" in noted.what
+    assert noted.found_by == "worker:test"
+    assert alarms(thread) == 1
+    (commit,) = [
+        e
+        for e in queries.events_after(thread, 0)
+        if e.kind == EventKind.CHECKPOINT_COMMITTED and e.data["number"] == 3
+    ]
+    assert noted.broken_seq == commit.seq
     report = verify(thread)
     assert not report.intact, "the record says what happened to it"
+
+
+def alarms(thread: UUID) -> int:
+    """How often somebody was told that the record of the thread is damaged."""
+    found = rows(
+        "SELECT count(*) FROM gp_outbox WHERE kind = 'record.damaged' AND thread_id = %s", (thread,)
+    )
+    return int(found[0][0])
 
 
 def _outcome(bench: Bench, thread: UUID) -> dict[str, object]:
@@ -94,6 +115,10 @@ def test_a_thread_without_a_sound_checkpoint_asks_for_a_person(
     row = bench.advance(thread)
     assert row.status is Status.ATTENTION
     assert "manage.py verify" in row.status_reason
+    assert alarms(thread) == 1
+    why = why_waiting(row)
+    assert why is not None
+    assert "restore what was altered" in why.action
     assert samples.counter.count("place") == 0
 
 

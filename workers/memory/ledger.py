@@ -109,6 +109,9 @@ class MemoryLedger(Rules):
     def newest_sound(self, work: Work) -> CheckpointRow | None:
         return reading.newest_sound(self._book, work.thread, work.head)
 
+    def note_damage(self, work: Work, checkpoint: UUID, what: str) -> None:
+        """Nobody reads the record of a harness."""
+
     def upgraded_from(self, work: Work) -> set[UUID]:
         return reading.upgraded_from(self._book, work.thread)
 

@@ -5,18 +5,21 @@ from __future__ import annotations
 import argparse
 import time
 from collections.abc import Iterator
+from contextlib import suppress
+from dataclasses import replace
 from datetime import datetime
 from pathlib import Path
 from uuid import UUID
 
 from pydantic import BaseModel
 
+from approvals.verification import keep_report
 from checkpoints import queries, store
-from checkpoints.chain import ChainReport, verify_workspace
+from checkpoints.chain import CHECKS, ChainReport
 from checkpoints.errors import ContentAway, NotFound
 from dashboard import anchors
 from dashboard.commands.words import thread_named
-from dashboard.proof import installation, left_behind, verify
+from dashboard.proof import installation, left_behind, verify, workspace_report
 from dashboard.tables import Table, facts, table
 from dashboard.terminal import REFUSED, PersonalCommand, add_common_arguments
 
@@ -87,16 +90,15 @@ class Command(PersonalCommand):
         self._told_at, self._threads, self._workspaces, self._events = began, 0, 0, 0
         self._unverified: list[Finding] = []
         self._since: dict[UUID, datetime] = {}
+        self._anchored = self.options["anchor"] is not None
+        self._deviations: dict[tuple[str, UUID], anchors.Deviation] = {}
+        self._of_workspace: dict[UUID, int] = {}
         anchored_at = None
         given: Path | None = self.options["anchor"]
         if given is not None:
             anchored_at = anchors.check_signature(given)
+            self._deviations = {(d.of, d.ident): d for d in anchors.deviations(given)}
         found = [_finding(report, of) for of, report in self._reports() if not report.intact]
-        if given is not None:
-            found += [
-                Finding(of=d.of, id=d.ident, seq=d.seq, what=d.what)
-                for d in anchors.deviations(given)
-            ]
         verified = Verified(
             intact=not (found or self._unverified),
             threads=self._threads,
@@ -122,7 +124,6 @@ class Command(PersonalCommand):
         for ident in idents:
             try:
                 report = verify(ident, files=not self.options["no_files"], seen=self._progress)
-                store.note_verification(report, actor="command")
             except ContentAway as error:
                 self._threads += 1
                 self._unverified.append(Finding(of="thread", id=ident, seq=None, what=str(error)))
@@ -130,18 +131,45 @@ class Command(PersonalCommand):
             except NotFound as error:
                 report = ChainReport(ident, False, 0, None, str(error))
             self._threads += 1
-            self._events += report.n_events
-            yield "thread", report
+            yield "thread", self._kept(report, "thread")
+        of_installation = [] if named else list(installation())
+        unrecorded = {report.ident: report for of, report in of_installation if of == "workspace"}
         for head in () if named else queries.heads("workspace"):
-            report = verify_workspace(head.ident)
             self._workspaces += 1
-            self._events += report.n_events
+            report = workspace_report(head.ident, unrecorded)
             if report.since is not None:
                 self._since[head.ident] = report.since
-            yield "workspace", report
+            yield "workspace", self._kept(report, "workspace")
         if not named:
-            yield from installation()
-            yield from left_behind()
+            for of, report in of_installation:
+                # The first of its workspace is told above.
+                if report is not unrecorded.get(report.ident):
+                    yield of, report
+            for of, report, workspace in left_behind():
+                yield of, self._kept(report, of, workspace)
+        for (of, _), found in list(self._deviations.items()):
+            report = ChainReport(found.ident, False, 0, found.seq, found.what, checks=CHECKS)
+            yield of, self._kept(report, of)
+        if not named:
+            for workspace, n_events in self._of_workspace.items():
+                store.note_complete(workspace, n_events)
+
+    def _kept(self, report: ChainReport, of: str, workspace: UUID | None = None) -> ChainReport:
+        """Store what was found, together with what the anchor says of it; the whole report."""
+        self._events += report.n_events
+        if self._anchored:
+            deviation = self._deviations.pop((of, report.ident), None)
+            report = replace(report, checks=(*report.checks, CHECKS[-1]))
+            if deviation is not None and report.intact:
+                what, seq = deviation.what, deviation.seq
+                report = replace(report, intact=False, first_broken_seq=seq, what=what)
+        if of in ("thread", "workspace"):
+            with suppress(NotFound):  # of what is gone with all its rows nobody knows where it lay
+                noted = keep_report(report, actor="command", of=of, workspace=workspace)
+                if noted.workspace is not None:
+                    total = self._of_workspace.get(noted.workspace, 0) + report.n_events
+                    self._of_workspace[noted.workspace] = total
+        return report
 
     def _progress(self, in_thread: int) -> None:
         now = time.monotonic()

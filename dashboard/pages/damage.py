@@ -1,0 +1,29 @@
+"""Damaged records as pages show them: on a thread and its requests, and of a whole workspace."""
+
+from __future__ import annotations
+
+from typing import Any
+from uuid import UUID
+
+from checkpoints import queries
+from checkpoints.views import ThreadRow
+from dashboard.people import people
+
+SHOWN = 3
+
+
+def damage_of(thread: ThreadRow) -> dict[str, Any]:
+    """What components/damage.html needs to say what is wrong with a thread's record."""
+    damage = thread.damage
+    return {
+        "damage": damage,
+        "damage_thread": thread.id,
+        "damage_people": people([damage.found_by]) if damage else {},
+    }
+
+
+def board_integrity(workspace: UUID) -> dict[str, Any]:
+    """What a board says of all records of its workspace."""
+    stands = queries.integrity(workspace=workspace)
+    damages = queries.damages(workspace=workspace, limit=SHOWN) if stands.damaged else []
+    return {"integrity": stands, "damages": damages}
