@@ -7,6 +7,7 @@ from typing import Any
 from django.contrib import admin
 from django.urls import reverse
 
+from checkpoints.addresses import thread_address
 from checkpoints.browsing import Records
 from checkpoints.narrowing import choice, ident, since
 from checkpoints.paging import Walk
@@ -95,7 +96,7 @@ class ApprovalRecords(Records):
         decisions = reverse("admin:approvals_decision_changelist")
         return [
             ("Open the approval", reverse("approval", args=[row.pk])),
-            ("Open the thread", reverse("thread", args=[row.thread_id])),
+            ("Open the thread", thread_address(row.thread_id)),
             ("Its decisions", f"{decisions}?approval_id={row.pk}"),
         ]
 

@@ -1,9 +1,10 @@
-"""`python -m benchmarks.inbox [--requests 100000] [--decisions 1000]`: decisions and the inbox.
+"""`python -m benchmarks.inbox [--requests N] [--decisions N] [--threads N]`: decisions and pages.
 
 One JSON line per figure, in the form of the budget's rows. Decisions go through `actions.decide` on
 threads that wait for real, each recorded one is counted afterwards; beside them a raw transaction
 that writes as many rows with the same bytes. The inbox is the whole page of a signed-in reviewer
-with so many open requests; beside it a raw read of as many rows by an index.
+with so many open requests, the board the one with so many threads; beside each a raw read of as
+many rows by an index.
 """
 
 from __future__ import annotations
@@ -14,7 +15,7 @@ import json
 import os
 import sys
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 from uuid import UUID, uuid4
@@ -44,6 +45,18 @@ SPREAD = {
     "risk": "(ARRAY['high', 'medium', 'low', 'low'])[1 + mod(n, 4)]",
     "requested_at": "now() - make_interval(secs => mod(n * 7, 100000))",
     "deadline": "CASE WHEN mod(n, 3) = 0 THEN now() + make_interval(secs => 600 + n) END",
+}
+
+
+# The same of threads: a board with every status, most of them over.
+SPREAD_THREADS = {
+    "id": "gen_random_uuid()",
+    "chain_id": "gen_random_uuid()",
+    "name": "NULL",
+    "title": "'Thread ' || n",
+    "status": "(ARRAY['attention', 'waiting', 'failed', 'sleeping', 'running', 'queued', 'paused', "
+    "'succeeded', 'succeeded', 'succeeded', 'cancelled'])[1 + mod(n, 11)]",
+    "status_since": "now() - make_interval(secs => mod(n * 7, 1000000))",
 }
 
 
@@ -203,22 +216,28 @@ def plain_decisions(raw: Raw, n: int, clients: int) -> float:
 def crowded(raw: Raw, n: int) -> None:
     """So many open requests."""
     row = waiting(version(), 0)
-    names = [
-        name
-        for (name,) in raw.execute(
-            "SELECT attname FROM pg_attribute WHERE attrelid = 'gp_approval'::regclass "
-            "AND attnum > 0 AND NOT attisdropped AND attgenerated = ''"
-        ).fetchall()
-    ]
-    columns = ", ".join(f'"{name}"' for name in names)
-    values = ", ".join(SPREAD.get(name, f'a."{name}"') for name in names)
-    raw.execute(
-        f"INSERT INTO gp_approval ({columns}) SELECT {values} FROM gp_approval a, "
-        f"generate_series(1, {int(n)}) n WHERE a.id = '{row.id}'"
-    )
+    multiply(raw, "gp_approval", row.id, SPREAD, n)
     raw.execute(_FILL_SEEN)
     for table in ("gp_approval", "gp_decision", "bench_seen"):
         raw.execute(f"VACUUM ANALYZE {table}")
+
+
+def multiply(raw: Raw, table: str, ident: UUID, spread: Mapping[str, str], n: int) -> None:
+    """Add `n` rows that are like this one but for what `spread` says."""
+    names = [
+        name
+        for (name,) in raw.execute(
+            "SELECT attname FROM pg_attribute WHERE attrelid = %s::regclass "
+            "AND attnum > 0 AND NOT attisdropped AND attgenerated = ''",
+            (table,),
+        ).fetchall()
+    ]
+    columns = ", ".join(f'"{name}"' for name in names)
+    values = ", ".join(spread.get(name, f'a."{name}"') for name in names)
+    raw.execute(
+        f"INSERT INTO {table} ({columns}) SELECT {values} FROM {table} a, "
+        f"generate_series(1, {int(n)}) n WHERE a.id = '{ident}'"
+    )
 
 
 _FILL_SEEN = """
@@ -235,32 +254,52 @@ def pages(raw: Raw, user: Any, n: int) -> Iterator[dict[str, Any]]:
     client.force_login(user, "django.contrib.auth.backends.ModelBackend")
     seen = "SELECT id, body, rest FROM bench_seen WHERE id > %s ORDER BY id LIMIT 150"
     for query in ("box=mine", "box=mine&sort=deadline", "box=open&sort=age", "box=due", "box=high"):
-        found, size = [], 0
-        for i in range(LOOKS + 5):
-            began = time.perf_counter()
-            answer = client.get(f"/approvals/?{query}", headers={"host": "localhost"})
-            if i >= 5:
-                found.append((time.perf_counter() - began) * 1e3)
-            if answer.status_code != 200:
-                raise RuntimeError(f"the inbox answered {answer.status_code}")
-            size = len(answer.content)
-        plain = []
-        for _ in itertools.repeat(None, LOOKS):
-            began = time.perf_counter()
-            raw.execute(seen, (uuid4(),)).fetchall()
-            plain.append((time.perf_counter() - began) * 1e3)
-        yield line(
-            f"inbox page p95 with {n:,} open requests, {query}",
-            percentile(found, 0.95),
-            "ms",
-            percentile(plain, 0.95),
-            budget=PAGE_MS,
-            p50_ms=median(found),
-            kilobytes=size / 1e3,
-        )
+        what = f"inbox page p95 with {n:,} open requests, {query}"
+        yield timed(client, f"/approvals/?{query}", raw, seen, what)
 
 
-def measure(raw: Raw, requests: int, n: int) -> Iterator[dict[str, Any]]:
+def boards(raw: Raw, user: Any, n: int) -> Iterator[dict[str, Any]]:
+    """The board with so many threads: all of them, and one status of it."""
+    from django.test import Client
+
+    multiply(raw, "gp_thread", waiting(version(), 0).thread, SPREAD_THREADS, n)
+    raw.execute("VACUUM ANALYZE gp_thread")
+    client = Client()
+    client.force_login(user, "django.contrib.auth.backends.ModelBackend")
+    rows = "SELECT * FROM gp_thread WHERE id > %s ORDER BY id LIMIT 36"
+    for query in ("", "?status=failed"):
+        what = f"board page p95 with {n:,} threads{', ' if query else ''}{query[1:]}"
+        yield timed(client, f"/{query}", raw, rows, what)
+
+
+def timed(client: Any, address: str, raw: Raw, sql: str, what: str) -> dict[str, Any]:
+    """The 95th percentile of a page, beside a raw read of the rows."""
+    found, size = [], 0
+    for i in range(LOOKS + 5):
+        began = time.perf_counter()
+        answer = client.get(address, headers={"host": "localhost"})
+        if i >= 5:
+            found.append((time.perf_counter() - began) * 1e3)
+        if answer.status_code != 200:
+            raise RuntimeError(f"{address} answered {answer.status_code}")
+        size = len(answer.content)
+    plain = []
+    for _ in itertools.repeat(None, LOOKS):
+        began = time.perf_counter()
+        raw.execute(sql, (uuid4(),)).fetchall()
+        plain.append((time.perf_counter() - began) * 1e3)
+    return line(
+        what,
+        percentile(found, 0.95),
+        "ms",
+        percentile(plain, 0.95),
+        budget=PAGE_MS,
+        p50_ms=median(found),
+        kilobytes=size / 1e3,
+    )
+
+
+def measure(raw: Raw, requests: int, n: int, threads: int) -> Iterator[dict[str, Any]]:
     """All figures; `raw` is a connection of its own, in autocommit."""
     for statement in _PLAIN:
         raw.execute(statement)
@@ -268,6 +307,7 @@ def measure(raw: Raw, requests: int, n: int) -> Iterator[dict[str, Any]]:
     yield from decisions(raw, user, n)
     crowded(raw, requests)
     yield from pages(raw, user, requests)
+    yield from boards(raw, user, threads)
 
 
 def main(arguments: Sequence[str]) -> int:
@@ -275,12 +315,13 @@ def main(arguments: Sequence[str]) -> int:
     parser = argparse.ArgumentParser(prog="python -m benchmarks.inbox", description=__doc__)
     parser.add_argument("--requests", type=int, default=100_000, metavar="N")
     parser.add_argument("--decisions", type=int, default=1_000, metavar="N")
+    parser.add_argument("--threads", type=int, default=100_000, metavar="N")
     given = parser.parse_args(arguments)
     servers.clean_environment()
     answers, sys.stdout = sys.stdout, sys.stderr
     good = True
     with servers.bench() as bench, bench.connect() as raw:
-        for found in measure(raw, given.requests, given.decisions):
+        for found in measure(raw, given.requests, given.decisions, given.threads):
             good = good and found["ok"]
             print(dumped(found), file=answers, flush=True)
     return 0 if good else 1

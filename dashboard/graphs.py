@@ -1,7 +1,7 @@
 """Layout of an agent's graph in layers, and the plan of its nodes; pure, from stored rows only.
 
 The graph is the JSON of an AgentVersion: {"entry": [names], "nodes": [{"name", "then": [names],
-"label", "external", "gate"}]}. A name in `then` that is no node means the end. What was visited
+"label", "gate"}]}. A name in `then` that is no node means the end. What was visited
 comes from the checkpoints on the head's way, so it can be drawn when the agent's code is gone.
 """
 
@@ -45,7 +45,6 @@ class Box:
     state: str
     visits: int
     gate: bool
-    external: bool
 
     @property
     def ring(self) -> float:
@@ -208,7 +207,6 @@ def _boxes(
                     "end",
                     0,
                     False,
-                    False,
                 )
             elif name in nodes:
                 node = nodes[name]
@@ -224,7 +222,6 @@ def _boxes(
                     state,
                     walked.visits.get(name, 0),
                     bool(node.get("gate")),
-                    bool(node.get("external")),
                 )
 
 

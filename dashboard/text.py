@@ -11,7 +11,7 @@ import unicodedata
 from datetime import UTC, datetime
 
 from django.utils.html import escape
-from django.utils.safestring import SafeString, mark_safe
+from django.utils.safestring import SafeData, SafeString, mark_safe
 
 from checkpoints.unseen import HIDDEN, code_point, has_hidden, places, plain
 
@@ -27,6 +27,7 @@ __all__ = [
     "size",
     "span",
     "visible",
+    "visible_html",
 ]
 
 
@@ -45,6 +46,11 @@ def visible(text: object) -> SafeString:
         end = at + 1
     parts.append(escape(raw[end:]))
     return mark_safe("".join(parts))  # noqa: S308 - each part is escaped above
+
+
+def visible_html(html: SafeData) -> SafeString:
+    """HTML that was made safe by whoever made it, with hidden characters named as plain text."""
+    return mark_safe(HIDDEN.sub(lambda found: f"[{code_point(found[0])}]", str(html)))  # noqa: S308
 
 
 def cut(text: object, *, at_most: int = 160) -> str:

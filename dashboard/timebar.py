@@ -57,8 +57,8 @@ class TimeBar:
     shown: CheckpointRow
     number: int
     total: int
-    before: UUID | None
-    after: UUID | None
+    before: CheckpointRow | None
+    after: CheckpointRow | None
     tail_x: float | None
     tail_width: float
 
@@ -112,8 +112,8 @@ def timebar(
         shown=shown,
         number=index + 1,
         total=len(path),
-        before=ids[index - 1] if index else None,
-        after=ids[index + 1] if index + 1 < len(ids) else None,
+        before=path[index - 1] if index else None,
+        after=path[index + 1] if index + 1 < len(path) else None,
         tail_x=round(x, 2) if tail else None,
         tail_width=tail,
     )

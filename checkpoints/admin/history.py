@@ -11,6 +11,7 @@ from django.contrib import admin
 from django.db.models import BigIntegerField, Func
 from django.urls import reverse
 
+from ..addresses import thread_address
 from ..browsing import Records
 from ..models import (
     Activity,
@@ -39,7 +40,7 @@ def of_thread(thread: UUID) -> list[tuple[str, str]]:
     nouns = ("checkpoint", "content", "event", "activity")
     lists = (*(f"checkpoints_{noun}" for noun in nouns), "approvals_approval")
     return [
-        ("Open the thread", reverse("thread", args=[thread])),
+        ("Open the thread", thread_address(thread)),
         ("Its row", reverse("admin:checkpoints_thread_change", args=[thread])),
         *(
             (f"Its {name}", f"{reverse(f'admin:{model}_changelist')}?thread_id={thread}")
@@ -101,15 +102,17 @@ class ThreadRecords(Records):
                 "rollback",
             ),
         ),
-        ("Where it comes from", ("started_by", "created_at", "parent", "base", "forked_from")),
+        ("Where it comes from", ("started_by", "created_at", "base", "forked_from")),
         ("What it has cost", ("n_steps", "tokens", "cost", "tokens_saved", "state_bytes")),
         ("Lease", ("lease_owner", "lease_token", "lease_until", "fence", "crash_count")),
         ("Chain", ("chain_id", "last_seq", "last_hash", "prev_hash", "last_at")),
     )
+    # Nothing writes it yet.
+    never_shown = ("parent",)
     refusal = BOARD
 
     def related(self, row: Any) -> list[tuple[str, str]]:
-        badge = (record_of(row.pk), f"{reverse('thread', args=[row.pk])}#record")
+        badge = (record_of(row.pk), f"{thread_address(row.pk)}#record")
         return [badge, *(pair for pair in of_thread(row.pk) if pair[0] != "Its row")]
 
     def name_of(self, row: Any) -> str:
@@ -161,7 +164,7 @@ class CheckpointRecords(Records):
     refusal = BOARD
 
     def related(self, row: Any) -> list[tuple[str, str]]:
-        page = f"{reverse('thread', args=[row.thread_id])}?at={row.number}"
+        page = thread_address(row.thread_id, checkpoint=row.number)
         return [("Open at this checkpoint", page), *of_thread(row.thread_id)]
 
 

@@ -79,7 +79,7 @@ class AgentVersion(models.Model):
     schema_version = models.PositiveIntegerField(default=1)
     schema = models.JSONField(help_text="JSON Schema of the state")
     channels = models.JSONField(help_text="{channel: {reducer, default}}")
-    graph = models.JSONField(help_text="{entry, nodes: [{name, then, label, external, gate}]}")
+    graph = models.JSONField(help_text="{entry, nodes: [{name, then, label, gate}]}")
     tools = models.JSONField(help_text="{tool: {schema, effect, idempotent, undo}}")
     queue = models.CharField(max_length=100, default="gatepost")
     created_at = models.DateTimeField(db_default=Now())

@@ -118,7 +118,6 @@ class Thread(Shape):
     lease: Lease | None
     fence: int
     crash_count: int
-    parent: UUID | None
     base: UUID | None
     forked_from: UUID | None
     started_by: str

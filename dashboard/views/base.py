@@ -11,9 +11,9 @@ from django.contrib import messages
 from django.http import HttpRequest, HttpResponse, HttpResponseRedirect, JsonResponse
 from django.http.response import HttpResponseBase
 from django.shortcuts import render
-from django.urls import reverse
 from django.utils.http import url_has_allowed_host_and_scheme
 
+from checkpoints.addresses import thread_address
 from checkpoints.errors import GatepostError
 from dashboard import errors, regions
 from dashboard.faults import named
@@ -161,7 +161,7 @@ def next_url(request: HttpRequest, otherwise: str) -> str:
 
 def thread_url(thread_id: UUID) -> str:
     """The page of a thread."""
-    return reverse("thread", args=[thread_id])
+    return thread_address(thread_id)
 
 
 def version_of(request: HttpRequest) -> int | None:

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import re
 from typing import Any
 from uuid import UUID
 
 import pytest
 from django.contrib.auth import get_user_model
 from django.test import Client
+from django.utils.html import format_html
 
 from checkpoints import queries, store
 from checkpoints.chain import verify_workspace
@@ -15,6 +17,7 @@ from checkpoints.models import Membership, Workspace
 from dashboard import administering, tokens
 from dashboard.errors import Conflict, Forbidden, Invalid, Missing
 from dashboard.models import Token
+from dashboard.templatetags.links import notice
 from tests.cast import Cast
 
 pytestmark = pytest.mark.django_db
@@ -372,3 +375,30 @@ def test_a_token_is_revoked_by_an_admin_of_its_workspace(cast: Cast, admin: Clie
     assert tokens.listed(prefix=mine.prefix)[0].state == "revoked"
     kind, by, _ = events(cast.workspace)[-1]
     assert (kind, by) == ("token.revoked", f"user:{cast.users['admin'].pk}")
+
+
+def test_messages_show_links_and_no_source_of_html(cast: Cast) -> None:
+    client = cast.client("admin")
+    answer = new_user(client, "ada", "viewer")
+    page = client.get(answer["Location"]).content.decode()
+    [message] = re.findall(r'<ul class="messagelist">\s*<li[^>]*>(.*?)</li>', page, re.S)
+    assert re.search(r'<a href="/admin/auth/user/\d+/change/">ada</a>', message)
+    assert "&lt;a" not in message
+
+
+def test_a_message_that_hides_characters_writes_them_out() -> None:
+    told = notice(format_html('The user <a href="/x/">{}</a>', "a\u202eb<i>"))
+    assert told == 'The user <a href="/x/">a[U+202E]b&lt;i&gt;</a>'
+    assert "&lt;b&gt;" in notice("<b>")
+
+
+def test_every_list_has_the_same_search(cast: Cast) -> None:
+    client = cast.client("admin")
+    form = re.compile(r'<form id="changelist-search".*?</form>', re.S)
+    own = re.compile(r'(aria-label|aria-describedby|value)="[^"]*"|<p class="help".*?</p>|\s+')
+    found = set()
+    for name in ("auth/user", "checkpoints/thread", "dashboard/token"):
+        found |= {
+            own.sub("", one) for one in form.findall(client.get(f"/admin/{name}/").content.decode())
+        }
+    assert len(found) == 1

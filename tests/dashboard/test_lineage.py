@@ -146,7 +146,7 @@ def test_the_bar_fills_its_width_and_steps_to_the_neighbours() -> None:
     last = bar.segments[-1]
     assert 99 <= last.x + last.width <= 100
     assert bar.tail_x is None
-    assert (bar.before, bar.after) == (rows[3].id, rows[1].id)
+    assert (bar.before, bar.after) == (rows[3], rows[1])
     assert bar.shown is rows[2]
     assert [s.selected for s in bar.segments] == [False, False, True, False, False]
 

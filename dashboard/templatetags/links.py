@@ -1,0 +1,25 @@
+"""Addresses of threads in templates, and messages of Django's own that hold links."""
+
+from __future__ import annotations
+
+from uuid import UUID
+
+from django import template
+from django.utils.safestring import SafeData, SafeString
+
+from checkpoints.addresses import thread_address
+from dashboard import text
+
+register = template.Library()
+
+
+@register.simple_tag
+def thread_url(thread: UUID, checkpoint: UUID | int | None = None, event: int | None = None) -> str:
+    """The page of a thread, as of a checkpoint or with an event opened."""
+    return thread_address(thread, checkpoint=checkpoint, event=event)
+
+
+@register.filter
+def notice(message: object) -> SafeString:
+    """A message: Django's own keep their links; hidden characters are written out in all."""
+    return text.visible_html(message) if isinstance(message, SafeData) else text.visible(message)
