@@ -278,6 +278,16 @@ def overdue(*, seconds: float) -> int:
         return int(cursor.fetchone()[0])
 
 
+def in_workspace(approval_id: UUID, *, workspace: UUID) -> bool:
+    """Whether a request lies in the workspace."""
+    with connection.cursor() as cursor:
+        cursor.execute(
+            "SELECT 1 FROM gp_approval WHERE id = %s::uuid AND workspace_id = %s::uuid",
+            (approval_id, workspace),
+        )
+        return cursor.fetchone() is not None
+
+
 def for_thread(thread_id: UUID, *, open_only: bool = False) -> list[ApprovalRow]:
     """A thread's requests, newest first."""
     return _rows(

@@ -120,6 +120,8 @@ class Actor:
     workspace_name: str
     roles: frozenset[str]
     grant: Grant | None = None
+    # (id, name) of all workspaces they may choose from, the oldest first.
+    places: tuple[tuple[UUID, str], ...] = field(default=(), compare=False, repr=False)
     # (user name, groups) where they were read together with the roles.
     seat: tuple[str, tuple[str, ...]] | None = field(default=None, compare=False, repr=False)
 
@@ -146,7 +148,8 @@ class Allowance:
 def actor_of(user: Any, grant: Grant | None = None) -> Actor:
     """The person behind a Django user, with the roles as they are now.
 
-    With several workspaces the oldest counts, with a token that of the token. A superuser is an
+    With several workspaces the one counts that their login has chosen (`user.acts_in`), else the
+    oldest; with a token that of the token. A superuser is an
     admin of the default workspace. Raises Forbidden for whoever is not signed in, not active or a
     member of nothing.
     """
@@ -158,8 +161,12 @@ def actor_of(user: Any, grant: Grant | None = None) -> Actor:
     rows = queries.memberships(user.pk) if read is None else read.memberships
     seat = None if read is None else (str(user.get_username()), read.groups)
     name = str(user.get_full_name() or user.get_username())[:NAME_SHOWN]
+    places = () if grant else tuple(dict.fromkeys(row[:2] for row in rows))
+    if chosen := grant.workspace if grant else getattr(user, "acts_in", None):
+        theirs = [row for row in rows if row[0] == chosen]
+        # Whoever is a member of the chosen one no more is back in their oldest.
+        rows = theirs if grant else theirs or rows
     if grant:
-        rows = [row for row in rows if row[0] == grant.workspace]
         name = f"{name} ({grant.kind} {grant.label})"
     roles = {role for workspace, _, role in rows if workspace == rows[0][0]}
     if rows:
@@ -173,7 +180,7 @@ def actor_of(user: Any, grant: Grant | None = None) -> Actor:
         workspace, workspace_name = _default_workspace()
     if user.is_superuser:
         roles.add("admin")
-    return Actor(user.pk, name, workspace, workspace_name, frozenset(roles), grant, seat)
+    return Actor(user.pk, name, workspace, workspace_name, frozenset(roles), grant, places, seat)
 
 
 def _default_workspace() -> tuple[UUID, str]:

@@ -204,6 +204,18 @@ class RecordsSite(HookDesk, admin.AdminSite):
         """What can be done about places that are told news; a superuser may in each workspace."""
         return Endpoints(self.member(request), workspace)
 
+    def each_context(self, request: HttpRequest) -> dict[str, Any]:
+        """Also the workspace whose records these are, and the others of this person."""
+        found = super().each_context(request)
+        who = self.who(request)
+        if who is None or who.superuser:
+            return found
+        others = [place for place in who.actor.places if place[0] != who.actor.workspace]
+        return found | {
+            "workspace_name": who.actor.workspace_name if others else "",
+            "other_workspaces": others,
+        }
+
     # --- the first page --------------------------------------------------------------------------
     def index(self, request: HttpRequest, extra_context: Any = None) -> TemplateResponse:
         """All lists, and above them how the record stands."""

@@ -31,5 +31,6 @@ def shell(request: HttpRequest) -> dict[str, Any]:
         "may_audit": not AUDIT.isdisjoint(actor.roles),
         "may_decide": may(actor, "decide"),
         "workspace_name": actor.workspace_name,
+        "other_workspaces": [place for place in actor.places if place[0] != actor.workspace],
         "open_approvals": gates.open_count(workspace=actor.workspace),
     }

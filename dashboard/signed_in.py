@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from functools import cache
 from typing import Any, Final
+from uuid import UUID
 
 from django.conf import settings
 from django.contrib.auth import (
@@ -21,6 +22,8 @@ from django.utils.functional import SimpleLazyObject
 
 from checkpoints import queries
 
+# Where a login keeps the workspace that its person has chosen.
+WORKSPACE: Final = "workspace"
 # Whose login a key was: says which user to read beside it, and nothing about what is so now.
 GUESSES: Final = 10_000
 _guesses: Final[dict[str, str]] = {}
@@ -41,8 +44,15 @@ class Authentication(AuthenticationMiddleware):
 def _once(request: Any) -> Any:
     # Where Django keeps it as well, and where the line about the request looks.
     if not hasattr(request, "_cached_user"):
-        request._cached_user = signed_in(request)
+        request._cached_user = choosing(signed_in(request), request.session)
     return request._cached_user
+
+
+def choosing(user: Any, session: Any) -> Any:
+    """The same user, who acts in the workspace that this login has chosen, if it has."""
+    if user.is_authenticated and (stored := session.get(WORKSPACE)):
+        user.acts_in = UUID(stored)
+    return user
 
 
 def signed_in(request: Any) -> Any:

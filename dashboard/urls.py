@@ -17,6 +17,7 @@ from dashboard.views import (
     settling,
     start,
     threads,
+    workspaces,
 )
 
 # Here and not when Django starts: commands and workers have no use for the records.
@@ -50,6 +51,7 @@ urlpatterns = [
     path("approvals/<uuid:approval_id>/edit/", editing.edit, name="approval_edit"),
     path("approvals/<uuid:approval_id>/take-back/", approvals.take_back, name="approval_take_back"),
     path("artifacts/<str:sha256>/", artifacts.artifact, name="artifact"),
+    path("workspace/", workspaces.choose, name="workspace"),
     path("login/", login.SignIn.as_view(), name="login"),
     path("logout/", login.SignOut.as_view(), name="logout"),
     path("welcome/", login.welcome, name="welcome"),

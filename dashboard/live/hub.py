@@ -354,7 +354,10 @@ class Hub:
             reader = readers.get(member.key)
             if reader is None:
                 self.close(member, SIGNED_OUT, "You are signed out.")
-            elif reader.workspace != member.reader.workspace or not reader.roles:
+            elif reader.workspace != member.reader.workspace:
+                why = "You are in another workspace now, or your access to this one has ended."
+                self.close(member, NOT_ALLOWED, why)
+            elif not reader.roles:
                 self.close(member, NOT_ALLOWED, "Your access to this workspace has ended.")
             elif reader.roles != member.reader.roles:
                 member.reader = reader

@@ -13,6 +13,7 @@ from django.http import HttpRequest, parse_cookie
 
 from dashboard.errors import Forbidden
 from dashboard.permissions import Actor, actor_of
+from dashboard.signed_in import choosing
 
 
 def login_key(headers: Iterable[tuple[bytes, bytes]]) -> str:
@@ -28,11 +29,12 @@ def login_key(headers: Iterable[tuple[bytes, bytes]]) -> str:
 def visitor(key: str) -> Actor | None:
     """The signed-in member with the roles of this moment, or None; blocking."""
     store: Any = import_module(settings.SESSION_ENGINE).SessionStore
-    user = get_user(cast(HttpRequest, SimpleNamespace(session=store(session_key=key))))
+    session = store(session_key=key)
+    user = get_user(cast(HttpRequest, SimpleNamespace(session=session)))
     if not user.is_authenticated:
         return None
     try:
-        return actor_of(user)
+        return actor_of(choosing(user, session))
     except Forbidden:
         return None
 

@@ -13,6 +13,8 @@ from django.http.response import HttpResponseBase
 from django.shortcuts import render
 from django.utils.http import url_has_allowed_host_and_scheme
 
+from approvals import queries as gates
+from checkpoints import queries
 from checkpoints.addresses import thread_address
 from checkpoints.errors import GatepostError
 from dashboard import errors, regions
@@ -107,6 +109,23 @@ def _regions(request: HttpRequest, page: regions.Page, roles: frozenset[str]) ->
     return JsonResponse({"seq": seqs, "regions": html})
 
 
+def _elsewhere(request: HttpRequest) -> tuple[UUID, str] | None:
+    """The other workspace of this person in which the thread or request of the address lies."""
+    who: Actor | None = getattr(request, "actor", None)
+    match = request.resolver_match
+    if who is None or match is None:
+        return None
+    thread, approval = match.kwargs.get("thread_id"), match.kwargs.get("approval_id")
+    for place in who.places:
+        if place[0] == who.workspace:
+            continue
+        if thread and queries.in_workspace([thread], workspace=place[0]):
+            return place
+        if approval and gates.in_workspace(approval, workspace=place[0]):
+            return place
+    return None
+
+
 def refused(
     request: HttpRequest, error: errors.ActionError, *, back: str = "", label: str = ""
 ) -> HttpResponse:
@@ -126,6 +145,7 @@ def refused(
         "path": "",
         "back_url": back,
         "back_label": label,
+        "elsewhere": _elsewhere(request) if error.status == 404 else None,
     }
     response = render(request, "error.html", context, status=error.status)
     if error.retry_after:

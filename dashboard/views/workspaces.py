@@ -1,0 +1,24 @@
+"""Choosing the workspace to act in, for people who belong to several."""
+
+from __future__ import annotations
+
+from django.http import HttpRequest, HttpResponse
+from django.views.decorators.http import require_POST
+
+from dashboard import errors
+from dashboard.signed_in import WORKSPACE
+
+from .base import SeeOther, actor, member, next_url, say
+
+
+@require_POST
+@member
+def choose(request: HttpRequest) -> HttpResponse:
+    """Act in another workspace from now on, in all windows of this login."""
+    wanted = request.POST.get("workspace", "")
+    for ident, name in actor(request).places:
+        if str(ident) == wanted:
+            request.session[WORKSPACE] = wanted
+            say(request, f"You are in the workspace {name} now.")
+            return SeeOther(next_url(request, "/"))
+    raise errors.Missing("You belong to no such workspace.")
