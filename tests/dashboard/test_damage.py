@@ -185,7 +185,7 @@ def test_damage_is_a_fact_until_a_verification_that_looks_at_no_less_finds_none(
 
 def test_an_earlier_place_is_news_and_a_shallower_look_hides_nothing(place: Place) -> None:
     def keep(seq: int | None, *checks: str) -> Any:
-        report = ChainReport(place.thread, seq is None, 5, seq, f"Event {seq}.", checks)
+        report = ChainReport(place.thread, seq is None, 5, seq, f"Event {seq}.", checks=checks)
         return keep_report(report, actor="user:1")
 
     assert keep(4, *CHECKS).news == "record.damaged"
