@@ -14,6 +14,7 @@ GUARDS: Final[dict[str, tuple[str, ...]]] = {
     "gp_checkpoint": ("gp_checkpoint_row", "gp_checkpoint_table"),
     "gp_content": ("gp_content_row", "gp_content_table"),
     "gp_agent_version": ("gp_agent_version_row", "gp_agent_version_table"),
+    "gp_agent_announcement": ("gp_agent_announcement_row", "gp_agent_announcement_table"),
     "gp_thread": ("gp_thread_kept", "gp_thread_table", "gp_thread_transition"),
     "gp_workspace": ("gp_workspace_kept", "gp_workspace_table"),
     "gp_workspace_event": ("gp_workspace_event_row", "gp_workspace_event_table"),

@@ -77,12 +77,17 @@ def _failed_before(part: str) -> set[UUID]:
         return {row[0] for row in cursor.fetchall()}
 
 
+def is_busy(error: Exception) -> bool:
+    """Whether the database could not give a lock in time."""
+    return getattr(error.__cause__, "sqlstate", None) in _BUSY
+
+
 def set_aside(part: str, row: UUID, *, thread: UUID | None, error: Exception) -> None:
     """Note that a row failed, outside of its transaction; one that was only locked stays as it was.
 
     Raises `error` again where it is the database that does not answer any more.
     """
-    if getattr(error.__cause__, "sqlstate", None) in _BUSY:
+    if is_busy(error):
         return
     if isinstance(error, DatabaseError | InterfaceError) and not connection.is_usable():
         raise error

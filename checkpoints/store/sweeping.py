@@ -5,14 +5,14 @@ from __future__ import annotations
 from collections.abc import Sequence
 from uuid import UUID
 
-from django.db import connection
+from django.db import OperationalError, connection, transaction
 from uuid_utils.compat import uuid7
 
 from ..limits import CRASHES_ALLOWED, lease_seconds
 from ..queries.faults import losses
 from ..queries.serving import SERVED, WORKER_ALIVE_SECONDS
 from ..states import EventKind, Status
-from .guarded_rows import handle_rows, not_set_aside
+from .guarded_rows import LOCK_WAIT, handle_rows, is_busy, not_set_aside
 from .steps import release
 from .writing import Move, NewEvent, perform
 
@@ -22,18 +22,28 @@ CLOCK_SLACK_SECONDS = 1.0
 
 
 def claim_duty(name: str, *, owner: str, seconds: float) -> bool:
-    """Take or keep a fleet-wide duty for `seconds`; one owner at a time."""
-    with connection.cursor() as cursor:
-        cursor.execute(
-            "INSERT INTO gp_duty (name, owner, until) VALUES (%s::varchar, %s::varchar, "
-            "clock_timestamp() + make_interval(secs => %s)) ON CONFLICT (name) DO UPDATE "
-            "SET owner = EXCLUDED.owner, until = EXCLUDED.until "
-            "WHERE gp_duty.owner = EXCLUDED.owner OR gp_duty.until < clock_timestamp() "
-            # Nobody takes it for longer: the clock stepped back since. Two owners do no harm.
-            "OR gp_duty.until > clock_timestamp() + make_interval(secs => %s)",
-            (name, owner, seconds, seconds + CLOCK_SLACK_SECONDS),
-        )
-        return bool(cursor.rowcount)
+    """Take or keep a fleet-wide duty for `seconds`; one owner at a time.
+
+    Also True while somebody holds the duty's row and does not let go: two owners do no harm, and
+    without one nothing is done at all.
+    """
+    try:
+        with transaction.atomic(), connection.cursor() as cursor:
+            cursor.execute("SELECT set_config('lock_timeout', %s::text, true)", (LOCK_WAIT,))
+            cursor.execute(
+                "INSERT INTO gp_duty (name, owner, until) VALUES (%s::varchar, %s::varchar, "
+                "clock_timestamp() + make_interval(secs => %s)) ON CONFLICT (name) DO UPDATE "
+                "SET owner = EXCLUDED.owner, until = EXCLUDED.until "
+                "WHERE gp_duty.owner = EXCLUDED.owner OR gp_duty.until < clock_timestamp() "
+                # Nobody takes it for longer: the clock stepped back since.
+                "OR gp_duty.until > clock_timestamp() + make_interval(secs => %s)",
+                (name, owner, seconds, seconds + CLOCK_SLACK_SECONDS),
+            )
+            return bool(cursor.rowcount)
+    except OperationalError as error:
+        if is_busy(error):
+            return True
+        raise
 
 
 def forget_duty(name: str, *, owner: str) -> None:

@@ -178,6 +178,19 @@ def test_pages(settings: Any, tmp_path: Path) -> None:
     assert "worker down" in down.value
 
 
+def test_a_row_that_fails_in_the_sweep_is_named(seen: Seen) -> None:
+    assert only(behind.rows_set_aside(seen)).level == "ok"
+    sql(
+        "INSERT INTO gp_set_aside (part, row_id, thread_id, error, attempts, next_at) SELECT "
+        "'expired', gen_random_uuid(), gen_random_uuid(), 'KeyError: x', 3, clock_timestamp() "
+        "FROM generate_series(1, 7)"
+    )
+    found = list(behind.rows_set_aside(seen))
+    assert [finding.level for finding in found] == ["warning"] * 6
+    assert "failed 3 times" in found[0].value
+    assert "KeyError: x" in found[0].value
+
+
 def test_a_worker_that_fell_silent_is_named_for_an_hour(seen: Seen, agent: UUID) -> None:
     def found() -> Finding:
         return only(reachable.lost_workers(Seen(answered=queries.server())))

@@ -92,12 +92,12 @@ KINDS = [
 
 
 @contextmanager
-def locked(table: str, row: UUID) -> Iterator[None]:
+def locked(table: str, row: UUID | str, key: str = "id") -> Iterator[None]:
     """Somebody else holds the row and does not let go: a frozen process."""
     at = connection.get_connection_params()
     known = {name: at[name] for name in ("dbname", "user", "host", "port") if name in at}
     with psycopg.connect(**known) as other:
-        other.execute(f"SELECT 1 FROM {table} WHERE id = %s FOR UPDATE", [row])
+        other.execute(f"SELECT 1 FROM {table} WHERE {key} = %s FOR UPDATE", [row])
         yield
         other.rollback()
 
@@ -180,6 +180,16 @@ def test_no_doorbell_is_rung_for_a_locked_thread(real_db: str) -> None:
     with locked("gp_thread", threads[0]):
         rung = {thread for thread, _ in store.stranded_threads(queued_for_seconds=60)}
     assert rung == set(threads[1:])
+
+
+def test_the_sweep_goes_on_though_its_duty_is_locked(real_db: str) -> None:
+    assert store.claim_duty("sweep", owner="worker:frozen", seconds=60)
+    assert not store.claim_duty("sweep", owner="worker:1", seconds=60)
+    with locked("gp_duty", "sweep", key="name"):
+        began = time.monotonic()
+        assert store.claim_duty("sweep", owner="worker:1", seconds=60)
+        assert time.monotonic() - began < 1
+    assert not store.claim_duty("sweep", owner="worker:1", seconds=60)
 
 
 def test_a_row_that_fails_again_waits_longer_each_time(real_db: str) -> None:
