@@ -226,6 +226,21 @@ def standing_edit(votes: Iterable[Vote]) -> Vote | None:
     return edits[-1] if edits else None
 
 
+def voided(votes: Iterable[Vote]) -> dict[UUID, Vote]:
+    """{approval or edit that counts no more: the edit or take-back that made it void}."""
+    live: list[Vote] = []
+    void: dict[UUID, Vote] = {}
+    for vote in votes:
+        if vote.verdict in ("edit", "take_back"):
+            edits = vote.verdict == "edit"
+            gone = [v for v in live if edits or v.person == vote.person]
+            void |= {v.decision: vote for v in gone}
+            live = [v for v in live if v not in gone]
+        if vote.verdict in ("approve", "edit"):
+            live.append(vote)
+    return void
+
+
 def _needed(seat: Seat) -> int:
     return max(1, seat.count)
 

@@ -134,8 +134,11 @@ def _where(wanted: Wanted) -> tuple[list[str], list[Any]]:
 
 def _window(
     wanted: Wanted, *, limit: int, after: UUID | None = None, beyond: UUID | None = None
-) -> list[tuple[UUID, int, bool]]:
-    """(id, shape, whether it comes after `beyond`) in the order of the box, from after `after`."""
+) -> list[tuple[UUID, int | UUID, bool]]:
+    """(id, group, whether it comes after `beyond`) in the order of the box, from after `after`.
+
+    Equal requests are one group; what is of high risk stands alone, never hidden among others.
+    """
     where, params = _where(wanted)
     keys = _ORDER[wanted.order]
     sign, direction = ("<", "DESC") if wanted.order == "done" else (">", "ASC")
@@ -146,14 +149,15 @@ def _window(
     order = ", ".join(f"{key} {direction}" for key in _split(keys))
     later, first = (place, [beyond]) if beyond is not None else ("true", [])
     sql = (
-        f"SELECT a.id, {_SHAPE} AS shape, {later} AS later FROM gp_approval a "
+        f"SELECT a.id, {_SHAPE} AS shape, {later} AS later, gp_risk(a.risk) = 0 AS high "
+        "FROM gp_approval a "
         f"WHERE {' AND '.join(where)} ORDER BY {order} LIMIT %s"
     )
     params = [*first, *params]
     if wanted.q:
         words = "%" + wanted.q.replace("\\", "\\\\").replace("%", "\\%").replace("_", "\\_") + "%"
         sql = (
-            "SELECT x.id, x.shape, x.later FROM (SELECT y.*, row_number() OVER () AS n "
+            "SELECT x.id, x.shape, x.later, x.high FROM (SELECT y.*, row_number() OVER () AS n "
             f"FROM ({sql}) y) x JOIN gp_approval b ON b.id = x.id "
             "JOIN gp_thread th ON th.id = b.thread_id WHERE b.title ILIKE %s OR th.title ILIKE %s "
             "OR b.tool ILIKE %s OR b.id::text LIKE %s ORDER BY x.n LIMIT %s"
@@ -163,7 +167,10 @@ def _window(
         params.append(limit)
     with connection.cursor() as cursor, planned_for_this():
         cursor.execute(sql, params)
-        return [(row[0], row[1], bool(row[2])) for row in cursor.fetchall()]
+        return [
+            (ident, ident if high else shape, bool(later))
+            for ident, shape, later, high in cursor.fetchall()
+        ]
 
 
 def _split(keys: str) -> list[str]:
@@ -215,7 +222,7 @@ def page(wanted: Wanted, *, cursor: str = "", limit: int = ENTRIES) -> Listed:
 
 
 def _grouped(
-    found: Sequence[tuple[UUID, int, bool]], grouped: bool
+    found: Sequence[tuple[UUID, int | UUID, bool]], grouped: bool
 ) -> list[tuple[list[UUID], bool]]:
     """([ids of equal requests], whether the first comes after the cursor), in their order."""
     entries: dict[object, tuple[list[UUID], bool]] = {}

@@ -17,6 +17,13 @@ QUICK_MANY: Final = 3
 
 # A request that is decided on its own page; as InboxRow.opens says.
 _OPENS = "(a.risk = 'high' OR jsonb_array_length(coalesce(a.terms -> 'stages', '[]')) > 1)"
+# Of what was taken back nothing is left that would be a decision.
+_TAKEN_BACK = """
+SELECT count(*) FILTER (WHERE n.verdict = 'take_back') > 0 FROM (SELECT t.verdict
+  FROM gp_decision t WHERE t.approval_id = d.approval_id AND t.verdict <> 'respond'
+    AND split_part(t.reviewer, '/', 1) = split_part(d.reviewer, '/', 1)
+    AND (t.at, t.id) > (d.at, d.id) ORDER BY t.at, t.id LIMIT 1) n
+"""
 _DECISIONS = f"""
 SELECT split_part(d.reviewer, '/', 1) AS person, d.reviewer_name AS name, d.at, d.id,
   extract(epoch FROM d.at - a.requested_at)::float8 AS took,
@@ -27,6 +34,7 @@ LEFT JOIN gp_approval_look k ON k.approval_id = d.approval_id
   AND k.person = split_part(d.reviewer, '/', 1) AND k.at <= d.at
 WHERE d.workspace_id = %s::uuid AND d.at > statement_timestamp() - make_interval(days => {DAYS})
   AND d.verdict NOT IN ('take_back', 'respond') AND NOT a.imported AND a.kind IN ('gate', 'repeat')
+  AND NOT ({_TAKEN_BACK})
 """
 _HABITS = f"""
 WITH d AS ({_DECISIONS} {{only}} ORDER BY d.at DESC LIMIT {DECIDED_CAP}),

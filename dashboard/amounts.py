@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
 from decimal import Decimal, InvalidOperation
 from typing import Any, Final
 
@@ -22,14 +23,8 @@ def amount_of(args: Any) -> str:
     """
     if not isinstance(args, Mapping):
         return ""
-    places = [args, *(value for value in args.values() if isinstance(value, Mapping))]
-    for place in places:
-        for name in AMOUNTS:
-            value = place.get(name)
-            if isinstance(value, Mapping):
-                continue
-            if (number := _number(value)) is not None:
-                return _with_currency(number, _currency(place) or _currency(args))
+    if (money := money_of(args)) is not None:
+        return in_words(*money)
     lists = [(name, value) for name, value in args.items() if isinstance(value, list)]
     if len(lists) == 1 and len(lists[0][1]) > 1:
         name, items = lists[0]
@@ -37,14 +32,64 @@ def amount_of(args: Any) -> str:
     return ""
 
 
-def _number(value: Any) -> str | None:
+def money_of(args: Any) -> tuple[Decimal, str] | None:
+    """(number, currency or "") that the arguments name; None where they name none."""
+    if not isinstance(args, Mapping):
+        return None
+    places = [args, *(value for value in args.values() if isinstance(value, Mapping))]
+    for place in places:
+        for name in AMOUNTS:
+            value = place.get(name)
+            if isinstance(value, Mapping):
+                continue
+            if (number := _number(value)) is not None:
+                return number, _currency(place) or _currency(args)
+    return None
+
+
+def in_words(number: Decimal, currency: str) -> str:
+    """A number with its currency: `€48,200.00`, `12.50 CHF`."""
+    text = f"{number:,f}"
+    if currency in SIGNS:
+        sign = "-" if text.startswith("-") else ""
+        return f"{sign}{SIGNS[currency]}{text.removeprefix('-')}"
+    return f"{text} {currency}".strip()
+
+
+@dataclass(frozen=True, slots=True)
+class Sum:
+    """Amounts of several requests added up, per currency; `least` and `most` of one currency."""
+
+    total: str
+    least: str
+    most: str
+
+
+def sum_of(many: Iterable[Any]) -> Sum | None:
+    """The sum and range of what several arguments are about; None if any names no amount."""
+    by_currency: dict[str, list[Decimal]] = {}
+    for args in many:
+        money = money_of(args)
+        if money is None:
+            return None
+        by_currency.setdefault(money[1], []).append(money[0])
+    if not by_currency:
+        return None
+    total = " + ".join(in_words(sum(found, Decimal(0)), c) for c, found in by_currency.items())
+    [(currency, found), *others] = by_currency.items()
+    if others or min(found) == max(found):
+        return Sum(total, "", "")
+    return Sum(total, in_words(min(found), currency), in_words(max(found), currency))
+
+
+def _number(value: Any) -> Decimal | None:
     if isinstance(value, bool) or not isinstance(value, (int, float, str)):
         return None
     text = str(value)
     if not _NUMBER.fullmatch(text):
         return None
     try:
-        return f"{Decimal(text):,f}"
+        return Decimal(text)
     except InvalidOperation:
         return None
 
@@ -55,10 +100,3 @@ def _currency(place: Mapping[str, Any]) -> str:
         if isinstance(value, str) and _CURRENCY.fullmatch(value):
             return value
     return ""
-
-
-def _with_currency(number: str, currency: str) -> str:
-    if currency in SIGNS:
-        sign = "-" if number.startswith("-") else ""
-        return f"{sign}{SIGNS[currency]}{number.removeprefix('-')}"
-    return f"{number} {currency}".strip()

@@ -13,6 +13,7 @@ from approvals.inbox_rows import TOGETHER, InboxRow
 from approvals.queries import ApprovalRow
 
 from .deciding import Decided, decide_many
+from .distinct import distinctions
 from .errors import Invalid
 from .permissions import Actor, require
 from .seats import person_of
@@ -42,6 +43,7 @@ class Told:
     item: Item
     row: InboxRow | None
     why: str = ""
+    line: str = ""  # what tells it apart from the others
     after: ApprovalRow | None = None
 
     @property
@@ -71,7 +73,9 @@ def preview(actor: Actor, items: Sequence[Item], verdict: str = "approve") -> li
     require(actor, "decide")
     about = inbox_rows.rows([item.id for item in items], workspace=actor.workspace)
     who = person_of(actor)
-    return [_judged(item, about.get(item.id), who, verdict) for item in items]
+    lines = distinctions(list(about.values()))
+    judged = [_judged(item, about.get(item.id), who, verdict) for item in items]
+    return [replace(told, line=lines.get(told.item.id, "")) for told in judged]
 
 
 def decide_together(

@@ -253,6 +253,7 @@ def approval_side(page: ApprovalPage, roles: Roles) -> dict[str, Any]:
         "what": recognised(row.shown_args),
         "standing": page.standing,
         "nobody": page.nobody,
+        "ended": page.ended,
         "resumed": page.resumed,
         "carried_out": page.carried_out,
         "fates": page.fates,

@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
+from uuid import UUID
 
 from django.conf import settings
 
 from approvals import gates
-from approvals.counting import Progress, Vote, person
+from approvals.counting import Progress, Vote, person, voided
 from approvals.queries import ApprovalRow
 from approvals.terms import UNDO_WINDOW, Seat, Terms, names_of, terms_of
 from dashboard.permissions import Actor, lacks
@@ -53,7 +54,7 @@ class Stage:
         return self.count - len(self.given)
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class Standing:
     """How far a request has come: `got` of `needed` approvals.
 
@@ -78,10 +79,10 @@ class Standing:
         """Whether the next approval is the last one of several."""
         return self.several and self.needed - self.got == 1
 
-    @property
-    def void(self) -> tuple[Vote, ...]:
-        """Approvals that an edit or their own giver made void."""
-        return tuple(v for v in self.votes if v.verdict in ("approve", "edit") and not v.counts)
+    @cached_property
+    def void(self) -> Mapping[UUID, Vote]:
+        """{approval that counts no more: the edit or take-back that made it void}."""
+        return voided(self.votes)
 
     @property
     def spoken(self) -> tuple[Vote, ...]:

@@ -11,6 +11,7 @@ from django.utils.html import format_html
 from django.utils.safestring import SafeString, mark_safe
 
 from dashboard import list_pairs, text, trees
+from dashboard.sentences_of_decisions import VERBS
 from dashboard.templatetags.gatepost import VERDICTS, icon
 
 register = template.Library()
@@ -79,11 +80,18 @@ def said_of(outcome: str) -> str:
     return VERDICTS.get(outcome, VERDICTS["approve"])[2]
 
 
+@register.filter
+def did_of(outcome: str) -> str:
+    """What the person who decided did, as a verb."""
+    return "edited and approved" if outcome == "edit" else VERBS.get(outcome, "decided")
+
+
 @register.simple_tag
-def vote_badge(vote: Any) -> SafeString:
-    """Shape, colour and word of one verdict of several."""
+def vote_badge(vote: Any, voided_by: Any = None) -> SafeString:
+    """Shape, colour and word of one verdict of several; `voided_by` made it void."""
     looks = VERDICTS | {"take_back": _TAKEN_BACK, "respond": _ASKED}
     tone, name, word = looks.get(vote.verdict, _TAKEN_BACK)
     if vote.verdict in ("approve", "edit") and not vote.counts:
-        tone, name, word = "t-idle", "cancel", f"{word}, void"
+        back = voided_by is not None and voided_by.verdict == "take_back"
+        tone, name, word = "t-idle", "cancel", f"{word}, {'taken back' if back else 'void'}"
     return format_html('<span class="st {}">{}{}</span>', tone, icon(name), word)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from typing import Any
 
 from django import template
@@ -9,14 +10,21 @@ from django import template
 from dashboard import amounts
 
 register = template.Library()
+_NUMBERS = re.compile(r"[0-9]+([.,:-][0-9]+)*")
 register.filter("amount", amounts.amount_of)
 
 
 @register.filter
-def same_amount(rows: Any) -> str:
-    """The amount of equal requests where it is one and the same; empty otherwise."""
-    found = {amounts.amount_of(row.args) for row in rows}
-    return found.pop() if len(found) == 1 else ""
+def sum_of(rows: Any) -> amounts.Sum | None:
+    """The sum and range of what these requests are about; None where one names no amount."""
+    return amounts.sum_of(row.args for row in rows)
+
+
+@register.filter
+def common_title(rows: Any) -> str:
+    """What the titles of equal requests have in common; an ellipsis where their numbers differ."""
+    titles = {row.title for row in rows}
+    return next(iter(titles)) if len(titles) == 1 else _NUMBERS.sub("…", rows[0].title)
 
 
 @register.filter

@@ -75,9 +75,11 @@ def decide(request: HttpRequest, approval_id: UUID) -> HttpResponse:
     except errors.ActionError as error:
         found = forms.problems_of(error)
         draft["comment_error"] = found.pop("comment", "")
-        draft["notice"] = "" if draft["comment_error"] else error.detail
         # What the person looked at is shown beside what stands now; nobody can approve by mistake.
-        before = seen if isinstance(error, errors.ProposalChanged) else ""
+        late = isinstance(error, errors.AlreadyDecided)
+        before = seen if late or isinstance(error, errors.ProposalChanged) else ""
+        # Who was first is said by the page itself, beside the kept note.
+        draft["notice"] = "" if draft["comment_error"] or late else error.detail
         return _page(request, approval_id, draft, status=error.status, seen=before)
     told = said(page_for(request, approval_id), row, verdict)
     return decided.onward(request, row, told, None if row.open and verdict == "respond" else way)

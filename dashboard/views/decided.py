@@ -80,7 +80,7 @@ def said(page: ApprovalPage, row: ApprovalRow, verdict: str, void: int = 0) -> s
     if row.status == "pending" and missing > 0:
         parts.append(f"{missing} more {'is' if missing == 1 else 'are'} needed.")
     elif row.status == "held":
-        parts.append(f"You can take it back for {page.standing.window} seconds.")
+        parts.append(f"You can undo this for {page.standing.window} seconds.")
     elif verdict in ("approve", "edit"):
         parts.append("The thread goes on.")
     if verdict == "reject" and row.what_next in _NEXT:

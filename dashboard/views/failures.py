@@ -6,6 +6,7 @@ Django calls these while the exception is being handled, also for those of middl
 from __future__ import annotations
 
 import sys
+from urllib.parse import urlsplit
 
 from django.http import HttpRequest, HttpResponse, JsonResponse
 from django.shortcuts import render
@@ -24,6 +25,15 @@ def malformed(request: HttpRequest, exception: Exception | None = None) -> HttpR
         said = "The request is malformed."
         return _problem("malformed", "The request cannot be read", 400, said)
     return render(request, "400.html", status=400)
+
+
+def session_changed(request: HttpRequest, reason: str = "") -> HttpResponse:
+    """403: the form was sent under another session than it was opened in; leads back to it."""
+    came = urlsplit(request.headers.get("Referer", ""))
+    ours = came.netloc == request.get_host() and came.path.startswith("/")
+    back = f"{came.path}?{came.query}".rstrip("?") if ours else "/"
+    context = {"back": back, "signed_in": request.user.is_authenticated}
+    return render(request, "403_csrf.html", context, status=403)
 
 
 def failed(request: HttpRequest) -> HttpResponse:

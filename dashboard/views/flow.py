@@ -61,7 +61,8 @@ def onward(request: HttpRequest, way: Way, said: str) -> SeeOther:
         say(request, f"{said} That was the last one here.")
         query = way.page.query(cursor="") or f"box={BOX}"
         return SeeOther(f"{reverse('approvals')}?{query}")
-    say(request, f"{said} {way.left:,} left.")
+    left = f"{way.left:,} request{'' if way.left == 1 else 's'} left to review."
+    say(request, f"{said} {left}")
     return SeeOther(f"{reverse('approval', args=[way.next])}?{way.page.trail}")
 
 

@@ -12,7 +12,7 @@ from django.views.decorators.http import require_POST, require_safe
 
 from approvals import inbox as inbox_floor
 from approvals import inbox_rows, reviewers
-from dashboard import actions, bulk, errors, sentences_of_decisions
+from dashboard import actions, amounts, bulk, errors, sentences_of_decisions
 from dashboard.administering import AUDIT
 from dashboard.pages.inbox import page_from
 from dashboard.people import people
@@ -142,7 +142,8 @@ def _sheet(
     request: HttpRequest, told: list[bulk.Told], context: dict[str, Any], *, status: int = 200
 ) -> HttpResponse:
     context |= {
-        "good": [one for one in told if one.good],
+        "good": (good := [one for one in told if one.good]),
+        "sum": amounts.sum_of(one.row.args for one in good if one.row),
         "refused": [one for one in told if not one.good],
         "results": False,
     }

@@ -187,7 +187,7 @@ def test_an_edit_is_checked_at_its_field_and_makes_other_approvals_void(
     raw = screen.one("textarea[name=args]")
     raw.fill("{not json")
     screen.press("Approve these values")
-    expect(screen.one("#args-error")).to_contain_text("This is not JSON")
+    expect(screen.one("#args-error")).to_contain_text("This is not valid JSON")
     raw.fill(json.dumps(payments.NEW | {"amount": 7}))
     screen.press("Approve these values")
     expect(screen.one("#args-error")).to_contain_text("$.amount")
@@ -213,6 +213,71 @@ def test_what_others_decide_meanwhile_is_said(house: House, people: People) -> N
     expect(screen.one("#ended")).to_contain_text("second_manager")
     expect(screen.one("#outcome")).to_have_attribute("data-outcome", "reject")
     expect(screen.one("#decision")).to_have_count(0)
+
+
+@pytest.mark.parametrize("phone", [False, True], ids=["desk", "phone"])
+def test_who_loses_the_race_keeps_the_note_and_reads_who_won(
+    house: House, people: People, phone: bool
+) -> None:
+    row = payments.pay(house, risk="high")
+    screen = people("manager", phone=phone)
+    open_page(screen, row)
+    button(screen, "reject", phone=phone)
+    screen.one("#reject-reason").fill("The account is new: call them first.")
+    payments.decide(house, row, "second_manager", "approve")
+    kept = screen.one("#kept-note")
+    expect(kept).to_have_value("The account is new: call them first.")
+    won = screen.one(".mbar.lost") if phone else screen.one("#ended")
+    expect(won).to_contain_text("second_manager")
+    expect(won).to_be_in_viewport()
+    if phone:
+        expect(won).to_contain_text(re.compile(r"approved this at .* · your note is kept"))
+    # A second look changes nothing of it.
+    screen.page.evaluate("gatepost.ask(['approval-side'])")
+    expect(kept).to_have_value("The account is new: call them first.")
+    # Whoever had no note is told of none.
+    other = payments.pay(house)
+    open_page(screen, other)
+    payments.decide(house, other, "second_manager", "approve")
+    expect(screen.one("#outcome")).to_have_attribute("data-outcome", "approve")
+    expect(screen.one("#kept-note")).to_be_hidden()
+
+
+def test_a_verdict_that_comes_too_late_shows_the_note_beside_who_won(
+    house: House, people: People
+) -> None:
+    row = payments.pay(house)
+    screen = people("manager", java_script_enabled=False)
+    screen.allow("409")
+    screen.open(f"/approvals/{row.id}/")
+    screen.one("#comment").fill("Looks right to me.")
+    payments.decide(house, row, "second_manager", "reject", comment="Unknown account.")
+    screen.one("#decision button[data-decide=approve]").click()
+    expect(screen.one("#ended")).to_contain_text("second_manager")
+    expect(screen.one("#kept-note")).to_have_value("Looks right to me.")
+    assert now(row).outcome == "reject"
+
+
+def test_signed_out_meanwhile_the_text_is_there_after_signing_in(
+    house: House, people: People
+) -> None:
+    row = payments.pay(house)
+    screen = people("manager")
+    screen.allow("403|socket|Failed to load")
+    open_page(screen, row)
+    screen.one("#comment").fill("Checked with the vendor by phone.")
+    # Signed in anew in another window: this page's form is of the session before.
+    screen.page.request.get(f"{screen.base}/login/")
+    screen.context.clear_cookies()
+    screen.one("#decision button[data-decide=approve]").click()
+    expect(screen.one("h1")).to_have_text("You’re signed out")
+    expect(screen.one("[data-keeps-draft]")).to_contain_text("your text is still here")
+    screen.one(".error-page").get_by_role("link", name="Sign in").click()
+    screen.one("#id_username").fill("manager")
+    screen.one("#id_password").fill("manager-password")
+    screen.press("Sign in")
+    expect(screen.one("#comment")).to_have_value("Checked with the vendor by phone.")
+    assert now(row).open
 
 
 def test_on_the_way_through_a_box_the_last_click_can_be_taken_back(

@@ -64,6 +64,7 @@ BEHIND = {
         "workspace_id": "is the importing one",
         "imported": "is said of all that comes in",
         "reminded": "is no history",
+        **dict.fromkeys(("tally", "due_seats", "due_except"), "follow from terms and decisions"),
     },
     "gp_decision": {"workspace_id": "is the importing one"},
 }

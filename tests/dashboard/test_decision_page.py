@@ -190,7 +190,7 @@ def test_only_who_decided_is_offered_to_take_it_back(cast: Cast) -> None:
     client = cast.client("manager")
     form = {"verdict": "approve", "proposal_hash": row.proposal_hash}
     answer = client.post(f"/approvals/{row.id}/decide/", form, follow=True)
-    assert "You can take it back for 600 seconds." in answer.content.decode()
+    assert "You can undo this for 600 seconds." in answer.content.decode()
     assert "Take it back" in look(cast, row)
     other = look(cast, row, "second_manager")
     assert "Take it back" not in other

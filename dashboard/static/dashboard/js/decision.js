@@ -1,6 +1,16 @@
 // The decision page: what the person has looked at goes along with every look (live.js sends
 // data-seen); bars, buttons and notes that hang on a time follow the server's clock.
+window.gatepost ??= {};
 (() => {
+  // Somebody else decided meanwhile: what this person had written goes into the new fragment.
+  const NOTES = ["dialog[open] textarea", "#comment", "#reject-reason", "#ask-text", "#kept-note"];
+  gatepost.keep = (region, next) => {
+    const kept = region.id === "approval-side" && next.querySelector("#kept-note");
+    if (!kept) return;
+    const typed = NOTES.map((one) => region.querySelector(one)?.value.trim()).find(Boolean);
+    if (typed) kept.textContent = typed;
+  };
+
   document.addEventListener("click", (event) => {
     const link = event.target.closest("[data-looked]");
     if (!link || !window.gatepost?.ask) return; // without scripts it is a link to the page anew
