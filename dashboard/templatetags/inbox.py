@@ -7,11 +7,12 @@ from typing import Any
 
 from django import template
 
-from dashboard import amounts
+from dashboard import amounts, distinct
 
 register = template.Library()
 _NUMBERS = re.compile(r"[0-9]+([.,:-][0-9]+)*")
 register.filter("amount", amounts.amount_of)
+register.filter("distinctions", distinct.distinctions)
 
 
 @register.filter

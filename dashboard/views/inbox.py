@@ -143,11 +143,18 @@ def _sheet(
 ) -> HttpResponse:
     context |= {
         "good": (good := [one for one in told if one.good]),
-        "sum": amounts.sum_of(one.row.args for one in good if one.row),
+        "sum": _sum([one.row for one in good if one.row]),
         "refused": [one for one in told if not one.good],
         "results": False,
     }
     return render(request, SHEET, context, status=status)
+
+
+def _sum(rows: list[inbox_rows.InboxRow]) -> amounts.Sum | None:
+    """What those that name an amount come to; None where arguments are too large to be known."""
+    if any(row.args is None for row in rows):
+        return None
+    return amounts.sum_of(row.args for row in rows if amounts.money_of(row.args))
 
 
 @require_safe

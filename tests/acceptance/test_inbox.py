@@ -429,7 +429,7 @@ def test_of_equal_ones_that_are_unfolded_each_stays(house: House, people: People
         expect(row).to_be_visible()
         expect(row).to_contain_text("Decided by second_manager: approved")
         assert members.evaluate_all("found => found.map(x => x.id)") == ids
-    expect(fold.locator(".fold")).to_have_text("2 alike")
+    expect(fold.locator(".fold")).to_have_text("2 similar")
     expect(fold.locator("[data-tick]")).to_have_count(2)
     # Folded together, the line alone tells how many are left.
     fold.locator("summary").click()
