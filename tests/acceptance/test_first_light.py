@@ -80,7 +80,7 @@ def test_an_agent_works_stops_at_the_gate_and_goes_on_when_a_manager_approves(
     expect(copied).to_be_visible()
     assert manager.sideways() == 0
     manager.see_live()
-    page.get_by_label("Comment for the record").fill("Figures checked against the source.")
+    page.get_by_label("Comment (required to reject)").fill("Figures checked against the source.")
     manager.one(".mbar button[data-decide=approve]").tap()
 
     # Both pages follow to the end; the operator's was never loaded again.
