@@ -35,4 +35,4 @@ VOLUME /data
 EXPOSE 8000
 HEALTHCHECK --interval=10s --timeout=3s --start-period=60s --retries=3 \
     CMD ["python", "-c", "import urllib.request as u; u.urlopen('http://127.0.0.1:8000/healthz', timeout=2)"]
-CMD ["uvicorn", "dashboard.asgi:application", "--host", "0.0.0.0", "--port", "8000", "--loop", "uvloop", "--lifespan", "on", "--ws-per-message-deflate", "false", "--no-access-log", "--timeout-graceful-shutdown", "5"]
+CMD ["uvicorn", "dashboard.asgi:application", "--host", "0.0.0.0", "--port", "8000", "--loop", "uvloop", "--lifespan", "on", "--ws-per-message-deflate", "false", "--no-access-log", "--no-proxy-headers", "--timeout-graceful-shutdown", "5"]

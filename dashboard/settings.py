@@ -49,6 +49,18 @@ GATEPOST_WEBHOOK_CA      file of certificates that webhooks are checked against 
 GATEPOST_APPRISE_SCHEMES chats that endpoints may name (slack,discord,msteams,tgram,gchat,pagerduty)
 GATEPOST_UPLOAD_MAX_BYTES the largest file that may be uploaded (default 2 GiB)
 GATEPOST_BODY_SECONDS    a request's body may begin so late; then 16 KiB a second have to come (20)
+GATEPOST_API_PER_ACCOUNT, GATEPOST_API_PER_ADDRESS
+                         calls of the API in a minute by one token or login, and by one address
+                         (6000, 12000); 0 for no limit, as with all of these
+GATEPOST_UNKNOWN_PER_ADDRESS
+                         calls in a minute by one address without a valid token or login (120)
+GATEPOST_HOOK_PER_MINUTE deliveries in a minute to one hook, and by one address (600)
+GATEPOST_LOGINS_PER_ACCOUNT, GATEPOST_LOGINS_PER_ADDRESS
+                         wrong passwords in a quarter of an hour (20, 60)
+GATEPOST_SOCKETS_PER_LOGIN
+                         live connections of one login to one web process (50)
+GATEPOST_TRUSTED_PROXIES networks of proxies whose X-Forwarded-For is believed: 10.0.0.0/8 (none)
+GATEPOST_HSTS_SECONDS    how long browsers come by https only, where GATEPOST_HTTPS is on (a year)
 GATEPOST_CONTENT_DATABASE_BYTES, GATEPOST_CONTENT_FILE_BYTES
                          from which size a value is kept by reference (16384, 1024)
 GATEPOST_TOKEN_EXPIRES   how long a new API token is good for: 12h, 90d, never (default 90d)
@@ -126,6 +138,16 @@ GATEPOST_CONTENT_DATABASE_BYTES = env.int("GATEPOST_CONTENT_DATABASE_BYTES", def
 GATEPOST_CONTENT_FILE_BYTES = env.int("GATEPOST_CONTENT_FILE_BYTES", default=1024)
 GATEPOST_UPLOAD_MAX_BYTES = env.int("GATEPOST_UPLOAD_MAX_BYTES", default=2 * 1024**3)
 GATEPOST_BODY_SECONDS = env.float("GATEPOST_BODY_SECONDS", default=20.0)
+GATEPOST_API_PER_ACCOUNT = env.int("GATEPOST_API_PER_ACCOUNT", default=6_000)
+GATEPOST_API_PER_ADDRESS = env.int("GATEPOST_API_PER_ADDRESS", default=12_000)
+GATEPOST_UNKNOWN_PER_ADDRESS = env.int("GATEPOST_UNKNOWN_PER_ADDRESS", default=120)
+GATEPOST_HOOK_PER_MINUTE = env.int("GATEPOST_HOOK_PER_MINUTE", default=600)
+GATEPOST_LOGINS_PER_ACCOUNT = env.int("GATEPOST_LOGINS_PER_ACCOUNT", default=20)
+GATEPOST_LOGINS_PER_ADDRESS = env.int("GATEPOST_LOGINS_PER_ADDRESS", default=60)
+GATEPOST_SOCKETS_PER_LOGIN = env.int("GATEPOST_SOCKETS_PER_LOGIN", default=50)
+GATEPOST_TRUSTED_PROXIES = mail.networks(
+    env.list("GATEPOST_TRUSTED_PROXIES", default=[]), name="GATEPOST_TRUSTED_PROXIES"
+)
 GATEPOST_METRICS_TOKEN = value("GATEPOST_METRICS_TOKEN")
 GATEPOST_PULSE = env("GATEPOST_PULSE", default="")
 GATEPOST_AGENTS = env.list("GATEPOST_AGENTS", default=[])
@@ -272,6 +294,7 @@ AXES_FAILURE_LIMIT = 8
 AXES_COOLOFF_TIME = 0.25  # hours
 AXES_LOCKOUT_PARAMETERS = [["username", "ip_address"]]
 AXES_RESET_ON_SUCCESS = True
+AXES_CLIENT_IP_CALLABLE = "dashboard.client_address.client_address"
 AXES_VERBOSE = False
 AXES_ENABLE_ADMIN = False  # its rows belong to no workspace
 AXES_LOCKOUT_CALLABLE = "dashboard.views.login.locked"
@@ -282,6 +305,7 @@ SESSION_COOKIE_SECURE = CSRF_COOKIE_SECURE = HTTPS
 SECURE_PROXY_SSL_HEADER = ("HTTP_X_FORWARDED_PROTO", "https") if HTTPS else None
 SESSION_COOKIE_HTTPONLY = True
 SESSION_ENGINE = "dashboard.logins"
+SECURE_HSTS_SECONDS = env.int("GATEPOST_HSTS_SECONDS", default=31_536_000) if HTTPS else 0
 SECURE_REFERRER_POLICY = "same-origin"
 X_FRAME_OPTIONS = "DENY"
 SECURE_CSP = {

@@ -21,8 +21,8 @@ from tests.containers import ROOT, VARIABLE, compose, dockerfile, filled, image_
 pytestmark = pytest.mark.requirement("D07")
 FLOORS = ("checkpoints", "approvals", "workers", "dashboard")
 OURS = ("migrate", "web", "worker")
-# Read by uvicorn, Python and the image of PostgreSQL.
-FOREIGN = {"FORWARDED_ALLOW_IPS", "PYTHONPATH"}
+# Read by Python and the image of PostgreSQL.
+FOREIGN = {"PYTHONPATH"}
 
 
 def services() -> dict[str, Any]:

@@ -20,7 +20,7 @@ from checkpoints.errors import InvalidValue
 from dashboard.errors import Fault, Invalid, Malformed, NeedsSecondPerson
 from dashboard.permissions import Actor, Grant, actor_of, require
 
-from . import once
+from . import limits, once
 from .previews import SecondPersonAsked
 from .renderers import Negotiation
 from .shapes import Problem
@@ -48,7 +48,7 @@ class Door(APIView):
 
     def initial(self, request: Request, *args: Any, **kwargs: Any) -> None:
         """Sign-in first, then membership and the right, then whether this was answered before."""
-        self.perform_authentication(request)
+        limits.known(request, self.perform_authentication)
         self.check_permissions(request)  # before what only members may learn about the call
         super().initial(request, *args, **kwargs)
         self.actor = actor_of(request.user, _grant(request))

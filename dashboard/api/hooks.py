@@ -17,6 +17,7 @@ from rest_framework.views import APIView
 from dashboard import inbound
 from dashboard.errors import TooLarge
 
+from . import limits
 from .base import refusals
 from .problems import MEDIA_TYPE
 from .renderers import Negotiation
@@ -99,10 +100,11 @@ class DecideHook(APIView):
     )
     def post(self, request: Request) -> HttpResponse:
         """Read the body as it came: the signature is over its bytes."""
+        hook = request.query_params.get("hook", "")
+        limits.hook(request, hook)
         raw = request._request.read(inbound.BODY_MAX + 1)
         if len(raw) > inbound.BODY_MAX:
             raise TooLarge("$", f"has more than the {inbound.BODY_MAX:,} bytes that are taken")
-        hook = request.query_params.get("hook", "")
         done = inbound.deliver(hook, request.headers, raw)
         kind = "application/json" if done.status < 400 else MEDIA_TYPE
         headers = {REPLAYED: "true"} if done.replayed else {}

@@ -11,7 +11,7 @@ from .base import PROBLEM
 from .shapes import Problem
 
 # Who may come in, what can be answered at all, and a database that is away.
-ALWAYS = (401, 403, 406, 503)
+ALWAYS = (401, 403, 406, 429, 503)
 WITH_BODY = (400, 413, 415, 422)
 _TEXT = {"type": "string"}
 ETAG = {"description": "The thread's version, for If-Match.", "schema": _TEXT}
@@ -32,7 +32,8 @@ class Described(AutoSchema):
         for number in self._refusals():
             if (code := str(number)) not in found:
                 found[code] = self._get_response_for_code(Problem, code, [PROBLEM])  # type: ignore[no-untyped-call]
-        found["503"]["headers"] = {"Retry-After": RETRY_AFTER}
+        for code in ("429", "503"):
+            found[code]["headers"] = {"Retry-After": RETRY_AFTER}
         for code, body in found.items():
             shapes = {
                 media.get("schema", {}).get("$ref", "").rpartition("/")[2]

@@ -47,9 +47,9 @@ def _folder(backend: str, told: dict[str, Any]) -> dict[str, Any]:
     return {"OPTIONS": {"file_path": told["EMAIL_FILE_PATH"]}}
 
 
-def networks(given: list[str]) -> list[str]:
-    """GATEPOST_WEBHOOK_NETWORKS as it is; raises Misconfigured for what is no network."""
+def networks(given: list[str], *, name: str = "GATEPOST_WEBHOOK_NETWORKS") -> list[str]:
+    """A list of networks as it is; raises Misconfigured for what is no network."""
     try:
         return [str(ip_network(text.strip())) for text in given]
     except ValueError as error:
-        raise Misconfigured("GATEPOST_WEBHOOK_NETWORKS", f"holds no network: {error}.") from None
+        raise Misconfigured(name, f"holds no network: {error}.") from None

@@ -42,6 +42,8 @@ class Web:
                 # Deflate costs 40 KB and 3 ms per socket and gains nothing on short hints.
                 *("--ws-per-message-deflate", "false"),
                 "--no-access-log",
+                # What a proxy says is believed from GATEPOST_TRUSTED_PROXIES only.
+                "--no-proxy-headers",
                 *("--timeout-graceful-shutdown", "1"),
             ],
             log=self.log,

@@ -9,12 +9,13 @@ from typing import Any
 from uuid import UUID
 
 from channels.generic.websocket import AsyncWebsocketConsumer
+from django.conf import settings
 
 from checkpoints.errors import NotFound
 from dashboard import regions
 
 from . import process, topics
-from .hub import NOT_ALLOWED, SIGNED_OUT, Member, Want
+from .hub import NOT_ALLOWED, SIGNED_OUT, TOO_MANY, Member, Want
 from .outbox import Outbox, event_of
 from .visitors import login_key, visitor
 
@@ -85,6 +86,9 @@ class LiveConsumer(AsyncWebsocketConsumer):  # type: ignore[misc]
             return
         if not actor.roles:
             await self._refuse(NOT_ALLOWED, "You have no role in this workspace.")
+            return
+        if hub.sockets_of(key) >= settings.GATEPOST_SOCKETS_PER_LOGIN:
+            await self._refuse(TOO_MANY, "Too many pages of this login are open. Close some.")
             return
         member = Member(key, actor, Outbox(self.base_send, broken=self._broken))
         self.member, self.hub = member, hub

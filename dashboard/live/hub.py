@@ -29,7 +29,7 @@ COST_FACTOR = 3.0  # and at least this many times as long as the last one took
 MAX_INTERVAL = 1.0
 RENDER_THREADS = 4
 GOODBYE_SECONDS = 3.0
-SIGNED_OUT, NOT_ALLOWED = 4401, 4403
+SIGNED_OUT, NOT_ALLOWED, TOO_MANY = 4401, 4403, 4429
 BEAT = event_of({"type": "beat"})
 SPEED = {slow: event_of({"type": "speed", "slow": slow}) for slow in (False, True)}
 
@@ -236,6 +236,10 @@ class Hub:
         self._threads.shutdown(wait=False, cancel_futures=True)
 
     # --- sockets ---------------------------------------------------------------------------------
+    def sockets_of(self, key: str) -> int:
+        """How many sockets of one login are open here."""
+        return sum(member.key == key for member in self.members)
+
     def enter(self, member: Member) -> None:
         """A socket has come."""
         self.members.add(member)

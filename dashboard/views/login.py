@@ -16,6 +16,8 @@ from django.views.decorators.debug import sensitive_post_parameters
 from django.views.decorators.http import require_GET
 from sesame.utils import get_user
 
+from dashboard import rate_limits
+
 from ..user_changes import renew_password
 from .base import SeeOther
 
@@ -72,7 +74,9 @@ def locked(request: HttpRequest, *_args: Any, **_kwargs: Any) -> HttpResponse:
         "back_url": settings.LOGIN_URL,
         "back_label": "To the sign-in page",
     }
-    return render(request, "error.html", context, status=429)
+    response = render(request, "error.html", context, status=429)
+    response["Retry-After"] = str(rate_limits.QUARTER)
+    return response
 
 
 @login_not_required

@@ -117,7 +117,9 @@ class Web(Part):
             *("--host", "127.0.0.1", "--port", str(port), "--loop", "uvloop"),
             *("--lifespan", "on", "--log-level", "warning", "--no-access-log"),
         ]
-        env = environment(data, bank) | {"GATEPOST_ROLE": "web"}
+        # Its people come from one address and ask as fast as they can.
+        limits = {"GATEPOST_API_PER_ACCOUNT": "0", "GATEPOST_API_PER_ADDRESS": "0"}
+        env = environment(data, bank) | limits | {"GATEPOST_ROLE": "web"}
         super().__init__("web", argv, env, logs / "web.log")
 
     def answers(self) -> bool:

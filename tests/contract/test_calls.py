@@ -96,7 +96,7 @@ def test_the_document_says_what_a_client_needs(name: str) -> None:
     assert spec["summary"]
     assert spec["security"]
     assert any(code.startswith("2") for code in answers)
-    wanted = {"401", "403", "406", "503"}
+    wanted = {"401", "403", "406", "429", "503"}
     if operation.method == "post":
         wanted |= {"400", "413", "415", "422"}
     if "{thread_id}" in operation.path or "{approval_id}" in operation.path:
@@ -114,6 +114,7 @@ def test_the_document_says_what_a_client_needs(name: str) -> None:
             if code >= "400":
                 assert (kind, reference) == ("application/problem+json", "Problem")
     assert "Retry-After" in answers["503"]["headers"]
+    assert "Retry-After" in answers["429"]["headers"]
     for parameter in spec.get("parameters", ()):
         assert parameter["schema"], parameter
         assert parameter["in"] == "path" or parameter.get("description"), parameter

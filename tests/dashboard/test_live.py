@@ -11,7 +11,7 @@ import sys
 import time
 import urllib.request
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from typing import Any
 from uuid import UUID
@@ -343,6 +343,22 @@ def test_pages_show_the_newest_progress_at_once(place: Place) -> None:
         publish_progress(place.thread, place.cast.workspace, report)
         html = client.get(f"/threads/{place.thread}/").content.decode()
     assert "5 of 9" in html
+
+
+def test_a_login_has_so_many_sockets_and_no_more(place: Place) -> None:
+    key, other = place.key("operator"), place.key("operator")
+    most = settings.GATEPOST_SOCKETS_PER_LOGIN
+    with ExitStack() as opened:
+        lines = [opened.enter_context(place.server.open(key)) for _ in range(most)]
+        one_more = opened.enter_context(place.server.open(key))
+        code, reason = Follower(one_more).closed(seconds=LATE)
+        assert (code, "Close some" in reason) == (4429, True)
+        another = opened.enter_context(place.server.open(other))
+        Follower(another, {place.name: (["thread-head"], 0)}).frame()
+        lines.pop().close()
+        time.sleep(0.2)
+        again = opened.enter_context(place.server.open(key))
+        Follower(again, {place.name: (["thread-head"], 0)}).frame()
 
 
 def test_signing_out_closes_the_socket(place: Place) -> None:

@@ -39,7 +39,14 @@ class Web:
             [
                 *(sys.executable, "-m", "uvicorn", "dashboard.asgi:application"),
                 *("--host", "127.0.0.1", "--port", str(port), "--loop", "uvloop"),
-                *("--lifespan", "on", "--log-level", "warning", "--no-access-log"),
+                *(
+                    "--lifespan",
+                    "on",
+                    "--log-level",
+                    "warning",
+                    "--no-access-log",
+                    "--no-proxy-headers",
+                ),
             ],
             log=self.log,
             env=os.environ | {"GATEPOST_ROLE": "web", "PYTHONPATH": str(ROOT)} | environment,

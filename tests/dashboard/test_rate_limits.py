@@ -1,0 +1,199 @@
+"""Limits per address, account and token: counted, answered 429 with Retry-After, never believed."""
+
+from __future__ import annotations
+
+import time
+from collections import Counter
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+from uuid import uuid4
+
+import pytest
+from django.conf import settings as conf
+from django.test import Client, RequestFactory
+from hypothesis import given
+from hypothesis import strategies as st
+
+from dashboard import rate_limits, tokens
+from dashboard.client_address import client_address, limited_as
+from dashboard.live import hints
+from tests.cast import Cast
+
+URL = "/api/v1/threads/?limit=1"
+
+
+@pytest.fixture(autouse=True)
+def fresh() -> Iterator[None]:
+    """No count of another test, and a whole minute for this one."""
+    hints.client().flushall()
+    left = rate_limits.MINUTE - time.time() % rate_limits.MINUTE
+    if left < 12:
+        time.sleep(left + 0.1)
+    yield
+    hints.client().flushall()
+
+
+def token_of(cast: Cast, name: str) -> dict[str, str]:
+    made = tokens.make(cast.users[name], made_by="test", scopes=["read"])[1]
+    return {"Authorization": f"Bearer {made}"}
+
+
+def asked(client: Client, times: int, **more: Any) -> Counter[int]:
+    found: Counter[int] = Counter()
+    for _ in range(times):
+        answer = client.get(URL, **more)
+        found[answer.status_code] += 1
+        if answer.status_code == 429:
+            assert 1 <= int(answer["Retry-After"]) <= rate_limits.MINUTE
+            assert answer["Content-Type"] == "application/problem+json"
+            assert answer.json()["type"] == "urn:gatepost:problem:too-many-requests"
+    return found
+
+
+def test_a_token_is_counted_by_itself(cast: Cast, settings: Any) -> None:
+    settings.GATEPOST_API_PER_ACCOUNT = 7
+    one, other = token_of(cast, "operator"), token_of(cast, "operator")
+    assert asked(Client(), 10, headers=one) == {200: 7, 429: 3}
+    assert asked(Client(), 8, headers=other) == {200: 7, 429: 1}
+    assert asked(cast.client("operator"), 8) == {200: 7, 429: 1}, "the login is one of its own"
+    assert asked(cast.client("manager"), 5) == {200: 5}
+
+
+def test_an_address_is_counted_whoever_it_says_it_is(cast: Cast, settings: Any) -> None:
+    settings.GATEPOST_API_PER_ADDRESS = 6
+    headers = token_of(cast, "operator")
+    found: Counter[int] = Counter()
+    for n in range(10):
+        found += asked(Client(), 1, headers=headers | {"X-Forwarded-For": f"203.0.113.{n}"})
+    assert found == {200: 6, 429: 4}
+    assert asked(Client(), 3, headers=headers, REMOTE_ADDR="198.51.100.7") == {200: 3}
+
+
+def test_a_proxy_of_ours_says_who_it_is(cast: Cast, settings: Any) -> None:
+    settings.GATEPOST_API_PER_ADDRESS = 3
+    settings.GATEPOST_TRUSTED_PROXIES = ["127.0.0.0/8", "10.0.0.0/8"]
+    headers = token_of(cast, "operator")
+    for n in range(4):
+        chain = f"1.2.3.{n}, 203.0.113.{n}, 10.1.1.1"
+        assert asked(Client(), 4, headers=headers | {"X-Forwarded-For": chain}) == {200: 3, 429: 1}
+    # What the sender put in front of it is his own invention.
+    for n in range(4):
+        chain = f"9.9.9.{n}, 203.0.113.0"
+        assert asked(Client(), 1, headers=headers | {"X-Forwarded-For": chain}) == {429: 1}
+
+
+def test_strangers_are_counted_and_members_at_their_address_are_not(
+    cast: Cast, settings: Any
+) -> None:
+    settings.GATEPOST_UNKNOWN_PER_ADDRESS = 5
+    bad = {"Authorization": "Bearer gp_abcdefgh_" + "x" * 43}
+    assert asked(Client(), 8, headers=bad) == {401: 5, 429: 3}
+    assert asked(cast.client("manager"), 3) == {200: 3}
+
+
+def test_deliveries_to_a_hook_are_counted(db: None, settings: Any) -> None:
+    settings.GATEPOST_HOOK_PER_MINUTE = 4
+    found: Counter[int] = Counter()
+    for n in range(7):
+        where = {"REMOTE_ADDR": f"203.0.113.{n}"}
+        answer = Client().post(f"/api/v1/hooks/decide/?hook={uuid4()}", b"{}", "text/plain")
+        other = Client().post("/api/v1/hooks/decide/?hook=same", b"{}", "text/plain", **where)
+        found[answer.status_code] += 1
+        found[other.status_code] += 10
+    assert found == {404: 4 + 40, 429: 3 + 30}
+
+
+def sign_in(name: str, password: str, **more: Any) -> Any:
+    return Client().post("/login/", {"username": name, "password": password}, **more)
+
+
+def test_forty_guesses_from_forty_addresses_are_too_many(cast: Cast) -> None:
+    """Each address has a few guesses; all together have no more than the account allows."""
+    answers = [
+        sign_in("manager", f"wrong-{n}", REMOTE_ADDR=f"203.0.113.{n}").status_code
+        for n in range(40)
+    ]
+    assert Counter(answers) == {401: 20, 429: 20}
+    refused = sign_in("manager", "manager-password", REMOTE_ADDR="198.51.100.1")
+    assert refused.status_code == 429
+    assert 1 <= int(refused["Retry-After"]) <= rate_limits.QUARTER
+    assert sign_in("operator", "operator-password").status_code == 302
+
+
+def test_one_address_may_not_try_everybody(cast: Cast, settings: Any) -> None:
+    settings.GATEPOST_LOGINS_PER_ADDRESS = 10
+    answers = Counter(sign_in(f"name-{n}", "wrong").status_code for n in range(14))
+    assert answers == {401: 10, 429: 4}
+    assert sign_in("operator", "operator-password").status_code == 429
+    elsewhere = sign_in("operator", "operator-password", REMOTE_ADDR="203.0.113.9")
+    assert elsewhere.status_code == 302
+
+
+def test_an_invented_header_buys_no_guess(cast: Cast) -> None:
+    answers = Counter(
+        sign_in("manager", f"wrong-{n}", headers={"X-Forwarded-For": f"1.2.3.{n}"}).status_code
+        for n in range(12)
+    )
+    assert answers[401] < conf.AXES_FAILURE_LIMIT
+    assert answers[429] >= 12 - conf.AXES_FAILURE_LIMIT
+
+
+def test_a_right_password_is_no_guess(cast: Cast, settings: Any) -> None:
+    settings.GATEPOST_LOGINS_PER_ACCOUNT = settings.GATEPOST_LOGINS_PER_ADDRESS = 3
+    for _ in range(10):
+        assert sign_in("operator", "operator-password").status_code == 302
+
+
+def test_without_valkey_each_process_counts_for_itself(
+    cast: Cast, settings: Any, tmp_path: Path
+) -> None:
+    settings.REDIS_URL = f"unix://{tmp_path}/nobody.sock"
+    settings.GATEPOST_API_PER_ACCOUNT = 7
+    headers = token_of(cast, "auditor")
+    began = time.monotonic()
+    assert asked(Client(), 10, headers=headers) == {200: 7, 429: 3}
+    assert time.monotonic() - began < 5
+
+
+def test_no_limit_is_none(cast: Cast, settings: Any) -> None:
+    settings.GATEPOST_API_PER_ACCOUNT = settings.GATEPOST_API_PER_ADDRESS = 0
+    assert asked(cast.client("operator"), 20) == {200: 20}
+
+
+OURS = ("10.0.0.1", "10.255.3.4", "fd00::7")
+THEIRS = ("203.0.113.1", "198.51.100.2", "2001:db8::1", "1.1.1.1")
+NOISE = ("", "unknown", "10.0.0.1:80", "<script>", "_hidden", "::ffff", " ", "1.2.3")
+
+
+@given(
+    invented=st.lists(st.sampled_from(OURS + THEIRS + NOISE), max_size=4),
+    sender=st.sampled_from(THEIRS),
+    proxies=st.lists(st.sampled_from(OURS), min_size=1, max_size=3),
+)
+def test_the_address_is_that_of_who_spoke_to_the_outermost_proxy(
+    invented: list[str], sender: str, proxies: list[str]
+) -> None:
+    """Proxies append whom they heard; whatever the sender wrote before that changes nothing."""
+    *inner, nearest = proxies
+    chain = ", ".join([*invented, sender, *inner])
+    from django.test import override_settings
+
+    with override_settings(GATEPOST_TRUSTED_PROXIES=["10.0.0.0/8", "fd00::/8"]):
+        request = RequestFactory().get("/", headers={"X-Forwarded-For": chain}, REMOTE_ADDR=nearest)
+        assert client_address(request) == sender
+        direct = RequestFactory().get("/", headers={"X-Forwarded-For": chain}, REMOTE_ADDR=sender)
+        assert client_address(direct) == sender
+
+
+def test_an_ipv6_network_is_one_sender() -> None:
+    assert limited_as("2001:db8:1:2::1") == limited_as("2001:db8:1:2:ffff::9")
+    assert limited_as("2001:db8:1:2::1") != limited_as("2001:db8:1:3::1")
+    assert limited_as("203.0.113.1") == "203.0.113.1"
+
+
+def test_browsers_come_by_https_only_where_it_is_served(client: Client, settings: Any) -> None:
+    settings.SECURE_HSTS_SECONDS = 31_536_000
+    assert "Strict-Transport-Security" not in client.get("/healthz")
+    answer = client.get("/healthz", secure=True)
+    assert answer["Strict-Transport-Security"].startswith("max-age=31536000")
