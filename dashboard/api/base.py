@@ -20,7 +20,7 @@ from checkpoints.errors import InvalidValue
 from dashboard.errors import Fault, Invalid, Malformed, NeedsSecondPerson
 from dashboard.permissions import Actor, Grant, actor_of, require
 
-from . import limits, once
+from . import limits, once, queries
 from .previews import SecondPersonAsked
 from .renderers import Negotiation
 from .shapes import Problem
@@ -37,7 +37,8 @@ class Door(APIView):
     """A view for members of a workspace; `self.actor` is who calls, with the roles of now.
 
     A view with a POST names in `changes` the action that it performs. `previews` says whether
-    `?preview=1` only tells the plan, `keyed` whether Idempotency-Key is honoured.
+    `?preview=1` only tells the plan, `keyed` whether Idempotency-Key is honoured. Which query
+    parameters a call takes is what `extend_schema` says; all others are refused.
     """
 
     changes: ClassVar[str] = ""
@@ -55,8 +56,7 @@ class Door(APIView):
         changes = self.changes if request.method == "POST" else ""
         # Here as well as in the action: whoever lost the right is shown no stored answer either.
         require(self.actor, changes or "read")
-        if changes:
-            self._only(*(("preview", "format") if self.previews else ("format",)))
+        queries.check(request, self)
         acts = changes and not (self.previews and self.flag("preview"))
         if acts:
             # DRF looks for the handler right after this, and a view serves one request.
@@ -65,12 +65,6 @@ class Door(APIView):
             if self.keyed and (call := once.call_of(request, self.actor)):
                 act = partial(once.once, call, act)
             self.__dict__[handler] = act
-
-    def _only(self, *names: str) -> None:
-        """Refuse other query parameters: `?previw=1` would do what it was to tell beforehand."""
-        for name in self.request.query_params:
-            if name not in names:
-                raise Invalid(name[:80], "is not taken here")
 
     def body[T: BaseModel](self, shape: type[T]) -> T:
         """The request's body as `shape`; raises Invalid with all faults."""

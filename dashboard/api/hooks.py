@@ -17,7 +17,7 @@ from rest_framework.views import APIView
 from dashboard import inbound
 from dashboard.errors import TooLarge
 
-from . import limits
+from . import limits, queries
 from .base import refusals
 from .problems import MEDIA_TYPE
 from .renderers import Negotiation
@@ -100,6 +100,7 @@ class DecideHook(APIView):
     )
     def post(self, request: Request) -> HttpResponse:
         """Read the body as it came: the signature is over its bytes."""
+        queries.check(request, self)
         hook = request.query_params.get("hook", "")
         limits.hook(request, hook)
         raw = request._request.read(inbound.BODY_MAX + 1)

@@ -293,12 +293,24 @@ def test_query_parameters(door: Door) -> None:
                 door.refused(door.send(door.good_body(), path=path), 422, path=name)
 
 
-@every(POSTS)
-def test_changes_take_no_other_query_parameters(door: Door) -> None:
-    """`?previw=1` must not do what `?preview=1` would only have told."""
-    bare = door.path.partition("?")[0]
-    for query in ("previw=1", "Preview=1", "preview%00=1", "preview[]=1", "x" * 1_000 + "=1"):
-        door.refused(door.send(door.good_body(), path=f"{bare}?{query}"), 422)
+@every(ALL)
+def test_calls_take_no_other_query_parameters(door: Door) -> None:
+    """A mistyped name is refused by name, beside good ones too, and so is one that comes twice."""
+    bare, _, good = door.path.partition("?")
+    names = door.operation.query
+    typos = {name[:-2] + name[-1] + name[-2] for name in names if len(name) > 2} - {*names}
+    for name in sorted(typos | {"previw", "Preview", "wiat", "agnet", "page", "x" * 1_000, "é"}):
+        for rest in ("", f"&{good}" if good else ""):
+            query = f"{quote(name)}=1{rest}"
+            door.refused(door.send(door.good_body(), path=f"{bare}?{query}"), 422, path=name[:80])
+    for name in ("preview%00=1", "preview[]=1", "%F0%9F%92%A9=1", "=1"):
+        door.refused(door.send(door.good_body(), path=f"{bare}?{name}"), 422)
+    for name in names:
+        value = quote(door.call.query.get(name, "1"))
+        twice = f"{bare}?{name}={value}&{name}={value}"
+        problem = door.refused(door.send(door.good_body(), path=twice), 422)
+        if not good:
+            assert problem["path"] == name
 
 
 CURSORS = [name for name in ALL if "cursor" in operations()[name].query]
