@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from typing import Any, Final
 from uuid import UUID
 
+import structlog
 from django.contrib.auth import get_user_model
 from django.db import IntegrityError, transaction
 
@@ -20,8 +21,10 @@ from checkpoints.states import WorkspaceEventKind as Kind
 
 from . import tokens
 from .errors import Conflict, Forbidden, Invalid, Missing, translated
-from .permissions import ROLES, Actor, actor_of
+from .permissions import RIGHTS, ROLES, Actor, actor_of
 from .tokens import TokenRow
+
+log = structlog.get_logger("gatepost.admin")
 
 AUDIT: Final = frozenset({"auditor", "admin"})
 # Fields of a user whose old and new values may stand in a log that nobody can erase.
@@ -70,6 +73,7 @@ def grant_role(who: Administrator, user_id: int, role: str, *, workspace: UUID |
     """Give somebody a role, in one's own workspace unless told otherwise; the workspace."""
     place = _place(who, workspace)
     _reach(who, user_id)
+    _check_second_person(who, user_id, {role})
     with translated():
         if not store.grant(place, user_id, role, actor=who.actor.id):
             raise Conflict("They have this role already.")
@@ -89,6 +93,7 @@ def set_roles(who: Administrator, user_id: int, roles: Iterable[str]) -> None:
     _reach(who, user_id)
     with translated(), transaction.atomic():
         had = {r for w, _, r in queries.memberships(user_id) if w == place}
+        _check_second_person(who, user_id, wanted - had)
         # Given first: at no moment is somebody who keeps a role out of the workspace.
         for role in [r for r in ROLES if r in wanted - had]:
             store.grant(place, user_id, role, actor=who.actor.id)
@@ -210,6 +215,13 @@ def _reach(who: Administrator, user_id: int, *, alone: bool = False) -> None:
         raise Forbidden(
             "This person belongs to other workspaces too, so only a superuser may change the login."
         )
+
+
+def _check_second_person(who: Administrator, user_id: int, roles: set[str]) -> None:
+    """Refuse that admins let themselves decide: who makes the rules is not who approves."""
+    if user_id == who.actor.user_id and not RIGHTS["decide"].isdisjoint(roles):
+        log.warning("role refused", actor=who.actor.id, roles=sorted(roles))
+        raise Forbidden("You cannot make yourself a reviewer. Ask another admin to do it.")
 
 
 def _own_flag(who: Administrator, values: Mapping[str, Any]) -> None:

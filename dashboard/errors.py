@@ -48,7 +48,7 @@ class ActionError(Exception):
     status: ClassVar[int] = 400
     code: ClassVar[str] = "refused"
     title: ClassVar[str] = "Refused"
-    retry_after: ClassVar[int] = 0  # seconds, where the same request can succeed later
+    retry_after: int = 0  # seconds, where the same request can succeed later
     # What has to be done once the transaction that it ends was taken back.
     afterwards: Callable[[], None] | None = None
 

@@ -33,7 +33,7 @@ class TooMany(ActionError):
 
     def __init__(self, detail: str, retry_after: int) -> None:
         super().__init__(detail)
-        self.retry_after = retry_after  # type: ignore[misc]
+        self.retry_after = retry_after
 
 
 @dataclass(frozen=True, slots=True)

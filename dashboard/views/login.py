@@ -13,13 +13,15 @@ from django.http import HttpRequest, HttpResponse, HttpResponseRedirect
 from django.shortcuts import render
 from django.utils.decorators import method_decorator
 from django.views.decorators.debug import sensitive_post_parameters
-from django.views.decorators.http import require_GET
+from django.views.decorators.http import require_GET, require_http_methods
 from sesame.utils import get_user
 
 from dashboard import rate_limits
 
 from ..user_changes import renew_password
 from .base import SeeOther
+
+BY_LINK = "sesame.backends.ModelBackend"
 
 
 @method_decorator(sensitive_post_parameters("password"), name="dispatch")
@@ -46,21 +48,25 @@ class SignOut(LogoutView):
 
 
 @login_not_required
-@require_GET
+@require_http_methods(["GET", "POST"])
 def welcome(request: HttpRequest) -> HttpResponse:
-    """Sign in by a link that works once: ?sesame=<token>.
+    """Sign in by a link that works once: GET ?sesame=<token> shows a button, POST uses it up.
 
-    The token is bound to the time of the last login. Two uses at the same moment are put in a
-    row by the lock on the user, so that the second finds it used.
+    So the link survives programs that look at links in mails and chats. The token is bound to the
+    time of the last login. Two uses at the same moment are put in a row by the lock on the user, so
+    that the second finds it used.
     """
-    token = request.GET.get("sesame", "")
-    seen = get_user(request, update_last_login=False) if token else None
+    token = (request.POST if request.method == "POST" else request.GET).get("sesame", "")
+    seen = get_user(token, update_last_login=False) if token else None
+    if seen is not None and request.method == "GET":
+        context = {"token": token, "name": seen.get_username()}
+        return render(request, "registration/one_time.html", context)
     if seen is not None:
         with transaction.atomic():
             get_user_model()._default_manager.select_for_update().get(pk=seen.pk)
-            user = get_user(request, update_last_login=False)
+            user = get_user(token, update_last_login=False)
             if user is not None:
-                login(request, user)  # sets last_login, which ends the token
+                login(request, user, BY_LINK)  # sets last_login, which ends the token
                 return SeeOther(settings.LOGIN_REDIRECT_URL)
     return render(request, "registration/welcome.html", status=403)
 

@@ -18,6 +18,7 @@ def test_the_link_of_the_console_opens_the_board(site: Site, page: Page) -> None
     page.on("pageerror", lambda error: complaints.append(str(error)))
     demo.create_logins(Path(os.environ["GATEPOST_DATA"]) / "logins")
     page.goto(site.url + demo.login_path("operator"))
+    page.get_by_role("button", name="Sign in").click()
     assert page.url == f"{site.url}/"
     assert "Gatepost" in page.title()
     page.get_by_text("Live", exact=True).first.wait_for(timeout=10_000)

@@ -402,3 +402,39 @@ def test_every_list_has_the_same_search(cast: Cast) -> None:
             own.sub("", one) for one in form.findall(client.get(f"/admin/{name}/").content.decode())
         }
     assert len(found) == 1
+
+
+def test_an_admin_does_not_make_themself_a_reviewer(cast: Cast) -> None:
+    """Whoever makes the rules is not who approves: another admin has to give the role."""
+    alone, other = (
+        administering.administrator_of(cast.users[name]) for name in ("admin", "second_manager")
+    )
+    own = alone.actor.user_id
+    assert not other.may_administer
+    before = list(queries.workspace_events(cast.workspace).rows)
+    for act in (
+        lambda: administering.grant_role(alone, own, "reviewer", workspace=None),
+        lambda: administering.set_roles(alone, own, ["admin", "reviewer"]),
+        lambda: administering.set_roles(alone, own, ["reviewer"]),
+    ):
+        with pytest.raises(Forbidden, match="another admin"):
+            act()
+    assert list(queries.workspace_events(cast.workspace).rows) == before
+    assert roles("admin", cast.workspace) == {"admin"}
+
+    cast.users["admin"].is_superuser = True
+    cast.users["admin"].save()
+    root = administering.administrator_of(cast.users["admin"])
+    with pytest.raises(Forbidden):
+        administering.grant_role(root, own, "reviewer", workspace=cast.workspace)
+    with pytest.raises(Forbidden):
+        administering.grant_role(root, own, "reviewer", workspace=cast.elsewhere)
+    cast.users["admin"].is_superuser = False
+    cast.users["admin"].save()
+
+    store.grant(cast.workspace, cast.users["manager"].pk, "admin", actor="user:0")
+    second = administering.administrator_of(cast.users["manager"])
+    administering.set_roles(second, own, ["admin", "reviewer"])
+    # What somebody has already may be kept beside other changes.
+    administering.set_roles(alone, own, ["admin", "reviewer", "viewer"])
+    assert roles("admin", cast.workspace) == {"admin", "reviewer", "viewer"}

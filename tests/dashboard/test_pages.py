@@ -218,9 +218,13 @@ def test_a_one_time_link_works_once(place: Place) -> None:
     path = login_path("operator")
     first, second = Client(), Client()
     assert first.head(path).status_code == 405  # a preview of the link does not use it up
-    answer = first.get(path)
+    assert first.get(path).status_code == 200
+    assert first.get("/").status_code == 302, "looking at it signs nobody in"
+    token = {"sesame": path.partition("sesame=")[2]}
+    answer = first.post("/welcome/", token)
     assert (answer.status_code, answer["Location"]) == (303, "/")
     assert first.get("/").status_code == 200
+    assert second.post("/welcome/", token).status_code == 403
     used = second.get(path)
     assert used.status_code == 403
     assert "no longer works" in used.content.decode()
