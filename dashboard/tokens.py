@@ -143,11 +143,19 @@ def make(
     return row, f"gp_{prefix}_{secret}"
 
 
-def listed(*, user_id: int | None = None, prefix: str = "", limit: int = 1_000) -> list[TokenRow]:
-    """Tokens, newest first: all, those of a user, or the one of a prefix."""
+def listed(
+    *,
+    user_id: int | None = None,
+    workspace: UUID | None = None,
+    prefix: str = "",
+    limit: int = 1_000,
+) -> list[TokenRow]:
+    """Tokens, newest first: all, those of a user or a workspace, or the one of a prefix."""
     found = Token.objects.select_related("user", "workspace").annotate(now=Now())
     if user_id is not None:
         found = found.filter(user_id=user_id)
+    if workspace is not None:
+        found = found.filter(workspace_id=workspace)
     if prefix:
         found = found.filter(prefix=prefix)
     return [_row(token) for token in found.order_by("-created_at", "-id")[:limit]]

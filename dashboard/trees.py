@@ -11,11 +11,13 @@ from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
-from django.urls import NoReverseMatch, reverse
+from django.urls import NoReverseMatch
+from django.utils.html import escape
 from django.utils.safestring import SafeString, mark_safe
 
 from . import list_pairs
 from .differences import Part, account_changed, container, is_file, pairs_of, same, standing
+from .file_links import file_url
 from .list_pairs import MISSING
 from .parties import ACCOUNTS
 from .text import number, size, visible
@@ -203,7 +205,8 @@ def _file(value: Mapping[str, Any]) -> str:
     about = [size(length)] if isinstance(length, int | float) else []
     about += [visible(value.get("media_type") or ""), f"sha256 {sha[:8]}…{sha[-4:]}"]
     try:
-        name = f'<a class="link" href="{reverse("artifact", args=[sha])}">{name}</a>'
+        link = file_url(sha, str(value.get("name") or "file"))
+        name = f'<a class="link" href="{escape(link)}">{name}</a>'
     except NoReverseMatch:  # a page of its own settings, as in a test
         pass
     return f'{name} <span class="x" title="{sha}">{" · ".join(filter(None, about))}</span>'

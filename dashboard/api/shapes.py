@@ -298,6 +298,7 @@ class Activity(Shape):
     kind: str
     tool: str
     state: str
+    approval: UUID | None = Field(description="the request under which it was carried out")
     args: Any
     result: Any
     error: str

@@ -11,6 +11,8 @@ from pydantic import BaseModel, ConfigDict
 from approvals import hooks as known
 from approvals.hooks import HookRow, IdentityRow
 from dashboard import hooks, tokens
+from dashboard.administering import AUDIT
+from dashboard.errors import Forbidden
 from dashboard.people import people
 from dashboard.permissions import Actor
 from dashboard.tables import Table, facts, table
@@ -107,6 +109,8 @@ def unmap(command: PersonalCommand) -> None:
 def listing(command: PersonalCommand) -> None:
     """All hooks of the workspace, and whom their words stand for."""
     actor = command.actor("hook")
+    if command.options["as_user"] and AUDIT.isdisjoint(actor.roles):
+        raise Forbidden("Needs the role auditor or admin.")
     rows, words = known.hooks(actor.workspace), known.identities(actor.workspace)
     shown = Listed(
         hooks=[Shown.model_validate(row) for row in rows],

@@ -11,7 +11,8 @@ from django.contrib.auth import get_user_model
 from pydantic import BaseModel, ConfigDict
 
 from dashboard import tokens
-from dashboard.errors import Invalid, Missing
+from dashboard.administering import administrator_of
+from dashboard.errors import Forbidden, Invalid, Missing
 from dashboard.permissions import SCOPES
 from dashboard.tables import Table, facts, table
 from dashboard.terminal import PersonalCommand, Usage, Verb, person
@@ -75,9 +76,17 @@ def create(command: PersonalCommand) -> None:
 
 
 def listing(command: PersonalCommand) -> None:
-    """All tokens, or those of one user, newest first."""
-    name = command.options["user"]
-    rows = tokens.listed(user_id=_user(name, active=False).pk if name else None)
+    """All tokens, or those of one user, newest first; for --as no more than the records show."""
+    name, viewer = command.options["user"], command.options["as_user"]
+    user_id, workspace = _user(name, active=False).pk if name else None, None
+    if viewer:
+        who = administrator_of(_user(viewer))
+        workspace = who.scope
+        if not who.may_audit:
+            if user_id not in (None, who.actor.user_id):
+                raise Forbidden("Needs the role auditor or admin.")
+            user_id = who.actor.user_id
+    rows = tokens.listed(user_id=user_id, workspace=workspace)
     command.tell([Shown.model_validate(row) for row in rows], _table(rows))
     if not rows:
         command.say("There are no tokens.")

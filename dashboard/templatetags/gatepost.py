@@ -15,7 +15,7 @@ from django import template
 from django.utils.html import format_html
 from django.utils.safestring import SafeString
 
-from dashboard import differences, list_pairs, sentences, step_times, text, trees
+from dashboard import differences, file_links, list_pairs, sentences, step_times, text, trees
 
 register = template.Library()
 
@@ -345,6 +345,12 @@ def fate_counts(fates: Iterable[Any] | None) -> dict[str, int]:
     """How many effects will be undone, stay and are unknown."""
     found = [fate.fate for fate in fates or ()]
     return {name: found.count(name) for name in FATES}
+
+
+@register.simple_tag
+def file_url(sha: str, name: str, inline: bool = False) -> str:
+    """The address of a file under the name that this page shows."""
+    return file_links.file_url(sha, name, inline=inline)
 
 
 @register.simple_tag

@@ -16,6 +16,7 @@ from django.views.decorators.csp import csp_override
 from django.views.decorators.http import require_safe
 
 from checkpoints import payloads, queries
+from dashboard import file_links
 from dashboard.validation import clean_name
 
 from .base import actor, member
@@ -43,7 +44,10 @@ NOTHING: dict[str, list[str]] = {"default-src": [CSP.NONE], "sandbox": ["allow-d
 @csp_override(NOTHING)
 @member
 def artifact(request: HttpRequest, sha256: str) -> HttpResponse | StreamingHttpResponse:
-    """Download a file of the workspace; ?inline=1 lets an <img> of ours show a PNG."""
+    """Download a file of the workspace; ?inline=1 lets an <img> of ours show a PNG.
+
+    `?as=` is the name by which the page that linked to it calls the bytes.
+    """
     if not SHA256.fullmatch(sha256):
         raise Http404
     row = queries.artifact(sha256, workspace=actor(request).workspace)
@@ -51,7 +55,8 @@ def artifact(request: HttpRequest, sha256: str) -> HttpResponse | StreamingHttpR
         payloads.prove(row)  # a larger one breaks off before its end where it does not fit
     file = payloads.opened(row)
     inline = "inline" in request.GET
-    return download(request, file, name=row.name, size=row.size, inline=inline)
+    name = file_links.name_in(request.GET.get("as", ""), sha256, row.name)
+    return download(request, file, name=name, size=row.size, inline=inline)
 
 
 def download(

@@ -15,6 +15,7 @@ from checkpoints import queries
 from checkpoints.states import EventKind, Status
 from dashboard import actions
 from tests.cast import Cast
+from tests.checkpoints.builders import rows
 
 from . import scene
 from .api import V1, post, refused
@@ -170,6 +171,11 @@ def test_checkpoints_events_activities(operator: Client, cast: Cast, agent: UUID
     (found,) = operator.get(f"{at}/activities/").json()["results"]
     assert (found["kind"], found["tool"], found["state"]) == ("effect", "publish", "done")
     assert found["result"] == {"path": "p"}
+    assert found["approval"] is None
+    approval = uuid4()
+    rows("UPDATE gp_activity SET approval_id = %s WHERE id = %s", [approval, found["id"]])
+    (found,) = operator.get(f"{at}/activities/").json()["results"]
+    assert found["approval"] == str(approval)
 
 
 def test_diff_of_a_fork_and_its_base(operator: Client, cast: Cast, agent: UUID) -> None:

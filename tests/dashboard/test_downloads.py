@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import os
+import re
 import unicodedata
 from collections.abc import Callable
+from html import unescape
 from urllib.parse import unquote
 from uuid import UUID
 
@@ -12,6 +14,8 @@ import pytest
 from django.test import Client
 
 from checkpoints import store
+from dashboard.file_links import file_url
+from dashboard.trees import render
 from tests.cast import Cast
 
 pytestmark = pytest.mark.requirement("B23")
@@ -111,3 +115,30 @@ def test_whoever_is_elsewhere_gets_nothing(cast: Cast, kept: Callable[..., str])
     assert cast.client("stranger").get(address).status_code == 404
     assert cast.client("nobody").get(address).status_code == 403
     assert Client().get(address).status_code == 302
+
+
+def test_a_file_has_the_name_by_which_its_page_calls_it(
+    cast: Cast, kept: Callable[..., str]
+) -> None:
+    """The same bytes are kept once; who brought them first does not name them for everybody."""
+    address = kept("salaries-2025.csv", b"1,2")
+    assert kept("prices.csv", b"1,2") == address
+    sha = address.split("/")[2]
+    client = cast.client("viewer")
+
+    def name(link: str) -> str:
+        answer = client.get(link)
+        b"".join(answer.streaming_content)
+        return unquote(answer.headers["Content-Disposition"].partition("UTF-8''")[2])
+
+    for shown in ("prices.csv", "Übergröße 表.csv", "a b&c=d#e?.csv", "x" * 255):
+        assert name(file_url(sha, shown)) == shown
+    drawn = render(
+        {"file": {"$artifact": sha, "name": "prices.csv", "media_type": "text/csv", "size": 3}}
+    )
+    (link,) = re.findall(r'href="([^"]+)"', str(drawn))
+    assert name(unescape(link)) == "prices.csv"
+    # Made elsewhere, or for other bytes, a link names nothing.
+    other = file_url("0" * 64, "update.exe").partition("?")[2]
+    for forged in ("as=update.exe", "as=update.exe:sig", other, "as=%00", "as="):
+        assert name(f"{address}?{forged}") == "salaries-2025.csv"

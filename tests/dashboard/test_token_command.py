@@ -207,3 +207,34 @@ def test_the_short_form_makes_one(real_db: str, words: list[str]) -> None:
     token = json.loads(done.stdout)["token"] if "--json" in words else done.stdout.strip()
     assert TOKEN.fullmatch(token)
     assert api(token).get(f"{V1}/threads/").status_code == 200
+
+
+def test_a_list_shows_no_more_than_the_records(cast: Cast) -> None:
+    """For --as: of one's own workspace, and without a right to the records one's own tokens."""
+    for who in ("operator", "manager", "stranger"):
+        said("create", who)
+
+    def users(*words: str) -> set[str]:
+        return {row["user"] for row in told("list", *words)}
+
+    assert users() == {"operator", "manager", "stranger"}
+    assert users("--as", "auditor") == users("--as", "admin") == {"operator", "manager"}
+    assert users("--as", "manager") == users("manager", "--as", "manager") == {"manager"}
+    assert users("--as", "viewer") == set()
+    code, out, err = call("list", "operator", "--as", "manager")
+    assert (code, out) == (1, "")
+    assert "auditor or admin" in err
+    assert users("stranger", "--as", "admin") == set()
+
+
+def test_hooks_are_listed_for_those_who_may_read_the_records(cast: Cast) -> None:
+    def listed(who: str) -> int:
+        try:
+            call_command("hook", "list", "--as", who, stdout=io.StringIO(), stderr=io.StringIO())
+        except SystemExit as ended:
+            return int(str(ended.code))
+        return 0
+
+    assert [listed(who) for who in ("admin", "auditor", "operator", "manager", "viewer")] == [
+        0, 0, 1, 1, 1,
+    ]  # fmt: skip
