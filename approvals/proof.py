@@ -31,6 +31,7 @@ _NAMING = _VERDICTS | {
     K.APPROVAL_WITHDRAWN,
     K.APPROVAL_EXPIRED,
 }
+_CARRIED_OUT = {str(K.OPERATION_DONE): "done", str(K.OPERATION_FAILED): "failed"}
 # Each with what is wrong when it is not what the events say.
 _STANDS = {
     "status": "the request it names does not stand where its events left it",
@@ -114,11 +115,17 @@ class Approvals:
         self._requested = self._ended = self._decided = 0
         self._imports: list[tuple[int, UUID]] | None = None
         self._open: dict[UUID, _Course] = {}
+        self._operations: dict[UUID, tuple[str, str]] = {}
 
     def see(self, events: Sequence[Event]) -> None:
         """Check what these events name; raises Broken."""
         told = [(e, deltas.decode(e.data)) for e in events if e.kind in _NAMING]
         naming = [(e, data) for e, data in told if "approval" in data]
+        for event in events:
+            if event.kind in _CARRIED_OUT and self._came_from(event) is None:
+                data = deltas.decode(event.data)
+                outcome = (_CARRIED_OUT[event.kind], data["said"])
+                self._operations[UUID(data["approval"])] = outcome
         asked = _rows("gp_approval", (*REQUEST, *_ANSWER), "id", _ids(naming, "approval"))
         decided = _rows("gp_decision", _DECISION, "id", _ids(naming, "decision"))
         for event, data in naming:
@@ -163,6 +170,14 @@ class Approvals:
                 (self._thread, self._thread),
             )
             counts = cursor.fetchone()
+            cursor.execute(
+                "SELECT c.approval_id, c.outcome, c.said FROM gp_carried_out c JOIN gp_approval a "
+                "ON a.id = c.approval_id WHERE a.thread_id = %s::uuid AND NOT a.imported",
+                (self._thread,),
+            )
+            done = {ident: (outcome, said) for ident, outcome, said in cursor.fetchall()}
+        if done != self._operations:
+            raise Broken(last_seq, "what became of approved operations is not what events tell")
         for n, told, what in zip(
             counts,
             (self._requested, self._ended, self._decided),

@@ -10,7 +10,7 @@ from uuid import UUID
 from django.db import connection, transaction
 from uuid_utils.compat import uuid7
 
-from .. import deltas, kept, prepared
+from .. import deltas, kept, prepared, steering
 from ..channels import Digests, reducers_of
 from ..errors import AlreadyStarted, NotFound
 from ..states import EventKind, Status
@@ -180,6 +180,14 @@ def start(
             agent_version=agent_version_id,
             title=title,
             committed=committed,
+            row=steering.told(
+                name=name,
+                queue=version["queue"],
+                labels=labels,
+                pause_at=pause_at,
+                effects=effects,
+                parent=parent,
+            ),
         ),
         row={
             "workspace_id": ("uuid", workspace),
@@ -292,6 +300,12 @@ def fork(
             config=config,
             code=code,
             reason=reason,
+            row=steering.told(
+                queue=queue,
+                labels=deltas.decode(row[7]),
+                effects=effects,
+                title=title or f"{row[3]} (fork)"[:300],
+            ),
         ),
         row={
             "workspace_id": ("uuid", row[0]),

@@ -65,6 +65,7 @@ def accept(
         "from": str(former),
         "to": str(version),
         "fingerprint": fingerprint,
+        "queue": queue,
         "by": "choice",
     }
     both = (

@@ -14,7 +14,7 @@ from uuid import UUID
 from django.db import connection
 from uuid_utils.compat import uuid7
 
-from .. import deltas
+from .. import deltas, steering
 from ..agent_versions import VERSION_CONTENT, version_id
 from ..capsules import columns as c
 from ..capsules.layout import BadCapsule
@@ -151,7 +151,28 @@ def note_import(thread: UUID, *, data: Mapping[str, Any], actor: str) -> None:
         }
         move.events = [NewEvent(EventKind.EFFECT_FAILED, told, actor, NAMING_V)]
         perform(move)
-    perform(Move(thread, events=[NewEvent(EventKind.THREAD_IMPORTED, data, actor)]))
+    told = {**data, "row": _row(thread)}
+    perform(Move(thread, events=[NewEvent(EventKind.THREAD_IMPORTED, told, actor)]))
+
+
+def _row(thread: UUID) -> dict[str, Any]:
+    """What the row of a thread says here: an import sets some of it otherwise than its log."""
+    with connection.cursor() as cursor:
+        cursor.execute(
+            "SELECT name, queue, labels::text, pause_at, effects, parent, title, status "
+            "FROM gp_thread WHERE id = %s::uuid",
+            (thread,),
+        )
+        name, queue, labels, pause_at, effects, parent, title, status = cursor.fetchone()
+    return steering.told(
+        name=name,
+        queue=queue,
+        labels=deltas.decode(labels),
+        pause_at=pause_at,
+        effects=effects,
+        parent=parent,
+        title=title,
+    ) | {"status": status}
 
 
 def import_checkpoint(
@@ -216,6 +237,7 @@ def import_checkpoint(
             agent_version=point["agent_version_id"],
             title=row["title"],
             committed=committed,
+            row={},  # the event of the import tells it
         ),
         row={
             "workspace_id": ("uuid", workspace),

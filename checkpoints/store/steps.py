@@ -9,7 +9,7 @@ from uuid import UUID
 
 from django.db import InterfaceError, OperationalError, connection
 
-from .. import deltas, keyframes
+from .. import deltas, keyframes, steering
 from ..errors import LeaseLost
 from ..payloads import Payloads
 from ..records import Work
@@ -60,8 +60,6 @@ def prepare_step(
     events: Sequence[NewEvent] = (),
     leave_by: EventKind | None = None,
     reason: str = "",
-    tokens: int = 0,
-    cost: str = "0",
     taken: Sequence[int] = (),
     left_by: str = "",
     head: UUID | None = None,
@@ -82,9 +80,6 @@ def prepare_step(
     head_sets(move, checkpoint)
     if work.crash_count:
         move.express("crash_count", "0")
-    if tokens or cost != "0":
-        move.express("tokens", "th.tokens + %s::bigint", tokens)
-        move.express("cost", "th.cost + %s::numeric", cost)
     move.events = [*before, committed, *events]
     move.inserts = inserts
     take(move, taken)
@@ -92,7 +87,7 @@ def prepare_step(
     if leave_by is not None:
         move.to_status(target(leave_by, work.status), reason=reason)
         release(move)
-        said = {"reason": reason} if reason else {}
+        said = steering.leaving(leave_by, reason=reason)
         move.events.append(NewEvent(leave_by, said, left_by or work.owner))
         if leave_by is EventKind.THREAD_PAUSED:
             move.express("wish", "''")
@@ -109,7 +104,7 @@ def commit_step(work: Work, checkpoint: NewCheckpoint, **more: Any) -> None:
 
     `more`, as in `prepare_step`: `before` are events of the step itself (thoughts), `events` what
     follows from it (the way on), `taken` the numbers of the messages that the checkpoint brings
-    into the state, `tokens` and `cost` what it used.
+    into the state.
 
     Keeps running -> running, or with `leave_by` moves on (thread.succeeded, thread.paused,
     thread.handed_back ...) and gives the lease back; `left_by` is who wanted that, if a person.
@@ -210,7 +205,7 @@ def leave(
     if by is EventKind.THREAD_PAUSED:
         move.express("wish", "''")
         move.express("pause_at", "''")
-    body = {"reason": reason, **(data or {})} if reason or data else {}
+    body = steering.leaving(by, reason=reason, data=data, waiting_on=waiting_on)
     move.events = [*events, NewEvent(by, body, work.owner)]
     move.returning = _SEEN
     row = perform(move)

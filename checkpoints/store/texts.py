@@ -74,15 +74,19 @@ def committed_text(
     ).encode()
 
 
-def started_text(*, agent: str, agent_version: UUID, title: str, committed: bytes) -> bytes:
+def started_text(
+    *, agent: str, agent_version: UUID, title: str, committed: bytes, row: Mapping[str, Any]
+) -> bytes:
     """The data of the event `thread.started` as canonical JSON.
 
-    `committed` is what proves the first checkpoint, as in `forked_text`.
+    `committed` is what proves the first checkpoint, `row` what the thread's row says besides, as
+    in `forked_text`.
     """
-    return b'{"agent":%b,"agent_version":"%b","checkpoint":%b,"title":%b}' % (
+    return b'{"agent":%b,"agent_version":"%b","checkpoint":%b,"row":%b,"title":%b}' % (
         deltas.canonical(agent),
         str(agent_version).encode(),
         committed,
+        deltas.canonical(dict(row)),
         deltas.canonical(title),
     )
 
@@ -100,6 +104,7 @@ def forked_text(
     config: Mapping[str, Any] | None,
     code: UUID | None,
     reason: str,
+    row: Mapping[str, Any],
 ) -> bytes:
     """The data of the event `thread.forked` as canonical JSON.
 
@@ -114,6 +119,6 @@ def forked_text(
             f'"changed":{names_text(changed)},"checkpoint":'.encode(),
             committed,
             b',"config":%b' % deltas.canonical(dict(config)) if config else b"",
-            b',"reason":%b}' % deltas.canonical(reason),
+            b',"reason":%b,"row":%b}' % (deltas.canonical(reason), deltas.canonical(dict(row))),
         ]
     )

@@ -35,6 +35,7 @@ from .builders import (
     kinds_of,
     make_agent,
     make_thread,
+    new_activity,
     one,
     rows,
     status_of,
@@ -389,11 +390,11 @@ def test_the_last_step_moves_the_thread_and_gives_the_lease_back(
 def test_tokens_and_cost_add_up() -> None:
     thread = make_thread()
     driver = drive(thread)
-    for _ in range(3):
-        checkpoint = driver.next_checkpoint({"set": {"goal": "x"}})
-        store.commit_step(driver.work, checkpoint, tokens=1_000, cost="0.000125")
+    usage = {"model": "m", "tokens": 1_000, "cost": "0.000125"}
+    for i in range(3):
+        store.record_activity(driver.work, new_activity(driver.work, f"m#{i}"), usage=usage)
     row = queries.thread(thread, workspace=driver.work.workspace)
-    assert (row.tokens, row.cost, row.n_steps) == (3_000, "0.000375", 3)
+    assert (row.tokens, row.cost) == (3_000, "0.000375")
 
 
 @pytest.mark.django_db

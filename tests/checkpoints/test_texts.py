@@ -88,17 +88,21 @@ def test_the_event_of_a_commit_written_straight_is_canonical(
     assert written == deltas.canonical(told)
 
 
-@given(agent=TEXTS, agent_version=st.uuids(), title=TEXTS, committed=COMMITTED)
+ROWS = st.dictionaries(TEXTS, TEXTS | st.dictionaries(TEXTS, TEXTS, max_size=2), max_size=3)
+
+
+@given(agent=TEXTS, agent_version=st.uuids(), title=TEXTS, committed=COMMITTED, row=ROWS)
 def test_the_event_of_a_start_written_straight_is_canonical(
-    agent: str, agent_version: UUID, title: str, committed: dict[str, Any]
+    agent: str, agent_version: UUID, title: str, committed: dict[str, Any], row: dict[str, Any]
 ) -> None:
     written = texts.started_text(
         agent=agent,
         agent_version=agent_version,
         title=title,
         committed=deltas.canonical(committed),
+        row=row,
     )
-    told = {"agent": agent, "agent_version": str(agent_version), "title": title}
+    told = {"row": row, "agent": agent, "agent_version": str(agent_version), "title": title}
     assert written == deltas.canonical({**told, "checkpoint": committed})
 
 
@@ -112,6 +116,7 @@ def test_the_event_of_a_start_written_straight_is_canonical(
     config=st.none() | st.dictionaries(TEXTS, TEXTS | NUMBERS | st.none(), max_size=3),
     code=st.none() | st.uuids(),
     reason=TEXTS,
+    row=ROWS,
 )
 def test_the_event_of_a_fork_written_straight_is_canonical(
     ids: tuple[UUID, UUID, UUID],
@@ -123,6 +128,7 @@ def test_the_event_of_a_fork_written_straight_is_canonical(
     config: dict[str, Any] | None,
     code: UUID | None,
     reason: str,
+    row: dict[str, Any],
 ) -> None:
     base, chain, checkpoint = ids
     written = texts.forked_text(
@@ -137,8 +143,10 @@ def test_the_event_of_a_fork_written_straight_is_canonical(
         config=config,
         code=code,
         reason=reason,
+        row=row,
     )
     told = {
+        "row": row,
         "base": str(base),
         "base_checkpoint": str(checkpoint),
         "base_number": number,

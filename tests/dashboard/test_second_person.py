@@ -7,7 +7,7 @@ from typing import Any
 from uuid import UUID
 
 import pytest
-from django.db import connection
+from django.db import connection, transaction
 
 from approvals import policies, queries, queries_policies
 from approvals.drafts import Draft
@@ -259,6 +259,35 @@ def test_the_request_says_what_became_of_it(cast: Cast, agent: UUID) -> None:
     page = client.post(f"/approvals/{bad}/decide/", form, follow=True).content.decode()
     assert "Not done: " in page
     assert proof.verify(thread).intact
+
+
+@pytest.mark.requirement("E11")
+@pytest.mark.parametrize(
+    "change",
+    [
+        "UPDATE gp_carried_out SET outcome = 'failed' RETURNING 1",
+        "UPDATE gp_carried_out SET said = said || 'x' RETURNING 1",
+        "UPDATE gp_carried_out SET approval_id = gen_random_uuid() RETURNING 1",
+        "DELETE FROM gp_carried_out RETURNING 1",
+    ],
+)
+def test_what_became_of_an_operation_is_compared_with_the_log(
+    cast: Cast, agent: UUID, change: str
+) -> None:
+    demand(cast, "operation == 'fork'")
+    thread, operator = paused(cast, agent), cast.actor("operator")
+    head = threads.thread(thread, workspace=cast.workspace).head
+    request = asked(lambda: actions.fork(operator, thread, head))
+    form = {"verdict": "approve", "proposal_hash": request_of(cast, request).standing_hash}
+    cast.client("manager").post(f"/approvals/{request}/decide/", form)
+    assert proof.verify(thread).intact
+    with transaction.atomic(), connection.cursor() as cursor:
+        # Somebody with all rights, who wants the same operation once more.
+        cursor.execute("SET LOCAL session_replication_role = replica")
+        cursor.execute(change)
+        assert cursor.fetchall()
+        assert "what became of approved operations" in proof.verify(thread).what
+        transaction.set_rollback(True)
 
 
 def test_whoever_asked_may_not_approve_and_the_try_is_logged(cast: Cast, agent: UUID) -> None:

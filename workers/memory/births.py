@@ -8,7 +8,7 @@ from uuid import UUID
 
 from uuid_utils.compat import uuid7
 
-from checkpoints import deltas
+from checkpoints import deltas, steering
 from checkpoints.channels import Digests
 from checkpoints.payloads.base import LIMITS
 from checkpoints.states import EventKind
@@ -72,7 +72,8 @@ def start(
         effects=effects,
         pause_at=pause_at,
     )
-    data = {"agent": graph.name, "agent_version": str(agent_version), "title": title}
+    told = steering.told(queue=graph.queue, pause_at=pause_at, effects=effects)
+    data = {"agent": graph.name, "agent_version": str(agent_version), "title": title, "row": told}
     return birth(book, row, checkpoint, EventKind.THREAD_STARTED, data)
 
 
@@ -132,6 +133,7 @@ def fork(
         "base_hash": old.last_hash.hex(),
         "changed": sorted(changes),
         "reason": reason,
+        "row": steering.told(queue="gatepost", effects=effects, title=row.title),
         **({"config": dict(config)} if config else {}),
     }
     return birth(book, row, first, EventKind.THREAD_FORKED, data)

@@ -11,7 +11,7 @@ from uuid import UUID
 from approvals.gates import Proposal
 from approvals.gates.replying import SUPERSEDED
 from approvals.queries import ApprovalRow
-from checkpoints import undo
+from checkpoints import steering, undo
 from checkpoints.channels import Digests, Reducer
 from checkpoints.queries import Range
 from checkpoints.records import Position, Work
@@ -157,7 +157,7 @@ class MemoryLedger(Rules):
         if leave_by is not None:
             status = target(leave_by, work.status)
             sets |= released(leave_by)
-            said = {"reason": reason} if reason else {}
+            said = steering.leaving(leave_by, reason=reason)
             left.append(NewEvent(leave_by, said, left_by or work.owner))
         if work.status is Status.ROLLING_BACK:
             sets["rollback"] = None
@@ -196,7 +196,7 @@ class MemoryLedger(Rules):
         sets = released(by) | {"waiting_on": None if waiting_on is None else written(waiting_on)}
         if wake_at_seconds is not None:
             sets["wake_at"] = self._book.later(wake_at_seconds)
-        body = {"reason": reason, **(data or {})} if reason or data else {}
+        body = steering.leaving(by, reason=reason, data=data, waiting_on=waiting_on)
 
         def allowed(row: Row) -> bool:
             news = unless_woken and row.wake_seq != work.wake_seq

@@ -17,7 +17,7 @@ from approvals.verification import keep_report
 from checkpoints import queries, store
 from checkpoints.chain import CHECKS, ChainReport
 from checkpoints.errors import ContentAway, NotFound
-from dashboard import anchors
+from dashboard import anchors, column_cover
 from dashboard.commands.words import thread_named
 from dashboard.proof import installation, left_behind, verify, workspace_report
 from dashboard.tables import Table, facts, table
@@ -82,10 +82,18 @@ class Command(PersonalCommand):
         parser.add_argument(
             "--no-files", action="store_true", help="do not read the bytes of files again"
         )
+        parser.add_argument(
+            "--columns",
+            action="store_true",
+            help="print what is proved of each column of each table, as Markdown",
+        )
         add_common_arguments(parser)
 
     def act(self) -> None:
         """Verify, tell, and leave with 1 if anything was found."""
+        if self.options["columns"]:
+            self.stdout.write(column_cover.page(), ending="")
+            return
         began = time.monotonic()
         self._told_at, self._threads, self._workspaces, self._events = began, 0, 0, 0
         self._unverified: list[Finding] = []

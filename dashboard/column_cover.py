@@ -1,0 +1,115 @@
+"""What verification says of each column of each table: proved, derived, or why it is not covered.
+
+The list of columns comes from the models; here stands what holds of each. A test compares the two,
+another one alters every proved column, and docs/columns.md is this list as a page.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Final, Literal
+
+from django.apps import apps
+from django.db import models
+
+from checkpoints import recorded
+
+from .column_reasons import DERIVED, NOT_COVERED, PROVED
+
+APPS: Final = ("checkpoints", "approvals", "dashboard", "auth")
+type Cover = Literal["proved", "derived", "not covered"]
+HEAD = """# What verification covers, column by column
+
+Made by `./manage.py verify --columns`; a test compares it. **proved**: the column is folded from a
+chained log, or hashed into one, and compared; altered past all guards, it is found. **derived**: it
+follows from what is proved. **not covered**: why not.
+"""
+
+
+@dataclass(frozen=True, slots=True)
+class Column:
+    """One column and what verification says of it."""
+
+    table: str
+    name: str
+    cover: Cover
+    why: str
+
+
+def model_columns() -> Iterator[tuple[str, str]]:
+    """(table, column) of every model of ours, and of Django's users and groups."""
+    for label in APPS:
+        for model in apps.get_app_config(label).get_models(include_auto_created=True):
+            for column in _columns(model):
+                yield model._meta.db_table, column
+
+
+def columns() -> list[Column]:
+    """What is said of every column; of one that stands in no list, nothing."""
+    found = []
+    for table, name in model_columns():
+        covers = list(_covers(table, name))
+        found += [Column(table, name, cover, why) for cover, why in covers[:1]]
+    return found
+
+
+def problems() -> list[str]:
+    """Columns that stand in no list or in several, and entries that name no column."""
+    there = list(model_columns())
+    said = [
+        f"{table}.{name} stands in {len(covers) or 'no'} list"
+        for table, name in there
+        if len(covers := list(_covers(table, name))) != 1
+    ]
+    tables = {table for table, _ in there}
+    entries = {
+        (table, name)
+        for part in (PROVED, DERIVED, NOT_COVERED)
+        for table, names in part.items()
+        for name in names
+    }
+    stale = sorted(
+        entry
+        for entry in entries
+        if entry not in there and (entry[1] != "*" or entry[0] not in tables)
+    )
+    return said + [f"{table}.{name} is no column" for table, name in stale]
+
+
+def proved(table: str) -> set[str]:
+    """The proved columns of a table."""
+    return {c.name for c in columns() if c.table == table and c.cover == "proved"}
+
+
+def page() -> str:
+    """The list as Markdown."""
+    lines, last = [HEAD], ""
+    for column in columns():
+        if column.table != last:
+            last = column.table
+            lines.append(f"\n## {last}\n\n| column | cover | by what, or why not |\n|---|---|---|")
+        lines.append(f"| `{column.name}` | {column.cover} | {column.why} |")
+    return "\n".join(lines) + "\n"
+
+
+def _covers(table: str, name: str) -> Iterator[tuple[Cover, str]]:
+    on_record = recorded.tables().get(table)
+    if on_record is not None and (name in on_record.columns or name in ("id", on_record.of)):
+        yield "proved", "the log of the workspace records the row"
+    if name in PROVED.get(table, {}):
+        yield "proved", PROVED[table][name]
+    for cover, part in _PARTS:
+        reasons = part.get(table, {})
+        if name in reasons or "*" in reasons:
+            yield cover, reasons.get(name) or reasons["*"]
+
+
+_PARTS: Final[tuple[tuple[Cover, dict[str, dict[str, str]]], ...]] = (
+    ("derived", DERIVED),
+    ("not covered", NOT_COVERED),
+)
+
+
+def _columns(model: type[models.Model]) -> list[str]:
+    return [str(field.column) for field in model._meta.concrete_fields]

@@ -1,0 +1,150 @@
+"""By what each column is proved or derived, or why verification does not cover it.
+
+{table: {column: words}}; `*` stands for all columns of a table. Columns of tables on record (see
+`checkpoints.recorded`) are proved without an entry here.
+"""
+
+from __future__ import annotations
+
+from typing import Final
+
+_CHAIN = "the chain of the log"
+_SEALED = "an event names the row with its hash or seal"
+_FOLDED = "folded from the thread's log"
+_ROLES = "folded from the roles that the workspace's log grants and withdraws"
+_ID = "uuid5 over what the version says"
+_NOW = "how work stands at this moment; no history, decides nothing that was decided"
+
+
+def _all(names: str, why: str) -> dict[str, str]:
+    return dict.fromkeys(names.split(), why)
+
+
+PROVED: Final[dict[str, dict[str, str]]] = {
+    "gp_workspace": _all("chain_id last_seq last_hash", _CHAIN),
+    "gp_workspace_event": _all(
+        "workspace_id seq kind v actor data salt data_hash at prev_hash hash", _CHAIN
+    ),
+    "gp_membership": _all("workspace_id user_id role", _ROLES),
+    "gp_agent_version": _all(
+        "id agent version fingerprint schema_version schema channels graph tools", _ID
+    ),
+    "gp_thread": _all("workspace_id chain_id last_seq last_hash", _CHAIN)
+    | _all(
+        "head number step branch branch_start next_nodes state_bytes imported_seq imported_number "
+        "pinned started_by base forked_from agent agent_version_id title status n_steps name queue "
+        "labels pause_at effects parent waiting_on rollback tokens cost",
+        _FOLDED,
+    ),
+    "gp_event": _all("thread_id seq workspace_id kind v actor data salt data_hash at", _CHAIN)
+    | _all("prev_hash hash", _CHAIN),
+    "gp_checkpoint": _all(
+        "id thread_id workspace_id number branch branch_start step parent parent_thread "
+        "parent_number source nodes next_nodes delta salt delta_hash state_hash state_bytes "
+        "schema_version agent_version_id config created_by created_at digests",
+        _SEALED,
+    ),
+    "gp_content": _all("thread_id sha256 workspace_id body", _SEALED),
+    "gp_activity": _all(
+        "id thread_id workspace_id branch step node index key revision kind tool state args salt "
+        "input_hash result result_hash error attempts cursor usage idempotency_key undo "
+        "undo_result approval_id started_at finished_at",
+        _SEALED,
+    ),
+    "gp_approval": _all(
+        "id workspace_id thread_id agent_version_id branch step node index key revision kind tool "
+        "args proposal_hash policy_version title description reasons risk schema undo deadline "
+        "terms policies repeats standing_args standing_hash decide_by escalated_at reminded tally "
+        "due_seats due_except status outcome what_next comment decided_by decided_by_name "
+        "decided_at decided_args effective_at requested_at imported",
+        "folded from the thread's log, which names the request with a seal",
+    ),
+    "gp_decision": _all(
+        "id workspace_id approval_id reviewer reviewer_name verdict proposal_hash comment args "
+        "what_next salt hash at",
+        _SEALED,
+    ),
+}
+PROVED["gp_carried_out"] = _all("approval_id outcome said", "folded from the thread's log")
+DERIVED: Final[dict[str, dict[str, str]]] = {
+    "gp_keyframe": {"*": "a cache of states; compared with the deltas, and may be deleted"},
+    "gp_artifact": _all("sha256 size", "the bytes of the file are hashed again"),
+    "auth_group": {"name": "the teams of each user, by their names, are on record"},
+    "auth_user_groups": {"*": "the teams of each user, by their names, are on record"},
+    "gp_verification": {
+        "*": "what was found last, for the badge; each verification computes all of it anew"
+    },
+    "gp_workspace_verification": {
+        "*": "what was found last, for the badge; each verification computes all of it anew"
+    },
+}
+NOT_COVERED: Final[dict[str, dict[str, str]]] = {
+    "gp_workspace": {
+        "prev_hash": "a copy for the trigger, of the last statement only",
+        "last_at": "a copy of the last event's time",
+    },
+    "gp_membership": {"id": "nothing names it"},
+    "gp_agent_version": {
+        "label": "for people; no part of what the id is made of",
+        "description": "for people; no part of what the id is made of",
+        "queue": "where a new thread waits for workers; each thread's own is proved",
+        "created_at": "for the order of lists",
+        "imported_into": "which workspace knows it before a worker announces it",
+    },
+    "gp_agent_announcement": {"*": "for people; the version it names is proved by its id"},
+    "gp_thread": {
+        "id": "what the rows of a thread name; another one leaves them behind, which is found",
+        "status_since": "for the order of lists",
+        "status_reason": "for people; the event says it too",
+        "wake_at": "when it goes on by itself: a clock between workers; no history",
+        "wake_seq": "a counter between workers",
+        "wish": "what was asked of the worker at this moment; the event of the request stays",
+        "wish_by": "who asked it; the event of the request says it too",
+        "version": "a counter for people who decide on what they saw",
+        "prev_hash": "a copy for the trigger, of the last statement only",
+        "last_at": "a copy of the last event's time",
+        "lease_owner": "who works on it now",
+        "lease_token": "who works on it now; a worker that lost it cannot commit",
+        "lease_until": "who works on it now",
+        "fence": "a counter for people",
+        "crash_count": "how often it was taken over since the last step; no history",
+        "tokens_saved": "a sum for people; nothing is decided by it",
+        "created_at": "for the order of lists",
+    },
+    "gp_activity": {"progress": "how far a call is, for the page; no history"},
+    "gp_artifact": {
+        "id": "nothing names it",
+        "workspace_id": "a state that names the file finds it in its own workspace only",
+        "name": "of the first upload; event and state tell the name of each use",
+        "media_type": "of the first upload; event and state tell that of each use",
+        "path": "where the bytes lie; they are hashed wherever that is",
+        "created_at": "for the order of lists",
+    },
+    "gp_wake": {"*": "news on its way to a thread; the sweep brings what is lost"},
+    "gp_worker": {"*": _NOW},
+    "gp_backoff": {"*": _NOW},
+    "gp_duty": {"*": _NOW},
+    "gp_set_aside": {"*": _NOW},
+    "gp_clock_step": {"*": "what was noticed about clocks, for `doctor`"},
+    "gp_carried_out": _all("workspace_id at", "the event of the operation says both"),
+    "gp_hook": {
+        "refused_at": "counted at the door, once a minute",
+        "refused": "counted at the door, once a minute",
+    },
+    "gp_hook_delivery": {"*": "what was answered; the decision itself is in the thread's log"},
+    "gp_delivery": {"*": "what was sent to whom; whom is proved with the endpoint"},
+    "gp_approval_look": {"*": "when a person opened a request, for figures; decides nothing"},
+    "gp_outbox": {"*": "news that is still to be sent; what it tells of is proved in the log"},
+    "gp_token": {"last_used_at": "noted once a minute while it is in use"},
+    "gp_idempotency_key": {"*": "answers for calls that are repeated within a day"},
+    "auth_permission": {"*": "Django's own permissions; no right of ours reads them"},
+    "auth_group_permissions": {"*": "Django's own permissions; no right of ours reads them"},
+    "auth_user_user_permissions": {"*": "Django's own permissions; no right of ours reads them"},
+    "auth_group": {"id": "teams are on record by their names"},
+    "auth_user": {
+        "last_login": "each sign-in writes it",
+        "first_name": "what a person is called, which may have to be erased",
+        "last_name": "what a person is called, which may have to be erased",
+        "date_joined": "for the order of lists",
+    },
+}
