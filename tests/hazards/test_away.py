@@ -179,8 +179,15 @@ def test_valkey_goes_away_and_comes_back(ground: Ground) -> None:
         works_again(ground, http)
 
 
-def test_a_body_without_end_is_not_read_to_its_end(ground: Ground) -> None:
-    """By its announced length, and where none is announced while it comes; nobody signed in."""
+@pytest.mark.parametrize(
+    ("is_member", "status", "detail"),
+    [(True, 413, "more than the"), (False, 401, "Sign in first")],
+    ids=["member", "stranger"],
+)
+def test_a_body_without_end_is_not_read_to_its_end(
+    ground: Ground, is_member: bool, status: int, detail: str
+) -> None:
+    """By its announced length, and where none is announced while it comes."""
     sent = 0
 
     def endless() -> Iterator[bytes]:
@@ -189,16 +196,18 @@ def test_a_body_without_end_is_not_read_to_its_end(ground: Ground) -> None:
             sent += 2**20
             yield b"x" * 2**20
 
-    kinds = {"Content-Type": "application/json"}
-    with httpx.Client(base_url=ground.web.address, timeout=30, headers=kinds) as http:
+    headers = {"Content-Type": "application/json"}
+    if is_member:
+        headers["Authorization"] = f"Bearer {ground.token}"
+    with httpx.Client(base_url=ground.web.address, timeout=30, headers=headers) as http:
         for path in ("/api/v1/threads/", "/login/"):
             for body in (b"x" * 30 * 2**20, endless()):
                 try:
                     answer = http.post(path, content=body)
                 except httpx.TransportError:
                     continue  # closed while it was still talking
-                assert answer.status_code == 413
-                assert "more than the" in answer.text
+                assert answer.status_code == status
+                assert detail in answer.text
         assert sent < 400 * 2**20
         assert http.get("/healthz").status_code == 200
     with ground.http() as http:
