@@ -21,7 +21,7 @@ Say in dashboard/column_reasons.py what verification does with each of these col
   request is, once checkpoints/chain/row.py or approvals/proof.py compares it.
 - DERIVED: it follows from proved columns, or is compared with them in another form.
 - NOT_COVERED: the reason why nobody is deceived when it is altered.
-Then write docs/columns.md anew: ./manage.py verify --columns > docs/howto/columns.md
+Then write docs/columns.md anew: ./manage.py verify --columns > docs/columns.md
 """
 
 

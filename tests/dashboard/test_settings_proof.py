@@ -68,7 +68,7 @@ def broken() -> str:
     """What the whole of it shows, in words."""
     found = [verify_workspace(ident) for (ident,) in rows("SELECT id FROM gp_workspace")]
     said = [report.what for report in found if not report.intact]
-    return " ".join([*said, *(r.what for _, r in (*installation(), *left_behind()))])
+    return " ".join([*said, *(r.what for _, r, *_ in (*installation(), *left_behind()))])
 
 
 def changes(table: str, column: str, kind: str, *, empty: bool) -> str:
