@@ -340,6 +340,8 @@ _SAY: dict[str, Any] = {
     "code.changed": lambda d, who: (
         f"{who} let it go on with other code of its agent"
         if d.get("by") == "choice"
+        else "The agent's code is the same; its fingerprint is made in a new way"
+        if d.get("by") == "same"
         else "The agent's code changed while the thread stood still"
     ),
     "code.pinned": lambda d, who: f"{who} pinned it to the code it stopped with",

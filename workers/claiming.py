@@ -26,7 +26,7 @@ log = structlog.get_logger("gatepost.worker")
 
 def code_of(agents: Mapping[str, Agent]) -> Code:
     """What this worker has."""
-    return Code([agent.version_id for agent in agents.values()], tuple(agents))
+    return Code([v for agent in agents.values() for v in agent.versions], tuple(agents))
 
 
 def take(

@@ -192,15 +192,18 @@ class Gates(Recording):
         return ""
 
     def _sealed_for(self, approval: ApprovalRow) -> UUID:
-        """The agent version that the hash has to name: this one, or one upgraded from.
+        """The agent version that the hash has to name: this one, or the one that asked.
 
-        An upgrade of the state leaves open requests alone; any other change of code asks again.
+        That one where people accepted this code since, or it led the state to a newer schema: the
+        request stands if the rest is the same bytes. Code that only its agent's rule let go on
+        asks again.
         """
-        work = self._run.work
+        ledger, work = self._run.ledger, self._run.work
         asked_by = approval.agent_version_id
-        if asked_by != work.agent_version and asked_by in self._run.ledger.upgraded_from(work):
+        if asked_by == work.agent_version:
             return asked_by
-        return work.agent_version
+        stands = asked_by in ledger.upgraded_from(work) or asked_by in ledger.accepted_from(work)
+        return asked_by if stands else work.agent_version
 
     def _rule(self, act: Act, gate: Gate | None, *, strict: bool) -> PolicyAnswer:
         """What the policies say of it now."""

@@ -14,6 +14,8 @@ The first node declared is where a thread begins.
 
 from __future__ import annotations
 
+import os
+import sys
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
@@ -169,6 +171,9 @@ class Graph:
 
     `retry` holds for all that its nodes call, where the call or the tool has none of its own.
     `step_seconds` is how long a node may work in one go (default GATEPOST_STEP_SECONDS).
+
+    `files` names prompts and data that are part of the agent's code, as globs from the folder of
+    the module that makes the graph (`home`).
     """
 
     name: str
@@ -186,6 +191,8 @@ class Graph:
     model: Model | None = None
     retry: Retry | None = None
     step_seconds: float | None = None
+    files: Sequence[str] = ()
+    home: str = field(default="", repr=False)
     nodes: dict[str, Node] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
@@ -205,6 +212,14 @@ class Graph:
             )
         policy_of(self.retry)
         check_limit(self.step_seconds, "step_seconds")
+        if self.files and not self.home:
+            # The caller of the generated __init__: the module in which the graph is written down.
+            file = sys._getframe(2).f_globals.get("__file__") or "."
+            self.home = os.path.dirname(os.path.abspath(file))
+        if isinstance(self.files, str) or any(os.path.isabs(name) for name in self.files):
+            raise GraphError(
+                'files is a list of globs from the module\'s folder: ["prompts/*.txt"].'
+            )
         if not self.inbox:
             return
         if self.inbox not in self.state.model_fields:

@@ -7,6 +7,7 @@ from typing import Any
 import structlog
 
 from checkpoints.channels import Digests
+from checkpoints.code_parts import changes, summary
 from checkpoints.errors import CorruptHistory
 from checkpoints.records import Work
 from checkpoints.states import EventKind
@@ -36,11 +37,12 @@ def open_thread(work: Work, agent: Agent, ledger: Ledger) -> tuple[dict[str, Any
         _skip_corrupt(work, ledger, error)
         state, digests, stored = ledger.load(work, agent.version_id, graph.reducers)
     check_way(work, graph, stored)
-    other = _other_code(work, agent, upgrades=stored != graph.schema_version)
+    other = _other_code(work, agent, ledger, upgrades=stored != graph.schema_version)
     # Before other code is taken over: a thread that it cannot lead on stays with its own.
     made = upgrade(work, graph, state, stored) if stored != graph.schema_version else None
     if other:
-        ledger.adopt(work, agent.version_id, agent.fingerprint)
+        same = work.agent_version in agent.same
+        ledger.adopt(work, agent.version_id, agent.fingerprint, same=same)
     if made is not None:
         commit_upgrade(work, graph, ledger, made)
         return made.state, made.digests
@@ -49,15 +51,21 @@ def open_thread(work: Work, agent: Agent, ledger: Ledger) -> tuple[dict[str, Any
     return state, digests
 
 
-def _other_code(work: Work, agent: Agent, *, upgrades: bool) -> bool:
-    """Whether it is other code than the thread stopped with; Parked where nobody said it may.
+def _other_code(work: Work, agent: Agent, ledger: Ledger, *, upgrades: bool) -> bool:
+    """Whether it is another version than the thread stopped with; Parked where nobody said it may.
 
     Its author says so, or a person. An author who leads the stored state to this code's form wants
     its threads to go on.
     """
     if work.agent_version == agent.version_id:
         return False
-    asked = {"kind": "code", "version": str(agent.version_id), "fingerprint": agent.fingerprint}
+    if work.agent_version in agent.same:
+        return True
+    asked: dict[str, Any] = {
+        "kind": "code",
+        "version": str(agent.version_id),
+        "fingerprint": agent.fingerprint,
+    }
     missing = sorted(set(work.next_nodes) - set(agent.graph.nodes))
     if missing:
         # Before it is taken over: the thread stays with the code that can go on with it.
@@ -69,10 +77,12 @@ def _other_code(work: Work, agent: Agent, *, upgrades: bool) -> bool:
         )
     rule = agent.graph.on_code_change
     if not (upgrades or rule == "go_on" or work.wish == "accept"):
+        changed = changes(ledger.code(work.agent_version), agent.code)
+        what = f" Changed: {summary(changed)}." if changed else ""
         raise Parked(
             f"The code of {work.agent!r} changed since this thread last worked "
-            f"(now {agent.fingerprint[:12]}). Accept the new code, stay with the former one (pin: "
-            "it waits for a worker that has it), or fork it under the new one.",
+            f"(now {agent.fingerprint[:12]}).{what} Accept the new code, stay with the former one "
+            "(pin: it waits for a worker that has it), or fork it under the new one.",
             {**asked, "choices": ["pin", "accept", "fork"]},
         )
     return True

@@ -5,19 +5,23 @@ from __future__ import annotations
 import hashlib
 import importlib
 import pkgutil
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from importlib.metadata import entry_points
 from pathlib import Path
 from types import ModuleType
+from typing import Any
 from uuid import UUID
 
 from django.conf import settings
 
-from checkpoints import deltas, store
+from checkpoints import deltas, queries, store
+from checkpoints.schema_texts import without_descriptions
 
+from . import sources
 from .errors import GraphError
 from .graph import RESERVED, Graph, Tool
 from .models import configured
+from .source_parts import bounded, parts_of_bytes
 from .step import Agent
 
 SHIPPED = ("workers.agents.market_research", "workers.agents.payments")
@@ -65,26 +69,67 @@ def found(
 def announce(graph: Graph, tools: dict[str, Tool], parts: Iterable[ModuleType]) -> Agent:
     """Check a graph and enter it as an AgentVersion, so that no other process needs its code."""
     graph.check()
-    fingerprint = fingerprint_of(graph, parts)
+    parts = list(parts)
+    code = code_of(graph, parts)
+    fingerprint = fingerprint_of(graph, parts, code)
+    # The parts that the version's id is made of, in this order.
+    content: dict[str, Any] = {
+        "agent": graph.name,
+        "version": graph.version,
+        "fingerprint": fingerprint,
+        "schema_version": graph.schema_version,
+        # PostgreSQL keeps no order of keys; forms want the author's.
+        "schema": graph.state.model_json_schema() | {"x-order": list(graph.state.model_fields)},
+        "channels": graph.describe_channels(),
+        "graph": graph.describe_graph(),
+        "tools": {name: tool.describe() for name, tool in tools.items()},
+    }
     version: UUID = store.announce_version(
-        agent=graph.name,
-        version=graph.version,
-        fingerprint=fingerprint,
+        **content,
         label=graph.label or graph.name.replace("-", " ").capitalize(),
         description=graph.description,
-        schema_version=graph.schema_version,
-        # PostgreSQL keeps no order of keys; forms want the author's.
-        schema=graph.state.model_json_schema() | {"x-order": list(graph.state.model_fields)},
-        channels=graph.describe_channels(),
-        graph=graph.describe_graph(),
-        tools={name: tool.describe() for name, tool in tools.items()},
         queue=graph.queue,
+        code=code,
     )
-    return Agent(graph, tools, version, fingerprint, graph.model or configured)
+    # The former rule sees comments as well, so what it gave when this code was new counts too.
+    former = {code["former"], (queries.code_of_version(version) or code)["former"]}
+    same = queries.same_code(graph.name, graph.version, [fingerprint, *former])
+    same |= {store.version_id([*(content | {"fingerprint": f}).values()]) for f in former}
+    others = tuple(sorted(same - {version}))
+    return Agent(graph, tools, version, fingerprint, graph.model or configured, code, others)
 
 
-def fingerprint_of(graph: Graph, parts: Iterable[ModuleType]) -> str:
-    """sha256 over the sources of the agent's own modules, its graph and its state schema."""
+def code_of(graph: Graph, parts: Iterable[ModuleType]) -> dict[str, Any]:
+    """What the agent consists of, as AgentVersion.code keeps it; raises GraphError."""
+    parts = list(parts)
+    modules, others = sources.own_modules(parts)
+    found = sources.parts_of_modules(modules)
+    try:
+        files = sources.declared_files(graph.home, graph.files)
+    except FileNotFoundError as error:
+        raise GraphError(f"files={str(error)!r} names no file in {graph.home}.") from None
+    for name, path in files.items():
+        found += parts_of_bytes(name, path.read_bytes())
+    return {
+        "parts": bounded(found),
+        "packages": sources.package_versions(others),
+        "former": former_fingerprint_of(graph, parts),
+    }
+
+
+def fingerprint_of(
+    graph: Graph, parts: Iterable[ModuleType], code: Mapping[str, Any] | None = None
+) -> str:
+    """sha256 over the agent's own modules and files, in normal form, its graph and schema."""
+    code = code_of(graph, parts) if code is None else code
+    digests = [[part["file"], part["name"], part["digest"]] for part in code["parts"]]
+    schema = without_descriptions(graph.describe_schema())
+    content = deltas.canonical([digests, graph.describe_graph(), schema])
+    return hashlib.sha256(b"gatepost-agent-2" + content).hexdigest()
+
+
+def former_fingerprint_of(graph: Graph, parts: Iterable[ModuleType]) -> str:
+    """The fingerprint by the rule before: the bytes of the agent's modules, without imports."""
     digest = hashlib.sha256(b"gatepost-agent-1")
     for module in sorted(parts, key=lambda m: m.__name__):
         digest.update(module.__name__.encode() + b"\0")

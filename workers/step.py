@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any, Protocol
@@ -31,13 +31,23 @@ class Heart(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class Agent:
-    """An installed agent: graph, tools by name, its version row, and the model that it asks."""
+    """An installed agent: graph, tools by name, its version row, and the model that it asks.
+
+    `code` is what its version consists of; `same` are other versions of the same code.
+    """
 
     graph: Graph
     tools: dict[str, Tool]
     version_id: UUID
     fingerprint: str
     model: Model = missing
+    code: Mapping[str, Any] | None = None
+    same: tuple[UUID, ...] = ()
+
+    @property
+    def versions(self) -> tuple[UUID, ...]:
+        """All versions whose threads it takes as its own."""
+        return (self.version_id, *self.same)
 
 
 @dataclass

@@ -139,7 +139,7 @@ class Sweeper:
             pid=os.getpid(),
             slots=self._slots,
             queues=loop.queues(),
-            agents=[a.version_id for a in loop.agents().values()],
+            agents=[v for a in loop.agents().values() for v in a.versions],
         )
         self._announced = True
 

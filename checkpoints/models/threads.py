@@ -83,6 +83,9 @@ class AgentVersion(models.Model):
     tools = models.JSONField(help_text="{tool: {schema, effect, idempotent, undo}}")
     queue = models.CharField(max_length=100, default="gatepost")
     created_at = models.DateTimeField(db_default=Now())
+    code = models.JSONField(
+        null=True, help_text="{parts: [{file, name, digest, text}], packages, former}"
+    )
     imported_into = models.UUIDField(
         null=True, help_text="the workspace whose capsule brought it; no worker announced it then"
     )

@@ -45,10 +45,12 @@ from .fleet import (
     agent_versions,
     agents,
     artifact,
+    code_of_version,
     default_workspace,
     known_files,
     member,
     memberships,
+    same_code,
     workers,
 )
 from .hands import hands_on
@@ -65,6 +67,7 @@ from .log import (
     waiting_inputs,
 )
 from .past import (
+    accepted_from,
     checkpoint,
     checkpoint_by_number,
     checkpoints,
@@ -131,6 +134,7 @@ __all__ = [
     "Lease",
     "Member",
     "Range",
+    "accepted_from",
     "activities",
     "activity",
     "activity_rows",
@@ -154,6 +158,7 @@ __all__ = [
     "children",
     "clock",
     "clock_steps",
+    "code_of_version",
     "config_of",
     "counts",
     "course",
@@ -208,6 +213,7 @@ __all__ = [
     "recorded_thoughts",
     "reusable",
     "rows_set_aside",
+    "same_code",
     "saved",
     "server",
     "serving",

@@ -59,6 +59,23 @@ def agent_version(version_id: UUID) -> AgentRow:
     return _agent(found[0])
 
 
+def code_of_version(version_id: UUID) -> dict[str, Any] | None:
+    """What its code consists of (`checkpoints.code_parts`); None where nobody recorded it."""
+    found = rows("SELECT code::text FROM gp_agent_version WHERE id = %s::uuid", (version_id,))
+    code: dict[str, Any] | None = decoded(found[0][0]) if found and found[0][0] else None
+    return code
+
+
+def same_code(agent: str, version: int, fingerprints: Sequence[str]) -> set[UUID]:
+    """The versions that workers announced here with one of these fingerprints."""
+    found = rows(
+        "SELECT id FROM gp_agent_version WHERE agent = %s::varchar AND version = %s::integer "
+        "AND fingerprint = ANY(%s::text[]) AND imported_into IS NULL",
+        (agent, version, list(fingerprints)),
+    )
+    return {ident for (ident,) in found}
+
+
 def agent_versions(agent: str = "") -> list[AgentRow]:
     """All announced versions, of one agent or of all, by name and newest first; up to 1,000."""
     found = rows(

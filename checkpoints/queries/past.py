@@ -10,6 +10,7 @@ import jsonpatch
 
 from .. import history
 from ..errors import CorruptHistory, NotFound
+from ..pins import accepted_after
 from ..views import CheckpointRow, Page, StepRow
 from .reading import decoded, names, row_of, rows
 
@@ -189,6 +190,20 @@ def upgraded_from(thread_id: UUID) -> set[UUID]:
         (thread_id,),
     )
     return {version for (version,) in found}
+
+
+def accepted_from(thread_id: UUID) -> set[UUID]:
+    """The agent versions whose decisions hold under the code that people accepted since."""
+    found = rows(
+        "SELECT data::text FROM gp_event WHERE thread_id = %s::uuid AND kind = 'code.changed' "
+        "ORDER BY seq",
+        (thread_id,),
+    )
+    upgraded = {str(version) for version in upgraded_from(thread_id)}
+    accepted: set[str] = set()
+    for (data,) in found:
+        accepted = accepted_after(accepted, decoded(data), upgraded)
+    return {UUID(version) for version in accepted}
 
 
 def diff(old: dict[str, Any], new: dict[str, Any]) -> list[dict[str, Any]]:

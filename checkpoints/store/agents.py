@@ -25,6 +25,7 @@ def announce_version(
     graph: dict[str, Any],
     tools: dict[str, Any],
     queue: str,
+    code: dict[str, Any] | None = None,
 ) -> UUID:
     """Insert the agent version unless it is known (agent, version, fingerprint); its id.
 
@@ -47,9 +48,10 @@ def announce_version(
     with connection.cursor() as cursor:
         cursor.execute(
             "INSERT INTO gp_agent_version (id, agent, version, fingerprint, label, description, "
-            "schema_version, schema, channels, graph, tools, queue) VALUES (%s::uuid, "
+            "schema_version, schema, channels, graph, tools, queue, code) VALUES (%s::uuid, "
             "%s::varchar, %s::integer, %s::varchar, %s::varchar, %s::text, %s::integer, "
-            "%s::jsonb, %s::jsonb, %s::jsonb, %s::jsonb, %s::varchar) ON CONFLICT DO NOTHING",
+            "%s::jsonb, %s::jsonb, %s::jsonb, %s::jsonb, %s::varchar, %s::jsonb) "
+            "ON CONFLICT DO NOTHING",
             (
                 ident,
                 agent,
@@ -60,6 +62,7 @@ def announce_version(
                 schema_version,
                 *(deltas.canonical(x).decode() for x in (schema, channels, graph, tools)),
                 queue,
+                None if code is None else deltas.canonical(code).decode(),
             ),
         )
         cursor.execute(

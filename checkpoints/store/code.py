@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Final
 from uuid import UUID
 
+from ..pins import CHOSEN
 from ..states import EventKind, Status
 from .guards import refuse, versioned
 from .writing import Move, NewEvent, perform
@@ -66,7 +67,7 @@ def accept(
         "to": str(version),
         "fingerprint": fingerprint,
         "queue": queue,
-        "by": "choice",
+        "by": CHOSEN,
     }
     both = (
         NewEvent(EventKind.CODE_CHANGED, changed, actor),

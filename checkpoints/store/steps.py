@@ -12,6 +12,7 @@ from django.db import InterfaceError, OperationalError, connection
 from .. import deltas, keyframes, steering
 from ..errors import LeaseLost
 from ..payloads import Payloads
+from ..pins import SAME_CODE
 from ..records import Work
 from ..states import EventKind, Status, target
 from .checkpoint_rows import checkpoint_insert, delta_bytes
@@ -246,8 +247,11 @@ def hand_back(work: Work, *, reason: str) -> None:
     leave(work, EventKind.THREAD_HANDED_BACK, reason=reason)
 
 
-def adopt_version(work: Work, version: UUID, *, fingerprint: str) -> None:
-    """Go on with other code than the thread stopped with, as its agent's rule or a person said."""
+def adopt_version(work: Work, version: UUID, *, fingerprint: str, same: bool = False) -> None:
+    """Go on with another version than the thread stopped with, as its agent's rule says.
+
+    `same`: it is the same code under another fingerprint.
+    """
     move = leased(work)
     move.set("agent_version_id", version, "uuid")
     # A pause that somebody asked for since the lease was taken stays asked for.
@@ -255,7 +259,12 @@ def adopt_version(work: Work, version: UUID, *, fingerprint: str) -> None:
     move.events = [
         NewEvent(
             EventKind.CODE_CHANGED,
-            {"from": str(work.agent_version), "to": str(version), "fingerprint": fingerprint},
+            {
+                "from": str(work.agent_version),
+                "to": str(version),
+                "fingerprint": fingerprint,
+                **({"by": SAME_CODE} if same else {}),
+            },
             work.owner,
         )
     ]

@@ -13,6 +13,7 @@ from approvals.gates.replying import SUPERSEDED
 from approvals.queries import ApprovalRow
 from checkpoints import steering, undo
 from checkpoints.channels import Digests, Reducer
+from checkpoints.pins import SAME_CODE
 from checkpoints.queries import Range
 from checkpoints.records import Position, Work
 from checkpoints.states import EventKind, Status, target
@@ -225,8 +226,10 @@ class MemoryLedger(Rules):
         else:
             self.leave(work, EventKind.THREAD_HANDED_BACK, reason=reason)
 
-    def adopt(self, work: Work, version: UUID, fingerprint: str) -> None:
+    def adopt(self, work: Work, version: UUID, fingerprint: str, *, same: bool = False) -> None:
         data = {"from": str(work.agent_version), "to": str(version), "fingerprint": fingerprint}
+        if same:
+            data["by"] = SAME_CODE
         wish = self._book.row(work.thread).wish
         self._write(
             work,
@@ -234,6 +237,13 @@ class MemoryLedger(Rules):
             sets={"agent_version": version, "wish": "" if wish == "accept" else wish},
         )
         work.agent_version = version
+
+    def code(self, version: UUID) -> dict[str, Any] | None:
+        """Nothing: what is installed in memory has no record."""
+        return None
+
+    def accepted_from(self, work: Work) -> set[UUID]:
+        return reading.accepted_from(self._book, work.thread)
 
     def events(self, work: Work, events: Sequence[NewEvent], *, taken: Sequence[int] = ()) -> None:
         self._write(work, events=events, also=lambda _: self._settle(work.thread, taken))

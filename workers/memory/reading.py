@@ -13,6 +13,7 @@ from approvals.queries import ApprovalRow
 from checkpoints import deltas
 from checkpoints.chain import NO_HASH, link
 from checkpoints.errors import CorruptHistory, NotFound
+from checkpoints.pins import accepted_after
 from checkpoints.queries.activities import fate_of
 from checkpoints.records import Position
 from checkpoints.states import EventKind
@@ -137,6 +138,16 @@ def upgraded_from(book: Book, thread: UUID) -> set[UUID]:
         for c in found
         if c.parent is not None
     }
+
+
+def accepted_from(book: Book, thread: UUID) -> set[UUID]:
+    """The agent versions whose decisions hold under the code that people accepted since."""
+    upgraded = {str(version) for version in upgraded_from(book, thread)}
+    accepted: set[str] = set()
+    for event in events(book, thread):
+        if event.kind == EventKind.CODE_CHANGED:
+            accepted = accepted_after(accepted, event.data, upgraded)
+    return {UUID(version) for version in accepted}
 
 
 def config(book: Book, thread: UUID) -> dict[str, Any]:

@@ -1,0 +1,106 @@
+"""What an agent version's code consists of, part by part, and how two versions differ; pure.
+
+`AgentVersion.code` is `{"parts": [{"file", "name", "digest", "text"}], "packages": {name: version},
+"former": fingerprint}`. A part is a function, a method, a class, a name of the module, or (without
+a name) a whole file; `text` is its normalised source, left out where it is large. `former` is the
+fingerprint that the same sources have by the rule before this one.
+"""
+
+from __future__ import annotations
+
+import difflib
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, Final, Literal
+
+NAMED_AT_MOST: Final = 6
+REORDERED: Final = "the order of its statements"
+
+
+@dataclass(frozen=True, slots=True)
+class Change:
+    """One part that differs; a text is None where there is none or it was too large to keep."""
+
+    file: str
+    name: str
+    kind: Literal["changed", "added", "removed"]
+    before: str | None = None
+    after: str | None = None
+
+    def __str__(self) -> str:
+        """The part as a sentence names it."""
+        where = f"{self.name} in {self.file}" if self.name else self.file
+        return where if self.kind == "changed" else f"{where} ({self.kind})"
+
+    @property
+    def rows(self) -> list[tuple[str, str, str]]:
+        """(mark, old line, new line) side by side; mark is "", "changed", "added" or "removed"."""
+        return list(_side_by_side((self.before or "").split("\n"), (self.after or "").split("\n")))
+
+
+def changes(before: Mapping[str, Any] | None, after: Mapping[str, Any] | None) -> list[Change]:
+    """The parts in which two versions differ, by file; empty where either was not recorded."""
+    if not before or not after:
+        return []
+    old, new = _by_place(before), _by_place(after)
+    found: list[Change] = []
+    for file in sorted({file for file, _ in (*old, *new)}):
+        of_file = list(_of_file(file, old, new))
+        named = [c for c in of_file if c.name]
+        if named or not of_file:
+            found += named
+        elif _has_names(file, old) and _has_names(file, new):
+            found.append(Change(file, REORDERED, "changed"))
+        else:
+            found += of_file
+    return found
+
+
+def summary(found: Sequence[Change], at_most: int = NAMED_AT_MOST) -> str:
+    """The changes as part of a sentence; empty without any."""
+    named = ", ".join(str(change) for change in found[:at_most])
+    more = len(found) - at_most
+    return f"{named} and {more} more" if more > 0 else named
+
+
+def _by_place(code: Mapping[str, Any]) -> dict[tuple[str, str], Mapping[str, Any]]:
+    return {(part["file"], part["name"]): part for part in code.get("parts", ())}
+
+
+def _has_names(file: str, parts: Mapping[tuple[str, str], Any]) -> bool:
+    return any(of == file and name for of, name in parts)
+
+
+def _of_file(
+    file: str,
+    old: Mapping[tuple[str, str], Mapping[str, Any]],
+    new: Mapping[tuple[str, str], Mapping[str, Any]],
+) -> Iterator[Change]:
+    places = dict.fromkeys(p for p in (*new, *old) if p[0] == file)
+    if all(p not in old for p in places) or all(p not in new for p in places):
+        added = next(iter(places)) in new
+        whole = (new if added else old).get((file, ""), {}).get("text")
+        yield Change(file, "", "added" if added else "removed", *_only(whole, new=added))
+        return
+    for place in places:
+        was, now = old.get(place), new.get(place)
+        if was is not None and now is not None:
+            if was["digest"] != now["digest"]:
+                yield Change(*place, "changed", was.get("text"), now.get("text"))
+        elif now is not None:
+            yield Change(*place, "added", *_only(now.get("text"), new=True))
+        elif was is not None:
+            yield Change(*place, "removed", *_only(was.get("text"), new=False))
+
+
+def _only(text: str | None, *, new: bool) -> tuple[str | None, str | None]:
+    return (None, text) if new else (text, None)
+
+
+def _side_by_side(old: list[str], new: list[str]) -> Iterator[tuple[str, str, str]]:
+    marks = {"equal": "", "replace": "changed", "insert": "added", "delete": "removed"}
+    for tag, a, b, c, d in difflib.SequenceMatcher(None, old, new, autojunk=False).get_opcodes():
+        for n in range(max(b - a, d - c)):
+            left = old[a + n] if a + n < b else ""
+            right = new[c + n] if c + n < d else ""
+            yield marks[tag], left, right
