@@ -28,7 +28,7 @@ from . import proof, second_person
 from .cancelling import cancel, preview_cancel
 from .capsule.exporting import Capsule, capsule_of
 from .capsule.importing import Imported, import_capsule
-from .code_choice import choose_code
+from .code_choice import choose_code, choose_code_many
 from .deciding import decide, decide_many, take_back
 from .endpoints import (
     change_endpoint,
@@ -75,6 +75,7 @@ __all__ = [
     "change_endpoint",
     "check_upload_size",
     "choose_code",
+    "choose_code_many",
     "decide",
     "decide_many",
     "edit",

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import partial
 from typing import Any, Final
@@ -10,15 +11,17 @@ from uuid import UUID
 from django.db import transaction
 
 from checkpoints import queries, store
+from checkpoints.code_parts import Change, changes
 from checkpoints.errors import StaleVersion
 from checkpoints.states import Status
 from checkpoints.views import AgentRow, ThreadRow
 
-from .errors import Conflict, Invalid, translated
+from .errors import ActionError, Conflict, Invalid, translated
 from .live.hints import look_again
 from .permissions import Actor, HasRoles, lacks, require
 from .second_person import guarded
 
+AT_ONCE: Final = 200
 CHOICES: Final = ("pin", "accept", "fork", "unpin")
 # Which right each needs; a fork is a fork, whatever the reason.
 RIGHT: Final = {"pin": "code", "accept": "code", "unpin": "code", "fork": "fork"}
@@ -38,6 +41,15 @@ class Choice:
     word: str
     about: str
     reason: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Chosen:
+    """What became of a choice for one thread; `goes_on` is that thread, or its fork."""
+
+    thread: UUID
+    goes_on: UUID | None = None
+    error: ActionError | None = None
 
 
 def open_choices(thread: ThreadRow) -> tuple[str, ...]:
@@ -88,6 +100,42 @@ def choose_code(
     else:
         return _forked(actor, thread, _asked_for(thread), expected_version)
     return thread_id
+
+
+def choose_code_many(actor: Actor, threads: Sequence[UUID], choice: str) -> list[Chosen]:
+    """Choose for each thread by itself: what is refused for one stops no other."""
+    if choice not in CHOICES:
+        raise Invalid("$.choice", f"must be one of {', '.join(CHOICES)}")
+    require(actor, RIGHT[choice])
+    many = list(dict.fromkeys(threads))
+    if not 1 <= len(many) <= AT_ONCE:
+        raise Invalid("$.threads", f"are {len(many):,}; 1 to {AT_ONCE} are chosen for together")
+    found = []
+    for thread in many:
+        try:
+            found.append(Chosen(thread, choose_code(actor, thread, choice)))
+        except ActionError as error:
+            found.append(Chosen(thread, error=error))
+    return found
+
+
+def alike(actor: Actor, thread: ThreadRow) -> list[UUID]:
+    """The threads that ask the very same: with the same code before and offered."""
+    asked = thread.waiting_on if isinstance(thread.waiting_on, dict) else {}
+    if asked.get("kind") != "code" or "version" not in asked:
+        return []
+    offered = UUID(str(asked["version"]))
+    found = queries.asking_alike(thread.agent_version_id, offered, workspace=actor.workspace)
+    return [row.id for row in found]
+
+
+def changed_parts(thread: ThreadRow) -> list[Change]:
+    """The parts in which the code that is offered differs from the one it stopped with."""
+    asked = thread.waiting_on if isinstance(thread.waiting_on, dict) else {}
+    if asked.get("kind") != "code" or "version" not in asked:
+        return []
+    before = queries.code_of_version(thread.agent_version_id)
+    return changes(before, queries.code_of_version(UUID(str(asked["version"]))))
 
 
 def _forked(actor: Actor, thread: ThreadRow, new: AgentRow, expected_version: int | None) -> UUID:

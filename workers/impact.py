@@ -7,9 +7,11 @@ no web process may call it.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any, Final
+from uuid import UUID
 
+from checkpoints.code_parts import changes, summary
 from checkpoints.errors import GatepostError, InvalidValue, UpgradeFailed
 from checkpoints.queries.suspended import SuspendedRow
 from checkpoints.states import Status
@@ -30,6 +32,8 @@ class Installed:
 
     graph: Graph
     fingerprint: str
+    code: Mapping[str, Any] = field(default_factory=dict)
+    former: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,18 +51,26 @@ def installed(modules: Iterable[str] | None = None) -> dict[str, Installed]:
 
     Raises GraphError, and whatever importing them raises.
     """
-    return {
-        graph.name: Installed(graph, registry.fingerprint_of(graph, parts))
-        for graph, _, parts in registry.found(modules)
-    }
+    found = {}
+    for graph, _, parts in registry.found(modules):
+        code = registry.code_of(graph, parts)
+        made = registry.fingerprint_of(graph, parts, code)
+        found[graph.name] = Installed(graph, made, code, code["former"])
+    return found
 
 
 def judge(
-    row: SuspendedRow, code: Mapping[str, Installed], state: Callable[[], dict[str, Any]]
+    row: SuspendedRow,
+    code: Mapping[str, Installed],
+    state: Callable[[], dict[str, Any]],
+    former: Callable[[UUID], Mapping[str, Any] | None] = lambda _: None,
 ) -> Judgement:
-    """What would happen to a thread; `state` reads that of its head and is called when needed."""
+    """What would happen to a thread.
+
+    `state` reads that of its head, `former` the code of a version; both are called when needed.
+    """
     own = code.get(row.agent)
-    found = _missing() if own is None else _judged(row, own, state)
+    found = _missing() if own is None else _judged(row, own, state, former)
     if row.status is Status.ATTENTION and found.verdict != "pinned":
         then = "" if found.verdict != "stops" else f" After that: {found.why}"
         return Judgement(
@@ -79,9 +91,14 @@ def _missing() -> Judgement:
     )
 
 
-def _judged(row: SuspendedRow, own: Installed, state: Callable[[], dict[str, Any]]) -> Judgement:
+def _judged(
+    row: SuspendedRow,
+    own: Installed,
+    state: Callable[[], dict[str, Any]],
+    former: Callable[[UUID], Mapping[str, Any] | None],
+) -> Judgement:
     graph, stored = own.graph, row.schema_version
-    if (row.fingerprint, row.version) == (own.fingerprint, graph.version):
+    if row.version == graph.version and row.fingerprint in (own.fingerprint, own.former):
         return Judgement("goes_on", "same code", "The same code.")
     if row.pinned:
         why = "It waits for a worker with the code it stopped with."
@@ -104,10 +121,12 @@ def _judged(row: SuspendedRow, own: Installed, state: Callable[[], dict[str, Any
     if stored != graph.schema_version:
         return _tried(row, graph, state)
     if graph.on_code_change == "stop":
+        what = summary(changes(former(row.agent_version), own.code))
+        named = f" ({what})" if what else ""
         return Judgement(
             "stops",
-            "code changed, rule stop",
-            "Its code changed, and its agent's rule is to stop and ask a person.",
+            f"code changed{named}, rule stop",
+            f"Its code changed{named}, and its agent's rule is to stop and ask a person.",
             f"Afterwards `threads code THREAD accept`, or on_code_change='go_on', or {_KEEP}.",
         )
     return _fits(row, graph, state)

@@ -24,6 +24,7 @@ from .backlog import (
     rows_set_aside,
     version_threads,
 )
+from .code_questions import asking_alike
 from .export import (
     activity_rows,
     agent_version_row,
@@ -146,6 +147,7 @@ __all__ = [
     "agents",
     "artifact",
     "artifact_row",
+    "asking_alike",
     "at_place",
     "board_mark",
     "changes_of",

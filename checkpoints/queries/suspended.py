@@ -38,6 +38,7 @@ class SuspendedRow:
     version: int
     fingerprint: str
     schema_version: int
+    agent_version: UUID
 
 
 def suspended(*, agents: Sequence[str] | None = None) -> Iterator[list[SuspendedRow]]:
@@ -50,7 +51,7 @@ def suspended(*, agents: Sequence[str] | None = None) -> Iterator[list[Suspended
         found = rows(
             "SELECT th.id, th.workspace_id, th.title, th.agent, th.status, th.status_reason, "
             "th.head, th.step, th.next_nodes::text, th.pinned, v.version, v.fingerprint, "
-            "c.schema_version FROM gp_thread th "
+            "c.schema_version, v.id FROM gp_thread th "
             "JOIN gp_agent_version v ON v.id = th.agent_version_id "
             "JOIN gp_checkpoint c ON c.thread_id = th.id AND c.id = th.head "
             "WHERE th.id > %s::uuid AND th.status = ANY(%s::text[]) "

@@ -83,6 +83,13 @@ class ChooseCode(Asked):
     choice: Literal["pin", "accept", "fork", "unpin"]
 
 
+class ChooseCodeMany(Asked):
+    """The same choice for several threads, each by itself."""
+
+    choice: Literal["pin", "accept", "fork", "unpin"]
+    threads: Annotated[list[Id], Field(min_length=1, max_length=200)]
+
+
 class Cancel(Asked):
     """The end of a thread."""
 

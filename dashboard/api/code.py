@@ -9,10 +9,14 @@ from drf_spectacular.utils import extend_schema
 from rest_framework.request import Request
 from rest_framework.response import Response
 
+from checkpoints import queries
 from dashboard import actions
+from dashboard.code_choice import alike, changed_parts
+from dashboard.permissions import require
 
-from .asked import ChooseCode
-from .base import Door
+from .asked import ChooseCode, ChooseCodeMany
+from .base import Door, answer, refusals
+from .code_shapes import ChosenMany, CodeChanges
 from .shapes import ThreadDetail
 from .threads import IF_MATCH, REFUSED, detail
 
@@ -21,6 +25,17 @@ class CodeThread(Door):
     """The code of a thread."""
 
     changes = "code"
+
+    @extend_schema(
+        operation_id="threads_code_changes",
+        responses={200: CodeChanges, **refusals(403, 404)},
+        summary="What changed in the code that is offered to a thread, by function",
+    )
+    def get(self, request: Request, thread_id: UUID) -> Response:
+        """Old and new text of each part, and the threads that ask the very same."""
+        require(self.actor, "code")
+        row = queries.thread(thread_id, workspace=self.actor.workspace)
+        return answer(CodeChanges.told(changed_parts(row), alike(self.actor, row)))
 
     @extend_schema(
         operation_id="threads_code",
@@ -40,3 +55,24 @@ class CodeThread(Door):
         if found == thread_id:
             return detail(self, thread_id)
         return detail(self, found, status=201, Location=reverse("api:thread", args=[found]))
+
+
+class CodeThreads(Door):
+    """The code of many threads."""
+
+    changes = "code"
+    # Each choice is a transaction of its own, and a second one is refused anyway.
+    keyed = False
+
+    @extend_schema(
+        operation_id="threads_code_many",
+        request=ChooseCodeMany,
+        responses={200: ChosenMany, **refusals(403, 422)},
+        summary="Pin, accept, fork or unpin several threads, each by itself",
+    )
+    def post(self, request: Request) -> Response:
+        """One result per thread, in their order; one that is refused stops no other."""
+        asked = self.body(ChooseCodeMany)
+        return answer(
+            ChosenMany.told(actions.choose_code_many(self.actor, asked.threads, asked.choice))
+        )

@@ -16,7 +16,7 @@ from .approvals import (
 )
 from .artifacts import Artifacts
 from .base import Nowhere
-from .code import CodeThread
+from .code import CodeThread, CodeThreads
 from .endpoints import (
     ChangeOneEndpoint,
     Endpoints,
@@ -86,6 +86,7 @@ _v1: list[URLPattern | URLResolver] = [
     path("agents/", Agents.as_view(), name="agents"),
     path("agents/<str:name>/", OneAgent.as_view(), name="agent"),
     path("threads/", Threads.as_view(), name="threads"),
+    path("threads/code/", CodeThreads.as_view(), name="code_many"),
     path("threads/counts/", ThreadCounts.as_view(), name="counts"),
     path("threads/<uuid:thread_id>/", include(_thread)),
     path("approvals/", Approvals.as_view(), name="approvals"),

@@ -9,11 +9,13 @@ from typing import Any
 from checkpoints import queries
 from checkpoints.views import CheckpointRow, ThreadRow
 from dashboard import actions
+from dashboard.api.code_shapes import ChosenMany
 from dashboard.api.previews import EditPreview, ForkPreview, RollBackPreview
-from dashboard.code_choice import CHOICES, RIGHT
+from dashboard.code_choice import CHOICES, RIGHT, alike
 from dashboard.permissions import Actor
 from dashboard.statefiles import Changed, changed_in
-from dashboard.terminal import PersonalCommand, Usage, Verb, add_yes_argument
+from dashboard.tables import table
+from dashboard.terminal import REFUSED, PersonalCommand, Usage, Verb, add_yes_argument
 
 from .doing import config_of, takes_config, takes_reason, takes_values, takes_version
 from .looking import on_thread, thread_of
@@ -164,6 +166,9 @@ def rollback(command: PersonalCommand) -> None:
 
 def _code_options(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("choice", choices=CHOICES, help="what shall become of it")
+    parser.add_argument(
+        "--alike", action="store_true", help="and of all threads that ask the very same"
+    )
 
 
 def code(command: PersonalCommand) -> None:
@@ -171,6 +176,14 @@ def code(command: PersonalCommand) -> None:
     o = command.options
     choice = o["choice"]
     actor, thread = thread_of(command, RIGHT[choice])
+    if o["alike"]:
+        done = actions.choose_code_many(actor, alike(actor, thread) or [thread.id], choice)
+        rows = ((c.thread, c.goes_on or "-", c.error.detail if c.error else choice) for c in done)
+        columns = ("thread", "goes on", "what came of it")
+        command.tell(ChosenMany.told(done), table("", columns, rows))
+        if any(c.error for c in done):
+            raise SystemExit(REFUSED)
+        return
     found = actions.choose_code(actor, thread.id, choice, expected_version=o["version"])
     tell_thread(command, actor, found)
 
@@ -181,7 +194,7 @@ CHANGING = (
         "say which code goes on with a thread whose agent changed: pin, accept, fork, unpin",
         code,
         on_thread(_code_options, takes_version),
-        "threads code order-17 pin\nthreads code order-17 accept",
+        "threads code order-17 pin\nthreads code order-17 accept --alike",
     ),
     Verb(
         "edit",

@@ -16,6 +16,7 @@ from django.db import DatabaseError, InterfaceError, connection
 from pydantic import BaseModel
 
 from checkpoints import queries
+from checkpoints.code_parts import changes, summary
 from checkpoints.states import Status
 from checkpoints.views import AgentRow
 from checkpoints.why import sentence
@@ -173,6 +174,7 @@ def _failed(module: str, said: str, fix: str) -> dict[str, Any]:
 def _compared(declared: dict[str, Any]) -> tuple[CheckedAgent, list[CheckFinding]]:
     """The agent beside the announced versions, and what a worker with this code would change."""
     schema, on_change = declared.pop("schema"), declared.pop("on_code_change")
+    code = declared.pop("code")
     made = CheckedAgent(**declared, compared="unknown", unfinished=0)
     try:
         rows = queries.agent_versions(made.name)
@@ -192,7 +194,7 @@ def _compared(declared: dict[str, Any]) -> tuple[CheckedAgent, list[CheckFinding
         made.compared = "same"
     else:
         made.compared = "changed" if any(r.version == made.version for r in rows) else "new"
-    return made, list(_consequences(made, rows, others, schema, on_change, counted))
+    return made, list(_consequences(made, rows, others, schema, on_change, counted, code))
 
 
 def _place() -> str:
@@ -207,9 +209,13 @@ def _consequences(
     schema: dict[str, Any],
     on_change: str,
     counted: dict[Any, dict[Status, int]],
+    code: dict[str, Any],
 ) -> Iterator[CheckFinding]:
     if made.unfinished:
         many = "1 thread" if made.unfinished == 1 else f"{made.unfinished} threads"
+        if named := summary(changes(queries.code_of_version(others[0].id), code)):
+            was = others[0].fingerprint[:12]
+            yield _note(made, "note", f"Changed since the code {was}: {named}.", "")
         if on_change == "stop":
             said = f"{many} stopped with other code and will ask a person before going on."
             yield _note(made, "note", said, "`agent impact` lists them.")

@@ -11,7 +11,7 @@ import tempfile
 import time
 from collections import Counter
 from collections.abc import Iterator
-from functools import partial
+from functools import lru_cache, partial
 from typing import IO
 
 from pydantic import BaseModel
@@ -126,10 +126,11 @@ def _judged(
     groups: Counter[tuple[str, str, str]] = Counter()
     advice: dict[tuple[str, str, str], str] = {}
     told = time.monotonic()
+    former = lru_cache(maxsize=64)(queries.code_of_version)
     for row in itertools.chain.from_iterable(
         queries.suspended(agents=list(code) if modules else None)
     ):
-        found = judging.judge(row, code, partial(queries.state_at, row.id, row.head))
+        found = judging.judge(row, code, partial(queries.state_at, row.id, row.head), former)
         counts[found.verdict] += 1
         key = (row.agent, found.verdict, found.group)
         groups[key] += 1

@@ -18,6 +18,7 @@ from dashboard.capsule import streaming
 from dashboard.pages.rights import rights_of
 from dashboard.pages.thread import TABS, ThreadPage
 
+from . import code_changes
 from .artifacts import download
 from .base import (
     SeeOther,
@@ -163,6 +164,10 @@ def retry(request: HttpRequest, thread_id: UUID) -> HttpResponse:
 def code(request: HttpRequest, thread_id: UUID) -> HttpResponse:
     """Choose which code goes on with it; a fork is shown at once."""
     choice = request.POST.get("choice", "")
+    if request.method == "GET" and not wants_regions(request):
+        return code_changes.page(request, thread_id)
+    if request.POST.getlist("thread"):
+        return code_changes.choose(request, thread_id, choice)
     if request.method == "POST" and choice == "fork":
         try:
             born = actions.choose_code(

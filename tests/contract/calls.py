@@ -290,6 +290,10 @@ EXAMPLES: dict[str, Callable[[World], Call]] = {
         who=OPERATOR,
     ),
     "threads_code": lambda w: _thread(w.changed, body={"choice": "pin"}, who=OPERATOR),
+    "threads_code_changes": lambda w: _thread(w.changed, who=OPERATOR),
+    "threads_code_many": lambda w: Call(
+        body={"choice": "pin", "threads": [str(w.changed)]}, who=OPERATOR
+    ),
     "threads_cancel": lambda w: _thread(w.queued, body={"reason": "no need"}, who=OPERATOR),
     "threads_input": lambda w: _thread(w.inbox, body={"message": "and the rain"}, who=OPERATOR),
     "threads_edit": lambda w: _thread(

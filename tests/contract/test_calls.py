@@ -57,6 +57,8 @@ QUERIES: dict[str, int] = {
     "threads_capsule": 29,
     "threads_checkpoints_retrieve": 4,
     "threads_code": 9,
+    "threads_code_changes": 7,
+    "threads_code_many": 9,
     "threads_counts_retrieve": 5,
     "threads_diff_retrieve": 13,
     "threads_edit": 26,

@@ -12,6 +12,7 @@ from types import ModuleType
 from typing import Any
 
 from workers import registry
+from workers.errors import GraphError
 from workers.graph import Graph, Tool
 
 from .effects import check_calls, check_tool
@@ -68,9 +69,16 @@ def _described(
         "tools": list(tools),
         "fingerprint": "",
         "schema": {},
+        "code": {},
     }
     if not any(f.level == "error" for f in findings):
-        found["fingerprint"] = registry.fingerprint_of(graph, parts)
+        try:
+            found["code"] = registry.code_of(graph, parts)
+        except GraphError as error:
+            fix = "Correct the glob, or take it out."
+            findings.append(Finding("error", graph.name, "graph", error.message, fix))
+            return found
+        found["fingerprint"] = registry.fingerprint_of(graph, parts, found["code"])
         found["schema"] = graph.describe_schema()
     return found
 
