@@ -20,6 +20,12 @@ ALL_PARTS_MAX: Final = 5_000
 IMPORTS, REST = "imports", "module level"
 
 
+_BODIES: Final = (
+    *(ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef, ast.If, ast.For, ast.AsyncFor),
+    *(ast.While, ast.With, ast.AsyncWith, ast.Try, ast.TryStar, ast.ExceptHandler, ast.match_case),
+)
+
+
 @dataclass(frozen=True, slots=True)
 class Part:
     """A piece of a file; the one without a name is the whole of it."""
@@ -149,10 +155,10 @@ class _WithoutDocstrings(ast.NodeTransformer):
     """Takes out texts that stand as statements, and the prefix of u"..."."""
 
     def generic_visit(self, node: ast.AST) -> ast.AST:
+        """A body that held nothing else passes."""
         super().generic_visit(node)
-        body = getattr(node, "body", None)
-        if isinstance(body, list) and isinstance(node, ast.stmt) and not body:
-            node.body = [ast.Pass()]  # type: ignore[attr-defined]
+        if isinstance(node, _BODIES) and not node.body:
+            node.body = [ast.Pass()]
         return node
 
     def visit_Expr(self, node: ast.Expr) -> ast.AST | None:
