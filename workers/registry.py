@@ -15,6 +15,7 @@ from uuid import UUID
 from django.conf import settings
 
 from checkpoints import deltas, queries, store
+from checkpoints.agent_versions import version_id
 from checkpoints.schema_texts import without_descriptions
 
 from . import sources
@@ -72,7 +73,7 @@ def announce(graph: Graph, tools: dict[str, Tool], parts: Iterable[ModuleType]) 
     parts = list(parts)
     code = code_of(graph, parts)
     fingerprint = fingerprint_of(graph, parts, code)
-    # The parts that the version's id is made of, in this order.
+    # What the version's id is made of.
     content: dict[str, Any] = {
         "agent": graph.name,
         "version": graph.version,
@@ -94,7 +95,7 @@ def announce(graph: Graph, tools: dict[str, Tool], parts: Iterable[ModuleType]) 
     # The former rule sees comments as well, so what it gave when this code was new counts too.
     former = {code["former"], (queries.code_of_version(version) or code)["former"]}
     same = queries.same_code(graph.name, graph.version, [fingerprint, *former])
-    same |= {store.version_id([*(content | {"fingerprint": f}).values()]) for f in former}
+    same |= {version_id(content | {"fingerprint": f}) for f in former}
     others = tuple(sorted(same - {version}))
     return Agent(graph, tools, version, fingerprint, graph.model or configured, code, others)
 

@@ -7,7 +7,6 @@ from .agents import (
     heartbeat_worker,
     note_refused_messages,
     retire_worker,
-    version_id,
 )
 from .announcing import Called, call_ahead
 from .artifacts import forget_file, place_file, put_artifact
@@ -136,7 +135,6 @@ __all__ = [
     "stranded_threads",
     "take_back",
     "unpin",
-    "version_id",
     "wake",
     "wake_sleepers",
     "withdraw",
