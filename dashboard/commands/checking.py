@@ -213,14 +213,14 @@ def _consequences(
 ) -> Iterator[CheckFinding]:
     if made.unfinished:
         many = "1 thread" if made.unfinished == 1 else f"{made.unfinished} threads"
-        if named := summary(changes(queries.code_of_version(others[0].id), code)):
-            was = others[0].fingerprint[:12]
-            yield _note(made, "note", f"Changed since the code {was}: {named}.", "")
         if on_change == "stop":
             said = f"{many} stopped with other code and will ask a person before going on."
             yield _note(made, "note", said, "`agent impact` lists them.")
         else:
             yield _note(made, "note", f"{many} stopped with other code go on with this one.", "")
+        if named := summary(changes(queries.code_of_version(others[0].id), code)):
+            was = others[0].fingerprint[:12]
+            yield _note(made, "note", f"Changed since the code {was}: {named}.", "")
     newer = [row for row in rows if row.version > made.version]
     if newer:
         said = f"Version {newer[0].version} is announced already, this is {made.version}."

@@ -261,6 +261,7 @@ def test_compared_with_what_workers_announced(
     (agent,) = told["agents"]
     assert (code, agent["compared"], agent["unfinished"]) == (0, "changed", 1)
     assert "1 thread stopped with other code and will ask a person" in told["findings"][0]["said"]
+    assert told["findings"][1]["said"].endswith(": price() in compared.py.")
     (folder / "compared.py").write_text(changed.replace('"tea"', '"tea"\n    more: int = 0'))
     _, told = checked("compared")
     assert "schema_version is still 1" in told["findings"][0]["said"]

@@ -4,7 +4,7 @@ from django.db import migrations, models
 
 
 class Migration(migrations.Migration):
-    dependencies = [("checkpoints", "0022_imported_agents")]
+    dependencies = [("checkpoints", "0024_graph_words")]
     operations = [
         migrations.AddField(
             "agentversion",
