@@ -39,16 +39,7 @@ from .endpoints import (
 )
 from .errors import Conflict, Invalid, TooLarge, translated
 from .live.hints import look_again
-from .permissions import (
-    RIGHTS,
-    Actor,
-    Allowance,
-    actor_of,
-    allowed_actions,
-    may,
-    no_inbox,
-    require,
-)
+from .permissions import RIGHTS, Actor, Allowance, actor_of, allowed_actions, may, no_inbox, require
 from .plans import EditPlan, ForkPlan, RollBackPlan, edit_plan, fork_plan, roll_back_plan
 from .policies import edit_policy, make_policy, preview_policy, set_cap, try_policy
 from .settling import settle
