@@ -88,6 +88,8 @@ NOT_COVERED: Final[dict[str, dict[str, str]]] = {
         "label": "for people; no part of what the id is made of",
         "description": "for people; no part of what the id is made of",
         "queue": "where a new thread waits for workers; each thread's own is proved",
+        "code": "what a page shows of a change; which code may go on follows from the fingerprint, "
+        "and that it did without being asked is an event",
         "created_at": "for the order of lists",
         "imported_into": "which workspace knows it before a worker announces it",
     },
