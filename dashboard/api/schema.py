@@ -39,6 +39,8 @@ class Described(AutoSchema):
                 media.get("schema", {}).get("$ref", "").rpartition("/")[2]
                 for media in body.get("content", {}).values()
             }
+            if code == "304":  # the shape is that of 200, and is not sent again
+                body["headers"] = {"ETag": ETAG}
             if shapes & {*VERSIONED}:
                 body.setdefault("headers", {})["ETag"] = ETAG
                 if code == "201":
@@ -68,6 +70,8 @@ class Described(AutoSchema):
                 codes |= {400, 412}
             elif parameter["name"] == once.NAME:
                 codes |= {400, 409, 422}
+            elif parameter["in"] == "header":  # a version or a number that cannot be read
+                codes.add(400)
             if parameter["in"] == "query" or parameter["schema"].get("format") != "uuid":
                 codes.add(422)
         return codes
