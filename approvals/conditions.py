@@ -118,9 +118,31 @@ def condition(text: str) -> Condition:
     return found
 
 
+def refusal(text: str) -> str:
+    """Why the condition of a saved policy is no longer taken; empty where it is."""
+    try:
+        condition(text)
+    except InvalidValue as error:
+        return f"this policy's condition is no longer taken: {error.reason}"
+    return ""
+
+
+def mentions_operation(text: str) -> bool:
+    """Whether a condition is about what people do to threads, also one that is refused."""
+    tokens = _tokens(text)
+    return any(
+        word == "operation" and before != "." and after != "("
+        for before, word, after in zip(["", *tokens], tokens, [*tokens[1:], ""], strict=False)
+    )
+
+
+def _tokens(text: str) -> list[str]:
+    return [t for t in _TOKEN.findall(text) if not t.isspace() and not t.startswith("//")]
+
+
 def _looked_through(text: str) -> tuple[set[str], Cost]:
     """(its variables, what it costs); refuses what is unknown or not bounded."""
-    tokens = [t for t in _TOKEN.findall(text) if not t.isspace() and not t.startswith("//")]
+    tokens = _tokens(text)
     if tokens.count("+") > SUMS_MAX:
         raise InvalidValue("condition", f"adds more than {SUMS_MAX} times; `total` adds a list")
     names: set[str] = set()

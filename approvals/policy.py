@@ -7,10 +7,8 @@ from dataclasses import dataclass, field, replace
 from typing import Any, Literal
 from uuid import UUID
 
-from checkpoints.errors import InvalidValue
-
 from . import queries_policies
-from .conditions import Unanswered, condition
+from .conditions import Unanswered, condition, mentions_operation, refusal
 from .queries_policies import VersionRow
 from .terms import Terms
 
@@ -90,16 +88,17 @@ def matches(version: VersionRow, values: Mapping[str, Any]) -> tuple[bool, str]:
 
     One that names `operation` is about what people do to threads, every other about effects.
     """
+    if problem := refusal(version.condition):
+        # Saved under an older reader of conditions; an effect must not slip through for that.
+        meant = mentions_operation(version.condition) == bool(values["operation"])
+        return meant and version.action == "ask", problem
     try:
         asked = condition(version.condition)
         if asked.operations != bool(values["operation"]):
             return False, ""
         return asked.holds(values), ""
     except Unanswered as error:
-        return version.action == "ask", str(error)
-    except InvalidValue as error:
-        # Saved under an older reader of conditions; an effect must not slip through for that.
-        return version.action == "ask", error.reason
+        return version.action == "ask", f"its condition has no answer here: {error}"
 
 
 def values_of(facts: Facts) -> dict[str, Any]:
@@ -123,7 +122,7 @@ def _rule(version: VersionRow, problem: str) -> Rule:
     if version.note:
         said += f": {version.note}"
     if problem:
-        said += f" (its condition has no answer here, so it counts as met: {problem})"
+        said += f" ({problem}; so it counts as met)"
     return Rule(
         action=version.action,
         version=version.label,

@@ -117,6 +117,11 @@ def policies(workspace: UUID) -> list[VersionRow]:
     )
 
 
+def active_everywhere() -> list[VersionRow]:
+    """The active policies of all workspaces."""
+    return _versions(_NEWEST + "WHERE p.active ORDER BY p.workspace_id, p.position, p.id", ())
+
+
 def policy(policy_id: UUID, *, workspace: UUID) -> VersionRow:
     """One policy in its newest version; NotFound also for those of other workspaces."""
     found = _versions(

@@ -8,7 +8,7 @@ from django.db import DatabaseError, InterfaceError, connection
 
 from dashboard.terminal import first_line
 
-from . import bank, behind, installed, reachable, telling, unsafe
+from . import bank, behind, installed, policies, reachable, telling, unsafe
 from .findings import Check, Finding, Seen, note, wrong
 
 # What later checks need comes first; each part is told together.
@@ -40,6 +40,7 @@ CHECKS = (
     Check("unsafe", "connections", unsafe.wire, "database"),
     Check("unsafe", "Valkey", unsafe.valkey_keeps, "valkey"),
     Check("behind", "records", behind.records, "tables"),
+    Check("behind", "policies", policies.conditions, "tables"),
     Check("behind", "sweep", behind.sweep, "tables"),
     Check("behind", "queues", behind.queue_age, "tables"),
     Check("behind", "leases", behind.leases, "tables"),

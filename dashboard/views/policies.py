@@ -17,6 +17,7 @@ from django.urls import reverse
 from django.views.decorators.http import require_POST
 
 from approvals import queries_policies
+from approvals.conditions import refusal
 from approvals.policies import SCOPES, SPANS
 from approvals.queries_policies import VersionRow
 from checkpoints.errors import NotFound
@@ -45,6 +46,7 @@ def index(request: HttpRequest) -> HttpResponse:
                 {
                     "row": row,
                     "place": i,
+                    "refused": refusal(row.condition),
                     "stages": "; then ".join(seat_line(s) for s in row.terms.stages),
                     "waiting": queries_policies.waiting(row.policy, workspace=who.workspace),
                 }
@@ -72,6 +74,7 @@ def _form(request: HttpRequest, row: VersionRow | None) -> HttpResponse:
     posted = request.method == "POST"
     form = PolicyForm(request.POST if posted else None, initial=form_of(row) if row else None)
     context: dict[str, Any] = {"form": form, "row": row}
+    context["refused"] = refusal(row.condition) if row else ""
     status = 200
     if posted and not form.is_valid():
         status = 422
