@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import random
 from pathlib import Path
 from uuid import UUID
 
@@ -18,7 +19,7 @@ from tests.cast import Cast
 from tests.workers import samples
 from tests.workers.conftest import Bench, bench_of
 
-from . import scene
+from . import populations, scene
 
 
 @pytest.fixture
@@ -40,6 +41,12 @@ def operator(cast: Cast) -> Client:
 @pytest.fixture
 def manager(cast: Cast) -> Client:
     return cast.client("manager")
+
+
+@pytest.fixture(params=[1, 2, 3])
+def population(request: pytest.FixtureRequest, cast: Cast) -> list[UUID]:
+    """Threads in all statuses, with forks, edits, requests and effects; different each time."""
+    return populations.populate(cast, random.Random(request.param))
 
 
 @pytest.fixture
