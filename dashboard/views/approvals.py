@@ -51,7 +51,8 @@ def decide(request: HttpRequest, approval_id: UUID) -> HttpResponse:
     if request.method != "POST":
         return _again(request, approval_id)
     require(actor(request), "decide")
-    page = page_for(request, approval_id)
+    seen = request.POST.get("proposal_hash", "")
+    page = page_for(request, approval_id, seen=seen)
     way = flow.way(request, approval_id)  # before the request leaves its box
     verdict = request.POST.get("verdict", "")
     if verdict == "edit":
@@ -60,7 +61,6 @@ def decide(request: HttpRequest, approval_id: UUID) -> HttpResponse:
     answers = verdict == "respond" and page.approval.kind == "question"
     args, problems = _answer(request, page.approval) if answers else (None, {})
     what_next = request.POST.get("what_next", "") if verdict == "reject" else ""
-    seen = request.POST.get("proposal_hash", "")
     draft: dict[str, Any] = {"comment": comment, "what_next": what_next}
     if problems:
         draft["answer_fields"] = _answer_fields(request, page.approval, problems)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from typing import Any
 from uuid import UUID
 
@@ -144,7 +144,7 @@ def edit(request: HttpRequest, thread_id: UUID) -> HttpResponse:
 
     def form(problems: dict[str, str], status: int) -> HttpResponse:
         if status == errors.Stale.status:
-            problems = _overtaken(draft or {}, shown, values) | problems
+            problems = forms.overtaken(draft or {}, shown, values) | problems
         context = {
             "thread": thread,
             "checkpoint": head,
@@ -168,18 +168,6 @@ def edit(request: HttpRequest, thread_id: UUID) -> HttpResponse:
     if request.method != "POST":
         return form({}, 200)
     return _post(request, schema, shown, act, form)
-
-
-def _overtaken(
-    draft: Mapping[str, str], shown: Mapping[str, Any], now: Mapping[str, Any]
-) -> dict[str, str]:
-    """{channel: what somebody else made of it} where this person wrote something, too."""
-    channels = [name.removeprefix(fields.PREFIX) for name in draft]
-    return {
-        channel: "Somebody else changed this meanwhile; saving now replaces it with yours."
-        for channel in channels
-        if now.get(channel) != shown.get(channel)
-    }
 
 
 @_form_page

@@ -12,6 +12,7 @@ from django.urls import reverse
 from django.views.decorators.http import require_safe
 
 from dashboard import actions, errors, fields
+from dashboard.differences import same
 from dashboard.faults import beside, named, place, schema_faults, sentence
 from dashboard.pages.approvals import ApprovalPage
 from dashboard.permissions import require
@@ -53,14 +54,14 @@ def send(request: HttpRequest, page: ApprovalPage, way: flow.Way | None) -> Http
             actor(request),
             row.id,
             "edit",
-            request.POST.get("proposal_hash", ""),
+            page.seen,
             request.POST.get("comment", "").replace("\r\n", "\n"),
             args,
         )
     except errors.Missing:
         raise
     except errors.ActionError as error:
-        again = page_for(request, row.id)
+        again = page_for(request, row.id, seen=page.seen)
         if not again.approval.open:
             back = reverse("approval", args=[row.id])
             return refused(request, error, back=back, label="Back to the request")
@@ -77,8 +78,7 @@ def _read(request: HttpRequest, page: ApprovalPage) -> tuple[Any, dict[str, str]
         left = None if page.repeat is None else page.repeat.only_new
         why = "There is nothing in it that was not done before, or all of it is new."
         return left, {forms.WHOLE: why} if left is None else {}
-    chosen = request.POST.get("as") or (JSON if "args" in request.POST else FORM)
-    if chosen == JSON:
+    if _chosen(request) == JSON:
         try:
             args = fields.from_json(request.POST.get("args", "").strip() or "null")
         except fields.Unreadable as error:
@@ -89,12 +89,17 @@ def _read(request: HttpRequest, page: ApprovalPage) -> tuple[Any, dict[str, str]
         return args, {"args": " ".join(found)} if found else {}
     if schema is None:
         return None, {forms.WHOLE: "The tool has no schema; edit the JSON."}
-    changes, problems = fields.parse(schema, row.shown_args, forms.posted(request))
+    changes, problems = fields.parse(schema, _opened_on(page), forms.posted(request))
     args = {**row.shown_args, **changes}
     if not problems:
         for fault in schema_faults(schema, args):
             problems.setdefault(*beside(fault))
     return args, problems
+
+
+def _chosen(request: HttpRequest) -> str:
+    """Which of the two tabs was sent."""
+    return request.POST.get("as") or (JSON if "args" in request.POST else FORM)
 
 
 def problems_of(error: errors.ActionError) -> dict[str, str]:
@@ -114,30 +119,78 @@ def problems_of(error: errors.ActionError) -> dict[str, str]:
     return found
 
 
+def _opened_on(page: ApprovalPage) -> dict[str, Any]:
+    """The arguments that the form showed when it was opened; what stands where nobody knows."""
+    shown = page.seen_args if page.changed else None
+    opened: dict[str, Any] = shown if isinstance(shown, dict) else page.approval.shown_args
+    return opened
+
+
 def _form(
     request: HttpRequest, page: ApprovalPage, problems: dict[str, str], status: int
 ) -> HttpResponse:
+    """The form over what stands now, with what this person changed of what it showed before."""
     row, schema = page.approval, page.schema
     posted = forms.posted(request) if request.method == "POST" else None
+    editable = isinstance(row.shown_args, dict)
+    draft = posted
+    if posted is not None and page.changed and editable:
+        draft = fields.touched(schema or {}, _opened_on(page), posted)
+        if _chosen(request) == FORM:
+            problems = forms.overtaken(draft, _opened_on(page), row.shown_args) | problems
     shown: list[Any] = []
-    if schema is not None and isinstance(row.shown_args, dict):
+    if schema is not None and editable:
         shown = fields.build(
-            forms.ordered(schema), row.shown_args, posted=posted, errors=problems, compare=True
+            forms.ordered(schema), row.shown_args, posted=draft, errors=problems, compare=True
         )
     names = {field.channel for field in shown}
+    raw, based_on = _raw(page, posted)
+    raw_chosen = not shown or (posted is not None and posted.get("as", JSON) == JSON)
     # What belongs beside no input stands on top of the form.
     mine = {key: text for key, text in problems.items() if key not in names}
-    raw = json.dumps(row.shown_args, ensure_ascii=False, indent=2)
-    raw_chosen = not shown or (posted is not None and posted.get("as", JSON) == JSON)
     context = {
         "approval": row,
+        "based_on": based_on,
         "standing": page.standing,
         "fields": shown,
-        "raw": raw if posted is None else posted.get("args", raw),
+        "raw": raw,
         "as_json": (raw_chosen and "args" in (posted or {"args": ""})) or not shown,
         "comment": "" if posted is None else posted.get("comment", ""),
         "errors": mine,
-        "moved": status == errors.ProposalChanged.status,
+        "moved": page.changed,
     }
     context["trail"] = flow.context(request, row.id)["trail"]
     return render(request, PAGE, context, status=status)
+
+
+def _raw(page: ApprovalPage, posted: dict[str, str] | None) -> tuple[str, str]:
+    """(all arguments as JSON, the hash of the proposal that the form is based on).
+
+    A text that is no JSON cannot be merged with what stands now: it stays based on what it was
+    written over, so that sending it cannot undo another person's edit.
+    """
+    row = page.approval
+    now = json.dumps(row.shown_args, ensure_ascii=False, indent=2)
+    if posted is None or "args" not in posted:
+        return now, row.standing_hash
+    text = posted["args"]
+    if not page.changed:
+        return text, row.standing_hash
+    opened = _opened_on(page)
+    try:
+        wanted = fields.from_json(text.strip() or "null")
+    except fields.Unreadable:
+        return text, page.seen
+    if not isinstance(wanted, dict):
+        return text, page.seen
+    merged = json.dumps(_merged(opened, wanted, row.shown_args), ensure_ascii=False, indent=2)
+    return merged, row.standing_hash
+
+
+def _merged(opened: dict[str, Any], wanted: dict[str, Any], now: dict[str, Any]) -> dict[str, Any]:
+    """What stands now, with the arguments that one person changed, added or removed."""
+    merged = {name: value for name, value in now.items() if name in wanted or name not in opened}
+    for name, value in wanted.items():
+        if name not in opened or not same(value, opened[name]):
+            merged[name] = value
+    return merged

@@ -15,6 +15,7 @@ from dashboard.permissions import Actor
 from dashboard.shapes import Field
 
 WHOLE = ""  # the key of what belongs beside no field
+OVERTAKEN = "Somebody else changed this meanwhile; saving now replaces it with yours."
 
 
 def ordered(schema: Mapping[str, Any]) -> dict[str, Any]:
@@ -59,6 +60,14 @@ def state_fields(
         only=editable(schema),
         compare=compare,
     )
+
+
+def overtaken(
+    draft: Mapping[str, str], shown: Mapping[str, Any], now: Mapping[str, Any]
+) -> dict[str, str]:
+    """{channel: warning} for each input of the draft whose value somebody else changed, too."""
+    channels = [name.removeprefix(fields.PREFIX) for name in draft]
+    return {channel: OVERTAKEN for channel in channels if now.get(channel) != shown.get(channel)}
 
 
 def read(
