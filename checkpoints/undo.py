@@ -57,8 +57,12 @@ def plan_back_to(
     by: str,
     then: Then,
     unknown: bool = False,
+    left: Sequence[EffectFate] = (),
 ) -> dict[str, Any]:
-    """The plan of an undo that ends the thread, from all effects on its way."""
+    """The plan of an undo that ends the thread, from all effects on its way.
+
+    `left` happened on branches that rollbacks have left: none of them is taken back.
+    """
     return plan(
         target=target.id,
         number=target.number,
@@ -67,7 +71,10 @@ def plan_back_to(
         reason=reason,
         by=by,
         then=then,
-        stays=staying(fates, unknown=unknown),
+        stays=[
+            *staying(fates, unknown=unknown),
+            *(f"{named(f.activity)} ({f.text})" for f in left),
+        ],
     )
 
 

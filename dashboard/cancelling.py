@@ -27,7 +27,8 @@ class CancelPlan:
     """The end of a thread: what it did outside, last first, and what becomes of that.
 
     `undo` are the ids of those that will be undone, in that order. The head then goes back to
-    `target`, the checkpoint before the first of them; None where nothing is undone.
+    `target`, the checkpoint before the first of them; None where nothing is undone. `left` happened
+    on branches that rollbacks have left: it stays as it is.
     """
 
     thread: ThreadRow
@@ -37,6 +38,12 @@ class CancelPlan:
     undo: tuple[UUID, ...]
     target: CheckpointRow | None
     approvals: tuple[ApprovalRow, ...]
+    left: tuple[EffectFate, ...] = ()
+
+    @property
+    def all_effects(self) -> tuple[EffectFate, ...]:
+        """All that the thread did outside and that is not undone yet, last first."""
+        return (*self.effects, *self.left)
 
 
 def cancel_plan(
@@ -55,6 +62,7 @@ def cancel_plan(
         undo=tuple(f.activity.id for f in chosen),
         target=queries.checkpoint_before(chosen[-1].activity) if chosen else None,
         approvals=tuple(requests.unsettled(thread.id)),
+        left=tuple(queries.effects_left(thread.id, fates)),
     )
 
 
@@ -106,6 +114,7 @@ def cancel(
         carried = undo.plan_back_to(
             plan.target,
             plan.effects,
+            left=plan.left,
             reason=reason,
             by=actor.id,
             then=undo.CANCELLED,

@@ -119,7 +119,7 @@ from .threads import (
     threads,
     titles,
 )
-from .undoing import checkpoint_before, effects_of, undo_failures
+from .undoing import checkpoint_before, effects_left, effects_of, undo_failures
 from .workspaces import only_member_of, people_of, workspace_events
 
 __all__ = [
@@ -171,6 +171,7 @@ __all__ = [
     "diff",
     "duty",
     "effects_after",
+    "effects_left",
     "effects_of",
     "event_nouns",
     "event_of_checkpoint",

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from uuid import UUID
 
 from ..errors import NotFound
 from ..views import ActivityRow, CheckpointRow, EffectFate
-from .activities import effects_after
+from .activities import ACTIVITY, activity_of, effects_after
 from .past import CHECKPOINT, checkpoint_of, way
 from .reading import rows
 
@@ -18,6 +19,28 @@ def effects_of(thread_id: UUID) -> list[EffectFate]:
     if not found:
         raise NotFound("There is no such thread.")
     return effects_after(thread_id, found[0][0])
+
+
+def effects_left(thread_id: UUID, on_way: Sequence[EffectFate]) -> list[EffectFate]:
+    """What a thread did outside on branches that rollbacks left, and what stayed done, last first.
+
+    `on_way` are those of `effects_of`. No undo of the thread takes the others back.
+    """
+    found = rows(
+        ACTIVITY + "WHERE thread_id = %s::uuid AND kind = 'effect' "
+        "AND state IN ('done', 'started', 'unknown') AND NOT id = ANY(%s::uuid[]) "
+        "ORDER BY branch DESC, step DESC, started_at DESC, id DESC",
+        (thread_id, [fate.activity.id for fate in on_way]),
+    )
+    return [_left(activity_of(row)) for row in found]
+
+
+def _left(activity: ActivityRow) -> EffectFate:
+    if activity.state == "done":
+        return EffectFate(activity, "stays", "done before a rollback and left done; it stays done")
+    return EffectFate(
+        activity, "unknown", "had started before a rollback; nobody knows whether it happened"
+    )
 
 
 def checkpoint_before(activity: ActivityRow) -> CheckpointRow:

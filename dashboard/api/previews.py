@@ -143,7 +143,8 @@ class ForkPreview(ExpectedCalls):
 class CancelPreview(Shape):
     """What cancelling would undo, in this order, what it leaves, and where the head goes back to.
 
-    `checkpoint` is null where nothing is undone: the head stays.
+    `checkpoint` is null where nothing is undone: the head stays. Effects of branches that rollbacks
+    left are among them: they stay.
     """
 
     checkpoint: Checkpoint | None
@@ -160,7 +161,7 @@ class CancelPreview(Shape):
             checkpoint=None if plan.target is None else Checkpoint.model_validate(plan.target),
             head=plan.head,
             version=plan.version,
-            effects=[EffectFate.model_validate(e) for e in plan.effects],
+            effects=[EffectFate.model_validate(e) for e in plan.all_effects],
             undo=list(plan.undo),
             withdrawn_approvals=[a.id for a in plan.approvals],
         )

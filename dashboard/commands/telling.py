@@ -117,7 +117,7 @@ def cancel_tables(plan: CancelPlan) -> tuple[Table, ...]:
         facts(
             "Cancelling would",
             [
-                ("undo", f"{len(plan.undo)} of {len(plan.effects)} effects"),
+                ("undo", f"{len(plan.undo)} of {len(plan.all_effects)} effects"),
                 (
                     "go back to",
                     f"checkpoint {target.number} (step {target.step})" if target else "nothing",
@@ -125,7 +125,7 @@ def cancel_tables(plan: CancelPlan) -> tuple[Table, ...]:
                 ("withdraw", ", ".join(a.title for a in plan.approvals) or "no request"),
             ],
         ),
-        _fates(plan.effects),
+        _fates(plan.all_effects),
     )
 
 

@@ -152,6 +152,14 @@ class ApprovalPage:
         return queries.effects_of(row.thread) if row.open and row.gate else []
 
     @cached_property
+    def lasting(self) -> list[str]:
+        """Tools of the same agent that have no undo: what may follow this without a request."""
+        row, tools = self.approval, self.version.tools
+        if not row.gate or not row.undo:
+            return []
+        return [n for n, t in sorted(tools.items()) if n != row.tool and not t.get("undo")]
+
+    @cached_property
     def repeat(self) -> Repeat | None:
         """What was done before, where this would do it again."""
         return repeat_of(self.approval, workspace=self.workspace)
@@ -216,6 +224,7 @@ def approval_main(page: ApprovalPage, roles: Roles) -> dict[str, Any]:
         "history": page.history[: evidence.SHOWN],
         "questions": page.questions,
         "repeat": page.repeat,
+        "lasting": page.lasting,
         "operation": operation(row) if row.kind == "operation" else None,
         "people": people([row.decided_by]),
     }

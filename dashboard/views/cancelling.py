@@ -34,7 +34,7 @@ def cancel(request: HttpRequest, thread_id: UUID) -> HttpResponse:
         maybe = [f for f in plan.effects if f.fate == "unknown" and f.activity.undo]
         context = {
             "thread": plan.thread,
-            "fates": plan.effects,
+            "fates": plan.all_effects,
             "target": plan.target,
             "undoable_unknown": len(maybe),
             "interrupted": interrupted(plan.thread, [f.activity for f in plan.effects]),
