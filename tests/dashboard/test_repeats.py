@@ -98,9 +98,9 @@ def test_the_page_says_what_was_done_before_line_by_line(cast: Cast, bench: Benc
     assert "approved by manager" in text
     assert "2 of 4 lines , €6.00" in text.replace("lines,", "lines ,")
     assert "2 lines, €10.00" in text
-    assert "RE-2 2.50 2.50 Done already" in text
+    assert "RE-2 2.50 2.50 Again" in text
     assert "RE-5 – 5.50 New" in text
-    assert "RE-1 1.50 – Not this time" in text
+    assert "RE-1 1.50 – Left out" in text
     assert "Approve only the 2 new" in text
 
 
