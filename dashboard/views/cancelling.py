@@ -32,6 +32,10 @@ def cancel(request: HttpRequest, thread_id: UUID) -> HttpResponse:
     def form(problems: dict[str, str], status: int) -> HttpResponse:
         plan = actions.preview_cancel(who, thread.id)
         maybe = [f for f in plan.effects if f.fate == "unknown" and f.activity.undo]
+        if not maybe and "undo_unknown" in problems:
+            # Its box is not on this page, so the message stands above the form.
+            said = problems.pop("undo_unknown")
+            problems[""] = f"Undoing what nobody knows the outcome of {said}."
         context = {
             "thread": plan.thread,
             "fates": plan.all_effects,
