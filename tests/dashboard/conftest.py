@@ -49,6 +49,12 @@ def population(request: pytest.FixtureRequest, cast: Cast) -> list[UUID]:
     return populations.populate(cast, random.Random(request.param))
 
 
+@pytest.fixture(params=[1, 2, 3])
+def requested(request: pytest.FixtureRequest, cast: Cast) -> list[UUID]:
+    """Requests of every risk with votes, edits and decisions; different each time."""
+    return populations.requested(cast, random.Random(request.param))
+
+
 @pytest.fixture
 def lived(db: None, tmp_path: Path) -> tuple[Bench, UUID]:
     """A thread with everything: gates of each end, effects done and undone, failures, a file."""
