@@ -221,6 +221,12 @@ class ActivityRow:
     cursor: Any = None
     salt: bytes | None = None
 
+    @property
+    def sentence(self) -> str:
+        """How the tool described this effect; empty where it did not."""
+        used = self.usage if isinstance(self.usage, dict) else {}
+        return str(used.get("sentence") or "")
+
 
 @dataclass(frozen=True, slots=True)
 class ArtifactRow:

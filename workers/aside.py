@@ -14,6 +14,7 @@ from itertools import groupby
 from typing import TYPE_CHECKING, Any
 from uuid import UUID
 
+from approvals.gates.proposals import titled
 from checkpoints import deltas
 from checkpoints.records import Position
 from checkpoints.views import ActivityRow
@@ -88,9 +89,13 @@ def _stayed(row: ActivityRow) -> bool:
     return row.kind in ("effect", "value") and row.state in STAYED
 
 
-def asking(gate: Gate | None, tool: Tool, before: Mapping[str, Any]) -> Gate:
-    """The gate before an effect that was done already; it keeps the words of the author's own."""
-    title = f"Again: {gate.title}" if gate else f"Do {tool.name!r} again?"
+def asking(gate: Gate | None, tool: Tool, before: Mapping[str, Any], sentence: str = "") -> Gate:
+    """The gate before an effect that was done already; it keeps the words of the author's own.
+
+    Without one the tool's own sentence says what would be done.
+    """
+    words = gate.title if gate else sentence
+    title = titled(f"Again: {words}") if words else f"Do {tool.name!r} again?"
     told = _told(tool, before)
     text = f"{told}\n\n{gate.description}" if gate and gate.description else told
     return replace(gate or Gate(title), title=title, description=text, risk="high")

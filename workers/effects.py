@@ -16,6 +16,7 @@ from . import unknown
 from .advice import check_effect, check_gate, storable
 from .answers import Outcome, describe, outcome_of, result_of
 from .aside import asking, done_before
+from .descriptions import described, recorded
 from .errors import Parked
 from .frozen import plain
 from .gates import CAN_ALLOW, Act, decided_args, policies_of
@@ -55,6 +56,7 @@ class Effects(Interrupts):
         way = None if known is None else unknown.course(self._run, tool, known, meant)
         if known is not None and way is unknown.Course.ANSWER:
             return outcome_of(deltas.copied(known.result), approval, deltas.copied(known.args))
+        act = replace(act, sentence=described(tool, given))
         repeated = known if way is unknown.Course.REPEAT else None
         allowed: ApprovalRow | None = None  # has to hold when it starts
         policies: str | None = None  # those that were asked; None: it had started under others
@@ -63,7 +65,7 @@ class Effects(Interrupts):
             former = self._run.requests.get(repeated.approval) if repeated.approval else None
             if former is not None and former.repeats is not None:
                 act, strict = replace(act, repeats=former.repeats), True
-                gate = asking(gate, tool, former.repeats)
+                gate = asking(gate, tool, former.repeats, act.sentence)
             approval, policies = self._still(act, gate, former, approval, strict=strict)
             allowed = approval
             meant = given if approval is None else decided_args(approval, given)
@@ -116,6 +118,7 @@ class Effects(Interrupts):
                 activity,
                 state="unknown" if open_ended else "failed",
                 error=describe(error),
+                usage=recorded(described(tool, meant)),
                 retry_in=None if sleep is None else sleep.seconds,
             )
             if open_ended:
@@ -132,6 +135,7 @@ class Effects(Interrupts):
             activity,
             state="done",
             result=result,
+            usage=recorded(described(tool, meant, result)),
             events=self._run.take_events(),
         )
         return outcome_of(deltas.copied(result), approval, deltas.copied(meant))
@@ -158,9 +162,13 @@ class Effects(Interrupts):
             act = replace(act, repeats=told)
             if gate is None and elsewhere and work.effects == "run":
                 return act, None, False  # on the word of whoever made the fork
-            return act, asking(gate, tool, told), True
+            return act, asking(gate, tool, told, act.sentence), True
         if gate is None and work.effects == "ask":
-            return act, replace(FORK, title=f"Let this fork do {tool.name!r}?"), True
+            return (
+                act,
+                replace(FORK, title=act.sentence or f"Let this fork do {tool.name!r}?"),
+                True,
+            )
         return act, gate, False
 
     def _still(

@@ -41,6 +41,7 @@ class Act:
     """What would be done at a position, as people are shown it; `undo` names what takes it back.
 
     `repeats` is what was done before, where it would be done again: high risk, whatever is said.
+    `sentence` is how the tool describes the call; empty where it does not.
     """
 
     position: Position
@@ -49,6 +50,7 @@ class Act:
     schema: Any = None
     undo: str = ""
     repeats: Mapping[str, Any] | None = None
+    sentence: str = ""
 
 
 class Gates(Recording):
@@ -255,7 +257,8 @@ class Gates(Recording):
     def _gate_of(self, act: Act, rule: Rule | None, former: ApprovalRow | None) -> Gate:
         """The words of a request that no author wrote: the policy's, else those of the last one."""
         if rule is not None:
-            title = rule.title or f"Let {self._run.work.agent!r} do {act.tool!r}?"
+            title = rule.title or act.sentence
+            title = title or f"Let {self._run.work.agent!r} do {act.tool!r}?"
             return Gate(title, rule.terms.rule or f"The policy {rule.name!r} asks for it.")
         if former is None:
             raise AssertionError("nobody asks")

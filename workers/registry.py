@@ -83,7 +83,7 @@ def announce(graph: Graph, tools: dict[str, Tool], parts: Iterable[ModuleType]) 
         "schema": graph.state.model_json_schema() | {"x-order": list(graph.state.model_fields)},
         "channels": graph.describe_channels(),
         "graph": graph.describe_graph(),
-        "tools": {name: tool.describe() for name, tool in tools.items()},
+        "tools": {name: tool.describe_tool() for name, tool in tools.items()},
     }
     version: UUID = store.announce_version(
         **content,

@@ -39,6 +39,7 @@ class Tool:
     idempotent: bool = False
     once: bool = False
     retry: Retry | None = None
+    describe: Callable[[Any, Any], str] | None = None
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         return self.call(*args, **kwargs)
@@ -69,7 +70,7 @@ class Tool:
             "additionalProperties": False,
         }
 
-    def describe(self) -> dict[str, Any]:
+    def describe_tool(self) -> dict[str, Any]:
         """How AgentVersion.tools shows it."""
         return {
             "schema": self.schema,
@@ -88,14 +89,19 @@ def tool(
     idempotent: bool = False,
     once: bool = False,
     retry: Retry | None = None,
+    describe: Callable[[Any, Any], str] | None = None,
 ) -> Callable[[Callable[..., Any]], Tool]:
     """Declare an effect. It is called with its arguments and `key=`, the idempotency key.
 
     `undo(args, result, *, key)` takes it back; it may be called again after a crash with the same
     key, so taking back what is gone must be fine. `idempotent` says the same of the tool itself.
+
+    `describe(args, result)` is the sentence that people read about one call, such as "Pay 24
+    suppliers 222,532.88 EUR"; `result` is None before the call. It only computes: it is called in
+    the worker, as often as needed, and where it fails the tool's name stands instead.
     """
 
     def declare(call: Callable[..., Any]) -> Tool:
-        return Tool(name, call, undo, idempotent, once, retry)
+        return Tool(name, call, undo, idempotent, once, retry, describe)
 
     return declare

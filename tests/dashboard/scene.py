@@ -119,6 +119,7 @@ def effect(
     undo: str = "unpublish",
     key: str = "publish:0",
     result: Any = None,
+    sentence: str = "",
 ) -> UUID:
     """An effect of the step in progress."""
     made = NewActivity(
@@ -132,7 +133,7 @@ def effect(
     )
     store.start_activity(work, made)
     if done:
-        usage = {"tokens": 12, "cost": "0.25"}
+        usage = {"tokens": 12, "cost": "0.25"} | ({"sentence": sentence} if sentence else {})
         store.finish_activity(work, made, state="done", result=result or {"path": "p"}, usage=usage)
     return made.id
 

@@ -53,6 +53,10 @@ def check_tool(agent: str, tool: Tool) -> Iterator[Finding]:
             yield voice(agent, f"undo of {tool.name}", tool.undo).error(
                 f"It cannot be called: {error}.", "Write it as undo(args, result, *, key)."
             )
+    if tool.describe is not None and not callable(tool.describe):
+        yield say.error(
+            "Its describe= is no function.", "Write it as describe(args, result), a sentence."
+        )
     if not tool.idempotent:
         yield say.note(
             "It does not promise to be repeatable: when a worker is lost in it, a person looks.",

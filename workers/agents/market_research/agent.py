@@ -98,7 +98,13 @@ def unpublish_report(args: dict[str, Any], result: dict[str, Any], *, key: str) 
     return unpublish(folder, result["slug"], key=result["key"])
 
 
-@tool("report.publish", undo=unpublish_report, idempotent=True)
+def describe_report(args: dict[str, Any], result: Any) -> str:
+    """Such as "Publish the report “Delays by carrier”"."""
+    verb = "Publish" if result is None else "Published"
+    return f"{verb} the report “{args['title']}”"
+
+
+@tool("report.publish", undo=unpublish_report, idempotent=True, describe=describe_report)
 def publish_report(title: str, slug: str, files: dict[str, Ref], *, key: str) -> dict[str, Any]:
     """Write the report and its chart to the published folder."""
     context = current()

@@ -10,7 +10,10 @@ from django.conf import settings
 from workers.graph import tool
 
 from . import bank
+from .invoices import CURRENCY
 from .mail import send
+from .money import shown, total
+from .wording import counted
 
 
 class Payment(TypedDict):
@@ -55,7 +58,16 @@ def release(args: dict[str, Any], result: Any, *, key: str) -> dict[str, Any]:
     return bank.post(settings.GATEPOST_BANK_URL, "release", {"of": of}, key=key)
 
 
-@tool("bank.reserve", undo=release, idempotent=True)
+def describe_reservation(args: dict[str, Any], result: Any) -> str:
+    """Such as "Reserve 222,532.88 EUR for 31 invoices of 24 suppliers"."""
+    suppliers = {payment["supplier"] for payment in args["payments"]}
+    return (
+        f"{'Reserve' if result is None else 'Reserved'} {shown(args['total'])} {args['currency']} "
+        f"for {counted(len(args['payments']))} of {counted(len(suppliers), 'supplier')}"
+    )
+
+
+@tool("bank.reserve", undo=release, idempotent=True, describe=describe_reservation)
 def reserve(
     count: int,
     total: str,
@@ -81,14 +93,28 @@ def refund(args: dict[str, Any], result: Any, *, key: str) -> dict[str, Any]:
     return bank.post(settings.GATEPOST_BANK_URL, "refund", {"of": of}, key=key)
 
 
-@tool("bank.pay", undo=refund, idempotent=True)
+def describe_payment(args: dict[str, Any], result: Any) -> str:
+    """Such as "Pay 31 invoices, 222,532.88 EUR"; afterwards what the bank says it paid."""
+    done = args if result is None else result
+    verb = "Pay" if result is None else "Paid"
+    return f"{verb} {counted(done['count'])}, {shown(done['total'])} {CURRENCY}"
+
+
+@tool("bank.pay", undo=refund, idempotent=True, describe=describe_payment)
 def pay(reservation: str, count: int, total: str, *, key: str) -> dict[str, Any]:
     """Pay all that was reserved, in one go: the bank does all of it or nothing."""
     body = {"reservation": reservation}
     return {**bank.post(settings.GATEPOST_BANK_URL, "pay", body, key=key), "key": key}
 
 
-@tool("remittance.mail", idempotent=True)
+def describe_mails(args: dict[str, Any], result: Any) -> str:
+    """Such as "Mail 24 suppliers remittance advice on 222,532.88 EUR"."""
+    verb, mails = ("Mail", args["mails"]) if result is None else ("Mailed", result["mails"])
+    amount = shown(total(one["total"] for one in mails))
+    return f"{verb} {counted(len(mails), 'supplier')} remittance advice on {amount} {CURRENCY}"
+
+
+@tool("remittance.mail", idempotent=True, describe=describe_mails)
 def mail(mails: list[Mail], reference: str, paid_at: str, *, key: str) -> dict[str, Any]:
     """Write remittance advice into the outbox; what is there may be delivered at any moment."""
     return send(
