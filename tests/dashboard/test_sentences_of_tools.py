@@ -28,4 +28,4 @@ def test_previews_and_save_points_say_the_sentence(cast: Cast, operator: Client)
         (row,) = (r for r in html.split("<tr ") if str(plain) in r)
         assert SHOWN not in row
         assert "publish" in row
-    assert verify_thread(work.thread).ok
+    assert verify_thread(work.thread).intact
