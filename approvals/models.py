@@ -184,6 +184,11 @@ class News(models.Model):
             models.Index(
                 fields=("at", "id"), name="gp_outbox_open", condition=models.Q(done_at=None)
             ),
+            models.Index(
+                fields=("thread_id",),
+                name="gp_outbox_stuck",
+                condition=models.Q(kind="thread.stuck"),
+            ),
         )
 
 

@@ -43,7 +43,11 @@ def tell(
     with connection.cursor() as cursor:
         cursor.execute(
             "INSERT INTO gp_outbox (id, workspace_id, kind, thread_id, checkpoint_id, approval_id, "
-            "data) SELECT %s::uuid, %s::uuid, %s::varchar, about.id, th.head, %s::uuid, %s::jsonb "
+            # What stands is named by its hash: a program that hears of it can decide at once.
+            "data) SELECT %s::uuid, %s::uuid, %s::varchar, about.id, th.head, %s::uuid, "
+            "%s::jsonb || coalesce((SELECT jsonb_build_object('proposal_hash', "
+            "coalesce(nullif(a.standing_hash, ''), a.proposal_hash)) FROM gp_approval a "
+            "WHERE a.id = %s::uuid), '{}') "
             # A thread that is gone is told of as well.
             "FROM (SELECT %s::uuid AS id) about LEFT JOIN gp_thread th ON th.id = about.id",
             (
@@ -52,6 +56,7 @@ def tell(
                 kind,
                 approval,
                 deltas.canonical(dict(data or {})).decode(),
+                approval,
                 thread,
             ),
         )

@@ -44,6 +44,7 @@ from .plans import EditPlan, ForkPlan, RollBackPlan, edit_plan, fork_plan, roll_
 from .policies import edit_policy, make_policy, preview_policy, set_cap, try_policy
 from .settling import settle
 from .starting import start_or_continue, start_thread
+from .users import edit_user, list_users, make_user
 from .validation import (
     NAME_MAX,
     TITLE_MAX,
@@ -71,11 +72,14 @@ __all__ = [
     "decide_many",
     "edit",
     "edit_policy",
+    "edit_user",
     "export",
     "fork",
     "import_thread",
+    "list_users",
     "make_endpoint",
     "make_policy",
+    "make_user",
     "may",
     "pause",
     "preview_cancel",

@@ -50,6 +50,7 @@ RIGHTS: Final[dict[str, frozenset[str]]] = {
     "policy": frozenset({"admin"}),
     "notify": frozenset({"admin"}),
     "hook": frozenset({"admin"}),
+    "people": frozenset({"admin"}),
 }
 
 # What a token can be narrowed to. Each scope reads, since every call answers what is there.
@@ -59,6 +60,7 @@ SCOPES: Final[dict[str, frozenset[str]]] = {
     "control": frozenset({"read", "pause", "resume", "retry", "settle", "code", "cancel", "edit"}),
     "fork": frozenset({"read", "fork", "roll_back"}),
     "decide": frozenset({"read", "decide"}),
+    "administer": frozenset({"read", "policy", "notify", "hook", "people"}),
 }
 
 # What can be done to a thread, in the order of its buttons.

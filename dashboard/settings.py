@@ -18,6 +18,7 @@ GATEPOST_OUTBOX          where mails are put for delivery (default <data>/outbox
 GATEPOST_BANK_URL        the bank that `payments` pays from, http://host:port or unix:/path
                          (default: the test bank that `up` starts for the demo)
 GATEPOST_POLL_SECONDS    how often a page asks by itself (default 5)
+GATEPOST_STUCK_SECONDS   a thread at work without an event for so long is news (default 900)
 GATEPOST_STREAM_SECONDS  how long a stream of events lasts before its client reconnects (3600)
 GATEPOST_RECHECK_SECONDS how often logins and roles of open sockets are checked (default 8)
 GATEPOST_LEASE_SECONDS   how long a worker may be silent before its thread goes elsewhere (15)
@@ -107,6 +108,7 @@ GATEPOST_DATA = DATA
 GATEPOST_PUBLISHED = Path(env("GATEPOST_PUBLISHED", default=str(DATA / "published")))
 GATEPOST_OUTBOX = Path(env("GATEPOST_OUTBOX", default=str(DATA / "outbox")))
 GATEPOST_POLL_SECONDS = env.float("GATEPOST_POLL_SECONDS", default=5.0)
+GATEPOST_STUCK_SECONDS = env.float("GATEPOST_STUCK_SECONDS", default=900.0)
 GATEPOST_STREAM_SECONDS = env.float("GATEPOST_STREAM_SECONDS", default=3600.0)
 GATEPOST_RECHECK_SECONDS = env.float("GATEPOST_RECHECK_SECONDS", default=8.0)
 GATEPOST_LEASE_SECONDS = env.float("GATEPOST_LEASE_SECONDS", default=15.0)

@@ -30,6 +30,8 @@ from .permissions import RIGHTS, SCOPES, Actor, Grant, actor_of
 from .validation import check_text
 
 LABEL_MAX = 60
+# Only by name: to decide, and to change rules, people and where news go.
+ON_REQUEST: Final = ("decide", "administer")
 PREFIX_LENGTH = 8
 DAYS_MAX = 3650
 _ALPHABET: Final = string.ascii_lowercase + string.digits
@@ -76,8 +78,8 @@ def scopes_of(actor: Actor) -> list[str]:
 
 
 def usual_scopes(actor: Actor) -> list[str]:
-    """What a token gets unless told: all that the roles allow but to decide, which people do."""
-    return [scope for scope in scopes_of(actor) if scope != "decide"]
+    """What a token gets unless told: all that the roles allow but what people do by themselves."""
+    return [scope for scope in scopes_of(actor) if scope not in ON_REQUEST]
 
 
 def lifetime(text: str, path: str = "expires") -> timedelta | None:

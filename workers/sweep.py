@@ -26,6 +26,7 @@ from django.conf import settings
 from django.db import DatabaseError, InterfaceError, connection
 
 from approvals import gates
+from approvals.notify.stuck_threads import announce_stuck_threads
 from checkpoints import queries, store
 from checkpoints.limits import lease_seconds
 from checkpoints.signals import folders_due, verification_due
@@ -57,10 +58,10 @@ def sweep_once(*, owner: str) -> dict[str, int]:
         "parked": lambda: store.park_crash_loops(owner=owner),
         "woken": lambda: store.wake_sleepers(owner=owner),
         "rung": _ring_stranded,
-        "counted": gates.tally_due,
         "settled": gates.settle_due,
         "expired": gates.expire_due,
         "reminded": gates.remind_due,
+        "stuck": announce_stuck_threads,
         "folders": _tell_of_folders,
         "forgotten": store.forget_rows_set_aside,
         "verified": lambda: _call_verifier(owner),

@@ -90,7 +90,7 @@ def letter(
         f"<h1>{escape(head)}</h1><ul>{items}</ul>"
         f'<p><a href="{escape(address)}">{call}</a></p><p>{escape(FOOT)}</p>'
     )
-    return Letter(_subject(f"{_HEADS.get(kind, 'News')}: {head}"), f"{text}\n", html)
+    return Letter(subject(f"{_HEADS.get(kind, 'News')}: {head}"), f"{text}\n", html)
 
 
 def digest(rows: Sequence[tuple[ApprovalRow, str]], *, base: str, now: datetime) -> Letter:
@@ -113,7 +113,7 @@ def digest(rows: Sequence[tuple[ApprovalRow, str]], *, base: str, now: datetime)
         + "".join(f"<p>{escape(one)}</p>" for one in more)
         + f'<p><a href="{escape(inbox)}">All of them</a></p><p>{escape(FOOT)}</p>'
     )
-    return Letter(_subject(f"{head} to look at"), f"{text}\n", html)
+    return Letter(subject(f"{head} to look at"), f"{text}\n", html)
 
 
 def alarm(found: Sequence[Alarm], rest: Letter | None = None, *, base: str) -> Letter:
@@ -131,7 +131,7 @@ def alarm(found: Sequence[Alarm], rest: Letter | None = None, *, base: str) -> L
     html = f"<h1>{head}</h1><ul>{''.join(items)}</ul><p>{escape(more)}</p><p>{escape(TRUST)}</p>"
     if rest is not None:
         text, html = f"{text}\n{rest.text}", html + rest.html
-    return Letter(_subject(f"{head}: {line(found[0].title)}"), text, html)
+    return Letter(subject(f"{head}: {line(found[0].title)}"), text, html)
 
 
 def damage_path(thread: UUID | None) -> str:
@@ -143,7 +143,7 @@ def trial(name: str, *, base: str) -> Letter:
     """What an admin asks for, to see whether an endpoint works."""
     said = f"This is a test of the endpoint {line(name)!r}. It works."
     text = f"{said}\n\n{base}/\n"
-    return Letter(_subject("A test of Gatepost's notifications"), text, f"<p>{escape(said)}</p>")
+    return Letter(subject("A test of Gatepost's notifications"), text, f"<p>{escape(said)}</p>")
 
 
 def amount(args: Any) -> str:
@@ -195,7 +195,7 @@ def _until(at: datetime | None, now: datetime) -> str:
     return f"{at.astimezone(UTC):%d %B %Y, %H:%M} UTC (in {left})"
 
 
-def _subject(text: str) -> str:
+def subject(text: str) -> str:
     """One line, so that nothing can pass for another header; and not too long."""
     shown = line(text, 10_000)
     return shown if len(shown) <= SUBJECT_MAX else f"{shown[: SUBJECT_MAX - 1]}…"

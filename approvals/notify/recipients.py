@@ -19,6 +19,8 @@ from ..terms import Seat, names_of, terms_of
 
 # The role behind the right to decide; a test compares it with the table of rights.
 DECIDES: Final = "reviewer"
+# Who starts, retries and cancels threads.
+WORKS_ON_THREADS: Final = ("operator",)
 # Who looks after the record.
 GUARDS_RECORD: Final = ("auditor", "admin")
 

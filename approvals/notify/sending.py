@@ -17,7 +17,8 @@ from ..queries import ApprovalRow
 from . import addresses, bodies, chat, letters, mail, signing, webhook
 from .claiming import Claim
 from .letters import Alarm, Letter
-from .words import ALARMS, CALLS, TEST, NotDelivered
+from .thread_letters import thread_letter, thread_news
+from .words import ALARMS, CALLS, TEST, THREADS, NotDelivered
 
 NO_LONGER_OPEN = "Decided or ended before it was sent."
 
@@ -96,6 +97,12 @@ def _letter(claimed: Claim) -> Letter:
         if (row := _request(news, claimed.workspace)) is not None
         and (row.open or kind not in CALLS)
     ]
+    threads = [one for news, kind in claimed.news if kind in THREADS and (one := thread_news(news))]
+    if threads:
+        rest = letters.digest(rows, base=base(), now=claimed.now) if rows else None
+        if alarms:
+            rest = letters.alarm(alarms, rest, base=base())
+        return thread_letter(threads, rest, base=base())
     if alarms:
         rest = letters.digest(rows, base=base(), now=claimed.now) if rows else None
         return letters.alarm(alarms, rest, base=base())
@@ -113,6 +120,8 @@ def _page(kind: str, thread: UUID | None, approval: UUID | None) -> str:
     """Where people look at it."""
     if approval is not None:
         return f"{base()}/approvals/{approval}/"
+    if kind in THREADS:
+        return f"{base()}/threads/{thread}/"
     if kind in ALARMS:
         return f"{base()}{letters.damage_path(thread)}"
     return ""

@@ -21,8 +21,8 @@ from checkpoints.store.guarded_rows import not_set_aside, set_aside
 
 from .. import queries
 from ..signals import decision_told
-from .recipients import DECIDES, GUARDS_RECORD, Person, is_due, members, wanted
-from .words import ALARMS, CALLS
+from .recipients import DECIDES, GUARDS_RECORD, WORKS_ON_THREADS, Person, is_due, members, wanted
+from .words import ALARMS, CALLS, THREADS
 
 BATCH: Final = 50
 _WAITS: Final = f"n.done_at IS NULL AND {not_set_aside('news', 'n.id')}"
@@ -90,6 +90,8 @@ def _spread(limit: int, *, only: UUID | None = None) -> int:
         for ident, workspace, kind, _, approval, stage in news:
             who = [e for e in endpoints.get(workspace, ()) if kind in e.events]
             roles = GUARDS_RECORD if kind in ALARMS else (DECIDES,)
+            if kind in THREADS:
+                roles = WORKS_ON_THREADS
             if who and (workspace, roles) not in people:
                 people[workspace, roles] = members(workspace, *roles)
             to_whom: Sequence[Person] = people.get((workspace, roles), ())

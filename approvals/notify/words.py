@@ -14,6 +14,12 @@ NEWS: Final = (
     "approval.reminder",
     "approval.withdrawn",
     "record.damaged",
+    "thread.succeeded",
+    "thread.failed",
+    "thread.cancelled",
+    "thread.attention",
+    "thread.paused",
+    "thread.stuck",
 )
 # What only calls for a decision; of no use once there is one.
 CALLS: Final = frozenset(
@@ -21,12 +27,16 @@ CALLS: Final = frozenset(
 )
 # What goes to auditors and admins: they look after the record.
 ALARMS: Final = frozenset({"record.damaged"})
+# What became of a thread; written by the database with the change of its status.
+THREADS: Final = frozenset(kind for kind in NEWS if kind.startswith("thread."))
+# Of a thread's usual course each program says whether it wants to hear.
+_USUAL_COURSE: Final = ("thread.succeeded", "thread.cancelled", "thread.paused")
 _CALLED: Final = tuple(kind for kind in NEWS if kind in CALLS | ALARMS)
 # What an endpoint gets where nobody says which news it wants.
 USUAL: Final = {
     "email": _CALLED,
     "apprise": _CALLED,
-    "webhook": NEWS,
+    "webhook": tuple(kind for kind in NEWS if kind not in _USUAL_COURSE),
 }
 # A message that an admin asks for, to see whether an endpoint works.
 TEST: Final = "endpoint.test"

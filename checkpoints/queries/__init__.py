@@ -120,7 +120,7 @@ from .threads import (
     titles,
 )
 from .undoing import checkpoint_before, effects_left, effects_of, undo_failures
-from .workspaces import only_member_of, people_of, workspace_events
+from .workspaces import only_member_of, people_of, roles_in, workspace_events
 
 __all__ = [
     "COUNTED",
@@ -215,6 +215,7 @@ __all__ = [
     "recent_events",
     "recorded_thoughts",
     "reusable",
+    "roles_in",
     "rows_set_aside",
     "same_code",
     "saved",

@@ -38,6 +38,16 @@ def people_of(workspace: UUID) -> set[int]:
     return {r[0] for r in found}
 
 
+def roles_in(workspace: UUID) -> dict[int, set[str]]:
+    """The roles of each member of a workspace by user: one statement."""
+    found: dict[int, set[str]] = {}
+    for user, role in rows(
+        "SELECT user_id, role FROM gp_membership WHERE workspace_id = %s::uuid", (workspace,)
+    ):
+        found.setdefault(user, set()).add(role)
+    return found
+
+
 def only_member_of(user_id: int, workspace: UUID) -> bool:
     """Whether a user has no role in any other workspace."""
     found = rows(

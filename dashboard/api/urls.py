@@ -50,6 +50,7 @@ from .threads import (
     Threads,
     VerifyThread,
 )
+from .users import OneUser, Users
 
 app_name = "api"
 
@@ -100,6 +101,8 @@ _v1: list[URLPattern | URLResolver] = [
     path("hooks/decide/", DecideHook.as_view(), name="hook"),
     path("approvals/<uuid:approval_id>/take-back/", TakeBackApproval.as_view(), name="take_back"),
     path("artifacts/", Artifacts.as_view(), name="artifacts"),
+    path("users/", Users.as_view(), name="users"),
+    path("users/<int:user_id>/", OneUser.as_view(), name="user"),
     path("endpoints/", Endpoints.as_view(), name="endpoints"),
     path("endpoints/<uuid:endpoint_id>/", include(_endpoint)),
 ]

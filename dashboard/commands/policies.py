@@ -1,4 +1,4 @@
-"""Verbs of `policy`: what policies say, would have matched and would touch; read only."""
+"""Verbs of `policy`: what policies say, would have matched and would touch; and their changes."""
 
 from __future__ import annotations
 
@@ -160,6 +160,50 @@ def _draft(path: str) -> dict[str, Any]:
         raise Invalid("$.draft", f"is not what a policy says: {error}") from error
 
 
+def _create_options(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("draft", metavar="FILE", help="what it says, as JSON of the API")
+
+
+def create(command: PersonalCommand) -> None:
+    """A new policy, last in the order and switched on."""
+    actor = command.actor("policy")
+    _tell(command, actions.make_policy(actor, draft_from(_draft(command.options["draft"]))))
+
+
+def _change_options(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("policy", help="its name or id")
+    parser.add_argument("--draft", metavar="FILE", help="what it says from now on")
+    parser.add_argument("--number", type=int, help="with --draft: the version that you looked at")
+    parser.add_argument(
+        "--waiting", choices=("keep", "reopen"), default="", help="what becomes of open requests"
+    )
+    parser.add_argument("--switch", choices=("on", "off"))
+    parser.add_argument("--position", type=int, help="from 1; the first that matches decides")
+
+
+def change(command: PersonalCommand) -> None:
+    """Another version, on or off, or another place."""
+    actor, options = command.actor("policy"), command.options
+    row, draft = _named(actor, options["policy"]), options["draft"]
+    changed, reopened = actions.edit_policy(
+        actor,
+        row.policy,
+        draft=None if draft is None else draft_from(_draft(draft)),
+        seen=row.number if draft is not None and options["number"] is None else options["number"],
+        waiting=options["waiting"],
+        active=None if options["switch"] is None else options["switch"] == "on",
+        position=options["position"],
+    )
+    _tell(command, changed)
+    if reopened:
+        command.say(f"{reopened} requests are asked anew.")
+
+
+def _tell(command: PersonalCommand, row: VersionRow) -> None:
+    values = (("policy", row.name), ("is", "on" if row.active else "off"), ("version", row.number))
+    command.tell(detail_of(row), facts("", [*values, ("condition", row.condition)]))
+
+
 POLICY = (
     Verb("list", "list policies in their order", list_policies),
     Verb(
@@ -182,5 +226,15 @@ POLICY = (
         preview,
         _preview_options,
         "policy preview Mails --switch off\npolicy preview Mails --draft mails.json",
+    ),
+    Verb(
+        "create", "make a policy from a file", create, _create_options, "policy create mails.json"
+    ),
+    Verb(
+        "change",
+        "make another version of a policy, switch it, or move it",
+        change,
+        _change_options,
+        "policy change Mails --draft mails.json --waiting reopen\npolicy change Mails --switch off",
     ),
 )

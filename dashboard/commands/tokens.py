@@ -160,7 +160,7 @@ def _create_options(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--scopes",
         metavar="A,B",
-        help=f"{', '.join(SCOPES)}; else all that the user's roles allow, without decide",
+        help=f"{', '.join(SCOPES)}; else what the roles allow, without decide and administer",
     )
     parser.add_argument(
         "--expires",

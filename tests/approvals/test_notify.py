@@ -272,6 +272,7 @@ def test_an_agent_that_works_elsewhere_hears_of_a_decision(cast: Cast, hook: Hoo
         "checkpoint": str(head),
         "approval": str(row.id),
         "outcome": "approve",
+        "proposal_hash": row.standing_hash,
         "url": f"https://gatepost.example/approvals/{row.id}/",
     }
     assert len(got.body) < 20_000

@@ -277,6 +277,13 @@ EXAMPLES: dict[str, Callable[[World], Call]] = {
     "threads_activities_retrieve": lambda w: _thread(w.ended),
     "threads_diff_retrieve": lambda w: _thread(w.ended, query={"from": str(w.first)}),
     "threads_pause": lambda w: _thread(w.queued, body={"before_node": "publish"}, who=OPERATOR),
+    "users_list": lambda w: Call(who=LOOKS),
+    "users_make": lambda w: Call(
+        body={"username": "ada", "roles": ["operator"]}, who=ADMIN, status=201
+    ),
+    "users_change": lambda w: Call(
+        {"user_id": str(w.cast.users["operator"].pk)}, body={"roles": ["operator"]}, who=ADMIN
+    ),
     "threads_resume": lambda w: _thread(w.paused, body={}, who=OPERATOR),
     "threads_retry": lambda w: _thread(w.failed, body={}, who=OPERATOR),
     "threads_settle": lambda w: _thread(

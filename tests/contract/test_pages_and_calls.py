@@ -70,7 +70,8 @@ SHOWS = {
 }  # fmt: skip
 # A capsule from elsewhere, of any size, is taken by command; no page does it either.
 BY_COMMAND = {"import_thread"}
-DOOR = {"login", "logout", "welcome"}
+# Of the login alone, the workspace that it acts in included.
+DOOR = {"login", "logout", "welcome", "workspace"}
 
 
 def named(patterns: list[URLPattern | URLResolver]) -> Iterator[URLPattern]:

@@ -115,7 +115,7 @@ def test_the_sheet_lists_each_effect_with_its_fate(
     thread = operator.get(f"/threads/{busy.thread}/").content.decode()
     assert f'href="{url}"' in thread
     for form, status, words in (
-        ({"undo_unknown": "1"}, 422, "goes with undo only"),
+        ({"undo_unknown": "1"}, 422, "Goes with undo only"),
         ({"version": "999", "undo": "1", "reason": "as I wrote"}, 412, "as I wrote"),
     ):
         answer = operator.post(url, form)

@@ -18,6 +18,7 @@ from approvals.notify.recipients import DECIDES
 from checkpoints import queries
 from checkpoints.states import ROLES as ROLES_OF_TABLE
 from dashboard import actions, hooks, permissions
+from dashboard.administering import Administrator
 from dashboard.errors import Conflict, Forbidden, Missing, NotAllowedNow
 from dashboard.permissions import Actor, may
 from tests.cast import PEOPLE, Cast
@@ -49,6 +50,7 @@ def attempts(thread: UUID, head: UUID, approval: UUID) -> dict[str, Callable[[Ac
         "policy": lambda who: actions.edit_policy(who, approval, active=False),
         "notify": lambda who: actions.make_endpoint(who, "email", Wanted(name=str(uuid4()))),
         "hook": lambda who: hooks.disable_hook(who, approval),
+        "people": lambda who: actions.edit_user(Administrator(who, False), 2**31 - 1, {}),
     }
 
 
@@ -61,6 +63,7 @@ def test_rights_name_known_roles_and_an_admin_decides_nothing() -> None:
         "policy",
         "notify",
         "hook",
+        "people",
     ]
     assert set(attempts(uuid4(), uuid4(), uuid4())) == set(permissions.RIGHTS) - {"read"}
 
@@ -84,13 +87,13 @@ def test_every_right(cast: Cast, agent: UUID, name: str, action: str) -> None:
         | {"settle", "roll_back", "input", "code", "export", "import"},
         "manager": {"fork", "roll_back", "decide"},
         "auditor": {"export"},
-        "admin": {"policy", "notify", "hook"},
+        "admin": {"policy", "notify", "hook", "people"},
     }.get(name, set()) | {"verify"}
     assert may(actor, action) is (action in allowed)
     call = attempts(row.thread, before.head, row.id)[action]
     if action in allowed:
-        # No policy or hook has that id: whoever may is told just that.
-        missing = [Missing] if action in ("policy", "hook") else []
+        # No policy, hook or user has that id: whoever may is told just that.
+        missing = [Missing] if action in ("policy", "hook", "people") else []
         with contextlib.suppress(Conflict, *missing):
             call(actor)
     else:

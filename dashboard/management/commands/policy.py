@@ -1,13 +1,13 @@
-"""`./manage.py policy ...`: look at policies, and try a condition against the past."""
+"""`./manage.py policy ...`: look at policies, try them against the past, change them."""
 
 from dashboard.commands.policies import POLICY
 from dashboard.terminal import VerbsCommand
 
 
 class Command(VerbsCommand):
-    """Reads only; policies are written in the records or through the API."""
+    """Policies."""
 
-    help = "Shows policies, and what a condition would have matched."
+    help = "Shows, tries and changes policies."
     examples = """
         policy list
         policy show Mails --json

@@ -1,0 +1,120 @@
+"""The people of a workspace and their roles: what an admin keeps as code instead of clicking it."""
+
+from __future__ import annotations
+
+from typing import Any, Self
+
+from drf_spectacular.utils import extend_schema
+from pydantic import Field
+from rest_framework.request import Request
+from rest_framework.response import Response
+
+from dashboard import actions
+from dashboard.administering import Administrator
+from dashboard.permissions import ROLES
+from dashboard.users import UserRow
+
+from .asked import Asked
+from .base import Door, answer, refusals
+from .shapes import Shape
+
+_ROLES = f"Some of {', '.join(ROLES)}."
+
+
+class ChangeUser(Asked):
+    """Other values of a user; what is left out stays."""
+
+    email: str | None = None
+    first_name: str | None = None
+    last_name: str | None = None
+    is_active: bool | None = Field(None, description="false: the person may not sign in any more.")
+    roles: list[str] | None = Field(None, description=f"Exactly these from now on. {_ROLES}")
+
+    def values(self) -> dict[str, Any]:
+        """What is given, without the roles."""
+        given = self.model_dump(exclude={"roles", "username", "password"})
+        return {name: value for name, value in given.items() if value is not None}
+
+
+class MakeUser(ChangeUser):
+    """A new user; without a password only one-time links let them in."""
+
+    username: str
+    password: str | None = Field(None, description="Is stored as a hash and never answered.")
+
+
+class User(Shape):
+    """A member of the workspace and the roles there."""
+
+    id: int
+    username: str
+    email: str
+    first_name: str
+    last_name: str
+    is_active: bool
+    roles: list[str]
+
+    @classmethod
+    def of(cls, row: UserRow) -> Self:
+        """The row for the wire."""
+        return cls.model_validate(row)
+
+
+class UserList(Shape):
+    """The members of the workspace by name."""
+
+    results: list[User]
+
+
+class Users(Door):
+    """All members, or a new one."""
+
+    changes = "people"
+    # A stored call would be a stored password.
+    keyed = False
+
+    @extend_schema(
+        operation_id="users_list",
+        responses={200: UserList, **refusals()},
+        summary="The members of the workspace and their roles",
+    )
+    def get(self, request: Request) -> Response:
+        """By name; for auditors and admins."""
+        found = actions.list_users(Administrator(self.actor, superuser=False))
+        return answer(UserList(results=[User.of(row) for row in found]))
+
+    @extend_schema(
+        operation_id="users_make",
+        request=MakeUser,
+        responses={201: User, **refusals(404, 422)},
+        summary="Make a user with roles",
+    )
+    def post(self, request: Request) -> Response:
+        """In the workspace of the caller."""
+        body = self.body(MakeUser)
+        row = actions.make_user(
+            Administrator(self.actor, superuser=False),
+            body.username,
+            password=body.password,
+            roles=body.roles or (),
+            **body.values(),
+        )
+        return answer(User.of(row), status=201)
+
+
+class OneUser(Door):
+    """One member."""
+
+    changes = "people"
+
+    @extend_schema(
+        operation_id="users_change",
+        request=ChangeUser,
+        responses={200: User, **refusals(404, 409, 422)},
+        summary="Change a user and their roles",
+    )
+    def post(self, request: Request, user_id: int) -> Response:
+        """What is left out stays."""
+        body = self.body(ChangeUser)
+        who = Administrator(self.actor, superuser=False)
+        return answer(User.of(actions.edit_user(who, user_id, body.values(), roles=body.roles)))

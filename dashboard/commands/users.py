@@ -1,0 +1,122 @@
+"""Verbs of `user`: list, create, roles, disable, enable."""
+
+from __future__ import annotations
+
+import argparse
+import sys
+from typing import Any
+
+from django.contrib.auth import get_user_model
+
+from dashboard import actions
+from dashboard.administering import Administrator, administrator_of
+from dashboard.api.users import User, UserList
+from dashboard.permissions import ROLES
+from dashboard.tables import Table, table
+from dashboard.terminal import PersonalCommand, Verb
+from dashboard.users import UserRow, user_by_name
+
+
+def list_people(command: PersonalCommand) -> None:
+    """All members of the workspace with their roles."""
+    rows = actions.list_users(_administrator(command))
+    command.tell(UserList(results=[User.of(row) for row in rows]), _table(rows))
+
+
+def create(command: PersonalCommand) -> None:
+    """A new member; without --password-stdin one-time links let them in."""
+    o = command.options
+    password = sys.stdin.readline().rstrip("\n") if o["password_stdin"] else None
+    row = actions.make_user(
+        _administrator(command),
+        o["name"],
+        password=password or None,
+        roles=o["role"],
+        **({"email": o["email"]} if o["email"] else {}),
+    )
+    _tell(command, row)
+    if not password:
+        command.say(f"Let them in: ./manage.py login_link {row.username}")
+
+
+def set_roles(command: PersonalCommand) -> None:
+    """Give somebody exactly these roles."""
+    words = command.options["roles"]
+    _edit(command, {}, roles=[word for word in words.split(",") if word])
+
+
+def disable(command: PersonalCommand) -> None:
+    """Keep somebody out; open pages are closed within seconds."""
+    _edit(command, {"is_active": False})
+
+
+def enable(command: PersonalCommand) -> None:
+    """Let somebody in again."""
+    _edit(command, {"is_active": True})
+
+
+def _edit(command: PersonalCommand, values: dict[str, Any], **more: Any) -> None:
+    who = _administrator(command)
+    user_id = user_by_name(who, command.options["name"])
+    _tell(command, actions.edit_user(who, user_id, values, **more))
+
+
+def _administrator(command: PersonalCommand) -> Administrator:
+    actor = command.actor("people")
+    return administrator_of(get_user_model()._default_manager.get(pk=actor.user_id))
+
+
+def _tell(command: PersonalCommand, row: UserRow) -> None:
+    command.tell(User.of(row), _table([row]))
+
+
+def _table(rows: list[UserRow]) -> Table:
+    return table(
+        "",
+        ("user", "roles", "may sign in", "mail"),
+        (
+            (row.username, ", ".join(row.roles), "yes" if row.is_active else "no", row.email)
+            for row in rows
+        ),
+    )
+
+
+def _name(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("name", metavar="USER")
+
+
+def _create_options(parser: argparse.ArgumentParser) -> None:
+    _name(parser)
+    parser.add_argument(
+        "--role", action="append", default=[], choices=ROLES, help="once for each role"
+    )
+    parser.add_argument("--email", default="", help="where notifications go")
+    parser.add_argument(
+        "--password-stdin", action="store_true", help="read a password from standard input"
+    )
+
+
+def _roles_options(parser: argparse.ArgumentParser) -> None:
+    _name(parser)
+    parser.add_argument("roles", metavar="ROLES", help=f"some of {', '.join(ROLES)}, by commas")
+
+
+VERBS = (
+    Verb("list", "lists the members of the workspace and their roles", list_people),
+    Verb(
+        "create",
+        "makes a user with roles in the workspace",
+        create,
+        _create_options,
+        "user create ada --role operator --role reviewer --email ada@example.com",
+    ),
+    Verb(
+        "roles",
+        "gives a user exactly these roles",
+        set_roles,
+        _roles_options,
+        "user roles ada operator,auditor",
+    ),
+    Verb("disable", "keeps a user out", disable, _name),
+    Verb("enable", "lets a user in again", enable, _name),
+)
