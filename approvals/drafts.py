@@ -20,6 +20,8 @@ COUNT_MAX: Final = 20
 REMINDERS_MAX: Final = 10
 UNDO_MAX: Final = 3_600.0
 DAY: Final = 86_400.0
+DEADLINE_MAX: Final = 365 * DAY
+VALID_MIN, VALID_MAX = 60.0, 30 * DAY
 ACTIONS: Final = ("ask", "allow")
 RISKS: Final = ("", "low", "medium", "high")
 ON_EXPIRY: Final = ("expire", "reject", "escalate")
@@ -62,7 +64,7 @@ def check(draft: Draft) -> None:
     _one_of("action", draft.action, ACTIONS)
     _one_of("risk", draft.risk, RISKS)
     if draft.deadline is not None:
-        _between("deadline", draft.deadline, 1, 365 * DAY)
+        _between("deadline", draft.deadline, 1, DEADLINE_MAX)
     _check_terms(draft.terms, draft.deadline)
     if asked.operations and draft.terms.undo_window:
         raise InvalidValue(
@@ -78,7 +80,7 @@ def _check_terms(terms: Terms, deadline: float | None) -> None:
     if terms.barred:
         raise InvalidValue("terms.barred", "is found out for each request; set four_eyes")
     _between("terms.undo_window", terms.undo_window, 0, UNDO_MAX)
-    _between("terms.valid_for", terms.valid_for, 60, 30 * DAY)
+    _between("terms.valid_for", terms.valid_for, VALID_MIN, VALID_MAX)
     _one_of("terms.on_expiry", terms.on_expiry, ON_EXPIRY)
     if terms.on_expiry != "expire" and deadline is None:
         raise InvalidValue("terms.on_expiry", "needs a deadline")
@@ -86,13 +88,13 @@ def _check_terms(terms: Terms, deadline: float | None) -> None:
         if terms.escalate_to is None:
             raise InvalidValue("terms.escalate_to", "say who is asked then")
         _check_seat("terms.escalate_to", terms.escalate_to)
-        _between("terms.escalate_for", terms.escalate_for, 1, 365 * DAY)
+        _between("terms.escalate_for", terms.escalate_for, 1, DEADLINE_MAX)
     elif terms.escalate_to is not None or terms.escalate_for:
         raise InvalidValue("terms.escalate_to", "goes with on_expiry escalate only")
     if len(terms.reminders) > REMINDERS_MAX:
         raise InvalidValue("terms.reminders", f"has more than {REMINDERS_MAX} times")
     for i, after in enumerate(terms.reminders):
-        _between(f"terms.reminders[{i}]", after, 1, deadline or 365 * DAY)
+        _between(f"terms.reminders[{i}]", after, 1, deadline or DEADLINE_MAX)
         if i and after <= terms.reminders[i - 1]:
             raise InvalidValue(f"terms.reminders[{i}]", "must be later than the one before")
 

@@ -57,7 +57,7 @@ class Approvals(Door):
         page = gates.approvals(
             workspace=self.actor.workspace,
             status="" if status == "all" else status,
-            limit=self.limit(),
+            limit=self.limit(LIMIT),
             after=self._cursor(),
         )
         who = seated(self.actor)
@@ -82,7 +82,7 @@ class Approvals(Door):
     def _walk(self, box: str, sort: str) -> Response:
         who = seated(self.actor)
         wanted = inbox.Wanted(who.workspace, box, sort, person_of(who))
-        ids, more = inbox.walk(wanted, after=self._cursor(), limit=self.limit())
+        ids, more = inbox.walk(wanted, after=self._cursor(), limit=self.limit(LIMIT))
         found = gates.by_id(ids, workspace=who.workspace)
         told = [Approval.told(found[ident], who) for ident in ids if ident in found]
         return answer(ApprovalList(results=told, next_cursor=more))

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable
 from functools import partial
-from typing import Any, ClassVar
+from typing import Any, ClassVar, Literal, cast
 
 from django.http import QueryDict
 from drf_spectacular.utils import OpenApiParameter
@@ -31,6 +31,24 @@ PREVIEW = OpenApiParameter("preview", bool, description="Answer the plan, do not
 PROBLEM = "application/problem+json"
 _VERSION = re.compile(r'(?:W/)?"?([0-9]{1,18})"?')
 _YES, _NO = ("1", "true", "yes"), ("", "0", "false", "no")
+
+
+def whole(
+    name: str,
+    description: str,
+    *,
+    low: int = 0,
+    high: int = SEQ_MAX,
+    location: Literal["query", "header"] = "query",
+) -> OpenApiParameter:
+    """A parameter that takes a whole number; the document and `Door.number` read its bounds."""
+    bounds = {"type": "integer", "minimum": low, "maximum": high}
+    return OpenApiParameter(name, bounds, location, description=description)
+
+
+def rows(high: int) -> OpenApiParameter:
+    """How many rows a page may have."""
+    return whole("limit", f"Rows per page, 1 to {high}.", low=1, high=high)
 
 
 class Door(APIView):
@@ -118,18 +136,19 @@ class Door(APIView):
             raise Invalid(name, "is longer than 1,000 characters")
         return str(value)
 
-    def number(self, name: str, default: int, *, low: int = 0, high: int = SEQ_MAX) -> int:
-        """A whole number among the query parameters; raises Invalid."""
-        raw = self.text(name)
+    def number(self, parameter: OpenApiParameter, default: int) -> int:
+        """A whole number among the query parameters, as `whole` bounds it; raises Invalid."""
+        name, bounds = parameter.name, cast(dict[str, int], parameter.type)
+        low, high, raw = bounds["minimum"], bounds["maximum"], self.text(name)
         if not raw:
             return default
         if not (raw.isascii() and raw.isdigit() and len(raw) < 20 and low <= int(raw) <= high):
             raise Invalid(name, f"must be a whole number from {low} to {high}")
         return int(raw)
 
-    def limit(self, high: int = LIMIT_MAX) -> int:
+    def limit(self, parameter: OpenApiParameter) -> int:
         """How many rows a page has."""
-        return self.number("limit", LIMIT_DEFAULT, low=1, high=high)
+        return self.number(parameter, LIMIT_DEFAULT)
 
 
 def _or_asked(act: Callable[..., Response], *args: Any, **kwargs: Any) -> Response:

@@ -20,11 +20,17 @@ from dashboard.live.followers import wait_for_news
 from dashboard.permissions import Actor
 
 from .answers import thread_detail
-from .base import Door, refusals
+from .base import Door, refusals, whole
 from .shapes import ThreadDetail
 from .threads import detail
 
 WAIT_MAX = 60
+WAIT = whole(
+    "wait",
+    f"Answer once the version changes, at the latest after so many seconds (1 to {WAIT_MAX}); "
+    "always 200: compare `version`.",
+    high=WAIT_MAX,
+)
 
 
 class OneThread(Door):
@@ -39,18 +45,13 @@ class OneThread(Door):
                 OpenApiParameter.HEADER,
                 description="The version that is known already: 304 where it has not changed.",
             ),
-            OpenApiParameter(
-                "wait",
-                int,
-                description=f"Answer once the version changes, at the latest after so many "
-                f"seconds (1 to {WAIT_MAX}); always 200: compare `version`.",
-            ),
+            WAIT,
         ],
         summary="A thread, what it waits for, and what may be done",
     )
     def get(self, request: Request, thread_id: UUID) -> HttpResponseBase:
         """ETag = version, for If-Match and If-None-Match."""
-        seen, seconds = self.seen_version(), self.number("wait", 0, high=WAIT_MAX)
+        seen, seconds = self.seen_version(), self.number(WAIT, 0)
         if seen is None and not seconds:
             return detail(self, thread_id)
         version = queries.thread(thread_id, workspace=self.actor.workspace).version

@@ -20,7 +20,7 @@ from dashboard.errors import Invalid
 from dashboard.senders import login_headers
 
 from .answers import diff_answer, events_answer, state_answer
-from .base import Door, answer, refusals
+from .base import Door, answer, refusals, rows, whole
 from .event_stream import MEDIA_TYPE as MEDIA_TYPE_OF_STREAM
 from .event_stream import EventStreamRenderer, Followed, event_stream
 from .renderers import YAMLRenderer, ZipRenderer
@@ -33,7 +33,18 @@ from .shapes import (
     EventList,
     State,
 )
-from .threads import CURSOR, LIMIT
+from .threads import LIMIT
+
+NUMBER_MAX = 2**31 - 1
+NUMBER = whole("number", "Only the checkpoint of this number, with its files.", high=NUMBER_MAX)
+BEFORE = whole("cursor", "`next_cursor` of the page before.", high=NUMBER_MAX)
+AFTER = whole("after", "A sequence number; 0 is the beginning.")
+LAST_SEEN = whole(
+    "Last-Event-ID",
+    "Of a stream: the last sequence number that was received.",
+    location="header",
+)
+EVENTS, ACTIVITIES = rows(500), rows(1_000)
 
 
 class Past(Door):
@@ -86,7 +97,7 @@ class ThreadCheckpoints(Past):
 
     @extend_schema(
         responses={200: CheckpointList, **refusals(404, 422)},
-        parameters=[CURSOR, LIMIT],
+        parameters=[BEFORE, LIMIT],
         summary="A thread's own checkpoints, newest first",
     )
     def get(self, request: Request, thread_id: UUID) -> Response:
@@ -94,8 +105,8 @@ class ThreadCheckpoints(Past):
         self.thread(thread_id)
         page = queries.checkpoints(
             thread_id,
-            limit=self.limit(),
-            before=self.number("cursor", 2**31 - 1, high=2**31 - 1),
+            limit=self.limit(LIMIT),
+            before=self.number(BEFORE, NUMBER_MAX),
         )
         found = [Checkpoint.model_validate(row) for row in page.rows]
         return answer(CheckpointList(results=found, next_cursor=page.next_cursor))
@@ -113,21 +124,16 @@ class ThreadEvents(Past):
             **refusals(404, 422),
         },
         parameters=[
-            OpenApiParameter(
-                "Last-Event-ID",
-                int,
-                OpenApiParameter.HEADER,
-                description="Of a stream: the last sequence number that was received.",
-            ),
+            LAST_SEEN,
             OpenApiParameter(
                 "format",
                 str,
                 enum=["json", "sse"],
                 description="As Accept does: json unless given.",
             ),
-            OpenApiParameter("after", int, description="A sequence number; 0 is the beginning."),
+            AFTER,
             OpenApiParameter("kind", str, description="Kinds or nouns, by commas."),
-            LIMIT,
+            EVENTS,
         ],
         summary="Events after a sequence number, oldest first, without gaps",
         description="With `Accept: text/event-stream` they are streamed as server-sent events, "
@@ -137,11 +143,12 @@ class ThreadEvents(Past):
     def get(self, request: Request, thread_id: UUID) -> Response | StreamingHttpResponse:
         """`next_cursor` is empty when there is no more by now; `last_seq` goes on from there."""
         row = self.thread(thread_id)
-        after, limit = self.number("after", 0), self.limit(high=500)
+        after, limit = self.number(AFTER, 0), self.limit(EVENTS)
+        seen = self.header_number(LAST_SEEN.name)
         kinds = [kind for kind in self.text("kind").split(",") if kind]
         if request.accepted_renderer.format == EventStreamRenderer.format:
             followed = Followed(row.id, self.actor.workspace, kinds, login_headers(request))
-            return event_stream(followed, max(after, self.header_number("Last-Event-ID")))
+            return event_stream(followed, max(after, seen))
         rows = queries.events_after(thread_id, after, limit=limit + 1, kinds=kinds)
         return answer(events_answer(rows, after=after, limit=limit))
 
@@ -151,13 +158,13 @@ class ThreadActivities(Past):
 
     @extend_schema(
         responses={200: ActivityList, **refusals(404, 422)},
-        parameters=[LIMIT],
+        parameters=[ACTIVITIES],
         summary="What happened once: calls, effects, finished nodes; newest first",
     )
     def get(self, request: Request, thread_id: UUID) -> Response:
         """Also those still at work, with their progress."""
         self.thread(thread_id)
-        rows = queries.activities(thread_id, limit=self.limit(high=1_000))
+        rows = queries.activities(thread_id, limit=self.limit(ACTIVITIES))
         return answer(ActivityList(results=[Activity.model_validate(row) for row in rows]))
 
 
@@ -193,9 +200,7 @@ class ThreadCapsule(Past):
         responses={(200, MEDIA_TYPE): OpenApiTypes.BINARY, **refusals(404, 409, 422)},
         parameters=[
             OpenApiParameter("format", str, exclude=True),
-            OpenApiParameter(
-                "number", int, description="Only the checkpoint of this number, with its files."
-            ),
+            NUMBER,
         ],
         summary="A capsule: the thread with its whole past as one zip file",
         description="What `./manage.py import` reads elsewhere. It is logged in the workspace who "
@@ -203,6 +208,6 @@ class ThreadCapsule(Past):
     )
     def get(self, request: Request, thread_id: UUID) -> StreamingHttpResponse:
         """Rows as of one moment; bases of forks and files come with it."""
-        number = self.number("number", -1, high=2**31 - 1)
+        number = self.number(NUMBER, -1)
         capsule = actions.export(self.actor, thread_id, None if number < 0 else number)
         return download(request._request, capsule)

@@ -11,7 +11,8 @@ from pydantic import Field, RootModel
 from rest_framework.request import Request
 from rest_framework.response import Response
 
-from approvals import queries_policies
+from approvals import drafts, queries_policies
+from approvals.conditions import LENGTH_MAX
 from approvals.queries_policies import CapRow, VersionRow
 from approvals.terms import VALID_FOR
 from approvals.touched import Touched
@@ -27,39 +28,58 @@ from .shapes import Shape
 class Seat(Asked):
     """Whose approval one stage needs, and from how many of them; nobody named: any reviewer."""
 
-    people: list[str] = Field(default_factory=list, description="User names.")
-    teams: list[str] = Field(default_factory=list)
-    count: int = 1
+    people: list[str] = Field(
+        default_factory=list, max_length=drafts.PEOPLE_MAX, description="User names."
+    )
+    teams: list[str] = Field(default_factory=list, max_length=drafts.PEOPLE_MAX)
+    count: int = Field(1, ge=1, le=drafts.COUNT_MAX)
 
 
 class Terms(Asked):
     """What a request demands; times in seconds."""
 
     stages: list[Seat] = Field(
-        default_factory=lambda: [Seat.model_validate({})], description="One after another."
+        default_factory=lambda: [Seat.model_validate({})],
+        min_length=1,
+        max_length=drafts.STAGES_MAX,
+        description="One after another.",
     )
     four_eyes: bool = Field(
         False, description="Whoever started, forked or edited the thread may not decide."
     )
-    undo_window: float = Field(0, description="So long a decision can be taken back.")
-    valid_for: float = Field(VALID_FOR, description="So long an approval holds.")
+    undo_window: float = Field(
+        0, ge=0, le=drafts.UNDO_MAX, description="So long a decision can be taken back."
+    )
+    valid_for: float = Field(
+        VALID_FOR, ge=drafts.VALID_MIN, le=drafts.VALID_MAX, description="So long it holds."
+    )
     on_expiry: Literal["expire", "reject", "escalate"] = "expire"
     escalate_to: Seat | None = None
-    escalate_for: float = 0
-    reminders: list[float] = Field(default_factory=list, description="Counted from the request.")
+    escalate_for: float = Field(0, ge=0, le=drafts.DEADLINE_MAX)
+    reminders: list[float] = Field(
+        default_factory=list,
+        max_length=drafts.REMINDERS_MAX,
+        description="Counted from the request.",
+    )
 
 
 class PolicyDraft(Asked):
     """What a policy is to say."""
 
-    name: str
-    condition: str = Field(description="CEL over tool, args, agent, cost, risk, labels, operation.")
+    name: str = Field(min_length=1, max_length=drafts.NAME_MAX)
+    condition: str = Field(
+        min_length=1,
+        max_length=LENGTH_MAX,
+        description="CEL over tool, args, agent, cost, risk, labels, operation.",
+    )
     action: Literal["ask", "allow"] = "ask"
     terms: Terms = Field(default_factory=lambda: Terms.model_validate({}))
-    deadline: float | None = Field(None, description="Seconds to decide.")
+    deadline: float | None = Field(
+        None, ge=1, le=drafts.DEADLINE_MAX, description="Seconds to decide."
+    )
     risk: Literal["", "low", "medium", "high"] = ""
-    title: str = ""
-    note: str = Field("", description="Why; shown to whoever decides.")
+    title: str = Field("", max_length=drafts.TITLE_MAX)
+    note: str = Field("", max_length=drafts.NOTE_MAX, description="Why; shown to whoever decides.")
 
 
 class PolicyChange(Asked):
@@ -71,13 +91,13 @@ class PolicyChange(Asked):
         "", description="With `draft`: what becomes of requests under an older version."
     )
     active: bool | None = None
-    position: int | None = Field(None, description="From 1; the first that matches decides.")
+    position: int | None = Field(None, ge=1, description="From 1; the first that matches decides.")
 
 
 class TryPolicy(Asked):
     """A condition that need not be saved."""
 
-    condition: str
+    condition: str = Field(min_length=1, max_length=LENGTH_MAX)
     action: Literal["ask", "allow"] = "ask"
 
 

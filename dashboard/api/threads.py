@@ -19,7 +19,7 @@ from dashboard.errors import Invalid
 
 from .answers import thread_detail
 from .asked import Cancel, Edit, Fork, Nothing, Pause, RollBack, SendInput, StartThread
-from .base import PREVIEW, Door, answer, refusals
+from .base import LIMIT_MAX, PREVIEW, Door, answer, refusals, rows
 from .previews import (
     CancelAnswer,
     CancelPreview,
@@ -45,7 +45,7 @@ IF_MATCH = OpenApiParameter(
     description="The thread's version that was looked at; 412 when it has moved.",
 )
 CURSOR = OpenApiParameter("cursor", str, description="`next_cursor` of the page before.")
-LIMIT = OpenApiParameter("limit", int, description="Rows per page, 1 to 200.")
+LIMIT = rows(LIMIT_MAX)
 REFUSED = refusals(404, 409, 412, 422)
 
 
@@ -84,7 +84,7 @@ class Threads(Door):
             q=self.text("q"),
             label=self._label(),
             damaged=self.flag("damaged"),
-            limit=self.limit(),
+            limit=self.limit(LIMIT),
             after=self.text("cursor"),
         )
         found = [Thread.of(row) for row in page.rows]

@@ -218,7 +218,7 @@ def test_a_change_says_what_becomes_of_waiting_requests(cast: Cast) -> None:
         ),
         (
             {"draft": {"name": "One", "condition": "true", "terms": {"stages": []}}, "number": 1},
-            "$.terms.stages",
+            "$.draft.terms.stages",
         ),
         (
             {"draft": {"name": "One", "condition": "true", "dealine": 3.0}, "number": 1},
