@@ -58,6 +58,7 @@ def sweep_once(*, owner: str) -> dict[str, int]:
         "parked": lambda: store.park_crash_loops(owner=owner),
         "woken": lambda: store.wake_sleepers(owner=owner),
         "rung": _ring_stranded,
+        "counted": gates.tally_due,
         "settled": gates.settle_due,
         "expired": gates.expire_due,
         "reminded": gates.remind_due,

@@ -13,6 +13,7 @@ from .outcomes import withdraw_open
 from .proposals import REQUEST, Proposal, decision_content, proposal_hash, request_seal
 from .reminding import remind_due
 from .settling import settle_due, take_back
+from .tallies import tally_due
 
 __all__ = [
     "COMMENT_MAX",
@@ -35,6 +36,7 @@ __all__ = [
     "request_seal",
     "settle_due",
     "take_back",
+    "tally_due",
     "verdicts_of",
     "withdraw_open",
 ]

@@ -5,9 +5,10 @@ from __future__ import annotations
 from typing import Any, Final
 from uuid import UUID
 
-from django.db import connection
+from django.db import connection, transaction
 
 from checkpoints import deltas
+from checkpoints.store.guarded_rows import handle_rows, not_set_aside
 
 from ..counting import Vote, progress
 from ..terms import readable_terms
@@ -22,33 +23,56 @@ def tally_of_thread(thread: UUID) -> None:
 
 
 def tally_all() -> None:
-    """The same for all requests that lack it; each statement is short."""
+    """The same for all requests that lack it; each transaction is short."""
     _tally("a.tally IS NULL")
 
 
-def _tally(which: str, *params: Any) -> None:
-    last = UUID(int=0)
+def tally_due(*, limit: int = 200) -> int:
+    """The same for some that processes of a former release wrote; how many."""
+    with connection.cursor() as cursor:
+        cursor.execute(
+            f"SELECT a.id, a.thread_id {writing.DUE} AND a.tally IS NULL "
+            f"AND {not_set_aside('counted', 'a.id')} ORDER BY a.id LIMIT %s {writing.FREE}",
+            (limit,),
+        )
+        due: list[tuple[UUID, UUID]] = cursor.fetchall()
+    return handle_rows("counted", due, _tally_one)
+
+
+def _tally_one(due: tuple[UUID, UUID]) -> bool:
+    return _tally("a.tally IS NULL AND a.id = %s::uuid", due[0]) > 0
+
+
+def _tally(which: str, *params: Any) -> int:
+    """How many requests were counted."""
+    last, counted = UUID(int=0), 0
     while True:
-        with connection.cursor() as cursor:
-            cursor.execute(
-                "SELECT a.id, a.terms::text, a.status = 'pending', a.escalated_at IS NOT NULL "
-                f"FROM gp_approval a WHERE {which} AND a.id > %s::uuid ORDER BY a.id LIMIT %s",
-                (*params, last, AT_ONCE),
-            )
-            found = cursor.fetchall()
-            votes = _votes([row[0] for row in found])
-            for ident, terms, is_open, escalated in found:
-                told = readable_terms(None if terms is None else deltas.decode(terms))
-                now = progress(told, votes.get(ident, []), escalated=escalated)
-                cursor.execute(
-                    # The status again: somebody may have decided since it was read.
-                    f"UPDATE gp_approval SET {writing.TALLY} WHERE id = %s::uuid "
-                    "AND (status = 'pending') = %s::boolean",
-                    (*writing.tallied(now if is_open else now.closed()), ident, is_open),
-                )
+        with transaction.atomic():
+            found = _tally_some(which, *params, last)
+        counted += len(found)
         if len(found) < AT_ONCE:
-            return
-        last = found[-1][0]
+            return counted
+        last = found[-1]
+
+
+def _tally_some(which: str, *params: Any) -> list[UUID]:
+    with connection.cursor() as cursor:
+        cursor.execute(
+            "SELECT a.id, a.terms::text, a.status = 'pending', a.escalated_at IS NOT NULL "
+            f"FROM gp_approval a WHERE {which} AND a.id > %s::uuid ORDER BY a.id LIMIT %s "
+            # Locked before its votes are read: a vote changes its request first.
+            "FOR NO KEY UPDATE",
+            (*params, AT_ONCE),
+        )
+        found = cursor.fetchall()
+        votes = _votes([row[0] for row in found])
+        written = []
+        for ident, terms, is_open, escalated in found:
+            told = readable_terms(None if terms is None else deltas.decode(terms))
+            now = progress(told, votes.get(ident, []), escalated=escalated)
+            written.append((*writing.tallied(now if is_open else now.closed()), ident))
+        cursor.executemany(f"UPDATE gp_approval SET {writing.TALLY} WHERE id = %s::uuid", written)
+    return [row[0] for row in found]
 
 
 def _votes(ids: list[UUID]) -> dict[UUID, list[Vote]]:
