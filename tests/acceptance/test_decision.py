@@ -190,7 +190,7 @@ def test_an_edit_is_checked_at_its_field_and_makes_other_approvals_void(
     expect(screen.one("#args-error")).to_contain_text("This is not valid JSON")
     raw.fill(json.dumps(payments.NEW | {"amount": 7}))
     screen.press("Approve these values")
-    expect(screen.one("#args-error")).to_contain_text("$.amount")
+    expect(screen.one("#args-error")).to_contain_text("amount: This must be text, not 7.")
     assert now(row).standing_args is None
     raw.fill(json.dumps(payments.NEW | {"amount": "4820.00"}))
     screen.press("Approve these values")

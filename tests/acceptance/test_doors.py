@@ -75,7 +75,7 @@ def test_an_auditor_sees_everything_and_can_press_nothing(
         assert auditor.one("h1").inner_text() == operator.one("h1").inner_text(), name
         assert enabled(auditor) == [], name
     operator.open(f"/threads/{at_gate.id}/")
-    assert enabled(operator) == ["Pause", "Edit…", "Fork…", "Roll back…", "Cancel…", "Stop there"]
+    assert enabled(operator) == ["Pause", "Edit…", "Fork…", "Roll back…", "Cancel…"]
     auditor.open(f"/threads/{at_gate.id}/")
     expect(auditor.one("#thread-events")).to_contain_text("approval.requested")
     for path in files(at_gate):

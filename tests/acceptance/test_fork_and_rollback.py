@@ -34,7 +34,7 @@ def test_a_fork_with_another_value_works_beside_its_untouched_base(
     expect(rows).to_have_count(4)  # the input and three rounds
     rows.filter(has_text="gather").last.locator("a").click()
     expect(manager.one("#thread-state")).to_contain_text("#1")
-    manager.press("Fork")
+    manager.press("Fork from here")
     expect(manager.one("h1")).to_contain_text("Fork from checkpoint #1")
 
     # A value of the wrong type is refused beside its field; nothing is lost of the rest.
@@ -106,7 +106,7 @@ def test_a_rollback_undoes_what_was_published_and_the_next_steps_work_again(
     page = manager.open(f"/threads/{case.id}/")
     manager.one("#thread-lineage li[data-row]").filter(has_text="load").locator("a").click()
     expect(manager.one("#thread-state")).to_contain_text("#1")
-    manager.press("Roll back")
+    manager.press("Roll back to here")
     expect(manager.one("h1")).to_contain_text("Roll back to checkpoint #1")
     fate = manager.one("tr[data-fate]")
     expect(fate).to_have_count(1)
