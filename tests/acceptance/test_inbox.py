@@ -131,7 +131,7 @@ def test_a_hundred_mixed_requests_in_five_minutes(
             did[ident] = ("approve", "")
             reviewer.approve()
         page.wait_for_url(re.compile(f"/approvals/(?!{ident})"))
-        expect(screen.one("#banners")).to_contain_text(f"{99 - n} left")
+        expect(screen.one("#banners")).to_contain_text(f"{99 - n} requests left to review")
     assert sum(what == "edit" for what, _ in did.values()) == 5
 
     # The rest together. First what is rejected: a tick, and with shift up to another one.

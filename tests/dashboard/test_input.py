@@ -105,7 +105,7 @@ def test_an_object_is_judged_by_the_item_of_the_inbox(cast: Cast) -> None:
     for message, path in (
         ({"text": 1}, "$.message.text"),
         ({}, "$.message.text"),
-        ({"text": "x", "more": 1}, "$.message"),
+        ({"text": "x", "more": 1}, "$.message.more"),
         ({"text": "x", "file": {"$artifact": "0" * 64}}, "$.message.file"),
     ):
         with pytest.raises(Invalid) as caught:

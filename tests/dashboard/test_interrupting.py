@@ -95,19 +95,20 @@ def test_a_rollback_shows_it_as_unknown_before_and_after(cast: Cast, busy: UUID)
 
 
 @pytest.mark.requirement("A43")
-def test_a_thread_is_told_on_its_page_to_stop_before_a_node(cast: Cast, busy: UUID) -> None:
+def test_a_thread_is_told_on_its_page_to_stop_before_a_node(cast: Cast, agent: UUID) -> None:
     client = cast.client("operator")
-    url = f"/threads/{busy}/"
-    shown = page(cast, busy)
+    working = scene.lease(scene.start(cast.workspace, agent)).thread
+    url = f"/threads/{working}/"
+    shown = page(cast, working)
     assert '<option value="publish"' in shown
-    assert '<option value="analyse"' in shown
+    assert '<option value="analyse"' not in shown  # it is being worked on
     answer = client.post(f"{url}pause/", {"before_node": "publish"}, follow=True)
     assert answer.redirect_chain == [(url, 303)]
     shown = html.unescape(answer.content.decode())
     assert shown.count("It stops before publish.") == 2  # the notice, and beside the choice
     assert "Stops before publish" in shown
     assert '<option value="publish" selected>' in shown
-    row = queries.thread(busy, workspace=cast.workspace)
+    row = queries.thread(working, workspace=cast.workspace)
     # The worker goes on and keeps what it does: neither its lease nor a wish to pause at once.
     assert (row.status, row.pause_at, row.wish) == ("running", "publish", "")
     assert row.lease_owner

@@ -16,6 +16,7 @@ from uuid import UUID
 
 import pytest
 
+from approvals.gates.tallies import tally_all
 from checkpoints import queries
 from checkpoints.states import EventKind, Status
 from dashboard import actions
@@ -79,6 +80,7 @@ def called(monkeypatch: pytest.MonkeyPatch) -> Counter[str]:
 def loaded(history: History) -> tuple[Bench, UUID]:
     """The history in this database, beside the code of now."""
     thread = rows.load(history)
+    tally_all()  # as the migration does for the rows that it finds
     agent = load_agents([make.AGENT])["market-research"]
     row = one("SELECT to_jsonb(t)::text FROM gp_thread t WHERE id = %s::uuid", [thread])
     told = json.loads(row)
