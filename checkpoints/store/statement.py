@@ -39,13 +39,16 @@ def batched[T](events: Sequence[T]) -> list[list[T]]:
 
 
 @lru_cache(maxsize=64)
-def linked(versions: tuple[int, ...]) -> str:
+def linked(versions: tuple[int, ...], *, continues: bool = False) -> str:
     """A sub-select of the UPDATE: (time, the hash before each event, the hash after the last).
 
     One level per event: side by side the planner would try their orders, 3 s for 20. OFFSET 0
     keeps it from merging the levels, which would work out a hash again wherever it is used.
+    Events that continue a move have its time: a checkpoint and the event that names it may be in
+    two parts.
     """
-    text = "SELECT clock_timestamp() AS at, ''::bytea AS before, th.last_hash AS h"
+    at = "th.last_at" if continues else "clock_timestamp()"
+    text = f"SELECT {at} AS at, ''::bytea AS before, th.last_hash AS h"
     for i, v in enumerate(versions, 1):
         text = (
             f"SELECT x.at, x.before || x.h AS before, gp_link(th.chain_id, th.last_seq + {i}, "
@@ -91,6 +94,7 @@ def statement(
     updates: tuple[str, ...],
     returning: tuple[str, ...],
     unflushed: bool,
+    continues: bool = False,
 ) -> tuple[str, tuple[str, ...]]:
     """(the text for a move of this shape, the names of its parameters in order).
 
@@ -101,7 +105,9 @@ def statement(
     assigned = [f"{column} = {sql}" for column, sql in head.sql.items()] if head else []
     assigned += [f"{column} = {sql}" for column, sql in sets]
     if n:
-        assigned.append(f"(last_at, prev_hash, last_hash) = ({linked(versions)})")
+        assigned.append(
+            f"(last_at, prev_hash, last_hash) = ({linked(versions, continues=continues)})"
+        )
         assigned.append(f"last_seq = th.last_seq + {n}")
     begin, source, clause = "WITH ", "", ""
     if unflushed:

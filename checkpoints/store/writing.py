@@ -137,6 +137,8 @@ class Move:
     updates: list[tuple[str, tuple[Any, ...]]] = field(default_factory=list)
     returning: tuple[str, ...] = ()
     unflushed: bool = False
+    # Whether it goes on with a move of which events are written already: they have one time.
+    continues: bool = False
     # Who was called already for what this queues.
     called: Called | None = None
     # What is asked in the same round trip before it, once it is done, and the answers to that.
@@ -199,6 +201,7 @@ def shaped(move: Move) -> tuple[str, dict[str, Any]]:
         tuple([sql for sql, _ in move.updates]),
         move.returning,
         move.unflushed,
+        move.continues,
     )
     params: list[Any] = [*move.head]
     for _, given in move.sets.values():
@@ -262,11 +265,12 @@ def _perform_in_parts(move: Move) -> tuple[Any, ...] | None:
 
     *parts, rest = batched(move.events)
     with transaction.atomic():
-        for events in parts:
-            text, values = shaped(Move(move.thread, move.guard, move.guard_params, events=events))
+        for i, events in enumerate(parts):
+            part = Move(move.thread, move.guard, move.guard_params, events=events, continues=i > 0)
+            text, values = shaped(part)
             if sending.send(text, values) is None:
                 return None
-        last = replace(move, events=rest)
+        last = replace(move, events=rest, continues=True)
         row = perform(last)
         move.brought = last.brought
         transaction.set_rollback(row is None)
