@@ -140,6 +140,7 @@ FINDERS = (by_page, by_command, in_background)
     ids=lambda value: value if isinstance(value, str) else value.__name__,
 )
 @pytest.mark.altered
+@pytest.mark.requirement("A06")
 def test_every_kind_of_damage_shows_everywhere(
     place: Place, kind: str, finder: Callable[[Place], None]
 ) -> None:
