@@ -9,6 +9,7 @@ from django.http import HttpRequest, HttpResponse, HttpResponseRedirect
 from django.urls import reverse
 from django.views.decorators.http import require_http_methods, require_safe
 
+from approvals.counting import person
 from approvals.queries import ApprovalRow
 from dashboard import actions, errors, fields
 from dashboard.permissions import require
@@ -78,8 +79,10 @@ def decide(request: HttpRequest, approval_id: UUID) -> HttpResponse:
         # What the person looked at is shown beside what stands now; nobody can approve by mistake.
         late = isinstance(error, errors.AlreadyDecided)
         before = seen if late or isinstance(error, errors.ProposalChanged) else ""
-        # Who was first is said by the page itself, beside the kept note.
-        draft["notice"] = "" if draft["comment_error"] or late else error.detail
+        # Who was first is said by the page itself, beside the kept note; not of oneself.
+        first = error.facts["approval"].decided_by if late else ""
+        by_other = late and person(first) != actor(request).person
+        draft["notice"] = "" if draft["comment_error"] or by_other else error.detail
         return _page(request, approval_id, draft, status=error.status, seen=before)
     told = said(page_for(request, approval_id), row, verdict)
     return decided.onward(request, row, told, None if row.open and verdict == "respond" else way)

@@ -124,6 +124,8 @@ CASES: dict[str, tuple[Callable[[Cast], ApprovalRow], Sent, int, str]] = {
     "too long": (_open, {"verdict": "approve", "comment": "x" * 6_000}, 422, "comment"),
     "a NUL": (_open, {"verdict": "reject", "comment": "a\0b"}, 422, "comment"),
 }  # fmt: skip
+# What the page says at the place of the verdict, beside the note that is kept.
+ON_THE_PAGE = {"expired": "Nobody decided in time", "decided": "approved this"}
 TAKE_BACK: dict[str, tuple[Callable[[Cast], ApprovalRow], int]] = {
     "open": (_open, 409),
     "settled": (_decided, 409),
@@ -165,6 +167,8 @@ def by_page(cast: Cast, row: ApprovalRow, call: str, form: Sent) -> tuple[int, s
 @pytest.mark.parametrize("what", CASES)
 def test_a_bad_decision_is_refused_in_words(cast: Cast, what: str, door: Any) -> None:
     make, sent, status, words = CASES[what]
+    if door is by_page:
+        words = ON_THE_PAGE.get(what, words)
     row = make(cast)
     before = state(row)
     body = {"proposal_hash": row.proposal_hash, **sent}
@@ -173,6 +177,21 @@ def test_a_bad_decision_is_refused_in_words(cast: Cast, what: str, door: Any) ->
     assert got == (400 if what == "a NUL" and door is by_api else status), said
     assert words.casefold() in said.casefold()
     assert state(row) == before
+
+
+def test_a_second_tab_of_ones_own_is_answered_in_words(cast: Cast) -> None:
+    row, who = _open(cast), cast.actor("manager")
+    gates.decide(
+        row.id,
+        workspace=row.workspace,
+        reviewer=gates.Reviewer(who.id, who.name),
+        verdict="approve",
+        proposal_hash=row.proposal_hash,
+    )
+    late = {"verdict": "reject", "comment": "no", "proposal_hash": row.proposal_hash}
+    status, text = by_page(cast, row, "decide", late)
+    assert status == 409
+    assert "decided this request already" in text
 
 
 @pytest.mark.parametrize("door", [by_page, by_api], ids=["page", "api"])
