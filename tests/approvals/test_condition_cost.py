@@ -188,7 +188,10 @@ def test_other_threads_go_on_while_conditions_are_asked() -> None:
     other.start()
     n_asked = 0
     try:
-        for seed in range(1_000, 1_400):
+        # A quick machine is through with few turns of the other thread: it asks on until there are.
+        for seed in range(1_000, 21_000):
+            if n_asked >= 400 and len(gaps) > 50:
+                break
             try:
                 asked = condition(explosive(seed))
                 asked.holds(values(random.Random(seed)))
@@ -198,6 +201,6 @@ def test_other_threads_go_on_while_conditions_are_asked() -> None:
     finally:
         stopped.set()
         other.join()
-    assert n_asked == 400
+    assert n_asked >= 400
     assert len(gaps) > 50
     assert max(gaps) < 4 * ALLOWED, sorted(gaps)[-5:]
