@@ -25,8 +25,8 @@ def test_each_figure_is_a_line_beside_its_baseline(monkeypatch: pytest.MonkeyPat
         if connection.settings_dict[name]
     )
     with psycopg.connect(address, autocommit=True, prepare_threshold=0) as raw:
-        found = list(inbox.measure(raw, 500, 6))
-    assert len(found) == len({one["what"] for one in found}) == 7
+        found = list(inbox.measure(raw, 500, 6, threads=500))
+    assert len(found) == len({one["what"] for one in found}) == 9
     for one in found:
         assert tuple(key for key in FORM if key in one) == FORM
         assert json.loads(dumped(one)) == one
