@@ -13,7 +13,7 @@ from checkpoints import queries
 
 from .administering import Administrator, change_user, create_user, people_within_reach, set_roles
 from .errors import Forbidden, Invalid, Missing
-from .permissions import ROLES
+from .permissions import ROLES, require
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,6 +43,7 @@ def make_user(
     who: Administrator, username: str, *, password: str | None, roles: Iterable[str], **values: Any
 ) -> UserRow:
     """A new member with at least one role; see `create_user` for errors."""
+    require(who.actor, "people")
     wanted = list(dict.fromkeys(roles))
     _check_roles(wanted)
     if not wanted:
@@ -59,8 +60,7 @@ def edit_user(
     roles: Iterable[str] | None = None,
 ) -> UserRow:
     """Change a member's values and roles, all or none; see `change_user` for errors."""
-    if not who.may_administer:
-        raise Forbidden("Needs the role admin.")
+    require(who.actor, "people")
     user = people_within_reach(who).filter(pk=user_id).first()
     if user is None:
         raise Missing("There is no such user in this workspace.")
@@ -76,7 +76,8 @@ def edit_user(
 
 
 def user_by_name(who: Administrator, username: str) -> int:
-    """The id of a user within somebody's reach; raises Missing."""
+    """The id of a user within an admin's reach; raises Missing."""
+    require(who.actor, "people")
     user = people_within_reach(who).filter(username=username).first()
     if user is None:
         raise Missing(f"There is no user {username} in this workspace.")

@@ -282,7 +282,9 @@ EXAMPLES: dict[str, Callable[[World], Call]] = {
         body={"username": "ada", "roles": ["operator"]}, who=ADMIN, status=201
     ),
     "users_change": lambda w: Call(
-        {"user_id": str(w.cast.users["operator"].pk)}, body={"roles": ["operator"]}, who=ADMIN
+        {"user_id": str(w.cast.users["operator"].pk)},
+        body={"roles": ["operator", "viewer"]},
+        who=ADMIN,
     ),
     "threads_resume": lambda w: _thread(w.paused, body={}, who=OPERATOR),
     "threads_retry": lambda w: _thread(w.failed, body={}, who=OPERATOR),

@@ -154,6 +154,8 @@ def made_for(operation: Operation, world: World, foreign: bool) -> Any:
     if not foreign:
         return made
     params = {key: swapped(world, value) for key, value in made.params.items()}
+    if "user_id" in params:
+        params["user_id"] = str(world.cast.users["stranger"].pk)
     body = made.body
     if body is not None:
         body = json.loads(swapped(world, json.dumps(body)))
@@ -409,6 +411,7 @@ LOOK = {
     *(f"threads {verb}" for verb in ("list", "show", "events", "checkpoints", "activities")),
     *("threads state", "threads diff", "agent list", "agent show", "doctor", "hook list"),
     *("policy list", "policy show", "policy try", "policy preview"),
+    *("user list", "cap list", "endpoint list"),
 }
 
 
@@ -426,6 +429,17 @@ def _named(world: World, actor: str = "admin") -> str:
 def _mapped(world: World) -> str:
     hooking.made(world.cast, name := f"door-{uuid4().hex[:8]}", U1="manager")
     return name
+
+
+def _capped(world: World) -> list[Any]:
+    actions.set_cap(world.cast.actor("admin"), "agent", "total", "9")
+    return ["agent", "total"]
+
+
+def _drafted() -> str:
+    path = Path(tempfile.mkdtemp(prefix="gp-door-")) / "policy.json"
+    path.write_text(json.dumps({"name": f"door {uuid4().hex[:8]}", "condition": "tool == 'pay'"}))
+    return str(path)
 
 
 COMMANDS: dict[str, Callable[[World], list[Any]]] = {
@@ -449,14 +463,27 @@ COMMANDS: dict[str, Callable[[World], list[Any]]] = {
     "hook disable": lambda w: [_named(w)],
     "hook map": lambda w: [_named(w), "U1", "manager"],
     "hook unmap": lambda w: [_mapped(w), "U1"],
+    "user create": lambda w: [f"door-{uuid4().hex[:8]}", "--role", "viewer"],
+    "user roles": lambda w: ["viewer", "viewer,operator"],
+    "user disable": lambda w: ["viewer"],
+    "user enable": lambda w: ["viewer"],
+    "cap set": lambda w: ["thread", "day", "2.50"],
+    "cap off": lambda w: _capped(w),
+    "endpoint create": lambda w: ["email", f"door-{uuid4().hex[:8]}"],
+    "endpoint change": lambda w: [w.hook, "--event", "approval.decided"],
+    "endpoint rotate": lambda w: [w.hook],
+    "endpoint enable": lambda w: [w.hook],
+    "endpoint disable": lambda w: [w.hook],
+    "endpoint test": lambda w: [w.hook],
+    "policy create": lambda w: [_drafted()],
+    "policy change": lambda w: [w.policy, "--switch", "off"],
 }
-NO_THING = {"threads start", "import", "hook create"}
+NO_THING = {"threads start", "import", "hook create", "user create", "cap set", "cap off"}
+NO_THING |= {"endpoint create", "policy create"}
 # Enabling what is enabled changes nothing, and what is here is not brought in again.
-IDLE = {"hook enable", "import"}
+IDLE = {"hook enable", "import", "user enable", "endpoint enable"}
 # A trial only tells what would match.
 IDLE |= {"policies_try", "policy_move"}  # one policy has one place
-# What admins do is done by people: no scope of a token opens it.
-NO_TOKEN = ("caps_", "endpoints_", "policies_")
 
 
 def _exported(world: World) -> str:
@@ -473,6 +500,8 @@ def command(name: str, world: World, foreign: bool) -> Knock:
         words = [swapped(world, word) for word in words]
         if name.startswith("hook "):
             words[0] = _named(world, "stranger")
+        if name.startswith("user "):
+            words[0] = "stranger"
 
     def knock(who: str | None) -> str:
         err = io.StringIO()
