@@ -19,6 +19,8 @@ from .writing import Move, NewEvent, perform
 BATCH = 200
 # What two looks at the clock may differ by without a step.
 CLOCK_SLACK_SECONDS = 1.0
+# Another worker's leases may have a term so many times as long as ours: settings change in turns.
+TERMS_OF_OTHERS = 5.0
 
 
 def claim_duty(name: str, *, owner: str, seconds: float) -> bool:
@@ -59,7 +61,8 @@ def forget_duty(name: str, *, owner: str) -> None:
 def shorten_leases() -> int:
     """Let a lease that ends beyond its term end with it: the clock stepped back; how many.
 
-    Its holder renews it long before, if it lives. So nobody who lives loses a lease to a step.
+    Its holder renews it long before, if it lives. So nobody who lives loses a lease to a step, nor
+    to a worker with a shorter term.
     """
     with connection.cursor() as cursor:
         cursor.execute(
@@ -68,7 +71,7 @@ def shorten_leases() -> int:
             "WHERE th.status IN ('running', 'rolling_back') AND th.lease_token IS NOT NULL "
             "AND th.lease_until > clock_timestamp() + make_interval(secs => %s) "
             "LIMIT %s FOR NO KEY UPDATE OF th SKIP LOCKED)",
-            (lease_seconds(), lease_seconds() + CLOCK_SLACK_SECONDS, BATCH),
+            (lease_seconds(), TERMS_OF_OTHERS * lease_seconds() + CLOCK_SLACK_SECONDS, BATCH),
         )
         return int(cursor.rowcount)
 

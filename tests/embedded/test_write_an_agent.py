@@ -261,6 +261,15 @@ MISTAKES: dict[str, Callable[[], str]] = {
     "outside of an activity. A node begins again after each stop": lambda: reason(
         ("rows = ctx.activity(read_rows, state.file)", "rows = [*map(dict, [])]; PAYMENTS.mkdir()")
     ),
+    "nested too deeply, or contains itself": lambda: reason(
+        (
+            "rows = ctx.activity(read_rows, state.file)",
+            "rows = []; rows.append(rows); ctx.think('a', rows=rows)",
+        )
+    ),
+    "raised KeyError: 'price'": lambda: reason(
+        ('return {"total": str(', 'return {"total": {}["price"] or str(')
+    ),
     "There is no model to ask": asks_a_model,
     "The code of 'invoices' changed since this thread last worked": with_other_code,
     "This interrupt cannot be asked: $.config.allow_edit": asks_in_another_form,
@@ -394,7 +403,7 @@ def test_it_asks_pays_forks_and_takes_back_in_a_real_worker(data: Path) -> None:
         changed = {"payments": [{"number": "1", "payee": "Ada", "amount": "2.00"}]}
         fork = operator(f"/threads/{thread}/fork/", {"checkpoint": point[1], "changes": changed})
         operator.wait(fork["id"], "waiting")
-        assert manager.request_of(fork["id"])["title"] == "Pay 1 invoices, 2.00 in all?"
+        assert manager.request_of(fork["id"])["title"] == "Again: Pay 1 invoices, 2.00 in all?"
         assert paid.exists()
 
         back = {"checkpoint": point[2], "reason": "wrong account"}

@@ -49,7 +49,11 @@ class Web:
                 ),
             ],
             log=self.log,
-            env=os.environ | {"GATEPOST_ROLE": "web", "PYTHONPATH": str(ROOT)} | environment,
+            env=os.environ
+            | {"GATEPOST_ROLE": "web", "PYTHONPATH": str(ROOT)}
+            # Many people sign in from one address here; limits have tests of their own.
+            | {"GATEPOST_LOGINS_PER_ADDRESS": "100000", "GATEPOST_LOGINS_PER_ACCOUNT": "100000"}
+            | environment,
             cwd=folder,
         )
 

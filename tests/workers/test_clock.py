@@ -33,7 +33,7 @@ def step_back(seconds: float) -> None:
     rows(f"UPDATE gp_set_aside SET next_at = next_at + {shift}")
 
 
-@pytest.mark.parametrize("seconds", [5.0, 20.0, HOUR, 30 * 86_400.0])
+@pytest.mark.parametrize("seconds", [12.0, 20.0, HOUR, 30 * 86_400.0])
 def test_a_lease_lasts_one_term_at_most_and_the_living_lose_none(
     real_db: str, settings: Any, seconds: float
 ) -> None:
@@ -57,6 +57,13 @@ def test_a_lease_lasts_one_term_at_most_and_the_living_lose_none(
     assert taken.crash_count == 1
     assert leases.take_over(living, owner="worker:2") is None
     assert status_of(living) == "running"
+
+
+def test_a_worker_with_a_longer_term_keeps_its_leases(real_db: str, settings: Any) -> None:
+    settings.GATEPOST_LEASE_SECONDS = 10.0
+    acquired(make_thread())
+    settings.GATEPOST_LEASE_SECONDS = 2.5  # of the worker that sweeps
+    assert store.shorten_leases() == 0
 
 
 def test_a_lease_within_its_term_is_left_alone(real_db: str) -> None:
