@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Final
 
 from django.contrib.auth import get_user_model
 from django.db import transaction
@@ -14,6 +14,16 @@ from checkpoints import queries
 from .administering import Administrator, change_user, create_user, people_within_reach, set_roles
 from .errors import Forbidden, Invalid, Missing
 from .permissions import ROLES, require
+from .validation import check_text
+
+# Of Django's columns; a password is hashed, which takes as long as it is.
+LIMITS: Final = {
+    "username": 150,
+    "first_name": 150,
+    "last_name": 150,
+    "email": 254,
+    "password": 1_000,
+}
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,6 +54,7 @@ def make_user(
 ) -> UserRow:
     """A new member with at least one role; see `create_user` for errors."""
     require(who.actor, "people")
+    _check_texts({"username": username, "password": password, **values})
     wanted = list(dict.fromkeys(roles))
     _check_roles(wanted)
     if not wanted:
@@ -61,6 +72,7 @@ def edit_user(
 ) -> UserRow:
     """Change a member's values and roles, all or none; see `change_user` for errors."""
     require(who.actor, "people")
+    _check_texts(values)
     user = people_within_reach(who).filter(pk=user_id).first()
     if user is None:
         raise Missing("There is no such user in this workspace.")
@@ -82,6 +94,12 @@ def user_by_name(who: Administrator, username: str) -> int:
     if user is None:
         raise Missing(f"There is no user {username} in this workspace.")
     return int(user.pk)
+
+
+def _check_texts(values: Mapping[str, Any]) -> None:
+    for name, limit in LIMITS.items():
+        if values.get(name) is not None:
+            check_text(f"$.{name}", values[name], limit, required=name == "username")
 
 
 def _check_roles(roles: Iterable[str]) -> None:

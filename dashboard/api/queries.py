@@ -19,7 +19,7 @@ _names: dict[tuple[type[APIView], str], frozenset[str]] = {}
 def check(request: Request, view: APIView) -> None:
     """Raise Invalid, with its name, for a parameter that the call does not take or takes once."""
     method = "get" if request.method == "HEAD" else str(request.method).lower()
-    if view.schema is None or not hasattr(view, method):
+    if view.schema is None or method == "options" or not hasattr(view, method):
         return  # there is nothing at this address, or nothing done so
     call = (type(view), method)
     if (known := _names.get(call)) is None:

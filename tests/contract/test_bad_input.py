@@ -239,9 +239,12 @@ def paths(door: Door) -> Iterator[str]:
     others = {
         "thread_id": (world.foreign, world.gate.id),
         "approval_id": (world.foreign_gate.id, world.gate.thread),
+        # People have numbers, so 1 may be somebody.
+        "user_id": (world.cast.users["stranger"].pk, 2**31 - 1, 2**63, 10**30),
     }
     for name in door.call.params:
-        ids = [uuid4(), *others.get(name, ()), "no-id", "1", "0" * 5_000, "a'b", "%"]
+        numbers = [] if name == "user_id" else ["1"]
+        ids = [uuid4(), *others.get(name, ()), "no-id", *numbers, "0" * 5_000, "a'b", "%"]
         for value in map(str, ids):
             yield address(door.operation, Call({**door.call.params, name: value}))
 

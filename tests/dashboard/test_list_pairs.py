@@ -20,7 +20,7 @@ KEYS = ("id", "invoice", "number", "odd name")
 
 def _lines(n: int, key: str) -> list[dict[str, Any]]:
     return [
-        {"supplier": f"S{i % 7}", key: f"RE-{i}", "account": f"DE{i:020}", "amount": f"{i}.00"}
+        {"supplier": f"S{i % 2}", key: f"RE-{i}", "account": f"DE{i:020}", "amount": f"{i}.00"}
         for i in range(n)
     ]
 
