@@ -122,7 +122,10 @@ def container(value: Any) -> bool:
 
 
 def same(a: Any, b: Any) -> bool:
-    return type(a) is type(b) and a == b
+    """Whether two values are the same JSON."""
+    if type(a) is not type(b) or a != b:
+        return False
+    return not isinstance(a, dict | list) or list_pairs.text_of(a) == list_pairs.text_of(b)
 
 
 def is_file(value: Any) -> bool:

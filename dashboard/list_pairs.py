@@ -45,7 +45,7 @@ def pairs(new: Sequence[Any], old: Sequence[Any], declared: str = "") -> list[Pa
 def reordered(new: Sequence[Any], old: Sequence[Any], declared: str = "") -> bool:
     """Whether what both lists have stands in another order."""
     key = identity(new, old, declared)
-    ids = [[_identity(item, key) if key else _text(item) for item in one] for one in (new, old)]
+    ids = [[_identity(item, key) if key else text_of(item) for item in one] for one in (new, old)]
     both = set(ids[0]) & set(ids[1])
     kept = [[one for one in side if one in both] for side in ids]
     return kept[0] != kept[1]
@@ -94,7 +94,7 @@ def _keyed(new: Sequence[Any], old: Sequence[Any], key: str) -> Iterator[Pair]:
 
 
 def _by_value(new: Sequence[Any], old: Sequence[Any]) -> Iterator[Pair]:
-    texts, former = [_text(item) for item in new], [_text(item) for item in old]
+    texts, former = [text_of(item) for item in new], [text_of(item) for item in old]
     # Equal items in the same place first: of several equal ones none seems to have moved.
     stayed = {n for n, (a, b) in enumerate(zip(texts, former, strict=False)) if a == b}
     match = {place: place for place in stayed}
@@ -118,7 +118,8 @@ def _by_value(new: Sequence[Any], old: Sequence[Any]) -> Iterator[Pair]:
         yield Pair(str(place), MISSING, old[place])
 
 
-def _text(item: Any) -> str:
+def text_of(item: Any) -> str:
+    """A value as JSON: unlike Python, it tells 1 from true."""
     return json.dumps(item, ensure_ascii=False, sort_keys=True)
 
 
@@ -131,4 +132,4 @@ def changed_fields(new: Any, old: Any) -> list[str]:
 
 
 def _differs(new: Mapping[str, Any], old: Mapping[str, Any], name: str) -> bool:
-    return name not in new or name not in old or _text(new[name]) != _text(old[name])
+    return name not in new or name not in old or text_of(new[name]) != text_of(old[name])

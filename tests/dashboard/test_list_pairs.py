@@ -73,9 +73,14 @@ def test_a_permuted_list_has_no_change(items: list[Any], dice: random.Random) ->
     html = trees.render({"v": other}, {"v": items})
     assert not re.search(r'class="ln[^"]* (add|chg|del|alarm)', html)
     texts = [[repr(one) for one in side] for side in (items, other)]
-    # Python takes 1 and True for the same, and so does the tree.
-    if len(set(texts[0])) == len(items) > 1 and other != items:
+    if len(set(texts[0])) == len(items) > 1 and texts[0] != texts[1]:
         assert "the order differs" in html
+
+
+def test_one_and_true_are_two_values() -> None:
+    html = trees.render({"v": [1, True]}, {"v": [True, 1]})
+    assert "the order differs" in html
+    assert differences.changes({"v": {"a": True}}, {"v": {"a": 1}}).changed == 1
 
 
 @given(st.lists(_items, max_size=10), st.integers(0, 5), CALLS)
