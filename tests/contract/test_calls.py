@@ -48,7 +48,7 @@ QUERIES: dict[str, int] = {
     "endpoints_change": 12,
     "users_list": 5,
     "users_make": 24,
-    "users_change": 13,
+    "users_change": 21,  # a role given: the user locked, the event and the row that it binds
     "endpoints_list": 3,
     "endpoints_make": 12,
     "endpoints_retrieve": 4,
