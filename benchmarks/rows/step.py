@@ -167,6 +167,7 @@ def _compare(
         "raw_ms": round(median(theirs) * 1e3, 3),
         "step_ms": round(median(ours) * 1e3, 3),
         "step_p95_ms": round(percentile(ours, 0.95) * 1e3, 3),
+        "step_p99_ms": round(percentile(ours, 0.99) * 1e3, 3),
         "raw_per_second": round(1 / median(theirs)),
         "steps_per_second": round(1 / median(ours)),
         "steps": len(ours),
