@@ -1,19 +1,16 @@
 """Lines of a list that was acted on before beside those of now, matched by what names them; pure.
 
-A line is named by a field that every line of both lists has, as a text or a number, no value of it
-twice in one list. Of several one counts that is called as identifiers are, else the one
-under which most lines meet, then the first.
+What names a line is the rule of `checkpoints.list_keys`; the schema of the tool may declare it.
 """
 
 from __future__ import annotations
 
-import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from decimal import Decimal, InvalidOperation
-from typing import Any, Final
+from typing import Any
 
-_IDENTIFIER: Final = re.compile(r"(.*_)?(id|uuid|key|number|no|ref|reference|invoice|sku)", re.I)
+from checkpoints.list_keys import Part, identity, list_key
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,20 +46,24 @@ class Overlap:
         return sum(line.before is None for line in self.lines)
 
 
-def overlaps(before: Any, now: Any) -> list[Overlap]:
+def overlaps(before: Any, now: Any, schema: Any = None) -> list[Overlap]:
     """What the lists right inside two arguments have in common, line by line."""
     if not isinstance(before, Mapping) or not isinstance(now, Mapping):
         return []
-    compared = [_overlap(str(key), before.get(key), value) for key, value in now.items()]
+    whole = Part.of(schema)
+    compared = [
+        _overlap(str(key), before.get(key), value, whole.under(str(key)).key)
+        for key, value in now.items()
+    ]
     return [one for one in compared if one is not None]
 
 
-def only_new(before: Any, now: Any) -> dict[str, Any] | None:
+def only_new(before: Any, now: Any, schema: Any = None) -> dict[str, Any] | None:
     """The arguments of now without the lines that were done before; None where all or none are new.
 
     A number of lines and a sum over them beside the list are those of the lines that are left.
     """
-    found = [one for one in overlaps(before, now) if one.again]
+    found = [one for one in overlaps(before, now, schema) if one.again]
     if len(found) != 1 or not found[0].new:
         return None
     one = found[0]
@@ -72,39 +73,17 @@ def only_new(before: Any, now: Any) -> dict[str, Any] | None:
     return {**kept, one.list: new}
 
 
-def _overlap(name: str, before: Any, now: Any) -> Overlap | None:
-    if not _is_table(before) or not _is_table(now):
+def _overlap(name: str, before: Any, now: Any, declared: str) -> Overlap | None:
+    if not isinstance(before, list) or not isinstance(now, list):
         return None
-    field = _field(before, now)
-    if field is None:
+    field = list_key(now, before, declared)
+    if not field:
         return None
-    then = {str(line[field]): line for line in before}
-    here = {str(line[field]): line for line in now}
-    lines = [Line(key, then.get(key), line) for key, line in here.items()]
-    lines += [Line(key, line, None) for key, line in then.items() if key not in here]
+    then = {identity(line, field): line for line in before}
+    here = {identity(line, field): line for line in now}
+    lines = [Line(str(key[1]), then.get(key), line) for key, line in here.items()]
+    lines += [Line(str(key[1]), line, None) for key, line in then.items() if key not in here]
     return Overlap(name, field, tuple(lines))
-
-
-def _is_table(value: Any) -> bool:
-    return isinstance(value, list) and bool(value) and all(isinstance(x, Mapping) for x in value)
-
-
-def _field(before: Sequence[Mapping[str, Any]], now: Sequence[Mapping[str, Any]]) -> str | None:
-    best, met = None, 0
-    for field in now[0]:
-        names = [_names(lines, field) for lines in (before, now)]
-        if all(names) and _IDENTIFIER.fullmatch(field):
-            return field
-        if all(names) and len(names[0] & names[1]) > met:
-            best, met = field, len(names[0] & names[1])
-    return best
-
-
-def _names(lines: Sequence[Mapping[str, Any]], field: str) -> set[str]:
-    values = [line.get(field) for line in lines]
-    plain = [v for v in values if isinstance(v, str | int) and not isinstance(v, bool) and v != ""]
-    names = {str(value) for value in plain}
-    return names if len(names) == len(lines) else set()
 
 
 def _fitted(value: Any, old: list[Mapping[str, Any]], new: list[dict[str, Any]]) -> Any:

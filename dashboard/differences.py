@@ -10,8 +10,9 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
+from checkpoints.list_keys import Part
+
 from . import list_pairs
-from .fields import resolve
 from .list_pairs import MISSING
 from .parties import ACCOUNTS
 from .text import number
@@ -50,36 +51,12 @@ class Changes:
 def changes(new: Any, old: Any, schema: Mapping[str, Any] | None = None) -> Changes:
     """Count the outermost differences: a whole new object counts once, so does a changed item.
 
-    Lists are compared by what their items are, see `list_pairs`; `schema` may declare their keys.
+    Lists are compared by what their items are, see `list_keys`; `schema` may declare their keys.
     """
     marks = list(_differences(new, old, Part.of(schema)))
     accounts = marks.count(ACCOUNT)
     changed = marks.count("chg") + accounts
     return Changes(marks.count("add"), changed, marks.count("del"), accounts)
-
-
-@dataclass(frozen=True, slots=True)
-class Part:
-    """The part of a JSON Schema that a value lies under; empty where nothing is known."""
-
-    node: Mapping[str, Any]
-    root: Mapping[str, Any]
-
-    @classmethod
-    def of(cls, schema: Mapping[str, Any] | None) -> Part:
-        """The whole of a schema."""
-        return cls(schema or {}, schema or {})
-
-    def under(self, key: str) -> Part:
-        """The part for a member; for an item of a list that of all items."""
-        node = resolve(self.node, self.root)[0]
-        inner = (node.get("properties") or {}).get(key, node.get("items"))
-        return Part(inner if isinstance(inner, Mapping) else {}, self.root)
-
-    @property
-    def key(self) -> str:
-        """The field that tells the items of this list apart, as the author declared it."""
-        return str(self.node.get("x-key") or resolve(self.node, self.root)[0].get("x-key") or "")
 
 
 def _differences(new: Any, old: Any, part: Part) -> Iterator[str]:

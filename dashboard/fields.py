@@ -13,6 +13,7 @@ from typing import Any
 
 from checkpoints import deltas
 from checkpoints.errors import InvalidValue
+from checkpoints.list_keys import resolve
 
 from .faults import beside, inside, place, schema_faults
 from .shapes import Field
@@ -196,28 +197,6 @@ def _judge(value: Any, part: Mapping[str, Any], schema: Mapping[str, Any]) -> No
 
 def _plain(text: str) -> str:
     return text.replace("\r\n", "\n").strip()
-
-
-def resolve(raw: Mapping[str, Any], schema: Mapping[str, Any]) -> tuple[Mapping[str, Any], bool]:
-    """Follow $ref and "X or null"; (the part that says the type, whether null is allowed)."""
-    part, nullable = raw, False
-    for _ in range(8):
-        if "$ref" in part:
-            part = (schema.get("$defs") or {}).get(str(part["$ref"]).rpartition("/")[2], {})
-        elif "anyOf" in part or "oneOf" in part:
-            choices = part.get("anyOf") or part.get("oneOf") or []
-            rest = [c for c in choices if c.get("type") != "null"]
-            nullable = nullable or len(rest) < len(choices)
-            if len(rest) != 1:
-                break
-            part = rest[0]
-        elif isinstance(part.get("type"), list) and "null" in part["type"]:
-            types = [t for t in part["type"] if t != "null"]
-            nullable = True
-            part = {**part, "type": types[0] if len(types) == 1 else types}
-        else:
-            break
-    return part, nullable
 
 
 def _kind(

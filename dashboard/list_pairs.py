@@ -1,9 +1,8 @@
 """Which items of two lists are the same thing: by a key, else by value; never by position alone.
 
-The key of a list of objects is declared in its schema (`"x-key": "invoice"`), or it is a
-field whose values are unique in both lists and meet, of several one with a usual name. Items
-without a key belong together when they are equal; of the others those that follow equal neighbours
-count as one item that was changed in place. Linear in the number of items.
+The key of a list of objects is that of `checkpoints.list_keys`, where some items meet under it.
+Items without a key belong together when they are equal; of the others those that follow equal
+neighbours count as one item that was changed in place. Linear in the number of items.
 """
 
 from __future__ import annotations
@@ -14,6 +13,8 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Final
 
+from checkpoints.list_keys import identity, list_key
+
 from .parties import ACCOUNTS
 
 
@@ -22,9 +23,6 @@ class _Missing:
 
 
 MISSING: Final = _Missing()
-# Names of fields that are keys wherever they tell the items apart, first of all the first.
-USUAL = ("id", "key", "invoice", "number", "line", "reference", "name")
-SCALAR = (str, int)
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,57 +36,31 @@ class Pair:
 
 def pairs(new: Sequence[Any], old: Sequence[Any], declared: str = "") -> list[Pair]:
     """Everything in either list once: in the new one's order, then what is gone."""
-    key = identity(new, old, declared)
+    key = _meeting_key(new, old, declared)
     return list(_keyed(new, old, key) if key else _by_value(new, old))
 
 
 def reordered(new: Sequence[Any], old: Sequence[Any], declared: str = "") -> bool:
     """Whether what both lists have stands in another order."""
-    key = identity(new, old, declared)
-    ids = [[_identity(item, key) if key else text_of(item) for item in one] for one in (new, old)]
+    key = _meeting_key(new, old, declared)
+    ids = [[identity(item, key) if key else text_of(item) for item in one] for one in (new, old)]
     both = set(ids[0]) & set(ids[1])
     kept = [[one for one in side if one in both] for side in ids]
     return kept[0] != kept[1]
 
 
-def identity(new: Sequence[Any], old: Sequence[Any], declared: str = "") -> str:
-    """The field that tells the objects of two lists apart; "" where none does."""
-    if not new or not old or not all(isinstance(item, Mapping) for item in (*new, *old)):
+def _meeting_key(new: Sequence[Any], old: Sequence[Any], declared: str) -> str:
+    """The key of both lists; "" where no item meets another under it."""
+    key = list_key(new, old, declared)
+    if not key or not ({identity(x, key) for x in new} & {identity(x, key) for x in old}):
         return ""
-    if declared in new[0]:
-        return declared if _in_common(new, old, declared) else ""
-    for field in USUAL:
-        if field in new[0] and _in_common(new, old, field):
-            return field
-    common = {field: _in_common(new, old, field) for field in new[0]}
-    best = max(common, key=common.__getitem__, default="")
-    return best if common.get(best) else ""
-
-
-def _in_common(new: Sequence[Any], old: Sequence[Any], field: str) -> int:
-    """How many values of a field both lists have; 0 where it is not unique in each."""
-    sets = []
-    for items in (new, old):
-        seen = set()
-        for item in items:
-            value = item.get(field)
-            if isinstance(value, bool) or not isinstance(value, SCALAR):
-                return 0
-            seen.add((type(value), value))
-        if len(seen) < len(items):
-            return 0
-        sets.append(seen)
-    return len(sets[0] & sets[1])
-
-
-def _identity(item: Mapping[str, Any], key: str) -> tuple[type, Any]:
-    return type(item[key]), item[key]
+    return key
 
 
 def _keyed(new: Sequence[Any], old: Sequence[Any], key: str) -> Iterator[Pair]:
-    before = {_identity(item, key): item for item in old}
+    before = {identity(item, key): item for item in old}
     for item in new:
-        yield Pair(str(item[key]), item, before.pop(_identity(item, key), MISSING))
+        yield Pair(str(item[key]), item, before.pop(identity(item, key), MISSING))
     for item in before.values():
         yield Pair(str(item[key]), MISSING, item)
 

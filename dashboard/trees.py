@@ -15,8 +15,10 @@ from django.urls import NoReverseMatch
 from django.utils.html import escape
 from django.utils.safestring import SafeString, mark_safe
 
+from checkpoints.list_keys import Part
+
 from . import list_pairs
-from .differences import Part, account_changed, container, is_file, pairs_of, same, standing
+from .differences import account_changed, container, is_file, pairs_of, same, standing
 from .file_links import file_url
 from .list_pairs import MISSING
 from .parties import ACCOUNTS

@@ -52,7 +52,7 @@ class Tool:
     @cached_property
     def schema(self) -> dict[str, Any]:
         """JSON Schema of the arguments, from the function's signature; `key` is the engine's."""
-        hints = get_type_hints(self.call)
+        hints = get_type_hints(self.call, include_extras=True)
         properties, required = {}, []
         for name, parameter in self.signature.parameters.items():
             if name == "key" or parameter.kind in (

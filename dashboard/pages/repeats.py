@@ -91,8 +91,10 @@ def repeat_of(row: ApprovalRow, *, workspace: UUID) -> Repeat | None:
         approved_by=told["approved_by"],
         args=told["args"],
         result=told["result"],
-        lists=tuple(_listed(one, row.shown_args) for one in overlaps(args, row.shown_args)),
-        only_new=only_new(args, row.shown_args) if row.open else None,
+        lists=tuple(
+            _listed(one, row.shown_args) for one in overlaps(args, row.shown_args, row.schema)
+        ),
+        only_new=only_new(args, row.shown_args, row.schema) if row.open else None,
     )
 
 

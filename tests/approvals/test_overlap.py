@@ -41,6 +41,24 @@ def test_only_the_new_ones_count_and_sum_what_is_left() -> None:
     assert only_new(None, args(1)) is None
 
 
+def test_the_key_that_the_tool_declares_names_the_lines() -> None:
+    schema = {
+        "properties": {
+            "shifts": {
+                "$ref": "#/$defs/Rota",
+                "$defs": {"Rota": {"type": "array", "x-key": "slot", "items": {}}},
+            }
+        }
+    }
+    before = {"shifts": [{"id": 1, "slot": "early"}, {"id": 2, "slot": "late"}]}
+    now = {"shifts": [{"id": 2, "slot": "early"}, {"id": 3, "slot": "night"}]}
+    (one,) = overlaps(before, now, schema)
+    assert (one.field, [line.name for line in one.lines if line.again]) == ("slot", ["early"])
+    assert only_new(before, now, schema) == {"shifts": now["shifts"][1:]}
+    (found,) = overlaps(before, now)
+    assert found.field == "id"
+
+
 numbers = some.lists(some.integers(1, 60), min_size=1, max_size=12, unique=True)
 
 

@@ -11,6 +11,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from checkpoints.list_keys import list_key
 from dashboard import differences, list_pairs, trees
 from dashboard.differences import Changes
 
@@ -140,10 +141,22 @@ def test_a_changed_account_stands_first_in_red_and_in_the_sum() -> None:
 
 def test_the_values_are_not_unique_or_have_nothing_in_common() -> None:
     twice = [{"id": 1}, {"id": 1}]
-    assert list_pairs.identity(twice, [{"id": 1}]) == ""
-    assert list_pairs.identity([{"id": 1}], [{"id": 2}]) == ""
-    assert list_pairs.identity([{"id": True}], [{"id": True}]) == ""
-    assert list_pairs.identity([{"id": 1}, 2], [{"id": 1}]) == ""
+    assert list_key(twice, [{"id": 1}]) == ""
+    assert list_key([{"id": True}], [{"id": True}]) == ""
+    assert list_key([{"id": ""}], [{"id": ""}]) == ""
+    assert list_key([{"id": 1}, 2], [{"id": 1}]) == ""
+    (pair,) = list_pairs.pairs([{"id": 1}], [{"id": 2}])
+    assert (pair.new, pair.old) == ({"id": 1}, {"id": 2}), "where none meets the item was changed"
+
+
+def test_what_is_called_as_identifiers_are_comes_before_what_happens_to_meet() -> None:
+    old = [{"order_no": "A1", "amount": "5"}, {"order_no": "A2", "amount": "6"}]
+    new = [{"order_no": "A3", "amount": "5"}, {"order_no": "A4", "amount": "6"}]
+    assert list_key(new, old) == "order_no"
+    both = [{"uuid": f"{n}", "invoice": f"RE-{n % 2}"} for n in (1, 2)]
+    anew = [{"uuid": f"{n}", "invoice": f"RE-{n % 2}"} for n in (3, 4)]
+    assert list_key(anew, both) == "invoice", "the one that is new each time names nothing"
+    assert list_key(anew, both, "uuid") == "uuid"
 
 
 @pytest.mark.parametrize("key", ["invoice", ""])

@@ -1,0 +1,117 @@
+"""The field that tells the items of two lists apart: declared in their schema, else found; pure.
+
+The one rule for every comparison of lists: pages, differences and requests to do an effect again.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, Final
+
+# Names of fields that are keys wherever they tell the items apart, first of all the first.
+USUAL: Final = ("id", "key", "invoice", "number", "line", "reference", "name")
+_IDENTIFIER: Final = re.compile(r"(.*_)?(id|uuid|key|number|no|ref|reference|invoice|sku)", re.I)
+
+type Identity = tuple[type, str | int]
+
+
+def list_key(new: Sequence[Any], old: Sequence[Any], declared: str = "") -> str:
+    """The field that names the objects of both lists, no value of it twice in one; "" for none.
+
+    A declared field comes first. Then one that is called as identifiers are, of several one under
+    which items meet. Any other field names items only where some of them meet under it.
+    """
+    if not new or not old or not all(isinstance(item, Mapping) for item in (*new, *old)):
+        return ""
+    if declared in new[0]:
+        return declared if _common(new, old, declared) is not None else ""
+    first = ""
+    for field in _named_as_keys(new[0]):
+        common = _common(new, old, field)
+        if common:
+            return field
+        if common is not None:
+            first = first or field
+    if first:
+        return first
+    meets = {field: _common(new, old, field) or 0 for field in new[0]}
+    best = max(meets, key=meets.__getitem__, default="")
+    return best if meets.get(best) else ""
+
+
+def identity(item: Mapping[str, Any], key: str) -> Identity:
+    """How an item is recognised: 1 and "1" are two things, and so are 1 and true."""
+    return type(item[key]), item[key]
+
+
+def _named_as_keys(item: Mapping[str, Any]) -> Iterator[str]:
+    yield from (field for field in USUAL if field in item)
+    yield from (f for f in item if f not in USUAL and _IDENTIFIER.fullmatch(f))
+
+
+def _common(new: Sequence[Any], old: Sequence[Any], field: str) -> int | None:
+    """How many values of a field both lists have; None where it does not name each item of both."""
+    sides: list[set[Identity]] = []
+    for items in (new, old):
+        seen: set[Identity] = set()
+        for item in items:
+            value = item.get(field)
+            if isinstance(value, bool) or not isinstance(value, str | int) or value == "":
+                return None
+            seen.add(identity(item, field))
+        if len(seen) < len(items):
+            return None
+        sides.append(seen)
+    return len(sides[0] & sides[1])
+
+
+@dataclass(frozen=True, slots=True)
+class Part:
+    """The part of a JSON Schema that a value lies under; empty where nothing is known."""
+
+    node: Mapping[str, Any]
+    root: Mapping[str, Any]
+
+    @classmethod
+    def of(cls, schema: Any) -> Part:
+        """The whole of a schema."""
+        known = schema if isinstance(schema, Mapping) else {}
+        return cls(known, known)
+
+    def under(self, key: str) -> Part:
+        """The part for a member; for an item of a list that of all items."""
+        node = resolve(self.node, self.root)[0]
+        inner = (node.get("properties") or {}).get(key, node.get("items"))
+        if not isinstance(inner, Mapping):
+            return Part({}, self.root)
+        # The argument of a tool brings its definitions along.
+        return Part(inner, inner if "$defs" in inner else self.root)
+
+    @property
+    def key(self) -> str:
+        """The field that tells the items of this list apart, as the author declared it."""
+        return str(self.node.get("x-key") or resolve(self.node, self.root)[0].get("x-key") or "")
+
+
+def resolve(raw: Mapping[str, Any], schema: Mapping[str, Any]) -> tuple[Mapping[str, Any], bool]:
+    """Follow $ref and "X or null"; (the part that says the type, whether null is allowed)."""
+    part, nullable = raw, False
+    for _ in range(8):
+        if "$ref" in part:
+            part = (schema.get("$defs") or {}).get(str(part["$ref"]).rpartition("/")[2], {})
+        elif "anyOf" in part or "oneOf" in part:
+            choices = part.get("anyOf") or part.get("oneOf") or []
+            rest = [c for c in choices if c.get("type") != "null"]
+            nullable = nullable or len(rest) < len(choices)
+            if len(rest) != 1:
+                break
+            part = rest[0]
+        elif isinstance(part.get("type"), list) and "null" in part["type"]:
+            types = [t for t in part["type"] if t != "null"]
+            nullable = True
+            part = {**part, "type": types[0] if len(types) == 1 else types}
+        else:
+            break
+    return part, nullable
