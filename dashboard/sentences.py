@@ -88,7 +88,8 @@ KIND_ICONS = {
     "thread.handed_back": "queued",
     "thread.imported": "file",
     "step.failed": "fail",
-    "step.fenced": "shield",
+    "step.fenced": "key",
+    "record.damaged": "fail",
 }
 _MEANING = {str(verdict): said for verdict, said in MEANING.items()}
 BAD = ("failed", "rejected", "fenced", "refused", "damaged")

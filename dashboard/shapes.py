@@ -46,6 +46,7 @@ class Lane:
     total: int
     rows: Sequence[Any]
     href: str = ""
+    code: Sequence[Any] = ()  # of those in attention: the choices of code that they wait for
 
 
 @dataclass(frozen=True, slots=True)

@@ -24,7 +24,7 @@ from .backlog import (
     rows_set_aside,
     version_threads,
 )
-from .code_questions import asking_alike
+from .code_questions import asking_alike, code_questions
 from .export import (
     activity_rows,
     agent_version_row,
@@ -161,6 +161,7 @@ __all__ = [
     "clock",
     "clock_steps",
     "code_of_version",
+    "code_questions",
     "config_of",
     "counts",
     "course",

@@ -19,6 +19,29 @@ class AskingRow:
     version: int
 
 
+@dataclass(frozen=True, slots=True)
+class CodeQuestionRow:
+    """One choice of code that `n` threads of an agent wait for; `thread` is the longest waiting."""
+
+    agent: str
+    thread: UUID
+    n: int
+
+
+def code_questions(*, workspace: UUID, agent: str = "") -> list[CodeQuestionRow]:
+    """Each choice of code that threads wait for, those of most threads first; up to 20."""
+    found = rows(
+        "SELECT v.agent, (array_agg(t.id ORDER BY t.status_since, t.id))[1], count(*) "
+        "FROM gp_thread t JOIN gp_agent_version v ON v.id = t.agent_version_id "
+        "WHERE t.workspace_id = %s::uuid AND t.status = 'attention' AND t.rollback IS NULL "
+        "AND t.waiting_on ->> 'kind' = 'code' AND t.waiting_on ->> 'version' IS NOT NULL "
+        "AND (%s::text = '' OR v.agent = %s::text) "
+        "GROUP BY v.agent, v.id, t.waiting_on ->> 'version' ORDER BY 3 DESC, 2 LIMIT 20",
+        (workspace, agent, agent),
+    )
+    return [CodeQuestionRow(*row) for row in found]
+
+
 def asking_alike(former: UUID, offered: UUID, *, workspace: UUID) -> list[AskingRow]:
     """Those that stopped with one version and were offered the other, longest first; up to 200."""
     found = rows(

@@ -13,12 +13,13 @@ from .reading import rows
 
 
 def effects_of(thread_id: UUID) -> list[EffectFate]:
-    """What a thread did outside on the way to its head, last first; not what its base did."""
+    """What a thread did outside on the way to its head, last first; not what its base did.
+
+    Of a thread whose first checkpoint was deleted no way is known.
+    """
     first = "SELECT id FROM gp_checkpoint WHERE thread_id = %s::uuid AND number = 0"
     found = rows(first, (thread_id,))
-    if not found:
-        raise NotFound("There is no such thread.")
-    return effects_after(thread_id, found[0][0])
+    return effects_after(thread_id, found[0][0]) if found else []
 
 
 def effects_left(thread_id: UUID, on_way: Sequence[EffectFate]) -> list[EffectFate]:
@@ -37,7 +38,9 @@ def effects_left(thread_id: UUID, on_way: Sequence[EffectFate]) -> list[EffectFa
 
 def _left(activity: ActivityRow) -> EffectFate:
     if activity.state == "done":
-        return EffectFate(activity, "stays", "done before a rollback and left done; it stays done")
+        return EffectFate(
+            activity, "stays", "no rollback of the thread reaches it any more; it stays done"
+        )
     return EffectFate(
         activity, "unknown", "had started before a rollback; nobody knows whether it happened"
     )

@@ -11,6 +11,7 @@ from uuid import UUID
 
 from approvals import queries as gates
 from checkpoints import queries
+from checkpoints.queries.code_questions import CodeQuestionRow
 from checkpoints.states import Status
 from checkpoints.views import EventRow, Page, SavedRow, ThreadRow
 from dashboard.people import people
@@ -144,6 +145,14 @@ class BoardPage:
         waiting = [row.id for row in self._found[Status.WAITING]]
         return gates.first_open(waiting) if waiting else {}
 
+    @cached_property
+    def code_questions(self) -> list[CodeQuestionRow]:
+        """The choices of code that threads wait for; read only where a row on the board does."""
+        waiting = (row.waiting_on for row in self._found[Status.ATTENTION])
+        if not any(isinstance(on, dict) and on.get("kind") == "code" for on in waiting):
+            return []
+        return queries.code_questions(workspace=self.workspace, agent=self.agent)
+
     def lanes(self, order: Sequence[Status]) -> list[Lane]:
         """The lanes that have rows, each with how many there are in all."""
         found = self._found
@@ -156,6 +165,7 @@ class BoardPage:
                 max(self.counts[status], len(found[status])),
                 [_with_approval(r, self._asked) for r in found[status][: given[status]]],
                 self.address([status]),
+                self.code_questions if status is Status.ATTENTION else (),
             )
             for status in order
             if found[status]

@@ -46,6 +46,11 @@ def read(thread_id: UUID, checkpoint_id: UUID, version: AgentRow) -> Read:
     return Read(_ordered(state, version.schema))
 
 
+def unreadable(why: str) -> Read:
+    """What stands in the place of a state whose checkpoint is not there."""
+    return Read({}, Unread(why, datetime.now(UTC), away=False))
+
+
 def _ordered(state: dict[str, Any], schema: Mapping[str, Any]) -> dict[str, Any]:
     """The same with its channels in the author's order, which the database does not keep."""
     order = {name: i for i, name in enumerate(schema.get("x-order") or ())}
@@ -68,8 +73,8 @@ def thread_state(page: ThreadPage, roles: Roles) -> dict[str, Any]:
 
 
 def state_key(page: ThreadPage) -> Hashable:
-    """What region thread-state depends on: a checkpoint never changes."""
-    return page.checkpoint.id, page.past, page.tab
+    """What region thread-state depends on: a checkpoint never changes, only what is known of it."""
+    return _shown(page), page.past, page.tab, _standing(page)
 
 
 def thread_artifacts(page: ThreadPage, roles: Roles) -> dict[str, Any]:
@@ -85,7 +90,16 @@ def thread_artifacts(page: ThreadPage, roles: Roles) -> dict[str, Any]:
 def artifacts_key(page: ThreadPage) -> Hashable:
     """What region thread-artifacts depends on: the state, what was recorded, what lies there."""
     lies = tuple((f.slug, f.name) for f in published.files(page.activities))
-    return page.checkpoint.id, tuple((a.id, a.state) for a in page.activities), lies
+    return _shown(page), tuple((a.id, a.state) for a in page.activities), lies
+
+
+def _standing(page: ThreadPage) -> tuple[str, bool | None]:
+    found = page.thread.integrity
+    return page.missing, None if found is None else found.intact
+
+
+def _shown(page: ThreadPage) -> UUID | None:
+    return page.checkpoint.id if page.checkpoint else None
 
 
 def _artifacts(page: ThreadPage) -> list[ArtifactRow]:

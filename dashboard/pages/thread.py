@@ -37,7 +37,7 @@ from dashboard.text import number
 from dashboard.timebar import timebar
 from dashboard.why import why_waiting
 
-from .contents import Read, read
+from .contents import Read, read, unreadable
 from .damage import damage_of
 from .rights import Class, Roles, actions_of, rights_of
 
@@ -115,26 +115,36 @@ class ThreadPage:
         return lineage.head_path(self.rows, self.past.id if self.past else self.thread.head)
 
     @cached_property
-    def checkpoint(self) -> CheckpointRow:
-        """The checkpoint whose state is shown."""
+    def checkpoint(self) -> CheckpointRow | None:
+        """The checkpoint whose state is shown; None where somebody deleted them all."""
         if self.past:
             return self.past
         head = next((row for row in self.rows if row.id == self.thread.head), None)
         if head is None and self.rows:
             # Somebody took the head away: what is left is shown, and the page says that it is.
             head = self.rows[0]
-        return head or queries.checkpoint(self.thread.id, self.thread.head)
+        return head
+
+    @cached_property
+    def missing(self) -> str:
+        """What a page must say at once of a head that is not there; verified or not."""
+        if any(row.id == self.thread.head for row in self.rows):
+            return ""
+        left = f"#{self.rows[0].number} is the newest that is left" if self.rows else "none is left"
+        return f"Checkpoint #{self.thread.number}, where this thread stands, is missing: {left}."
 
     @cached_property
     def state(self) -> Read:
         """The state of the shown checkpoint."""
+        if self.checkpoint is None:
+            return unreadable(self.missing)
         return read(self.checkpoint.thread, self.checkpoint.id, self.version)
 
     @cached_property
     def before_state(self) -> Read:
         """The state of the shown checkpoint's parent, {} for the first of all."""
         shown = self.checkpoint
-        if shown.parent is None or shown.parent_thread is None:
+        if shown is None or shown.parent is None or shown.parent_thread is None:
             return Read({})
         return read(shown.parent_thread, shown.parent, self.version)
 
@@ -269,7 +279,7 @@ def thread_note(page: ThreadPage, roles: Roles) -> dict[str, Any]:
 
 def thread_damage(page: ThreadPage, roles: Roles) -> dict[str, Any]:
     """Region thread-damage."""
-    return damage_of(page.thread)
+    return damage_of(page.thread) | {"missing": page.missing}
 
 
 def thread_progress(page: ThreadPage, roles: Roles) -> dict[str, Any]:

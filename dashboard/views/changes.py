@@ -13,7 +13,7 @@ from django.views.decorators.http import require_http_methods
 
 from approvals import queries as gates
 from checkpoints import queries
-from checkpoints.errors import ContentAway
+from checkpoints.errors import ContentAway, NotFound
 from checkpoints.views import CheckpointRow, ThreadRow
 from dashboard import actions, errors, fields, inbox, lineage
 from dashboard.expected import AGAIN, MAYBE, REUSED, Expected
@@ -41,6 +41,16 @@ def _checkpoint(request: HttpRequest, thread: ThreadRow) -> CheckpointRow | None
         raise errors.Missing("There is no such checkpoint in this thread.") from None
 
 
+def _head(thread: ThreadRow) -> CheckpointRow:
+    """The checkpoint that the thread stands at."""
+    try:
+        return queries.checkpoint(thread.id, thread.head)
+    except NotFound:
+        raise errors.NotAllowedNow(
+            f"Checkpoint #{thread.number}, where this thread stands, is missing from the record."
+        ) from None
+
+
 def _thread(request: HttpRequest, action: str, thread_id: UUID) -> ThreadRow:
     require(actor(request), action)
     return queries.thread(thread_id, workspace=actor(request).workspace)
@@ -51,7 +61,7 @@ def _thread(request: HttpRequest, action: str, thread_id: UUID) -> ThreadRow:
 def fork(request: HttpRequest, thread_id: UUID) -> HttpResponse:
     """A new thread from a checkpoint (the head when none is named) with other values."""
     who, thread = actor(request), _thread(request, "fork", thread_id)
-    target = _checkpoint(request, thread) or queries.checkpoint(thread.id, thread.head)
+    target = _checkpoint(request, thread) or _head(thread)
     schema = queries.agent_version(target.agent_version_id).schema
     values, away = _values(thread, target)
     as_it_is = bool(request.POST.get("as_it_is"))
@@ -129,7 +139,7 @@ def edit(request: HttpRequest, thread_id: UUID) -> HttpResponse:
     allowance = actions.allowed_actions(who, thread)["edit"]
     if request.method != "POST" and not allowance.allowed:
         return refused(request, errors.NotAllowedNow(allowance.why), back=thread_url(thread.id))
-    head = queries.checkpoint(thread.id, thread.head)
+    head = _head(thread)
     schema = queries.agent_version(head.agent_version_id).schema
     values, away = _values(thread, head)
     # What the form showed when it was opened: what differs from it is what this person wrote.

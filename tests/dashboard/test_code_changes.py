@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import io
 import json
+import re
 from typing import Any
 from uuid import UUID, uuid4
 
@@ -157,3 +158,24 @@ def test_by_command(cast: Cast) -> None:
     call_command("threads", "code", str(threads[0]), "accept", "--alike", "--json", stdout=out)
     assert {r["id"] for r in json.loads(out.getvalue())["results"]} == {str(t) for t in threads}
     assert {row(cast, t).version_label for t in threads} == {"2"}
+
+
+def test_the_board_leads_to_the_choice_for_all(cast: Cast) -> None:
+    client = cast.client("operator")
+    scene.start(cast.workspace, scene.make_agent())
+    assert "Choose code" not in client.get("/").content.decode()
+    threads = parked(cast, MANY)
+    for address in ("/", "/?status=attention", "/?agent=coded"):
+        board = client.get(address).content.decode()
+        assert f"The code of coded changed: {MANY} threads need a choice." in board
+        [link] = re.findall(r'href="([^"]+)">(?:(?!</a>).)*Choose code for 12</a>', board)
+        assert link == f"/threads/{threads[0]}/code/", "the longest waiting"
+    text = client.get(link).content.decode()
+    assert text.count('name="thread"') == MANY
+    assert 'value="accept"' in text
+    assert "The code of coded changed" not in client.get("/?agent=test").content.decode()
+    for thread in threads[1:]:
+        store.cancel(thread, actor="user:1")
+    board = client.get("/").content.decode()
+    assert "The code of coded changed: 1 thread needs a choice." in board
+    assert board.count(f'href="/threads/{threads[0]}/code/"') == 2, "its row leads there as well"

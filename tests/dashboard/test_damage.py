@@ -22,9 +22,11 @@ from checkpoints import queries
 from checkpoints.chain import CHECKS, ChainReport
 from checkpoints.views import VerificationRow
 from dashboard import background_verification as background
-from dashboard import metrics
+from dashboard import metrics, regions
 from dashboard.doctor import behind
 from dashboard.doctor.findings import Seen
+from dashboard.pages import contents
+from dashboard.pages.thread import ThreadPage
 from tests.approvals import post
 from tests.approvals.news import endpoint
 from tests.approvals.post import Mailbox
@@ -153,6 +155,62 @@ def test_every_kind_of_damage_shows_everywhere(
         if name not in GONE.get(kind, ()) and not shows(place)
     }
     assert not hidden
+
+
+# Every page, fragment and answer that shows the thread, its checkpoints or its request.
+SHOWING = (
+    "/",
+    "/?damaged=1",
+    "/approvals/?box=done",
+    "/threads/{thread}/",
+    "/threads/{thread}/?tab=state",
+    "/threads/{thread}/?cp=1",
+    "/threads/{thread}/?event=1",
+    "/approvals/{request}/",
+    "/admin/",
+    "/admin/checkpoints/thread/",
+    "/admin/checkpoints/thread/{thread}/change/",
+    "/admin/checkpoints/event/?thread_id={thread}",
+    "/admin/checkpoints/checkpoint/?thread_id={thread}",
+    "/admin/approvals/approval/?thread_id={thread}",
+    "/api/v1/threads/",
+    "/api/v1/threads/{thread}/",
+    "/api/v1/threads/{thread}/checkpoints/",
+    "/api/v1/approvals/{request}/",
+)
+VERIFIED = re.compile(r'#i-shield|all intact|events verified|</svg>intact|"intact": ?true')
+
+
+@pytest.mark.parametrize("kind", ["event, actor", "a deleted checkpoint", "another outcome"])
+@pytest.mark.altered
+@pytest.mark.requirement("A06")
+def test_no_page_of_a_damaged_thread_has_a_mark_of_what_is_verified(
+    place: Place, kind: str
+) -> None:
+    def marked() -> set[str]:
+        found = set()
+        for address in SHOWING:
+            address = address.format(thread=place.thread, request=place.row.id)
+            answer = place.auditor.get(address)
+            # A checkpoint that was deleted has no address.
+            assert answer.status_code in ((200, 404) if "cp=" in address else (200,)), address
+            if VERIFIED.search(answer.content.decode()):
+                found.add(address)
+        for name in sorted(regions.of_topic("thread")):
+            page = ThreadPage(place.cast.workspace, place.thread)
+            if VERIFIED.search(regions.render(page, name, frozenset({"auditor"}))):
+                found.add(name)
+        return found
+
+    in_background(place)
+    assert len(marked()) > 4, "the marks are looked for by their true look"
+    page = ThreadPage(place.cast.workspace, place.thread)
+    before = contents.state_key(page)
+    alter(KINDS[kind], place.thread)
+    by_page(place)
+    assert not marked()
+    again = ThreadPage(place.cast.workspace, place.thread)
+    assert contents.state_key(again) != before, "a kept rendering is not pushed again"
 
 
 def test_the_kinds_are_many() -> None:
