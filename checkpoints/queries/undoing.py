@@ -38,9 +38,7 @@ def effects_left(thread_id: UUID, on_way: Sequence[EffectFate]) -> list[EffectFa
 
 def _left(activity: ActivityRow) -> EffectFate:
     if activity.state == "done":
-        return EffectFate(
-            activity, "stays", "done before a rollback and left done; it stays done"
-        )
+        return EffectFate(activity, "stays", "done before a rollback and left done; it stays done")
     return EffectFate(
         activity, "unknown", "had started before a rollback; nobody knows whether it happened"
     )
