@@ -10,7 +10,8 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any, Final
+from datetime import datetime
+from typing import Any, Final, NamedTuple
 from uuid import UUID
 
 from django.db import connection
@@ -19,6 +20,7 @@ from checkpoints.errors import InvalidValue
 
 from .inbox_rows import InboxRow, rows
 from .planning import planned_for_this
+from .queries import OPEN_CAP
 from .terms import names_of
 
 BOXES: Final = ("mine", "team", "due", "high", "open", "done")
@@ -28,7 +30,7 @@ SEARCHED = 5_000  # requests of a box that a search for words looks through
 WALKED = 1_000  # requests that the way through a box knows
 ENTRIES, MEMBERS = 30, 50  # of a page, and of each entry on it
 ROWS = 100  # requests on a page, however they are grouped
-COUNTED = 1_000
+COUNTED = OPEN_CAP  # what a box shows as a number; one more than that is counted
 DUE_SECONDS = 3_600
 
 _DUE = "coalesce(a.decide_by, a.deadline, 'infinity'::timestamptz)"
@@ -81,14 +83,26 @@ class Wanted:
 
 @dataclass(frozen=True, slots=True)
 class Entry:
-    """Equal requests, the first in the order leading; `total` counts those beyond `rows`, too."""
+    """Equal requests, the first in the order leading; `total` counts those beyond `rows`, too.
+
+    `more`: there may be others behind the window. `due` is the nearest deadline of all in it (None:
+    none has one), `since` when the oldest was made.
+    """
 
     rows: tuple[InboxRow, ...]
     total: int
+    more: bool
+    due: datetime | None
+    since: datetime
 
     @property
     def first(self) -> InboxRow:
         return self.rows[0]
+
+    @property
+    def whole(self) -> bool:
+        """Whether `rows` are all of them, so that a sum over them is one over all."""
+        return not self.more and self.total == len(self.rows)
 
 
 @dataclass(frozen=True, slots=True)
@@ -98,6 +112,16 @@ class Listed:
     entries: tuple[Entry, ...]
     next_cursor: str
     searched: bool = False
+
+
+class _Found(NamedTuple):
+    """A request in a window; equal ones have one `group`, `later`: it comes after a place."""
+
+    id: UUID
+    group: int | UUID
+    later: bool
+    due: datetime | None
+    since: datetime
 
 
 def _where(wanted: Wanted) -> tuple[list[str], list[Any]]:
@@ -134,8 +158,8 @@ def _where(wanted: Wanted) -> tuple[list[str], list[Any]]:
 
 def _window(
     wanted: Wanted, *, limit: int, after: UUID | None = None, beyond: UUID | None = None
-) -> list[tuple[UUID, int | UUID, bool]]:
-    """(id, group, whether it comes after `beyond`) in the order of the box, from after `after`.
+) -> list[_Found]:
+    """Requests in the order of the box, from after `after`; `later` are those after `beyond`.
 
     Equal requests are one group; what is of high risk stands alone, never hidden among others.
     """
@@ -149,7 +173,8 @@ def _window(
     order = ", ".join(f"{key} {direction}" for key in _split(keys))
     later, first = (place, [beyond]) if beyond is not None else ("true", [])
     sql = (
-        f"SELECT a.id, {_SHAPE} AS shape, {later} AS later, gp_risk(a.risk) = 0 AS high "
+        f"SELECT a.id, {_SHAPE} AS shape, {later} AS later, gp_risk(a.risk) = 0 AS high, "
+        "coalesce(a.decide_by, a.deadline) AS due, a.requested_at AS since "
         "FROM gp_approval a "
         f"WHERE {' AND '.join(where)} ORDER BY {order} LIMIT %s"
     )
@@ -157,7 +182,8 @@ def _window(
     if wanted.q:
         words = "%" + wanted.q.replace("\\", "\\\\").replace("%", "\\%").replace("_", "\\_") + "%"
         sql = (
-            "SELECT x.id, x.shape, x.later, x.high FROM (SELECT y.*, row_number() OVER () AS n "
+            "SELECT x.id, x.shape, x.later, x.high, x.due, x.since "
+            "FROM (SELECT y.*, row_number() OVER () AS n "
             f"FROM ({sql}) y) x JOIN gp_approval b ON b.id = x.id "
             "JOIN gp_thread th ON th.id = b.thread_id WHERE b.title ILIKE %s OR th.title ILIKE %s "
             "OR b.tool ILIKE %s OR b.id::text LIKE %s ORDER BY x.n LIMIT %s"
@@ -168,8 +194,8 @@ def _window(
     with connection.cursor() as cursor, planned_for_this():
         cursor.execute(sql, params)
         return [
-            (ident, ident if high else shape, bool(later))
-            for ident, shape, later, high in cursor.fetchall()
+            _Found(ident, ident if high else shape, bool(later), due, since)
+            for ident, shape, later, high, due, since in cursor.fetchall()
         ]
 
 
@@ -194,11 +220,11 @@ def page(wanted: Wanted, *, cursor: str = "", limit: int = ENTRIES) -> Listed:
     size = WINDOW if grouped else limit
     found = _window(wanted, limit=size + 1, after=window, beyond=after)
     full, found = len(found) > size, found[:size]
-    entries = [e for e in _grouped(found, grouped) if e[1]]
+    entries = [alike for alike in _grouped(found, grouped) if alike[0].later]
     shown: list[list[UUID]] = []
     n = 0
-    for members, _ in entries[:limit]:
-        taken = members[: min(MEMBERS, max(ROWS - n, 1))]
+    for alike in entries[:limit]:
+        taken = [one.id for one in alike[: min(MEMBERS, max(ROWS - n, 1))]]
         shown.append(taken)
         n += len(taken)
         if n >= ROWS:
@@ -209,29 +235,29 @@ def page(wanted: Wanted, *, cursor: str = "", limit: int = ENTRIES) -> Listed:
         else {}
     )
     listed = tuple(
-        Entry(tuple(about[i] for i in taken if i in about), len(members))
-        for taken, (members, _) in zip(shown, entries, strict=False)
+        Entry(
+            tuple(about[i] for i in taken if i in about),
+            len(alike),
+            full and grouped and alike[0].group != alike[0].id,
+            min((one.due for one in alike if one.due), default=None),
+            min(one.since for one in alike),
+        )
+        for taken, alike in zip(shown, entries, strict=False)
         if any(i in about for i in taken)
     )
     more = ""
     if len(entries) > len(shown):
         more = f"{window or ''}.{shown[-1][0]}"
     elif full:
-        more = f"{found[-1][0]}."
+        more = f"{found[-1].id}."
     return Listed(listed, more, searched=bool(wanted.q))
 
 
-def _grouped(
-    found: Sequence[tuple[UUID, int | UUID, bool]], grouped: bool
-) -> list[tuple[list[UUID], bool]]:
-    """([ids of equal requests], whether the first comes after the cursor), in their order."""
-    entries: dict[object, tuple[list[UUID], bool]] = {}
-    for ident, shape, later in found:
-        key: object = shape if grouped else ident
-        if key in entries:
-            entries[key][0].append(ident)
-        else:
-            entries[key] = ([ident], later)
+def _grouped(found: Sequence[_Found], grouped: bool) -> list[list[_Found]]:
+    """Equal requests beside each other, in their order."""
+    entries: dict[object, list[_Found]] = {}
+    for one in found:
+        entries.setdefault(one.group if grouped else one.id, []).append(one)
     return list(entries.values())
 
 
@@ -248,22 +274,25 @@ def _places(cursor: str) -> tuple[UUID | None, UUID | None]:
 
 
 def in_order(wanted: Wanted) -> list[UUID]:
-    """The first requests of a box as its list shows them, equal ones beside each other."""
-    found = _window(wanted, limit=WALKED)
-    alike = wanted.box != "done" and wanted.alike is None
-    return [ident for members, _ in _grouped(found, alike) for ident in members]
+    """The first requests of a box as its list shows them, equal ones beside each other.
+
+    One more than WALKED where there are more.
+    """
+    found = _window(wanted, limit=WALKED + 1)
+    grouped = wanted.box != "done" and wanted.alike is None
+    return [one.id for alike in _grouped(found, grouped) for one in alike]
 
 
 def walk(wanted: Wanted, *, after: UUID | None, limit: int) -> tuple[list[UUID], str]:
     """(ids in the order of the box, the cursor of what comes next), not grouped; for the API."""
     if after is not None and after not in rows([after], workspace=wanted.workspace):
         raise InvalidValue("cursor", "is not a cursor of this list")
-    found = [ident for ident, *_ in _window(wanted, limit=limit + 1, after=after)]
+    found = [one.id for one in _window(wanted, limit=limit + 1, after=after)]
     return found[:limit], str(found[limit - 1]) if len(found) > limit else ""
 
 
 def counts(workspace: UUID, person: Person | None) -> dict[str, int]:
-    """How many wait in each box, counted up to COUNTED: one statement; mine only with a person."""
+    """How many wait in each box, up to COUNTED + 1: one statement; mine only with a person."""
     boxes = [box for box in BOXES if box != "done" and (person or box not in ("mine", "team"))]
     parts, params = [], []
     for box in boxes:
@@ -271,7 +300,7 @@ def counts(workspace: UUID, person: Person | None) -> dict[str, int]:
         order = _ORDER[_COUNTED_BY.get(box, "age")]
         parts.append(
             "(SELECT count(*) FROM (SELECT 1 FROM gp_approval a "
-            f"WHERE {' AND '.join(where)} ORDER BY {order} LIMIT {COUNTED}) x)"
+            f"WHERE {' AND '.join(where)} ORDER BY {order} LIMIT {COUNTED + 1}) x)"
         )
         params += given
     with connection.cursor() as cursor, planned_for_this():

@@ -18,6 +18,7 @@ from .counting import Progress, Vote
 from .terms import readable_terms
 from .verdicts import GATES, REPEAT
 
+OPEN_CAP = 1_000  # open requests are shown as a number up to this
 # Triggers that keep rows as they were written.
 GUARDS = {
     "gp_decision": ("gp_decision_row", "gp_decision_table"),
@@ -257,12 +258,12 @@ def _exists(approval_id: UUID, workspace: UUID) -> bool:
 
 
 def open_count(*, workspace: UUID) -> int:
-    """How many requests wait for somebody."""
+    """How many requests wait for somebody, counted up to OPEN_CAP + 1."""
     with connection.cursor() as cursor:
         cursor.execute(
             "SELECT count(*) FROM (SELECT 1 FROM gp_approval WHERE workspace_id = %s::uuid "
-            "AND status = 'pending' LIMIT 1000) x",
-            (workspace,),
+            "AND status = 'pending' LIMIT %s) x",
+            (workspace, OPEN_CAP + 1),
         )
         return int(cursor.fetchone()[0])
 

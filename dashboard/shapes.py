@@ -131,9 +131,13 @@ class ForkPreview(Ahead):
 
 @dataclass(frozen=True, slots=True)
 class Place:
-    """Where an approval stands among the open ones, for the arrows on its page."""
+    """Where an approval stands among the open ones, for the arrows on its page.
+
+    `more`: there are others beyond `total`.
+    """
 
     number: int
     total: int
+    more: bool
     before: UUID | None = None
     after: UUID | None = None

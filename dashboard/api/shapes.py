@@ -225,7 +225,7 @@ class Counts(Shape):
     """Threads per status; finished ones are counted up to `cap`."""
 
     counts: dict[str, int]
-    open_approvals: int
+    open_approvals: int = Field(description="counted up to 1,000")
     damaged: int = Field(description="records that a verification found damaged")
     cap: int
     saved: Saved = Field(description="of the newest threads where there were over 2,000 faults")

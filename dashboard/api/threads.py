@@ -131,7 +131,9 @@ class ThreadCounts(Door):
         return answer(
             Counts(
                 counts={str(s): min(n, queries.COUNT_CAP) for s, n in counts.items()},
-                open_approvals=gates.open_count(workspace=self.actor.workspace),
+                open_approvals=min(
+                    gates.open_count(workspace=self.actor.workspace), gates.OPEN_CAP
+                ),
                 damaged=queries.integrity(workspace=self.actor.workspace).damaged,
                 cap=queries.COUNT_CAP,
                 saved=Saved.model_validate(queries.fleet_saved(workspace=self.actor.workspace)),

@@ -145,13 +145,14 @@ class InboxPage:
         i = ids.index(approval_id)
         return Place(
             i + 1,
-            len(ids),
+            min(len(ids), inbox.WALKED),
+            len(ids) > inbox.WALKED,
             ids[i - 1] if i else None,
             ids[i + 1] if i + 1 < len(ids) else None,
         )
 
     def following(self, approval_id: UUID) -> tuple[UUID | None, int]:
-        """(what is to be decided next once this one is, how many are left then)."""
+        """(what is to be decided next once this one is, how many are left then, up to WALKED)."""
         ids = inbox.in_order(self.wanted)
         i = ids.index(approval_id) if approval_id in ids else 0
         rest = [ident for ident in ids if ident != approval_id]
@@ -200,8 +201,8 @@ def inbox_boxes(page: InboxPage, roles: Roles) -> dict[str, Any]:
             {
                 "name": box,
                 "word": WORDS[box][0],
-                "n": counts.get(box),
-                "more": counts.get(box, 0) >= inbox.COUNTED,
+                "n": min(counts[box], inbox.COUNTED) if box in counts else None,
+                "more": counts.get(box, 0) > inbox.COUNTED,
                 "query": page.query(box=box, alike="", cursor="") or f"box={box}",
                 "current": box == page.box,
             }

@@ -14,6 +14,7 @@ from django.http import HttpRequest
 from django.urls import reverse
 
 from approvals import gates
+from approvals.inbox import WALKED
 from dashboard.actions import may
 from dashboard.pages.inbox import BOX, InboxPage, page_from
 from dashboard.seats import person_of
@@ -61,7 +62,8 @@ def onward(request: HttpRequest, way: Way, said: str) -> SeeOther:
         say(request, f"{said} That was the last one here.")
         query = way.page.query(cursor="") or f"box={BOX}"
         return SeeOther(f"{reverse('approvals')}?{query}")
-    left = f"{way.left:,} request{'' if way.left == 1 else 's'} left to review."
+    n = f"{WALKED:,}+" if way.left >= WALKED else f"{way.left:,}"
+    left = f"{n} request{'' if way.left == 1 else 's'} left to review."
     say(request, f"{said} {left}")
     return SeeOther(f"{reverse('approval', args=[way.next])}?{way.page.trail}")
 

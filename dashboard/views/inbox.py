@@ -141,9 +141,12 @@ def _said(results: list[bulk.Told], did: str) -> str:
 def _sheet(
     request: HttpRequest, told: list[bulk.Told], context: dict[str, Any], *, status: int = 200
 ) -> HttpResponse:
+    good = [one for one in told if one.good]
+    rows = [one.row for one in good if one.row]
     context |= {
-        "good": (good := [one for one in told if one.good]),
-        "sum": _sum([one.row for one in good if one.row]),
+        "good": good,
+        "sum": _sum(rows),
+        "n_summed": sum(amounts.money_of(row.args) is not None for row in rows),
         "refused": [one for one in told if not one.good],
         "results": False,
     }

@@ -319,7 +319,7 @@ def test_a_page_among_100_000_is_read_by_an_index(crowd: UUID) -> None:
         assert "gp_approval_by_due" in used
     counted = inbox.counts(crowd, ada)
     assert counted["mine"] == 5
-    assert counted["open"] == inbox.COUNTED
+    assert counted["open"] == inbox.COUNTED + 1  # there are more
 
 
 def test_no_look_is_planned_for_anybody_else(workspace: UUID) -> None:

@@ -5,6 +5,8 @@ from __future__ import annotations
 from typing import Any
 from uuid import UUID, uuid4
 
+from uuid_utils.compat import uuid7
+
 from approvals import gates, queries
 from checkpoints import leases, store
 from checkpoints.channels import Digests, reducers_of
@@ -123,7 +125,7 @@ def effect(
 ) -> UUID:
     """An effect of the step in progress."""
     made = NewActivity(
-        id=uuid4(),
+        id=uuid7(),  # as workers make it: caps per day read the time in it
         position=Position(work.branch, work.step + 1, "publish", 0, key),
         kind="effect",
         tool="publish",
