@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime
+from operator import itemgetter
 from typing import Any
 from uuid import UUID
 
@@ -14,6 +15,7 @@ from checkpoints import deltas
 
 from .counting import Progress
 from .terms import Terms, readable_terms
+from .uncounted import Uncounted, count_votes
 from .verdicts import GATES, REPEAT
 
 ARGS_SHOWN = 8_192  # bytes; larger arguments are for the request's own page
@@ -115,14 +117,27 @@ def rows(ids: Sequence[UUID], *, workspace: UUID) -> dict[UUID, InboxRow]:
     """Those of these requests that are of the workspace, as lists show them: one statement."""
     with connection.cursor() as cursor:
         cursor.execute(_ROW, (list(ids), workspace))
-        return {row[0]: _row(row) for row in cursor.fetchall()}
+        found = cursor.fetchall()
+    counted = count_votes(
+        [
+            Uncounted(ident, _json(terms), status == "pending", escalated)
+            for ident, status, terms, escalated, tally in map(_OF_COUNT, found)
+            if tally is None
+        ]
+    )
+    return {row[0]: _row(row, counted.get(row[0])) for row in found}
 
 
-def _row(r: tuple[Any, ...]) -> InboxRow:
+# Of `_ROW`: id, status, terms, whether it escalated, tally.
+_OF_COUNT = itemgetter(0, 8, 17, 18, 20)
+
+
+def _row(r: tuple[Any, ...], progress: Progress | None) -> InboxRow:
     *columns, tally, due_seats, due_except, args, damaged = r
     values: list[Any] = columns
     terms = values[17] = readable_terms(_json(values[17]))
-    progress = Progress.read(_json(tally), terms, due_seats=due_seats, due_except=due_except)
+    if progress is None:
+        progress = Progress.read(_json(tally), terms, due_seats=due_seats, due_except=due_except)
     return InboxRow(*(*values, progress, _json(args), damaged))
 
 

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass, field
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field, replace
 from datetime import datetime
 from typing import Any
 from uuid import UUID
@@ -16,6 +16,7 @@ from checkpoints.views import Page
 
 from .counting import Progress, Vote
 from .terms import readable_terms
+from .uncounted import Uncounted, count_votes
 from .verdicts import GATES, REPEAT
 
 OPEN_CAP = 1_000  # open requests are shown as a number up to this
@@ -151,7 +152,22 @@ class ApprovalRow:
 def _rows(sql: str, params: Sequence[Any]) -> list[ApprovalRow]:
     with connection.cursor() as cursor:
         cursor.execute(sql, params)
-        return [_row(r) for r in cursor.fetchall()]
+        return _counted(map(_row, cursor.fetchall()))
+
+
+def _counted(rows: Iterable[ApprovalRow]) -> list[ApprovalRow]:
+    """The rows, those without a count of their votes with one."""
+    found = list(rows)
+    counted = count_votes(
+        [
+            Uncounted(row.id, row.terms, row.open, row.escalated_at is not None)
+            for row in found
+            if row.tally is None
+        ]
+    )
+    if not counted:
+        return found
+    return [replace(r, **counted[r.id].columns) if r.id in counted else r for r in found]
 
 
 def rows(where: str, params: Sequence[Any]) -> list[ApprovalRow]:
@@ -185,15 +201,22 @@ def votes(approval_id: UUID) -> list[Vote]:
     """All verdicts on a request, oldest first, each saying whether it counts now."""
     with connection.cursor() as cursor:
         cursor.execute(
-            "SELECT d.id, d.reviewer, d.reviewer_name, d.verdict, d.proposal_hash, "
-            "d.comment, d.what_next, d.at, jsonb_path_exists(a.tally, "
+            "SELECT a.tally IS NOT NULL, d.id, d.reviewer, d.reviewer_name, d.verdict, "
+            "d.proposal_hash, d.comment, d.what_next, d.at, jsonb_path_exists(a.tally, "
             "'$.stages[*].given[*].decision ? (@ == $id)', jsonb_build_object('id', d.id)), "
             "d.args::text FROM gp_decision d "
             "JOIN gp_approval a ON a.id = d.approval_id WHERE d.approval_id = %s::uuid "
             "ORDER BY d.at, d.id",
             (approval_id,),
         )
-        return [Vote(*(*values, _json(args))) for *values, args in cursor.fetchall()]
+        found = cursor.fetchall()
+    read = [Vote(*(*values, _json(args))) for _, *values, args in found]
+    if all(is_counted for is_counted, *_ in found):
+        return read
+    counts = {
+        d for row in rows("WHERE a.id = %s::uuid", (approval_id,)) for d in row.progress.decisions
+    }
+    return [replace(vote, counts=vote.decision in counts) for vote in read]
 
 
 def unsettled(thread_id: UUID) -> list[ApprovalRow]:
@@ -314,7 +337,7 @@ def at_step(
     """
     if rows is None:
         rows = prepared.fetch(_AT_STEP, (thread_id, branch, step))
-    return [_row(r) for r in rows]
+    return _counted(map(_row, rows))
 
 
 def inbox_mark(*, workspace: UUID) -> tuple[int, tuple[Any, ...]]:

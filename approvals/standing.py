@@ -15,6 +15,7 @@ from django.db import connection
 
 from checkpoints import prepared
 
+from .gates.tallies import tally_one
 from .queries import ApprovalRow
 from .terms import terms_of
 
@@ -81,6 +82,9 @@ def doubts(row: ApprovalRow) -> str:
     A policy's own decision has no person whose rights could be withdrawn.
     """
     found = prepared.fetch(*_asked(row))
+    if not all(may for _, _, may in found) and tally_one(row.id):
+        # Former code decided it, and the sweep had not counted the votes yet.
+        found = prepared.fetch(*_asked(row))
     if any(late for late, _, _ in found):
         return outlived(row, terms_of(row.terms).valid_for)
     without = dict.fromkeys(name for _, name, may in found if not may)

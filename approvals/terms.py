@@ -13,8 +13,6 @@ from typing import Any, Final, Literal
 OnExpiry = Literal["expire", "reject", "escalate"]
 
 ANYONE: Final = "*"  # names any reviewer
-# Seconds in which a decision can be taken back, by the risk of what it lets happen.
-UNDO_WINDOW: Final[dict[str, float]] = {"low": 0, "medium": 0, "high": 10}
 VALID_FOR: Final = 24 * 3600.0
 
 

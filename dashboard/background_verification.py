@@ -45,12 +45,12 @@ def verify_everything(*, owner: str, every_seconds: float) -> Generator[int]:
     Threads that were verified within `every_seconds` are passed over.
     """
     totals: dict[UUID, int] = defaultdict(int)
-    unrecorded = {r.ident: r for of, r in proof.installation() if of == "workspace"}
+    damage = proof.installation_damage()
     for head in list(queries.heads("workspace")):
-        report = proof.workspace_report(head.ident, unrecorded)
+        report = yield from _costs(proof.workspace_report_in_slices(head.ident, damage))
         totals[head.ident] += report.n_events
         keep_report(report, actor=owner, of="workspace")
-        yield max(report.n_events, 1)
+        yield 1
     last = _LAST
     while page := queries.threads_to_verify(
         last, every_seconds=every_seconds, limit=THREADS_AT_ONCE
@@ -70,17 +70,23 @@ def verify_everything(*, owner: str, every_seconds: float) -> Generator[int]:
         store.note_complete(workspace, n_events)
 
 
+def _costs(slices: Generator[int, None, ChainReport]) -> Generator[int, None, ChainReport]:
+    """Yield what each slice has cost, in events, instead of how many are done by then."""
+    done = 0
+    while True:
+        try:
+            n_verified = next(slices)
+        except StopIteration as end:
+            report: ChainReport = end.value
+            return report
+        yield max(n_verified - done, 1)
+        done = n_verified
+
+
 def _verify_thread(thread: UUID, owner: str) -> Generator[int, None, int | None]:
     """How many of its events are verified; None where its contents cannot be reached now."""
-    done = 0
-    slices = proof.verify_in_slices(thread)
     try:
-        while True:
-            n_verified = next(slices)
-            yield max(n_verified - done, 1)
-            done = n_verified
-    except StopIteration as end:
-        report: ChainReport = end.value
+        report = yield from _costs(proof.verify_in_slices(thread))
     except (ContentAway, NotFound) as error:
         log.warning("verification.skipped", thread=str(thread), error=str(error))
         return None

@@ -17,9 +17,11 @@ from checkpoints.chain import (
     WitnessFor,
     unrecorded_users,
     verify_thread,
-    verify_workspace,
     version_reports,
 )
+
+# So many findings about the installation are said one by one.
+NAMED = 20
 
 
 def verify(
@@ -56,10 +58,18 @@ class Left(NamedTuple):
 
 
 def workspace_report(workspace: UUID, unrecorded: Mapping[UUID, ChainReport]) -> ChainReport:
-    """Verify a workspace's log and what it steers; `unrecorded` are users that no log tells of."""
-    report = verify_workspace(workspace)
-    if report.intact and workspace in unrecorded:
-        what = unrecorded[workspace].what
+    """Verify a workspace's log and what it steers; `unrecorded` is what it has to tell of
+    beside."""
+    return chain.returned(workspace_report_in_slices(workspace, unrecorded))
+
+
+def workspace_report_in_slices(
+    workspace: UUID, unrecorded: Mapping[UUID, ChainReport]
+) -> Generator[int, None, ChainReport]:
+    """Do the same a batch of events at a time, yielding how many events are done by then."""
+    report = yield from chain.verify_workspace_in_slices(workspace)
+    if workspace in unrecorded:
+        what = f"{report.what} {unrecorded[workspace].what}".strip()
         return replace(report, intact=False, what=what)
     return report
 
@@ -68,6 +78,16 @@ def installation() -> Iterator[tuple[str, ChainReport]]:
     """(what it is, report) of each agent version and user that is not as it was announced."""
     yield from (("agent version", report) for report in version_reports())
     yield from (("workspace", report) for report in unrecorded_users())
+
+
+def installation_damage() -> dict[UUID, ChainReport]:
+    """All of that as one report of the oldest workspace, which tells of what belongs to none."""
+    found = [report.what for _, report in installation()]
+    if not found:
+        return {}
+    oldest = queries.default_workspace()
+    more = f" And {len(found) - NAMED} more." if len(found) > NAMED else ""
+    return {oldest: ChainReport(oldest, False, 0, None, " ".join(found[:NAMED]) + more)}
 
 
 # What names a thread, a workspace or a request, and begins an index with its id.

@@ -46,7 +46,11 @@ _LABELS: Final[dict[Verdict, tuple[str, str]]] = {
         "Undo and do again",
         "A worker calls {undo}; then it is done with the new arguments.",
     ),
-    Verdict.AGAIN: ("Do it again", "It is done with the new arguments, under a key of its own."),
+    Verdict.AGAIN: (
+        "Do it again",
+        "It is done with the new arguments, under a key of its own; if it was done, a reviewer "
+        "approves that first.",
+    ),
 }
 
 

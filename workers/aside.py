@@ -48,7 +48,7 @@ def done_before(run: OpenStep, place: Position, given: Any) -> ActivityRow | Non
         left = _visits(list(group))
         since = _since(way, thread, branch, work.thread, work.branch)
         met = _visits(run.ledger.at_place(work, since, place, limit=len(left)))
-        found += [a for a in _counterparts(left, met, given) if _stayed(a)]
+        found += [a for a in _counterparts(left, met, given) if stayed(a)]
     same = [a for a in found if _same(a, given)]
     return next(iter(same or found), None)
 
@@ -85,7 +85,8 @@ def _same(row: ActivityRow, given: Any) -> bool:
     return deltas.canonical(args) == deltas.canonical(given)
 
 
-def _stayed(row: ActivityRow) -> bool:
+def stayed(row: ActivityRow) -> bool:
+    """Whether something changed the outside world, or may have, and was not undone."""
     return row.kind in ("effect", "value") and row.state in STAYED
 
 
@@ -102,9 +103,11 @@ def asking(gate: Gate | None, tool: Tool, before: Mapping[str, Any], sentence: s
 
 
 def _told(tool: Tool, before: Mapping[str, Any]) -> str:
-    where = (
-        "In the thread that this one was forked from" if before["fork"] else ("Before the rollback")
-    )
+    where = "Before the rollback"
+    if before["fork"]:
+        where = "In the thread that this one was forked from"
+    elif before.get("here"):  # requests of former versions say nothing of it
+        where = "At this very step"
     when = datetime.fromisoformat(before["at"]).astimezone(UTC)
     what = f"{where}, {tool.name!r}"
     if before["state"] != "done":

@@ -6,6 +6,7 @@ import time
 
 import structlog
 
+from approvals.notify.claiming import move_deliveries
 from checkpoints import queries, store
 
 # Below this a look that took its time, or a clock that is being slewed, explains it.
@@ -34,4 +35,5 @@ class ClockWatch:
             return 0.0
         log.critical("database.clock_stepped_back", seconds=round(former - apart, 1))
         store.note_clock_step(apart - former, by=worker)
+        move_deliveries(apart - former)
         return former - apart

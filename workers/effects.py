@@ -15,7 +15,7 @@ from checkpoints.views import ActivityRow
 from . import unknown
 from .advice import check_effect, check_gate, storable
 from .answers import Outcome, describe, outcome_of, result_of
-from .aside import asking, done_before
+from .aside import asking, done_before, stayed
 from .descriptions import described, recorded
 from .errors import Parked
 from .frozen import plain
@@ -40,8 +40,9 @@ class Effects(Interrupts):
         Exactly the decided arguments are carried out. That it starts is committed before it does;
         a stop in between repeats it with the same key when the tool is idempotent, else the thread
         asks in `attention` what happened. It asks there as well when an effect is recorded with
-        other arguments, and behind a gate before it repeats one that a rollback or the base of a
-        fork left done. Raises Rejected or Expired when people said no or nothing.
+        other arguments, and behind a gate before it repeats one that stayed done: before a
+        rollback, in the base of a fork, or here with other arguments. Raises Rejected or
+        Expired when people said no or nothing.
         """
         check_effect(tool, args)
         if gate is not None:
@@ -76,7 +77,8 @@ class Effects(Interrupts):
             before = done_before(self._run, position, given) if known is None else None
             if before is not None and tool.once and before.state == "done":
                 return self._never_again(position, tool, given, before)
-            act, gate, strict = self._asked_by(act, tool, gate, before)
+            act = replace(act, repeats=self._done_earlier(known, before))
+            gate, strict = self._asked_by(act, tool, gate)
             approval, policies = self._permit(act, gate, used, strict=strict)
             allowed = approval
             meant = given if approval is None else decided_args(approval, given)
@@ -148,28 +150,34 @@ class Effects(Interrupts):
         kept = self._once(position, "value", tool.name, told, lambda: deltas.copied(before.result))
         return Outcome(kept)
 
-    def _asked_by(
-        self, act: Act, tool: Tool, gate: Gate | None, before: ActivityRow | None
-    ) -> tuple[Act, Gate | None, bool]:
-        """(what is asked, the gate before it, whether no policy lets it happen without people).
+    def _done_earlier(
+        self, known: ActivityRow | None, before: ActivityRow | None
+    ) -> Mapping[str, Any] | None:
+        """What stayed done and would be done again; None where nothing did.
 
-        `before` stayed done on a course that was left.
+        `known` is what is recorded at this very place, `before` on a course that was left.
         """
         work = self._run.work
-        elsewhere = before is not None and before.thread != work.thread
-        if before is not None:
-            told = {**self._run.ledger.done_earlier(work, before), "fork": elsewhere}
-            act = replace(act, repeats=told)
-            if gate is None and elsewhere and work.effects == "run":
-                return act, None, False  # on the word of whoever made the fork
-            return act, asking(gate, tool, told, act.sentence), True
-        if gate is None and work.effects == "ask":
-            return (
-                act,
-                replace(FORK, title=act.sentence or f"Let this fork do {tool.name!r}?"),
-                True,
-            )
-        return act, gate, False
+        stays = known if known is not None and stayed(known) else before
+        if stays is not None:
+            told = self._run.ledger.done_earlier(work, stays)
+            return {**told, "fork": stays.thread != work.thread, "here": known is not None}
+        former = None
+        if known is not None and known.approval is not None:
+            # That attempt failed or was undone; what it would have repeated stays done.
+            former = self._run.requests.get(known.approval)
+        return None if former is None else former.repeats
+
+    def _asked_by(self, act: Act, tool: Tool, gate: Gate | None) -> tuple[Gate | None, bool]:
+        """(the gate before what is asked, whether no policy lets it happen without people)."""
+        effects = self._run.work.effects
+        if act.repeats is not None:
+            if gate is None and act.repeats["fork"] and effects == "run":
+                return None, False  # on the word of whoever made the fork
+            return asking(gate, tool, act.repeats, act.sentence), True
+        if gate is None and effects == "ask":
+            return replace(FORK, title=act.sentence or f"Let this fork do {tool.name!r}?"), True
+        return gate, False
 
     def _still(
         self,

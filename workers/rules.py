@@ -5,11 +5,10 @@ from __future__ import annotations
 import time
 from typing import Any
 
-from django.conf import settings
-
 from approvals import caps, policy, standing
 from approvals import queries as approval_queries
 from approvals.gates import replying
+from approvals.gates.judging import window_by_risk
 from approvals.queries import ApprovalRow
 from approvals.terms import Terms
 from checkpoints import deltas, queries
@@ -19,7 +18,6 @@ from checkpoints.views import ActivityRow
 # Why an effect did not start: not a sentence for people, who are told what is stricter.
 POLICIES_CHANGED = "policies changed"
 EARLIER_SHOWN = 2_000  # characters of arguments and result that a request to do it again carries
-RISKS = ("low", "medium", "high")
 # So many seconds old the caps that came with the lease may be when something is to cost.
 AT_ONCE = 0.5
 NO_CAPS: tuple[float, list[tuple[Any, ...]] | None] = (0.0, None)
@@ -58,7 +56,7 @@ class Rules:
 
     def terms(self, risk: str) -> Terms | None:
         """The terms of an author's gate: one reviewer, who can take it back for a while."""
-        window = dict(zip(RISKS, settings.GATEPOST_UNDO_WINDOWS, strict=True)).get(risk, 0)
+        window = window_by_risk(risk)
         return Terms(undo_window=window) if window else None
 
     def hands_on(self, work: Work) -> tuple[str, ...]:

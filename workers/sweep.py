@@ -54,7 +54,7 @@ def sweep_once(*, owner: str) -> dict[str, int]:
     What fails in one part keeps none of the others from being done: lost threads come first.
     """
     parts: dict[str, Callable[[], int]] = {
-        "shortened": store.shorten_leases,
+        "shortened": lambda: store.shorten_leases() + store.bring_back_sleepers(),
         "parked": lambda: store.park_crash_loops(owner=owner),
         "woken": lambda: store.wake_sleepers(owner=owner),
         "rung": _ring_stranded,

@@ -7,7 +7,7 @@ from .allowing import decide_by_policy, request
 from .deciding import decide, note_refusal
 from .ending import expire_due
 from .importing import import_requests
-from .judging import COMMENT_MAX, WHAT_NEXT, Reviewer, begin, check_verdict, verdicts_of
+from .judging import COMMENT_MAX, WHAT_NEXT, Reviewer, begin, check_verdict, verdicts_of, window_of
 from .looking import note_look
 from .outcomes import withdraw_open
 from .proposals import REQUEST, Proposal, decision_content, proposal_hash, request_seal
@@ -38,5 +38,6 @@ __all__ = [
     "take_back",
     "tally_due",
     "verdicts_of",
+    "window_of",
     "withdraw_open",
 ]

@@ -12,6 +12,7 @@ from uuid_utils.compat import uuid7
 
 from checkpoints import store
 from checkpoints.states import EventKind
+from checkpoints.store.clock_steps import is_over, was_noticed
 from checkpoints.store.guarded_rows import handle_rows, not_set_aside
 from checkpoints.store.writing import salted
 
@@ -28,6 +29,9 @@ SWEEP = "sweep"
 EXPIRED = "approval.expired"
 ESCALATED = "approval.escalated"
 NOBODY = "Nobody decided before the deadline."
+_TIME = "coalesce(a.decide_by, a.deadline)"
+_PASSED = f"{_TIME} <= clock_timestamp()"  # the planner finds these by an index
+_IS_OVER = is_over("a.requested_at", _TIME)
 
 
 def expire_due(*, limit: int = 200) -> int:
@@ -39,7 +43,7 @@ def expire_due(*, limit: int = 200) -> int:
     with connection.cursor() as cursor:
         cursor.execute(
             f"SELECT a.id, a.thread_id, a.workspace_id {writing.DUE} AND a.status = 'pending' "
-            "AND coalesce(a.decide_by, a.deadline) <= clock_timestamp() "
+            f"AND {_IS_OVER if was_noticed() else _PASSED} "
             f"AND {not_set_aside('expired', 'a.id')} LIMIT %s {writing.FREE}",
             (limit,),
         )
@@ -173,7 +177,7 @@ def _swapped(
         cursor.execute(
             f"WITH won AS (UPDATE gp_approval a SET {sets} "
             "FROM (SELECT clock_timestamp() AS now) c WHERE a.id = %s::uuid "
-            "AND a.status = 'pending' AND coalesce(a.decide_by, a.deadline) <= c.now "
+            f"AND a.status = 'pending' AND {_IS_OVER} "
             f"RETURNING a.id, a.workspace_id, c.now AS at){said} SELECT won.at FROM won",
             (*params, row.id, *decision),
         )

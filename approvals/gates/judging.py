@@ -18,12 +18,13 @@ from .. import verdicts
 from ..counting import Part, Progress, Vote, person, progress
 from ..errors import FourEyes, NotYours, VerdictRefused, VotedAlready
 from ..queries import ApprovalRow
-from ..terms import UNDO_WINDOW, names_of, terms_of
+from ..terms import names_of, terms_of
 from .proposals import proposal_hash
 
 COMMENT_MAX = 5_000
 GO_ON, STOP, ROLL_BACK = "go_on", "stop", "roll_back"
 WHAT_NEXT = ("", GO_ON, STOP, ROLL_BACK)
+RISKS = ("low", "medium", "high")
 WITH_ARGS = ("edit", "respond")
 
 
@@ -199,11 +200,12 @@ def window_of(row: ApprovalRow, *, author: bool = True) -> float:
     """
     if row.terms is not None:
         return max(0.0, float(terms_of(row.terms).undo_window))
-    if not author:
-        return 0.0
-    given = getattr(settings, "GATEPOST_UNDO_WINDOWS", None)
-    windows = UNDO_WINDOW if given is None else dict(zip(UNDO_WINDOW, given, strict=False))
-    return max(0.0, float(windows.get(row.risk, 0)))
+    return max(0.0, window_by_risk(row.risk)) if author else 0.0
+
+
+def window_by_risk(risk: str) -> float:
+    """For how many seconds a decision can be taken back where no policy says so, by the setting."""
+    return float(dict(zip(RISKS, settings.GATEPOST_UNDO_WINDOWS, strict=False)).get(risk, 0))
 
 
 def begin(words: str) -> str:

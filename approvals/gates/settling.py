@@ -11,6 +11,7 @@ from uuid_utils.compat import uuid7
 
 from checkpoints import store
 from checkpoints.states import EventKind
+from checkpoints.store.clock_steps import is_over, was_noticed
 from checkpoints.store.guarded_rows import handle_rows, not_set_aside
 from checkpoints.store.writing import salted
 
@@ -148,12 +149,17 @@ def nothing(row: ApprovalRow, reviewer: Reviewer) -> Exception:
     return NothingToTakeBack("It is too late to take this back: the decision counts already.")
 
 
+_PASSED = "a.effective_at <= clock_timestamp()"  # the planner finds these by an index
+_IS_OVER = is_over("a.decided_at", "a.effective_at")
+
+
 def settle_due(limit: int = 200) -> int:
     """held -> settled for each decision that counts from now on, and wake its thread; how many."""
     with connection.cursor() as cursor:
         cursor.execute(
             f"SELECT a.id, a.thread_id, a.workspace_id {writing.DUE} AND a.status = 'held' "
-            f"AND a.effective_at <= clock_timestamp() AND {not_set_aside('settled', 'a.id')} "
+            f"AND {_IS_OVER if was_noticed() else _PASSED} "
+            f"AND {not_set_aside('settled', 'a.id')} "
             f"ORDER BY a.effective_at LIMIT %s {writing.FREE}",
             (limit,),
         )
@@ -172,8 +178,8 @@ def _settle(due: tuple[UUID, UUID, UUID]) -> bool:
     ident, _, workspace = due
     with connection.cursor() as cursor:
         cursor.execute(
-            "UPDATE gp_approval SET status = 'settled' WHERE id = %s::uuid "
-            "AND status = 'held' AND effective_at <= clock_timestamp()",
+            "UPDATE gp_approval a SET status = 'settled' WHERE a.id = %s::uuid "
+            f"AND a.status = 'held' AND {_IS_OVER}",
             (ident,),
         )
         if not cursor.rowcount:

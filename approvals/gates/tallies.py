@@ -10,8 +10,7 @@ from django.db import connection, transaction
 from checkpoints import deltas
 from checkpoints.store.guarded_rows import handle_rows, not_set_aside
 
-from ..counting import Vote, progress
-from ..terms import readable_terms
+from ..uncounted import Uncounted, count_votes
 from . import writing
 
 AT_ONCE: Final = 500
@@ -40,7 +39,12 @@ def tally_due(*, limit: int = 200) -> int:
 
 
 def _tally_one(due: tuple[UUID, UUID]) -> bool:
-    return _tally("a.tally IS NULL AND a.id = %s::uuid", due[0]) > 0
+    return tally_one(due[0])
+
+
+def tally_one(approval: UUID) -> bool:
+    """The same for one request at once; whether it lacked a count."""
+    return _tally("a.tally IS NULL AND a.id = %s::uuid", approval) > 0
 
 
 def _tally(which: str, *params: Any) -> int:
@@ -65,24 +69,11 @@ def _tally_some(which: str, *params: Any) -> list[UUID]:
             (*params, AT_ONCE),
         )
         found = cursor.fetchall()
-        votes = _votes([row[0] for row in found])
-        written = []
-        for ident, terms, is_open, escalated in found:
-            told = readable_terms(None if terms is None else deltas.decode(terms))
-            now = progress(told, votes.get(ident, []), escalated=escalated)
-            written.append((*writing.tallied(now if is_open else now.closed()), ident))
+        uncounted = [
+            Uncounted(ident, None if terms is None else deltas.decode(terms), *rest)
+            for ident, terms, *rest in found
+        ]
+        counted = count_votes(uncounted)
+        written = [(*writing.tallied(now), ident) for ident, now in counted.items()]
         cursor.executemany(f"UPDATE gp_approval SET {writing.TALLY} WHERE id = %s::uuid", written)
     return [row[0] for row in found]
-
-
-def _votes(ids: list[UUID]) -> dict[UUID, list[Vote]]:
-    with connection.cursor() as cursor:
-        cursor.execute(
-            "SELECT approval_id, id, reviewer, reviewer_name, verdict, proposal_hash "
-            "FROM gp_decision WHERE approval_id = ANY(%s::uuid[]) ORDER BY at, id",
-            (ids,),
-        )
-        votes: dict[UUID, list[Vote]] = {}
-        for approval, *values in cursor.fetchall():
-            votes.setdefault(approval, []).append(Vote(*values))
-        return votes

@@ -9,8 +9,16 @@ from .events import Event
 from .files import Files
 from .installation import unrecorded_users, version_reports
 from .links import LINK_TEXT, NO_HASH, Broken, link
-from .verify import CHECKS, ChainReport, Witness, WitnessFor, verify_in_slices, verify_thread
-from .workspaces import verify_workspace
+from .verify import (
+    CHECKS,
+    ChainReport,
+    Witness,
+    WitnessFor,
+    returned,
+    verify_in_slices,
+    verify_thread,
+)
+from .workspaces import verify_workspace, verify_workspace_in_slices
 
 __all__ = [
     "CHECKS",
@@ -23,9 +31,11 @@ __all__ = [
     "Witness",
     "WitnessFor",
     "link",
+    "returned",
     "unrecorded_users",
     "verify_in_slices",
     "verify_thread",
     "verify_workspace",
+    "verify_workspace_in_slices",
     "version_reports",
 ]

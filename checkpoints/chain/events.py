@@ -108,14 +108,6 @@ class Log:
         if self.prev != self.last_hash:
             raise Broken(self.last_seq, f"its hash is not the one that the {self.of} ends with")
 
-    def verified(self) -> Iterator[Event]:
-        """Each event when it is checked, and the end after the last; raises Broken."""
-        for batch in self.batches():
-            for event in batch:
-                self.check(event)
-                yield event
-        self.check_end()
-
 
 def plain(row: tuple[Any, ...]) -> list[Any]:
     """The values of a row, bytes as bytes."""

@@ -11,6 +11,8 @@ from django.db import connection
 from .verify import ChainReport
 from .versions import altered_versions
 
+NAMED = 20  # so many users are named one by one
+
 
 def version_reports() -> Iterator[ChainReport]:
     """A report of each agent version that is not what its id was made of."""
@@ -19,7 +21,9 @@ def version_reports() -> Iterator[ChainReport]:
 
 
 def unrecorded_users() -> Iterator[ChainReport]:
-    """Superusers, staff and members of teams of whom no workspace's log tells.
+    """One report, of the oldest workspace, that names all users of whom no workspace's log tells.
+
+    Superusers, staff and members of teams are meant.
 
     Who else is unknown to all logs has no role, and so no right. Nothing is found before the
     record of users began.
@@ -35,9 +39,10 @@ def unrecorded_users() -> Iterator[ChainReport]:
     )
     if found:
         first = _rows("SELECT id FROM gp_workspace ORDER BY created_at LIMIT 1", ())[0][0]
-        for (name,) in found:
-            what = f"The user {name!r} has rights, and no event tells of them."
-            yield ChainReport(first, False, 0, None, what)
+        names = ", ".join(repr(name) for (name,) in found[:NAMED])
+        more = f" and {len(found) - NAMED} more" if len(found) > NAMED else ""
+        who = f"user {names} has" if len(found) == 1 else f"users {names}{more} have"
+        yield ChainReport(first, False, 0, None, f"The {who} rights, and no event tells of them.")
 
 
 def _rows(sql: str, params: tuple[Any, ...]) -> list[tuple[Any, ...]]:

@@ -26,6 +26,7 @@ _BIRTHS: Final = {str(kind): status for kind, status in TRANSITIONS[None].items(
 # News for a thread that waits: they queue it, unless it waits for more than this one.
 _NEWS: Final = ("approval.", "decision.", "input.", "thread.woken")
 _ASLEEP: Final = frozenset({Status.WAITING, Status.SLEEPING})
+_RESTS: Final = _ASLEEP | {Status.ATTENTION}
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,6 +64,7 @@ class Told:
         self._statuses: set[Status] = set()
         self._plan: dict[str, Any] = {}
         self._waiting: str | None = None
+        self._rests_with: str | None = None  # the same, told by the event that let it rest
         # None of a thread whose events do not tell its row; `sums` where they do from its birth.
         self._row: dict[str, Any] | None = None
         self._sums = False
@@ -70,6 +72,8 @@ class Told:
 
     def follow(self, event: Event, at_head: UUID | None) -> None:
         """Take over what an event tells; `at_head` is the agent version of the checkpoint there."""
+        if _moves(self._statuses, event.kind):
+            self._rests_with = None
         self._statuses = _followed(self._statuses, event.kind)
         match event.kind:
             case EventKind.THREAD_STARTED:
@@ -94,7 +98,8 @@ class Told:
             case EventKind.ROLLBACK_STARTED:
                 self._plan = deltas.decode(event.data)
         if '"waiting_on"' in event.data:
-            self._waiting = deltas.decode(event.data).get("waiting_on", self._waiting)
+            self._rests_with = deltas.decode(event.data).get("waiting_on")
+            self._waiting = self._rests_with or self._waiting
         if '"usage"' in event.data:
             self._add(deltas.decode(event.data).get("usage") or {})
 
@@ -105,7 +110,7 @@ class Told:
             self._sums = True
 
     def _import(self, row: dict[str, Any] | None) -> None:
-        self._waiting = None
+        self._waiting = self._rests_with = None
         if row is None:
             # A former version told nothing of how the row stood then.
             self._row, self._statuses = None, set(Status)
@@ -144,6 +149,8 @@ class Told:
         if row.waiting_on is not None:
             waits = steering.waiting_hash(deltas.decode(row.waiting_on))
             wrong["what the thread waits for"] = waits != self._waiting
+        elif row.status in _RESTS:
+            wrong["what the thread waits for"] = self._rests_with is not None
         if self._sums:
             wrong["the sum of the thread's tokens"] = row.tokens != self._tokens
             wrong["the sum of the thread's cost"] = row.cost != self._cost
@@ -168,6 +175,14 @@ def _of(row: Row) -> dict[str, Any]:
         "effects": row.effects,
         "parent": parent,
     }
+
+
+def _moves(statuses: set[Status], kind: str) -> bool:
+    """Whether with an event a thread with one of these statuses rests no more as it did."""
+    # An edit answers what a thread asks, also where it stays in `attention`.
+    if kind in _BIRTHS or kind == EventKind.STATE_EDITED:
+        return True
+    return not statuses.isdisjoint(_AFTER.get(kind, {}))
 
 
 def _followed(statuses: set[Status], kind: str) -> set[Status]:

@@ -76,7 +76,13 @@ def verify_thread(
     are done. Reads in batches by keyset: memory holds one state, however long the thread is.
     Raises ContentAway where a storage does not answer: then nothing was found out.
     """
-    slices = verify_in_slices(thread_id, witnesses=witnesses)
+    return returned(verify_in_slices(thread_id, witnesses=witnesses), seen=seen)
+
+
+def returned(
+    slices: Generator[int, None, ChainReport], *, seen: Callable[[int], None] | None = None
+) -> ChainReport:
+    """The report of a verification in slices, driven to its end in one go."""
     while True:
         try:
             n_verified = next(slices)

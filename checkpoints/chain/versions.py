@@ -1,8 +1,13 @@
-"""Agent versions beside their ids, which were made of what they say."""
+"""Agent versions beside their ids, which were made of what they say.
+
+Ids of former versions of Gatepost followed from nothing: what such rows said when the record began
+is part of it, and none has come since.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
+from typing import Any
 from uuid import UUID
 
 from django.db import connection
@@ -11,13 +16,42 @@ from .. import deltas
 from ..agent_versions import VERSION_CONTENT, version_id
 from ..errors import GatepostError
 
-# Ids of former versions of Gatepost followed from nothing: such a row cannot be proved.
-MADE_AT_RANDOM = 7
+FORMER_IDS = 7  # uuid7
 _JSON = ("schema", "channels", "graph", "tools")
 
 
+_RECORDED = """
+SELECT data -> 'versions' IS NOT NULL, coalesce(data -> 'versions', '{}')::text
+FROM gp_workspace_event WHERE kind = 'record.begun'
+"""
+
+
 def altered_versions(only: UUID | None = None) -> Iterator[tuple[UUID, str]]:
-    """(id, what is wrong) of agent versions, or of the one, that do not fit their ids."""
+    """(id, what is wrong) of agent versions, or of the one, that do not fit their ids.
+
+    Of one with an id of before only its record could say, which is read for all of them together.
+    """
+    former: list[tuple[UUID, dict[str, Any]]] = []
+    for ident, content in versions(only):
+        if ident.version == FORMER_IDS:
+            former.append((ident, content))
+        elif content_id(content) != ident:
+            yield ident, _altered(content, "its id was made of")
+    if not former or only is not None:
+        return
+    recorded = _recorded()
+    if recorded is None:
+        return
+    for ident, content in former:
+        if ident not in recorded:
+            called = f"the version {content['version']} of the agent {content['agent']!r}"
+            yield ident, f"{called} is there, and no event tells of it"
+        elif recorded[ident] != content_id(content):
+            yield ident, _altered(content, "stood there when the record began")
+
+
+def versions(only: UUID | None = None) -> Iterator[tuple[UUID, dict[str, Any]]]:
+    """(id, content) of agent versions, or of the one."""
     selected = ", ".join(f"{n}::text" if n in _JSON else n for n in VERSION_CONTENT)
     with connection.cursor() as cursor:
         cursor.execute(
@@ -27,17 +61,37 @@ def altered_versions(only: UUID | None = None) -> Iterator[tuple[UUID, str]]:
         )
         found = cursor.fetchall()
     for ident, *values in found:
-        if ident.version == MADE_AT_RANDOM:
-            continue
-        content = dict(zip(VERSION_CONTENT, values, strict=True))
-        try:
-            made = version_id(content | {name: deltas.decode(content[name]) for name in _JSON})
-        except GatepostError:
-            made = None
-        if made != ident:
-            what = (
-                f"the version {content['version']} of the agent {content['agent']!r} is not what "
-                "its id was made of: its code's fingerprint, graph, tools, schema or reducers "
-                "were altered"
-            )
-            yield ident, what
+        yield ident, dict(zip(VERSION_CONTENT, values, strict=True))
+
+
+def content_id(content: dict[str, Any]) -> UUID | None:
+    """The id that follows from a version's content as it is stored; None of what has none."""
+    try:
+        return version_id(content | {name: deltas.decode(content[name]) for name in _JSON})
+    except GatepostError:
+        return None
+
+
+def former_versions() -> dict[str, str | None]:
+    """{id: what its id would be now} of versions with ids of before, for the record."""
+    found = {ident: content for ident, content in versions() if ident.version == FORMER_IDS}
+    ids = {ident: content_id(content) for ident, content in found.items()}
+    return {str(ident): None if made is None else str(made) for ident, made in ids.items()}
+
+
+def _recorded() -> dict[UUID, UUID | None] | None:
+    """What is on record of versions with ids of before; None where a former version began it."""
+    with connection.cursor() as cursor:
+        cursor.execute(_RECORDED)
+        begun = cursor.fetchall()
+    told = [deltas.decode(text) for has_versions, text in begun if has_versions]
+    if begun and not told:
+        return None
+    return {UUID(i): made and UUID(made) for one in told for i, made in one.items()}
+
+
+def _altered(content: Mapping[str, Any], what: str) -> str:
+    return (
+        f"the version {content['version']} of the agent {content['agent']!r} is not what {what}: "
+        "its code's fingerprint, graph, tools, schema or reducers were altered"
+    )

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Generator, Sequence
+from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
 from uuid import UUID
@@ -14,7 +15,7 @@ from ..errors import NotFound
 from ..states import WorkspaceEventKind as K
 from .events import Event, Log
 from .links import Broken
-from .verify import ChainReport, report
+from .verify import LOOKS, ChainReport, report, returned
 
 
 def verify_workspace(workspace_id: UUID) -> ChainReport:
@@ -23,37 +24,84 @@ def verify_workspace(workspace_id: UUID) -> ChainReport:
     Of a workspace that is older than its log only the chain can be verified. Settings are proved
     from where they are on record: `since` of the report, None for its birth.
     """
+    return returned(verify_workspace_in_slices(workspace_id))
+
+
+def verify_workspace_in_slices(workspace_id: UUID) -> Generator[int, None, ChainReport]:
+    """Do the same a batch of events at a time, yielding how many are verified; returns the report.
+
+    Between two slices nothing is held: what is appended meanwhile is verified as well.
+    """
+    facts = _facts(workspace_id)
+    if facts is None:
+        raise NotFound("There is no such workspace.")
+    log = Log("workspace", workspace_id, workspace_id, facts.chain, *facts.end)
+    given: set[str] = set()
+    from_birth = False
+    settings = Settings(workspace_id)
+    try:
+        for _ in range(LOOKS):
+            for batch in log.batches():
+                for event in batch:
+                    log.check(event)
+                    from_birth = from_birth or event.kind == K.WORKSPACE_CREATED
+                    _fold(given, event)
+                    settings.follow(event)
+                yield log.n_verified
+            log.check_end()
+            found = None
+            try:
+                _compare_roles(given if from_birth else facts.roles, facts)
+                settings.compare(facts.end[0])
+            except Broken as broken:
+                found = broken
+            now = _facts(workspace_id)
+            if now is None:
+                raise Broken(facts.end[0], "the workspace is gone")
+            if now.end == facts.end:
+                if found is not None:
+                    raise found
+                break
+            # It moved between the two: what is there belongs to events not yet read.
+            facts = now
+            log.last_seq, log.last_hash, log.highest_seq = now.end
+    except Broken as broken:
+        return report(log, broken)
+    return report(log, since=settings.since)
+
+
+@dataclass(frozen=True, slots=True)
+class _Facts:
+    """The row and the end of a log (last_seq, last_hash, highest seq) and who has which role."""
+
+    chain: UUID
+    end: tuple[int, bytes, int]
+    roles: set[str]
+
+
+def _facts(workspace: UUID) -> _Facts | None:
     with connection.cursor() as cursor:
-        # One statement: the row, the end of its log and its roles as of one moment.
+        # One statement: all of it as of one moment.
         cursor.execute(
             "SELECT w.chain_id, w.last_seq, w.last_hash, (SELECT coalesce(max(seq), 0) FROM "
             "gp_workspace_event WHERE workspace_id = w.id), ARRAY(SELECT m.user_id || ' ' || "
             "m.role FROM gp_membership m WHERE m.workspace_id = w.id) FROM gp_workspace w "
             "WHERE w.id = %s::uuid",
-            (workspace_id,),
+            (workspace,),
         )
-        row = cursor.fetchone()
+        row: Any = cursor.fetchone()
     if row is None:
-        raise NotFound("There is no such workspace.")
-    chain, last_seq, last_hash, highest_seq, stored = row
-    ends = (chain, last_seq, bytes(last_hash), highest_seq)
-    log = Log("workspace", workspace_id, workspace_id, *ends)
-    given: set[str] = set()
-    from_birth = False
-    settings = Settings(workspace_id)
-    try:
-        for event in log.verified():
-            from_birth = from_birth or event.kind == K.WORKSPACE_CREATED
-            _fold(given, event)
-            settings.follow(event)
-        if from_birth and (strange := given ^ set(stored)):
-            user, _, role = min(strange).partition(" ")
-            has = "has" if min(strange) in stored else "lacks"
-            raise Broken(last_seq, f"user {user} {has} the role {role} against the log")
-        settings.compare(last_seq)
-    except Broken as broken:
-        return report(log, broken)
-    return report(log, since=settings.since)
+        return None
+    chain, last_seq, last_hash, highest_seq, roles = row
+    return _Facts(chain, (last_seq, bytes(last_hash), highest_seq), set(roles))
+
+
+def _compare_roles(given: set[str], facts: _Facts) -> None:
+    """Refuse roles that are not those which the events gave; raises Broken."""
+    if strange := given ^ facts.roles:
+        user, _, role = min(strange).partition(" ")
+        has = "has" if min(strange) in facts.roles else "lacks"
+        raise Broken(facts.end[0], f"user {user} {has} the role {role} against the log")
 
 
 class Settings:

@@ -11,6 +11,7 @@ from .agents import (
 from .announcing import Called, call_ahead
 from .artifacts import forget_file, place_file, put_artifact
 from .births import fork, joined_config, start
+from .clock_steps import bring_back_sleepers, note_clock_step
 from .code import accept, pin, unpin
 from .control import cancel, edit, pause, resume, retry
 from .cursors import keep_cursor
@@ -41,7 +42,6 @@ from .steps import adopt_version, commit_step, hand_back, leave, record
 from .sweeping import (
     claim_duty,
     forget_duty,
-    note_clock_step,
     park_crash_loops,
     shorten_leases,
     stranded_threads,
@@ -71,6 +71,7 @@ __all__ = [
     "announce_version",
     "announce_worker",
     "begin_record",
+    "bring_back_sleepers",
     "call_ahead",
     "cancel",
     "cancel_and_undo",

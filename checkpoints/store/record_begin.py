@@ -11,6 +11,7 @@ from django.contrib.auth import get_user_model
 from django.db import connection, transaction
 
 from .. import recorded
+from ..chain.versions import former_versions
 from ..recorded import RowChange
 from ..states import WorkspaceEventKind as K
 from .workspaces import append, lock_workspaces
@@ -18,6 +19,7 @@ from .writing import NewEvent
 
 # Rows per event: each has its columns, and an event takes 256 KiB.
 ROWS_AT_ONCE: Final = 40
+VERSIONS_AT_ONCE: Final = 1_000
 NOTE: Final = "As it stood when the record began: nothing before this is proved."
 
 
@@ -37,7 +39,29 @@ def begin_record(*, actor: str) -> int:
                 begun = NewEvent(K.RECORD_BEGUN, data, actor)
                 append(workspace, [begun], RowChange({name: ids}))
                 n_events += 1
-    return n_events
+    return n_events + _begin_versions(actor)
+
+
+def _begin_versions(actor: str) -> int:
+    """Put agent versions on record whose ids follow from nothing; how many events it took.
+
+    They belong to no workspace: the oldest one's log tells of them. None comes later, so one that
+    no event tells of was planted. What began with this release needs no such event.
+    """
+    sql = (
+        "SELECT bool_or(data ? 'versions') FROM gp_workspace_event WHERE kind = %s "
+        "HAVING count(*) > 0"
+    )
+    if _rows(sql, (str(K.RECORD_BEGUN),)) != [False]:
+        return 0
+    [oldest] = _rows("SELECT id FROM gp_workspace ORDER BY created_at LIMIT 1", ())
+    versions = sorted(former_versions().items())
+    parts = [dict(some) for some in batched(versions, VERSIONS_AT_ONCE)] or [{}]
+    with transaction.atomic():
+        lock_workspaces([oldest])
+        begun = [NewEvent(K.RECORD_BEGUN, {"versions": p, "note": NOTE}, actor) for p in parts]
+        append(oldest, begun)
+    return len(parts)
 
 
 def on_record(workspace: UUID) -> set[str]:

@@ -6,19 +6,17 @@ from collections.abc import Sequence
 from uuid import UUID
 
 from django.db import OperationalError, connection, transaction
-from uuid_utils.compat import uuid7
 
 from ..limits import CRASHES_ALLOWED, lease_seconds
 from ..queries.faults import losses
 from ..queries.serving import SERVED, WORKER_ALIVE_SECONDS
 from ..states import EventKind, Status
+from .clock_steps import CLOCK_SLACK_SECONDS
 from .guarded_rows import LOCK_WAIT, handle_rows, is_busy, not_set_aside
 from .steps import release
 from .writing import Move, NewEvent, perform
 
 BATCH = 200
-# What two looks at the clock may differ by without a step.
-CLOCK_SLACK_SECONDS = 1.0
 # Another worker's leases may have a term so many times as long as ours: settings change in turns.
 TERMS_OF_OTHERS = 5.0
 
@@ -74,16 +72,6 @@ def shorten_leases() -> int:
             (lease_seconds(), TERMS_OF_OTHERS * lease_seconds() + CLOCK_SLACK_SECONDS, BATCH),
         )
         return int(cursor.rowcount)
-
-
-def note_clock_step(seconds: float, *, by: str) -> None:
-    """Note that the database's clock went by so many seconds more (less than 0: back)."""
-    with connection.cursor() as cursor:
-        cursor.execute(
-            "INSERT INTO gp_clock_step (id, seconds, noticed_by) "
-            "VALUES (%s::uuid, %s::float8, %s::varchar)",
-            (uuid7(), seconds, by),
-        )
 
 
 def wake_sleepers(*, owner: str) -> int:

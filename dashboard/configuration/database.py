@@ -46,6 +46,10 @@ BY_ROLE: dict[str, dict[str, str]] = {
     "worker": {"plan_cache_mode": "force_generic_plan"},
 }
 
+# Statements of these may take longer than any answer to a request, a step or a command.
+UNBOUNDED = ("migrate", "test")
+BOUNDED = "dashboard.configuration.postgresql"
+
 
 def address(name: str) -> dict[str, str]:
     """The parts of the address in the variable `name`, in libpq's words; {} when there is none.
@@ -115,7 +119,7 @@ def database(
     said = " ".join(f"-c {name}={setting}" for name, setting in timeouts.items())
     options = found.get("OPTIONS", {})
     own = options.get("options", "")
-    found["ENGINE"] = "django.db.backends.postgresql"
+    found["ENGINE"] = "django.db.backends.postgresql" if role in UNBOUNDED else BOUNDED
     found["OPTIONS"] = options | {
         "application_name": f"gatepost-{role or 'command'}",
         # What the address says comes last and so counts.

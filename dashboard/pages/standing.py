@@ -7,12 +7,10 @@ from dataclasses import dataclass
 from functools import cached_property
 from uuid import UUID
 
-from django.conf import settings
-
 from approvals import gates
 from approvals.counting import Progress, Vote, person, voided
 from approvals.queries import ApprovalRow
-from approvals.terms import UNDO_WINDOW, Seat, Terms, names_of, terms_of
+from approvals.terms import Seat, Terms, names_of, terms_of
 from dashboard.permissions import Actor, lacks
 from dashboard.turns import Own, own_part
 
@@ -109,7 +107,7 @@ def standing(row: ApprovalRow, votes: Sequence[Vote]) -> Standing:
         for n, (seat, given) in enumerate(zip(now.seats, now.counted, strict=True), start=1)
     )
     got, terms = now.approvals, terms_of(row.terms)
-    window = window_of(row, terms)
+    window = round(gates.window_of(row))
     return Standing(terms, now, stages, got, got + now.missing, tuple(votes), window)
 
 
@@ -123,15 +121,6 @@ def own(row: ApprovalRow, viewer: Viewer | None) -> Own:
     if said := lacks(viewer.actor, "decide"):
         return Own(said)
     return own_part(row.progress, viewer.person, viewer.names)
-
-
-def window_of(row: ApprovalRow, terms: Terms) -> int:
-    """Seconds in which a decision can be taken back: by the policy, else by the risk."""
-    if row.terms is not None:
-        return max(0, round(terms.undo_window))
-    given = getattr(settings, "GATEPOST_UNDO_WINDOWS", None)
-    windows = UNDO_WINDOW if given is None else dict(zip(UNDO_WINDOW, given, strict=False))
-    return max(0, round(float(windows.get(row.risk, 0))))
 
 
 def seated(seat: Seat) -> str:

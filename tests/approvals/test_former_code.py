@@ -6,11 +6,14 @@ from typing import Any
 from uuid import UUID
 
 import pytest
+from django.contrib.auth import get_user_model
 from django.db import connection
 
-from approvals import gates
+from approvals import gates, inbox_rows, queries, standing
+from approvals.gates import Reviewer
 from approvals.queries import ApprovalRow
 from approvals.terms import Seat, Terms
+from checkpoints.models import Membership
 from dashboard.proof import verify
 from tests.checkpoints.builders import rows
 
@@ -131,3 +134,32 @@ def test_counting_all_of_them_is_done_once(django_assert_max_num_queries: Any) -
         for i in idents
     }
     assert {i: list(v) for i, v in found.items()} == before
+
+
+def test_until_the_sweep_counts_every_reader_counts_for_itself() -> None:
+    row = asked(STAGES)
+    say(row, MIRA)
+    before = now(row)
+    [listed] = inbox_rows.rows([row.id], workspace=row.workspace).values()
+    voted = queries.votes(row.id)
+    former(row, "tally = NULL, due_seats = '{}', due_except = '{}'")
+    after = now(row)
+    assert after.progress == before.progress
+    assert list(after.due_seats) == ["user:boss"]
+    assert [v.counts for v in queries.votes(row.id)] == [v.counts for v in voted] == [True]
+    assert inbox_rows.rows([row.id], workspace=row.workspace)[row.id] == listed
+    assert count(row)[0] is None, "a reader writes nothing"
+
+
+def test_what_it_let_happen_happens_though_the_sweep_has_not_counted() -> None:
+    user = get_user_model().objects.create_user("mira")
+    row = asked(Terms())
+    who = Reviewer(f"user:{user.pk}", "Mira", "mira")
+    say(row, who)
+    after = now(row)
+    assert "may not decide" in standing.doubts(after)  # no role yet
+    Membership.objects.create(workspace_id=row.workspace, user_id=user.pk, role="reviewer")
+    assert standing.doubts(after) == ""
+    former(row, "tally = NULL")
+    assert standing.doubts(now(row)) == ""
+    assert count(row)[0] is not None

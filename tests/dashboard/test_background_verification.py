@@ -8,12 +8,41 @@ import psycopg
 import pytest
 from django.db import connection
 
+from approvals import policies
+from approvals.drafts import Draft
 from checkpoints import queries, store
 from checkpoints.chain import events as chain_events
 from dashboard import background_verification as background
+from tests.cast import Cast
+from tests.checkpoints.builders import rows
 
 from . import scene
 from .test_verify import alter
+
+END = "SELECT last_seq FROM gp_workspace WHERE id = %s"
+
+
+def test_the_log_of_a_workspace_is_verified_in_slices_while_it_grows(
+    cast: Cast, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(chain_events, "EVENTS_AT_ONCE", 3)
+    (before,) = rows(END, [cast.workspace])[0]
+    costs = []
+    for cost in background.verify_everything(owner="worker:1", every_seconds=60):
+        costs.append(cost)
+        if len(costs) == 2:
+            # What steers changes between two slices: row and event are both newer than the rest.
+            policies.make(cast.workspace, Draft("pay", "true", "ask"), actor="user:0")
+            store.grant(cast.workspace, cast.users["nobody"].pk, "viewer", actor="user:0")
+    (after,) = rows(END, [cast.workspace])[0]
+    assert after >= before + 2
+    found = queries.workspace_verification(cast.workspace)
+    assert found is not None
+    assert found.intact, found.what
+    assert found.n_events == after
+    n_slices = -(-before // 3)
+    assert len(costs) > n_slices > 2
+    assert max(costs[:n_slices]) == 3
 
 
 def test_a_worker_verifies_by_itself_and_one_at_a_time(

@@ -196,3 +196,16 @@ def test_each_library_gets_its_spelling_of_one_address() -> None:
     assert socket.celery()["BROKER_URL"].startswith("redis+socket:///run/a b/valkey.sock")
     kept = clients.client("unix:///run/valkey.sock?db=4").connection_pool.connection_kwargs
     assert (kept["path"], kept["db"]) == ("/run/valkey.sock", 4)
+
+
+def test_no_process_but_a_migration_waits_for_an_answer_without_bound() -> None:
+    from dashboard.configuration.bounded import BoundedConnection
+    from dashboard.configuration.postgresql.base import DatabaseWrapper
+
+    for role in ("worker", ""):
+        assert (
+            database(role, embedded=EMBEDDED, pool=1)["ENGINE"] == DatabaseWrapper.__module__[:-5]
+        )
+    assert DatabaseWrapper.Database.connect.__self__ is BoundedConnection
+    web = database("web", embedded=EMBEDDED, pool=1)
+    assert web["OPTIONS"]["pool"]["connection_class"] is BoundedConnection

@@ -6,6 +6,7 @@ import re
 from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 from uuid import UUID, uuid4
 
 import pytest
@@ -253,6 +254,36 @@ def test_what_the_log_tells_of_the_thread_row_is_found(
             assert not report.intact, change
             assert report.what.startswith(f"Event {report.first_broken_seq}: ")
             transaction.set_rollback(True)
+
+
+@pytest.mark.usefixtures("unguarded")
+@pytest.mark.parametrize(
+    ("leave_by", "waiting_on"),
+    [
+        (EventKind.THREAD_SUSPENDED, {"titles": ["Pay?"]}),
+        (EventKind.THREAD_PARKED, {"kind": "person"}),
+        (EventKind.THREAD_SLEPT, {"until": "later"}),
+    ],
+)
+def test_what_a_thread_waits_for_is_not_taken_away(
+    db: None, leave_by: EventKind, waiting_on: Any
+) -> None:
+    work = drive(make_thread(), 1).work
+    more = {"wake_at_seconds": 60.0} if leave_by == EventKind.THREAD_SLEPT else {}
+    store.leave(work, leave_by, waiting_on=waiting_on, **more)
+    assert verify(work.thread).intact
+    rows("UPDATE gp_thread SET waiting_on = NULL WHERE id = %s RETURNING 1", [work.thread])
+    assert "what the thread waits for is not what the log tells of" in verify(work.thread).what
+
+
+def test_an_edit_answers_what_a_thread_waits_for(db: None) -> None:
+    work = drive(make_thread(), 1).work
+    store.leave(work, EventKind.THREAD_PARKED, waiting_on={"kind": "person"})
+    store.edit(work.thread, changes={"goal": "other"}, reason="better", actor="user:1")
+    assert rows("SELECT status, waiting_on FROM gp_thread WHERE id = %s", [work.thread]) == [
+        ("attention", None)
+    ]
+    assert verify(work.thread).intact
 
 
 @pytest.mark.usefixtures("unguarded")

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from typing import Any
+from uuid import UUID
 
 import pytest
 from django.contrib.auth import get_user_model
@@ -11,6 +12,7 @@ from django.contrib.auth.hashers import get_hasher
 from django.contrib.auth.models import Group
 from django.db import IntegrityError, connection, transaction
 from django.test import Client
+from uuid_utils.compat import uuid7
 
 from approvals import hooks, policies
 from approvals.drafts import Draft
@@ -18,8 +20,16 @@ from approvals.notify import endpoints
 from checkpoints import recorded, store
 from checkpoints.chain import verify_workspace
 from checkpoints.states import WorkspaceEventKind as K
+from checkpoints.store.workspaces import log_record
+from checkpoints.store.writing import NewEvent
 from dashboard import administering, column_cover, tokens
-from dashboard.proof import installation, left_behind, verify
+from dashboard.proof import (
+    installation,
+    installation_damage,
+    left_behind,
+    verify,
+    workspace_report,
+)
 from tests.cast import Cast
 from tests.checkpoints.builders import make_thread, rows
 
@@ -185,6 +195,19 @@ def test_a_superuser_out_of_nowhere_is_found(settled: Cast) -> None:
 
 
 @pytest.mark.usefixtures("unguarded")
+def test_several_users_out_of_nowhere_are_all_named(settled: Cast) -> None:
+    for name in ("ghost", "ghoul", "ghast"):
+        get_user_model().objects.create_superuser(name, password="x")
+    said = "The users 'ghost', 'ghoul', 'ghast' have rights, and no event tells of them."
+    assert said in broken()
+    # It stands beside what else is wrong, and what else is wrong beside it.
+    rows("UPDATE gp_policy SET active = NOT active RETURNING 1")
+    report = workspace_report(settled.workspace, installation_damage())
+    assert said in report.what
+    assert "was altered past the log: active" in report.what
+
+
+@pytest.mark.usefixtures("unguarded")
 def test_the_next_honest_change_does_not_hide_an_alteration(settled: Cast) -> None:
     place = settled.workspace
     there = {name: ident for ident, name in rows("SELECT id, name FROM gp_policy")}
@@ -225,6 +248,7 @@ def test_what_stood_before_the_record_is_said_to_be_unproved(cast: Cast) -> None
         cursor.execute("SET session_replication_role = DEFAULT")
     assert store.begin_record(actor=ADMIN) > 0
     assert store.begin_record(actor=ADMIN) == 0, "what is on record is left alone"
+    assert broken() == ""
     report = verify_workspace(cast.workspace)
     assert report.intact, report.what
     assert report.since is not None
@@ -296,6 +320,46 @@ def store_password(user: Any) -> None:
             actor=ADMIN,
             workspace=user.pk,  # of somebody with a role it is not looked at
         )
+
+
+def with_a_former_id(work: UUID) -> UUID:
+    """A copy of an agent version under an id as former versions made them."""
+    former = uuid7()
+    columns = [name for name, _ in columns_of("gp_agent_version") if name != "id"]
+    values = ["version + 1" if name == "version" else name for name in columns]
+    rows(
+        f"INSERT INTO gp_agent_version (id, {', '.join(columns)}) SELECT %s, {', '.join(values)} "
+        "FROM gp_agent_version WHERE id = %s RETURNING 1",
+        [former, work],
+    )
+    return former
+
+
+@pytest.mark.usefixtures("unguarded")
+def test_a_planted_agent_version_is_found_whatever_its_id(db: None) -> None:
+    make_thread()
+    ((version,),) = rows("SELECT id FROM gp_agent_version")
+    with_a_former_id(version)
+    said = "The version 2 of the agent 'counting' is there, and no event tells of it."
+    assert said in broken()
+    assert [said] == [report.what for report in installation_damage().values()]
+
+
+@pytest.mark.usefixtures("unguarded")
+def test_former_agent_versions_are_on_record_as_they_stood(db: None) -> None:
+    make_thread()
+    ((version,),) = rows("SELECT id FROM gp_agent_version")
+    former = with_a_former_id(version)
+    # As a record that the code of before began: it says nothing of agent versions.
+    ((workspace,),) = rows("SELECT id FROM gp_workspace")
+    with transaction.atomic():
+        log_record(workspace, NewEvent(K.RECORD_BEGUN, {"tables": []}, ADMIN))
+    assert broken() == "", "of these nothing is proved"
+    assert store.begin_record(actor=ADMIN) > 0
+    assert store.begin_record(actor=ADMIN) == 0
+    assert broken() == ""
+    rows("UPDATE gp_agent_version SET fingerprint = 'other' WHERE id = %s RETURNING 1", [former])
+    assert "of the agent 'counting' is not what stood there when the record began" in broken()
 
 
 @pytest.mark.usefixtures("unguarded")

@@ -45,6 +45,7 @@ class Ground:
     postgres: Postgres
     valkey: Valkey
     web: Web
+    worker: Worker
     cast: Cast
     token: str
     folder: Path
@@ -119,7 +120,7 @@ def own_ground(blocker: DjangoDbBlocker, folder: Path, *, slots: int = 1) -> Ite
         worker = Worker(folder, "away", slots=slots)
         stack.callback(worker.kill)
         worker.wait_ready()
-        yield Ground(postgres, valkey, web.wait_ready(), cast, token, folder)
+        yield Ground(postgres, valkey, web.wait_ready(), worker, cast, token, folder)
     # What follows in this run finds the servers it expects.
     assert str(connection.settings_dict["HOST"]) == str(settings.PLACES.run)
 

@@ -19,6 +19,7 @@ from checkpoints import store
 from checkpoints.errors import InvalidValue
 from checkpoints.states import EventKind, Status
 from dashboard.proof import verify
+from tests.checkpoints.builders import rows as query
 from tests.reviewers import reviewer_in
 
 from . import gated, inboxed
@@ -154,6 +155,15 @@ def test_a_decision_counts_once_it_cannot_be_taken_back(
     assert bench.advance(thread).status is Status.SUCCEEDED
     assert bench.state(thread)["outcome"].endswith("said no: on second thought (go_on)")
     assert paid() == []
+
+
+def test_what_former_code_decided_is_carried_out_before_the_sweep_counts_it(bench: Bench) -> None:
+    thread, row = waiting(bench)
+    say(bench, row, "approve")
+    query("UPDATE gp_approval SET tally = NULL WHERE id = %s", [row.id])
+    assert bench.advance(thread).status is Status.SUCCEEDED
+    assert len(paid()) == 1
+    assert [r.id for r in requests(bench, thread)] == [row.id], "nobody is asked a second time"
 
 
 def test_the_undo_window_of_an_authors_gate_is_that_of_its_risk(

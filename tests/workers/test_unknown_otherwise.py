@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from typing import Any
+from uuid import UUID
+
 import pytest
 
 from checkpoints.errors import NotAllowedNow
@@ -56,9 +59,19 @@ def test_an_answer_holds_for_the_arguments_that_were_shown(play: Any_Bench) -> N
     assert len(world.keys("pay")) == 1
 
 
+def allowed_again(play: Any_Bench, thread: UUID) -> Any:
+    """Say "do it again", then approve the request that this opens; the thread's row."""
+    assert settle(play, thread, "again").status is Status.WAITING
+    row = play.open(thread)
+    assert (row.kind, row.risk) == ("repeat", "high")
+    assert row.description.startswith("At this very step, ")
+    play.decide(thread, "approve")
+    return work(play, thread)
+
+
 def test_do_it_again(play: Any_Bench) -> None:
     thread = changed(play)
-    assert settle(play, thread, "again").status is Status.SUCCEEDED
+    assert allowed_again(play, thread).status is Status.SUCCEEDED
     first, second = effects(play, thread)
     assert [(e.revision, e.args["n"], e.state) for e in (first, second)] == [
         (0, 1, "done"),
@@ -73,7 +86,7 @@ def test_do_it_again(play: Any_Bench) -> None:
 def test_the_second_execution_has_one_key_over_a_loss(play: Any_Bench) -> None:
     thread = changed(play, tool="send")
     world.lose = 1
-    assert settle(play, thread, "again").status is Status.SUCCEEDED
+    assert allowed_again(play, thread).status is Status.SUCCEEDED
     _, second, third = world.keys("send")
     assert second == third
     assert [(e.revision, e.attempts) for e in effects(play, thread)] == [(0, 1), (1, 2)]
@@ -94,13 +107,41 @@ def test_undo_and_do_again(play: Any_Bench) -> None:
     assert play.intact(thread)
 
 
-def test_again_stands_behind_the_gate_again(play: Any_Bench) -> None:
+def test_again_keeps_the_words_of_the_gate_and_says_what_was_done(play: Any_Bench) -> None:
     thread = changed(play, gated=True)
+    (first,) = effects(play, thread)
     assert settle(play, thread, "again").status is Status.WAITING
+    row = play.open(thread)
+    assert (row.kind, row.risk, row.title) == ("repeat", "high", "Again: Do it?")
+    assert row.repeats["activity"] == str(first.id)
+    assert (row.repeats["state"], row.repeats["args"]) == ("done", '{"n":1}')
     assert len(world.keys("pay")) == 1
     play.decide(thread, "approve")
     assert work(play, thread).status is Status.SUCCEEDED
     assert len(world.keys("pay")) == 2
+    assert play.intact(thread)
+
+
+@pytest.mark.parametrize("answer", ["again", "undo_again"])
+def test_what_stays_done_is_repeated_by_each_attempt_that_follows(
+    play: Any_Bench, answer: str
+) -> None:
+    """The second execution fails or is undone: the first one is still there."""
+    thread = changed(play)
+    (first,) = effects(play, thread)
+    assert settle(play, thread, "again").status is Status.WAITING
+    play.decide(thread, "approve")
+    world.refuse, world.broken = answer == "again", True
+    assert work(play, thread).status is Status.FAILED
+    world.refuse = world.broken = False
+    play.edit(thread, {"n": 3}, "a third amount")
+    play.retry(thread)
+    assert work(play, thread).status is Status.ATTENTION
+    assert settle(play, thread, answer).status is Status.WAITING
+    row = play.open(thread)
+    assert (row.kind, row.risk, row.repeats["activity"]) == ("repeat", "high", str(first.id))
+    play.decide(thread, "approve")
+    assert work(play, thread).status is Status.SUCCEEDED
     assert play.intact(thread)
 
 

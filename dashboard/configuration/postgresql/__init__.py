@@ -1,0 +1,1 @@
+"""Django's PostgreSQL backend with a bound on how long an answer is waited for."""
