@@ -39,7 +39,6 @@ SELECT a.id, a.workspace_id, a.thread_id, th.title, th.agent, a.agent_version_id
   coalesce(nullif(a.standing_hash, ''), a.proposal_hash), coalesce(a.decide_by, a.deadline),
   a.escalated_at, a.what_next, a.policies, a.tally::text, a.due_seats, a.due_except,
   a.repeats::text,
-  CASE WHEN th.status IN ('waiting', 'sleeping') THEN th.queue ELSE '' END,
   EXISTS (SELECT 1 FROM gp_verification k WHERE k.thread_id = a.thread_id AND NOT k.intact)
 FROM gp_approval a JOIN gp_thread th ON th.id = a.thread_id
 """
@@ -108,9 +107,7 @@ class ApprovalRow:
     due_seats: Sequence[str] = ()
     due_except: Sequence[str] = ()
     repeats: Any = None  # of a repeat: what was done before
-    # Where its thread, as long as that rests, is to be queued: no part of the request.
-    rest_queue: str = field(default="", compare=False)
-    # Whether the record of its thread is.
+    # Whether the record of its thread is: no part of the request.
     damaged: bool = field(default=False, compare=False)
 
     @property

@@ -11,10 +11,10 @@ from dataclasses import dataclass
 from typing import Any
 from uuid import UUID, uuid4
 
-from django.db import OperationalError, connection
+from django.db import connection
 
 from . import deltas, prepared
-from .limits import CRASHES_ALLOWED, MEETING_SECONDS, lease_seconds
+from .limits import CRASHES_ALLOWED, lease_seconds
 from .queries import savings
 from .queries.serving import SERVED, WORKER_ALIVE_SECONDS
 from .records import Work
@@ -124,27 +124,13 @@ def _take(
     )
 
 
-# Waits for whoever is writing the row; a statement of its own, so that the next sees the outcome.
-_MEET = (
-    "WITH s AS MATERIALIZED (SELECT set_config('lock_timeout', %s::text, true) AS v) "
-    "SELECT 1 FROM gp_thread th, s WHERE th.id = %s::uuid AND s.v IS NOT NULL "
-    "FOR NO KEY UPDATE OF th"
-)
-_NOT_IN_TIME = "55P03"
-
-
 def acquire(
-    thread: UUID,
-    *,
-    owner: str,
-    code: Code | None = None,
-    along: Sequence[prepared.Asked] = (),
-    meet: bool = False,
+    thread: UUID, *, owner: str, code: Code | None = None, along: Sequence[prepared.Asked] = ()
 ) -> Work | None:
     """queued -> running, or take a rollback that nobody works on; None when there is nothing.
 
     With `code` also None where the thread needs other code. `along` is asked in the same round
-    trip; the answers are `brought`. With `meet` who is writing the thread is waited for, a moment.
+    trip; the answers are `brought`.
 
     Written without waiting for the flush: losing it in a crash of the server loses no work, and
     the first step's flush makes it durable.
@@ -166,14 +152,7 @@ def acquire(
     move.express("version", "th.version + (th.status = 'queued')::integer")
     move.express("waiting_on", "NULL")
     move.express("wake_at", "NULL")
-    if meet:
-        move.before = [(_MEET, (f"{MEETING_SECONDS * 1000:.0f}ms", thread))]
-    try:
-        return _take(move, thread, owner, EventKind.LEASE_ACQUIRED)
-    except OperationalError as error:
-        if meet and getattr(error.__cause__, "sqlstate", None) == _NOT_IN_TIME:
-            return None  # whoever called will call again, or the sweep
-        raise
+    return _take(move, thread, owner, EventKind.LEASE_ACQUIRED)
 
 
 def take_over(thread: UUID, *, owner: str, code: Code | None = None) -> Work | None:

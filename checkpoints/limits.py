@@ -5,9 +5,6 @@ from __future__ import annotations
 from django.conf import settings
 
 CRASHES_ALLOWED = 3
-# A worker that was called before a commit waits so long at the row for it; whoever called it rings
-# again for a commit that took longer than the second, which leaves the bell time to arrive.
-MEETING_SECONDS, LATE_COMMIT_SECONDS = 0.25, 0.1
 # The longest pause before a row that failed in a sweep is tried again.
 SET_ASIDE_SECONDS_MAX = 300.0
 

@@ -1,4 +1,4 @@
-"""News for the floors above, carrying ids only; all but `thread_coming` are sent after commit.
+"""News for the floors above, sent after the commit and carrying ids only; no answer is read.
 
 A lost signal is harmless: pages poll and workers sweep.
 """
@@ -16,10 +16,6 @@ thread_changed = Signal(use_caching=True)
 
 thread_queued = Signal(use_caching=True)
 """thread_id: UUID, queue: str. A worker should look at this thread."""
-
-thread_coming = Signal()
-"""thread_id: UUID, queue: str. Sent before a commit: a worker should set out for this thread, whose
-row is locked and about to be queued. The answer says whether one was told."""
 
 record_judged = Signal()
 """thread_id: UUID, workspace: UUID. A verification found the record damaged, or intact again."""

@@ -17,7 +17,7 @@ from checkpoints.leases import Code
 from checkpoints.queries.serving import Serving, Takeable
 from checkpoints.records import Work
 
-from .ledger import ahead
+from .ledger import load_queries
 from .receivers import ring_at
 from .step import Agent
 
@@ -29,16 +29,13 @@ def code_of(agents: Mapping[str, Agent]) -> Code:
     return Code([v for agent in agents.values() for v in agent.versions], tuple(agents))
 
 
-def take(
-    thread: UUID, *, owner: str, agents: Mapping[str, Agent], meet: bool = False
-) -> Work | None:
+def take(thread: UUID, *, owner: str, agents: Mapping[str, Agent]) -> Work | None:
     """The lease of a thread that this worker is the right one for; None else.
 
-    The usual thread, of code that is installed here, costs no look around. `meet`: called before
-    what queues the thread was committed.
+    The usual thread, of code that is installed here, costs no look around.
     """
     code = code_of(agents)
-    own = leases.acquire(thread, owner=owner, code=code, along=ahead(thread), meet=meet)
+    own = leases.acquire(thread, owner=owner, code=code, along=load_queries(thread))
     own = own or leases.take_over(thread, owner=owner, code=code)
     if own is not None:
         return own

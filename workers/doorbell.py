@@ -27,8 +27,6 @@ from uuid_utils import uuid4
 from . import tracing
 
 TASK: Final = "gatepost.advance"
-# A header: rung before the commit, which a worker meets at the thread's row.
-AHEAD: Final = "gatepost_ahead"
 _NOTHING: Final[dict[str, Any]] = {
     "shadow": None,
     "eta": None,
@@ -161,8 +159,6 @@ def _read(found: Any, queue: str) -> str | None:
         return None
     more: dict[str, Any] = tracing.bound(headers.get(tracing.HEADER))
     more = {tracing.HEADER: more[tracing.NAME]} if more else {}
-    if headers.get(AHEAD) is True:
-        more[AHEAD] = True
     return message(task, name, queue, more)
 
 

@@ -9,9 +9,9 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass
 from functools import cached_property
-from typing import Any, cast
+from typing import Any
 
 import structlog
 from structlog.contextvars import bound_contextvars
@@ -19,14 +19,11 @@ from structlog.contextvars import bound_contextvars
 from checkpoints import deltas, keyframes
 from checkpoints.channels import Digests
 from checkpoints.errors import InvalidValue, LeaseLost
-from checkpoints.payloads import DATABASE
 from checkpoints.records import Position, Work
 from checkpoints.states import EventKind, Status
-from checkpoints.store import NewCheckpoint
 
 from .advice import reason_of
 from .answers import answered
-from .awaiting import QUICK_SECONDS, Awaiting, Overtaken, awaiting, reach
 from .context import Context
 from .errors import Asleep, Expired, GateReached, Halted, HandBack, OutsideActivity, Parked
 from .graph import Node
@@ -56,81 +53,46 @@ class Engine:
     stopping: Callable[[], bool]
     slice_seconds: float = 30.0
     guard: bool = True
-    # Of one lease: the ledger with a commit under way, the nodes that were quick the last time,
-    # the step from which on none has a past, and the wake_seq whose messages were looked at (a
-    # thread without news costs no look).
-    ahead: Awaiting | None = field(default=None, repr=False)
-    quick: dict[str, bool] = field(default_factory=dict, repr=False)
-    known: int = field(default=0, repr=False)
-    seen: int = field(default=0, repr=False)
 
     def advance(self, work: Work) -> None:
         """Work on the thread until it waits, ends, fails, or its time slice is over.
 
         Raises LeaseLost when somebody took the thread away; nothing was written after that.
         """
-        begin(on=self.guard)
-        ahead = awaiting(self.ledger, work) if self.guard else None
-        if ahead is None or self.agent.graph.payloads != DATABASE:
-            self._advance(work)
-            return
-        engine = replace(self, ledger=cast(Ledger, ahead), ahead=ahead, quick={})
-        ahead.news = lambda: engine._has_news(work)
-        try:
-            engine._advance(work)
-        except Unrecorded as stop:
-            raise stop.error from None
-        finally:
-            ahead.close()
-
-    def _advance(self, work: Work) -> None:
         graph = self.agent.graph
         began = time.monotonic()
+        begin(on=self.guard)
         # Steps up to here may have a past; under a thread's first lease none has. A head that is
         # skipped below leaves the steps after it worked once already.
-        self.known = work.step + 1 if work.fence > 1 else 0
+        known = work.step + 1 if work.fence > 1 else 0
         opened = self._open(work)
         if opened is None:
             return
         folder, digests = opened
         first = True
-        self.seen = 0
+        seen = 0  # the wake_seq whose messages were looked at: without news there is no look
         resumed = False
         while True:
-            run = self._open_ahead(work, began)
-            if run is None:
-                if self._before_step(work, began, first=first):
-                    return
-                past = resumed or work.step < self.known
-                # What came with the lease is as of then: it is used up at once, or never.
-                run = self._open_step(work, look=first or past, resumed=past)
-                if graph.inbox and work.wake_seq != self.seen and not run.begun:
-                    looked = work.wake_seq
-                    if take_input(work, graph, self.ledger, folder, digests):
-                        self._keyframe(work, folder.state, digests.size)
-                        continue
-                    self.seen = looked
-            first = resumed = False
-            try:
-                outcome = self._work_nodes(run, folder.state)
-                if outcome is None:
-                    if work.status is not Status.RUNNING:
-                        return
-                    resumed = True  # News arrived while going to sleep: look at the step again.
+            if self._before_step(work, began, first=first):
+                return
+            past = resumed or work.step < known
+            # What came with the lease is as of then: it is used up at once, or never.
+            run = self._open_step(work, look=first or past, resumed=past)
+            if graph.inbox and work.wake_seq != seen and not run.begun:
+                looked = work.wake_seq
+                if take_input(work, graph, self.ledger, folder, digests):
+                    self._keyframe(work, folder.state, digests.size)
                     continue
-                if not commit(graph, self.ledger, run, folder, digests, outcome, self._commit):
+                seen = looked
+            first = resumed = False
+            outcome = self._work_nodes(run, folder.state)
+            if outcome is None:
+                if work.status is not Status.RUNNING:
                     return
-            except Overtaken:
-                # The thread stands on the step before, and this one has not begun.
-                if self._before_step(work, began, first=False):
-                    return
-                opened = self._open(work)
-                if opened is None:
-                    return
-                folder, digests = opened
+                resumed = True  # News arrived while going to sleep: look at the step again.
                 continue
-            if self._under_way:
-                continue
+            if not commit(graph, self.ledger, run, folder, digests, outcome):
+                return
             self._keyframe(work, folder.state, digests.size)
             if work.status is not Status.RUNNING:
                 return
@@ -146,56 +108,6 @@ class Engine:
             unfit(self.ledger, work, error)
             return None
         return deltas.Folder(state), digests
-
-    # ---- ahead of one commit -----------------------------------------------------------------
-
-    @property
-    def _under_way(self) -> bool:
-        return self.ahead is not None and self.ahead.under_way
-
-    def _has_news(self, work: Work) -> bool:
-        """Whether something is obeyed before the thread's next step, now that its row is known."""
-        return (
-            self.stopping()
-            or work.wish == "pause"
-            or self._pauses(work)
-            or (bool(self.agent.graph.inbox) and work.wake_seq != self.seen)
-        )
-
-    def _commit(
-        self,
-        work: Work,
-        checkpoint: NewCheckpoint,
-        *,
-        leave_by: EventKind | None,
-        **more: Any,
-    ) -> None:
-        """Commit a step; without waiting for the answer where the next one is quick by habit."""
-        if (
-            self.ahead is not None
-            and leave_by is None
-            and not work.crash_count
-            and checkpoint.step >= self.known
-            and all(self.quick.get(name, False) for name in checkpoint.next_nodes)
-            and work.pause_at not in checkpoint.next_nodes
-        ):
-            self.ahead.commit_ahead(work, checkpoint, **more)
-        else:
-            self.ledger.commit(work, checkpoint, leave_by=leave_by, **more)
-
-    def _open_ahead(self, work: Work, began: float) -> OpenStep | None:
-        """The step after the one under way, as if that were known; None when it must be first."""
-        if self.ahead is None or not self.ahead.under_way:
-            return None
-        self.heart.check()
-        after = self.ahead.before
-        if after is None or self.stopping() or time.monotonic() - began > self.slice_seconds:
-            self.ahead.settle()
-            return None
-        self.ahead.begin()
-        run = self._open_step(work, look=False, resumed=False)
-        run.step, run.after = after.step + 1, after
-        return run
 
     # ---- before a step -----------------------------------------------------------------------
 
@@ -264,9 +176,9 @@ class Engine:
         fresh: list[tuple[Node, dict[str, Any]]] = []
         stops: list[GateReached] = []
         sleep: Asleep | None = None
-        names = graph.joins.ready(run.frontier)
+        names = graph.joins.ready(run.work.next_nodes)
         ready = [n for n in graph.nodes.values() if n.name in names]
-        missing = set(run.frontier) - set(graph.nodes)
+        missing = set(run.work.next_nodes) - set(graph.nodes)
         if missing or not ready:
             park(
                 self.ledger,
@@ -340,21 +252,15 @@ class Engine:
         return done
 
     def _work_node(self, run: OpenStep, node: Node, state: dict[str, Any]) -> dict[str, Any]:
-        """The validated update of a node; how long it took says whether it may work ahead."""
+        """The validated update of a node."""
         graph = self.agent.graph
-        began = time.monotonic()
-        reached, ending = reach(run, self.ahead)
         with (
-            ending,
             bound_contextvars(step=run.step, node=node.name),
             within(run.work.token, node.name, node.time_limit or graph.step_seconds),
             guarded(node.call),
         ):
-            update = node.call(graph.view(state), Context(reached, node.name))
-            checked = graph.checked_update(update, node.name)
-        quick = time.monotonic() - began < QUICK_SECONDS
-        self.quick[node.name] = quick and not getattr(reached, "touched", False)
-        return checked
+            update = node.call(graph.view(state), Context(run, node.name))
+            return graph.checked_update(update, node.name)
 
     def _keyframe(self, work: Work, state: dict[str, Any], state_bytes: int) -> None:
         """Cache the full state when it is due, after the commit and in a transaction of its own."""

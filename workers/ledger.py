@@ -115,8 +115,8 @@ class Ledger(Protocol):
     def over(self, work: Work) -> str: ...
 
 
-def ahead(thread: UUID) -> tuple[prepared.Asked, ...]:
-    """What `load` asks first, for whoever takes the thread to ask along."""
+def load_queries(thread: UUID) -> tuple[prepared.Asked, ...]:
+    """Queries that `load` needs first; sent in the same round trip as the lease."""
     return (
         history.asked_of_head(thread),
         queries.next_step_asked(thread),
@@ -141,7 +141,9 @@ class DatabaseLedger(Rules):
         The digests are those of `reducers`, which the agent version `version` declares; the head
         may have been written by another one. What the next step has recorded comes along.
         """
-        state, recorded, requests, spent = work.brought or prepared.fetch_all(*ahead(work.thread))
+        state, recorded, requests, spent = work.brought or prepared.fetch_all(
+            *load_queries(work.thread)
+        )
         work.brought = []
         self._next_step = (work.branch, work.step + 1)
         self._recorded, self._requests = recorded, requests

@@ -8,7 +8,6 @@ harmless.
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable
 from typing import Any
 
 from checkpoints.quiet import is_quiet
@@ -38,48 +37,30 @@ class Line:
 
     def send(self, *command: str) -> bool:
         """Whether it is on its way; False: another thread sends. Raises what `away` names."""
-        return self._alone(self._send, command)
-
-    def offer(self, *command: str) -> bool:
-        """Whether it is on its way without a moment's waiting: for whoever holds a lock.
-
-        False also where the line has to be made first, or the last answer has not come yet.
-        """
-        return self._alone(self._offer, command)
-
-    def _alone(self, do: Callable[[Command], bool], command: Command) -> bool:
         if not self._busy.acquire(blocking=False):
             return False
         try:
-            return do(command)
+            self._send(command)
         except BaseException:
             self._hang_up()
             raise
         finally:
             self._busy.release()
+        return True
 
-    def _offer(self, command: Command) -> bool:
-        if not self._stands() or (self._owed is not None and self._is_quiet()):
-            return False
-        return self._answered() and self._put(command)
-
-    def _send(self, command: Command) -> bool:
+    def _send(self, command: Command) -> None:
         if self._link is None:
             self._link = self._pool.connection_class(**self._pool.connection_kwargs)
             self._link.connect()
-        elif not self._stands() or not self._answered():
+        elif self._link._sock is None or not self._answered():
             self._link.disconnect()
             self._link.connect()
             if self._owed is not None:
                 self._link.send_command(*self._owed)
                 self._link.read_response()
-        return self._put(command)
-
-    def _put(self, command: Command) -> bool:
         # By hand: the client's encoders and readers take five times as long as the socket.
         self._link._sock.sendall(_packed(command))
         self._owed = command
-        return True
 
     def _answered(self) -> bool:
         """Whether the last command was answered, and the broker is still there."""
@@ -87,8 +68,9 @@ class Line:
             self._link.disconnect()  # if it was a refusal, no other answer would come
             return False
         self._owed = None
-        # What is to be read now is the end of the connection.
-        return self._is_quiet()
+        # What is to be read now is the end of the connection. The client's own way to look
+        # (`can_read`) takes as long as the sending.
+        return is_quiet(self._link._sock.fileno())
 
     def _took_an_answer(self) -> bool:
         """Whether a number came: how many doorbells wait there."""
@@ -102,13 +84,6 @@ class Line:
         except self._away:
             return False
         return bool(answer[:1] == b":")
-
-    def _stands(self) -> bool:
-        return self._link is not None and self._link._sock is not None
-
-    def _is_quiet(self) -> bool:
-        # The client's own way to look (`can_read`) takes as long as the sending.
-        return is_quiet(self._link._sock.fileno())
 
     def _hang_up(self) -> None:
         link, self._link, self._owed = self._link, None, None

@@ -78,11 +78,10 @@ def undo_pauses() -> tuple[float, ...]:
     return tuple(getattr(settings, "GATEPOST_UNDO_PAUSES", PAUSES))
 
 
-def advance_and_claim(thread_id: str, *, request: Any = None, meet: bool = False) -> None:
+def advance_and_claim(thread_id: str, *, request: Any = None) -> None:
     """Work on the named thread if it can be had, then see that no queued one is left behind.
 
-    `request` is the id of the HTTP request that rang for it, for the log; `meet`: it rang before
-    its commit.
+    `request` is the id of the HTTP request that rang for it, for the log.
     """
     try:
         thread: UUID | None = UUID(thread_id)
@@ -90,12 +89,12 @@ def advance_and_claim(thread_id: str, *, request: Any = None, meet: bool = False
         log.warning("doorbell.refused", thread=thread_id)
         return
     while thread is not None:
-        work = take(thread, owner=owner(), agents=agents(), meet=meet)
+        work = take(thread, owner=owner(), agents=agents())
         if work is not None:
             work_on(work, request=request)
         if stop_requested():
             return
-        thread, request, meet = left_behind(), None, False
+        thread, request = left_behind(), None
 
 
 def left_behind() -> UUID | None:

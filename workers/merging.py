@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 from uuid_utils.compat import uuid7
@@ -28,9 +28,8 @@ def commit(
     folder: deltas.Folder,
     digests: Digests,
     done: Sequence[tuple[Node, dict[str, Any]]],
-    send: Callable[..., None],
 ) -> bool:
-    """Merge, choose the way on, commit with `send`; False when the step failed.
+    """Merge, choose the way on, commit; False when the step failed.
 
     State and digests grow in place, at the cost of what the step adds. After a failure they
     are ahead of the head: the caller stops and forgets them.
@@ -58,16 +57,15 @@ def commit(
         rejected(run, done[0][0], too_large)
         fail(ledger, run, done[0][0], f"{too_large}. Keep what is large with ctx.artifact.")
         return False
-    head, number = run.head
     checkpoint = NewCheckpoint(
         id=uuid7(),
-        number=number + 1,
+        number=work.number + 1,
         step=run.step,
         branch=work.branch,
         branch_start=work.branch_start,
-        parent=head,
+        parent=work.head,
         parent_thread=work.thread,
-        parent_number=number,
+        parent_number=work.number,
         source="step",
         nodes=[n.name for n, _ in done],
         next_nodes=following,
@@ -79,7 +77,7 @@ def commit(
         created_by=work.owner,
         digests=digests,
     )
-    send(
+    ledger.commit(
         work,
         checkpoint,
         before=run.take_events(),
@@ -93,7 +91,7 @@ def _ways(
     graph: Graph, run: OpenStep, state: dict[str, Any], done: Sequence[tuple[Node, Any]]
 ) -> tuple[list[str], list[NewEvent]]:
     # Joins that wait for branches under way come next as well.
-    chosen = set(run.frontier) - {node.name for node, _ in done}
+    chosen = set(run.work.next_nodes) - {node.name for node, _ in done}
     events = []
     for node, _ in done:
         view = graph.view(state) if callable(node.then) else None

@@ -10,10 +10,10 @@ import structlog
 from django.dispatch import receiver
 
 from approvals.signals import decision_told
-from checkpoints.signals import thread_coming, thread_queued
+from checkpoints.signals import thread_queued
 
 from . import tracing
-from .doorbell import AHEAD, TASK, letter
+from .doorbell import TASK, letter
 from .line import Line
 
 RING_KEPT_SECONDS = 5.0
@@ -32,28 +32,10 @@ def ring(*, thread_id: UUID, queue: str, **_kwargs: Any) -> bool:
         if not line.send("LPUSH", queue, sent):
             client.lpush(queue, sent)
     except away as error:
-        _lost(thread_id, error)
+        _clients.clear()
+        log.warning("doorbell.lost", thread=str(thread_id), error=type(error).__name__)
         return False
     return True
-
-
-@receiver(thread_coming, dispatch_uid="workers.doorbell.ahead")
-def ring_ahead(*, thread_id: UUID, queue: str, **_kwargs: Any) -> bool:
-    """`ring` before the commit, for which a worker is to wait at the row; itself it never waits."""
-    known = _clients.get(_broker()[0].producer_pool)
-    if known is None:
-        return False
-    sent = letter(thread_id, queue, {**tracing.headers(), AHEAD: True})
-    try:
-        return known[1].offer("LPUSH", queue, sent)
-    except _broker()[1] as error:
-        _lost(thread_id, error)
-        return False
-
-
-def _lost(thread: UUID, error: Exception) -> None:
-    _clients.clear()
-    log.warning("doorbell.lost", thread=str(thread), error=type(error).__name__)
 
 
 def ring_at(worker: str, *, thread_id: UUID) -> bool:

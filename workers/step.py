@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any, Protocol
@@ -11,7 +11,7 @@ from uuid import UUID
 from approvals.queries import ApprovalRow
 from checkpoints.records import Position, Work
 from checkpoints.states import EventKind
-from checkpoints.store import NewCheckpoint, NewEvent
+from checkpoints.store import NewEvent
 from checkpoints.views import ActivityRow
 
 from .frozen import FrozenDict
@@ -72,20 +72,6 @@ class OpenStep:
     buffer: list[NewEvent] = field(default_factory=list)
     on_failure: str = "keep"
     woken: int = 0  # wake_seq before its requests were read
-    # The checkpoint that it follows, where the answer to its commit is still awaited.
-    after: NewCheckpoint | None = None
-
-    @property
-    def head(self) -> tuple[UUID, int]:
-        """(id, number) of the checkpoint that it follows."""
-        if self.after is not None:
-            return self.after.id, self.after.number
-        return self.work.head, self.work.number
-
-    @property
-    def frontier(self) -> Sequence[str]:
-        """The nodes that come next: those of this step, and joins that wait for them."""
-        return self.work.next_nodes if self.after is None else self.after.next_nodes
 
     @cached_property
     def config(self) -> FrozenDict:

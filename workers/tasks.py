@@ -6,7 +6,6 @@ from celery import Task, shared_task
 
 from . import canary as own_canary
 from . import (
-    doorbell,
     slots,
     sweep,  # noqa: F401  (connects the signals of the worker's main process)
     telling,  # noqa: F401  (the same)
@@ -20,10 +19,7 @@ def advance(self: Task[..., None], thread_id: str) -> None:
     """Look at a thread; afterwards see that no other one is left behind."""
     slots.turn()  # one that stands still before it has a lease is found by this
     try:
-        told = self.request
-        advance_and_claim(
-            thread_id, request=told.get(tracing.HEADER), meet=bool(told.get(doorbell.AHEAD))
-        )
+        advance_and_claim(thread_id, request=self.request.get(tracing.HEADER))
     finally:
         slots.rest()
 

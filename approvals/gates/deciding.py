@@ -26,8 +26,7 @@ from ..queries import ApprovalRow
 from . import writing
 from .ending import expire
 from .judging import WITH_ARGS, Judged, Reviewer, check_verdict, is_simple, judge, window_of
-from .operations import KIND
-from .outcomes import ends_thread, takes_effect
+from .outcomes import takes_effect
 from .proposals import decision_content
 from .reminding import tell_turn
 from .settling import settle_held
@@ -63,8 +62,7 @@ def decide(
 
     A vote that others are missing for, and a question to the agent, leave it pending. Else
     pending -> held, or settled where the undo window is 0, which wakes the thread or ends it.
-    `then` is called in the same transaction once the verdict is written. The worker that goes on
-    with the thread sets out while it is being written.
+    `then` is called in the same transaction once the verdict is written.
 
     Raises NotFound, AlreadyDecided with the recorded outcome, ProposalChanged when
     `proposal_hash` is not the one that stands, VerdictRefused, FourEyes (which is logged),
@@ -98,11 +96,9 @@ def decide(
                 if queries.approval(approval_id, workspace=workspace).open:
                     refused = row, error
             else:
-                called = _called(row, judged, what_next)
                 done = _write(
-                    row, judged, ident, reviewer, proposal_hash, verdict, comment, given, what_next,
-                    called=called,
-                )  # fmt: skip
+                    row, judged, ident, reviewer, proposal_hash, verdict, comment, given, what_next
+                )
                 if done is not None and then is not None:
                     then(done)
     if refused is not None:
@@ -131,15 +127,6 @@ def note_refusal(row: ApprovalRow, *, reviewer: Reviewer, verdict: str, error: F
     store.add_event(row.thread, store.NewEvent(EventKind.DECISION_REFUSED, data, reviewer.id))
 
 
-def _called(row: ApprovalRow, judged: Judged, what_next: str) -> store.Called | None:
-    """The worker that is wanted as soon as this is committed, where one is."""
-    if not row.rest_queue or row.kind == KIND:
-        return None
-    outcome = judged.outcome
-    now = outcome and not window_of(row) and not ends_thread(outcome, what_next)
-    return store.call_ahead(row.thread, row.rest_queue) if judged.asks or now else None
-
-
 def _write(
     row: ApprovalRow,
     judged: Judged,
@@ -150,8 +137,6 @@ def _write(
     comment: str,
     args: Any,
     what_next: str,
-    *,
-    called: store.Called | None,
 ) -> ApprovalRow | None:
     """The request as it stands afterwards; None: somebody or the clock was faster."""
     salt, digest = salted(
@@ -202,7 +187,7 @@ def _write(
         event = store.NewEvent(EventKind.DECISION_RECORDED, data, reviewer.id)
         # The agent has to be woken for an answer; for one vote of several nobody is.
         if judged.asks:
-            store.wake(row.thread, event=event, called=called)
+            store.wake(row.thread, event=event)
         else:
             store.add_event(row.thread, event)
             if judged.turn:
@@ -225,7 +210,7 @@ def _write(
     if status == "held":
         store.add_event(row.thread, store.NewEvent(kind, data, reviewer.id))
     else:
-        takes_effect(row, kind, data, actor=reviewer.id, by=reviewer.id, called=called)
+        takes_effect(row, kind, data, actor=reviewer.id, by=reviewer.id)
     return row
 
 

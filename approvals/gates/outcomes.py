@@ -93,17 +93,11 @@ def ends_thread(outcome: str, what_next: str) -> bool:
 
 
 def takes_effect(
-    row: ApprovalRow,
-    kind: EventKind,
-    data: Mapping[str, Any],
-    *,
-    actor: str,
-    by: str,
-    called: store.Called | None = None,
+    row: ApprovalRow, kind: EventKind, data: Mapping[str, Any], *, actor: str, by: str
 ) -> None:
     """The event of a settled outcome, and what follows: the thread goes on, or is ended by `by`.
 
-    `row` is the request as decided; `called`: a worker that is on its way already.
+    `row` is the request as decided.
     """
     event = store.NewEvent(kind, data, actor)
     ends = ends_thread(row.outcome, row.what_next)
@@ -118,7 +112,7 @@ def takes_effect(
         # What a person wants to do to a thread is not what the thread waits for.
         store.add_event(row.thread, event, beside=news)
     else:
-        store.wake(row.thread, event=event, beside=news, called=called)
+        store.wake(row.thread, event=event, beside=news)
     if not ends:
         return
     try:

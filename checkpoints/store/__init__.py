@@ -8,7 +8,6 @@ from .agents import (
     note_refused_messages,
     retire_worker,
 )
-from .announcing import Called, call_ahead
 from .artifacts import forget_file, place_file, put_artifact
 from .births import fork, joined_config, start
 from .clock_steps import bring_back_sleepers, note_clock_step
@@ -61,7 +60,6 @@ from .workspaces import (
 from .writing import NewCheckpoint, NewEvent, next_checkpoint
 
 __all__ = [
-    "Called",
     "NewCheckpoint",
     "NewEvent",
     "Noted",
@@ -72,7 +70,6 @@ __all__ = [
     "announce_worker",
     "begin_record",
     "bring_back_sleepers",
-    "call_ahead",
     "cancel",
     "cancel_and_undo",
     "claim_duty",

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Iterable
 from uuid import UUID
 
-from .announcing import Called
 from .writing import (
     Insert,
     Move,
@@ -30,14 +29,13 @@ def wake(
     event: NewEvent,
     queue: bool = True,
     beside: Iterable[Insert] = (),
-    called: Called | None = None,
 ) -> bool:
     """Raise wake_seq with an event and queue the thread if it waits; False: no such thread.
 
     A worker that holds the thread sees the raised number with its next commit and goes round
-    once more instead of falling asleep over the news. `called`: see `call_ahead`.
+    once more instead of falling asleep over the news.
     """
-    move = Move(thread, called=called)
+    move = Move(thread)
     move.express("wake_seq", "th.wake_seq + 1")
     move.express("version", "th.version + 1")
     if queue:

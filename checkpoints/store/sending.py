@@ -35,8 +35,6 @@ type Asked = tuple[str, Sequence[Any]]
 _TEXT, _BINARY = 0, 1
 # The server's code for a statement that is not prepared (any more): nothing was done.
 FORGOTTEN = b"26000"
-# The server's code for a lock that was not given in time.
-LOCKED = b"55P03"
 
 
 def _written(text: str) -> bytes:
@@ -103,25 +101,22 @@ def send(text: str, values: Mapping[str, Any]) -> tuple[Any, ...] | None:
 
 
 def send_and_fetch(
-    text: str, values: Mapping[str, Any], *asked: Asked, before: Sequence[Asked] = ()
+    text: str, values: Mapping[str, Any], *asked: Asked
 ) -> tuple[tuple[Any, ...] | None, list[list[tuple[Any, ...]]]]:
-    """`send`, and in the same round trip and transaction what is asked before and after it.
+    """`send`, and in the same round trip and transaction what is asked once that is done.
 
-    A question that fails takes the statement back with it. Only what was asked after it comes back.
+    A question that fails takes the statement back with it.
     """
     database = connections[DEFAULT_DB_ALIAS]
     link = link_of(database)
     if link is not None:
         order, numbered = by_name(text)
         with database.wrap_database_errors:
-            own, more = form([values[name] for name in order]), _ready([*before, *asked])
+            own, more = form([values[name] for name in order]), _ready(asked)
             if own is not None and more is not None:
-                more.insert(len(before), (text, numbered, own))
-                done, *found = _together(link, more)[len(before) :]
+                done, *found = _together(link, [(text, numbered, own), *more])
                 return (done[0] if done else None), found
     with transaction.atomic():
-        for given, sent in before:
-            by_cursor(database, given, sent)
         row = send(text, values)
         return row, [by_cursor(database, given, sent) for given, sent in asked]
 
@@ -244,10 +239,6 @@ def _together(
 ) -> list[list[tuple[Any, ...]]]:
     """The rows of statements that are sent at once, all of them or none: one transaction."""
     results = _in_one_go(link, asked)
-    codes = {result.error_field(DiagnosticField.SQLSTATE) for result in results}
-    if LOCKED in codes:
-        for result in results:
-            check(link, result)
     if any(result.status != ExecStatus.TUPLES_OK for result in results):
         # None is done. What the server refuses to know any more is prepared anew, once.
         for text, _, _ in asked:

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from collections.abc import Sequence
 from typing import Any
 from uuid import UUID
 
@@ -11,7 +10,6 @@ from django.db import InterfaceError, OperationalError, connection
 
 from .. import deltas, keyframes, steering
 from ..errors import LeaseLost
-from ..payloads import Payloads
 from ..pins import SAME_CODE
 from ..records import Work
 from ..states import EventKind, Status, target
@@ -44,16 +42,7 @@ def leased(work: Work) -> Move:
     return Move(work.thread, "th.lease_token = %s::uuid", (work.token,))
 
 
-@dataclass(frozen=True, slots=True)
-class PreparedStep:
-    """A step that is ready to be committed: nothing of it was sent."""
-
-    move: Move
-    checkpoint: NewCheckpoint
-    weight: int  # of its delta, for keyframes
-
-
-def prepare_step(
+def commit_step(
     work: Work,
     checkpoint: NewCheckpoint,
     *,
@@ -63,20 +52,25 @@ def prepare_step(
     reason: str = "",
     taken: Sequence[int] = (),
     left_by: str = "",
-    head: UUID | None = None,
-    contents: Payloads | None = None,
-) -> PreparedStep:
-    """What `commit_step` sends, as there; asks the database nothing if `contents` is given.
+) -> None:
+    """Commit one step: checkpoint, events and new head, in one statement and one transaction.
 
-    `head` is what the thread will stand on by then, if another commit is still under way;
-    `contents` where large values go, as the agent chose.
+    `before` are events of the step itself (thoughts), `events` what follows from it (the way on),
+    `taken` the numbers of the messages that the checkpoint brings into the state.
+
+    Keeps running -> running, or with `leave_by` moves on (thread.succeeded, thread.paused,
+    thread.handed_back ...) and gives the lease back; `left_by` is who wanted that, if a person.
+    `work` afterwards stands on the new head.
+
+    Raises LeaseLost when the lease or the head is no longer ours: nothing was written. When the
+    answer to the COMMIT is lost with the connection, the head is read again: the checkpoint's id
+    was chosen beforehand, so equal means committed.
     """
-    inserts, committed = checkpoint_insert(work.thread, checkpoint, contents)
-    stands_on = head or work.head
+    inserts, committed = checkpoint_insert(work.thread, checkpoint)
     move = Move(
         work.thread,
         "th.lease_token = %s::uuid AND th.head = %s::uuid",
-        (work.token, stands_on),
+        (work.token, work.head),
     )
     head_sets(move, checkpoint)
     if work.crash_count:
@@ -97,61 +91,33 @@ def prepare_step(
         move.express("rollback", "NULL")
     elif checkpoint.step > work.step:
         move.express("n_steps", "th.n_steps + 1")
-    return PreparedStep(move, checkpoint, keyframes.weight(delta_bytes(inserts[0])))
-
-
-def commit_step(work: Work, checkpoint: NewCheckpoint, **more: Any) -> None:
-    """Commit one step: checkpoint, events and new head, in one statement and one transaction.
-
-    `more`, as in `prepare_step`: `before` are events of the step itself (thoughts), `events` what
-    follows from it (the way on), `taken` the numbers of the messages that the checkpoint brings
-    into the state.
-
-    Keeps running -> running, or with `leave_by` moves on (thread.succeeded, thread.paused,
-    thread.handed_back ...) and gives the lease back; `left_by` is who wanted that, if a person.
-    `work` afterwards stands on the new head.
-
-    Raises LeaseLost when the lease or the head is no longer ours: nothing was written. When the
-    answer to the COMMIT is lost with the connection, the head is read again: the checkpoint's id
-    was chosen beforehand, so equal means committed.
-    """
-    step = prepare_step(work, checkpoint, **more)
-    settle_step(work, step, lambda: perform(step.move))
-
-
-def settle_step(
-    work: Work, step: PreparedStep, answer: Callable[[], tuple[Any, ...] | None]
-) -> None:
-    """Let `work` stand on the new head once `answer` gives the row of its commit."""
-    checkpoint = step.checkpoint
-    row = _answer_or_look(answer, work, checkpoint)
+    row = _perform_or_look(move, checkpoint)
     work.head, work.number, work.step = checkpoint.id, checkpoint.number, checkpoint.step
     work.branch, work.branch_start = checkpoint.branch, checkpoint.branch_start
     work.next_nodes = tuple(checkpoint.next_nodes)
-    work.unfolded += step.weight
+    work.unfolded += keyframes.weight(delta_bytes(inserts[0]))
     work.unfolded_rows += 1
     work.crash_count = 0
     _see(work, row)
 
 
-def _answer_or_look(
-    answer: Callable[[], tuple[Any, ...] | None], work: Work, checkpoint: NewCheckpoint
-) -> tuple[Any, ...]:
+def _perform_or_look(move: Move, checkpoint: NewCheckpoint) -> tuple[Any, ...]:
+    """The row of the commit; read from the thread when the answer to it was lost."""
     try:
-        row = answer()
+        row = perform(move)
     except (OperationalError, InterfaceError):
         connection.close()
         with connection.cursor() as cursor:
             cursor.execute(
                 "SELECT workspace_id, last_seq, status, queue, version, wake_seq, wish, wish_by, "
                 "pause_at FROM gp_thread WHERE id = %s::uuid AND head = %s::uuid",
-                (work.thread, checkpoint.id),
+                (move.thread, checkpoint.id),
             )
             row = cursor.fetchone()
             if row is None:
                 raise
     if row is None:
-        raise LeaseLost(thread=work.thread)
+        raise LeaseLost(thread=move.thread)
     return row
 
 

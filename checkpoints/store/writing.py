@@ -29,7 +29,7 @@ from ..digests import Digests
 from ..errors import InvalidValue
 from ..records import SALT_BYTES, Work
 from ..states import EventKind, Status, WorkspaceEventKind
-from .announcing import Called, announce
+from .announcing import announce
 from .statement import EVENTS_AT_ONCE, Columns, batched, statement
 from .texts import names_text
 
@@ -139,10 +139,7 @@ class Move:
     unflushed: bool = False
     # Whether it goes on with a move of which events are written already: they have one time.
     continues: bool = False
-    # Who was called already for what this queues.
-    called: Called | None = None
-    # What is asked in the same round trip before it, once it is done, and the answers to that.
-    before: Sequence[prepared.Asked] = ()
+    # What is asked in the same round trip once it is done, and the answers.
     along: Sequence[prepared.Asked] = ()
     brought: list[list[tuple[Any, ...]]] = field(default_factory=list)
 
@@ -231,8 +228,8 @@ def perform(move: Move) -> tuple[Any, ...] | None:
     if len(move.events) > EVENTS_AT_ONCE:
         return _perform_in_parts(move)
     text, values = shaped(move)
-    if move.before or move.along:
-        moved, move.brought = sending.send_and_fetch(text, values, *move.along, before=move.before)
+    if move.along:
+        moved, move.brought = sending.send_and_fetch(text, values, *move.along)
     else:
         moved = sending.send(text, values)
     if moved is not None:
@@ -249,7 +246,6 @@ def perform(move: Move) -> tuple[Any, ...] | None:
             moved[1],
             queue=queue,
             soon=soon,
-            called=move.called,
             database=database,
         )
     return moved

@@ -78,7 +78,7 @@ def again(state: Looped) -> Any:
 
 @graph.node(then=again, ways=("quick", END))
 def quick(state: Looped, ctx: Context) -> dict[str, Any]:
-    """Quick steps work ahead of the commit before; now and then one uses the context."""
+    """Quick steps; now and then one uses the context."""
 
     async def inner() -> list[str]:
         return [ctx.activity(read, str(state.at))] if state.at % 4 == 3 else []

@@ -59,18 +59,6 @@ def test_each_is_a_message_of_its_own(times: int) -> None:
     assert len({message["properties"]["delivery_tag"] for message in found}) == times
 
 
-def test_one_that_rings_before_a_commit_says_so() -> None:
-    thread = uuid4()
-    assert receivers.ring(thread_id=thread, queue=QUEUE)
-    assert receivers.rings_waiting(QUEUE) == 1
-    assert receivers.ring_ahead(thread_id=thread, queue=QUEUE)
-    assert receivers.rings_waiting(QUEUE) == 2
-    ours, ahead = taken(), taken()
-    assert ahead["headers"].pop("gatepost_ahead") is True
-    assert ahead["body"] == ours["body"] == [[str(thread)], {}, ours["body"][2]]
-    assert alike(ahead) == alike(ours)
-
-
 @pytest.mark.parametrize("queue", [f'o"dd\\{uuid4()}', "body", "\u00fcber"])
 @pytest.mark.parametrize("headers", [{}, {"a": True, "b": 'x"y'}])
 def test_whatever_the_queue_and_the_headers(queue: str, headers: dict[str, Any]) -> None:

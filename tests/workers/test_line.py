@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import socket
 import threading
-import time
 from collections.abc import Iterator
 from typing import Any
 from uuid import uuid4
@@ -106,50 +104,3 @@ def test_who_finds_it_busy_rings_by_themselves(queue: str) -> None:
         ringer.join(timeout=10)
         assert answers == [True]
     assert len(rung(queue)) == 1
-
-
-def test_an_offer_waits_for_nothing(queue: str) -> None:
-    line = Line(client().connection_pool, AWAY)
-    assert not line.offer("LPUSH", queue, "no line yet")
-    line.send("LPUSH", queue, "first")
-    assert rung(queue) == ["first"]
-    assert line.offer("LPUSH", queue, "second")
-    assert rung(queue) == ["second", "first"]
-
-
-def test_an_offer_is_refused_while_the_broker_hangs(queue: str) -> None:
-    line = Line(client().connection_pool, AWAY)
-    line.send("LPUSH", queue, "first")
-    assert rung(queue) == ["first"]
-    client().execute_command("CLIENT", "PAUSE", "700", "ALL")
-    began = time.monotonic()
-    assert line.offer("LPUSH", queue, "second")
-    assert not line.offer("LPUSH", queue, "third")
-    assert not line.offer("LPUSH", queue, "fourth")
-    assert time.monotonic() - began < 0.5
-    assert rung(queue) == ["second", "first"]
-    assert line.offer("LPUSH", queue, "fifth")
-    assert rung(queue) == ["fifth", "second", "first"]
-
-
-def test_an_offer_leaves_a_broken_line_to_whoever_may_wait(queue: str) -> None:
-    line = Line(client().connection_pool, AWAY)
-    line.send("LPUSH", queue, "first")
-    assert rung(queue) == ["first"]
-    line._link.disconnect()
-    line._link.connect()
-    line._link._sock.shutdown(socket.SHUT_RDWR)
-    assert not line.offer("LPUSH", queue, "second")
-    assert line.send("LPUSH", queue, "third")
-    assert rung(queue)[0] == "third"
-
-
-def test_an_offer_that_meets_a_refusal_leaves_it_to_the_next(queue: str) -> None:
-    client().set(queue, "no list")
-    line = Line(client().connection_pool, AWAY)
-    assert line.send("LPUSH", queue, "first")
-    assert client().get(queue) == b"no list"
-    assert not line.offer("LPUSH", queue, "second")
-    client().delete(queue)
-    assert line.send("LPUSH", queue, "third")
-    assert rung(queue) == ["third", "first"]

@@ -1,4 +1,4 @@
-"""An agent whose one node is quick and asks nobody anything: it works ahead of each commit."""
+"""An agent of many quick steps: it commits nearly all the time."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from workers.context import Context
 from workers.graph import END, Append, Graph, State
 
 QUEUE = os.environ.get("HAZARD_QUEUE", "gatepost")
-log = logging.getLogger("ahead_agents")
+log = logging.getLogger("hasty_agents")
 
 
 class Hasty(State):
