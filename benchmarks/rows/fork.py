@@ -62,7 +62,8 @@ def _bytes(thread: UUID) -> int:
 
 def measure(bench: Bench, scale: float) -> Measured:
     """Milliseconds of the slowest thread's fork; the others, and a raw INSERT, are beside it."""
-    found = Measured({"write_transactions": 0.0, "bytes": 0.0, "ms_f0": 0.0, "ms_f2": 0.0})
+    found = Measured({"write_transactions": 0.0, "bytes": 0.0, "ms_f0": 0.0})
+    more: list[tuple[float, float]] = []
     for length in LENGTHS:
         steps = max(50, int(length * scale))
         thread = thread_of(steps, SIZE)
@@ -78,9 +79,11 @@ def measure(bench: Bench, scale: float) -> Measured:
             ms = fork_ms(thread, steps // 2)
             inserted = median([raw.timed_insert() for _ in range(ROUNDS)]) * 1e3
             told[f"ms_{name}"], told[f"raw_ms_{name}"] = round(ms, 3), round(inserted, 3)
-            if ms > found.values[f"ms_{name}"]:
-                found.values[f"ms_{name}"] = ms
-                found.baselines[f"ms_{name}"] = round(inserted, 3)
+            if name == "f2":
+                more.append((ms - inserted, inserted))
+            elif ms > found.values["ms_f0"]:
+                found.values["ms_f0"] = ms
+                found.baselines["ms_f0"] = round(inserted, 3)
         bench.flush_takes(0)
         raw.close()
         fork_ms(thread, steps // 2, 20, size=1)
@@ -88,4 +91,6 @@ def measure(bench: Bench, scale: float) -> Measured:
         found.values["write_transactions"] = max(found.values["write_transactions"], xids)
         found.values["bytes"] = max(found.values["bytes"], size)
         found.details[f"length_{length}"] = told
+    found.values["more_ms_f2"], inserted = max(more)
+    found.baselines["more_ms_f2"] = round(inserted, 3)
     return found

@@ -63,10 +63,9 @@ def measure(bench: Bench, scale: float) -> Measured:
                     rates.append(count / whole)
                     working.append(count / leased)
                 rate, baseline = median(rates), median(inserts)
-                value = "steps_f0" if name == "f0" else "rate_f2"
-                found.values[value] = rate if name == "f0" else rate / baseline
-                found.baselines[value] = round(baseline, 1)
-                found.ratios[value] = rate / baseline
+                found.values[f"rate_{name}"] = rate / baseline
+                found.baselines[f"rate_{name}"] = round(baseline, 1)
+                found.ratios[f"rate_{name}"] = rate / baseline
                 found.details[f"timing_{name}"] = {
                     "steps_per_second": round(rate, 1),
                     "best": round(max(rates), 1),
