@@ -104,6 +104,7 @@ class WorkspaceEventKind(StrEnum):
     MEMBER_REMOVED = "member.removed"
     ROLE_GRANTED = "role.granted"
     ROLE_WITHDRAWN = "role.withdrawn"
+    ROLE_REFUSED = "role.refused"
     USER_CREATED = "user.created"
     USER_CHANGED = "user.changed"
     USER_DISABLED = "user.disabled"

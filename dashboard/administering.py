@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
+from functools import partial
 from typing import Any, Final
 from uuid import UUID
 
@@ -73,7 +74,7 @@ def grant_role(who: Administrator, user_id: int, role: str, *, workspace: UUID |
     """Give somebody a role, in one's own workspace unless told otherwise; the workspace."""
     place = _place(who, workspace)
     _reach(who, user_id)
-    _check_second_person(who, user_id, {role})
+    _check_second_person(who, user_id, {role}, place)
     with translated():
         if not store.grant(place, user_id, role, actor=who.actor.id):
             raise Conflict("They have this role already.")
@@ -93,7 +94,7 @@ def set_roles(who: Administrator, user_id: int, roles: Iterable[str]) -> None:
     _reach(who, user_id)
     with translated(), transaction.atomic():
         had = {r for w, _, r in queries.memberships(user_id) if w == place}
-        _check_second_person(who, user_id, wanted - had)
+        _check_second_person(who, user_id, wanted - had, place)
         # Given first: at no moment is somebody who keeps a role out of the workspace.
         for role in [r for r in ROLES if r in wanted - had]:
             store.grant(place, user_id, role, actor=who.actor.id)
@@ -217,11 +218,20 @@ def _reach(who: Administrator, user_id: int, *, alone: bool = False) -> None:
         )
 
 
-def _check_second_person(who: Administrator, user_id: int, roles: set[str]) -> None:
-    """Refuse that admins let themselves decide: who makes the rules is not who approves."""
-    if user_id == who.actor.user_id and not RIGHTS["decide"].isdisjoint(roles):
-        log.warning("role refused", actor=who.actor.id, roles=sorted(roles))
-        raise Forbidden("You cannot make yourself a reviewer. Ask another admin to do it.")
+def _check_second_person(
+    who: Administrator, user_id: int, roles: set[str], workspace: UUID
+) -> None:
+    """Refuse that admins let themselves decide: who makes the rules is not who approves.
+
+    The try is an event of the workspace, written by the door once the change is rolled back.
+    """
+    if user_id != who.actor.user_id or not (refused := RIGHTS["decide"] & roles):
+        return
+    log.warning("role refused", actor=who.actor.id, roles=sorted(roles))
+    error = Forbidden("You cannot make yourself a reviewer. Ask another admin to do it.")
+    role = min(refused)
+    error.afterwards = partial(store.log_refused_role, workspace, user_id, role, actor=who.actor.id)
+    raise error
 
 
 def _own_flag(who: Administrator, values: Mapping[str, Any]) -> None:

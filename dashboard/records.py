@@ -254,6 +254,8 @@ def _told(view: Callable[..., HttpResponse]) -> Callable[..., HttpResponse]:
         try:
             return view(request, *args, **kwargs)
         except ActionError as error:
+            if error.afterwards is not None:
+                error.afterwards()  # it went with the transaction of the form
             if request.method != "POST" or isinstance(error, Forbidden | Missing):
                 return refused(request, error)
             messages.error(request, error.detail)

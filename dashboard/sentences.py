@@ -360,6 +360,9 @@ _SAY: dict[str, Any] = {
     "role.withdrawn": lambda d, who: (
         f"{who} took the role {d.get('role', '?')} from {_cut(d.get('name', '?'))}"
     ),
+    "role.refused": lambda d, who: (
+        f"{who} tried to give themselves the role {d.get('role', '?')}, which was refused"
+    ),
     "user.created": lambda d, who: f"{who} made the user {_cut(d.get('name', '?'))}",
     "user.changed": lambda d, who: (
         f"{who} changed {', '.join(d.get('changed') or ()) or 'nothing'} "

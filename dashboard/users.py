@@ -76,14 +76,19 @@ def edit_user(
     user = people_within_reach(who).filter(pk=user_id).first()
     if user is None:
         raise Missing("There is no such user in this workspace.")
-    with transaction.atomic():
-        if values:
-            change_user(who, user_id, values)
-        if roles is not None:
-            wanted = list(roles)
-            _check_roles(wanted)
-            set_roles(who, user_id, wanted)
-        user.refresh_from_db()
+    try:
+        with transaction.atomic():
+            if values:
+                change_user(who, user_id, values)
+            if roles is not None:
+                wanted = list(roles)
+                _check_roles(wanted)
+                set_roles(who, user_id, wanted)
+            user.refresh_from_db()
+    except Forbidden as error:
+        if error.afterwards is not None:
+            error.afterwards()
+        raise
     return _row(user, queries.roles_in(who.actor.workspace).get(user_id, set()))
 
 

@@ -119,6 +119,12 @@ def withdraw(workspace: UUID, user: int, role: str, *, actor: str) -> bool:
     return True
 
 
+def log_refused_role(workspace: UUID, user: int, role: str, *, actor: str) -> None:
+    """Log that somebody tried to give a role that they may not give."""
+    data = {"user": user, "name": _name(user), "role": role}
+    append(workspace, [NewEvent(K.ROLE_REFUSED, data, actor)])
+
+
 def log_user(
     kind: K, user: int, *, name: str, changed: Mapping[str, Any], actor: str, workspace: UUID
 ) -> None:

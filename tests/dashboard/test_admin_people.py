@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Callable
 from typing import Any
 from uuid import UUID
 
@@ -438,3 +439,25 @@ def test_an_admin_does_not_make_themself_a_reviewer(cast: Cast) -> None:
     # What somebody has already may be kept beside other changes.
     administering.set_roles(alone, own, ["admin", "reviewer", "viewer"])
     assert roles("admin", cast.workspace) == {"admin", "reviewer", "viewer"}
+
+
+def test_the_try_to_make_oneself_a_reviewer_is_an_event_once(cast: Cast, admin: Client) -> None:
+    own = user("admin").pk
+    body = {"roles": ["admin", "reviewer"]}
+    keyed = {"HTTP_IDEMPOTENCY_KEY": "one"}
+    member = {"workspace": str(cast.workspace), "user": own, "role": "reviewer"}
+    tries: list[Callable[[], Any]] = [
+        lambda: change(admin, "admin", roles=body["roles"]),
+        lambda: admin.post("/admin/checkpoints/membership/add/", member),
+        lambda: admin.post(f"/api/v1/users/{own}/", body, content_type="application/json"),
+        lambda: admin.post(f"/api/v1/users/{own}/", body, content_type="application/json", **keyed),
+    ]
+    by = f"user:{own}"
+    for act in tries:
+        before = events(cast.workspace)
+        answer = act()
+        assert answer.status_code == 403, answer.content[:300]
+        told = {"user": own, "name": "admin", "role": "reviewer"}
+        assert events(cast.workspace)[len(before) :] == [("role.refused", by, told)]
+    assert roles("admin", cast.workspace) == {"admin"}
+    assert verify_workspace(cast.workspace).intact
