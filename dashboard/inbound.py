@@ -125,7 +125,11 @@ def _signed(hook: Presented, headers: Mapping[str, str], body: bytes) -> str:
             "webhook-timestamp (whole seconds) and webhook-signature.",
             path=next((n for n in NAMES if not headers.get(n)), NAMES[0]),
         )
-    fits = hook_signature.holds(given, hook.secrets, ident=ident, timestamp=timestamp, body=body)
+    if not _is_text(body):  # JSON is, and nothing else can be signed by Standard Webhooks
+        raise Malformed("The body is not UTF-8.", path="$")
+    fits = hook_signature.holds(
+        given, hook.secrets, ident=ident, timestamp=int(timestamp), body=body
+    )
     if not fits:
         raise Unsigned("The signature fits none of the hook's secrets.", path=NAMES[2])
     if abs(hook.now.timestamp() - int(timestamp)) > TOLERANCE:
@@ -135,6 +139,14 @@ def _signed(hook: Presented, headers: Mapping[str, str], body: bytes) -> str:
             path=NAMES[1],
         )
     return ident
+
+
+def _is_text(body: bytes) -> bool:
+    try:
+        body.decode()
+    except UnicodeDecodeError:
+        return False
+    return True
 
 
 def _once(hook: Presented, ident: str, body: bytes) -> Answer:

@@ -22,6 +22,7 @@ from checkpoints.errors import InvalidValue, NotAllowedNow, NotFound
 from checkpoints.recorded import RowChange
 from checkpoints.states import WorkspaceEventKind as K
 
+from ..hook_signature import new_secret
 from . import addresses, chat, recipients, signing, spreading
 from .words import DIGEST_MAX, KINDS, NAME_MAX, NEWS, PLACES_MAX, TEST, USUAL
 
@@ -69,7 +70,7 @@ def make(workspace: UUID, kind: str, wanted: Wanted, *, actor: str) -> tuple[UUI
         raise InvalidValue("name", "is required")
     _apply(row, Wanted(target="") if wanted.target is None else Wanted(target=wanted.target))
     _apply(row, wanted)
-    secret = signing.new_secret() if kind == "webhook" else ""
+    secret = new_secret() if kind == "webhook" else ""
     with transaction.atomic():
         if secret:
             row.secrets = [_secret(secret, _now())]
@@ -109,7 +110,7 @@ def rotate(endpoint: UUID, *, workspace: UUID, actor: str, overlap: float = OVER
     """A new secret for a webhook, shown once; the old one signs too for `overlap` seconds more."""
     if not 0 <= overlap <= OVERLAP_MAX:
         raise InvalidValue("overlap", f"takes 0 to {OVERLAP_MAX:g} seconds")
-    secret = signing.new_secret()
+    secret = new_secret()
     with transaction.atomic():
         row = _locked(endpoint, workspace)
         if row.kind != "webhook":

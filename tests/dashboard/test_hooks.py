@@ -149,6 +149,8 @@ def bent(secret: str, body: bytes) -> dict[str, tuple[dict[str, str], bytes, int
         "nonsense": (good | {"webhook-signature": "v1,%% \x7f"}, body, 401, "bad-signature"),
         "too old": (signed(secret, body, at=old), body, 401, "out-of-time"),
         "ahead": (signed(secret, body, at=ahead), body, 401, "out-of-time"),
+        "far ahead": (signed(secret, body, at=999_999_999_999), body, 401, "bad-signature"),
+        "no text": (signed(secret, b"\xff"), b"\xff", 400, "malformed"),
         "no id": (good | {"webhook-id": ""}, body, 400, "malformed"),
         "no time": (good | {"webhook-timestamp": "soon"}, body, 400, "malformed"),
         "no signature": (good | {"webhook-signature": ""}, body, 400, "malformed"),
