@@ -9,14 +9,20 @@ WORKERS ?= 2
 ROWS ?= 1,2,3,4,5,6,7,8,9,10,14
 STAGE ?= 1
 PICK ?=
-# Tests that start the product and wait for it; the rest is all that lies beside them.
+# Three lanes side by side, each with servers of its own: tests that start the product and wait for
+# it, tests of what people and programs call, and the rest, which is all that lies beside them.
 PROCESSES := tests/hazards tests/embedded tests/acceptance tests/browser
+CALLS := tests/dashboard tests/contract
+LANES := test-processes test-calls test-rest
+PYTEST := MAKEFLAGS= MFLAGS= GATEPOST_REQUIRE_BROWSER=1 $(PY) -m pytest
+# Gives way to those that wait: a starved worker loses its lease.
+PYTEST_NICE := MAKEFLAGS= MFLAGS= GATEPOST_REQUIRE_BROWSER=1 nice -n 10 $(PY) -m pytest
 
 # An environment that is there looks after itself; the first one needs a Python of the system.
 BRING := python=$(PY); [ -x $(PY) ] || python=$$(tools/find-python) || exit 1; "$$python" tools/install.py
 
 .DEFAULT_GOAL := help
-.PHONY: help up test test-all test-processes test-rest check lint format demo bench bench-peers bench-log bench-inbox bench-files bench-wasted chaos mutants requirements pictures reset lock install install-dev
+.PHONY: help up test test-all test-processes test-calls test-rest check lint format demo bench bench-peers bench-log bench-inbox bench-files bench-wasted chaos mutants requirements pictures reset lock install install-dev
 
 help:  ## list what can be called
 	@echo "make up            start Gatepost (PORT=8000 HOST=127.0.0.1 DATA=.gatepost WORKERS=2 ARGS=...)"
@@ -63,16 +69,19 @@ lint: install-dev
 	@GATEPOST_DATA=$$(mktemp -d) $(PY) -W ignore manage.py makemigrations --check --dry-run
 
 check: install-dev  # side by side: real processes are waited for, all other tests compute
-	@$(MAKE) -j3 lint test-processes test-rest
+	@$(MAKE) -j4 lint $(LANES)
 
 test-all: install-dev
-	@$(MAKE) -j2 test-processes test-rest
+	@$(MAKE) -j3 $(LANES)
 
 test-processes: install-dev
-	@MAKEFLAGS= MFLAGS= GATEPOST_REQUIRE_BROWSER=1 $(PY) -m pytest $(PROCESSES)
+	@$(PYTEST) $(PROCESSES)
 
-test-rest: install-dev  # gives way to those that wait: a starved worker loses its lease
-	@MAKEFLAGS= MFLAGS= GATEPOST_REQUIRE_BROWSER=1 nice -n 10 $(PY) -m pytest $(PROCESSES:%=--ignore=%)
+test-calls: install-dev
+	@$(PYTEST_NICE) $(CALLS)
+
+test-rest: install-dev
+	@$(PYTEST_NICE) $(PROCESSES:%=--ignore=%) $(CALLS:%=--ignore=%)
 
 format: install-dev
 	@$(PY) -m ruff check --fix-only --quiet .
