@@ -43,7 +43,7 @@ def money_of(args: Any) -> tuple[Decimal, str] | None:
             if isinstance(value, Mapping):
                 continue
             if (number := _number(value)) is not None:
-                return number, _currency(place) or _currency(args)
+                return number, currency_of(place) or currency_of(args)
     return None
 
 
@@ -94,7 +94,8 @@ def _number(value: Any) -> Decimal | None:
         return None
 
 
-def _currency(place: Mapping[str, Any]) -> str:
+def currency_of(place: Mapping[str, Any]) -> str:
+    """The code that stands beside an amount; empty where there is none."""
     for name in CURRENCIES:
         value = place.get(name)
         if isinstance(value, str) and _CURRENCY.fullmatch(value):

@@ -111,7 +111,7 @@ class ApprovalPage:
     @cached_property
     def last(self) -> evidence.Compared | None:
         """The last comparable action."""
-        return evidence.last_comparable(self.approval, self.history)
+        return evidence.last_comparable(self.approval, self.history, self.schema)
 
     @cached_property
     def _log(self) -> list[EventRow]:

@@ -64,7 +64,7 @@ def against(
 
 
 def last_comparable(
-    row: ApprovalRow, history: Sequence[ApprovalRow], schema: Mapping[str, Any] | None = None
+    row: ApprovalRow, history: Sequence[ApprovalRow], schema: Mapping[str, Any] | None
 ) -> Compared | None:
     """The newest action of the same tool and agent that people let happen."""
     for other in history:

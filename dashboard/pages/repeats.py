@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from datetime import datetime
-from decimal import Decimal
 from typing import Any
 from uuid import UUID
 
@@ -12,7 +11,7 @@ from approvals.overlap import Overlap, only_new, overlaps
 from approvals.queries import ApprovalRow
 from checkpoints import queries
 from checkpoints.errors import NotFound
-from dashboard.amounts import AMOUNTS, amount_of
+from dashboard.amounts import AMOUNTS, currency_of, sum_of
 
 LINES_SHOWN = 200
 
@@ -125,9 +124,9 @@ def _value(line: Any, amount: str) -> str:
 
 
 def _sum(lines: list[Any], amount: str, args: Any) -> str:
-    """The sum of an amount over lines, with its currency; empty where it cannot be said."""
-    try:
-        total = sum((Decimal(str(line[amount])) for line in lines), Decimal(0))
-    except (ArithmeticError, KeyError, ValueError):
-        return ""
-    return amount_of({**args, amount: None, "amount": f"{total:f}"})
+    """The sums of an amount over lines, per currency; empty where it cannot be said."""
+    found = sum_of(
+        {"amount": line.get(amount), "currency": currency_of(line) or currency_of(args)}
+        for line in lines
+    )
+    return found.total if found else ""

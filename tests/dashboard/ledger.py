@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from datetime import datetime
 from decimal import Decimal
@@ -152,6 +152,19 @@ def requests(workspace: UUID) -> dict[UUID, Request]:
     for ident, args in edits.items():
         found[ident].args = args[-1]
     return found
+
+
+def stacks(listed: list[Request], sort: str) -> dict[str, list[Request]]:
+    """{id of the first: equal requests} in an order."""
+    keys: dict[str, Callable[[Request], Any]] = {
+        "risk": lambda r: (RISKS.index(r.risk), r.requested_at, r.id),
+        "age": lambda r: (r.requested_at, r.id),
+        "deadline": lambda r: (r.due is None, r.due or r.requested_at, r.requested_at, r.id),
+    }
+    by_shape: dict[tuple[str, ...], list[Request]] = {}
+    for request in sorted(listed, key=keys[sort]):
+        by_shape.setdefault(request.shape, []).append(request)
+    return {str(alike[0].id): alike for alike in by_shape.values()}
 
 
 def money(args: Any) -> tuple[Decimal, str] | None:

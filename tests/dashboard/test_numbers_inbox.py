@@ -4,10 +4,9 @@ from __future__ import annotations
 
 import random
 import re
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from datetime import datetime
 from html import unescape
-from typing import Any
 from uuid import UUID
 
 import pytest
@@ -19,7 +18,7 @@ from tests.cast import Cast
 from tests.checkpoints.builders import one, rows
 
 from . import populations
-from .ledger import RISKS, Request, Voter, amount, money, requests, total
+from .ledger import Request, Voter, amount, money, requests, stacks, total
 from .page_numbers import Rule, numbers, problem
 
 NOW = "SELECT clock_timestamp()"
@@ -53,25 +52,12 @@ def _boxes(all_of: dict[UUID, Request], who: Voter) -> dict[str, list[Request]]:
     }
 
 
-def _stacks(listed: list[Request], sort: str) -> dict[str, list[Request]]:
-    """{id of the first: equal requests} in an order."""
-    keys: dict[str, Callable[[Request], Any]] = {
-        "risk": lambda r: (RISKS.index(r.risk), r.requested_at, r.id),
-        "age": lambda r: (r.requested_at, r.id),
-        "deadline": lambda r: (r.due is None, r.due or r.requested_at, r.requested_at, r.id),
-    }
-    by_shape: dict[tuple[str, ...], list[Request]] = {}
-    for request in sorted(listed, key=keys[sort]):
-        by_shape.setdefault(request.shape, []).append(request)
-    return {str(alike[0].id): alike for alike in by_shape.values()}
-
-
 class Look:
     """What a list has to show by the log."""
 
     def __init__(self, all_of: dict[UUID, Request], listed: list[Request], sort: str) -> None:
         self.all = {str(ident): request for ident, request in all_of.items()}
-        self.stacks = _stacks(listed, sort)
+        self.stacks = stacks(listed, sort)
 
     def count(self, first: str) -> int:
         return len(self.stacks[first])
