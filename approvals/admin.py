@@ -64,7 +64,7 @@ class ApprovalRecords(Records):
             ),
         ),
         (
-            "What became of it",
+            "What happened to it",
             (
                 "status",
                 "outcome",

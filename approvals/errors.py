@@ -15,12 +15,12 @@ class AlreadyDecided(GatepostError):
 
     def __init__(self, row: ApprovalRow) -> None:
         if row.status == "expired":
-            said = "This request expired before your answer came."
+            said = "This request expired before your answer arrived."
         elif row.status == "withdrawn":
             said = "This request was withdrawn; there is nothing left to decide."
         else:
             who = row.decided_by_name or row.decided_by
-            said = f"{who} has decided this request already: {row.outcome}."
+            said = f"{who} already decided this request: {row.outcome}."
         super().__init__(said)
         self.row = row
 
@@ -42,7 +42,7 @@ class FourEyes(NotYours):
 
 
 class VotedAlready(GatepostError):
-    """You have approved this already, and one person counts once; others are still missing."""
+    """You have already approved this, and one person counts once; others are still missing."""
 
 
 class NothingToTakeBack(GatepostError):

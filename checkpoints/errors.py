@@ -31,7 +31,7 @@ class AlreadySettled(NotAllowedNow):
 
 
 class InvalidValue(GatepostError):
-    """A value is refused; `path` names the place as a JSON path."""
+    """A value was refused; `path` names the place as a JSON path."""
 
     def __init__(self, path: str, message: str) -> None:
         super().__init__(f"{path}: {message}", path=path)

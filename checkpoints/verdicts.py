@@ -72,7 +72,7 @@ class Question:
 
 
 def question_of(status: str, waiting_on: Any) -> Question | None:
-    """What the thread asks; None when it asks nothing of this sort."""
+    """What the thread needs to know; None when it asks nothing of this sort."""
     if status != Status.ATTENTION or not isinstance(waiting_on, Mapping):
         return None
     if waiting_on.get("kind") not in ("unknown", "effect"):

@@ -60,8 +60,8 @@ def why_waiting(
                 "attention",
                 sentence(thread.status_reason),
                 thread.status_since,
-                "Mend what keeps the undo from working, then retry: it goes on with exactly these. "
-                "Or take them back by hand and roll back without undo, or cancel.",
+                "Fix what keeps the undo from working, then retry: it continues with exactly "
+                "these. Or undo them manually and roll back without undo, or cancel.",
             )
         case Status.ATTENTION:
             return _attention(thread)
@@ -78,7 +78,7 @@ def why_waiting(
         if thread.status_reason:
             said = f"{said}. {thread.status_reason}"
         if thread.status_reason.endswith("is unknown."):
-            check = "Look outside whether it happened."
+            check = "Check outside whether it happened."
         return Why("finished", sentence(said), thread.status_since, check)
     return Why("finished", sentence(said), thread.status_since)
 
@@ -105,9 +105,9 @@ def _no_worker(thread: ThreadRow, workers: Sequence[WorkerRow]) -> Why | None:
         seen = max((w.seen_at for w in workers), default=None)
         return Why(
             "no_worker",
-            "No worker is alive."
+            "No worker is running."
             if seen is None
-            else f"No worker is alive; the last sign of one came at {_time(seen)}.",
+            else f"No worker is running; the last one was seen at {_time(seen)}.",
             thread.status_since,
             "Start a worker.",
             {"workers": 0, "seen_at": None if seen is None else seen.isoformat()},
@@ -115,7 +115,7 @@ def _no_worker(thread: ThreadRow, workers: Sequence[WorkerRow]) -> Why | None:
     if not any(str(thread.agent_version_id) in w.agents for w in alive):
         return Why(
             "no_code",
-            f"No live worker has this code of {thread.agent} (version {thread.version_label}).",
+            f"No running worker has this code of {thread.agent} (version {thread.version_label}).",
             thread.status_since,
             "Start a worker with this version of the agent.",
             {"workers": len(alive)},
@@ -128,7 +128,7 @@ def _queued(thread: ThreadRow, workers: Sequence[WorkerRow]) -> Why:
     if thread.pinned and not any(str(thread.agent_version_id) in w.agents for w in alive):
         return Why(
             "no_code",
-            "Pinned to the code it stopped with, which no live worker has: "
+            "Pinned to the code it stopped with, which no running worker has: "
             f"{thread.agent}, version {thread.version_label}.",
             thread.status_since,
             "Start a worker with that code, or choose other code for it.",
@@ -136,7 +136,7 @@ def _queued(thread: ThreadRow, workers: Sequence[WorkerRow]) -> Why:
         )
     return _no_worker(thread, workers) or Why(
         "queue",
-        f"Waits for a free worker; next comes {_nodes(thread)}.",
+        f"Waiting for a free worker; next is {_nodes(thread)}.",
         thread.status_since,
         facts={"workers": sum(w.alive for w in workers)},
     )
@@ -153,7 +153,7 @@ def _leased(thread: ThreadRow, workers: Sequence[WorkerRow], now: datetime) -> W
                 facts={"wake_at": thread.wake_at.isoformat()},
             )
         lost = _no_worker(thread, workers)
-        return lost or Why("queue", "Waits for a worker to undo effects.", thread.status_since)
+        return lost or Why("queue", "Waiting for a worker to undo effects.", thread.status_since)
     facts = {"owner": thread.lease_owner, "fence": thread.fence}
     if thread.lease_until is not None and thread.lease_until < now:
         return _no_worker(thread, workers) or Why(
@@ -167,9 +167,9 @@ def _leased(thread: ThreadRow, workers: Sequence[WorkerRow], now: datetime) -> W
         said = "A worker is undoing effects."
         return Why("working", said, thread.status_since, facts=facts)
     if thread.wish == "pause":
-        said = f"Works on {_nodes(thread)} and pauses after this step."
+        said = f"Working on {_nodes(thread)}; pauses after this step."
         return Why("pause", said, thread.status_since, facts=facts)
-    return Why("working", f"Works on {_nodes(thread)}.", thread.status_since, facts=facts)
+    return Why("working", f"Working on {_nodes(thread)}.", thread.status_since, facts=facts)
 
 
 def _waiting(thread: ThreadRow, approvals: Sequence[OpenRequest]) -> Why:
@@ -179,7 +179,7 @@ def _waiting(thread: ThreadRow, approvals: Sequence[OpenRequest]) -> Why:
         until = f"; it expires at {_time(first.decide_by)}" if first.decide_by else ""
         return Why(
             "gate",
-            sentence(f"Waits for a decision: {first.title.rstrip('.')}{many}{until}"),
+            sentence(f"Waiting for a decision: {first.title.rstrip('.')}{many}{until}"),
             first.requested_at,
             "A reviewer decides.",
             {"approvals": [str(a.id) for a in approvals]},
@@ -188,7 +188,7 @@ def _waiting(thread: ThreadRow, approvals: Sequence[OpenRequest]) -> Why:
         return Why("wake", sentence(str(thread.waiting_on["sentence"])), thread.status_since)
     return Why(
         "wake",
-        "Nothing is open any more; the next sweep of a worker lets it go on.",
+        "Nothing is open any more; it continues with a worker's next sweep.",
         thread.status_since,
     )
 
@@ -210,13 +210,13 @@ def _sleeping(thread: ThreadRow, workers: Sequence[WorkerRow], now: datetime) ->
 
 
 def _attention(thread: ThreadRow) -> Why:
-    said = sentence(thread.status_reason or "The engine will not go on without a person")
+    said = sentence(thread.status_reason or "The engine can't continue without a person")
     asked = question_of(thread.status, thread.waiting_on)
     if asked is None:
-        action = "Look at the reason, edit the state where needed, then retry or roll back."
+        action = "Read the reason, edit the state where needed, then retry or roll back."
         kind = thread.waiting_on.get("kind") if isinstance(thread.waiting_on, dict) else ""
         if kind == "code":
-            action = "Choose which code goes on with it."
+            action = "Choose which version of the code continues it."
         elif kind == "history":
             action = "Verify the record, restore what was altered from a backup, then retry."
         return Why("attention", said, thread.status_since, action)
@@ -235,7 +235,7 @@ def _attention(thread: ThreadRow) -> Why:
 def _paused(thread: ThreadRow, approvals: Sequence[OpenRequest]) -> Why:
     said = (thread.status_reason or "Paused").rstrip(".")
     if thread.next_nodes:
-        said += f"; next comes {_nodes(thread)}"
+        said += f"; next is {_nodes(thread)}"
     if approvals:
         number = len(approvals)
         said += f"; {number} request{'s' if number > 1 else ''} can be decided meanwhile"

@@ -26,10 +26,10 @@ CHOICES: Final = ("pin", "accept", "fork", "unpin")
 # Which right each needs; a fork is a fork, whatever the reason.
 RIGHT: Final = {"pin": "code", "accept": "code", "unpin": "code", "fork": "fork"}
 WORDS: Final = {
-    "pin": ("Stay with the former code", "It waits until a worker with that code is there."),
-    "accept": ("Go on with the new code", "It goes on from where it stood."),
-    "fork": ("Fork under the new code", "A new thread goes on with it, this one stays as it is."),
-    "unpin": ("Unpin", "Any code may take it again that its agent's rule allows."),
+    "pin": ("Keep the old code", "It waits until a worker with that code is available."),
+    "accept": ("Continue with the new code", "It continues from where it stopped."),
+    "fork": ("Fork with the new code", "A new thread continues with it; this one stays as it is."),
+    "unpin": ("Unpin", "Any code that the agent's rule allows may continue it."),
 }
 
 

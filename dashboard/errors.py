@@ -62,7 +62,7 @@ class ActionError(Exception):
 class Malformed(ActionError):
     """What was sent cannot be read."""
 
-    status, code, title = 400, "malformed", "The request cannot be read"
+    status, code, title = 400, "malformed", "The request can’t be read"
 
 
 class Forbidden(ActionError):
@@ -72,9 +72,9 @@ class Forbidden(ActionError):
 
 
 class FourEyes(Forbidden):
-    """Somebody else has to decide: the person has a hand in it; the try is logged."""
+    """Someone else has to decide: the person has a hand in it; the try is logged."""
 
-    code, title = "four-eyes", "Somebody else has to decide"
+    code, title = "four-eyes", "Someone else has to decide"
 
 
 class NotYours(Forbidden):
@@ -116,7 +116,7 @@ class ProposalChanged(Conflict):
 class DecidedAlone(Conflict):
     """The request needs a look of its own: no verdict is taken together with others."""
 
-    code, title = "decided-alone", "Decided by itself only"
+    code, title = "decided-alone", "Must be decided on its own"
 
 
 class NeedsSecondPerson(ActionError):
@@ -132,19 +132,19 @@ class NeedsSecondPerson(ActionError):
 class VotedAlready(Conflict):
     """One person counts once; others are missing."""
 
-    code, title = "voted-already", "You have approved this already"
+    code, title = "voted-already", "You have already approved this"
 
 
 class NothingToTakeBack(Conflict):
     """The decision counts already, or is somebody else's."""
 
-    code, title = "nothing-to-take-back", "Nothing to take back"
+    code, title = "nothing-to-take-back", "Nothing to undo"
 
 
 class StillWorking(Conflict):
     """The same call was sent before and is not done yet."""
 
-    code, title = "still-working", "Still being worked on"
+    code, title = "still-working", "Still in progress"
     retry_after = 1
 
     def __init__(self) -> None:
@@ -154,7 +154,7 @@ class StillWorking(Conflict):
 class StorageAway(ActionError):
     """The storage of files does not answer, or takes nothing: full, read-only, not mounted."""
 
-    status, code, title = 503, "storage-away", "The storage of files is away"
+    status, code, title = 503, "storage-away", "The file storage is unavailable"
     retry_after = 30
 
 
@@ -180,7 +180,7 @@ class Invalid(ActionError):
     parameters themselves.
     """
 
-    status, code, title = 422, "invalid", "A value is refused"
+    status, code, title = 422, "invalid", "A value was refused"
 
     def __init__(
         self,

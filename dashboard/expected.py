@@ -115,9 +115,9 @@ def _judged(
     other: Mapping[str, Any],
 ) -> Expected:
     calls: list[Expectation] = []
-    why = "the state begins with other values" if changed else ""
+    why = "the state starts with other values" if changed else ""
     if not why and config != other:
-        why = "the configuration is another one"
+        why = "the configuration differs"
     code = _other_code(thread, target)
     touched = queries.touched_after(target.thread, branch=target.branch, number=target.number)
     asked = sorted(
@@ -136,7 +136,7 @@ def _judged(
             if fate == AGAIN and not why:
                 why = f"it follows {a.tool}, which is called again"
         elif not why and a.kind == "value" and a.tool in FRESH:
-            why = f"it follows ctx.{a.tool}(), which is new each time"
+            why = f"it follows ctx.{a.tool}(), which differs each time"
     return Expected(tuple(calls))
 
 
@@ -149,9 +149,9 @@ def _fate(
     if code:
         return AGAIN, code
     if (a.usage or {}).get("knows_more"):
-        return AGAIN, "it may know more than what it was asked with"
+        return AGAIN, "it may depend on more than its input"
     if config != other and (a.usage or {}).get("config"):
-        return AGAIN, "it read the configuration, which is another one"
+        return AGAIN, "it reads the configuration, which differs"
     if a.kind == "model":
         for name in ("model", "temperature"):
             if config.get(name) != other.get(name) and _asked(a, name) == config.get(name):

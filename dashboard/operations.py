@@ -13,10 +13,10 @@ from .people import people
 
 WORDS = {
     "fork": "Fork the thread: a new thread begins from a checkpoint of this one",
-    "roll_back": "Roll the thread back: what came after a checkpoint is undone, last first",
-    "edit": "Edit the thread’s state: a person writes values over what the agent computed",
+    "roll_back": "Roll the thread back: what came after a checkpoint is undone, most recent first",
+    "edit": "Edit the thread’s state: a person overwrites values the agent computed",
     "retry": "Retry the thread from where it stopped",
-    "settle": "Say what holds of an effect whose outcome is unknown",
+    "settle": "State what happened to an effect with an unknown outcome",
 }
 # The arguments that people read, in this order; the exact JSON below has all of them.
 DETAILS = (
@@ -26,7 +26,7 @@ DETAILS = (
     ("verdict", "What holds"),
     ("activity", "Effect"),
     ("compensate", "Undo effects"),
-    ("run_on", "Go on afterwards"),
+    ("run_on", "Continue afterwards"),
 )
 OUTCOMES = ("operation.done", "operation.failed")
 

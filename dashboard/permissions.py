@@ -240,15 +240,15 @@ def _allowance(actor: HasRoles, thread: ThreadRow, action: str) -> Allowance:
     if thread.status not in _FROM[action]:
         return Allowance(
             False,
-            f"Only while the thread is {either(map(in_words, _FROM[action]))}; "
+            f"Only possible while the thread is {either(map(in_words, _FROM[action]))}; "
             f"now it is {in_words(thread.status)}.",
         )
     if action == "settle" and question_of(thread.status, thread.waiting_on) is None:
-        return Allowance(False, "The thread asks nothing about an effect.")
+        return Allowance(False, "The thread has no open question about an effect.")
     if action == "pause" and thread.wish == "pause":
-        return Allowance(False, "A pause is asked for already; it comes after this step.")
+        return Allowance(False, "A pause is already requested; it comes after this step.")
     if action == "roll_back" and thread.number == 0:
-        return Allowance(False, "The thread stands at its first checkpoint.")
+        return Allowance(False, "The thread is at its first checkpoint.")
     return Allowance(True)
 
 

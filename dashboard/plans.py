@@ -124,14 +124,14 @@ def roll_back_plan(thread: ThreadRow, checkpoint_id: UUID, *, told: bool = True)
         target = queries.checkpoint(thread.id, checkpoint_id)
     except NotFound as error:
         raise Missing(
-            "This checkpoint is not one of this thread's own; fork the base instead."
+            "This checkpoint belongs to another thread; fork that one instead."
         ) from error
     if target.id == thread.head:
-        raise NotAllowedNow("The thread stands at this checkpoint already.")
+        raise NotAllowedNow("The thread is already at this checkpoint.")
     way = queries.way(thread.id, thread.head)
     if not on_way(way, target):
         raise NotAllowedNow(
-            "An earlier rollback left this checkpoint behind; fork from it to go on there."
+            "An earlier rollback left this checkpoint behind; fork from it to continue there."
         )
     return RollBackPlan(
         thread=thread,

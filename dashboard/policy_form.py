@@ -35,7 +35,7 @@ _INPUTS: Final = {
 class PolicyForm(forms.Form):
     """One version of a policy."""
 
-    name = forms.CharField(max_length=100, help_text="How requests and the log call it.")
+    name = forms.CharField(max_length=100, help_text="The name shown in requests and the log.")
     condition = forms.CharField(
         max_length=2_000,
         widget=forms.Textarea(attrs={"rows": 4, "spellcheck": "false"}),
@@ -45,58 +45,56 @@ class PolicyForm(forms.Form):
         "Where a value is missing, a policy that asks counts as met.",
     )
     action = forms.ChoiceField(
-        choices=[("ask", "Ask people"), ("allow", "Let it happen, and record that")],
-        help_text="The first policy that matches decides, whichever it is.",
+        choices=[("ask", "Ask people"), ("allow", "Allow it and log it")],
+        help_text="The first matching policy decides.",
     )
     note = forms.CharField(
         label="Why",
         required=False,
         max_length=1_000,
-        help_text="Why a person is asked; they read it first.",
+        help_text="Why approval is needed; reviewers read it first.",
     )
     stages = forms.CharField(
         label="Who approves",
         initial=ANYBODY,
         widget=forms.Textarea(attrs={"rows": 3, "spellcheck": "false"}),
-        help_text="Who approves, one stage per line, one after the other: “1 of any reviewer”, "
+        help_text="Who approves, one stage per line, in order: “1 of any reviewer”, "
         "“2 of ada, ben, team:Treasury”.",
     )
     four_eyes = forms.BooleanField(
         required=False,
-        help_text="Whoever started, forked or edited the thread may not approve.",
+        help_text="People who started, forked or edited the thread can’t approve.",
     )
     risk = forms.ChoiceField(
         required=False,
         choices=[
-            ("", "As the author says"),
+            ("", "As the author set it"),
             ("low", "Low"),
             ("medium", "Medium"),
             ("high", "High"),
         ],
     )
     title = forms.CharField(
-        required=False, max_length=300, help_text="Empty: as the author of the agent called it."
+        required=False, max_length=300, help_text="Leave empty to keep the agent author’s title."
     )
     deadline = forms.FloatField(
         label="Deadline, in minutes",
         required=False,
         min_value=0.05,
-        help_text="Empty: as long as it takes.",
+        help_text="Leave empty for no deadline.",
     )
     on_expiry = forms.ChoiceField(
         label="After the deadline",
         choices=[
-            ("expire", "It has expired; the agent hears that nobody decided"),
+            ("expire", "It expires; the agent is told that nobody decided"),
             ("reject", "It counts as rejected"),
-            ("escalate", "Others are asked as well"),
+            ("escalate", "Others are asked too"),
         ],
     )
     escalate_to = forms.CharField(
-        label="Others who are asked then", required=False, help_text="Such as “1 of carla”."
+        label="Who is asked then", required=False, help_text="Such as “1 of carla”."
     )
-    escalate_for = forms.FloatField(
-        label="For how many minutes they are asked", required=False, min_value=0
-    )
+    escalate_for = forms.FloatField(label="Minutes they have", required=False, min_value=0)
     reminders = forms.CharField(
         label="Reminders, in minutes after the request",
         required=False,
@@ -106,13 +104,13 @@ class PolicyForm(forms.Form):
         label="Undo window, in seconds",
         initial=0,
         min_value=0,
-        help_text="So long a decision can be taken back before anything happens.",
+        help_text="How long a decision can be undone before it takes effect.",
     )
     valid_for = forms.FloatField(
         label="Valid for, in hours",
         initial=24,
         min_value=0.02,
-        help_text="So long an approval can be used.",
+        help_text="How long an approval can be used.",
     )
 
     def draft(self) -> Draft:

@@ -64,7 +64,7 @@ class RecordsSite(HookDesk, admin.AdminSite):
 
     site_header = "Gatepost records"
     site_title = "Gatepost records"
-    index_title = "Everything that is kept"
+    index_title = "Audit records"
     index_template = "records/index.html"
     password_change_form = OwnPasswordForm
     enable_nav_sidebar = False

@@ -41,7 +41,7 @@ _TITLES: Final = {
     "edit": "Edit the state of the thread “{}”",
     "retry": "Retry the thread “{}”",
     "choose_code": "Fork the thread “{}” under other code",
-    "settle": "Say what holds of an effect of “{}”",
+    "settle": "State what happened to an effect of “{}”",
 }
 
 

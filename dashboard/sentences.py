@@ -36,15 +36,17 @@ class Look:
 
 
 LOOKS: dict[str, Look] = {
-    Status.ATTENTION: Look("t-stuck", "stuck", "Attention", "Gatepost will not go on by itself"),
-    Status.WAITING: Look("t-wait", "wait", "Waiting", "No worker is held while a person decides"),
-    Status.FAILED: Look("t-fail", "fail", "Failed", "A step failed; edit or retry goes on"),
+    Status.ATTENTION: Look(
+        "t-stuck", "stuck", "Attention", "Needs you: Gatepost can’t continue on its own"
+    ),
+    Status.WAITING: Look("t-wait", "wait", "Waiting", "Paused for a decision; no worker in use"),
+    Status.FAILED: Look("t-fail", "fail", "Failed", "A step failed. Edit the state or retry"),
     Status.ROLLING_BACK: Look("t-idle", "undo", "Rolling back", "A worker is undoing effects"),
-    Status.RUNNING: Look("t-run", "run", "Running", "A worker holds the lease"),
-    Status.SLEEPING: Look("t-run", "retry", "Sleeping", "Goes on by itself when its time comes"),
+    Status.RUNNING: Look("t-run", "run", "Running", "A worker is running its next step"),
+    Status.SLEEPING: Look("t-run", "retry", "Sleeping", "Resumes by itself at the set time"),
     Status.PAUSED: Look("t-idle", "pause", "Paused", "A person stopped it"),
-    Status.QUEUED: Look("t-idle", "queued", "Queued", "Waits for a free worker"),
-    Status.SUCCEEDED: Look("t-done", "done", "Succeeded", "Reached the end"),
+    Status.QUEUED: Look("t-idle", "queued", "Queued", "Waiting for a free worker"),
+    Status.SUCCEEDED: Look("t-done", "done", "Succeeded", "Completed"),
     Status.CANCELLED: Look("t-idle", "cancel", "Cancelled", "Ended by a person"),
 }
 UNKNOWN = Look("t-idle", "queued", "Unknown", "")
@@ -250,11 +252,11 @@ def _usage(data: Mapping[str, Any]) -> str:
 def _rollback(d: Mapping[str, Any], who: str) -> str:
     """What is wanted: to stand at a checkpoint again, or to end with the effects undone."""
     if d.get("then") == "failed":
-        said = "Failed; what it did is undone, last first"
+        said = "Failed; what it did is undone, most recent first"
     elif d.get("then") == "cancelled":
-        said = f"{who} cancels the thread; what it did is undone first, last first"
+        said = f"{who} cancels the thread; what it did is undone first, most recent first"
     elif d.get("stay"):
-        said = f"{who} lets an effect be undone"
+        said = f"{who} had an effect undone"
     else:
         said = f"{who} rolls back to checkpoint {d.get('number', '?')}"
     return said + _tail(d) + _unknown(d)
@@ -269,13 +271,13 @@ _SAY: dict[str, Any] = {
     "lease.acquired": lambda d, who: f"{who} took the lease",
     "lease.taken_over": lambda d, who: f"{who} took over after the lease ran out",
     "thread.handed_back": lambda d, who: f"{who} gave the thread back" + _tail(d),
-    "thread.suspended": lambda d, who: "Stopped at a gate, the worker is free" + _tail(d),
+    "thread.suspended": lambda d, who: "Waiting at an approval gate" + _tail(d),
     "thread.slept": lambda d, who: "Went to sleep" + _tail(d),
     "thread.woken": lambda d, who: "Woke up" + (f" by {d['by']}" if d.get("by") else ""),
     "thread.paused": lambda d, who: "Paused" + (_tail(d) or f" by {who}"),
     "thread.resumed": lambda d, who: f"{who} resumed the thread",
     "thread.retried": lambda d, who: f"{who} retried the step",
-    "thread.succeeded": lambda d, who: "Reached the end",
+    "thread.succeeded": lambda d, who: "Finished",
     "thread.failed": lambda d, who: "Failed" + _tail(d),
     "thread.cancelled": lambda d, who: f"{who} cancelled the thread" + _tail(d) + _unknown(d),
     "thread.parked": lambda d, who: "Needs a person" + _tail(d),
@@ -286,15 +288,15 @@ _SAY: dict[str, Any] = {
         f"{who} edited {', '.join(d.get('changed') or ()) or 'the state'}" + _tail(d)
     ),
     "rollback.started": _rollback,
-    "rollback.retried": lambda d, who: f"{who} lets the rollback go on",
+    "rollback.retried": lambda d, who: f"{who} resumed the rollback",
     "rollback.finished": lambda d, who: "Rolled back, paused at the target",
-    "rollback.run_on": lambda d, who: "Rolled back, goes on from the target",
+    "rollback.run_on": lambda d, who: "Rolled back, continues from the target",
     "checkpoint.committed": _checkpoint,
     "step.failed": lambda d, who: (
         (f"Step lost{_at(d)}" if d.get("lost") else f"Step failed{_at(d)}") + _tail(d)
     ),
     "step.fenced": lambda d, who: f"A late commit of {who} was refused" + _unknown(d),
-    "node.finished": lambda d, who: f"{d.get('node', 'A node')} finished, its step goes on",
+    "node.finished": lambda d, who: f"{d.get('node', 'A node')} finished; its step continues",
     "input.received": lambda d, who: f"{who} sent: {_quoted(d.get('message'))}",
     "input.taken": lambda d, who: _taken(d.get("inputs") or ()),
     "update.rejected": lambda d, who: (
@@ -339,14 +341,14 @@ _SAY: dict[str, Any] = {
         f"it goes on from {d.get('to')}"
     ),
     "code.changed": lambda d, who: (
-        f"{who} let it go on with other code of its agent"
+        f"{who} accepted other code of its agent"
         if d.get("by") == "choice"
-        else "The agent's code is the same; its fingerprint is made in a new way"
+        else "The agent's code is the same; its fingerprint is computed in a new way"
         if d.get("by") == "same"
-        else "The agent's code changed while the thread stood still"
+        else "The agent's code changed while the thread was waiting"
     ),
     "code.pinned": lambda d, who: f"{who} pinned it to the code it stopped with",
-    "code.unpinned": lambda d, who: f"{who} let it go on with any code that may take it",
+    "code.unpinned": lambda d, who: f"{who} unpinned it: any matching code may continue it",
     # The log of a workspace.
     "workspace.created": lambda d, who: f"{who} made the workspace {_cut(d.get('name', ''))}",
     "workspace.renamed": lambda d, who: (
@@ -384,12 +386,12 @@ def thread_line(row: ThreadRow) -> str:
         if said:
             return _cut(said) + (f" and {len(titles) - 1} more" if len(titles) > 1 else "")
     return {
-        "queued": f"Next: {where}" if where else "Waits for a worker",
+        "queued": f"Next: {where}" if where else "Waiting for a worker",
         "running": f"Working on {where}" if where else "Working",
-        "waiting": f"A decision before {where}" if where else "A decision",
+        "waiting": f"Waiting for a decision before {where}" if where else "A decision",
         "sleeping": f"Sleeps before {where}" if where else "Sleeps",
         "paused": f"Next: {where}" if where else "Paused",
         "rolling_back": "Undoing what it did",
         "succeeded": "All steps done",
-        "cancelled": "Stopped for good",
+        "cancelled": "Cancelled",
     }.get(status, look(status).word)

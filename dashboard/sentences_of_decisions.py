@@ -56,7 +56,7 @@ def _decided(data: Mapping[str, Any], who: str) -> str:
 def _recorded(data: Mapping[str, Any], who: str) -> str:
     verdict, comment = data.get("verdict"), _quoted(data.get("comment"))
     if verdict == "respond":
-        return f"{who} asks the agent about{_what(data) or ' its request'}{comment}"
+        return f"{who} asked the agent about{_what(data) or ' its request'}{comment}"
     missing = data.get("missing") or 0
     others = f"; {missing} more {'has' if missing == 1 else 'have'} to agree" if missing else ""
     if verdict == "edit":
@@ -74,7 +74,7 @@ def _withdrawn(data: Mapping[str, Any], who: str) -> str:
 def _settled(data: Mapping[str, Any], who: str) -> str:
     verb = VERBS.get(str(data.get("outcome")), "decided")
     by = data.get("by_name")
-    return f"Counts from now on:{_what(data)} {verb}" + (f" by {cut(by)}" if by else "")
+    return f"Took effect:{_what(data)} {verb}" + (f" by {cut(by)}" if by else "")
 
 
 def _replied(data: Mapping[str, Any], who: str) -> str:
@@ -97,13 +97,13 @@ SAY: dict[str, Any] = {
     ),
     "approval.replied": _replied,
     "decision.recorded": _recorded,
-    "decision.taken_back": lambda d, who: f"{who} took the decision back:{_what(d) or ' ?'}",
+    "decision.taken_back": lambda d, who: f"{who} undid the decision:{_what(d) or ' ?'}",
     "decision.refused": lambda d, who: (
         f"{who} tried to decide{_what(d)} and may not: {cut(d.get('reason') or '?')}"
     ),
-    "operation.done": lambda d, who: f"What two people agreed on is done:{_what(d) or ' ?'}",
+    "operation.done": lambda d, who: f"Approved by a second person and done:{_what(d) or ' ?'}",
     "operation.failed": lambda d, who: (
-        f"What two people agreed on could not be done:{_what(d)} {cut(d.get('said') or '?')}"
+        f"Approved by a second person but not done:{_what(d)} {cut(d.get('said') or '?')}"
     ),
     # The log of a workspace.
     "record.damaged": lambda d, who: (

@@ -38,17 +38,17 @@ class Choice:
 
 
 _LABELS: Final[dict[Verdict, tuple[str, str]]] = {
-    Verdict.HAPPENED: ("It happened", "Its result is recorded; the thread goes on with it."),
-    Verdict.NOT_HAPPENED: ("It did not", "It is done again with the same key."),
+    Verdict.HAPPENED: ("It happened", "Its result is recorded and the thread continues."),
+    Verdict.NOT_HAPPENED: ("It did not", "It is called again with the same key."),
     Verdict.UNDO: ("Undo it", "A worker calls {undo}; then the thread pauses."),
     Verdict.KEEP: ("Keep the outcome", "The recorded result answers for the new arguments."),
     Verdict.UNDO_AGAIN: (
-        "Undo and do again",
-        "A worker calls {undo}; then it is done with the new arguments.",
+        "Undo and repeat",
+        "A worker calls {undo}, then repeats the call with the new arguments.",
     ),
     Verdict.AGAIN: (
         "Do it again",
-        "It is done with the new arguments, under a key of its own; if it was done, a reviewer "
+        "It is called with the new arguments and a new key; if it was already done, a reviewer "
         "approves that first.",
     ),
 }
@@ -70,7 +70,7 @@ class Asked:
 
 
 def asked_of(thread: ThreadRow) -> Asked | None:
-    """What the thread asks about an effect; None where it asks nothing."""
+    """What the thread needs to know about an effect; None where it asks nothing."""
     question = question_of(thread.status, thread.waiting_on)
     if question is None:
         return None
@@ -105,7 +105,7 @@ def inputs_of(
                 "result",
                 "json",
                 result,
-                help="JSON; what the tool would have answered, if it happened",
+                help="JSON: what the tool would have returned, if it happened",
                 error=wrong.get("result", ""),
             )
         )

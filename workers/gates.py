@@ -283,7 +283,7 @@ class Gates(Recording):
             return former.policy_version, terms_of(former.terms), former.risk
         return AUTHOR, ledger.terms(asked.risk), asked.risk
 
-    # ---- what reviewers ask back ---------------------------------------------------------------
+    # ---- what reviewers ask the agent ------------------------------------------------------------
 
     def _reply(self, gate: Gate | None, approval: ApprovalRow) -> None:
         """Let the agent answer what was asked back and not answered yet; each once."""

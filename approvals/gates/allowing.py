@@ -73,7 +73,7 @@ def decide_by_policy(
         columns = columns_of(work, approval, proposal, deadline, digest)
         store.record(held, [*events, asked_event(columns, actor=work.owner)])
         if proposal.revision:
-            withdraw_former(work, proposal, reason=f"Not asked any more: {name} lets it happen.")
+            withdraw_former(work, proposal, reason=f"No longer asked: {name} allows it.")
         insert(columns)
         salt, proof = salted(
             decision_content(

@@ -146,7 +146,7 @@ def nothing(row: ApprovalRow, reviewer: Reviewer) -> Exception:
     if person(row.decided_by) != person(reviewer.id):
         who = row.decided_by_name or row.decided_by
         return NothingToTakeBack(f"Only {who}, who decided it, could take it back.")
-    return NothingToTakeBack("It is too late to take this back: the decision counts already.")
+    return NothingToTakeBack("Too late to undo: the decision has taken effect.")
 
 
 _PASSED = "a.effective_at <= clock_timestamp()"  # the planner finds these by an index

@@ -35,7 +35,8 @@ TRUST: Final = (
     "and compare it with your last anchor and backup."
 )
 FOOT: Final = (
-    "This message decides nothing and neither does its link: you sign in, look, and decide there."
+    "Neither this message nor its link decides anything: sign in, review the request "
+    "and decide there."
 )
 
 
@@ -81,7 +82,7 @@ def letter(
     if row.open and approved[1] > 1:
         facts.append(("Approved so far", f"{approved[0]} of {approved[1]} people"))
     head, address = line(row.title), link(base, row.id)
-    call = "Look at it and decide" if row.open else "See it"
+    call = "Review and decide" if row.open else "See it"
     text = "\n".join(
         [head, "", *(f"{n}: {v}" for n, v in facts), "", f"{call}: {address}", "", FOOT]
     )

@@ -67,6 +67,7 @@ class Edited(Logged, admin.ModelAdmin):  # type: ignore[type-arg]
     actions = None
     show_facets = admin.ShowFacets.NEVER
     list_per_page = 50
+    change_list_template = "records/edited.html"
     workspace_column = "workspace_id"
 
     @property

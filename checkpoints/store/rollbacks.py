@@ -45,14 +45,14 @@ def roll_back(
         )
         row = cursor.fetchone()
     if row is None:
-        raise NotFound("This checkpoint is not one of this thread's own; fork the base instead.")
+        raise NotFound("This checkpoint belongs to another thread; fork that one instead.")
     if checkpoint == head:
-        raise NotAllowedNow("The thread stands at this checkpoint already.")
+        raise NotAllowedNow("The thread is already at this checkpoint.")
     # Beside the way there is no "after": the plan would undo what the target's past rests on.
     way = queries.way(thread, head)
     if not any(owner == thread and lo <= row[0] <= hi for owner, _, lo, hi, _ in way):
         raise NotAllowedNow(
-            "An earlier rollback left this checkpoint behind; fork from it to go on there."
+            "An earlier rollback left this checkpoint behind; fork from it to continue there."
         )
     plan = plans.plan(
         target=checkpoint,

@@ -117,7 +117,7 @@ class DecideApproval(Door):
         request=Decide,
         operation_id="approvals_decide",
         responses={200: Approval, **refusals(404, 409, 422)},
-        summary="Approve, edit, ask back, answer or reject",
+        summary="Approve, edit, ask the agent, answer or reject",
     )
     def post(self, request: Request, approval_id: UUID) -> Response:
         """One outcome: whoever is second gets 409 with the recorded one in `approval`.

@@ -53,7 +53,7 @@ def handler(exc: Exception, context: dict[str, Any]) -> Response | None:
     elif isinstance(exc, django_errors.PermissionDenied):
         body = problem("forbidden", "Not allowed", 403, "Not allowed.")
     elif isinstance(exc, django_errors.BadRequest | django_errors.SuspiciousOperation):
-        body = problem("malformed", "The request cannot be read", 400, "The request is malformed.")
+        body = problem("malformed", "The request can’t be read", 400, "The request is malformed.")
     else:
         return _unexpected(exc, context)
     return _answer(body, headers, context)

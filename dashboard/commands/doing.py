@@ -116,7 +116,7 @@ def send_input(command: PersonalCommand) -> None:
     message = json_given(o["message"], "JSON") if o["text"] is None else o["text"]
     actor, thread = thread_of(command, "input")
     actions.send_input(actor, thread.id, message, expected_version=o["version"])
-    command.say("Sent. The next step takes it.")
+    command.say("Sent. The next step will use it.")
     tell_thread(command, actor, thread.id)
 
 

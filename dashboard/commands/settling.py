@@ -28,7 +28,9 @@ def settle(command: PersonalCommand) -> None:
     actor, thread = thread_of(command, "settle")
     asked = settling.asked_of(thread)
     if asked is None:
-        raise NotAllowedNow("The thread asks nothing about an effect.", status=str(thread.status))
+        raise NotAllowedNow(
+            "The thread has no open question about an effect.", status=str(thread.status)
+        )
     if o["result"] is not None and o["verdict"] != "happened":
         raise Usage("--result", "goes with happened only")
     actions.settle(

@@ -78,7 +78,7 @@ def sweep(seen: Seen) -> Iterator[Finding]:
     duty = queries.duty("sweep")
     if duty is None:
         if seen.workers:
-            yield warning("sweep", "nobody has swept yet", "Look again in a few seconds.")
+            yield warning("sweep", "nobody has swept yet", "Try again in a few seconds.")
         else:
             yield note("sweep", "nobody has swept yet", "A worker begins with it when it starts.")
     elif duty.overdue_seconds > LATE:

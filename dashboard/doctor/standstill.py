@@ -132,7 +132,7 @@ def _remedies(actor: Actor, row: ThreadRow, kind: str, facts: Facts) -> Iterator
     if row.status in (Status.QUEUED, Status.RUNNING, Status.SLEEPING, Status.ROLLING_BACK):
         yield from _workers(kind, facts)
     if kind == "working":
-        yield _remedy("Look on while it works.", f"threads events {row.id} --follow")
+        yield _remedy("Watch while it works.", f"threads events {row.id} --follow")
     if row.status is Status.ATTENTION or row.status is Status.FAILED:
         begin = max(0, row.last_seq - 20)
         yield _remedy("See what happened last.", f"threads events {row.id} --after {begin}")

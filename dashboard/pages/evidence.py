@@ -88,21 +88,23 @@ def former(row: ApprovalRow, at_step: Sequence[ApprovalRow]) -> ApprovalRow | No
 def reappeared(row: ApprovalRow, before: ApprovalRow) -> str:
     """Why a request came back, in a sentence; where the engine said it, in its words."""
     if said := split_again(row.description)[0]:
-        return f"Under the request before nothing was done: {said}"
+        return f"Nothing was done under the previous request: {said}"
     if before.status == "expired":
-        return "Nobody decided the one before in time, so the agent asks again."
+        return "The previous request expired, so the agent asks again."
     if before.status == "withdrawn":
         said = f": {before.comment}" if before.comment else "."
-        return f"The one before was withdrawn{said}"
+        return f"The previous request was withdrawn{said}"
     done = before.shown_args if before.decided_args is None else before.decided_args
     if done != row.args:
         changed = "the arguments have changed since"
     elif before.agent_version_id != row.agent_version_id:
         changed = "the agent’s code has changed since"
     elif before.policy_version != row.policy_version:
-        changed = "another policy demands it now"
+        changed = "another policy requires it now"
     else:
-        changed = "the approval no longer held: it was too old, or whoever gave it may not any more"
+        changed = (
+            "the approval no longer counted: it was too old, or its reviewer may no longer decide"
+        )
     verdict = {"reject": "rejected", "respond": "answered"}.get(before.outcome, "approved")
     return f"It was {verdict} before, and nothing was done: {changed}."
 

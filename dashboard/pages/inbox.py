@@ -22,37 +22,41 @@ BOX, SORT = "open", "risk"
 Q_MAX: Final = 200
 # Box -> (its name, what it says when it is empty, and below that).
 WORDS: Final = {
-    "mine": ("For me", "Nothing waits for you", "What you may decide appears here at once."),
+    "mine": (
+        "For me",
+        "Nothing is waiting for you",
+        "Requests you can decide appear here immediately.",
+    ),
     "team": (
         "My team",
-        "Nothing waits for your team",
-        "Here stands what names one of your teams, also what you have approved already.",
+        "Nothing is waiting for your team",
+        "Requests for your teams, including those you have already approved.",
     ),
     "due": (
         "Due",
         "Nothing is due within the hour",
-        "A request comes here an hour before its deadline.",
+        "Requests appear here an hour before their deadline.",
     ),
     "high": (
         "High risk",
-        "No high risk waits",
-        "Such requests are decided one by one, each on its own page.",
+        "No high-risk requests",
+        "High-risk requests are decided one by one, each on its own page.",
     ),
     "open": (
         "All open",
-        "Nothing waits for a decision",
-        "When an agent stops at a gate, its request appears here at once.",
+        "Nothing is waiting for a decision",
+        "When an agent stops at a gate, its request appears here immediately.",
     ),
     "done": (
         "Done",
         "Nothing decided yet",
-        "Decisions stay here with who made them, when and why.",
+        "Decisions stay here: who made them, when and why.",
     ),
 }
 SORTED: Final = {
-    "risk": "The highest risk first, then the oldest.",
-    "age": "The oldest first.",
-    "deadline": "The nearest deadline first.",
+    "risk": "Highest risk first, then oldest.",
+    "age": "Oldest first.",
+    "deadline": "Nearest deadline first.",
 }
 PERSONAL: Final = ("mine", "team")
 OLD_NAMES: Final = {"decided": "done"}
@@ -225,7 +229,7 @@ def inbox_list(page: InboxPage, roles: Roles) -> dict[str, Any]:
         "alike": page.alike,
         "empty": empty,
         "empty_hint": hint,
-        "sorted_words": "The newest decision first." if page.box == "done" else SORTED[page.sort],
+        "sorted_words": "Newest decision first." if page.box == "done" else SORTED[page.sort],
         "searched": inbox.SEARCHED if page.listed.searched else 0,
         "next_query": page.query(cursor=page.listed.next_cursor) if page.listed.next_cursor else "",
         "trail": page.trail,

@@ -131,7 +131,7 @@ def refused(
 ) -> HttpResponse:
     """A page that says what was refused and why, with the refusal's status."""
     if isinstance(error, errors.NeedsSecondPerson):
-        say(request, "This needs a second person. Nothing is done until somebody else approves it.")
+        say(request, "This needs a second person. Nothing happens until someone else approves it.")
         return SeeOther(error.facts["url"])
     who = getattr(request, "actor", None)
     if wants_regions(request):

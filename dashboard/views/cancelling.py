@@ -64,7 +64,10 @@ def cancel(request: HttpRequest, thread_id: UUID) -> HttpResponse:
     except errors.ActionError as error:
         return form(forms.problems_of(error), error.status)
     if plan:
-        say(request, "A worker undoes what it did, last first; then it is cancelled.")
+        say(
+            request,
+            "A worker is undoing what it did, most recent first. Then the thread is cancelled.",
+        )
     else:
         unknown = queries.thread(thread.id, workspace=who.workspace).status_reason
         say(request, f"Cancelled. {unknown or 'What it did so far stays.'}")

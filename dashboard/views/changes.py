@@ -172,7 +172,7 @@ def edit(request: HttpRequest, thread_id: UUID) -> HttpResponse:
         if not changes:
             raise errors.Invalid("$", "Change at least one value.")
         actions.edit(who, thread.id, changes, reason, version)
-        say(request, "Written as a checkpoint of your own. Resume or retry goes on with it.")
+        say(request, "Saved as a new checkpoint. Resume or retry to continue from it.")
         return thread_url(thread.id)
 
     if request.method != "POST":
@@ -217,7 +217,7 @@ def send_input(request: HttpRequest, thread_id: UUID) -> HttpResponse:
         return form(errors.rooted(f"{error.path}: {error.reason}", ""), error.status)
     except errors.ActionError as error:
         return form(error.detail, error.status, beside=False)
-    say(request, "Sent. The next step takes it.")
+    say(request, "Sent. The next step will use it.")
     return SeeOther(thread_url(thread.id))
 
 
@@ -275,12 +275,12 @@ def rollback(request: HttpRequest, thread_id: UUID) -> HttpResponse:
         return form({}, 200)
     problems = {}
     if not reason:
-        problems["reason"] = "Say why; it is kept in the log."
+        problems["reason"] = "Enter a reason; it is kept in the log."
     if not known and any(
         fate.fate != "undoable"
         for fate in actions.preview_roll_back(who, thread.id, target.id).effects
     ):
-        problems["known"] = "Confirm that you know what stays done."
+        problems["known"] = "Confirm that you know what can’t be undone."
     if problems:
         return form(problems, 422)
     try:
@@ -292,7 +292,7 @@ def rollback(request: HttpRequest, thread_id: UUID) -> HttpResponse:
         raise
     except errors.ActionError as error:
         return form(forms.problems_of(error), error.status)
-    say(request, "Rolling back. A worker undoes what came after, then the thread stands there.")
+    say(request, "Rolling back: a worker is undoing what came after.")
     return SeeOther(thread_url(thread.id))
 
 
@@ -302,6 +302,6 @@ def _before_head(thread: ThreadRow) -> CheckpointRow:
     own = [row for row in path[1:] if row.thread == thread.id]
     if not own:
         raise errors.NotAllowedNow(
-            "The thread stands at its first checkpoint; fork its base instead."
+            "The thread is at its first checkpoint; fork the thread it came from instead."
         )
     return own[0]

@@ -23,7 +23,7 @@ def malformed(request: HttpRequest, exception: Exception | None = None) -> HttpR
     """400: not even the address or the host can be read."""
     if _api(request):
         said = "The request is malformed."
-        return _problem("malformed", "The request cannot be read", 400, said)
+        return _problem("malformed", "The request can’t be read", 400, said)
     return render(request, "400.html", status=400)
 
 

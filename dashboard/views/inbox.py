@@ -121,14 +121,14 @@ def together(request: HttpRequest) -> HttpResponse:
 
 
 def _said(results: list[bulk.Told], did: str) -> str:
-    """What came of it in a sentence or two, when nothing was refused."""
+    """Results in a sentence or two, when nothing was refused."""
     after = [told.after for told in results if told.after is not None]
     parts = [f"{len(results):,} requests {did}."]
     if len(results) == 1 and results[0].row is not None:
         parts = [f"{did.capitalize()}: {results[0].row.title}"]
     if waiting := sum(row.status == "pending" for row in after):
         parts.append(
-            "Others have to approve, too."
+            "Others still have to approve."
             if len(results) == 1
             else f"Of {waiting:,} others have to approve, too."
         )
@@ -163,7 +163,7 @@ def _sum(rows: list[inbox_rows.InboxRow]) -> amounts.Sum | None:
 @require_safe
 @member
 def load(request: HttpRequest) -> HttpResponse:
-    """What waits for whom, and how long reviewers take; who decides unseen, for auditors."""
+    """Open requests by reviewer, and how long reviewers take; who decides unseen, for auditors."""
     who = actor(request)
     oversees = not AUDIT.isdisjoint(who.roles)
     habits = reviewers.habits(who.workspace)

@@ -37,8 +37,8 @@ from .base import (
 
 TEMPLATE = "thread/detail.html"
 CHOSEN = {
-    "pin": "Pinned: it waits for a worker with the code that it stopped with.",
-    "accept": "It goes on with the new code.",
+    "pin": "Pinned: it waits for a worker with the code it stopped with.",
+    "accept": "It continues with the new code.",
     "unpin": "Unpinned.",
 }
 

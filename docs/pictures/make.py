@@ -80,7 +80,7 @@ SHOTS = {
         "Roll back How cold",
     ),
     "edit": Shot("operator", "/threads/{failed}/edit/", "thread/edit.html", "Edit Prices"),
-    "admin": Shot("auditor", "/admin/", "", "Everything that is kept"),
+    "admin": Shot("auditor", "/admin/", "", "Audit records"),
     "api-docs": Shot("operator", "/api/docs/", "drf_spectacular/swagger_ui.html", "Gatepost API"),
     "board": Shot("operator", "/", "thread/list.html", "Board"),
 }

@@ -35,7 +35,7 @@ def test_a_thread_pauses_after_its_step_resumes_and_is_cancelled(
     operator.press("Cancel")
     asked = operator.one("#cancel")
     expect(asked).to_contain_text("Cancel this thread?")
-    expect(asked).to_contain_text("Nothing outside was changed")
+    expect(asked).to_contain_text("It changed nothing outside")
     asked.get_by_role("button", name="Cancel the thread").click()
     operator.see_status("cancelled")
     case.go("in-b")
@@ -92,7 +92,7 @@ def test_a_broken_column_fails_with_a_reason_and_finishes_after_edit_and_retry(
 
     operator.press("Edit")
     page.get_by_label("Ignore").fill("price")
-    page.get_by_label("Why, for the record").fill("Prices come from another list.")
+    page.get_by_label("Reason for the record").fill("Prices come from another list.")
     operator.press("Save changes")
     expect(operator.one("#thread-state")).to_contain_text("ignore")
     operator.press("Retry")

@@ -15,7 +15,7 @@ from .test_accessible import faults
 from .test_file_store import in_files, told
 
 pytestmark = pytest.mark.browser
-OUT_OF_REACH = "The contents of this state cannot be reached."
+OUT_OF_REACH = "The contents of this state can’t be loaded."
 
 
 @pytest.mark.requirement("B14")
@@ -34,7 +34,7 @@ def test_a_drive_that_goes_hides_the_state_alone_and_stops_no_decision(
     asked = case.open()
     for path, text in (
         (f"/threads/{case.id}/", OUT_OF_REACH),
-        (f"/threads/{case.id}/fork/", "The fork begins with the state as it is."),
+        (f"/threads/{case.id}/fork/", "The fork starts with the state unchanged."),
     ):
         page = operator.open(path)
         expect(page.locator("main")).to_contain_text(text)

@@ -47,11 +47,11 @@ def test_it_answers_doubts_in_their_order(house: House, people: People, phone: b
     main, side = screen.one("#approval-main"), screen.one("#approval-side")
     assert main.locator("h2").all_inner_texts() == [
         "Why a person is asked",
-        "What will happen exactly",
+        "What exactly will happen",
         "Can it be undone?",
         "The agent’s reasons",
-        "Who said what so far",
-        "Decided before, same tool",
+        "Decisions so far",
+        "Earlier decisions on the same tool",
         "Questions",
     ]
     title = main.locator("h1")
@@ -66,12 +66,12 @@ def test_it_answers_doubts_in_their_order(house: House, people: People, phone: b
     expect(exactly).to_contain_text("~ 1 account changed, ~ 2 changed")
     expect(exactly.locator(".chg", has_text="iban")).to_contain_text("DE19500105175407324931")
     expect(exactly.locator(".chg", has_text="iban")).to_contain_text("LT603250042177160248")
-    expect(screen.one("#undo")).to_contain_text("No. Once done it stays done")
+    expect(screen.one("#undo")).to_contain_text("No. It can’t be undone")
     expect(screen.one("#reasons")).to_contain_text("the agent’s own words. Nobody has checked")
     expect(screen.one("#questions")).to_contain_text("The mail passed DKIM.")
     expect(screen.one("#seats")).to_contain_text("1 of 2")
     expect(screen.one("#seats")).to_contain_text("second_manager or team finance-leads")
-    expect(side).to_contain_text("Then it goes to team treasury for 1 h 00")
+    expect(side).to_contain_text("Then it escalates to team treasury for 1 h 00")
     assert screen.sideways() == 0
     if phone:
         bar = screen.one(".mbar")
@@ -118,7 +118,7 @@ def test_the_last_of_two_is_asked_once_more_and_can_take_it_back(
     expect(screen.one("#outcome")).to_contain_text("It takes effect in 0:2")
     assert now(row).status == "held"
     if phone:
-        screen.one(".mbar").get_by_role("button", name="Take it back").tap()
+        screen.one(".mbar").get_by_role("button", name="Undo decision").tap()
     else:
         screen.page.keyboard.press("z")
     expect(screen.one("#approval-side")).to_have_attribute("data-status", "pending")
@@ -148,9 +148,9 @@ def test_what_changed_meanwhile_has_to_be_looked_at(house: House, people: People
     screen.allow("status of 409")
     answer = post(screen, f"/approvals/{row.id}/decide/", verdict="approve", proposal_hash=seen)
     assert answer.status == 409
-    assert "I have looked at the change" in answer.text()
+    assert "I’ve reviewed the change" in answer.text()
     assert now(row).open
-    screen.press("I have looked at the change")
+    screen.press("I’ve reviewed the change")
     expect(banner).not_to_contain_text("This request changed")
     expect(screen.one("#comment")).to_have_value("half a thought")
     button(screen, "approve", phone=False)
@@ -173,7 +173,7 @@ def test_an_edit_is_checked_at_its_field_and_makes_other_approvals_void(
     else:
         screen.page.keyboard.press("e")
     form = screen.one("#edit-first")
-    expect(form).to_contain_text("1 approval so far becomes void: manager")
+    expect(form).to_contain_text("1 approval so far will be void: manager")
     screen.allow("status of 422")
     form.get_by_label("amount").fill("much")
     screen.press("Approve these values")
@@ -209,7 +209,7 @@ def test_what_others_decide_meanwhile_is_said(house: House, people: People) -> N
     screen = people("manager")
     open_page(screen, row)
     payments.decide(house, row, "second_manager", "reject", comment="Unknown account.")
-    expect(screen.one("#ended")).to_contain_text("This ended while you had it open.")
+    expect(screen.one("#ended")).to_contain_text("This was closed while you had it open.")
     expect(screen.one("#ended")).to_contain_text("second_manager")
     expect(screen.one("#outcome")).to_have_attribute("data-outcome", "reject")
     expect(screen.one("#decision")).to_have_count(0)
@@ -293,7 +293,7 @@ def test_on_the_way_through_a_box_the_last_click_can_be_taken_back(
     expect(bar).to_contain_text("The first of two")
     assert now(first).status == "held"
     expect(screen.one("#approval-side")).to_have_attribute("data-status", "pending")
-    bar.get_by_role("button", name="Take it back").click()
+    bar.get_by_role("button", name="Undo decision").click()
     expect(screen.one("h1")).to_contain_text("The first of two")
     assert now(first).open
 
@@ -306,7 +306,7 @@ def test_a_question_is_answered_on_the_open_page(house: House, people: People) -
     sheet = screen.one("#ask-sheet")
     sheet.get_by_label("Your question").fill("Why a new account?")
     sheet.get_by_role("button", name="Ask", exact=True).click()
-    expect(screen.one("#questions")).to_contain_text("The agent has been woken")
+    expect(screen.one("#questions")).to_contain_text("The agent is preparing an answer")
     assert now(row).open
     payments.reply(row, "The vendor moved to another bank.")
     expect(screen.one("#questions")).to_contain_text("The vendor moved to another bank.")
@@ -370,7 +370,7 @@ def test_all_of_it_works_without_scripts(house: House, people: People) -> None:
     screen.open(f"/approvals/{row.id}/")
     button(screen, "approve", phone=False)
     expect(screen.one("#outcome")).to_contain_text("It takes effect in")
-    screen.press("Take it back")
+    screen.press("Undo decision")
     expect(screen.one("#decision")).to_be_visible()
     assert now(row).open
     screen.press("Edit first")
@@ -378,7 +378,7 @@ def test_all_of_it_works_without_scripts(house: House, people: People) -> None:
     screen.press("Approve these values")
     expect(screen.one("#edited .chg")).to_contain_text("4820.00")
     screen.one("#comment").fill("Who confirmed the account?")
-    screen.press("Ask back")
+    screen.press("Ask the agent")
     expect(screen.one("#questions")).to_contain_text("Who confirmed the account?")
     screen.one("#comment").fill("Unknown account.")
     screen.page.locator("#plain-next").select_option("stop")

@@ -83,7 +83,7 @@ def test_gate_fork_and_rollback_of_a_thread_in_files(
     manager.one("#thread-lineage li[data-row]").filter(has_text="load").locator("a").click()
     expect(manager.one("#thread-state")).to_contain_text("#1")
     manager.press("Roll back to here")
-    page.get_by_label("Reason, kept in the log").fill("Another question.")
+    page.get_by_label("Reason (kept in the log)").fill("Another question.")
     manager.press("Roll back to #1")
     manager.see_status("paused")
     assert told(case)["analysis"] == {}

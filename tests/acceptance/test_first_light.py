@@ -85,7 +85,7 @@ def test_an_agent_works_stops_at_the_gate_and_goes_on_when_a_manager_approves(
 
     # Both pages follow to the end; the operator's was never loaded again.
     expect(manager.one("#outcome")).to_have_attribute("data-outcome", "approve")
-    expect(manager.one("#approval-side")).to_contain_text("reached the end")
+    expect(manager.one("#approval-side")).to_contain_text("continued and finished")
     operator.see_status("succeeded")
     expect(operator.one("#published li")).to_have_count(4)
     expect(operator.one("#thread-events")).to_contain_text("Figures checked against the source.")

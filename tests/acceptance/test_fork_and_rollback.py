@@ -115,7 +115,7 @@ def test_a_rollback_undoes_what_was_published_and_the_next_steps_work_again(
     expect(fate).to_contain_text("unpublish_report")
     assert lies_there()
     assert case.row().status == Status.SUCCEEDED
-    page.get_by_label("Reason, kept in the log").fill("It explained the wrong column.")
+    page.get_by_label("Reason (kept in the log)").fill("It explained the wrong column.")
     manager.press("Roll back to #1")
 
     # The files go, the thread stands at the target, and what is left behind can still be seen.
@@ -135,7 +135,7 @@ def test_a_rollback_undoes_what_was_published_and_the_next_steps_work_again(
     # Other values, then the next step works again with them; what was read is not read again.
     operator.press("Edit")
     operator.page.get_by_label("Measure").fill("weight")
-    operator.page.get_by_label("Why, for the record").fill("Weight is what was meant.")
+    operator.page.get_by_label("Reason for the record").fill("Weight is what was meant.")
     operator.press("Save changes")
     operator.see_status("paused")
     operator.forget()

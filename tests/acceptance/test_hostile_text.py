@@ -111,7 +111,7 @@ def test_agent_text_is_text(house: House, people: People, phone: bool) -> None:
         assert RAW.isdisjoint(map(ord, shown))
         for escape in ESCAPES:
             assert escape in shown, escape
-        expect(screen.one(".hidden-chars")).to_contain_text("pretend to be others")
+        expect(screen.one(".hidden-chars")).to_contain_text("look-alike characters")
         for text in HOSTILE[:8]:
             assert text in shown, text
         assert LONG.strip() in screen.one("details.exact pre").inner_text()

@@ -188,7 +188,7 @@ def test_a_hundred_mixed_requests_in_five_minutes(
         page.keyboard.press("Enter")
         expect(screen.one("#banners")).to_contain_text(f"Approved: {title}")
         expect(screen.one("[data-count=mine]")).to_have_text(str(left))
-    expect(screen.one("#inbox-list h2")).to_have_text("Nothing waits for you")
+    expect(screen.one("#inbox-list h2")).to_have_text("Nothing is waiting for you")
     took = time.monotonic() - began
 
     # Every outcome as the database has it.

@@ -35,15 +35,15 @@ def test_a_policy_edited_in_the_admin_changes_the_next_request(
     condition.fill("tol == 'shout'")
     page.get_by_label("Why").fill("the neighbours complained")
     admin.allow("422")
-    page.get_by_role("button", name="Try against the past").click()
+    page.get_by_role("button", name="Test against past actions").click()
     expect(page.get_by_role("alert")).to_contain_text("knows no 'tol'")
     condition.fill("tool.startsWith('shout') && args.name != 'secret'")
-    page.get_by_role("button", name="Try against the past").click()
+    page.get_by_role("button", name="Test against past actions").click()
     expect(page.locator("#tried h2")).to_contain_text("Would have matched")
     expect(page.locator("#tried li").first).to_contain_text("shout")
     assert faults(admin, Axe()) == {}
     assert house.play("shout unasked").wait_status("succeeded")  # nothing is saved by trying
-    page.get_by_role("button", name="Make the policy").click()
+    page.get_by_role("button", name="Create policy").click()
     expect(page.locator(".messagelist")).to_contain_text("Loud things is made")
 
     asked = house.play("shout asked")
@@ -67,7 +67,7 @@ def test_a_policy_edited_in_the_admin_changes_the_next_request(
     admin.allow("409")
     page.get_by_role("button", name="Save as a new version").click()
     expect(page.get_by_role("alert").first).to_contain_text("2 open, 0 held and 0 settled requests")
-    page.get_by_label("withdrawn and asked again under the new version").check()
+    page.get_by_label("withdrawn and re-requested under the new version").check()
     page.get_by_role("button", name="Save as a new version").click()
     expect(page.locator(".messagelist")).to_contain_text("Reopened: 2")
     expect(page.get_by_role("heading", name="Version 2")).to_be_visible()

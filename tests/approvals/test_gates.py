@@ -223,9 +223,7 @@ def test_the_second_decider_learns_what_the_first_decided() -> None:
     [row] = opened()
     decide(row, "reject", comment="wrong price")
     for verdict, more in (("approve", {}), ("reject", {"comment": "me too"})):
-        with pytest.raises(
-            AlreadyDecided, match="Mira has decided this request already: reject"
-        ) as e:
+        with pytest.raises(AlreadyDecided, match="Mira already decided this request: reject") as e:
             decide(row, verdict, reviewer=OTHER, **more)
         assert (e.value.row.outcome, e.value.row.comment) == ("reject", "wrong price")
     with pytest.raises(AlreadyDecided):  # nor may the first one think again

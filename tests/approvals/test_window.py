@@ -43,7 +43,7 @@ def test_a_decision_is_held_for_its_window_and_wakes_nobody_before() -> None:
     assert status_of(row.thread) is Status.WAITING
     assert gates.settle_due() == 0
     assert news("approval.decided") == 0
-    with pytest.raises(AlreadyDecided, match="Mira has decided"):
+    with pytest.raises(AlreadyDecided, match="Mira already decided"):
         say(row, OMAR)
 
     let_pass(row)
@@ -92,7 +92,7 @@ def test_only_who_decided_takes_it_back_and_only_in_time() -> None:
     assert not any(v.counts for v in queries.votes(row.id))
     say(row, OMAR)
     settled_later(row)
-    with pytest.raises(NothingToTakeBack, match="too late"):
+    with pytest.raises(NothingToTakeBack, match="Too late"):
         back(row, OMAR)
     assert now(row).decided_by == "user:3"
     assert verify(row.thread).intact

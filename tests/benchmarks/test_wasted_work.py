@@ -58,7 +58,7 @@ def test_a_fault_is_met_once_and_what_was_done_is_charged() -> None:
 
 
 class Counted(courses.Field):
-    """What came of it, without having worked."""
+    """Results, without having worked."""
 
     def __init__(self, resumed: int, restarted: int) -> None:
         server = Charging(lambda *_: None)

@@ -117,13 +117,13 @@ def test_what_cannot_be_rolled_back_is_refused_and_writes_nothing() -> None:
     before = rows("SELECT id, version, last_seq, status FROM gp_thread ORDER BY id")
     plan = {"undo": (), "reason": "", "actor": OPERATOR}
     head = head_of(thread)
-    with pytest.raises(NotFound, match="fork the base"):  # the base's past is not the fork's own
+    with pytest.raises(NotFound, match="fork that one"):  # the base's past is not the fork's own
         store.roll_back(fork, checkpoint=numbered(thread, 1), head=head_of(fork), **plan)
     with pytest.raises(NotFound):
         store.roll_back(thread, checkpoint=head_of(other), head=head, **plan)
     with pytest.raises(NotFound):
         store.roll_back(uuid4(), checkpoint=head, head=head, **plan)
-    with pytest.raises(NotAllowedNow, match="stands at this checkpoint"):
+    with pytest.raises(NotAllowedNow, match="already at this checkpoint"):
         store.roll_back(thread, checkpoint=head, head=head, **plan)
     with pytest.raises(StaleVersion):
         roll_back(thread, 1, expected_version=1)

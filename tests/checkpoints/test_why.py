@@ -49,11 +49,11 @@ HELD = {"lease_owner": "w:1:b", "lease_until": LATER}
 @pytest.mark.parametrize(
     ("row", "workers", "kind", "said"),
     [
-        (thread(Status.QUEUED), [worker()], "queue", "Waits for a free worker; next comes analyse"),
-        (thread(Status.QUEUED), [], "no_worker", "No worker is alive."),
-        (thread(Status.QUEUED), [worker(alive=False)], "no_worker", "last sign of one came at"),
+        (thread(Status.QUEUED), [worker()], "queue", "Waiting for a free worker; next is analyse"),
+        (thread(Status.QUEUED), [], "no_worker", "No worker is running."),
+        (thread(Status.QUEUED), [worker(alive=False)], "no_worker", "the last one was seen at"),
         (thread(Status.QUEUED), [worker(agents=())], "no_code", "research (version 3)"),
-        (thread(Status.RUNNING, **HELD), [worker()], "working", "Works on analyse, chart."),
+        (thread(Status.RUNNING, **HELD), [worker()], "working", "Working on analyse, chart."),
         (thread(Status.RUNNING, wish="pause", **HELD), [worker()], "pause", "after this step"),
         (
             thread(Status.RUNNING, lease_owner="w:1:b", lease_until=BEFORE),
@@ -65,7 +65,7 @@ HELD = {"lease_owner": "w:1:b", "lease_until": LATER}
             thread(Status.RUNNING, lease_owner="w:1:b", lease_until=BEFORE),
             [],
             "no_worker",
-            "No worker is alive",
+            "No worker is running",
         ),
         (thread(Status.WAITING), [], "wake", "Nothing is open any more"),
         (thread(Status.SLEEPING, wake_at=LATER), [], "timer", "until 2026-01-02 03:05:05 UTC"),
@@ -90,8 +90,8 @@ HELD = {"lease_owner": "w:1:b", "lease_until": LATER}
             "look_up answered 429; waits with all others until 2026-01-02 03:05:05 UTC.",
         ),
         (thread(Status.SLEEPING, wake_at=BEFORE), [worker()], "timer", "Its time has come"),
-        (thread(Status.SLEEPING, wake_at=BEFORE), [], "no_worker", "No worker is alive"),
-        (thread(Status.PAUSED), [], "paused", "Paused; next comes analyse, chart."),
+        (thread(Status.SLEEPING, wake_at=BEFORE), [], "no_worker", "No worker is running"),
+        (thread(Status.PAUSED), [], "paused", "Paused; next is analyse, chart."),
         (
             thread(Status.PAUSED, status_reason="Paused by a person."),
             [],
@@ -106,7 +106,7 @@ HELD = {"lease_owner": "w:1:b", "lease_until": LATER}
         ),
         (thread(Status.FAILED, status_reason="no column"), [], "failed", "no column."),
         (thread(Status.ROLLING_BACK), [worker()], "queue", "undo effects"),
-        (thread(Status.ROLLING_BACK), [], "no_worker", "No worker is alive"),
+        (thread(Status.ROLLING_BACK), [], "no_worker", "No worker is running"),
         (thread(Status.ROLLING_BACK, **HELD), [worker()], "working", "is undoing effects"),
         (thread(Status.SUCCEEDED), [], "finished", "The thread has succeeded."),
         (
@@ -137,7 +137,7 @@ def test_a_gate_names_the_oldest_request() -> None:
     requests = [Request("Pay?", NOW), Request("Publish", BEFORE, LATER)]
     why = why_waiting(thread(Status.WAITING), requests, now=NOW)
     assert why.sentence == (
-        "Waits for a decision: Publish and 1 more; it expires at 2026-01-02 03:05:05 UTC."
+        "Waiting for a decision: Publish and 1 more; it expires at 2026-01-02 03:05:05 UTC."
     )
     assert (why.kind, why.since, why.action) == ("gate", BEFORE, "A reviewer decides.")
     paused = why_waiting(thread(Status.PAUSED), requests[:1], now=NOW)

@@ -578,7 +578,7 @@ class Seen:
 
 
 def watched(act: Callable[[], str]) -> tuple[str, Seen]:
-    """What came of it, and what was seen at the choke point meanwhile."""
+    """Results, and what was seen at the choke point meanwhile."""
     seen = Seen()
     asks = permissions.require.__code__
 

@@ -103,8 +103,8 @@ CASES: dict[str, tuple[Callable[[Cast], ApprovalRow], Sent, int, str]] = {
     "stale reject": (_moved, {"verdict": "reject", "comment": "no"}, 409, "changed since"),
     "stale edit": (_moved, EDIT | {"args": ARGS | {"amount": "9"}}, 409, "changed since"),
     "foreign id": (_elsewhere, {"verdict": "approve"}, 404, "no such request"),
-    "expired": (_expired, {"verdict": "approve"}, 409, "expired before your answer came"),
-    "decided": (_decided, {"verdict": "approve"}, 409, "has decided this request already"),
+    "expired": (_expired, {"verdict": "approve"}, 409, "expired before your answer arrived"),
+    "decided": (_decided, {"verdict": "approve"}, 409, "already decided this request"),
     "four eyes": (_barred, {"verdict": "approve"}, 403, "somebody else"),
     "not one's seat": (_others, {"verdict": "approve"}, 403, "second_manager"),
     "no verdict": (_open, {"verdict": ""}, 422, "verdict"),
@@ -191,7 +191,7 @@ def test_a_second_tab_of_ones_own_is_answered_in_words(cast: Cast) -> None:
     late = {"verdict": "reject", "comment": "no", "proposal_hash": row.proposal_hash}
     status, text = by_page(cast, row, "decide", late)
     assert status == 409
-    assert "decided this request already" in text
+    assert "already decided this request" in text
 
 
 @pytest.mark.parametrize("door", [by_page, by_api], ids=["page", "api"])

@@ -304,9 +304,9 @@ def test_roll_back_refuses(cast: Cast, agent: UUID) -> None:
     thread = queries.thread(row.thread, workspace=cast.workspace)
     first = queries.checkpoint_by_number(row.thread, 0).id
     fork = actions.fork(who, row.thread, first)
-    with pytest.raises(Conflict, match="stands at this checkpoint"):
+    with pytest.raises(Conflict, match="already at this checkpoint"):
         actions.roll_back(who, row.thread, thread.head, "because")
-    with pytest.raises(Missing, match="fork the base"):
+    with pytest.raises(Missing, match="fork that one"):
         actions.roll_back(who, fork, first, "because")
     with pytest.raises(Invalid) as caught:
         actions.roll_back(who, row.thread, first, "")
@@ -326,7 +326,7 @@ def test_decide_once(cast: Cast, agent: UUID) -> None:
         "approve", "manager", "fine",
     )  # fmt: skip
     assert queries.thread(row.thread, workspace=cast.workspace).status == Status.QUEUED
-    with pytest.raises(AlreadyDecided, match="manager has decided") as caught:
+    with pytest.raises(AlreadyDecided, match="manager already decided") as caught:
         actions.decide(
             cast.actor("second_manager"), row.id, "reject", row.proposal_hash, "too late"
         )

@@ -67,7 +67,7 @@ def test_one_thread(cast: Cast, operator: Client, row: gates.ApprovalRow) -> Non
     )
     assert told["lease"] is None
     assert told["approvals"] == [str(row.id)]
-    assert told["why_waiting"]["sentence"] == "Waits for a decision: Publish this report?"
+    assert told["why_waiting"]["sentence"] == "Waiting for a decision: Publish this report?"
     assert told["why_waiting"]["action"] == "A reviewer decides."
     assert set(told["actions"]) == {
         "pause", "resume", "retry", "settle", "input", "edit", "fork", "rollback", "cancel",
@@ -358,7 +358,7 @@ def test_the_second_decider_learns_the_outcome(
     assert problem["type"] == "urn:gatepost:problem:already-decided"
     assert problem["approval"]["outcome"] == "approve"
     assert problem["approval"]["decided_by_name"] == "manager"
-    assert "manager has decided" in problem["detail"]
+    assert "manager already decided" in problem["detail"]
     assert queries.thread(row.thread, workspace=cast.workspace).status == Status.QUEUED
 
 

@@ -87,7 +87,7 @@ def test_by_call_it_is_rolled_back_first_and_the_plan_says_the_rest(
     event = queries.events_after(busy.thread, row.last_seq - 1)[0]
     assert event.kind == "rollback.started"
     assert sentences.event_sentence(event, {cast.actor("operator").id: "ada"}) == (
-        "ada cancels the thread; what it did is undone first, last first: ordered twice; "
+        "ada cancels the thread; what it did is undone first, most recent first: ordered twice; "
         "publish had started, whether it happened is unknown"
     )
     refused(post(operator, at, {}), 409)  # a worker ends it
@@ -106,7 +106,7 @@ def test_the_sheet_lists_each_effect_with_its_fate(
     url = f"/threads/{busy.thread}/cancel/"
     html = operator.get(url).content.decode()
     assert re.findall(r'data-fate="(\w+)"', html) == ["unknown", "stays", "undoable"]
-    assert "Undo what can be undone, last first" in html
+    assert "Undo what can be undone, most recent first" in html
     assert "Can be undone" in html
     assert "Will be undone" not in html
     assert "before the first of them" in html
@@ -124,7 +124,7 @@ def test_the_sheet_lists_each_effect_with_its_fate(
     assert row_of(cast, busy).status is Status.RUNNING
     answer = operator.post(url, {"undo": "1", "reason": "enough"}, follow=True)
     assert answer.redirect_chain == [(f"/threads/{busy.thread}/", 303)]
-    assert "A worker undoes what it did, last first; then it is cancelled." in (
+    assert "A worker is undoing what it did, most recent first. Then the thread is cancelled." in (
         answer.content.decode()
     )
     assert row_of(cast, busy).status is Status.ROLLING_BACK
@@ -139,7 +139,7 @@ def test_a_thread_that_did_nothing_is_simply_cancelled_by_its_sheet(
     thread = scene.start(cast.workspace, scene.make_agent())
     url = f"/threads/{thread}/cancel/"
     html = operator.get(url).content.decode()
-    assert "Nothing outside was changed" in html
+    assert "It changed nothing outside" in html
     assert 'name="undo"' not in html
     answer = operator.post(url, {"reason": "no need"}, follow=True)
     assert "Cancelled. What it did so far stays." in answer.content.decode()
@@ -180,7 +180,7 @@ def test_the_way_out_of_an_undo_that_never_works(cast: Cast, busy: Work, operato
     why = why_waiting(row)
     assert why is not None
     assert why.sentence == "Not undone: publish (gone)."
-    assert "it goes on with exactly these" in why.action
+    assert "it continues with exactly these" in why.action
     target = str(queries.checkpoint_by_number(busy.thread, 0).id)
     body: dict[str, Any] = {"checkpoint": target, "reason": "done by hand", "compensate": False}
     answer = post(cast.client("manager"), f"/threads/{busy.thread}/rollback/", body)

@@ -47,7 +47,7 @@ def row(cast: Cast, thread: UUID) -> Any:
 def test_the_banner_offers_what_is_possible_to_those_who_may(cast: Cast) -> None:
     thread = parked(cast)
     text = page(cast, thread)
-    assert "Which code shall go on with it?" in text
+    assert "Which version of the code should continue this thread?" in text
     for choice in ("pin", "accept", "fork"):
         assert f'name="choice" value="{choice}"' in text
     assert 'value="unpin"' not in text
@@ -56,7 +56,9 @@ def test_the_banner_offers_what_is_possible_to_those_who_may(cast: Cast) -> None
     assert 'value="pin"' not in manager
     assert "Needs the role operator." in manager
     assert 'name="choice"' not in page(cast, thread, "auditor")
-    assert "Which code" not in page(cast, scene.start(cast.workspace, scene.make_agent()))
+    assert "Which version of the code" not in page(
+        cast, scene.start(cast.workspace, scene.make_agent())
+    )
     assert 'value="accept"' not in page(cast, parked(cast, "pin"))
 
 
@@ -82,7 +84,7 @@ def test_by_page_accepted(cast: Cast) -> None:
     now = row(cast, thread)
     assert (now.status, now.version_label) == (Status.QUEUED, "2")
     text = page(cast, thread)
-    assert "operator let it go on with other code of its agent" in text
+    assert "operator accepted other code of its agent" in text
 
 
 def test_by_page_forked(cast: Cast) -> None:
@@ -117,7 +119,7 @@ def test_by_api(cast: Cast) -> None:
     client = cast.client("operator")
     told = client.get(f"/api/v1/threads/{thread}/").json()
     assert (told["code_choices"], told["pinned"]) == (["pin", "accept", "fork"], False)
-    assert told["why_waiting"]["action"] == "Choose which code goes on with it."
+    assert told["why_waiting"]["action"] == "Choose which version of the code continues it."
 
     def choose(choice: str) -> Any:
         return client.post(

@@ -71,7 +71,7 @@ def test_start_list_show(cast: Cast, agent: UUID, tmp_path: Path) -> None:
     assert note("threads", "list", "-q", "nothing") == "No threads.\n"
     assert "Delays" in said("threads", "list")
     shown = said("threads", "show", made["id"][:20])
-    assert "No worker is alive" in shown
+    assert "No worker is running" in shown
     assert "data.csv" in shown
     assert told("threads", "show", made["id"])["id"] == made["id"]
     assert "operator started" in said("threads", "events", made["id"])
@@ -176,9 +176,9 @@ def test_approve(cast: Cast, agent: UUID) -> None:
     assert (done["outcome"], done["decided_by_name"]) == ("approve", "manager")
     assert queries.thread(row.thread, workspace=cast.workspace).status == Status.QUEUED
     late = refused("approve", row.id, "--verdict", "approve", "--as", "second_manager")
-    assert late == "manager has decided this request already: approve."
+    assert late == "manager already decided this request: approve."
     assert told("approve") == {"results": [], "next_cursor": ""}
-    assert note("approve") == "Nothing waits for a decision.\n"
+    assert note("approve") == "Nothing is waiting for a decision.\n"
     assert refused("approve", "--verdict", "approve", code=2).startswith("--verdict needs")
     assert refused("approve", "ffff", code=3).startswith("No open request has an id that begins")
 

@@ -74,9 +74,9 @@ def test_a_request_that_came_back_shows_what_changed_and_why(cast: Cast) -> None
 @pytest.mark.parametrize(
     ("change", "words"),
     [
-        ({"status": "expired", "outcome": ""}, "Nobody decided the one before in time"),
+        ({"status": "expired", "outcome": ""}, "The previous request expired"),
         ({"status": "withdrawn", "outcome": "", "comment": "edited"}, "withdrawn: edited"),
-        ({}, "no longer held"),
+        ({}, "no longer counted"),
         ({"policy_version": "x@2"}, "another policy"),
     ],
 )
@@ -92,7 +92,7 @@ def test_what_the_engine_says_of_it_comes_first(cast: Cast) -> None:
     text = f"{engine.AGAIN}ada may not decide any more.\n\nInvoice 7 of May."
     again = scene.gate(scene.lease(first.thread), revision=1, description=text)
     shown = look(cast, again)
-    assert "Under the request before nothing was done: ada may not decide any more." in shown
+    assert "Nothing was done under the previous request: ada may not decide any more." in shown
     assert shown.count("ada may not decide any more.") == 1
     assert "Invoice 7 of May." in shown
     assert engine.AGAIN not in shown
@@ -124,10 +124,10 @@ def test_an_operation_says_who_asked_and_what(cast: Cast) -> None:
     shown = look(cast, row)
     for words in (
         "What operator wants to do", "Roll the thread back: what came after", "wrong data",
-        "Undo effects", "yes", "Asked by operator", "a second person has to agree", "Four eyes",
+        "Undo effects", "yes", "Asked by operator", "A second person has to approve", "Four eyes",
     ):  # fmt: skip
         assert words in shown, words
-    for words in ("The agent’s reasons", "Edit first", "Ask back", "What should happen then?"):
+    for words in ("The agent’s reasons", "Edit first", "Ask the agent", "What should happen next?"):
         assert words not in shown, words
 
 
@@ -191,10 +191,10 @@ def test_only_who_decided_is_offered_to_take_it_back(cast: Cast) -> None:
     form = {"verdict": "approve", "proposal_hash": row.proposal_hash}
     answer = client.post(f"/approvals/{row.id}/decide/", form, follow=True)
     assert "You can undo this for 600 seconds." in answer.content.decode()
-    assert "Take it back" in look(cast, row)
+    assert "Undo decision" in look(cast, row)
     other = look(cast, row, "second_manager")
-    assert "Take it back" not in other
-    assert "manager can take it back" in other
+    assert "Undo decision" not in other
+    assert "manager can undo it" in other
     answer = client.post(f"/approvals/{row.id}/take-back/", follow=True)
     assert "the request is open again" in answer.content.decode()
     assert queries.approval(row.id, workspace=row.workspace).open
@@ -203,7 +203,9 @@ def test_only_who_decided_is_offered_to_take_it_back(cast: Cast) -> None:
 def test_escalation_is_told_before_and_after(cast: Cast) -> None:
     terms = Terms(on_expiry="escalate", escalate_to=Seat(teams=("treasury",)), escalate_for=3600)
     row = waiting(cast, terms=terms, expires_in=600.0)
-    assert "Then it goes to team treasury for 1 h 00, and expires after that." in look(cast, row)
+    assert "Then it escalates to team treasury for 1 h 00, and expires after that." in look(
+        cast, row
+    )
     plain = waiting(cast, expires_in=600.0)
     assert "Then it expires" in look(cast, plain)
     reject = waiting(cast, terms=Terms(on_expiry="reject"), expires_in=600.0)

@@ -147,7 +147,7 @@ def test_every_pair_of_edits_of_one_request(cast: Cast, mine: tuple[str, ...], t
         late = client.post(url, _typed(opened, mine, tab))
         page = late.content.decode()
         assert late.status_code == 409
-        assert "Somebody edited it meanwhile." in page
+        assert "Someone edited it in the meantime." in page
         again = _inputs(page)
         wanted = ARGS | written | {name: MINE_READ[name] for name in mine}
         if tab == FORM:

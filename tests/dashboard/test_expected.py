@@ -158,7 +158,7 @@ def test_the_doors_tell_it(
     told = post(manager, f"/threads/{base}/rollback/?preview=1", ask).json()
     assert (told["reused"], told["again"], told["cost_reused"]) == (3, 1, "0.25")
     page = manager.get(f"/threads/{base}/rollback/?checkpoint={first(base)}").content.decode()
-    assert "When it goes on from there" in page
+    assert "When it resumes from there" in page
     assert "3 reused, 1 called again" in page
     call_command("threads", "fork", str(base), "--checkpoint", "0", "--preview")
     assert "3 recorded calls, 42 tokens, 0.25" in capsys.readouterr().out

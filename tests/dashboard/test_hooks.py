@@ -101,7 +101,7 @@ def test_the_same_id_again_gets_the_same_answer_and_nothing_happens(
     assert queries.thread(row.thread, workspace=cast.workspace) == before
     # Under another id it is another decision, which comes too late; that answer stands as well.
     late = send(CLIENT, ident, body, signed(secret, body, ident="msg_2"))
-    refused(late, 409, "has decided this request already", "already-decided")
+    refused(late, 409, "already decided this request", "already-decided")
     same = send(CLIENT, ident, body, signed(secret, body, ident="msg_2"))
     assert (same.status_code, same.content) == (409, late.content)
     with connection.cursor() as cursor:

@@ -181,7 +181,7 @@ def test_after_a_decision_the_next_request_of_the_box_opens(
     ]
     last = manager.get(seen[-1]).content.decode()
     assert "That was the last one here." in last
-    assert "Nothing waits for you" in last
+    assert "Nothing is waiting for you" in last
 
 
 def test_who_comes_another_way_stays_at_the_request(
@@ -258,7 +258,7 @@ def test_who_approves_unseen_hears_of_it_and_so_do_auditors(
     assert said not in cast.client("second_manager").get("/approvals/").content.decode()
     for who, hears in {"auditor": True, "admin": True, "manager": False, "viewer": False}.items():
         page = cast.client(who).get("/approvals/reviewers/").content.decode()
-        assert ("it is worth a talk" in page) is hears, who
+        assert ("it is worth a conversation" in page) is hears, who
         assert ("Not opened" in page) is hears, who
         assert "Any reviewer" not in page  # nothing waits
     assert "manager" in cast.client("viewer").get("/approvals/reviewers/").content.decode()
@@ -281,8 +281,12 @@ def test_reviewers_says_only_what_holds_of_what_it_shows(
 
 def test_what_is_decided_is_told_as_past_and_by_whom(cast: Cast, manager: Client) -> None:
     [row] = made(cast, scene.make_agent("past"))
-    now = ("Why a person is asked", "What will happen exactly", "Your click counts at once")
-    then = ("Why a person was asked", "What was asked for, exactly", "The request is exactly this")
+    now = (
+        "Why a person is asked",
+        "What exactly will happen",
+        "Your decision takes effect immediately",
+    )
+    then = ("Why a person was asked", "What exactly was requested", "The request is exactly this")
     page = manager.get(f"/approvals/{row.id}/").content.decode()
     assert all(said in page for said in now)
     assert not any(said in page for said in then)

@@ -205,7 +205,7 @@ def test_the_page_says_when_nobody_will_take_it_any_more(operator: Client, threa
     store.leave(work, EventKind.THREAD_SUCCEEDED)
     page = operator.get(f"/threads/{thread}/").content.decode()
     assert "too late" in page
-    assert "came when no step was left to take" in page
+    assert "arrived after the last step, so nothing used" in page
 
 
 # --- the command ------------------------------------------------------------------------------
@@ -234,4 +234,4 @@ def test_not_for_threads_that_have_ended(cast: Cast, thread: UUID) -> None:
     row = queries.thread(thread, workspace=cast.workspace)
     assert row.status is Status.CANCELLED
     why = actions.allowed_actions(cast.actor("operator"), row)["input"].why
-    assert why.startswith("Only while the thread is queued")
+    assert why.startswith("Only possible while the thread is queued")

@@ -73,7 +73,7 @@ class Shown:
         """Who has to approve in turn, in words."""
         who = [_seat(stage) for stage in self.request.stages]
         turns = ", then ".join(who)
-        return f"have to approve it, in this order: {turns}. One reject is enough to stop it."
+        return f"have to approve it, in this order: {turns}. One rejection stops it."
 
     def open(self, words: str) -> str:
         """A seat that is still empty: whole stages by their name, else how many more."""
@@ -89,7 +89,7 @@ class Shown:
     def against(self, words: str) -> str:
         """How many values differ from those of the request that the page links to."""
         link = re.search(
-            r'Against the last one, <a [^>]*href="/approvals/([0-9a-f-]{36})', self.html
+            r'Compared with the last one, <a [^>]*href="/approvals/([0-9a-f-]{36})', self.html
         )
         assert link is not None
         return _differ(self.request.args, self.all[UUID(link[1])].args, words)
@@ -99,10 +99,9 @@ class Shown:
         asked = json.loads(
             one("SELECT args::text FROM gp_approval WHERE id = %s", (self.request.id,))
         )
-        changed = re.sub("^Edited: | against what the agent asked for$", "", words)
-        return (
-            f"Edited: {_differ(self.request.args, asked, changed)} against what the agent asked for"
-        )
+        changed = re.sub("^Edited: | compared with the agent’s request$", "", words)
+        differs = _differ(self.request.args, asked, changed)
+        return f"Edited: {differs} compared with the agent’s request"
 
 
 def _seat(stage: dict[str, Any]) -> str:
@@ -145,7 +144,7 @@ PAGE = [
     Rule(
         r"#undo\S* .*li\.t-idle span",
         lambda page, _: (
-            f"Your click can be taken back for {page.window} seconds; nothing happens before."
+            f"You can undo your decision for {page.window} seconds; nothing happens before that."
         ),
     ),
     Rule(r"#seats\S* div\.row", lambda page, _: page.votes),
@@ -158,7 +157,7 @@ PAGE = [
     ),
     Rule(
         r"#approve-sheet\S* .*p\.sm\.muted",
-        lambda p, _: f"After this you have {p.window} seconds to take it back.",
+        lambda p, _: f"After this you have {p.window} seconds to undo your decision.",
     ),
     Rule(r"#approve-sheet\S* .*p\.any", lambda page, _: page.request.title),
     Rule(r"#approve-sheet\S* .*dd code", lambda page, _: page.hash),

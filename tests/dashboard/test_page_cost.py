@@ -131,5 +131,5 @@ def test_kinds_are_counted_and_looked_for_in_a_part_of_a_long_log(cast: Cast) ->
     page = cast.client("operator").get(reverse("thread", args=[thread]) + "?kind=thought")
     text = page.content.decode()
     assert f"before={first.next_cursor}" in text
-    assert "No event of this kind among those looked through." in text
+    assert "No events of this kind among those searched." in text
     assert "among the newest 1,000 events" in text

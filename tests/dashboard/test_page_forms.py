@@ -218,7 +218,7 @@ def test_what_cannot_be_undone_must_be_known(place: Place) -> None:
     scene.step(work, report="sent", leave_by=EventKind.THREAD_SUCCEEDED)
     client = place.cast.client("manager")
     url = f"/threads/{work.thread}/rollback/"
-    assert "cannot be taken back" in client.get(url).content.decode()
+    assert "can’t be undone" in client.get(url).content.decode()
     assert client.post(url, {"reason": "wrong"}).status_code == 422
     assert client.post(url, {"reason": "wrong", "known": "1"}).status_code == 303
 

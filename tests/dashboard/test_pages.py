@@ -253,5 +253,5 @@ def test_forms_need_the_token(place: Place) -> None:
 def test_unknown_addresses_get_our_page(place: Place) -> None:
     answer = place.cast.client("viewer").get("/nothing/here/")
     assert answer.status_code == 404
-    assert "There is nothing here" in answer.content.decode()
+    assert "Page not found" in answer.content.decode()
     assert not INLINE.search(answer.content.decode())

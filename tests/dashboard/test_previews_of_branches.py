@@ -134,7 +134,7 @@ def test_what_a_left_branch_did_is_named_and_never_undone(bench: Bench, cast: Ca
     bench.advance(thread)
     client = cast.client("operator")
     html = client.get(f"/threads/{thread}/cancel/").content.decode()
-    assert "Nothing outside was changed" not in html
+    assert "It changed nothing outside" not in html
     assert html.count('data-fate="stays"') == 2
     assert "2 effects stay done" in html
     told = client.post(
@@ -150,5 +150,5 @@ def test_the_request_names_what_has_no_undo_beside_its_own_tool(bench: Bench, ca
     assert bench.advance(thread).status is Status.WAITING
     text = look(cast, bench.open(thread))
     assert "Only partly undoable" in text
-    assert "What the agent may do after it has no undo: mail , shout" in text
+    assert "What the agent may do afterwards has no undo: mail , shout" in text
     assert "This step, yes, by rolling the thread back" in text

@@ -93,8 +93,8 @@ def test_no_policy_makes_it_easier(cast: Cast, bench: Bench, action: Any) -> Non
 def test_the_page_says_what_was_done_before_line_by_line(cast: Cast, bench: Bench) -> None:
     row = repeated(cast, bench)
     text = look(cast, row)
-    assert "Gatepost asks because the same effect was already done." in text
-    assert "The agent’s author put a gate" not in text
+    assert "Gatepost asks because this was already done once." in text
+    assert "The agent’s author placed a gate" not in text
     assert "approved by manager" in text
     assert "2 of 4 lines , €6.00" in text.replace("lines,", "lines ,")
     assert "2 lines, €10.00" in text

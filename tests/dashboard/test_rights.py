@@ -148,9 +148,9 @@ def test_allowed_actions_say_why_not(cast: Cast, agent: UUID) -> None:
     assert list(found) == list(permissions.THREAD_ACTIONS)
     allowed = {name for name, a in found.items() if a.allowed}
     assert allowed == {"pause", "edit", "fork", "roll_back", "cancel"}
-    assert found["resume"].why == "Only while the thread is paused; now it is waiting."
+    assert found["resume"].why == "Only possible while the thread is paused; now it is waiting."
     assert found["retry"].why == (
-        "Only while the thread is in need of attention or failed; now it is waiting."
+        "Only possible while the thread is in need of attention or failed; now it is waiting."
     )
     seen = actions.allowed_actions(cast.actor("auditor"), thread)
     assert not any(a.allowed for a in seen.values())

@@ -105,7 +105,7 @@ def test_other_arguments_by_api(cast: Cast, changed: tuple[UUID, UUID]) -> None:
     assert work.rollback is not None
     assert (work.rollback["undo"], work.rollback["stay"]) == ([str(effect)], True)
     (started,) = [e for e in queries.events_after(thread, 0) if e.kind == "rollback.started"]
-    assert "lets an effect be undone" in sentences.event_sentence(started)
+    assert "had an effect undone" in sentences.event_sentence(started)
 
 
 def test_nothing_is_asked_of_other_threads(cast: Cast, agent: UUID) -> None:
@@ -117,7 +117,7 @@ def test_nothing_is_asked_of_other_threads(cast: Cast, agent: UUID) -> None:
         actions.settle(actor, work.thread, effect, "happened")
     row = queries.thread(work.thread, workspace=cast.workspace)
     told = actions.allowed_actions(actor, row)["settle"]
-    assert (told.allowed, told.why) == (False, "The thread asks nothing about an effect.")
+    assert (told.allowed, told.why) == (False, "The thread has no open question about an effect.")
 
 
 def test_parked_by_older_code_is_answered_as_well(cast: Cast, agent: UUID) -> None:
@@ -200,7 +200,7 @@ def test_a_result_that_is_no_json_comes_back_beside_its_field(
 def test_the_page_shows_both_arguments(cast: Cast, changed: tuple[UUID, UUID]) -> None:
     thread, effect = changed
     page = cast.client("operator").get(f"/threads/{thread}/").content.decode()
-    for word in ("Keep the outcome", "Undo and do again", "Do it again", "Asked now", "other"):
+    for word in ("Keep the outcome", "Undo and repeat", "Do it again", "Requested now", "other"):
         assert word in page
     assert "f-result" not in page
     form = {"activity": effect, "verdict": "undo_again", "f-reason": "wrong"}
@@ -216,7 +216,7 @@ def test_others_see_the_question_and_no_button(cast: Cast, lost: tuple[UUID, UUI
 
 def test_the_form_by_its_own_address(cast: Cast, agent: UUID, lost: tuple[UUID, UUID]) -> None:
     client = cast.client("operator")
-    assert "Say what holds" in client.get(f"/threads/{lost[0]}/settle/").content.decode()
+    assert "What happened?" in client.get(f"/threads/{lost[0]}/settle/").content.decode()
     quiet = client.get(f"/threads/{scene.start(cast.workspace, agent)}/settle/")
     assert quiet.status_code == 409
     bad = {"activity": "x", "verdict": "happened"}
@@ -244,7 +244,7 @@ def test_by_command(cast: Cast, lost: tuple[UUID, UUID], changed: tuple[UUID, UU
     with pytest.raises(SystemExit) as ended:
         call_command("threads", "settle", str(thread), "not-happened", stderr=err)
     assert ended.value.code == 1
-    assert "asks nothing about an effect" in err.getvalue()
+    assert "has no open question about an effect" in err.getvalue()
     said("threads", "settle", changed[0], "undo-again", "--reason", "wrong")
     assert queries.thread(changed[0], workspace=cast.workspace).status is Status.ROLLING_BACK
 

@@ -72,7 +72,7 @@ def test_the_database_goes_away_and_comes_back(ground: Ground) -> None:
                 assert page.status_code == 503
                 assert page.headers["content-type"].startswith("text/html")
                 assert int(page.headers["retry-after"]) > 0
-                assert "Not available for the moment" in page.text
+                assert "Temporarily unavailable" in page.text
                 assert "content-security-policy" in page.headers
             assert browser.get("/healthz").status_code == 200
             ready = browser.get("/readyz")

@@ -30,7 +30,7 @@ from .test_contract import sha_of
 
 pytestmark = [pytest.mark.requirement("B12"), pytest.mark.requirement("B14")]
 
-OUT_OF_REACH = "The contents of this state cannot be reached."
+OUT_OF_REACH = "The contents of this state can’t be loaded."
 SAID = "is its drive mounted?"
 
 
@@ -106,7 +106,7 @@ def test_the_page_opens_and_only_what_needs_the_state_says_so(
         assert f"/threads/{drive.thread}/fork/" in page
         assert f"/threads/{drive.thread}/rollback/" in page
         assert "Files that only the state refers to are not listed" in page
-        counted = "its files cannot be reached and are not counted"
+        counted = "its files can’t be reached and are not counted"
         assert (counted in page) is (how == "break_down")
     for page in ("/", "/approvals/", f"/approvals/{asked.id}/"):
         assert client.get(page).status_code == 200, page
@@ -336,7 +336,7 @@ def test_a_state_is_shown_though_the_one_before_it_is_damaged(
     for query in ("", "?tab=state"):
         page = client.get(f"/threads/{drive.thread}/{query}").content.decode()
         assert "mended by hand" in page, query
-        assert "What it changed cannot be told," in page
+        assert "The changes can’t be shown" in page
         assert "This state cannot be shown." not in page
         assert "not listed" not in page
 

@@ -42,7 +42,7 @@ class Order(State):
 
 
 def take_back(args: dict[str, Any], result: Any, *, key: str) -> None:
-    """Take it back."""
+    """Undo decision."""
 
 
 @tool("identity.pay", undo=take_back, idempotent=True)
@@ -100,7 +100,7 @@ SAME: dict[str, Callable[[Path], None]] = {
     "a docstring of a node": replaced("identity_agent.py", '"""Buy."""', '"""Buy it now."""'),
     "a docstring of the state": replaced("identity_agent.py", "What it knows.", "Its state."),
     "a docstring of a tool": replaced("identity_agent.py", '"""Pay it."""', '"""Pay."""'),
-    "a docstring less": replaced("identity_agent.py", '    """Take it back."""', "    pass"),
+    "a docstring less": replaced("identity_agent.py", '    """Undo decision."""', "    pass"),
     "formatting": replaced("identity_agent.py", 'goal: str = "tea"', "goal : str=('tea')"),
     "quotes in a helper": replaced("identity_late.py", "f'Buy {goal}?'", 'f"Buy {goal}?"'),
     "a file that nobody imports": replaced("identity_other.py", "1", "2"),

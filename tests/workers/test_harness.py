@@ -451,7 +451,7 @@ def test_a_request_is_decided_once_and_as_it_was_seen(tmp_path: Path) -> None:
     with pytest.raises(ProposalChanged):
         requests.decide(bench.book, seen.id, proposal_hash="0" * 64, **said)
     requests.decide(bench.book, seen.id, proposal_hash=seen.proposal_hash, **said)
-    with pytest.raises(AlreadyDecided, match="manager has decided this request already: approve"):
+    with pytest.raises(AlreadyDecided, match="manager already decided this request: approve"):
         requests.decide(bench.book, seen.id, proposal_hash=seen.proposal_hash, **said)
     assert bench.kinds(thread).count("approval.decided") == 1
     assert bench.advance(thread).status is Status.SUCCEEDED

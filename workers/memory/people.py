@@ -244,10 +244,10 @@ def roll_back(
     """Every status but rolling_back -> rolling_back; a worker then undoes and moves the head."""
     row, goal = book.row(thread), book.checkpoint(thread, checkpoint).new
     if checkpoint == row.head:
-        raise NotAllowedNow("The thread stands at this checkpoint already.")
+        raise NotAllowedNow("The thread is already at this checkpoint.")
     if not reading.on_way(book, thread, checkpoint):
         raise NotAllowedNow(
-            "An earlier rollback left this checkpoint behind; fork from it to go on there."
+            "An earlier rollback left this checkpoint behind; fork from it to continue there."
         )
     _in(row, set(sources(K.ROLLBACK_STARTED)), "Rolling back")
     said = f"The thread was rolled back: {reason}"

@@ -86,7 +86,7 @@ class Command(PersonalCommand):
             table("", ("approval", "since", "risk", "agent", "title"), map(_line, rows)),
         )
         if not rows:
-            self.say("Nothing waits for a decision.")
+            self.say("Nothing is waiting for a decision.")
         elif page.next_cursor:
             self.say(f"These are the oldest {len(rows)}; decide some to see the others.")
 

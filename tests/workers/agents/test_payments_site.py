@@ -103,7 +103,7 @@ def test_approved_is_paid_once_and_a_rollback_refunds_once_and_leaves_the_mails(
         shown = preview.content.decode()
         assert shown.count('data-fate="undoable"') == 2
         assert shown.count('data-fate="stays"') == 1
-        assert "1 effect cannot be taken back" in shown
+        assert "1 effect can’t be undone" in shown
         done = operator.post(
             f"/threads/{thread}/rollback/?checkpoint={start.id}",
             {
