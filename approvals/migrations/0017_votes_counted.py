@@ -55,7 +55,8 @@ class Migration(migrations.Migration):
         migrations.RunPython(count_votes, migrations.RunPython.noop),
         *_index("gp_approval_by_turn", "USING gin (due_seats) WHERE status = 'pending'"),
         *_index("gp_approval_uncounted", "(id) WHERE tally IS NULL"),
-        # What these led to is read from the columns now.
+        # What these led to is read from the columns now. Their function `gp_seats` stays for one
+        # release: processes of the former one call it while a release goes round.
         migrations.RunSQL(
             "DROP INDEX CONCURRENTLY IF EXISTS gp_approval_by_seat", migrations.RunSQL.noop
         ),
