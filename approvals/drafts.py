@@ -15,7 +15,7 @@ NAME_MAX: Final = 100
 TITLE_MAX: Final = 300
 NOTE_MAX: Final = 1_000
 STAGES_MAX: Final = 5
-PEOPLE_MAX: Final = 50
+PEOPLE_MAX, PERSON_MAX = 50, 150
 COUNT_MAX: Final = 20
 REMINDERS_MAX: Final = 10
 UNDO_MAX: Final = 3_600.0
@@ -105,7 +105,7 @@ def _check_seat(path: str, seat: Seat) -> None:
         if len(given) > PEOPLE_MAX:
             raise InvalidValue(f"{path}.{name}", f"has more than {PEOPLE_MAX} names")
         for i, one in enumerate(given):
-            _text(f"{path}.{name}[{i}]", one, 150, required=True)
+            _text(f"{path}.{name}[{i}]", one, PERSON_MAX, required=True)
         if len(set(given)) < len(given):
             raise InvalidValue(f"{path}.{name}", "names somebody twice")
     if seat.people and not seat.teams and len(seat.people) < seat.count:

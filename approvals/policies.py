@@ -7,8 +7,9 @@ is a new version; nothing is ever deleted.
 from __future__ import annotations
 
 import hashlib
+import re
 from collections.abc import Mapping, Sequence
-from decimal import Decimal, InvalidOperation
+from decimal import Decimal
 from typing import Any
 from uuid import UUID
 
@@ -17,6 +18,7 @@ from uuid_utils.compat import uuid7
 
 from checkpoints import deltas, recorded, store
 from checkpoints.errors import InvalidValue, NotFound, StaleVersion
+from checkpoints.limits import AGENT_MAX
 from checkpoints.recorded import RowChange
 from checkpoints.states import WorkspaceEventKind as K
 
@@ -25,6 +27,7 @@ from .drafts import Draft, check
 from .queries_policies import CapRow, VersionRow
 
 POLICIES_MAX = 200
+MAX_COST = re.compile(r"[0-9]{1,12}(\.[0-9]{1,6})?")
 SCOPES, SPANS = ("thread", "agent", "workspace"), ("total", "day")
 
 
@@ -176,19 +179,16 @@ def _checked_cap(scope: str, per: str, max_cost: str, agent: str) -> Decimal:
         raise InvalidValue("scope", f"must be one of {', '.join(SCOPES)}")
     if per not in SPANS:
         raise InvalidValue("per", f"must be one of {', '.join(SPANS)}")
-    if len(agent) > 100:
-        raise InvalidValue("agent", "is longer than 100 characters")
+    if len(agent) > AGENT_MAX:
+        raise InvalidValue("agent", f"is longer than {AGENT_MAX} characters")
     if agent and scope == "workspace":
         raise InvalidValue("agent", "goes with the scopes thread and agent only")
-    try:
-        cost = Decimal(max_cost.strip())
-    except InvalidOperation as error:
-        raise InvalidValue("max_cost", "must be a decimal such as 25.00") from error
-    if not cost.is_finite() or not 0 <= cost < 10**12:
-        raise InvalidValue("max_cost", "must be from 0 to less than a million millions")
-    if cost != round(cost, 6):
-        raise InvalidValue("max_cost", "has more than 6 decimals")
-    return cost
+    if not MAX_COST.fullmatch(max_cost):
+        raise InvalidValue(
+            "max_cost",
+            "must be a decimal such as 25.00: 1 to 12 digits, and up to 6 after the point",
+        )
+    return Decimal(max_cost)
 
 
 def _told(policy: UUID, number: int, draft: Draft) -> dict[str, Any]:

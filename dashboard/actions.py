@@ -21,6 +21,7 @@ from approvals import gates
 from approvals.verification import keep_report
 from checkpoints import queries, store
 from checkpoints.errors import ContentAway, StaleVersion
+from checkpoints.limits import NAME_MAX, TITLE_MAX
 from checkpoints.states import Status
 from checkpoints.views import ThreadRow, VerificationRow
 
@@ -46,8 +47,7 @@ from .settling import settle
 from .starting import start_or_continue, start_thread
 from .users import edit_user, list_users, make_user
 from .validation import (
-    NAME_MAX,
-    TITLE_MAX,
+    REASON_MAX,
     check_changes,
     check_config,
     check_message,
@@ -104,7 +104,6 @@ __all__ = [
     "verify",
 ]
 
-TEXT_MAX = 5_000
 # Verifying makes some 5,000 events a second: an answer in a few seconds.
 VERIFY_NOW_EVENTS = 20_000
 
@@ -179,7 +178,7 @@ def edit(
 ) -> UUID:
     """Write a checkpoint with new values over the head and withdraw open requests; its id."""
     _thread(actor, "edit", thread_id)
-    check_text("$.reason", reason, TEXT_MAX, required=True)
+    check_text("$.reason", reason, REASON_MAX, required=True)
     if not changes:
         raise Invalid("$.changes", "change at least one channel")
     with transaction.atomic():
@@ -236,7 +235,7 @@ def fork(
     """
     thread = _thread(actor, "fork", thread_id)
     check_text("$.title", title, TITLE_MAX)
-    check_text("$.reason", reason, TEXT_MAX)
+    check_text("$.reason", reason, REASON_MAX)
     if effects not in ("ask", "run"):
         raise Invalid("$.effects", "must be ask or run")
     check_config(config or {})
@@ -278,7 +277,7 @@ def roll_back(
     Without `compensate` what happened outside stays as it is: somebody has seen to it by hand.
     """
     _thread(actor, "roll_back", thread_id)
-    check_text("$.reason", reason, TEXT_MAX, required=True)
+    check_text("$.reason", reason, REASON_MAX, required=True)
     with transaction.atomic():
         # The lock comes first: from here on no worker can finish an effect that the plan misses.
         gates.withdraw_open(

@@ -12,7 +12,7 @@ from approvals.inbox import Person
 from approvals.inbox_rows import TOGETHER, InboxRow
 from approvals.queries import ApprovalRow
 
-from .deciding import Decided, decide_many
+from .deciding import AT_ONCE, Decided, decide_many
 from .distinct import distinctions
 from .errors import Invalid
 from .permissions import Actor, require
@@ -20,7 +20,6 @@ from .seats import person_of
 from .turns import own_part
 from .validation import check_text
 
-AT_ONCE: Final = 200
 VERDICTS: Final = TOGETHER
 
 

@@ -17,9 +17,7 @@ from checkpoints.views import CheckpointRow, EffectFate, ThreadRow
 
 from .errors import Invalid, translated
 from .permissions import Actor, require
-from .validation import check_text
-
-TEXT_MAX = 5_000
+from .validation import REASON_MAX, check_text
 
 
 @dataclass(frozen=True, slots=True)
@@ -94,7 +92,7 @@ def cancel(
     """
     require(actor, "cancel")
     queries.thread(thread_id, workspace=actor.workspace)
-    check_text("$.reason", reason, TEXT_MAX)
+    check_text("$.reason", reason, REASON_MAX)
     if undo_unknown and not undo_effects:
         raise Invalid("$.undo_unknown", "goes with undo only")
     with transaction.atomic():

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from functools import partial
-from typing import Any
+from typing import Any, Final
 from uuid import UUID
 
 from django.db import connection
@@ -21,8 +21,9 @@ from .permissions import Actor, require
 from .seats import seat_of
 from .validation import check_text
 
-TEXT_MAX = 5_000
-AT_ONCE = 200
+AT_ONCE: Final = 200
+WORD_MAX: Final = 40  # of a verdict and of what follows a rejection
+HASH_MAX: Final = 100
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,10 +51,10 @@ def decide(
     goes on: go_on, stop, roll_back.
     """
     require(actor, "decide")
-    check_text("$.verdict", verdict, 40, required=True)
-    check_text("$.proposal_hash", proposal_hash, 100, required=True)
-    check_text("$.comment", comment, TEXT_MAX)
-    check_text("$.what_next", what_next, 40)
+    check_text("$.verdict", verdict, WORD_MAX, required=True)
+    check_text("$.proposal_hash", proposal_hash, HASH_MAX, required=True)
+    check_text("$.comment", comment, gates.COMMENT_MAX)
+    check_text("$.what_next", what_next, WORD_MAX)
     if args is not None and verdict not in ("respond", "edit"):
         raise Invalid("$.args", f"are not taken with the verdict {verdict}")
     who = reviewer_of(actor)

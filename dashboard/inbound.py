@@ -14,7 +14,7 @@ import json
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any, Final
+from typing import Annotated, Any, Final
 from uuid import UUID
 
 import structlog
@@ -23,24 +23,26 @@ from django.db import OperationalError, transaction
 from psycopg.errors import LockNotAvailable
 from pydantic import Field, ValidationError
 
-from approvals import deliveries, hook_signature, hooks
+from approvals import deliveries, gates, hook_signature, hooks
 from approvals.deliveries import Presented
 from approvals.queries import ApprovalRow
 from checkpoints import deltas
 from checkpoints.errors import InvalidValue
 
 from . import actions
-from .api.asked import Asked, Id
+from .api.asked import Asked, Hash, Word
 from .api.base import refusal_of
 from .api.problems import of_action
+from .api.texts import Comment, Id, NotBlank, OneOf
 from .errors import ActionError, Forbidden, Invalid, Malformed, Missing, StillWorking
 from .permissions import Actor, Grant, actor_of, require
 
 BODY_MAX: Final = 1024 * 1024
 TOLERANCE: Final = 300  # seconds, both ways, by the database's clock
 NAMES: Final = ("webhook-id", "webhook-timestamp", "webhook-signature")
-_ID: Final = re.compile(r"[\x21-\x7e]{1,255}")
-_TIME: Final = re.compile(r"[0-9]{1,12}")
+ID_MAX: Final = 255
+ID: Final = re.compile(r"^[!-~]+$")
+TIME: Final = re.compile(r"^[0-9]{1,12}$")
 
 log = structlog.get_logger("gatepost.hooks")
 
@@ -67,16 +69,16 @@ class Carried(Asked):
     """A decision made elsewhere; `by` is the sender's word for the person who made it."""
 
     approval: Id
-    verdict: str = Field(description="approve, edit, respond or reject, as the request takes it")
-    proposal_hash: str = Field(description="`standing_hash` of what the person saw.")
-    comment: str = Field("", description="Needed to reject, and to ask the agent at a gate.")
+    verdict: Word = Field(description="approve, edit, respond or reject, as the request takes it")
+    proposal_hash: Hash = Field(description="`standing_hash` of what the person saw.")
+    comment: Comment = Field("", description="Needed to reject, and to ask the agent at a gate.")
     args: Any = Field(
         None, description="edit: all arguments anew; respond to a question: the answer."
     )
-    what_next: str = Field("", description="reject: go_on, stop or roll_back.")
-    by: str = Field(
-        min_length=1,
-        max_length=hooks.IDENTITY_MAX,
+    what_next: Annotated[str, OneOf(gates.WHAT_NEXT)] = Field(
+        "", description="reject: go_on, stop or roll_back."
+    )
+    by: Annotated[str, NotBlank(hooks.IDENTITY_MAX)] = Field(
         description="The sender's word for the person; an admin says whom it stands for.",
     )
 
@@ -119,9 +121,11 @@ def _hook(hook_id: str) -> Presented:
 def _signed(hook: Presented, headers: Mapping[str, str], body: bytes) -> str:
     """The delivery's id, once its signature and its time hold."""
     ident, timestamp, given = (headers.get(name, "") for name in NAMES)
-    if not (_ID.fullmatch(ident) and _TIME.fullmatch(timestamp) and given):
+    if not (
+        0 < len(ident) <= ID_MAX and ID.fullmatch(ident) and TIME.fullmatch(timestamp) and given
+    ):
         raise Malformed(
-            "A delivery carries webhook-id (1 to 255 printable ASCII characters), "
+            f"A delivery carries webhook-id (1 to {ID_MAX} printable ASCII characters), "
             "webhook-timestamp (whole seconds) and webhook-signature.",
             path=next((n for n in NAMES if not headers.get(n)), NAMES[0]),
         )

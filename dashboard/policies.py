@@ -27,6 +27,7 @@ from .permissions import Actor, require
 
 KEEP, REOPEN = "keep", "reopen"
 WAITING: Final = (KEEP, REOPEN)
+DRAFT: Final = "draft"  # where a change carries what the policy is to say
 
 
 @translated()
@@ -68,9 +69,10 @@ def edit_policy(
     place: Any = {"workspace": actor.workspace, "actor": actor.id}
     with transaction.atomic():
         if draft is not None and seen is not None:
-            _check_seats(actor, draft)
-            _check_waiting(actor, policy_id, draft, waiting)
-            policies.change(policy_id, draft, seen=seen, **place)
+            with translated(within=DRAFT):
+                _check_seats(actor, draft, within=DRAFT)
+                _check_waiting(actor, policy_id, draft, waiting)
+                policies.change(policy_id, draft, seen=seen, **place)
         if active is not None:
             policies.switch(policy_id, active, **place)
         if position is not None:
@@ -116,7 +118,9 @@ def preview_policy(
     if policy_id is not None and draft is not None:
         older_than = f"{policy_id}@{known[policy_id].newest + 1}"
     if draft is not None:
-        check(draft)
+        # A new policy is its draft; a change has it as one of its members.
+        with translated(within="" if policy_id is None else DRAFT):
+            check(draft)
     if position is not None and not 1 <= position <= len(rows):
         raise Invalid("$.position", f"must be from 1 to {len(rows)}")
     then = changed(rows, policy_id, draft=draft, active=active, position=position)
@@ -183,7 +187,7 @@ def _seat(told: Mapping[str, Any]) -> Seat:
     )
 
 
-def _check_seats(actor: Actor, draft: Draft) -> None:
+def _check_seats(actor: Actor, draft: Draft, *, within: str = "") -> None:
     """Refuse people who cannot decide here and teams that do not exist: nobody would be asked."""
     seats = {f"$.terms.stages[{i}]": seat for i, seat in enumerate(draft.terms.stages)}
     if draft.terms.escalate_to is not None:
@@ -197,10 +201,11 @@ def _check_seats(actor: Actor, draft: Draft) -> None:
     for path, seat in seats.items():
         for i, name in enumerate(seat.people):
             if name not in people:
-                raise Invalid(f"{path}.people[{i}]", "is no reviewer of this workspace")
+                said = "is no reviewer of this workspace"
+                raise Invalid(f"{path}.people[{i}]", said, within=within)
         for i, name in enumerate(seat.teams):
             if name not in teams:
-                raise Invalid(f"{path}.teams[{i}]", "is the name of no team")
+                raise Invalid(f"{path}.teams[{i}]", "is the name of no team", within=within)
 
 
 def _reviewers(workspace: UUID, names: Iterable[str]) -> set[str]:

@@ -13,6 +13,7 @@ from uuid import UUID
 
 from django.contrib import admin, messages
 from django.contrib.admin.models import LogEntry
+from django.contrib.admin.views.main import ERROR_FLAG, ORDER_VAR, PAGE_VAR, SEARCH_VAR
 from django.contrib.auth import get_user_model
 from django.contrib.auth.decorators import login_not_required
 from django.contrib.auth.forms import PasswordChangeForm
@@ -31,7 +32,7 @@ from .administering import Administrator
 from .endpoints import Endpoints
 from .errors import ActionError, Forbidden, Missing
 from .hook_desk import HookDesk
-from .views import policies
+from .views import addresses, policies
 from .views.base import SeeOther, refused
 
 GROUPS = (
@@ -112,7 +113,14 @@ class RecordsSite(HookDesk, admin.AdminSite):
             if not request.user.is_authenticated:
                 return redirect_to_login(request.get_full_path())
             self.member(request)
+            names = _parameters(view, request)
+            if names is not None:
+                if (told := addresses.refusal(request, names)) is not None:
+                    return told
+                addresses.drop_passed_over(request)
             answer: HttpResponse = inner(request, *args, **kwargs)
+            if names is not None and answer.get("Location", "").endswith(f"?{ERROR_FLAG}=1"):
+                return addresses.refuse_values(request)
             return answer
 
         return update_wrapper(guarded, inner)
@@ -245,6 +253,20 @@ class RecordsSite(HookDesk, admin.AdminSite):
     def get_log_entries(self, request: HttpRequest) -> QuerySet[LogEntry]:
         """None: the workspace's own log is the record."""
         return LogEntry.objects.none()
+
+
+def _parameters(view: Any, request: HttpRequest) -> frozenset[str] | None:
+    """The query parameters of a list of records; None for every other page."""
+    records = getattr(view, "__self__", None)
+    if not isinstance(records, admin.ModelAdmin) or view.__name__ != "changelist_view":
+        return None
+    names = {SEARCH_VAR, PAGE_VAR, ERROR_FLAG}
+    if records.get_sortable_by(request):
+        names.add(ORDER_VAR)
+    filters: Iterable[Any] = records.get_list_filter(request)
+    for one in filters:
+        names.add(f"{one}__exact" if isinstance(one, str) else one.parameter_name)
+    return frozenset(names)
 
 
 def _told(view: Callable[..., HttpResponse]) -> Callable[..., HttpResponse]:

@@ -22,9 +22,8 @@ from .permissions import Actor, require
 from .second_person import guarded
 from .sentences import person
 from .shapes import Field
-from .validation import check_text
+from .validation import REASON_MAX, check_text
 
-REASON_MAX = 5_000
 RESULT_MAX_BYTES = 1024 * 1024
 
 

@@ -10,14 +10,13 @@ from django.db import transaction
 
 from checkpoints import deltas, queries, store
 from checkpoints.errors import AlreadyStarted, ConcurrentModificationError, NotAllowedNow, NotFound
+from checkpoints.limits import AGENT_MAX, NAME_MAX, TITLE_MAX
 from checkpoints.states import Status
 from checkpoints.views import AgentRow, ThreadRow
 
 from .errors import Invalid, translated
 from .permissions import Actor, may, require
 from .validation import (
-    NAME_MAX,
-    TITLE_MAX,
     check_config,
     check_labels,
     check_node,
@@ -50,7 +49,7 @@ def start_or_continue(
     belong to the first start; other input or config than its own is refused, never dropped.
     """
     require(actor, "start")
-    check_text("$.agent", agent, 100, required=True)
+    check_text("$.agent", agent, AGENT_MAX, required=True)
     check_text("$.title", title, TITLE_MAX)
     if name is not None:
         check_text("$.name", name, NAME_MAX, required=True)

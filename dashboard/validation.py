@@ -13,16 +13,16 @@ from uuid import UUID
 
 from checkpoints import deltas, queries
 from checkpoints.errors import InvalidValue
+from checkpoints.limits import NAME_MAX
 from checkpoints.views import AgentRow
 
 from .errors import Fault, Invalid
 from .faults import schema_faults
 
-NAME_MAX = 255
-TITLE_MAX = 300
+REASON_MAX = 5_000  # of why a person does something; a comment of a verdict is of the same size
 MESSAGE_BYTES = 200 * 1024  # its event takes 256 KiB
 CONFIG_BYTES = 64 * 1024
-LABELS_MAX = 50
+LABELS_MAX, LABEL_KEY_MAX = 50, 100
 
 
 def resulting_state(
@@ -204,7 +204,7 @@ def check_labels(labels: Mapping[str, str]) -> None:
         raise Invalid("$.labels", f"has more than {LABELS_MAX} members")
     for key, value in labels.items():
         path = deltas.at("$.labels", str(key))
-        check_text(path, key, 100, required=True)
+        check_text(path, key, LABEL_KEY_MAX, required=True)
         check_text(path, value, NAME_MAX)
 
 

@@ -24,7 +24,7 @@ from checkpoints.states import WorkspaceEventKind as K
 
 from ..hook_signature import new_secret
 from . import addresses, chat, recipients, signing, spreading
-from .words import DIGEST_MAX, KINDS, NAME_MAX, NEWS, PLACES_MAX, TEST, USUAL
+from .words import DIGEST_MAX, KINDS, NAME_MAX, NEWS, PERSON_MAX, PLACES_MAX, TEST, USUAL
 
 OVERLAP_SECONDS: Final = 24 * 3600.0
 OVERLAP_MAX: Final = 7 * 24 * 3600.0
@@ -213,7 +213,7 @@ def _address(kind: str, given: str) -> tuple[str, str]:
 
 def _names(path: str, given: Sequence[str]) -> list[str]:
     found = list(dict.fromkeys(given))
-    if len(found) > PLACES_MAX or any(not name or len(name) > 150 for name in found):
+    if len(found) > PLACES_MAX or any(not name or len(name) > PERSON_MAX for name in found):
         raise InvalidValue(path, f"takes at most {PLACES_MAX} names")
     for name in found:
         deltas.check(name, path)

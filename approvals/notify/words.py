@@ -41,6 +41,7 @@ USUAL: Final = {
 # A message that an admin asks for, to see whether an endpoint works.
 TEST: Final = "endpoint.test"
 NAME_MAX, PLACES_MAX, ADDRESS_MAX, DIGEST_MAX = 100, 50, 2_000, 24 * 60
+PERSON_MAX: Final = 150  # the name of a person or of a team
 
 
 class NotDelivered(Exception):

@@ -12,6 +12,7 @@ from django.db import connection
 
 from .. import deltas
 from ..errors import InvalidValue, NotAllowedNow, NotFound, StaleVersion
+from ..limits import NAME_MAX, NODE_MAX, TITLE_MAX
 from ..states import Status
 from .writing import (
     Move,
@@ -49,4 +50,9 @@ def check_texts(**texts: str | None) -> None:
             raise InvalidValue(name, f"is longer than {_LONGEST[name]} characters")
 
 
-_LONGEST = {"title": 300, "name": 255, "pause_at": 100, "before_node": 100}
+_LONGEST = {
+    "title": TITLE_MAX,
+    "name": NAME_MAX,
+    "pause_at": NODE_MAX,
+    "before_node": NODE_MAX,
+}

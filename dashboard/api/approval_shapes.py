@@ -18,7 +18,7 @@ from dashboard.permissions import Actor, Allowance, lacks
 from dashboard.seats import seat_of
 from dashboard.turns import own_part
 
-from .problems import of_action
+from .problems import of_item
 from .shapes import ELSEWHERE, Allowed, Problem, Shape
 
 # An agent that interrupts says in the schema which answers it takes.
@@ -121,13 +121,15 @@ class DecidedOne(Shape):
     problem: Problem | None
 
     @classmethod
-    def told(cls, one: DecidedRow, actor: Actor) -> Self:
-        """One result for the caller."""
+    def told(cls, one: DecidedRow, actor: Actor, place: str) -> Self:
+        """One result for the caller; `place` is where its verdict stood in the request."""
         return cls(
             id=one.id,
             status=200 if one.error is None else one.error.status,
             approval=None if one.row is None else Approval.told(one.row, actor),
-            problem=None if one.error is None else Problem.model_validate(of_action(one.error)),
+            problem=None
+            if one.error is None
+            else Problem.model_validate(of_item(one.error, place)),
         )
 
 
@@ -139,4 +141,5 @@ class Decided(Shape):
     @classmethod
     def told(cls, done: list[DecidedRow], actor: Actor) -> Self:
         """The results for the caller."""
-        return cls(results=[DecidedOne.told(one, actor) for one in done])
+        found = enumerate(done)
+        return cls(results=[DecidedOne.told(one, actor, f"$[{i}]") for i, one in found])

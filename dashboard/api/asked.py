@@ -3,17 +3,27 @@
 from __future__ import annotations
 
 from typing import Annotated, Any, Literal
-from uuid import UUID
 
 from pydantic import BaseModel, ConfigDict, Field, RootModel, model_validator
+from pydantic.config import JsonDict
 from pydantic_core import PydanticCustomError
 
+from checkpoints.deltas import LIMITS
+from checkpoints.limits import AGENT_MAX, NAME_MAX, NODE_MAX
+from checkpoints.verdicts import Verdict
+from dashboard import code_choice, deciding
 from dashboard.errors import FAULTS_MAX
+from dashboard.settling import RESULT_MAX_BYTES
+from dashboard.validation import CONFIG_BYTES, LABEL_KEY_MAX, LABELS_MAX, MESSAGE_BYTES
 
-# JSON has no ids, so the text of one is taken; everything else keeps its type.
-Id = Annotated[UUID, Field(strict=False)]
+from .texts import NOT_BLANK, Comment, Id, NotBlank, OneOf, Reason, Title
+
 Changes = Annotated[
-    dict[str, Any], Field(description="New values by channel; each replaces the old one.")
+    dict[str, Any],
+    Field(
+        description="New values by channel; each replaces the old one. The state afterwards may "
+        f"have {LIMITS.state_bytes:,} bytes."
+    ),
 ]
 
 
@@ -38,20 +48,34 @@ class Asked(BaseModel):
         return value
 
 
+CONFIG_SIZE = f"At most {CONFIG_BYTES:,} bytes."
 Config = Annotated[
-    dict[str, Any], Field(description="Model, temperature, prompt texts: what nodes read there.")
+    dict[str, Any],
+    Field(description=f"Model, temperature, prompt texts: what nodes read there. {CONFIG_SIZE}"),
+]
+# The keys' rule is stated by hand: pydantic would drop the pattern. `check_labels` enforces it.
+KEYS: JsonDict = {"minLength": 1, "maxLength": LABEL_KEY_MAX, "pattern": NOT_BLANK}
+Labels = Annotated[
+    dict[str, Annotated[str, Field(max_length=NAME_MAX)]],
+    Field(max_length=LABELS_MAX, json_schema_extra={"propertyNames": KEYS}),
 ]
 
 
 class StartThread(Asked):
     """A new thread, or the continuation of the one of that name."""
 
-    agent: str
-    input: dict[str, Any] = Field(default_factory=dict)
-    name: str | None = None
-    title: str = ""
-    labels: dict[str, str] = Field(default_factory=dict)
-    pause_at: str = Field("", description="A node to stop before.")
+    agent: Annotated[str, NotBlank(AGENT_MAX)]
+    input: dict[str, Any] = Field(
+        default_factory=dict,
+        description="Values by channel, which the agent's state takes; the state may have "
+        f"{LIMITS.state_bytes:,} bytes.",
+    )
+    name: Annotated[str, NotBlank(NAME_MAX)] | None = None
+    title: Title = ""
+    labels: Labels = Field(default_factory=dict)
+    pause_at: Annotated[str, Field(max_length=NODE_MAX)] = Field(
+        "", description="A node to stop before."
+    )
     config: Config = Field(default_factory=dict)
 
 
@@ -62,38 +86,44 @@ class Nothing(Asked):
 class Pause(Asked):
     """A pause at the next step, or before a node."""
 
-    before_node: str = ""
+    before_node: Annotated[str, Field(max_length=NODE_MAX)] = Field(
+        "", description="A node of the agent."
+    )
 
 
 class Settle(Asked):
     """The answer to what a thread asks about one effect."""
 
     activity: Id = Field(description="The effect: `why_waiting.facts.activity`.")
-    verdict: str = Field(
+    verdict: Annotated[str, OneOf(Verdict)] = Field(
         description="`happened` (with `result`), `not_happened` or `undo` for one whose outcome is "
         "unknown; `keep`, `again` or `undo_again` for one that is asked with other arguments."
     )
-    result: Any = Field(None, description="What it answered, if it happened: any JSON.")
-    reason: str = ""
+    result: Any = Field(
+        None,
+        description="What it answered, if it happened: any JSON, "
+        f"at most {RESULT_MAX_BYTES:,} bytes.",
+    )
+    reason: Reason = ""
 
 
 class ChooseCode(Asked):
     """What shall become of a thread whose agent's code changed."""
 
-    choice: Literal["pin", "accept", "fork", "unpin"]
+    choice: Annotated[str, OneOf(code_choice.CHOICES)]
 
 
 class ChooseCodeMany(Asked):
     """The same choice for several threads, each by itself."""
 
-    choice: Literal["pin", "accept", "fork", "unpin"]
-    threads: Annotated[list[Id], Field(min_length=1, max_length=200)]
+    choice: Annotated[str, OneOf(code_choice.CHOICES)]
+    threads: Annotated[list[Id], Field(min_length=1, max_length=code_choice.AT_ONCE)]
 
 
 class Cancel(Asked):
     """The end of a thread."""
 
-    reason: str = ""
+    reason: Reason = ""
     undo: bool = Field(
         False, description="Take back what it did outside, last first, before it is cancelled."
     )
@@ -105,14 +135,14 @@ class Cancel(Asked):
 class SendInput(Asked):
     """A message for the next step: any JSON that fits an item of the agent's inbox."""
 
-    message: Any
+    message: Any = Field(description=f"At most {MESSAGE_BYTES:,} bytes.")
 
 
 class Edit(Asked):
     """New values over the head; `reason` is required unless it is a preview."""
 
     changes: Changes
-    reason: str = ""
+    reason: Reason = ""
 
 
 class Fork(Asked):
@@ -120,12 +150,13 @@ class Fork(Asked):
 
     checkpoint: Id
     changes: Changes = Field(default_factory=dict)
-    title: str = ""
+    title: Title = ""
     effects: Literal["ask", "run"] = "ask"
-    reason: str = ""
+    reason: Reason = ""
     config: Config = Field(
         default_factory=dict,
-        description="What differs from the thread's own configuration; null takes a member away.",
+        description="What differs from the thread's own configuration; null takes a member away. "
+        f"{CONFIG_SIZE}",
     )
 
 
@@ -133,17 +164,21 @@ class RollBack(Asked):
     """The head moved back; `reason` is required unless it is a preview."""
 
     checkpoint: Id
-    reason: str = ""
+    reason: Reason = ""
     compensate: bool = Field(True, description="Undo the effects after it; false leaves them done.")
     run_on: bool = False
+
+
+Word = Annotated[str, NotBlank(deciding.WORD_MAX)]
+Hash = Annotated[str, NotBlank(deciding.HASH_MAX)]
 
 
 class Decide(Asked):
     """A verdict on exactly the proposal of this hash."""
 
-    verdict: str = Field(description="approve, edit, respond or reject")
-    proposal_hash: str = Field(description="`standing_hash` of what was seen.")
-    comment: str = Field("", description="Needed to reject, and to ask the agent at a gate.")
+    verdict: Word = Field(description="One of `verdicts` of the request: approve, edit, ...")
+    proposal_hash: Hash = Field(description="`standing_hash` of what was seen.")
+    comment: Comment = Field("", description="Needed to reject, and to ask the agent at a gate.")
     args: Any = Field(
         None, description="edit: all arguments anew; respond to a question: the answer."
     )
@@ -165,4 +200,4 @@ class DecideMany(RootModel[list[DecideOne]]):
     """
 
     model_config = ConfigDict(strict=True)
-    root: Annotated[list[DecideOne], Field(min_length=1, max_length=200)]
+    root: Annotated[list[DecideOne], Field(min_length=1, max_length=deciding.AT_ONCE)]

@@ -3,34 +3,48 @@
 from __future__ import annotations
 
 from datetime import datetime
-from typing import Self
+from typing import Annotated, Self
 from uuid import UUID
 
 from pydantic import Field
 
-from approvals.notify.endpoints import OVERLAP_SECONDS, Wanted
+from approvals.notify.endpoints import OVERLAP_MAX, OVERLAP_SECONDS, Wanted
 from approvals.notify.queries import DeliveryRow, EndpointRow
-from approvals.notify.words import KINDS, NEWS
+from approvals.notify.words import (
+    ADDRESS_MAX,
+    DIGEST_MAX,
+    KINDS,
+    NAME_MAX,
+    NEWS,
+    PERSON_MAX,
+    PLACES_MAX,
+)
 
 from .asked import Asked
 from .shapes import Shape
+from .texts import NotBlank, OneOf
+
+Names = Annotated[list[Annotated[str, NotBlank(PERSON_MAX)]], Field(max_length=PLACES_MAX)]
 
 
 class ChangeEndpoint(Asked):
     """Other values of an endpoint; what is left out stays."""
 
-    name: str | None = None
-    target: str | None = Field(
+    name: Annotated[str, NotBlank(NAME_MAX)] | None = None
+    target: Annotated[str, Field(max_length=ADDRESS_MAX)] | None = Field(
         None,
         description="Mail: an address, or empty for the people who may decide. A chat: an address "
         "of apprise. A webhook: https://...",
     )
-    events: list[str] | None = Field(None, description=f"Some of {', '.join(NEWS)}.")
+    events: Annotated[list[Annotated[str, OneOf(NEWS)]], Field(min_length=1)] | None = None
     digest: int | None = Field(
-        None, description="Minutes in which a person gets only a few messages; 0: no digest."
+        None,
+        ge=0,
+        le=DIGEST_MAX,
+        description="Minutes in which a person gets only a few messages; 0: no digest.",
     )
-    people: list[str] | None = Field(None, description="User names; only these get the mail.")
-    teams: list[str] | None = Field(None, description="Names of teams; only these get the mail.")
+    people: Names | None = Field(None, description="User names; only these get the mail.")
+    teams: Names | None = Field(None, description="Names of teams; only these get the mail.")
 
     def wanted(self) -> Wanted:
         """For the floor below."""
@@ -40,15 +54,18 @@ class ChangeEndpoint(Asked):
 class MakeEndpoint(ChangeEndpoint):
     """A new endpoint."""
 
-    kind: str = Field(description=f"One of {', '.join(KINDS)}.")
-    name: str
+    kind: Annotated[str, OneOf(KINDS)]
+    name: Annotated[str, NotBlank(NAME_MAX)]
 
 
 class RotateEndpoint(Asked):
     """A new secret."""
 
     overlap: int = Field(
-        int(OVERLAP_SECONDS), description="Seconds for which the former secret signs as well."
+        int(OVERLAP_SECONDS),
+        ge=0,
+        le=int(OVERLAP_MAX),
+        description="Seconds for which the former secret signs as well.",
     )
 
 

@@ -25,9 +25,21 @@ from .shapes import Shape
 
 REPLAYED = "Webhook-Replayed"
 _SIGNED = (
-    ("webhook-id", "The delivery's own id; the same one again gets the same answer, once."),
-    ("webhook-timestamp", "When it was signed, in whole seconds; at most five minutes from now."),
-    ("webhook-signature", "`v1,` and the base64 of HMAC-SHA256 over `id.timestamp.body`."),
+    (
+        "webhook-id",
+        {"minLength": 1, "maxLength": inbound.ID_MAX, "pattern": inbound.ID.pattern},
+        "The delivery's own id; the same one again gets the same answer, once.",
+    ),
+    (
+        "webhook-timestamp",
+        {"maxLength": 12, "pattern": inbound.TIME.pattern},
+        "When it was signed, in whole seconds; at most five minutes from now.",
+    ),
+    (
+        "webhook-signature",
+        {"minLength": 1},
+        "`v1,` and the base64 of HMAC-SHA256 over `id.timestamp.body`.",
+    ),
 )
 
 
@@ -90,8 +102,10 @@ class DecideHook(APIView):
         parameters=[
             OpenApiParameter("hook", OpenApiTypes.UUID, required=True, description="The hook."),
             *(
-                OpenApiParameter(name, str, "header", required=True, description=said)
-                for name, said in _SIGNED
+                OpenApiParameter(
+                    name, {"type": "string", **shape}, "header", required=True, description=said
+                )
+                for name, shape, said in _SIGNED
             ),
         ],
         summary="Carry a decision that was made elsewhere",

@@ -26,11 +26,12 @@ from dashboard.permissions import Actor
 NAME: Final = "Idempotency-Key"
 REPLAYED: Final = "Idempotency-Replayed"
 KEPT_HEADERS: Final = ("Location", "ETag")
-_KEY: Final = re.compile(r"[\x20-\x7e]{1,255}")
+KEY_MAX: Final = 255
+_KEY: Final = re.compile(r"^[!-~]([ -~]*[!-~])?$")
 
 PARAMETER = OpenApiParameter(
     NAME,
-    {"type": "string", "minLength": 1, "maxLength": 255, "pattern": "^[!-~]([ -~]*[!-~])?$"},
+    {"type": "string", "minLength": 1, "maxLength": KEY_MAX, "pattern": _KEY.pattern},
     OpenApiParameter.HEADER,
     description=(
         "A name of your choice for this change, such as a UUID. Sent again with the same body it "
@@ -46,8 +47,8 @@ def call_of(request: Request, actor: Actor) -> Call | None:
     key = request.headers.get(NAME)
     if key is None:
         return None
-    if not _KEY.fullmatch(key):
-        raise Malformed(f"{NAME} takes 1 to 255 printable ASCII characters.", path=NAME)
+    if len(key) > KEY_MAX or not _KEY.fullmatch(key):
+        raise Malformed(f"{NAME} takes 1 to {KEY_MAX} printable ASCII characters.", path=NAME)
     data = request.data
     if isinstance(data, QueryDict):
         data = data.dict()

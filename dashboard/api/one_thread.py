@@ -10,7 +10,7 @@ from uuid import UUID
 from django.db import InterfaceError, OperationalError
 from django.http import StreamingHttpResponse
 from django.http.response import HttpResponseBase
-from drf_spectacular.utils import OpenApiParameter, extend_schema
+from drf_spectacular.utils import extend_schema
 from rest_framework.request import Request
 from rest_framework.response import Response
 
@@ -20,7 +20,8 @@ from dashboard.live.followers import wait_for_news
 from dashboard.permissions import Actor
 
 from .answers import thread_detail
-from .base import Door, refusals, whole
+from .base import Door, refusals
+from .parameters import version, whole
 from .shapes import ThreadDetail
 from .threads import detail
 
@@ -39,11 +40,8 @@ class OneThread(Door):
     @extend_schema(
         responses={200: ThreadDetail, 304: None, **refusals(404, 422)},
         parameters=[
-            OpenApiParameter(
-                "If-None-Match",
-                str,
-                OpenApiParameter.HEADER,
-                description="The version that is known already: 304 where it has not changed.",
+            version(
+                "If-None-Match", "The version that is known already: 304 where it has not changed."
             ),
             WAIT,
         ],

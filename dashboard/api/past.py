@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from uuid import UUID
 
 from django.http import StreamingHttpResponse
@@ -20,9 +21,10 @@ from dashboard.errors import Invalid
 from dashboard.senders import login_headers
 
 from .answers import diff_answer, events_answer, state_answer
-from .base import Door, answer, refusals, rows, whole
+from .base import Door, answer, refusals
 from .event_stream import MEDIA_TYPE as MEDIA_TYPE_OF_STREAM
 from .event_stream import EventStreamRenderer, Followed, event_stream
+from .parameters import choice, ident, rows, whole, words
 from .renderers import YAMLRenderer, ZipRenderer
 from .shapes import (
     Activity,
@@ -37,6 +39,7 @@ from .threads import LIMIT
 
 NUMBER_MAX = 2**31 - 1
 NUMBER = whole("number", "Only the checkpoint of this number, with its files.", high=NUMBER_MAX)
+KINDS = re.compile(r"^[^,]+(?:,[^,]+)*$")
 BEFORE = whole("cursor", "`next_cursor` of the page before.", high=NUMBER_MAX)
 AFTER = whole("after", "A sequence number; 0 is the beginning.")
 LAST_SEEN = whole(
@@ -59,10 +62,9 @@ class Past(Door):
         raw = self.text(name)
         if not raw and default is not None:
             return default
-        try:
-            return UUID(raw)
-        except ValueError:
-            raise Invalid(name, "must be the id of a checkpoint") from None
+        if not raw:
+            raise Invalid(name, "is required")
+        return UUID(raw)
 
 
 class ThreadState(Past):
@@ -77,10 +79,8 @@ class ThreadState(Past):
             **refusals(404, 422),
         },
         parameters=[
-            OpenApiParameter("checkpoint", UUID, description="Another one than the head."),
-            OpenApiParameter(
-                "format", str, enum=["json", "yaml"], description="json unless given."
-            ),
+            ident("checkpoint", "Another one than the head."),
+            choice("format", ("json", "yaml"), "json unless given."),
         ],
         summary="The whole state at a checkpoint",
     )
@@ -125,14 +125,9 @@ class ThreadEvents(Past):
         },
         parameters=[
             LAST_SEEN,
-            OpenApiParameter(
-                "format",
-                str,
-                enum=["json", "sse"],
-                description="As Accept does: json unless given.",
-            ),
+            choice("format", ("json", "sse"), "As Accept does: json unless given."),
             AFTER,
-            OpenApiParameter("kind", str, description="Kinds or nouns, by commas."),
+            words("kind", "Kinds or nouns, by commas.", pattern=KINDS.pattern),
             EVENTS,
         ],
         summary="Events after a sequence number, oldest first, without gaps",
@@ -145,7 +140,10 @@ class ThreadEvents(Past):
         row = self.thread(thread_id)
         after, limit = self.number(AFTER, 0), self.limit(EVENTS)
         seen = self.header_number(LAST_SEEN.name)
-        kinds = [kind for kind in self.text("kind").split(",") if kind]
+        named = self.text("kind")
+        if named and not KINDS.fullmatch(named):
+            raise Invalid("kind", "names kinds or nouns, by commas")
+        kinds = named.split(",") if named else []
         if request.accepted_renderer.format == EventStreamRenderer.format:
             followed = Followed(row.id, self.actor.workspace, kinds, login_headers(request))
             return event_stream(followed, max(after, seen))
@@ -174,9 +172,9 @@ class ThreadDiff(Past):
     @extend_schema(
         responses={200: Diff, **refusals(404, 422)},
         parameters=[
-            OpenApiParameter("from", UUID, required=True, description="A checkpoint."),
-            OpenApiParameter("to", UUID, description="A checkpoint; else the head."),
-            OpenApiParameter("to_thread", UUID, description="The thread of `to`, if another."),
+            ident("from", "A checkpoint.", required=True),
+            ident("to", "A checkpoint; else the head."),
+            ident("to_thread", "The thread of `to`, if another."),
         ],
         summary="What differs between two checkpoints, and where their ways part",
     )

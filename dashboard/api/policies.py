@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from datetime import datetime
-from typing import Any, Literal, Self
+from typing import Annotated, Any, Literal, Self
 from uuid import UUID
 
 from drf_spectacular.utils import extend_schema
@@ -12,26 +12,33 @@ from rest_framework.request import Request
 from rest_framework.response import Response
 
 from approvals import drafts, queries_policies
-from approvals.conditions import LENGTH_MAX
+from approvals.conditions import LENGTH_MAX, refusal
+from approvals.policies import MAX_COST, POLICIES_MAX
 from approvals.queries_policies import CapRow, VersionRow
 from approvals.terms import VALID_FOR
 from approvals.touched import Touched
 from approvals.trying import Past as PastRow
+from checkpoints.limits import AGENT_MAX
 from dashboard import actions
 from dashboard.policies import draft_from
 
 from .asked import Asked
 from .base import PREVIEW, Door, answer, refusals
 from .shapes import Shape
+from .texts import NotBlank
+
+# The floor below refuses a name that comes twice.
+Names = Annotated[
+    list[Annotated[str, NotBlank(drafts.PERSON_MAX)]],
+    Field(max_length=drafts.PEOPLE_MAX, json_schema_extra={"uniqueItems": True}),
+]
 
 
 class Seat(Asked):
     """Whose approval one stage needs, and from how many of them; nobody named: any reviewer."""
 
-    people: list[str] = Field(
-        default_factory=list, max_length=drafts.PEOPLE_MAX, description="User names."
-    )
-    teams: list[str] = Field(default_factory=list, max_length=drafts.PEOPLE_MAX)
+    people: Names = Field(default_factory=list, description="User names.")
+    teams: Names = Field(default_factory=list)
     count: int = Field(1, ge=1, le=drafts.COUNT_MAX)
 
 
@@ -56,20 +63,18 @@ class Terms(Asked):
     on_expiry: Literal["expire", "reject", "escalate"] = "expire"
     escalate_to: Seat | None = None
     escalate_for: float = Field(0, ge=0, le=drafts.DEADLINE_MAX)
-    reminders: list[float] = Field(
+    reminders: list[Annotated[float, Field(ge=1, le=drafts.DEADLINE_MAX)]] = Field(
         default_factory=list,
         max_length=drafts.REMINDERS_MAX,
-        description="Counted from the request.",
+        description="Counted from the request; each later than the one before.",
     )
 
 
 class PolicyDraft(Asked):
     """What a policy is to say."""
 
-    name: str = Field(min_length=1, max_length=drafts.NAME_MAX)
-    condition: str = Field(
-        min_length=1,
-        max_length=LENGTH_MAX,
+    name: Annotated[str, NotBlank(drafts.NAME_MAX)]
+    condition: Annotated[str, NotBlank(LENGTH_MAX)] = Field(
         description="CEL over tool, args, agent, cost, risk, labels, operation.",
     )
     action: Literal["ask", "allow"] = "ask"
@@ -91,13 +96,15 @@ class PolicyChange(Asked):
         "", description="With `draft`: what becomes of requests under an older version."
     )
     active: bool | None = None
-    position: int | None = Field(None, ge=1, description="From 1; the first that matches decides.")
+    position: int | None = Field(
+        None, ge=1, le=POLICIES_MAX, description="From 1; the first that matches decides."
+    )
 
 
 class TryPolicy(Asked):
     """A condition that need not be saved."""
 
-    condition: str = Field(min_length=1, max_length=LENGTH_MAX)
+    condition: Annotated[str, NotBlank(LENGTH_MAX)]
     action: Literal["ask", "allow"] = "ask"
 
 
@@ -114,6 +121,10 @@ class PolicyVersion(Shape):
     note: str
     made_by: str
     made_at: datetime
+    refused: str = Field(
+        description="Why this version's condition is not taken any more, empty where it is: one "
+        "that asks asks about each action, one that allows allows nothing."
+    )
 
 
 class Policy(PolicyVersion):
@@ -326,8 +337,12 @@ class SetCap(Asked):
         description="Whose spending counts: each thread's, an agent's together, the workspace's."
     )
     per: Literal["total", "day"]
-    max_cost: str = Field(description="A decimal string.")
-    agent: str = Field("", description="Empty: the cap holds for each agent.")
+    max_cost: str = Field(
+        description="A decimal string.", json_schema_extra={"pattern": f"^{MAX_COST.pattern}$"}
+    )
+    agent: Annotated[str, Field(max_length=AGENT_MAX)] = Field(
+        "", description="Empty: the cap holds for each agent."
+    )
     active: bool = True
 
 
@@ -376,6 +391,7 @@ def _version(row: VersionRow) -> dict[str, Any]:
         "note": row.note,
         "made_by": row.made_by,
         "made_at": row.made_at,
+        "refused": refusal(row.condition),
     }
 
 

@@ -89,6 +89,16 @@ def of_action(error: ActionError) -> dict[str, Any]:
     return problem(error.code, error.title, error.status, detail, **more)
 
 
+def of_item(error: ActionError, place: str) -> dict[str, Any]:
+    """The problem of one item of many; its paths begin at the root of the whole request."""
+    told = of_action(error)
+    if isinstance(error, Invalid):
+        for one in (told, *told["errors"]):
+            one["path"] = place + one["path"].removeprefix("$")
+        told["detail"] = f"{told['path']}: {error.reason}"
+    return told
+
+
 def _recorded(row: ApprovalRow) -> dict[str, Any]:
     return {
         "id": str(row.id),

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable
 from typing import Any, ClassVar
 from uuid import UUID
 
 from django.urls import reverse
-from drf_spectacular.utils import OpenApiParameter, extend_schema
+from drf_spectacular.utils import extend_schema
 from rest_framework.request import Request
 from rest_framework.response import Response
 
@@ -19,7 +20,8 @@ from dashboard.errors import Invalid
 
 from .answers import thread_detail
 from .asked import Cancel, Edit, Fork, Nothing, Pause, RollBack, SendInput, StartThread
-from .base import LIMIT_MAX, PREVIEW, Door, answer, refusals, rows
+from .base import PREVIEW, Door, answer, refusals
+from .parameters import LIMIT_MAX, flag, rows, version, words
 from .previews import (
     CancelAnswer,
     CancelPreview,
@@ -38,13 +40,11 @@ from .shapes import (
     Verification,
 )
 
-IF_MATCH = OpenApiParameter(
-    "If-Match",
-    str,
-    OpenApiParameter.HEADER,
-    description="The thread's version that was looked at; 412 when it has moved.",
-)
-CURSOR = OpenApiParameter("cursor", str, description="`next_cursor` of the page before.")
+IF_MATCH = version("If-Match", "The thread's version that was looked at; 412 when it has moved.")
+CURSOR = words("cursor", "`next_cursor` of the page before.")
+_ONE = "|".join(Status)
+STATUSES = re.compile(rf"^(?:{_ONE})(?:,(?:{_ONE}))*$")
+LABEL = re.compile(r"^[^:]+:")
 LIMIT = rows(LIMIT_MAX)
 REFUSED = refusals(404, 409, 412, 422)
 
@@ -64,12 +64,12 @@ class Threads(Door):
         operation_id="threads_list",
         responses={200: ThreadList, **refusals(422)},
         parameters=[
-            OpenApiParameter("status", str, description="One status or several, by commas."),
-            OpenApiParameter("agent", str, description="The name of an agent."),
-            OpenApiParameter("label", str, description="key:value"),
-            OpenApiParameter("q", str, description="Part of a title, or how an id begins."),
-            OpenApiParameter("stuck", bool, description="Only threads that need attention."),
-            OpenApiParameter("damaged", bool, description="Only threads with a damaged record."),
+            words("status", "One status or several, by commas.", pattern=STATUSES.pattern),
+            words("agent", "The name of an agent."),
+            words("label", "key:value", pattern=LABEL.pattern),
+            words("q", "Part of a title, or how an id begins."),
+            flag("stuck", "Only threads that need attention."),
+            flag("damaged", "Only threads with a damaged record."),
             CURSOR,
             LIMIT,
         ],
@@ -108,16 +108,16 @@ class Threads(Door):
     def _statuses(self) -> list[Status]:
         if self.flag("stuck"):
             return [Status.ATTENTION]
-        words = [word for word in self.text("status").split(",") if word]
-        unknown = set(words) - set(map(str, Status))
-        if unknown:
-            raise Invalid("status", f"knows only {', '.join(Status)}")
-        return [Status(word) for word in words]
+        wanted = self.text("status")
+        if wanted and not STATUSES.fullmatch(wanted):
+            raise Invalid("status", f"knows only {', '.join(Status)}, by commas")
+        return [Status(word) for word in wanted.split(",") if word]
 
     def _label(self) -> tuple[str, str] | None:
-        key, colon, value = self.text("label").partition(":")
-        if key and not colon:
+        label = self.text("label")
+        if label and not LABEL.match(label):
             raise Invalid("label", "is written key:value")
+        key, _, value = label.partition(":")
         return (key, value) if key else None
 
 

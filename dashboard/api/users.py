@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any, Self
+from typing import Annotated, Any, Self
 
 from drf_spectacular.utils import extend_schema
 from pydantic import Field
@@ -12,23 +12,24 @@ from rest_framework.response import Response
 from dashboard import actions
 from dashboard.administering import Administrator
 from dashboard.permissions import ROLES
-from dashboard.users import UserRow
+from dashboard.users import LIMITS, UserRow
 
 from .asked import Asked
 from .base import Door, answer, refusals
 from .shapes import Shape
-
-_ROLES = f"Some of {', '.join(ROLES)}."
+from .texts import NotBlank, OneOf
 
 
 class ChangeUser(Asked):
     """Other values of a user; what is left out stays."""
 
-    email: str | None = None
-    first_name: str | None = None
-    last_name: str | None = None
+    email: Annotated[str, Field(max_length=LIMITS["email"])] | None = None
+    first_name: Annotated[str, Field(max_length=LIMITS["first_name"])] | None = None
+    last_name: Annotated[str, Field(max_length=LIMITS["last_name"])] | None = None
     is_active: bool | None = Field(None, description="false: the person may not sign in any more.")
-    roles: list[str] | None = Field(None, description=f"Exactly these from now on. {_ROLES}")
+    roles: list[Annotated[str, OneOf(ROLES)]] | None = Field(
+        None, description="Exactly these from now on."
+    )
 
     def values(self) -> dict[str, Any]:
         """What is given, without the roles."""
@@ -39,8 +40,11 @@ class ChangeUser(Asked):
 class MakeUser(ChangeUser):
     """A new user; without a password only one-time links let them in."""
 
-    username: str
-    password: str | None = Field(None, description="Is stored as a hash and never answered.")
+    username: Annotated[str, NotBlank(LIMITS["username"])]
+    password: Annotated[str, Field(max_length=LIMITS["password"])] | None = Field(
+        None, description="Is stored as a hash and never answered."
+    )
+    roles: Annotated[list[Annotated[str, OneOf(ROLES)]], Field(min_length=1)]
 
 
 class User(Shape):
@@ -96,7 +100,7 @@ class Users(Door):
             Administrator(self.actor, superuser=False),
             body.username,
             password=body.password,
-            roles=body.roles or (),
+            roles=body.roles,
             **body.values(),
         )
         return answer(User.of(row), status=201)

@@ -9,6 +9,7 @@ from dashboard.errors import Invalid
 from dashboard.pages.board import BoardPage
 from dashboard.pages.rights import rights_of
 
+from .addresses import takes
 from .base import actor, live_page, show
 
 TEMPLATE = "thread/list.html"
@@ -17,6 +18,7 @@ SEARCH_MAX = 200
 
 @require_safe
 @live_page
+@takes("status", "agent", "q", "damaged", "after")
 def board(request: HttpRequest) -> HttpResponse:
     """All threads by status; ?status=a,b &agent= &q= &damaged=1 narrow it, &after= goes on."""
     who = actor(request)

@@ -18,7 +18,9 @@ from dashboard.pages.inbox import page_from
 from dashboard.people import people
 from dashboard.seats import person_of
 
+from .addresses import takes
 from .base import SeeOther, actor, live_page, member, next_url, say, show, wants_regions
+from .decided import HELD
 
 LIST, SHEET, LOAD = "approval/list.html", "approval/bulk.html", "approval/load.html"
 DONE = {"approve": "approved", "reject": "rejected"}
@@ -26,6 +28,7 @@ DONE = {"approve": "approved", "reject": "rejected"}
 
 @require_safe
 @live_page
+@takes("box", "sort", "agent", "q", "alike", "cursor", HELD)
 def inbox(request: HttpRequest) -> HttpResponse:
     """What waits: ?box= mine, team, due, high, open or done; &sort= risk, age or deadline.
 
@@ -62,6 +65,7 @@ def _habit(request: HttpRequest) -> reviewers.Habit | None:
 
 @require_safe
 @member
+@takes(many=("id",))
 def ended(request: HttpRequest) -> HttpResponse:
     """What became of requests that left somebody's list: ?id= as often as needed.
 
@@ -162,6 +166,7 @@ def _sum(rows: list[inbox_rows.InboxRow]) -> amounts.Sum | None:
 
 @require_safe
 @member
+@takes()
 def load(request: HttpRequest) -> HttpResponse:
     """Open requests by reviewer, and how long reviewers take; who decides unseen, for auditors."""
     who = actor(request)

@@ -28,11 +28,13 @@ from dashboard.permissions import Actor, may
 from dashboard.policies import WAITING
 from dashboard.policy_form import PolicyForm, differences, form_of, seat_line
 
+from .addresses import takes
 from .base import SeeOther, say, say_refusal
 
 SHOWN = 100
 
 
+@takes()
 def index(request: HttpRequest) -> HttpResponse:
     """All policies in their order, and the spend caps."""
     who = _actor(request)
@@ -195,7 +197,7 @@ def cap(request: HttpRequest) -> str:
         _actor(request),
         given.get("scope", ""),
         given.get("per", ""),
-        given.get("max_cost", ""),
+        given.get("max_cost", "").strip(),
         given.get("agent", "").strip(),
         given.get("active") == "1",
     )

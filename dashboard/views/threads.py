@@ -19,6 +19,7 @@ from dashboard.pages.rights import rights_of
 from dashboard.pages.thread import TABS, ThreadPage
 
 from . import code_changes
+from .addresses import takes
 from .artifacts import download
 from .base import (
     SeeOther,
@@ -52,6 +53,7 @@ def capsule(request: HttpRequest, thread_id: UUID) -> HttpResponseBase:
 
 @require_http_methods(["GET", "HEAD", "POST"])
 @live_page
+@takes("cp", "kind", "before", "event", "tab")
 def page(request: HttpRequest, thread_id: UUID) -> HttpResponse:
     """A thread; ?cp=<number or id> looks at the past, ?kind= ?before= ?event= at events, ?tab=."""
     if request.method == "POST":

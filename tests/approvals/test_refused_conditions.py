@@ -116,3 +116,16 @@ def test_other_policies_can_be_made_changed_and_moved_beside_it(cast: Cast) -> N
     assert client.post(f"/admin/policies/{old.policy}/switch/", {"active": "0"}).status_code == 303
     assert rule_for(facts(cast)) is None
     assert [f.level for f in doctor.conditions(Seen())] == ["ok"]
+
+
+def test_the_api_says_why(cast: Cast) -> None:
+    row = saved(cast, "unknown == 1")
+    client = cast.client("admin")
+    (listed,) = client.get("/api/v1/policies/").json()["results"]
+    one = client.get(f"/api/v1/policies/{row.policy}/").json()
+    assert listed["refused"] == one["refused"] == one["versions"][0]["refused"]
+    assert one["refused"].startswith(SAID)
+    policies.change(
+        row.policy, Draft("Old", "true"), seen=1, workspace=cast.workspace, actor="user:9"
+    )
+    assert client.get("/api/v1/policies/").json()["results"][0]["refused"] == ""

@@ -26,6 +26,7 @@ from dashboard import tokens
 from dashboard.api.one_thread import WAIT_MAX
 from tests.cast import Cast
 
+from .bounds import stands_in
 from .calls import ROLES, Call, document, example, make_world, operations, taken_back
 
 EXAMPLES = 50
@@ -114,6 +115,12 @@ def cases(draw: Any, operation: Any, call: Call, ways: dict[GenerationMode, Any]
     return case
 
 
+def check_places(problem: Any, body: Any) -> None:
+    """Fail where a refusal names a place that the body does not have."""
+    for path in (problem["path"], *(one["path"] for one in problem.get("errors") or ())):
+        assert not path.startswith("$") or stands_in(path, body), (path, body)
+
+
 @pytest.mark.parametrize("name", sorted(operations()))
 def test_made_up_requests(cast: Cast, name: str) -> None:
     call = example(make_world(cast), operations()[name])
@@ -133,6 +140,8 @@ def test_made_up_requests(cast: Cast, name: str) -> None:
         answered[who, answer.status_code] += 1
         if answer.status_code >= 400:
             assert answer.headers["content-type"] == ["application/problem+json"]
+        if answer.status_code == 422 and case.media_type == "application/json":
+            check_places(answer.json(), case.body)
 
     @STEADY
     @given(case=cases(operation, call, made_up(operation)))
