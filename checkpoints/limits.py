@@ -5,10 +5,10 @@ from __future__ import annotations
 from django.conf import settings
 
 CRASHES_ALLOWED = 3
-# What the columns of a thread's names take, in characters; the API's document states the same.
-TITLE_MAX, NAME_MAX, NODE_MAX, AGENT_MAX = 300, 255, 100, 100
 # The longest pause before a row that failed in a sweep is tried again.
 SET_ASIDE_SECONDS_MAX = 300.0
+# What the columns of a thread's names take, in characters; the API's document states the same.
+TITLE_MAX, NAME_MAX, NODE_MAX, AGENT_MAX = 300, 255, 100, 100
 
 
 def lease_seconds() -> float:
