@@ -117,7 +117,8 @@ class RecordsSite(HookDesk, admin.AdminSite):
             if names is not None:
                 if (told := addresses.refusal(request, names)) is not None:
                     return told
-                addresses.drop_passed_over(request)
+                if clean := addresses.without_passed_over(request):
+                    return HttpResponseRedirect(clean)
             answer: HttpResponse = inner(request, *args, **kwargs)
             if names is not None and answer.get("Location", "").endswith(f"?{ERROR_FLAG}=1"):
                 return addresses.refuse_values(request)

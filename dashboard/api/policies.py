@@ -13,12 +13,11 @@ from rest_framework.response import Response
 
 from approvals import drafts, queries_policies
 from approvals.conditions import LENGTH_MAX, refusal
-from approvals.policies import MAX_COST, POLICIES_MAX
-from approvals.queries_policies import CapRow, VersionRow
+from approvals.policies import POLICIES_MAX
+from approvals.queries_policies import VersionRow
 from approvals.terms import VALID_FOR
 from approvals.touched import Touched
 from approvals.trying import Past as PastRow
-from checkpoints.limits import AGENT_MAX
 from dashboard import actions
 from dashboard.policies import draft_from
 
@@ -299,77 +298,6 @@ class TryPolicies(Door):
                 matched=[_past(one) for one in found.matched],
             )
         )
-
-
-class Cap(Shape):
-    """How much threads may spend before they pause."""
-
-    id: UUID
-    scope: str
-    agent: str
-    per: str
-    max_cost: str
-    active: bool
-
-    @classmethod
-    def of(cls, row: CapRow) -> Self:
-        """The row for the wire."""
-        return cls(
-            id=row.id,
-            scope=row.scope,
-            agent=row.agent,
-            per=row.per,
-            max_cost=row.shown,
-            active=row.active,
-        )
-
-
-class CapList(Shape):
-    """All spend caps."""
-
-    results: list[Cap]
-
-
-class SetCap(Asked):
-    """A spend cap; the one of this scope, agent and span is replaced."""
-
-    scope: Literal["thread", "agent", "workspace"] = Field(
-        description="Whose spending counts: each thread's, an agent's together, the workspace's."
-    )
-    per: Literal["total", "day"]
-    max_cost: str = Field(
-        description="A decimal string.", json_schema_extra={"pattern": f"^{MAX_COST.pattern}$"}
-    )
-    agent: Annotated[str, Field(max_length=AGENT_MAX)] = Field(
-        "", description="Empty: the cap holds for each agent."
-    )
-    active: bool = True
-
-
-class Caps(Door):
-    """Spend caps."""
-
-    changes = "policy"
-
-    @extend_schema(
-        operation_id="caps_list",
-        responses={200: CapList, **refusals()},
-        summary="List spend caps",
-    )
-    def get(self, request: Request) -> Response:
-        """Those that are switched off included."""
-        rows = queries_policies.caps(self.actor.workspace)
-        return answer(CapList(results=[Cap.of(row) for row in rows]))
-
-    @extend_schema(
-        operation_id="caps_set",
-        request=SetCap,
-        responses={200: Cap, **refusals(422)},
-        summary="Make or change a spend cap",
-    )
-    def post(self, request: Request) -> Response:
-        """One per scope, agent and span."""
-        return answer(Cap.of(actions.set_cap(self.actor, **self.body(SetCap).model_dump())))
 
 
 def _past(row: PastRow) -> Past:

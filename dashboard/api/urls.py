@@ -16,6 +16,7 @@ from .approvals import (
 )
 from .artifacts import Artifacts
 from .base import Nowhere
+from .caps import Caps
 from .code import CodeThread, CodeThreads
 from .endpoints import (
     ChangeOneEndpoint,
@@ -35,7 +36,7 @@ from .past import (
     ThreadEvents,
     ThreadState,
 )
-from .policies import Caps, OnePolicy, Policies, TryPolicies
+from .policies import OnePolicy, Policies, TryPolicies
 from .settling import SettleThread
 from .threads import (
     CancelThread,

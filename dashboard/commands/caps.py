@@ -6,7 +6,7 @@ import argparse
 
 from approvals import queries_policies
 from dashboard import actions
-from dashboard.api.policies import Cap, CapList
+from dashboard.api.caps import Cap, CapList
 from dashboard.errors import Missing
 from dashboard.tables import Table, table
 from dashboard.terminal import PersonalCommand, Verb

@@ -42,7 +42,6 @@ def takes[**P](
             answer = refusal(request, (*names, *many), many=many)
             return view(*args, **kwargs) if answer is None else answer
 
-        checked.takes = frozenset((*names, *many))  # type: ignore[attr-defined]
         return checked
 
     return decorate
@@ -69,12 +68,16 @@ def refusal(
     return None
 
 
-def drop_passed_over(request: HttpRequest) -> None:
-    """Take out of the address what lists of records would look for among their columns."""
-    kept = request.GET.copy()
-    for name in [name for name in kept if _is_passed_over(name)]:
-        del kept[name]
-    request.GET = kept  # type: ignore[assignment]
+def without_passed_over(request: HttpRequest) -> str:
+    """The address without what is passed over; empty where it has none of that.
+
+    For lists of records, which would look for it among their columns.
+    """
+    every = [(key, value) for key, values in request.GET.lists() for value in values]
+    kept = [(key, value) for key, value in every if not _is_passed_over(key)]
+    if kept == every:
+        return ""
+    return f"{request.path}?{urlencode(kept)}"
 
 
 def _is_passed_over(name: str) -> bool:
