@@ -204,7 +204,7 @@ def test_a_change_says_what_becomes_of_waiting_requests(cast: Cast) -> None:
         ({"waiting": "keep"}, "$"),
         ({"active": True, "waiting": "keep"}, "$.draft"),
         ({"position": 9}, "$.position"),
-        ({"draft": {"name": "One", "condition": "x"}, "number": 1}, "$.condition"),
+        ({"draft": {"name": "One", "condition": "x"}, "number": 1}, "$.draft.condition"),
         (
             {
                 "draft": {
@@ -214,7 +214,7 @@ def test_a_change_says_what_becomes_of_waiting_requests(cast: Cast) -> None:
                 },
                 "number": 1,
             },
-            "$.terms.stages[0].people[0]",
+            "$.draft.terms.stages[0].people[0]",
         ),
         (
             {"draft": {"name": "One", "condition": "true", "terms": {"stages": []}}, "number": 1},
