@@ -49,6 +49,7 @@ class ApprovalRecords(Records):
             "What was asked",
             (
                 "title",
+                "sentence",
                 "description",
                 "reasons",
                 "risk",

@@ -185,10 +185,11 @@ def _window(
             "SELECT x.id, x.shape, x.later, x.high, x.due, x.since "
             "FROM (SELECT y.*, row_number() OVER () AS n "
             f"FROM ({sql}) y) x JOIN gp_approval b ON b.id = x.id "
-            "JOIN gp_thread th ON th.id = b.thread_id WHERE b.title ILIKE %s OR th.title ILIKE %s "
-            "OR b.tool ILIKE %s OR b.id::text LIKE %s ORDER BY x.n LIMIT %s"
+            "JOIN gp_thread th ON th.id = b.thread_id WHERE b.title ILIKE %s "
+            "OR b.sentence ILIKE %s OR th.title ILIKE %s OR b.tool ILIKE %s "
+            "OR b.id::text LIKE %s ORDER BY x.n LIMIT %s"
         )
-        params += [SEARCHED, words, words, words, words, limit]
+        params += [SEARCHED, *(words for _ in range(5)), limit]
     else:
         params.append(limit)
     with connection.cursor() as cursor, planned_for_this():

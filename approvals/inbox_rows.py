@@ -14,6 +14,7 @@ from django.db import connection
 from checkpoints import deltas
 
 from .counting import Progress
+from .headlines import SENTENCE, headline
 from .terms import Terms, readable_terms
 from .uncounted import Uncounted, count_votes
 from .verdicts import GATES, REPEAT
@@ -30,6 +31,7 @@ SELECT a.id, a.thread_id, th.title, th.agent, a.title, a.kind, a.tool, a.risk, a
   a.standing_hash <> '', a.tally::text, a.due_seats, a.due_except,
   CASE WHEN pg_column_size(coalesce(a.standing_args, a.args)) <= {ARGS_SHOWN}
     THEN coalesce(a.standing_args, a.args)::text END,
+  {SENTENCE},
   EXISTS (SELECT 1 FROM gp_verification k WHERE k.thread_id = a.thread_id AND NOT k.intact)
 FROM gp_approval a JOIN gp_thread th ON th.id = a.thread_id
 WHERE a.id = ANY(%s::uuid[]) AND a.workspace_id = %s::uuid
@@ -65,7 +67,13 @@ class InboxRow:
     edited: bool
     progress: Progress
     args: Any
+    sentence: str  # how the tool describes what stands; empty where it does not
     damaged: bool  # the record of its thread is
+
+    @property
+    def headline(self) -> str:
+        """The request in one line."""
+        return headline(self.title, self.sentence)
 
     @property
     def votes(self) -> int:
@@ -133,12 +141,12 @@ _OF_COUNT = itemgetter(0, 8, 17, 18, 20)
 
 
 def _row(r: tuple[Any, ...], progress: Progress | None) -> InboxRow:
-    *columns, tally, due_seats, due_except, args, damaged = r
+    *columns, tally, due_seats, due_except, args, sentence, damaged = r
     values: list[Any] = columns
     terms = values[17] = readable_terms(_json(values[17]))
     if progress is None:
         progress = Progress.read(_json(tally), terms, due_seats=due_seats, due_except=due_except)
-    return InboxRow(*(*values, progress, _json(args), damaged))
+    return InboxRow(*(*values, progress, _json(args), sentence, damaged))
 
 
 def _json(text: str | None) -> Any:

@@ -61,6 +61,7 @@ class Approval(models.Model):
     # Names the active policies that were asked; whatever differs when it happens is asked again.
     policies = models.CharField(max_length=64, blank=True, db_default="")
     repeats = models.JSONField(null=True)  # of a repeat: what was done before
+    sentence = models.CharField(max_length=300, blank=True, db_default="")  # the tool's own
     # What an edit and an escalation put in the place of args, proposal_hash and deadline.
     standing_args = models.JSONField(null=True)
     standing_hash = models.CharField(max_length=64, blank=True, db_default="")

@@ -13,6 +13,8 @@ from checkpoints import deltas
 from checkpoints.store.statement import Columns
 from checkpoints.store.writing import Insert
 
+from .headlines import SENTENCE
+
 _BESIDE = Columns(
     "gp_outbox",
     {
@@ -46,8 +48,9 @@ def tell(
             # What stands is named by its hash: a program that hears of it can decide at once.
             "data) SELECT %s::uuid, %s::uuid, %s::varchar, about.id, th.head, %s::uuid, "
             "%s::jsonb || coalesce((SELECT jsonb_build_object('proposal_hash', "
-            "coalesce(nullif(a.standing_hash, ''), a.proposal_hash)) FROM gp_approval a "
-            "WHERE a.id = %s::uuid), '{}') "
+            "coalesce(nullif(a.standing_hash, ''), a.proposal_hash)) || CASE "
+            f"WHEN {SENTENCE} <> '' THEN jsonb_build_object('sentence', a.sentence) "
+            "ELSE '{}' END FROM gp_approval a WHERE a.id = %s::uuid), '{}') "
             # A thread that is gone is told of as well.
             "FROM (SELECT %s::uuid AS id) about LEFT JOIN gp_thread th ON th.id = about.id",
             (

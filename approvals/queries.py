@@ -15,6 +15,7 @@ from checkpoints.errors import InvalidValue, NotFound
 from checkpoints.views import Page
 
 from .counting import Progress, Vote
+from .headlines import headline
 from .terms import readable_terms
 from .uncounted import Uncounted, count_votes
 from .verdicts import GATES, REPEAT
@@ -38,7 +39,7 @@ SELECT a.id, a.workspace_id, a.thread_id, th.title, th.agent, a.agent_version_id
   a.requested_at, a.imported, a.policy_version, a.terms::text, a.standing_args::text,
   coalesce(nullif(a.standing_hash, ''), a.proposal_hash), coalesce(a.decide_by, a.deadline),
   a.escalated_at, a.what_next, a.policies, a.tally::text, a.due_seats, a.due_except,
-  a.repeats::text,
+  a.repeats::text, a.sentence,
   EXISTS (SELECT 1 FROM gp_verification k WHERE k.thread_id = a.thread_id AND NOT k.intact)
 FROM gp_approval a JOIN gp_thread th ON th.id = a.thread_id
 """
@@ -107,6 +108,7 @@ class ApprovalRow:
     due_seats: Sequence[str] = ()
     due_except: Sequence[str] = ()
     repeats: Any = None  # of a repeat: what was done before
+    sentence: str = ""  # how the tool describes what was asked
     # Whether the record of its thread is: no part of the request.
     damaged: bool = field(default=False, compare=False)
 
@@ -114,6 +116,16 @@ class ApprovalRow:
     def shown_args(self) -> Any:
         """The arguments that stand now: an edit's, else those that were asked for."""
         return self.args if self.standing_args is None else self.standing_args
+
+    @property
+    def shown_sentence(self) -> str:
+        """How the tool describes what stands; empty where it does not, and after an edit."""
+        return self.sentence if self.standing_args is None else ""
+
+    @property
+    def headline(self) -> str:
+        """The request in one line."""
+        return headline(self.title, self.shown_sentence)
 
     @property
     def open(self) -> bool:

@@ -77,6 +77,7 @@ class NewActivity:
     """An activity about to be recorded; JSON values, hashes over canonical bytes.
 
     The salt is chosen here, so that whoever writes the row knows every hash in it beforehand.
+    `usage` is what is known when it starts: how a tool describes the call.
     """
 
     id: UUID
@@ -89,6 +90,7 @@ class NewActivity:
     approval: UUID | None = None
     revision: int = 0
     attempts: int = 1
+    usage: Any = None
     salt: bytes = field(default_factory=lambda: os.urandom(SALT_BYTES))
 
 

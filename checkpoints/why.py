@@ -22,7 +22,7 @@ class OpenRequest(Protocol):
     def id(self) -> UUID: ...
 
     @property
-    def title(self) -> str: ...
+    def headline(self) -> str: ...
 
     @property
     def requested_at(self) -> datetime: ...
@@ -179,7 +179,7 @@ def _waiting(thread: ThreadRow, approvals: Sequence[OpenRequest]) -> Why:
         until = f"; it expires at {_time(first.decide_by)}" if first.decide_by else ""
         return Why(
             "gate",
-            sentence(f"Waiting for a decision: {first.title.rstrip('.')}{many}{until}"),
+            sentence(f"Waiting for a decision: {first.headline.rstrip('.')}{many}{until}"),
             first.requested_at,
             "A reviewer decides.",
             {"approvals": [str(a.id) for a in approvals]},

@@ -54,9 +54,9 @@ PROVED: Final[dict[str, dict[str, str]]] = {
     "gp_approval": _all(
         "id workspace_id thread_id agent_version_id branch step node index key revision kind tool "
         "args proposal_hash policy_version title description reasons risk schema undo deadline "
-        "terms policies repeats standing_args standing_hash decide_by escalated_at reminded tally "
-        "due_seats due_except status outcome what_next comment decided_by decided_by_name "
-        "decided_at decided_args effective_at requested_at imported",
+        "terms policies repeats sentence standing_args standing_hash decide_by escalated_at "
+        "reminded tally due_seats due_except status outcome what_next comment decided_by "
+        "decided_by_name decided_at decided_args effective_at requested_at imported",
         "folded from the thread's log, which names the request with a seal",
     ),
     "gp_decision": _all(

@@ -17,9 +17,10 @@ _CODE = re.compile(r"[0-9a-f]{16,}|[0-9a-f-]{36}")
 
 
 def distinctions(rows: Sequence[InboxRow]) -> dict[UUID, str]:
-    """{request: "Title: Delays in May"}: the value that differs most among requests of one tool.
+    """{request: "Title: Delays in May"}: what its tool says of it, where people wrote its title.
 
-    Empty where nothing differs, or where arguments are too large for a list.
+    Else the value that differs most among requests of one tool. Empty where nothing differs, or
+    where arguments are too large for a list.
     """
     found: dict[UUID, str] = {}
     by_tool: dict[tuple[str, str], list[InboxRow]] = {}
@@ -29,7 +30,9 @@ def distinctions(rows: Sequence[InboxRow]) -> dict[UUID, str]:
         values = {row.id: dict(_values(row.args)) for row in alike}
         path = _telling(list(values.values()))
         for row in alike:
-            if path and path in values[row.id]:
+            if row.sentence and row.sentence not in row.title:
+                found[row.id] = row.sentence
+            elif path and path in values[row.id]:
                 label = path.rpartition(".")[2].replace("_", " ")
                 found[row.id] = f"{label[:1].upper()}{label[1:]}: {values[row.id][path]}"
     return found

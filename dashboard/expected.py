@@ -121,7 +121,7 @@ def _judged(
     code = _other_code(thread, target)
     touched = queries.touched_after(target.thread, branch=target.branch, number=target.number)
     asked = sorted(
-        (a.requested_at, a.title)
+        (a.requested_at, a.headline)
         for a in gates.for_thread(target.thread)
         if a.branch >= target.branch and a.step > target.step
     )

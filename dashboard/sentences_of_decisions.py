@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
+from approvals.headlines import headline_of
 from checkpoints.unseen import plain
 
 from .text import cut
@@ -29,7 +30,7 @@ def ended(*, status: str, outcome: str, by_name: str) -> str:
 
 
 def _what(data: Mapping[str, Any]) -> str:
-    what = data.get("title") or data.get("tool")
+    what = headline_of(data) or data.get("tool")
     return f" {cut(what)}" if what else ""
 
 

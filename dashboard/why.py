@@ -45,7 +45,7 @@ def _held(thread: ThreadRow) -> Why | None:
     until = f"{(first.effective_at or first.requested_at).astimezone(UTC):%H:%M:%S} UTC"
     return Why(
         "gate",
-        why.sentence(f"Decided: {first.title.rstrip('.')}; it counts from {until} on"),
+        why.sentence(f"Decided: {first.headline.rstrip('.')}; it counts from {until} on"),
         first.decided_at or first.requested_at,
         "Until then whoever decided it can take it back.",
         {"approvals": [str(row.id) for row in held]},

@@ -16,7 +16,7 @@ from . import unknown
 from .advice import check_effect, check_gate, storable
 from .answers import Outcome, describe, outcome_of, result_of
 from .aside import asking, done_before, stayed
-from .descriptions import described, recorded
+from .descriptions import describe_call, described, recorded
 from .errors import Parked
 from .frozen import plain
 from .gates import CAN_ALLOW, Act, decided_args, policies_of
@@ -57,7 +57,8 @@ class Effects(Interrupts):
         way = None if known is None else unknown.course(self._run, tool, known, meant)
         if known is not None and way is unknown.Course.ANSWER:
             return outcome_of(deltas.copied(known.result), approval, deltas.copied(known.args))
-        act = replace(act, sentence=described(tool, given))
+        sentence, undescribed = describe_call(tool, given)
+        act = replace(act, sentence=sentence, undescribed=undescribed)
         repeated = known if way is unknown.Course.REPEAT else None
         allowed: ApprovalRow | None = None  # has to hold when it starts
         policies: str | None = None  # those that were asked; None: it had started under others
@@ -101,6 +102,7 @@ class Effects(Interrupts):
             id=repeated.id if repeated else None,
             undo=act.undo,
             approval=under,
+            usage=recorded(act.sentence if meant is given else described(tool, meant)),
             attempts=repeated.attempts + 1 if repeated else 1,
             revision=0 if known is None else known.revision + (repeated is None),
         )

@@ -21,6 +21,7 @@ from approvals.verdicts import REPEAT
 from checkpoints import deltas
 from checkpoints.errors import ConcurrentModificationError
 from checkpoints.records import NewActivity, Position
+from checkpoints.unseen import plain
 from checkpoints.views import ActivityRow
 
 from .advice import TOLD_BYTES, check_gate, storable
@@ -32,6 +33,8 @@ from .rules import POLICIES_CHANGED
 
 AUTHOR = "author"
 AGAIN = "Asked again: "
+NOT_DESCRIBED = "The tool does not say in a sentence what it would do:"
+WHY_MAX = 300
 NO_ANSWER = "This agent answers no questions. Decide on what is shown, or say what is missing."
 CAN_ALLOW = ("approve", "edit")
 
@@ -41,7 +44,8 @@ class Act:
     """What would be done at a position, as people are shown it; `undo` names what takes it back.
 
     `repeats` is what was done before, where it would be done again: high risk, whatever is said.
-    `sentence` is how the tool describes the call; empty where it does not.
+    `sentence` is how the tool describes the call; empty where it does not, and `undescribed` says
+    why where it should.
     """
 
     position: Position
@@ -51,6 +55,7 @@ class Act:
     undo: str = ""
     repeats: Mapping[str, Any] | None = None
     sentence: str = ""
+    undescribed: str = ""
 
 
 class Gates(Recording):
@@ -229,6 +234,8 @@ class Gates(Recording):
         text = asked.description
         if why and former is not None:
             text = f"{AGAIN}{why}\n\n{text}".strip()
+        if act.undescribed and NOT_DESCRIBED not in text:
+            text = f"{text}\n\n{NOT_DESCRIBED} {plain(act.undescribed)[:WHY_MAX]}".strip()
         said = {"title": asked.title, "description": text, "reasons": [*asked.reasons]}
         storable(said, f"What the gate before {act.tool!r} says", at_most=TOLD_BYTES)
         version, terms, risk = self._terms(asked, rule, former if gate is None else None)
@@ -252,6 +259,7 @@ class Gates(Recording):
             allowed_by=rule.name if rule is not None and rule.action == "allow" else "",
             policies=answer.policies,
             repeats=act.repeats,
+            sentence=act.sentence,
         )
 
     def _gate_of(self, act: Act, rule: Rule | None, former: ApprovalRow | None) -> Gate:
@@ -321,7 +329,7 @@ class Gates(Recording):
 def settled(approval: ApprovalRow) -> None:
     """Return when it was said yes or answered, for good; else leave the node as was decided."""
     if approval.status in ("pending", "held"):
-        raise GateReached(waits=(approval.title,))
+        raise GateReached(waits=(approval.headline,))
     if approval.status == "expired":
         raise Expired
     if approval.outcome == "reject":

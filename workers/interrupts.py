@@ -191,7 +191,7 @@ class Interrupts(Gates):
             return
         more = {"result": answer, "reason": "Answered in words: the agent goes on with them."}
         if not run.ledger.answer(run.work, approval, activity, **more, events=run.buffer):
-            raise GateReached(waits=(approval.title,))  # somebody decided: look again
+            raise GateReached(waits=(approval.headline,))  # somebody decided: look again
         run.take_events()
 
 

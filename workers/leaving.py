@@ -8,6 +8,7 @@ from typing import Any
 from uuid_utils.compat import uuid7
 
 from approvals.gates import Proposal
+from approvals.headlines import headline
 from checkpoints.errors import InvalidValue
 from checkpoints.records import NewActivity, Position, Work
 from checkpoints.states import EventKind
@@ -47,7 +48,10 @@ def wait(ledger: Ledger, run: OpenStep, stops: Sequence[GateReached]) -> None:
     """
     run.work.wake_seq = run.woken
     new: list[Proposal] = [p for stop in stops for p in stop.proposals]
-    titles = [*(t for stop in stops for t in stop.waits), *(p.title for p in new)]
+    titles = [
+        *(t for stop in stops for t in stop.waits),
+        *(headline(p.title, p.sentence) for p in new),
+    ]
     ledger.ask(
         run.work,
         new,

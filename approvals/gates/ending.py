@@ -18,6 +18,7 @@ from checkpoints.store.writing import salted
 
 from .. import outbox, queries
 from ..counting import progress
+from ..headlines import named
 from ..queries import ApprovalRow
 from ..terms import Terms, terms_of
 from . import writing
@@ -105,7 +106,7 @@ def escalated(row: ApprovalRow) -> dict[str, Any]:
     seat = terms_of(row.terms).escalate_to
     return {
         "approval": str(row.id),
-        "title": row.title,
+        **named(row.title, row.shown_sentence),
         "to": "any reviewer" if seat is None else seat.in_words,
         "escalated_at": writing.iso(row.escalated_at),
         "decide_by": writing.iso(row.decide_by),

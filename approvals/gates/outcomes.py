@@ -16,6 +16,7 @@ from checkpoints.records import Work
 from checkpoints.states import EventKind
 
 from .. import outbox
+from ..headlines import named
 from ..queries import ApprovalRow
 from . import writing
 from .judging import ROLL_BACK, STOP
@@ -102,7 +103,7 @@ def takes_effect(
     event = store.NewEvent(kind, data, actor)
     ends = ends_thread(row.outcome, row.what_next)
     told = {
-        "title": row.title,
+        **named(row.title, row.shown_sentence),
         "outcome": row.outcome,
         "by": row.decided_by,
         "by_name": row.decided_by_name,

@@ -25,7 +25,7 @@ class Proposal:
     `allowed_by` names the rule by which the policy `policy_version` lets it happen without people.
     `policies` names all that were asked (`queries_policies.mark_of`). `repeats` is what
     was done before, for a repeat: {activity, thread, title, at, state, args, result, approval,
-    approved_by, fork}.
+    approved_by, fork}. `sentence` is how the tool describes the call; empty where it does not.
     """
 
     position: Position
@@ -45,6 +45,7 @@ class Proposal:
     allowed_by: str = ""
     policies: str = ""
     repeats: Any = None
+    sentence: str = ""
 
 
 def proposal_hash(
@@ -104,9 +105,10 @@ REQUEST = {
     "terms": "jsonb",
     "policies": "varchar",
     "repeats": "jsonb",
+    "sentence": "varchar",
 }
 # Columns that came later, empty: where one is so the seal is that of a request before it.
-LATER: Mapping[str, Any] = {"terms": None, "policies": "", "repeats": None}
+LATER: Mapping[str, Any] = {"terms": None, "policies": "", "repeats": None, "sentence": ""}
 
 
 def titled(text: str) -> str:

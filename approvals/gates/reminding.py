@@ -12,6 +12,7 @@ from checkpoints.store.guarded_rows import handle_rows, not_set_aside
 
 from .. import outbox
 from ..counting import Progress
+from ..headlines import SENTENCE, named
 from ..queries import ApprovalRow
 from ..terms import terms_of
 from . import writing
@@ -24,8 +25,8 @@ _TIME = (
     "CASE jsonb_typeof(a.terms -> 'reminders' -> a.reminded) WHEN 'number' "
     "THEN (a.terms -> 'reminders' ->> a.reminded)::float8 ELSE 0 END"
 )
-# (id, thread, workspace, title, reminded, terms, seconds since it was asked for)
-type _Due = tuple[UUID, UUID, UUID, str, int, str, float]
+# (id, thread, workspace, title, sentence, reminded, terms, seconds since it was asked for)
+type _Due = tuple[UUID, UUID, UUID, str, str, int, str, float]
 
 
 def remind_due(*, limit: int = 200) -> int:
@@ -37,7 +38,8 @@ def remind_due(*, limit: int = 200) -> int:
     """
     with connection.cursor() as cursor:
         cursor.execute(
-            "SELECT a.id, a.thread_id, a.workspace_id, a.title, a.reminded, a.terms::text, "
+            f"SELECT a.id, a.thread_id, a.workspace_id, a.title, {SENTENCE}, a.reminded, "
+            "a.terms::text, "
             f"extract(epoch FROM clock_timestamp() - a.requested_at)::float8 {writing.DUE} "
             f"AND {_LEFT} AND a.requested_at + make_interval(secs => {_TIME}) "
             "<= clock_timestamp() "
@@ -52,7 +54,7 @@ def remind_due(*, limit: int = 200) -> int:
 
 
 def _remind(due: _Due) -> bool:
-    ident, thread, workspace, title, reminded, terms, age = due
+    ident, thread, workspace, title, sentence, reminded, terms, age = due
     times = terms_of(_decoded(terms)).reminders
     over = max(sum(1 for seconds in times if seconds <= age), reminded + 1)
     with connection.cursor() as cursor:
@@ -64,7 +66,7 @@ def _remind(due: _Due) -> bool:
         if not cursor.rowcount:
             return False
     told = {"reminder": over, "reminders": len(times)}
-    said = {"approval": str(ident), "title": title} | told
+    said = {"approval": str(ident)} | named(title, sentence) | told
     store.add_event(thread, store.NewEvent(EventKind.APPROVAL_REMINDED, said, SWEEP))
     outbox.tell("approval.reminder", workspace=workspace, thread=thread, approval=ident, data=told)
     return True

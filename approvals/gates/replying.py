@@ -14,6 +14,7 @@ from checkpoints.records import NewActivity, Work
 from checkpoints.states import EventKind
 
 from .. import outbox
+from ..headlines import named
 from ..queries import ApprovalRow
 from . import writing
 from .outcomes import withdraw_former
@@ -61,7 +62,7 @@ def announce(work: Work, proposals: Mapping[UUID, Proposal]) -> None:
         if proposal.revision:
             withdraw_former(work, proposal, reason=SUPERSEDED)
         if not proposal.allowed_by:
-            data = {"title": proposal.title[:300], "risk": proposal.risk}
+            data = named(proposal.title[:300], proposal.sentence) | {"risk": proposal.risk}
             _tell(work, "approval.requested", ident, data)
 
 

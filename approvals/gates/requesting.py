@@ -16,6 +16,7 @@ from checkpoints.records import Work
 from checkpoints.states import EventKind
 
 from ..counting import progress
+from ..headlines import named
 from ..terms import terms_of
 from . import writing
 from .proposals import REQUEST, Proposal, proposal_hash, request_seal, titled
@@ -75,7 +76,7 @@ def asked_event(columns: Mapping[str, Any], *, actor: str) -> store.NewEvent:
     """The event that tells of a request; it binds the whole row."""
     data = {
         "approval": str(columns["id"]),
-        "title": columns["title"],
+        **named(columns["title"], columns["sentence"]),
         "tool": columns["tool"],
         "node": columns["node"],
         "risk": columns["risk"],
@@ -127,6 +128,7 @@ def columns_of(
         "terms": None if p.terms is None else p.terms.to_json(),
         "policies": p.policies,
         "repeats": p.repeats,
+        "sentence": p.sentence,
     }
 
 

@@ -18,6 +18,7 @@ from checkpoints.store.writing import salted
 from .. import queries
 from ..counting import Vote, person, progress, standing_edit
 from ..errors import AlreadyDecided, NothingToTakeBack
+from ..headlines import named
 from ..queries import ApprovalRow
 from ..terms import terms_of
 from . import writing
@@ -129,7 +130,7 @@ def taken_back(
         "decision": str(decision),
         "decision_hash": digest.hex(),
         "verdict": TAKE_BACK,
-        "title": row.title,
+        **named(row.title, row.shown_sentence),
         "by_name": by_name,
         "proposal_hash": row.standing_hash,
         "at": at.isoformat(),
@@ -193,7 +194,7 @@ def settled(row: ApprovalRow) -> dict[str, str]:
     """The data of `approval.settled`."""
     return {
         "approval": str(row.id),
-        "title": row.title,
+        **named(row.title, row.shown_sentence),
         "outcome": row.outcome,
         "by_name": row.decided_by_name,
     }

@@ -14,6 +14,7 @@ from checkpoints.errors import NotFound
 
 from .. import queries
 from ..counting import Progress
+from ..headlines import named
 from ..queries import ApprovalRow
 
 # Due requests whose thread and row nobody holds: what is locked waits for the next sweep.
@@ -84,7 +85,7 @@ def decided(
         "decision": str(decision),
         "decision_hash": digest.hex(),
         "verdict": verdict,
-        "title": row.title,
+        **named(row.title, row.shown_sentence),
         "comment": row.comment,
         "by_name": by_name,
         "proposal_hash": row.standing_hash,
@@ -117,7 +118,7 @@ def recorded(
         "decision": str(decision),
         "decision_hash": digest.hex(),
         "verdict": verdict,
-        "title": row.title,
+        **named(row.title, row.shown_sentence),
         "comment": comment,
         "by_name": by_name,
         "proposal_hash": row.standing_hash,
@@ -139,7 +140,7 @@ def refused(row: ApprovalRow, *, verdict: str, why: str, by_name: str) -> dict[s
     """The data of `decision.refused`."""
     return {
         "approval": str(row.id),
-        "title": row.title,
+        **named(row.title, row.shown_sentence),
         "verdict": verdict,
         "reason": why,
         "by_name": by_name,

@@ -81,7 +81,7 @@ def letter(
     facts = _facts(row, kind, now)
     if row.open and approved[1] > 1:
         facts.append(("Approved so far", f"{approved[0]} of {approved[1]} people"))
-    head, address = line(row.title), link(base, row.id)
+    head, address = line(row.headline), link(base, row.id)
     call = "Review and decide" if row.open else "See it"
     text = "\n".join(
         [head, "", *(f"{n}: {v}" for n, v in facts), "", f"{call}: {address}", "", FOOT]
@@ -103,7 +103,7 @@ def digest(rows: Sequence[tuple[ApprovalRow, str]], *, base: str, now: datetime)
     texts, items = [], []
     for row, kind in shown:
         facts = ", ".join(f"{n.lower()} {v}" for n, v in _facts(row, kind, now, short=True))
-        said, address = f"{line(row.title, 160)} ({facts})", link(base, row.id)
+        said, address = f"{line(row.headline, 160)} ({facts})", link(base, row.id)
         texts += [f"- {said}", f"  {address}"]
         items.append(f'<li><a href="{escape(address)}">{escape(said)}</a></li>')
     inbox = f"{base}/approvals/?src=mail"
@@ -174,7 +174,7 @@ def _facts(
     if not short:
         found.append(("Asked by", f"{line(row.agent, 100)}, in {line(row.thread_title, 160)}"))
         if row.tool:
-            found.append(("What would happen", line(row.tool, 200)))
+            found.append(("What would happen", line(row.shown_sentence or row.tool, 200)))
         if why := terms_of(row.terms).rule:
             found.append(("Why you are asked", line(why)))
     return [(name, value) for name, value in found if value]

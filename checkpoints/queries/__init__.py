@@ -6,6 +6,7 @@ Lists page by keyset written as a row comparison, never by OFFSET.
 from .activities import (
     activities,
     activity,
+    activity_under,
     effects_after,
     next_step_asked,
     step_activities,
@@ -139,6 +140,7 @@ __all__ = [
     "activities",
     "activity",
     "activity_rows",
+    "activity_under",
     "agent",
     "agent_version",
     "agent_version_row",

@@ -59,6 +59,12 @@ def activity(activity_id: UUID) -> ActivityRow:
     return activity_of(found[0])
 
 
+def activity_under(approval: UUID) -> ActivityRow | None:
+    """The effect that was carried out under a request; None where none was."""
+    found = rows(ACTIVITY + "WHERE approval_id = %s::uuid", (approval,))
+    return activity_of(found[0]) if found else None
+
+
 def next_step_asked(thread_id: UUID) -> prepared.Asked:
     """What `step_activities` asks of the step after the thread's head, as it is then."""
     return _AT_NEXT_STEP, (thread_id,)

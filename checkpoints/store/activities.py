@@ -39,7 +39,13 @@ def _named(activity: NewActivity) -> dict[str, Any]:
         named["index"] = p.index
     if activity.attempts > 1:
         named["attempt"] = activity.attempts
-    return named
+    return named | described(activity.usage)
+
+
+def described(usage: Any) -> dict[str, str]:
+    """What the event of an effect repeats of its record: how the tool describes the call."""
+    sentence = usage.get("sentence") if isinstance(usage, dict) else ""
+    return {"sentence": str(sentence)} if sentence else {}
 
 
 _OF_ITS_OWN = {"node": EventKind.NODE_FINISHED, "value": EventKind.VALUE_RECORDED}
@@ -117,14 +123,14 @@ _ENDED = Columns(
 # What `as_written` reads, in this order.
 WRITTEN = (
     "id, branch, step, node, index, key, kind, tool, args::text, idempotency_key, undo, "
-    "approval_id, revision, attempts, salt"
+    "approval_id, revision, attempts, usage::text, salt"
 )
 
 
 def as_written(row: Sequence[Any]) -> NewActivity:
     """An activity as its writer described it, from the columns WRITTEN: enough for its seal."""
     ident, branch, step, node, index, key, kind, tool, args, *more = row
-    idempotency_key, undo, approval, revision, attempts, salt = more
+    idempotency_key, undo, approval, revision, attempts, usage, salt = more
     return NewActivity(
         id=ident,
         position=Position(branch, step, node, index, key),
@@ -136,6 +142,7 @@ def as_written(row: Sequence[Any]) -> NewActivity:
         approval=approval,
         revision=revision,
         attempts=attempts,
+        usage=None if usage is None else deltas.decode(usage),
         salt=bytes(salt),
     )
 
@@ -280,7 +287,7 @@ def start_activity(
         condition, values = only_if
         move.guard += f" AND ({condition})"
         move.guard_params = (*move.guard_params, *values)
-    row, data = written_as(activity, "started")
+    row, data = written_as(activity, "started", usage=activity.usage)
     move.inserts = [row]
     data["idempotency_key"] = activity.idempotency_key
     data["approval"] = None if activity.approval is None else str(activity.approval)
@@ -331,7 +338,7 @@ def finish_activity(
         "state": state,
         "seal": _sealed(activity, state, result=result_hash, error=error, usage=usage),
     }
-    data |= failing(error, retry_in)
+    data |= described(usage) | failing(error, retry_in)
     move.events = [NewEvent(kind, data, work.owner, NAMING_V), *events]
     if state == "done" and work.crash_count:
         move.express("crash_count", "0")

@@ -146,7 +146,7 @@ def note_import(thread: UUID, *, data: Mapping[str, Any], actor: str) -> None:
         ]
         told = _named(activity) | {
             "state": "unknown",
-            "seal": _sealed(activity, "unknown", result=None, error=LOST, usage=None),
+            "seal": _sealed(activity, "unknown", result=None, error=LOST, usage=activity.usage),
             "error": LOST,
         }
         move.events = [NewEvent(EventKind.EFFECT_FAILED, told, actor, NAMING_V)]

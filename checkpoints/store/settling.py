@@ -72,7 +72,7 @@ def told_unknown(effect: NewActivity, actor: str) -> NewEvent:
     """The event that an effect's outcome is unknown."""
     told = _named(effect) | {
         "state": "unknown",
-        "seal": _sealed(effect, "unknown", result=None, error=LOST, usage=None),
+        "seal": _sealed(effect, "unknown", result=None, error=LOST, usage=effect.usage),
         "error": LOST,
     }
     return NewEvent(EventKind.EFFECT_FAILED, told, actor, NAMING_V)
@@ -168,10 +168,10 @@ def settled_data(
         told["args_hash"] = question.args_hash
     if verdict is Verdict.HAPPENED:
         hashed = _hashed(effect, deltas.canonical(result))
-        seal = _sealed(effect, "done", result=hashed, error="", usage=None)
+        seal = _sealed(effect, "done", result=hashed, error="", usage=effect.usage)
         return told | {"state": "done", "seal": seal}
     if verdict is Verdict.NOT_HAPPENED:
-        seal = _sealed(effect, "failed", result=None, error=NOT_HAPPENED, usage=None)
+        seal = _sealed(effect, "failed", result=None, error=NOT_HAPPENED, usage=effect.usage)
         return told | {"state": "failed", "seal": seal}
     return told
 
@@ -181,7 +181,7 @@ def _update(effect: NewActivity, verdict: Verdict, result: Any) -> tuple[str, tu
     encoded = deltas.canonical(result)
     return (
         "UPDATE gp_activity a SET state = %s::varchar, result = %s::jsonb, "
-        "result_hash = %s::bytea, error = %s::text, usage = NULL, finished_at = t.last_at FROM t "
+        "result_hash = %s::bytea, error = %s::text, finished_at = t.last_at FROM t "
         "WHERE a.id = %s::uuid AND a.thread_id = t.id",
         (
             "done" if happened else "failed",

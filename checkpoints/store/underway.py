@@ -13,9 +13,10 @@ from uuid import UUID
 
 from django.db import connection
 
+from .. import deltas
 from ..seals import activity_seal
 from ..states import EventKind
-from .activities import NAMING_V
+from .activities import NAMING_V, described
 from .writing import Move, NewEvent
 
 _COLUMNS = (
@@ -31,6 +32,7 @@ _COLUMNS = (
     "input_hash",
     "result_hash",
     "attempts",
+    "usage",
     "idempotency_key",
     "undo",
     "approval_id",
@@ -66,12 +68,13 @@ class Underway:
 
     def event(self, actor: str, why: str) -> NewEvent:
         """The event that seals the row as `unknown`."""
-        sealed = self.row | {"state": "unknown", "error": why, "usage": None}
+        sealed = self.row | {"state": "unknown", "error": why}
         data = self.told | {n: self.row[n] for n in ("branch", "step", "node", "key")}
         if self.row["index"]:
             data["index"] = self.row["index"]
         if self.row["attempts"] > 1:
             data["attempt"] = self.row["attempts"]
+        data |= described(self.row["usage"])
         data |= {"state": "unknown", "error": why, "seal": activity_seal(sealed)}
         return NewEvent(EventKind.EFFECT_FAILED, data, actor, NAMING_V)
 
@@ -84,11 +87,15 @@ def locked(thread: UUID) -> list[Underway]:
     with connection.cursor() as cursor:
         cursor.execute("SELECT 1 FROM gp_thread WHERE id = %s::uuid FOR UPDATE", (thread,))
         cursor.execute(
-            f"SELECT {', '.join(_COLUMNS)} FROM gp_activity WHERE thread_id = %s::uuid "
-            "AND kind = 'effect' AND state = 'started' ORDER BY started_at, id",
+            f"SELECT {', '.join(_COLUMNS).replace('usage', 'usage::text')} FROM gp_activity "
+            "WHERE thread_id = %s::uuid AND kind = 'effect' AND state = 'started' "
+            "ORDER BY started_at, id",
             (thread,),
         )
-        return [Underway(dict(zip(_COLUMNS, r, strict=True))) for r in cursor.fetchall()]
+        rows = [dict(zip(_COLUMNS, r, strict=True)) for r in cursor.fetchall()]
+    for row in rows:
+        row["usage"] = None if row["usage"] is None else deltas.decode(row["usage"])
+    return [Underway(row) for row in rows]
 
 
 def mark(move: Move, effects: Sequence[Underway], *, actor: str, why: str) -> None:

@@ -50,6 +50,9 @@ class Approval(Shape):
     args: Any
     proposal_hash: str
     title: str
+    sentence: str = Field(
+        description="How the tool describes what was asked; empty where it does not."
+    )
     description: str
     reasons: list[str]
     risk: str

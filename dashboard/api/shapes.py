@@ -306,6 +306,7 @@ class Activity(Shape):
     idempotency_key: str
     progress: Any
     usage: Any
+    sentence: str = Field(description="how its tool describes the call; empty where it does not")
     undo: str
     undo_result: Any
     started_at: datetime

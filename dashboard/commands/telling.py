@@ -46,7 +46,7 @@ def tell_thread(
             ("lease", lease_of(row)),
             *([("pinned", f"to version {row.version_label}")] if row.pinned else []),
             *([("code", f"choose: {', '.join(told.code_choices)}")] if told.code_choices else []),
-            *(("approval", f"{a.id} {a.title}") for a in open_ones),
+            *(("approval", f"{a.id} {a.headline}") for a in open_ones),
             *(("not taken yet", short(i.message)) for i in told.inputs),
         ],
     )
@@ -75,7 +75,7 @@ def edit_table(plan: EditPlan) -> Table:
         "An edit would",
         [
             ("change", ", ".join(op["path"][1:] for op in plan.patch) or "nothing"),
-            ("withdraw", ", ".join(a.title for a in plan.approvals) or "no request"),
+            ("withdraw", ", ".join(a.headline for a in plan.approvals) or "no request"),
         ],
     )
 
@@ -122,7 +122,7 @@ def cancel_tables(plan: CancelPlan) -> tuple[Table, ...]:
                     "go back to",
                     f"checkpoint {target.number} (step {target.step})" if target else "nothing",
                 ),
-                ("withdraw", ", ".join(a.title for a in plan.approvals) or "no request"),
+                ("withdraw", ", ".join(a.headline for a in plan.approvals) or "no request"),
             ],
         ),
         _fates(plan.all_effects),
@@ -137,7 +137,7 @@ def roll_back_tables(plan: RollBackPlan) -> tuple[Table, ...]:
             [
                 ("go back to", f"checkpoint {plan.target.number} (step {plan.target.step})"),
                 ("leave behind", f"{plan.steps} checkpoint{'s' * (plan.steps != 1)}"),
-                ("withdraw", ", ".join(a.title for a in plan.approvals) or "no request"),
+                ("withdraw", ", ".join(a.headline for a in plan.approvals) or "no request"),
                 (
                     "undo",
                     f"{len(plan.undo)} of {len(plan.effects)} effects"

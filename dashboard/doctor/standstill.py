@@ -27,6 +27,7 @@ class OpenRequest(BaseModel):
 
     id: UUID
     title: str
+    headline: str
     kind: str
     risk: str
     deadline: datetime | None
@@ -157,7 +158,7 @@ def _remedies(actor: Actor, row: ThreadRow, kind: str, facts: Facts) -> Iterator
 
 
 def _decide(request: OpenRequest) -> Iterator[Remedy]:
-    yield _remedy(f"Look at the request: {request.title}", f"approve {request.id}")
+    yield _remedy(f"Look at the request: {request.headline}", f"approve {request.id}")
     if request.kind in GATES:
         yield _remedy("Say yes.", f"approve {request.id} --verdict approve")
     else:

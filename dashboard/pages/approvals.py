@@ -14,7 +14,7 @@ from approvals.queries import ApprovalRow
 from checkpoints import queries
 from checkpoints.errors import NotFound
 from checkpoints.states import EventKind, Status
-from checkpoints.views import AgentRow, EffectFate, EventRow, ThreadRow
+from checkpoints.views import ActivityRow, AgentRow, EffectFate, EventRow, ThreadRow
 from dashboard import differences, fields
 from dashboard.actions import may
 from dashboard.operations import OUTCOMES, carried_out, operation
@@ -138,6 +138,13 @@ class ApprovalPage:
         queued = self.thread.status in (Status.QUEUED, Status.RUNNING)
         workers = queries.workers() if queued else []
         return evidence.resumed(row, self.thread, self._log, workers)
+
+    @cached_property
+    def did(self) -> ActivityRow | None:
+        """The effect that was carried out under this request; None where none was (yet)."""
+        row = self.approval
+        allowed = row.status == "settled" and row.outcome in ("approve", "edit")
+        return queries.activity_under(row.id) if allowed and row.effect else None
 
     @property
     def carried_out(self) -> str:
@@ -265,6 +272,7 @@ def approval_side(page: ApprovalPage, roles: Roles) -> dict[str, Any]:
         "ended": page.ended,
         "resumed": page.resumed,
         "carried_out": page.carried_out,
+        "did": page.did,
         "fates": page.fates,
         "repeat": page.repeat,
         "answer_fields": page.answer_fields,

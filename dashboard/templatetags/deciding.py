@@ -54,7 +54,14 @@ def whole_tree(
 def hides(approval: Any) -> bool:
     """Whether anything that was written for this request holds characters one would not see."""
     texts = [
-        *(approval.title, approval.description, approval.tool, approval.node, approval.undo),
+        *(
+            approval.title,
+            approval.sentence,
+            approval.description,
+            approval.tool,
+            approval.node,
+            approval.undo,
+        ),
         *(approval.agent, approval.thread_title, *approval.reasons),
         json.dumps(approval.shown_args, ensure_ascii=False),
         json.dumps(approval.args, ensure_ascii=False) if approval.standing_args else "",

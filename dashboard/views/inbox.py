@@ -129,7 +129,7 @@ def _said(results: list[bulk.Told], did: str) -> str:
     after = [told.after for told in results if told.after is not None]
     parts = [f"{len(results):,} requests {did}."]
     if len(results) == 1 and results[0].row is not None:
-        parts = [f"{did.capitalize()}: {results[0].row.title}"]
+        parts = [f"{did.capitalize()}: {results[0].row.headline}"]
     if waiting := sum(row.status == "pending" for row in after):
         parts.append(
             "Others still have to approve."

@@ -8,6 +8,7 @@ from uuid import UUID, uuid4
 from uuid_utils.compat import uuid7
 
 from approvals import gates, queries
+from approvals.headlines import headline
 from checkpoints import leases, store
 from checkpoints.channels import Digests, reducers_of
 from checkpoints.queries import agent_version, state_at
@@ -122,6 +123,7 @@ def effect(
     key: str = "publish:0",
     result: Any = None,
     sentence: str = "",
+    approval: UUID | None = None,
 ) -> UUID:
     """An effect of the step in progress."""
     made = NewActivity(
@@ -132,6 +134,8 @@ def effect(
         args={"report": "r"},
         idempotency_key=uuid4().hex,
         undo=undo,
+        approval=approval,
+        usage={"sentence": sentence} if sentence else None,
     )
     store.start_activity(work, made)
     if done:
@@ -141,7 +145,12 @@ def effect(
 
 
 def asking(
-    workspace: UUID, agent: UUID, *, changed: bool = False, undo: str = "unpublish"
+    workspace: UUID,
+    agent: UUID,
+    *,
+    changed: bool = False,
+    undo: str = "unpublish",
+    sentence: str = "",
 ) -> tuple[UUID, UUID]:
     """A thread that asks about an effect: whether it happened, or what other arguments change.
 
@@ -149,7 +158,7 @@ def asking(
     """
     work = lease(start(workspace, agent))
     step(work, report="draft")
-    made = effect(work, done=changed, undo=undo)
+    made = effect(work, done=changed, undo=undo, sentence=sentence)
     if not changed:
         store.note_unknown(work, made)
     store.leave(
@@ -174,7 +183,8 @@ def gate(work: Work, **more: Any) -> queries.ApprovalRow:
         "undo": "unpublish",
         **more,
     }
-    assert gates.request(work, [gates.Proposal(**values)], waiting_on={"titles": [values["title"]]})
+    titles = [headline(values["title"], values.get("sentence", ""))]
+    assert gates.request(work, [gates.Proposal(**values)], waiting_on={"titles": titles})
     return queries.for_thread(work.thread, open_only=True)[0]
 
 

@@ -49,6 +49,8 @@ DESCRIBE: dict[str, Any] = {
     "bill.empty": lambda args, result: " \n",
     "bill.nul": lambda args, result: "a\0b",
     "bill.half": lambda args, result: "a\ud800b",
+    "bill.bidi": lambda args, result: "Pay Ada \u202e00.1 EUR",
+    "bill.alike": lambda args, result: "Pay p\u0430ypal 12,345.60 EUR",
     "bill.silent": None,
 }
 paid: list[tuple[str, str]] = []

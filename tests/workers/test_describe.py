@@ -8,17 +8,29 @@ import pytest
 from structlog.testing import capture_logs
 
 from approvals.policy import Rule
-from checkpoints.states import Status
+from checkpoints.states import EventKind, Status
 from workers import descriptions
 from workers.agents.market_research.agent import publish_report
 from workers.agents.payments import tools as payments
 from workers.checking.effects import check_tool
+from workers.gates import NOT_DESCRIBED
 from workers.graph import tool
 
 from . import described
-from .gated import AnyBench, asking, rules
+from .gated import AnyBench, asking, rules, told_in
 
-BAD = ["bill.connects", "bill.fails", "bill.number", "bill.empty", "bill.nul", "bill.half"]
+# Each with what people are told of its fault.
+BAD = {
+    "bill.connects": "",
+    "bill.fails": "no words",
+    "bill.number": "",
+    "bill.empty": "The sentence is empty.",
+    "bill.nul": "",
+    "bill.half": "",
+    "bill.long": "The sentence has 4,999 characters; 300 may be.",
+    "bill.bidi": "The sentence has characters that cannot be seen or look like others.",
+    "bill.alike": "The sentence has characters that cannot be seen or look like others.",
+}
 
 
 @pytest.fixture
@@ -91,7 +103,10 @@ def test_bad_words_stop_nothing_and_are_logged_once(
     thread = bench.start(tool=name)
     with capture_logs() as logs:
         bench.advance(thread)
-        assert bench.open(thread).title == f"Let 'described' do {name!r}?"
+        row = bench.open(thread)
+        assert (row.title, row.sentence) == (f"Let 'described' do {name!r}?", "")
+        assert f"{NOT_DESCRIBED} " in row.description
+        assert BAD[name] in row.description
         bench.decide(thread, "approve")
         assert bench.advance(thread).status is Status.SUCCEEDED
     assert [one["tool"] for one in logs if one["event"] == "tool.not_described"] == [name]
@@ -100,19 +115,34 @@ def test_bad_words_stop_nothing_and_are_logged_once(
     assert bench.intact(thread)
 
 
-def test_a_sentence_is_one_line_of_300_and_changes_no_argument(bench: AnyBench) -> None:
-    thread = bench.start(tool="bill.long")
-    bench.advance(thread)
-    long = done(bench, thread)
-    assert (len(long), long[-1]) == (300, "…")
+def test_a_sentence_is_one_line_and_changes_no_argument(bench: AnyBench) -> None:
     thread = bench.start(tool="bill.changes")
     bench.advance(thread)
     assert done(bench, thread) == "Pay Ada nothing"
-    assert [amount for amount, _ in described.paid] == ["12345.60"] * 2
+    assert [amount for amount, _ in described.paid] == ["12345.60"]
     thread = bench.start(tool="bill.silent")
     bench.advance(thread)
     (row,) = bench.activities(thread)
     assert (row.sentence, row.usage) == ("", None)
+
+
+@pytest.mark.parametrize("title", ["Pay what is due?", ""])
+def test_a_request_keeps_the_sentence_beside_the_words_of_people(
+    bench: AnyBench, monkeypatch: pytest.MonkeyPatch, title: str
+) -> None:
+    rules(bench, monkeypatch, lambda facts: asking())
+    thread = bench.start(own=title)
+    waits = bench.advance(thread)
+    row, line = bench.open(thread), "Pay Ada 12,345.60 EUR"
+    assert (row.sentence, row.headline) == (line, f"{title} {line}".strip())
+    (asked,) = told_in(bench, thread, EventKind.APPROVAL_REQUESTED)
+    assert asked["sentence"] == line
+    assert row.headline in str(waits.waiting_on)
+    bench.decide(thread, "edit", "less", {"amount": "99.00"})
+    bench.advance(thread)
+    (started,) = told_in(bench, thread, EventKind.EFFECT_STARTED)
+    assert started["sentence"] == "Pay Ada 99.00 EUR", "what is done, not what was asked"
+    assert bench.intact(thread)
 
 
 def test_what_failed_keeps_the_sentence_of_what_was_tried(bench: AnyBench) -> None:

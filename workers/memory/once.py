@@ -19,7 +19,7 @@ from checkpoints.errors import LeaseLost, NotAllowedNow
 from checkpoints.records import NewActivity, Work
 from checkpoints.states import EventKind
 from checkpoints.store import NewEvent
-from checkpoints.store.activities import NAMING_V, failing, told_by, written_as
+from checkpoints.store.activities import NAMING_V, described, failing, told_by, written_as
 from checkpoints.store.cursors import kept
 from checkpoints.views import ActivityRow
 
@@ -155,10 +155,10 @@ class Once:
             for a in self._book.activities.values()
         ):
             raise NotAllowedNow("This approval has been used already.")
-        data = told(activity, "started", None, "", None)
+        data = told(activity, "started", None, "", activity.usage)
         data["idempotency_key"] = activity.idempotency_key
         data["approval"] = None if activity.approval is None else str(activity.approval)
-        enter = self._entering(work, activity, "started", None, "", None)
+        enter = self._entering(work, activity, "started", None, "", activity.usage)
         event = NewEvent(EventKind.EFFECT_STARTED, data, work.owner, NAMING_V)
         self._write(work, events=[*events, event], also=enter)
 
@@ -175,7 +175,7 @@ class Once:
         events: Sequence[NewEvent] = (),
     ) -> None:
         data = told(activity, state, result, error, usage) | {"state": state}
-        data |= failing(error, retry_in)
+        data |= described(usage) | failing(error, retry_in)
         kind = EventKind.EFFECT_FINISHED if state == "done" else EventKind.EFFECT_FAILED
         event = NewEvent(kind, data, work.owner, NAMING_V)
         enter = self._entering(work, activity, state, result, error, usage)

@@ -140,4 +140,5 @@ def _named(row: ActivityRow) -> NewActivity:
         approval=row.approval,
         revision=row.revision,
         attempts=row.attempts,
+        usage=row.usage,
     )

@@ -47,6 +47,7 @@ def taken_away(book: Book, thread: UUID, *, actor: str, how: str) -> Away:
                 "input_hash": sha256(written(a.args).encode()).digest(),
                 "result_hash": None,
                 "attempts": a.attempts,
+                "usage": a.usage,
                 "idempotency_key": a.idempotency_key,
                 "undo": a.undo,
                 "approval_id": a.approval,

@@ -123,7 +123,7 @@ class Command(PersonalCommand):
 
 
 def _line(row: ApprovalRow) -> tuple[object, ...]:
-    return row.id, f"{row.requested_at:%Y-%m-%d %H:%M:%S}", row.risk, row.agent, row.title
+    return row.id, f"{row.requested_at:%Y-%m-%d %H:%M:%S}", row.risk, row.agent, row.headline
 
 
 def _table(row: ApprovalRow) -> Table:
@@ -134,6 +134,7 @@ def _table(row: ApprovalRow) -> Table:
         [
             ("approval", row.id),
             ("title", row.title),
+            ("what it does", row.shown_sentence),
             ("thread", f"{row.thread} {row.thread_title}"),
             ("tool", row.tool or "-"),
             ("arguments", deltas.canonical(row.shown_args).decode()),

@@ -124,7 +124,7 @@ def _thread_table(found: Standstill) -> Table:
         *([("wish", f.wish)] if f.wish else []),
         *([("pauses at", f.pause_at)] if f.pause_at else []),
         *([("wakes at", f.wake_at)] if f.wake_at else []),
-        *(("request", f"{a.id} {a.title} ({_until(a.decide_by)})") for a in f.approvals),
+        *(("request", f"{a.id} {a.headline} ({_until(a.decide_by)})") for a in f.approvals),
         ("last event", f"{event.seq} {event.kind} at {event.at:%H:%M:%S}" if event else "none"),
     ]
     return facts("", pairs)
