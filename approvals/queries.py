@@ -135,12 +135,8 @@ class ApprovalRow:
     @property
     def progress(self) -> Progress:
         """Who has voted and whose turn it is, as the gate wrote it with the last verdict."""
-        return Progress.read(
-            self.tally,
-            readable_terms(self.terms),
-            due_seats=self.due_seats,
-            due_except=self.due_except,
-        )
+        terms, seats = readable_terms(self.terms), self.due_seats
+        return Progress.read(self.tally, terms, due_seats=seats, due_except=self.due_except)
 
     @property
     def effect(self) -> bool:

@@ -186,7 +186,6 @@ def _name(data: Mapping[str, Any]) -> str:
 
 
 def _effect(data: Mapping[str, Any]) -> str:
-    """An effect in its tool's own words, with the tool's name beside them."""
     sentence = data.get("sentence")
     return f"{_cut(sentence)} ({_name(data)})" if sentence else _name(data)
 

@@ -273,9 +273,7 @@ class Event(Shape):
     hash: str
     prev_hash: str
     imported: bool = Field(description=ELSEWHERE)
-    untrusted: bool = Field(
-        description="the record is damaged at or before this event: do not rely on it"
-    )
+    untrusted: bool = Field(description="the record is damaged at or before it: do not rely on it")
 
 
 class EventList(Shape):
