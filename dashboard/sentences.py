@@ -182,12 +182,8 @@ def _at(data: Mapping[str, Any]) -> str:
 
 
 def _name(data: Mapping[str, Any]) -> str:
-    return str(data.get("tool") or str(data.get("key", "")).partition(":")[0] or "a call")
-
-
-def _effect(data: Mapping[str, Any]) -> str:
-    sentence = data.get("sentence")
-    return f"{_cut(sentence)} ({_name(data)})" if sentence else _name(data)
+    name = str(data.get("tool") or str(data.get("key", "")).partition(":")[0] or "a call")
+    return f"{_cut(data['sentence'])} ({name})" if data.get("sentence") else name
 
 
 def _checkpoint(data: Mapping[str, Any], who: str) -> str:
@@ -317,15 +313,15 @@ _SAY: dict[str, Any] = {
     "activity.failed": lambda d, who: f"{_name(d)} failed{_at(d)}" + _tail(d) + _again(d),
     "model.answered": lambda d, who: f"{_name(d)} done{_at(d)}{_usage(d)}",
     "model.failed": lambda d, who: f"{_name(d)} failed{_at(d)}" + _tail(d) + _again(d),
-    "effect.started": lambda d, who: f"{_effect(d)} begins, attempt {d.get('attempt', 1)}",
-    "effect.finished": lambda d, who: f"{_effect(d)} done outside{_usage(d)}",
+    "effect.started": lambda d, who: f"{_name(d)} begins, attempt {d.get('attempt', 1)}",
+    "effect.finished": lambda d, who: f"{_name(d)} done outside{_usage(d)}",
     "effect.failed": lambda d, who: (
-        f"{_effect(d)} had started; whether it happened is unknown"
+        f"{_name(d)} had started; whether it happened is unknown"
         if d.get("state") == "unknown"
-        else f"{_effect(d)} failed" + _tail(d) + _again(d)
+        else f"{_name(d)} failed" + _tail(d) + _again(d)
     ),
     "effect.settled": lambda d, who: (
-        f"{who} said of {_effect(d)}: {_MEANING.get(str(d.get('verdict')), '?')}" + _tail(d)
+        f"{who} said of {_name(d)}: {_MEANING.get(str(d.get('verdict')), '?')}" + _tail(d)
     ),
     "compensation.started": lambda d, who: (
         f"Undo of {_name(d)} begins" if d.get("tool") else "An undo begins"
