@@ -37,7 +37,7 @@ def test_an_admin_makes_and_tries_an_endpoint(house: House, people: People) -> N
     assert first.startswith("whsec_")
     assert faults(screen, Axe()) == {}
     look(screen, "secret")
-    page.get_by_role("link", name="Go on").click()
+    page.get_by_role("link", name="Continue").click()
     page.get_by_role("button", name="Send a test message").click()
     page.get_by_text("A worker sends a test message").wait_for()
     assert first not in page.content()
@@ -51,7 +51,7 @@ def test_an_admin_makes_and_tries_an_endpoint(house: House, people: People) -> N
     page.go_back()
     page.get_by_role("button", name="New secret").click()
     assert page.locator("pre").inner_text() not in ("", first)
-    page.get_by_role("link", name="Go on").click()
+    page.get_by_role("link", name="Continue").click()
     page.get_by_role("button", name="Switch off").click()
     page.get_by_text("agent elsewhere is switched off.").wait_for()
     assert page.get_by_role("button", name="Send a test message").count() == 0
