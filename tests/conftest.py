@@ -12,8 +12,9 @@ from django.test.utils import setup_databases
 from hypothesis import settings as examples
 from pytest_django import DjangoDbBlocker
 
-from tests.cast import Cast, make_cast
+from tests.cast import Cast
 from tests.chromium import FLAGS, find_chromium
+from tests.saved_cast import load_cast
 from tests.site import Site, started_site
 
 TEMPLATE = "gatepost_template"
@@ -127,7 +128,7 @@ def transactional_db() -> None:
 @pytest.fixture
 def cast(db: None) -> Cast:
     """Two workspaces and the people of tests.cast; in a real database call `make_cast()`."""
-    return make_cast()
+    return load_cast()
 
 
 @pytest.hookimpl(wrapper=True, tryfirst=True)
