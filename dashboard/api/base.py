@@ -135,7 +135,7 @@ def _grant(request: Request) -> Grant | None:
 
 def refusal_of(error: ValidationError) -> Invalid:
     """What a shape refuses, with the path of each value."""
-    told = error.errors(include_url=False, include_input=False, include_context=False)
+    told = error.errors(include_url=False, include_input=False)
     return Invalid.of(map(_fault, told))
 
 
@@ -150,6 +150,11 @@ def _fault(error: Any) -> Fault:
         return Fault(path, "is not taken here")
     if kind == "model_type":
         return Fault(path, "must be an object")
+    if kind == "string_too_long":
+        return Fault(path, f"is longer than {error['ctx']['max_length']:,} characters")
+    if kind == "literal_error":
+        known = error["ctx"]["expected"].replace("'", "").replace(" or ", ", ")
+        return Fault(path, f"must be one of {known.lstrip(', ')}")
     message = str(error["msg"])
     return Fault(path, message[:1].lower() + message[1:300])
 
