@@ -6,6 +6,7 @@ import os
 import shutil
 import tempfile
 import time
+from dataclasses import replace
 from pathlib import Path
 
 from dashboard.embedded.folders import folders, prepare
@@ -59,14 +60,12 @@ def remove_abandoned(parent: Path) -> None:
 
 def start() -> Path:
     """Start both servers; the folder goes and they stop when this process ends."""
-    # Short, for the sockets in it, and open to the account that serves when root runs the tests.
-    parent = choose_parent()
-    if parent == MEMORY:
-        remove_abandoned(parent)
-    data = Path(tempfile.mkdtemp(prefix=PREFIX, dir=parent))
-    lock_folder(data)
-    data.chmod(0o711 if os.geteuid() == 0 else 0o700)
-    places = folders(data)
+    data = _make_folder(Path("/tmp"))
+    # Only the databases: tests move stored files to and from folders of their own under /tmp.
+    cluster = _make_folder(choose_parent())
+    if cluster.parent == MEMORY:
+        remove_abandoned(MEMORY)
+    places = replace(folders(data), postgres=cluster / "postgres")
     prepare(places)
     postgres, valkey = Postgres(places, options=FAST), Valkey(places)
 
@@ -75,7 +74,8 @@ def start() -> Path:
             return  # a forked child of the test run ends; the servers do not
         valkey.stop()
         postgres.stop()
-        shutil.rmtree(data, ignore_errors=True)
+        for folder in (data, cluster):
+            shutil.rmtree(folder, ignore_errors=True)
 
     starter = os.getpid()
     atexit.register(stop)
@@ -84,3 +84,11 @@ def start() -> Path:
     postgres.wait()
     valkey.wait()
     return data
+
+
+def _make_folder(parent: Path) -> Path:
+    # Short, for the sockets in it, and open to the account that serves when root runs the tests.
+    folder = Path(tempfile.mkdtemp(prefix=PREFIX, dir=parent))
+    lock_folder(folder)
+    folder.chmod(0o711 if os.geteuid() == 0 else 0o700)
+    return folder
