@@ -45,7 +45,10 @@ def lines(written: io.StringIO, event: str = "request") -> list[dict[str, Any]]:
 def test_each_request_leaves_one_line(written: io.StringIO, cast: Cast) -> None:
     thread = scene.start(cast.workspace, scene.make_agent())
     client = cast.client("operator")
-    answer = client.get(f"/threads/{thread}/?utm_source={SECRET}", headers={"x-request-id": "proxy-7.a:b"})
+    address = f"/threads/{thread}/?utm_source={SECRET}"
+    answer = client.get(address, headers={"x-request-id": "proxy-7.a:b"})
+        f"/threads/{thread}/?utm_source={SECRET}", headers={"x-request-id": "proxy-7.a:b"}
+    )
     assert answer.status_code == 200
     assert answer.headers["X-Request-ID"] == "proxy-7.a:b"
     (line,) = lines(written)

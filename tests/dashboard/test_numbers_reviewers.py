@@ -73,6 +73,10 @@ def test_every_number_of_the_reviewers(cast: Cast, requested: list[UUID]) -> Non
         for place, words in numbers(html):
             if re.search(r" tbody tr t[dh]", place) or words in WORDS:
                 continue
+            if place.endswith("p.hint"):
+                words = words.replace("within 5 s", "")
+                assert not re.search(r"\d", words), words
+                continue
             assert NOTE.search(place), f"nobody computes this a second way: {words!r} at {place}"
             told = {n for cells in decided.values() for cell in cells for n in cell.split()}
             for n in re.findall(r"\d+", re.sub(r"within 5 seconds|last \d+ in a row", "", words)):
