@@ -19,7 +19,7 @@ _FREE = """
 SELECT NOT EXISTS (SELECT 1 FROM auth_user WHERE id = ANY(%s)) AND
   (SELECT last_value FROM auth_user_id_seq) >= (SELECT max(id) FROM unnest(%s) AS id)
 """
-_saved: tuple[Cast, str] | None = None
+_saved: tuple[Cast, dict[str, int], str] | None = None
 
 
 def load_cast() -> Cast:
@@ -30,17 +30,18 @@ def load_cast() -> Cast:
     if _saved is None:
         before = _rows()
         cast = make_cast()
-        # A copy: tests add people of their own to theirs.
-        _saved = replace(cast, users=dict(cast.users)), _script(before, _rows())
+        # Numbers and not the people: tests add to theirs, and a deleted one has no number any more.
+        ids = {name: user.pk for name, user in cast.users.items()}
+        _saved = cast, ids, _script(before, _rows())
         return cast
-    cast, script = _saved
+    cast, ids, script = _saved
     with connection.cursor() as cursor:
-        cursor.execute(_FREE, [[user.pk for user in cast.users.values()]] * 2)
+        cursor.execute(_FREE, [[*ids.values()]] * 2)
         if cursor.fetchone() != (True,):  # people of the test itself have these numbers
             return make_cast()
         cursor.execute(script)
-    people = get_user_model()._default_manager.in_bulk([user.pk for user in cast.users.values()])
-    return replace(cast, users={name: people[user.pk] for name, user in cast.users.items()})
+    people = get_user_model()._default_manager.in_bulk(ids.values())
+    return replace(cast, users={name: people[pk] for name, pk in ids.items()})
 
 
 @cache
@@ -68,7 +69,12 @@ def _rows() -> dict[str, set[str]]:
 
 def _script(before: dict[str, set[str]], after: dict[str, set[str]]) -> str:
     """The statements that insert what came; what was there has to be as before."""
-    parts = ["SET LOCAL session_replication_role = replica"]
+    # Restored afterwards: a test that tampers has switched the triggers off itself.
+    role = "session_replication_role"
+    parts = [
+        f"SELECT set_config('test.role', current_setting('{role}'), true)",
+        f"SET LOCAL {role} = replica",
+    ]
     for table, columns in _tables().items():
         assert before[table] <= after[table], f"the cast changes rows of {table}"
         if came := sorted(after[table] - before[table]):
@@ -77,7 +83,7 @@ def _script(before: dict[str, set[str]], after: dict[str, set[str]]) -> str:
                 f'INSERT INTO "{table}" ({columns}) OVERRIDING SYSTEM VALUE '
                 f"SELECT {columns} FROM json_populate_recordset(NULL::\"{table}\", '{values}')"
             )
-    return ";".join([*parts, "SET LOCAL session_replication_role = origin"])
+    return ";".join([*parts, f"SELECT set_config('{role}', current_setting('test.role'), true)"])
 
 
 def written() -> dict[str, set[str]]:

@@ -19,7 +19,7 @@ VERSION = uuid4()
 
 @dataclass
 class Request:
-    title: str
+    headline: str
     requested_at: datetime
     decide_by: datetime | None = None
     id: UUID = VERSION

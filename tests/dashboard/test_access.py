@@ -47,8 +47,6 @@ def test_each_request_leaves_one_line(written: io.StringIO, cast: Cast) -> None:
     client = cast.client("operator")
     address = f"/threads/{thread}/?utm_source={SECRET}"
     answer = client.get(address, headers={"x-request-id": "proxy-7.a:b"})
-        f"/threads/{thread}/?utm_source={SECRET}", headers={"x-request-id": "proxy-7.a:b"}
-    )
     assert answer.status_code == 200
     assert answer.headers["X-Request-ID"] == "proxy-7.a:b"
     (line,) = lines(written)
