@@ -5,16 +5,20 @@ from __future__ import annotations
 from collections.abc import Mapping
 from functools import partial
 from hashlib import sha256
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import Any, ClassVar, Protocol
 
 from .deltas import canonical
 from .references import PUT, named
 
-if TYPE_CHECKING:
-    from .channels import Reducer
-
 # How the reducers are named whose channels are hashed by their parts.
 _APPEND, _MERGE = "append", "merge"
+
+
+class HasName(Protocol):
+    """A reducer, as far as digests need it."""
+
+    @property
+    def name(self) -> str: ...
 
 
 def _hash(data: bytes) -> bytes:
@@ -120,14 +124,14 @@ class Digests:
     So the root depends on the state's value and its reducers only, not on the way there.
     """
 
-    def __init__(self, reducers: Mapping[str, Reducer]) -> None:
+    def __init__(self, reducers: Mapping[str, HasName]) -> None:
         self._reducers = reducers
         self._parts: dict[str, _Whole | _Chain | _Tree | _Standing] = {}
         self._heads: dict[str, tuple[bytes, int]] = {}
         self._order: list[str] | None = None
 
     @classmethod
-    def of(cls, state: Mapping[str, Any], reducers: Mapping[str, Reducer]) -> Digests:
+    def of(cls, state: Mapping[str, Any], reducers: Mapping[str, HasName]) -> Digests:
         """The digests of a whole state; a channel without a reducer counts as `LastValue`."""
         digests = cls(reducers)
         for channel, value in state.items():
@@ -168,7 +172,7 @@ class Digests:
         return b"".join(whole)
 
     @classmethod
-    def resumed(cls, kept: bytes, reducers: Mapping[str, Reducer]) -> Digests:
+    def resumed(cls, kept: bytes, reducers: Mapping[str, HasName]) -> Digests:
         """The digests that were kept; raises ValueError where these bytes are none."""
         digests = cls(reducers)
         rest = memoryview(kept)

@@ -20,7 +20,7 @@ import structlog
 from django.db import connection
 
 from . import channels as _channels
-from . import deltas, keyframes, payloads, prepared, references
+from . import deltas, keyframes, payloads, prepared, references, row_texts
 from .channels import Digests, Reducer
 from .errors import CorruptHistory, InvalidValue, NotFound
 from .replaying import Replay
@@ -140,7 +140,7 @@ def materialise(
             question = asked(thread, checkpoint, from_deltas=from_deltas)
             prepared.stream(question, reading.take)
         else:
-            prepared.take_rows(rows, reading.take)
+            row_texts.take_rows(rows, reading.take)
         return reading.materialised()
     except InvalidValue as error:
         if reading.keyframe is None:

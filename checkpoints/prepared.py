@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Sequence
 from typing import Any
 
+from .row_texts import Take
+
 type Asked = tuple[str, Sequence[Any]]
-type Take = Callable[..., None]
-"""Gets the values of one row as their texts in UTF-8, None for NULL."""
 
 
 def both(one: Asked | None, other: Asked | None) -> Asked | None:
@@ -36,9 +36,3 @@ def stream(asked: Asked, take: Take) -> None:
     from .store import streaming
 
     streaming.stream(*asked, take)
-
-
-def take_rows(rows: Iterable[Sequence[Any]], take: Take) -> None:
-    """Hand rows that were fetched as a whole to `take`."""
-    for row in rows:
-        take(*[None if value is None else str(value).encode() for value in row])

@@ -23,8 +23,8 @@ from checkpoints.deltas import Limits
 from checkpoints.errors import InvalidValue, NotFound
 from checkpoints.views import CheckpointRow, ThreadRow
 
-from .api.answers import state_answer
 from .errors import Conflict, Invalid, Missing
+from .state_document import state_answer
 
 # A state of 8 MiB, and room for indents and escapes.
 BYTES_MAX = 32 * 1024 * 1024

@@ -7,7 +7,6 @@ not answer, 130 stopped by Ctrl-C. Answers go to stdout; notes, questions and re
 from __future__ import annotations
 
 import argparse
-import json
 import sys
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
@@ -24,10 +23,11 @@ from checkpoints.errors import GatepostError
 
 from . import errors
 from .errors import ActionError, Forbidden, Invalid, Missing
+from .json_text import json_of
 from .logs import masked
 from .permissions import RIGHTS, Actor, actor_of, either, may
 from .tables import Table, facts, table
-from .text import HIDDEN, plain
+from .text import plain
 
 __all__ = ["PersonalCommand", "TerminalCommand", "Usage", "Verb", "VerbsCommand", "facts", "table"]
 
@@ -263,17 +263,6 @@ def first_line(error: Exception) -> str:
 def database_away(error: Exception) -> str:
     """What to say when PostgreSQL does not answer."""
     return f"The database does not answer; is Gatepost up? {first_line(error)}"
-
-
-def json_of(shape: BaseModel | Sequence[BaseModel]) -> str:
-    """One JSON document; what cannot be seen is written as an escape, so nothing steers."""
-    data: Any
-    if isinstance(shape, BaseModel):
-        data = shape.model_dump(mode="json", by_alias=True)
-    else:
-        data = [one.model_dump(mode="json", by_alias=True) for one in shape]
-    text = json.dumps(data, ensure_ascii=False, indent=2)
-    return HIDDEN.sub(lambda m: json.dumps(m[0])[1:-1], text)
 
 
 def person(username: str, action: str) -> Actor:

@@ -1,12 +1,11 @@
 """The Celery application: doorbells that carry ids only; PostgreSQL is the queue's truth."""
 
-import importlib
 import os
 from typing import Any
 
 from celery import Celery
 from celery.fixups.django import DjangoFixup, DjangoWorkerFixup
-from celery.signals import celeryd_after_setup, setup_logging, worker_ready
+from celery.signals import setup_logging
 from django.db import close_old_connections
 
 os.environ.setdefault("DJANGO_SETTINGS_MODULE", "dashboard.settings")
@@ -54,37 +53,3 @@ def keep_logging(**_kwargs: Any) -> None:
 app = Celery("gatepost", amqp="workers.broker:Broker", fixups=[fixup])
 app.config_from_object("django.conf:settings", namespace="CELERY")
 app.autodiscover_tasks(["workers"])
-
-
-@celeryd_after_setup.connect
-def wait_for_tables(**_kwargs: Any) -> None:
-    """With a supervisor: import the agents while it still makes the tables, then wait for those.
-
-    Connected first, so that the agents are announced afterwards. The gate is a pipe whose other
-    end closes: when the tables are there, or when the supervisor dies.
-    """
-    handle = os.environ.pop("GATEPOST_GATE_FD", "")
-    if not handle:
-        return
-    from . import guard
-    from .loop import guarding
-    from .registry import agent_modules
-
-    if guarding():
-        guard.install()
-    for name in agent_modules():
-        try:
-            importlib.import_module(name)
-        except Exception:  # noqa: S112 - the registry imports it again and says what is wrong
-            continue
-    os.read(int(handle), 1)
-    os.close(int(handle))
-
-
-@worker_ready.connect
-def tell_supervisor(**_kwargs: Any) -> None:
-    """Write one byte to the pipe that the supervisor waits on; an earlier ping would be lost."""
-    handle = os.environ.pop("GATEPOST_READY_FD", "")
-    if handle:
-        os.write(int(handle), b"1")
-        os.close(int(handle))

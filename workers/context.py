@@ -34,7 +34,7 @@ from .errors import HandBack, StepFailed
 from .frozen import plain
 from .guard import watched
 from .recording import here
-from .retrying import Retry, policy_of
+from .retry_policy import Retry, policy_of
 from .reuse import Sparing, Used
 
 PROGRESS_KEEP_SECONDS = 1.0

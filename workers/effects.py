@@ -22,7 +22,8 @@ from .frozen import plain
 from .gates import CAN_ALLOW, Act, decided_args, policies_of
 from .graph import Gate, Tool
 from .interrupts import Interrupts
-from .retrying import again, outcome_is_open, policy_of, wait_with_others
+from .retry_policy import policy_of
+from .retrying import again, outcome_is_open, wait_with_others
 
 FORK: Final = Gate(
     "",

@@ -34,7 +34,7 @@ from .errors import GraphError
 from .frozen import plain
 from .joins import Joins
 from .models import Model
-from .retrying import Retry, RetryLater, policy_of
+from .retry_policy import Retry, RetryLater, policy_of
 from .timelimit import check_limit
 from .tools import Gate, Tool, tool
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import TYPE_CHECKING, Any, Self
+from typing import TYPE_CHECKING, Any, Protocol, Self
 from uuid import UUID
 
 from approvals.queries import ApprovalRow
@@ -18,16 +18,32 @@ from .memory.undoing import cancel_and_undo
 from .rehearsal import Decide, reviewer_of
 
 if TYPE_CHECKING:
-    from .harness import Harness
-    from .memory.book import Row
+    from .graph import Graph
+    from .memory.book import Book, Row
+    from .models import Model
 
 ACTOR = "user:author"
+
+
+class Bench(Protocol):
+    """The harness, as far as one of its threads needs it."""
+
+    book: Book
+    graph: Graph
+    errors: dict[Any, Exception]
+    models: dict[Any, Model]
+
+    def work(self, thread: Any, decide: Decide = None) -> None: ...
+
+    def settle(self, row: Any, verdict: Any) -> None: ...
+
+    def check_changes(self, changes: Mapping[str, Any]) -> None: ...
 
 
 class Played:
     """A thread of a harness. All that is read is an ordinary copy; verbs change the thread."""
 
-    def __init__(self, harness: Harness, thread: UUID) -> None:
+    def __init__(self, harness: Bench, thread: UUID) -> None:
         self.id = thread
         self._harness = harness
         self._book = harness.book

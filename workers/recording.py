@@ -23,7 +23,8 @@ from .cursors import Told, left_by
 from .errors import Asleep, Halted, HandBack
 from .frozen import plain
 from .guard import unguarded
-from .retrying import Retry, again, wait_with_others
+from .retry_policy import Retry
+from .retrying import again, wait_with_others
 
 if TYPE_CHECKING:
     from .step import OpenStep

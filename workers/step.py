@@ -18,7 +18,7 @@ from .frozen import FrozenDict
 from .graph import Graph, Tool
 from .ledger import Ledger
 from .models import Model, missing
-from .retrying import Retry
+from .retry_policy import Retry
 
 EVENTS_BUFFERED = 50
 

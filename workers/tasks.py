@@ -7,6 +7,7 @@ from celery import Task, shared_task
 from . import canary as own_canary
 from . import (
     slots,
+    startup,  # noqa: F401  (connects signals of the worker's main process)
     sweep,  # noqa: F401  (connects the signals of the worker's main process)
     telling,  # noqa: F401  (the same)
     tracing,

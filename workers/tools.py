@@ -10,7 +10,7 @@ from typing import Any, Literal, get_type_hints
 
 from pydantic import TypeAdapter
 
-from .retrying import Retry
+from .retry_policy import Retry
 
 
 @dataclass(frozen=True, slots=True)

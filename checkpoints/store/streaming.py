@@ -14,7 +14,8 @@ from django.db import DEFAULT_DB_ALIAS, connections
 from psycopg import OperationalError
 from psycopg.pq import DiagnosticField, ExecStatus
 
-from ..prepared import Take, take_rows
+from checkpoints.row_texts import Take, take_rows
+
 from . import sending
 
 

@@ -16,10 +16,10 @@ from dashboard.pages import evidence
 from dashboard.pages.repeats import repeat_of
 from dashboard.pages.standing import Stage, Standing, standing
 from dashboard.permissions import Actor
+from dashboard.state_shape import Shape
 from dashboard.turns import nobody_can
 
 from .approval_shapes import NAMES_VERDICTS, Approval
-from .shapes import Shape
 
 REPLIES = 200
 

@@ -16,10 +16,11 @@ from approvals.verdicts import ALLOWED, GATE
 from dashboard.deciding import Decided as DecidedRow
 from dashboard.permissions import Actor, Allowance, lacks
 from dashboard.seats import seat_of
+from dashboard.state_shape import Shape
 from dashboard.turns import own_part
 
 from .problems import of_item
-from .shapes import ELSEWHERE, Allowed, Problem, Shape
+from .shapes import ELSEWHERE, Allowed, Problem
 
 # An agent that interrupts says in the schema which answers it takes.
 NAMES_VERDICTS: JsonDict = {

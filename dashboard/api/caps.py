@@ -15,10 +15,10 @@ from approvals.policies import MAX_COST
 from approvals.queries_policies import CapRow
 from checkpoints.limits import AGENT_MAX
 from dashboard import actions
+from dashboard.state_shape import Shape
 
 from .asked import Asked
 from .base import Door, answer, refusals
-from .shapes import Shape
 
 
 class Cap(Shape):

@@ -10,9 +10,10 @@ from pydantic import Field
 
 from checkpoints.code_parts import Change
 from dashboard.code_choice import Chosen
+from dashboard.state_shape import Shape
 
 from .problems import of_action
-from .shapes import Problem, Shape
+from .shapes import Problem
 
 
 class CodeChange(Shape):

@@ -19,9 +19,9 @@ from approvals.notify.words import (
     PERSON_MAX,
     PLACES_MAX,
 )
+from dashboard.state_shape import Shape
 
 from .asked import Asked
-from .shapes import Shape
 from .texts import NotBlank, OneOf
 
 Names = Annotated[list[Annotated[str, NotBlank(PERSON_MAX)]], Field(max_length=PLACES_MAX)]

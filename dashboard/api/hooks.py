@@ -16,12 +16,12 @@ from rest_framework.views import APIView
 
 from dashboard import inbound
 from dashboard.errors import TooLarge
+from dashboard.state_shape import Shape
 
 from . import limits, queries
 from .base import refusals
 from .problems import MEDIA_TYPE
 from .renderers import Negotiation
-from .shapes import Shape
 
 REPLAYED = "Webhook-Replayed"
 _SIGNED = (

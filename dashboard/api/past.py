@@ -19,22 +19,17 @@ from dashboard.capsule.streaming import MEDIA_TYPE, download
 from dashboard.compare import compare
 from dashboard.errors import Invalid
 from dashboard.senders import login_headers
+from dashboard.state_document import state_answer
+from dashboard.state_shape import State
+from dashboard.yaml_text import YAMLRenderer
 
-from .answers import diff_answer, events_answer, state_answer
+from .answers import diff_answer, events_answer
 from .base import Door, answer, refusals
 from .event_stream import MEDIA_TYPE as MEDIA_TYPE_OF_STREAM
 from .event_stream import EventStreamRenderer, Followed, event_stream
 from .parameters import choice, ident, rows, whole, words
-from .renderers import YAMLRenderer, ZipRenderer
-from .shapes import (
-    Activity,
-    ActivityList,
-    Checkpoint,
-    CheckpointList,
-    Diff,
-    EventList,
-    State,
-)
+from .renderers import ZipRenderer
+from .shapes import Activity, ActivityList, Checkpoint, CheckpointList, Diff, EventList
 from .threads import LIMIT
 
 NUMBER_MAX = 2**31 - 1

@@ -20,10 +20,10 @@ from approvals.touched import Touched
 from approvals.trying import Past as PastRow
 from dashboard import actions
 from dashboard.policies import draft_from
+from dashboard.state_shape import Shape
 
 from .asked import Asked
 from .base import PREVIEW, Door, answer, refusals
-from .shapes import Shape
 from .texts import NotBlank
 
 # The floor below refuses a name that comes twice.

@@ -10,8 +10,9 @@ from pydantic import RootModel
 from dashboard.cancelling import CancelPlan
 from dashboard.expected import AGAIN, MAYBE, REUSED, Expected
 from dashboard.plans import EditPlan, ForkPlan, RollBackPlan
+from dashboard.state_shape import Shape
 
-from .shapes import Activity, Checkpoint, Shape, ThreadDetail
+from .shapes import Activity, Checkpoint, ThreadDetail
 
 CALLS_TOLD = 200
 

@@ -12,18 +12,13 @@ from approvals.queries import ApprovalRow
 from checkpoints.views import InputRow, SavedRow, StorageRow, ThreadRow, Why
 from dashboard.code_choice import open_choices
 from dashboard.permissions import HasRoles, allowed_actions
+from dashboard.state_shape import Shape
 
 from .saved import Saved
 
 # Addresses that differ from the names of actions.
 ADDRESS = {"roll_back": "rollback"}
 ELSEWHERE = "it came with a capsule: `user:7` in it is user 7 of another installation"
-
-
-class Shape(BaseModel):
-    """Read by attribute from the frozen rows of the floors below."""
-
-    model_config = ConfigDict(from_attributes=True)
 
 
 class Fault(Shape):
@@ -316,28 +311,6 @@ class ActivityList(Shape):
     """Activities, newest first."""
 
     results: list[Activity]
-
-
-class State(Shape):
-    """The whole state at a checkpoint; `artifacts` are the files it refers to.
-
-    `context` says where it stands: thread, checkpoint, agent, config, and as `history` the newest
-    20 checkpoints on the way there, oldest first; `n_earlier` came before them.
-    """
-
-    name: str | None
-    session_id: str | None = Field(description="the thread's name, by the word others use for it")
-    version: int
-    step: int
-    status: Literal["running", "paused", "failed", "succeeded"] = Field(
-        description="of the thread now, in few words; `attention` and `cancelled` are failed"
-    )
-    thread_status: str = Field(description="the same as everywhere else here")
-    created_at: datetime
-    updated_at: datetime
-    context: dict[str, Any]
-    artifacts: list[dict[str, Any]]
-    state: dict[str, Any]
 
 
 class Place(Shape):

@@ -12,11 +12,11 @@ from rest_framework.response import Response
 from dashboard import actions
 from dashboard.administering import Administrator
 from dashboard.permissions import ROLES
+from dashboard.state_shape import Shape
 from dashboard.users import LIMITS, UserRow
 
 from .asked import Asked
 from .base import Door, answer, refusals
-from .shapes import Shape
 from .texts import NotBlank, OneOf
 
 

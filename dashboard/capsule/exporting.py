@@ -19,9 +19,9 @@ from checkpoints.capsules import layout
 from checkpoints.errors import NotAllowedNow
 from checkpoints.states import EventKind
 from checkpoints.views import CheckpointRow, ThreadRow
-from dashboard.api.answers import files_in, state_answer
-from dashboard.api.renderers import YAMLRenderer
-from dashboard.terminal import json_of
+from dashboard.json_text import json_of
+from dashboard.state_document import files_in, state_answer
+from dashboard.yaml_text import YAMLRenderer
 
 
 @dataclass(frozen=True, slots=True)

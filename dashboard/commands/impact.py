@@ -20,8 +20,9 @@ from checkpoints import queries
 from checkpoints.errors import GatepostError
 from checkpoints.queries.suspended import SuspendedRow
 from dashboard.errors import Conflict
+from dashboard.json_text import json_of
 from dashboard.tables import table
-from dashboard.terminal import REFUSED, PersonalCommand, json_of
+from dashboard.terminal import REFUSED, PersonalCommand
 from workers import impact as judging
 from workers import registry
 from workers.checking.modules import import_finding

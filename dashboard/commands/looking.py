@@ -12,8 +12,7 @@ from django.db import InterfaceError, OperationalError, connection
 
 from checkpoints import queries
 from checkpoints.views import CheckpointRow, EventRow, ThreadRow
-from dashboard.api.answers import diff_answer, events_answer, state_answer
-from dashboard.api.renderers import YAMLRenderer
+from dashboard.api.answers import diff_answer, events_answer
 from dashboard.api.shapes import (
     Activity,
     ActivityList,
@@ -24,12 +23,15 @@ from dashboard.api.shapes import (
     ThreadList,
 )
 from dashboard.compare import compare
+from dashboard.json_text import json_of
 from dashboard.people import people
 from dashboard.permissions import Actor
 from dashboard.sentences import event_sentence
+from dashboard.state_document import state_answer
 from dashboard.tables import facts, table
-from dashboard.terminal import PersonalCommand, Usage, Verb, json_of
+from dashboard.terminal import PersonalCommand, Usage, Verb
 from dashboard.text import span
+from dashboard.yaml_text import YAMLRenderer
 
 from .telling import patch_table, short, tell_thread
 from .words import checkpoint_named, number_from, pair, statuses_named, thread_named

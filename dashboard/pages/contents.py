@@ -2,59 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Iterator, Mapping
-from dataclasses import dataclass
-from datetime import UTC, datetime
+from collections.abc import Hashable, Iterator
 from typing import TYPE_CHECKING, Any
 from uuid import UUID
 
-from checkpoints import queries
-from checkpoints.errors import ContentAway, CorruptHistory
-from checkpoints.views import AgentRow, ArtifactRow
+from checkpoints.views import ArtifactRow
 from dashboard import published
 
 from .rights import Roles
 
 if TYPE_CHECKING:
     from .thread import ThreadPage
-
-
-@dataclass(frozen=True, slots=True)
-class Unread:
-    """Why a state could not be read, and when that was tried; `away`: it may soon be."""
-
-    why: str
-    at: datetime
-    away: bool
-
-
-@dataclass(frozen=True, slots=True)
-class Read:
-    """A state, or in its place why there is none to show."""
-
-    state: dict[str, Any]
-    unread: Unread | None = None
-
-
-def read(thread_id: UUID, checkpoint_id: UUID, version: AgentRow) -> Read:
-    """The state at a checkpoint; raises NotFound, and nothing where only contents are missing."""
-    try:
-        state = queries.state_at(thread_id, checkpoint_id)
-    except (ContentAway, CorruptHistory) as error:
-        away = isinstance(error, ContentAway)
-        return Read({}, Unread(error.message, datetime.now(UTC), away))
-    return Read(_ordered(state, version.schema))
-
-
-def unreadable(why: str) -> Read:
-    """What stands in the place of a state whose checkpoint is not there."""
-    return Read({}, Unread(why, datetime.now(UTC), away=False))
-
-
-def _ordered(state: dict[str, Any], schema: Mapping[str, Any]) -> dict[str, Any]:
-    """The same with its channels in the author's order, which the database does not keep."""
-    order = {name: i for i, name in enumerate(schema.get("x-order") or ())}
-    return dict(sorted(state.items(), key=lambda item: order.get(item[0], len(order))))
 
 
 def thread_state(page: ThreadPage, roles: Roles) -> dict[str, Any]:

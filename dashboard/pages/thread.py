@@ -32,12 +32,12 @@ from dashboard.people import people
 from dashboard.permissions import allowed_actions
 from dashboard.settling import Asked, asked_of
 from dashboard.shapes import Kind
+from dashboard.state_reads import Read, read, unreadable
 from dashboard.step_times import STATUS_KINDS, Times, times_of
 from dashboard.text import number
 from dashboard.timebar import timebar
 from dashboard.why import why_waiting
 
-from .contents import Read, read, unreadable
 from .damage import damage_of
 from .rights import Class, Roles, actions_of, rights_of
 

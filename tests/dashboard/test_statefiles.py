@@ -17,8 +17,8 @@ from checkpoints import queries
 from checkpoints.deltas import canonical
 from checkpoints.errors import InvalidValue
 from dashboard import actions
-from dashboard.api.renderers import YAMLRenderer
 from dashboard.statefiles import read_yaml
+from dashboard.yaml_text import YAMLRenderer
 from tests.cast import Cast
 
 from . import scene

@@ -12,7 +12,7 @@ import pytest
 
 from checkpoints.states import EventKind, Status
 from workers import slots
-from workers.retrying import RetryLater
+from workers.retry_policy import RetryLater
 
 from . import failing
 from .conftest import Bench, bench_of

@@ -17,16 +17,8 @@ from checkpoints.errors import InvalidValue
 from workers.errors import GraphError
 from workers.graph import END, Graph, State, tool
 from workers.harness import Harness, Scripted
-from workers.retrying import (
-    DEFAULT,
-    LONGEST_SECONDS,
-    Retry,
-    RetryLater,
-    allowed,
-    judge,
-    outcome_is_open,
-    policy_of,
-)
+from workers.retry_policy import DEFAULT, LONGEST_SECONDS, Retry, RetryLater, policy_of
+from workers.retrying import allowed, judge, outcome_is_open
 
 NOW = 1_800_000_000.0
 

@@ -1,0 +1,73 @@
+"""The whole state at a checkpoint as one document, for API, commands and capsules."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+from checkpoints import queries
+from checkpoints.states import PLAIN
+from checkpoints.views import CheckpointRow, StepRow, ThreadRow
+from dashboard.state_shape import State
+
+# So many checkpoints before the shown one are told with its state.
+HISTORY = 20
+
+
+def state_answer(row: ThreadRow, point: CheckpointRow) -> State:
+    """The whole state at a checkpoint of a thread."""
+    state = queries.state_at(row.id, point.id)
+    steps, n_steps = queries.steps_before(row.id, point.id, limit=HISTORY)
+    return State(
+        name=row.name,
+        session_id=row.name,
+        version=row.version,
+        step=point.step,
+        status=PLAIN[row.status],
+        thread_status=str(row.status),
+        created_at=row.created_at,
+        updated_at=point.created_at,
+        context={
+            "thread": str(row.id),
+            "title": row.title,
+            "agent": row.agent,
+            "agent_version": row.version_label,
+            "labels": row.labels,
+            "checkpoint": str(point.id),
+            "number": point.number,
+            "branch": point.branch,
+            "head": point.id == row.head,
+            "next_nodes": list(point.next_nodes),
+            "state_hash": point.state_hash,
+            "schema_version": point.schema_version,
+            "config": queries.config_of(row.id),
+            "history": [_step(one) for one in steps],
+            "n_earlier": n_steps - len(steps),
+        },
+        artifacts=list({ref["$artifact"]: ref for ref in files_in(state)}.values()),
+        state=state,
+    )
+
+
+def _step(one: StepRow) -> dict[str, Any]:
+    return {
+        "number": one.number,
+        "step": one.step,
+        "source": one.source,
+        "nodes": list(one.nodes),
+        "next_nodes": list(one.next_nodes),
+        "at": one.at,
+        "thread": str(one.thread),
+    }
+
+
+def files_in(value: Any) -> Iterator[dict[str, Any]]:
+    """Every reference to a file inside a value."""
+    if isinstance(value, list):
+        for item in value:
+            yield from files_in(item)
+    elif isinstance(value, dict):
+        if isinstance(value.get("$artifact"), str):
+            yield value
+        for item in value.values():
+            yield from files_in(item)
