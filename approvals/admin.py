@@ -8,9 +8,9 @@ from django.contrib import admin
 from django.urls import reverse
 
 from checkpoints.addresses import thread_address
-from checkpoints.browsing import Records
-from checkpoints.narrowing import choice, ident, since
-from checkpoints.paging import Walk
+from checkpoints.admin.filters import choice, ident, since
+from checkpoints.admin.lists import Records
+from checkpoints.admin.paging import Walk
 
 from . import hook_admin as _hooks  # noqa: F401
 from .models import STATUSES, VERDICTS, Approval, Decision, PolicyVersion

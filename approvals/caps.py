@@ -9,7 +9,7 @@ from uuid import UUID
 
 from django.db import connection
 
-from checkpoints import prepared
+from checkpoints.postgres import reads as prepared
 
 from . import queries_policies
 from .queries_policies import CapRow, money

@@ -5,8 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import Any, Final, Literal
 
-from checkpoints import deltas
 from checkpoints.errors import InvalidValue
+from checkpoints.state import deltas
 
 from .conditions import condition
 from .terms import Seat, Terms

@@ -16,10 +16,10 @@ from django.http import HttpRequest, HttpResponse
 from django.template.response import TemplateResponse
 from django.urls import reverse
 
+from checkpoints.admin.filters import ident, since
+from checkpoints.admin.lists import Records
+from checkpoints.admin.paging import Walk
 from checkpoints.admin.people import Edited, Editor
-from checkpoints.browsing import Records
-from checkpoints.narrowing import ident, since
-from checkpoints.paging import Walk
 
 from .hook_models import Hook, HookDelivery, HookIdentity
 

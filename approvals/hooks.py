@@ -16,9 +16,10 @@ from uuid import UUID
 from django.db import connection, transaction
 from uuid_utils.compat import uuid7
 
-from checkpoints import deltas, store
+from checkpoints import store
 from checkpoints.errors import InvalidValue, NotFound
-from checkpoints.recorded import RowChange
+from checkpoints.log.recorded import RowChange
+from checkpoints.state import deltas
 from checkpoints.states import WorkspaceEventKind as K
 
 from . import hook_signature

@@ -9,9 +9,9 @@ from uuid import UUID
 from django.db import connection
 from uuid_utils.compat import uuid7
 
-from checkpoints import deltas
-from checkpoints.store.statement import Columns
-from checkpoints.store.writing import Insert
+from checkpoints.state import deltas
+from checkpoints.store.statement.moves import Insert
+from checkpoints.store.statement.text import Columns
 
 from .headlines import SENTENCE
 

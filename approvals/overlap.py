@@ -1,6 +1,6 @@
 """Lines of a list that was acted on before beside those of now, matched by what names them; pure.
 
-What names a line is the rule of `checkpoints.list_keys`; the schema of the tool may declare it.
+What names a line is the rule of `state.list_keys`; the schema of the tool may declare it.
 """
 
 from __future__ import annotations
@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from decimal import Decimal, InvalidOperation
 from typing import Any
 
-from checkpoints.list_keys import Part, identity, list_key
+from checkpoints.state.list_keys import Part, identity, list_key
 
 
 @dataclass(frozen=True, slots=True)

@@ -16,10 +16,12 @@ from uuid import UUID
 from django.db import IntegrityError, connection, transaction
 from uuid_utils.compat import uuid7
 
-from checkpoints import deltas, recorded, store
+from checkpoints import store
 from checkpoints.errors import InvalidValue, NotFound, StaleVersion
 from checkpoints.limits import AGENT_MAX
-from checkpoints.recorded import RowChange
+from checkpoints.log import recorded
+from checkpoints.log.recorded import RowChange
+from checkpoints.state import deltas
 from checkpoints.states import WorkspaceEventKind as K
 
 from . import queries_policies as queries

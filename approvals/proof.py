@@ -12,8 +12,9 @@ from uuid import UUID
 
 from django.db import connection
 
-from checkpoints import deltas, queries
+from checkpoints import queries
 from checkpoints.chain import Broken, Event
+from checkpoints.state import deltas
 from checkpoints.states import EventKind as K
 
 from .counting import Vote, progress

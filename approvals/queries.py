@@ -10,8 +10,9 @@ from uuid import UUID
 
 from django.db import connection
 
-from checkpoints import deltas, prepared
 from checkpoints.errors import InvalidValue, NotFound
+from checkpoints.postgres import reads as prepared
+from checkpoints.state import deltas
 from checkpoints.views import Page
 
 from .counting import Progress, Vote

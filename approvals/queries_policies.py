@@ -12,8 +12,9 @@ from uuid import UUID
 
 from django.db import connection
 
-from checkpoints import deltas, prepared
 from checkpoints.errors import NotFound
+from checkpoints.postgres import reads as prepared
+from checkpoints.state import deltas
 
 from .terms import Terms
 

@@ -1,6 +1,6 @@
 """The tables of floor 1 whose rows the log of the workspace records, so that `verify` sees them."""
 
-from checkpoints import recorded
+from checkpoints.log import recorded
 
 from .models import Endpoint, Hook, HookIdentity, Policy, PolicyVersion, SpendCap
 

@@ -13,7 +13,7 @@ from uuid import UUID
 from django.contrib.auth import get_user_model
 from django.db import connection
 
-from checkpoints import prepared
+from checkpoints.postgres import reads as prepared
 
 from .gates.tallies import tally_one
 from .queries import ApprovalRow

@@ -10,7 +10,7 @@ from uuid import UUID
 
 from django.db import connection
 
-from checkpoints import deltas
+from checkpoints.state import deltas
 
 from .drafts import Draft
 from .policy import Facts, first_match

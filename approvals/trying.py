@@ -10,7 +10,7 @@ from uuid import UUID
 
 from django.db import connection
 
-from checkpoints import deltas
+from checkpoints.state import deltas
 
 from .conditions import Unanswered, condition
 from .policy import Facts, values_of

@@ -16,7 +16,8 @@ from typing import Any
 
 import psycopg
 
-from checkpoints import deltas, keyframes
+from checkpoints.queries.states import keyframes
+from checkpoints.state import deltas
 
 from . import servers
 from .agents.growing import text

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from typing import Any, Final
 from uuid import NAMESPACE_URL, UUID, uuid5
 
-from . import deltas
+from .state import deltas
 
 # In the order in which they enter the id.
 VERSION_CONTENT: Final = (

@@ -8,6 +8,6 @@ class CheckpointsConfig(AppConfig):
     default_auto_field = "django.db.models.BigAutoField"
 
     def ready(self) -> None:
-        from .recorded_tables import register
+        from .models.recorded_tables import register
 
         register()

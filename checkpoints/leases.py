@@ -13,14 +13,15 @@ from uuid import UUID, uuid4
 
 from django.db import connection
 
-from . import deltas, prepared
 from .limits import CRASHES_ALLOWED, lease_seconds
+from .log.seals import LEASE_V
+from .postgres import reads as prepared
 from .queries import savings
-from .queries.serving import SERVED, WORKER_ALIVE_SECONDS
+from .queries.installation.live_code import SERVED, WORKER_ALIVE_SECONDS
 from .records import Work
-from .seals import LEASE_V
+from .state import deltas
 from .states import EventKind, Status
-from .store.writing import Move, NewEvent, perform
+from .store.statement.moves import Move, NewEvent, perform
 
 _COLUMNS = (
     "fence",

@@ -14,7 +14,7 @@ from hashlib import sha256
 from typing import Any, Final
 from uuid import UUID
 
-from . import deltas
+from .state import deltas
 from .states import Status
 
 # More of the new arguments is not kept beside the question; a hash binds the answer in any case.

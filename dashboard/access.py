@@ -12,8 +12,9 @@ from django.http import HttpRequest, HttpResponse
 from django.utils.functional import SimpleLazyObject
 
 from dashboard import metrics
-from dashboard.permissions import Grant
 from workers import tracing
+
+from .permissions import Grant
 
 log = structlog.get_logger("gatepost.access")
 PROBES = {"/healthz", "/readyz", "/metrics"}

@@ -21,8 +21,8 @@ from django.http import Http404, HttpRequest, HttpResponse
 from django.urls import path, reverse
 
 from checkpoints import queries
-from checkpoints.browsing import Logged, Records
-from checkpoints.narrowing import ident, since
+from checkpoints.admin.filters import ident, since
+from checkpoints.admin.lists import Logged, Records
 
 from . import administering, showing, tokens
 from .models import Token

@@ -13,11 +13,12 @@ django.setup(set_prefix=False)
 from channels.routing import ProtocolTypeRouter, URLRouter  # noqa: E402
 
 import workers.celery  # noqa: E402, F401  (else the first doorbell waits for its import)
-from dashboard.bodies import Bounded  # noqa: E402
-from dashboard.handling import OneThread  # noqa: E402
-from dashboard.live import process  # noqa: E402
 from dashboard.live.origins import SameOrigin  # noqa: E402
 from dashboard.live.routing import websocket_urlpatterns  # noqa: E402
+
+from .bodies import Bounded  # noqa: E402
+from .handling import OneThread  # noqa: E402
+from .live import process  # noqa: E402
 
 Message = dict[str, Any]
 

@@ -14,11 +14,12 @@ from asgiref.sync import sync_to_async
 from django.conf import settings
 from django.db import InterfaceError, OperationalError, close_old_connections
 
-from checkpoints.deltas import LIMITS
+from checkpoints.state.deltas import LIMITS
 from dashboard import senders
 from dashboard.api.problems import MEDIA_TYPE, problem
-from dashboard.inbound import BODY_MAX
-from dashboard.permissions import Actor, may
+
+from .inbound import BODY_MAX
+from .permissions import Actor, may
 
 type Message = dict[str, Any]
 type Receive = Callable[[], Awaitable[Message]]

@@ -13,7 +13,7 @@ from typing import Final, Literal
 from django.apps import apps
 from django.db import models
 
-from checkpoints import recorded
+from checkpoints.log import recorded
 
 from .column_reasons import DERIVED, NOT_COVERED, PROVED
 

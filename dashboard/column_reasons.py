@@ -1,7 +1,7 @@
 """By what each column is proved or derived, or why verification does not cover it.
 
 {table: {column: words}}; `*` stands for all columns of a table. Columns of tables on record (see
-`checkpoints.recorded`) are proved without an entry here.
+`checkpoints.log.recorded`) are proved without an entry here.
 """
 
 from __future__ import annotations

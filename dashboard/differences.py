@@ -10,7 +10,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from checkpoints.list_keys import Part
+from checkpoints.state.list_keys import Part
 
 from . import list_pairs
 from .list_pairs import MISSING

@@ -18,7 +18,7 @@ from jsonschema import Draft202012Validator, FormatChecker, validators
 from jsonschema.exceptions import ValidationError
 from referencing import Registry
 
-from checkpoints import deltas
+from checkpoints.state import deltas
 
 from .errors import MESSAGE_CHARS, Fault, clip
 from .patterns import described

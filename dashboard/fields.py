@@ -11,9 +11,9 @@ import json
 from collections.abc import Collection, Mapping
 from typing import Any
 
-from checkpoints import deltas
 from checkpoints.errors import InvalidValue
-from checkpoints.list_keys import resolve
+from checkpoints.state import deltas
+from checkpoints.state.list_keys import resolve
 
 from .faults import beside, inside, place, schema_faults
 from .shapes import Field

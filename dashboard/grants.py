@@ -7,8 +7,9 @@ from typing import Any
 from django.conf import settings
 from django.db import connection
 
-from checkpoints import queries, roles, store
+from checkpoints import queries, store
 from checkpoints.errors import NotFound
+from checkpoints.postgres import roles
 from dashboard.configuration.sources import Misconfigured
 
 ACTOR = "command:migrate"

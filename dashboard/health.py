@@ -21,8 +21,9 @@ from redis.retry import Retry
 
 from checkpoints import queries
 from checkpoints.views import WorkerRow
-from dashboard.text import span
-from dashboard.valkey import client
+
+from .text import span
+from .valkey import client
 
 log = logging.getLogger(__name__)
 

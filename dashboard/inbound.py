@@ -26,8 +26,8 @@ from pydantic import Field, ValidationError
 from approvals import deliveries, gates, hook_signature, hooks
 from approvals.deliveries import Presented
 from approvals.queries import ApprovalRow
-from checkpoints import deltas
 from checkpoints.errors import InvalidValue
+from checkpoints.state import deltas
 
 from . import actions
 from .api.asked import Asked, Hash, Word

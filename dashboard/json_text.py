@@ -8,7 +8,7 @@ from typing import Any
 
 from pydantic import BaseModel
 
-from dashboard.text import HIDDEN
+from .text import HIDDEN
 
 
 def json_of(shape: BaseModel | Sequence[BaseModel]) -> str:

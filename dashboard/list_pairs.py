@@ -1,6 +1,6 @@
 """Which items of two lists are the same thing: by a key, else by value; never by position alone.
 
-The key of a list of objects is that of `checkpoints.list_keys`, where some items meet under it.
+The key of a list of objects is that of `state.list_keys`, where some items meet under it.
 Items without a key belong together when they are equal; of the others those that follow equal
 neighbours count as one item that was changed in place. Linear in the number of items.
 """
@@ -13,7 +13,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Final
 
-from checkpoints.list_keys import identity, list_key
+from checkpoints.state.list_keys import identity, list_key
 
 from .parties import ACCOUNTS
 

@@ -20,9 +20,10 @@ from psycopg_pool import PoolTimeout
 
 from approvals import figures as approval_figures
 from approvals.notify import queries as news
-from checkpoints.queries import figures as thread_figures
-from dashboard.live import process as live
+from checkpoints.queries.installation import figures as thread_figures
 from dashboard.live.outbox import Outbox
+
+from .live import process as live
 
 log = logging.getLogger(__name__)
 

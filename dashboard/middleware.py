@@ -10,9 +10,10 @@ from django.http import HttpRequest, HttpResponse
 from servestatic.middleware import ServeStaticMiddleware
 from servestatic.responders import MissingFileError, StaticFile
 
-from dashboard.errors import ActionError
-from dashboard.views import health, metrics
 from dashboard.views.base import refused
+
+from .errors import ActionError
+from .views import health, metrics
 
 
 class NoStore:

@@ -16,7 +16,7 @@ from django.conf import settings
 from django.contrib.auth.hashers import PBKDF2PasswordHasher
 from django.db import connection
 
-from dashboard.errors import Busy
+from .errors import Busy
 
 WAITING_MAX: Final = 16
 WAIT_SECONDS: Final = 5.0

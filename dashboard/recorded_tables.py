@@ -1,6 +1,6 @@
 """The tables of the top floor whose rows the log of the workspace records."""
 
-from checkpoints import recorded
+from checkpoints.log import recorded
 
 from .models import Token
 

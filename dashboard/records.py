@@ -131,7 +131,7 @@ class RecordsSite(HookDesk, admin.AdminSite):
         """There is one door."""
         return redirect_to_login(request.GET.get("next") or "/admin/")
 
-    # --- what the floors below ask (checkpoints.browsing.Desk) -----------------------------
+    # --- what the floors below ask (checkpoints.admin.lists.Desk) -----------------------------
     def scope(self, request: HttpRequest) -> UUID | None:
         """The workspace whose rows a person may read; None for all."""
         return self.member(request).scope

@@ -7,9 +7,10 @@ from collections.abc import Iterable
 from django.http import HttpRequest
 
 from dashboard import tokens
-from dashboard.errors import Forbidden
 from dashboard.live.visitors import login_key, visitor
-from dashboard.permissions import Actor, actor_of
+
+from .errors import Forbidden
+from .permissions import Actor, actor_of
 
 type Headers = Iterable[tuple[bytes, bytes]]
 

@@ -85,13 +85,14 @@ from pathlib import Path
 import environ
 from django.utils.csp import CSP
 
-from dashboard.configuration import mail, valkey
 from dashboard.configuration.database import database, runtime_role
 from dashboard.configuration.sources import value
-from dashboard.embedded import web_address
 from dashboard.embedded.folders import folders
-from dashboard.logs import logging_config
-from dashboard.secret_key import secret_key
+
+from .configuration import mail, valkey
+from .embedded import web_address
+from .logs import logging_config
+from .secret_key import secret_key
 
 BASE_DIR = Path(__file__).resolve().parent.parent
 env = environ.Env()

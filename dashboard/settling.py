@@ -10,8 +10,9 @@ from dataclasses import dataclass, field
 from typing import Any, Final
 from uuid import UUID
 
-from checkpoints import deltas, queries, store
+from checkpoints import queries, store
 from checkpoints.errors import AlreadySettled, InvalidValue, NotFound
+from checkpoints.state import deltas
 from checkpoints.states import Status
 from checkpoints.verdicts import MEANING, Question, Verdict, question_of
 from checkpoints.views import ActivityRow, ThreadRow

@@ -8,9 +8,10 @@ from uuid import UUID
 
 from django.db import transaction
 
-from checkpoints import deltas, queries, store
+from checkpoints import queries, store
 from checkpoints.errors import AlreadyStarted, ConcurrentModificationError, NotAllowedNow, NotFound
 from checkpoints.limits import AGENT_MAX, NAME_MAX, TITLE_MAX
+from checkpoints.state import deltas
 from checkpoints.states import Status
 from checkpoints.views import AgentRow, ThreadRow
 

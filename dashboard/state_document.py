@@ -8,7 +8,8 @@ from typing import Any
 from checkpoints import queries
 from checkpoints.states import PLAIN
 from checkpoints.views import CheckpointRow, StepRow, ThreadRow
-from dashboard.state_shape import State
+
+from .state_shape import State
 
 # So many checkpoints before the shown one are told with its state.
 HISTORY = 20

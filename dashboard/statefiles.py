@@ -18,9 +18,10 @@ from uuid import UUID
 
 import yaml
 
-from checkpoints import deltas, queries
-from checkpoints.deltas import Limits
+from checkpoints import queries
 from checkpoints.errors import InvalidValue, NotFound
+from checkpoints.state import deltas
+from checkpoints.state.deltas import Limits
 from checkpoints.views import CheckpointRow, ThreadRow
 
 from .errors import Conflict, Invalid, Missing

@@ -21,7 +21,7 @@ from django.db import connection, transaction
 from django.db.models.functions import Now
 
 from checkpoints import queries, store
-from checkpoints.recorded import RowChange
+from checkpoints.log.recorded import RowChange
 from checkpoints.states import WorkspaceEventKind as K
 
 from .errors import Forbidden, Invalid, Missing

@@ -15,7 +15,7 @@ from django.urls import NoReverseMatch
 from django.utils.html import escape
 from django.utils.safestring import SafeString, mark_safe
 
-from checkpoints.list_keys import Part
+from checkpoints.state.list_keys import Part
 
 from . import list_pairs
 from .differences import account_changed, container, is_file, pairs_of, same, standing

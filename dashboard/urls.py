@@ -3,7 +3,7 @@
 from django.contrib import admin
 from django.urls import include, path
 
-from dashboard.views import (
+from .views import (
     approvals,
     artifacts,
     board,

@@ -11,9 +11,10 @@ from collections.abc import Callable, Iterator, Mapping
 from typing import Any
 from uuid import UUID
 
-from checkpoints import deltas, queries
+from checkpoints import queries
 from checkpoints.errors import InvalidValue
 from checkpoints.limits import NAME_MAX
+from checkpoints.state import deltas
 from checkpoints.views import AgentRow
 
 from .errors import Fault, Invalid

@@ -1,4 +1,4 @@
-"""Why a thread stands still, for pages: what `checkpoints.why` explains, or nothing to explain."""
+"""Why a thread stands still, for pages: what `queries.why` explains, or nothing to explain."""
 
 from __future__ import annotations
 
@@ -7,7 +7,8 @@ from datetime import UTC, datetime, timedelta
 
 from approvals import queries as gates
 from approvals.queries import ApprovalRow
-from checkpoints import queries, why
+from checkpoints import queries
+from checkpoints.queries import why
 from checkpoints.states import Status
 from checkpoints.views import ThreadRow, Why
 

@@ -10,8 +10,8 @@ from typing import Any, get_args, get_type_hints
 
 from django.db import DatabaseError
 
-from checkpoints import deltas
 from checkpoints.errors import InvalidValue
+from checkpoints.state import deltas
 
 from .answers import describe, is_sentence
 from .checks import check_text, is_number, shown

@@ -15,8 +15,8 @@ from typing import TYPE_CHECKING, Any
 from uuid import UUID
 
 from approvals.gates.proposals import titled
-from checkpoints import deltas
 from checkpoints.records import Position
+from checkpoints.state import deltas
 from checkpoints.views import ActivityRow
 
 from .graph import Gate, Tool

@@ -16,8 +16,8 @@ from typing import Annotated, Any, Literal, get_args, get_origin, get_type_hints
 
 from pydantic import BaseModel, TypeAdapter, ValidationError
 
-from checkpoints import deltas
 from checkpoints.errors import InvalidValue
+from checkpoints.state import deltas
 
 from .frozen import FrozenDict, FrozenList, freeze, jsonable, thaw
 

@@ -14,7 +14,7 @@ import structlog
 
 from checkpoints import leases, queries
 from checkpoints.leases import Code
-from checkpoints.queries.serving import Serving, Takeable
+from checkpoints.queries.installation.live_code import Serving, Takeable
 from checkpoints.records import Work
 
 from .ledger import load_queries

@@ -14,8 +14,8 @@ from dataclasses import replace
 from pathlib import Path
 from typing import IO, Any
 
-from checkpoints import deltas
 from checkpoints.records import Position
+from checkpoints.state import deltas
 from checkpoints.states import EventKind
 from checkpoints.store import NewEvent
 

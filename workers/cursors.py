@@ -13,8 +13,8 @@ import time
 from dataclasses import dataclass, field
 from typing import Any
 
-from checkpoints import deltas
 from checkpoints.records import CURSOR_BYTES
+from checkpoints.state import deltas
 from checkpoints.views import ActivityRow
 
 from .advice import storable

@@ -6,7 +6,7 @@ from typing import Any, Final
 
 import structlog
 
-from checkpoints import deltas
+from checkpoints.state import deltas
 from checkpoints.unseen import has_hidden
 
 from .advice import storable

@@ -7,8 +7,8 @@ from dataclasses import replace
 from typing import Any, Final
 
 from approvals.queries import ApprovalRow
-from checkpoints import deltas
 from checkpoints.records import Position
+from checkpoints.state import deltas
 from checkpoints.verdicts import about_unknown
 from checkpoints.views import ActivityRow
 

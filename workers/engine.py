@@ -16,10 +16,11 @@ from typing import Any
 import structlog
 from structlog.contextvars import bound_contextvars
 
-from checkpoints import deltas, keyframes
-from checkpoints.channels import Digests
 from checkpoints.errors import InvalidValue, LeaseLost
+from checkpoints.queries.states import keyframes
 from checkpoints.records import Position, Work
+from checkpoints.state import deltas
+from checkpoints.state.channels import Digests
 from checkpoints.states import EventKind, Status
 
 from .advice import reason_of

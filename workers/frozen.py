@@ -13,7 +13,7 @@ from typing import Any, NoReturn
 from pydantic import BaseModel
 from pydantic_core import to_jsonable_python
 
-from checkpoints.deltas import LIMITS, Refused, copied
+from checkpoints.state.deltas import LIMITS, Refused, copied
 
 type Build = Callable[[Any], Any]
 

@@ -18,9 +18,9 @@ from approvals.queries import ApprovalRow
 from approvals.strictness import Demand, given_under, stricter
 from approvals.terms import Terms, terms_of
 from approvals.verdicts import REPEAT
-from checkpoints import deltas
 from checkpoints.errors import ConcurrentModificationError
 from checkpoints.records import NewActivity, Position
+from checkpoints.state import deltas
 from checkpoints.unseen import plain
 from checkpoints.views import ActivityRow
 

@@ -24,9 +24,9 @@ from typing import Any, Final, Literal, Self, get_args, get_origin, get_type_hin
 from pydantic import BaseModel, ConfigDict
 from pydantic_core import PydanticUndefined, to_jsonable_python
 
-from checkpoints.channels import Append, Custom, Decimal, LastValue, Merge, Reducer, Sum
 from checkpoints.payloads.base import DATABASE, KINDS
-from checkpoints.schema import Upgrades
+from checkpoints.state.channels import Append, Custom, Decimal, LastValue, Merge, Reducer, Sum
+from checkpoints.state.schema import Upgrades
 
 from .border import Border, holds_list
 from .checks import shown

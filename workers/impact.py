@@ -13,7 +13,7 @@ from uuid import UUID
 
 from checkpoints.code_parts import changes, summary
 from checkpoints.errors import GatepostError, InvalidValue, UpgradeFailed
-from checkpoints.queries.suspended import SuspendedRow
+from checkpoints.queries.installation.suspended import SuspendedRow
 from checkpoints.states import Status
 
 from . import registry

@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from checkpoints import deltas
-from checkpoints.channels import Digests, build_delta
 from checkpoints.errors import InvalidValue
 from checkpoints.records import Work
+from checkpoints.state import deltas
+from checkpoints.state.channels import Digests, build_delta
 from checkpoints.states import EventKind
 from checkpoints.store import NewEvent, next_checkpoint
 

@@ -16,8 +16,8 @@ from approvals.gates import Proposal
 from approvals.policy import PolicyAnswer
 from approvals.queries import ApprovalRow
 from approvals.verdicts import ALLOWED
-from checkpoints import deltas
 from checkpoints.records import NewActivity, Position
+from checkpoints.state import deltas
 
 from .advice import TOLD_BYTES, check_request, storable
 from .answers import Answer

@@ -23,12 +23,14 @@ from approvals.queries import ApprovalRow
 from approvals.standing import AskedBack
 from approvals.terms import Terms
 from approvals.verification import keep_report
-from checkpoints import history, payloads, prepared, queries, store, undo
+from checkpoints import payloads, queries, store, undo
 from checkpoints.chain import ChainReport
-from checkpoints.channels import Digests, Reducer
+from checkpoints.postgres import reads as prepared
 from checkpoints.queries import Range
+from checkpoints.queries.states import materialized
 from checkpoints.records import NewActivity, Position, Work
 from checkpoints.signals import activity_progressed
+from checkpoints.state.channels import Digests, Reducer
 from checkpoints.states import EventKind
 from checkpoints.store import NewCheckpoint, NewEvent
 from checkpoints.views import ActivityRow, CheckpointRow, InputRow
@@ -118,7 +120,7 @@ class Ledger(Protocol):
 def load_queries(thread: UUID) -> tuple[prepared.Asked, ...]:
     """Queries that `load` needs first; sent in the same round trip as the lease."""
     return (
-        history.asked_of_head(thread),
+        materialized.asked_of_head(thread),
         queries.next_step_asked(thread),
         approval_queries.next_step_asked(thread),
         caps.asked(thread),
@@ -148,7 +150,7 @@ class DatabaseLedger(Rules):
         self._next_step = (work.branch, work.step + 1)
         self._recorded, self._requests = recorded, requests
         self.caps_came(spent)
-        found, digests = history.checked(
+        found, digests = materialized.checked(
             work.thread, work.head, reducers, declared_by=version, rows=state
         )
         if found.agent_version != version:

@@ -10,7 +10,7 @@ from __future__ import annotations
 import threading
 from typing import Any
 
-from checkpoints.quiet import is_quiet
+from checkpoints.postgres.socket_idle import is_quiet
 
 type Command = tuple[str, ...]
 

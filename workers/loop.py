@@ -15,9 +15,10 @@ import structlog
 from django.conf import settings
 from django.db import DatabaseError, InterfaceError
 
-from checkpoints import leases, outages, store
+from checkpoints import leases, store
 from checkpoints.errors import ConcurrentModificationError
 from checkpoints.payloads import FILE
+from checkpoints.postgres import outages
 from checkpoints.records import Work
 from checkpoints.signals import state_settled
 from checkpoints.states import EventKind, Status

@@ -23,8 +23,9 @@ from celery.signals import task_failure, worker_process_init
 from django.conf import settings
 from django.db import DatabaseError, InterfaceError
 
-from checkpoints import outages, queries, store
+from checkpoints import queries, store
 from checkpoints.errors import NotFound
+from checkpoints.postgres import outages
 from checkpoints.records import Work
 
 from . import slots

@@ -7,9 +7,9 @@ from typing import Any
 
 from uuid_utils.compat import uuid7
 
-from checkpoints import deltas
-from checkpoints.channels import Digests, build_delta
 from checkpoints.errors import InvalidValue
+from checkpoints.state import deltas
+from checkpoints.state.channels import Digests, build_delta
 from checkpoints.states import EventKind
 from checkpoints.store import NewCheckpoint, NewEvent
 

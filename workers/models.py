@@ -14,7 +14,7 @@ from decimal import Decimal, InvalidOperation
 from functools import lru_cache
 from typing import Any, Protocol
 
-from checkpoints import deltas
+from checkpoints.state import deltas
 
 from .checks import check_text, shown
 from .errors import StepFailed

@@ -6,10 +6,10 @@ from typing import Any
 
 import structlog
 
-from checkpoints.channels import Digests
 from checkpoints.code_parts import changes, summary
 from checkpoints.errors import CorruptHistory
 from checkpoints.records import Work
+from checkpoints.state.channels import Digests
 from checkpoints.states import EventKind
 from checkpoints.store import NewEvent, next_checkpoint
 

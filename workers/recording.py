@@ -14,8 +14,8 @@ from typing import TYPE_CHECKING, Any
 
 from uuid_utils.compat import uuid7
 
-from checkpoints import deltas
 from checkpoints.records import NewActivity, Position
+from checkpoints.state import deltas
 
 from .advice import check_key, check_seconds, storable
 from .answers import describe, result_of, was_known

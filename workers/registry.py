@@ -14,9 +14,10 @@ from uuid import UUID
 
 from django.conf import settings
 
-from checkpoints import deltas, queries, store
+from checkpoints import queries, store
 from checkpoints.agent_versions import version_id
-from checkpoints.schema_texts import without_descriptions
+from checkpoints.state import deltas
+from checkpoints.state.schema_texts import without_descriptions
 
 from . import sources
 from .errors import GraphError

@@ -10,7 +10,7 @@ from typing import Any
 import structlog
 from django.core.cache import caches
 
-from checkpoints import deltas
+from checkpoints.state import deltas
 
 ALIAS = "results"
 log = structlog.get_logger("gatepost.engine")

@@ -20,9 +20,9 @@ from typing import TYPE_CHECKING, Any
 
 import structlog
 
-from checkpoints import deltas
 from checkpoints.errors import InvalidValue
 from checkpoints.records import Position
+from checkpoints.state import deltas
 from checkpoints.views import ActivityRow
 
 from .advice import check_seconds

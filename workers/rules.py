@@ -11,8 +11,9 @@ from approvals.gates import replying
 from approvals.gates.judging import window_by_risk
 from approvals.queries import ApprovalRow
 from approvals.terms import Terms
-from checkpoints import deltas, queries
+from checkpoints import queries
 from checkpoints.records import NewActivity, Work
+from checkpoints.state import deltas
 from checkpoints.views import ActivityRow
 
 # Why an effect did not start: not a sentence for people, who are told what is stricter.

@@ -21,9 +21,10 @@ from django.core.signing import BadSignature, Signer
 from django.db import transaction
 from uuid_utils.compat import uuid7
 
-from checkpoints import deltas, leases, queries, store, undo
+from checkpoints import leases, queries, store, undo
 from checkpoints.errors import GatepostError, LeaseLost
 from checkpoints.records import NewActivity, Position, Work
+from checkpoints.state import deltas
 from checkpoints.states import EventKind
 
 from .answers import describe

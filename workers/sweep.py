@@ -29,8 +29,8 @@ from approvals import gates
 from approvals.notify.stuck_threads import announce_stuck_threads
 from checkpoints import queries, store
 from checkpoints.limits import lease_seconds
+from checkpoints.postgres import statements  # noqa: F401  (imported late by the store: here, once)
 from checkpoints.signals import folders_due, verification_due
-from checkpoints.store import sending  # noqa: F401  (imported late by the store: here, once)
 
 from . import canary, forking, loop, losses, refusals, slots
 from .clock import ClockWatch

@@ -9,7 +9,7 @@ from __future__ import annotations
 from enum import Enum, auto
 from typing import TYPE_CHECKING, Any
 
-from checkpoints import deltas
+from checkpoints.state import deltas
 from checkpoints.verdicts import Verdict, about_args, about_unknown, args_hash
 from checkpoints.views import ActivityRow
 

@@ -5,10 +5,10 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
-from checkpoints import deltas
-from checkpoints.channels import Digests
 from checkpoints.errors import InvalidValue, NewerThanCode, NoUpgradePath, UpgradeFailed
 from checkpoints.records import Work
+from checkpoints.state import deltas
+from checkpoints.state.channels import Digests
 from checkpoints.store import next_checkpoint
 
 from .answers import kept

@@ -13,7 +13,7 @@ from uuid_utils.compat import uuid7
 from checkpoints import store
 from checkpoints.records import Work
 from checkpoints.states import EventKind
-from checkpoints.store.writing import salted
+from checkpoints.store.statement.moves import salted
 
 from .. import outbox, queries
 from ..counting import Vote, progress

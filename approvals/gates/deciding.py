@@ -15,9 +15,10 @@ from uuid import UUID
 from django.db import connection, transaction
 from uuid_utils.compat import uuid7
 
-from checkpoints import deltas, store
+from checkpoints import store
+from checkpoints.state import deltas
 from checkpoints.states import EventKind
-from checkpoints.store.writing import salted
+from checkpoints.store.statement.moves import salted
 
 from .. import queries
 from ..counting import Vote

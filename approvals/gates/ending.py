@@ -11,10 +11,10 @@ from django.db import connection, transaction
 from uuid_utils.compat import uuid7
 
 from checkpoints import store
+from checkpoints.postgres.guarded_rows import handle_rows, not_set_aside
 from checkpoints.states import EventKind
 from checkpoints.store.clock_steps import is_over, was_noticed
-from checkpoints.store.guarded_rows import handle_rows, not_set_aside
-from checkpoints.store.writing import salted
+from checkpoints.store.statement.moves import salted
 
 from .. import outbox, queries
 from ..counting import progress

@@ -10,9 +10,9 @@ import jsonschema
 from django.conf import settings
 from referencing.exceptions import Unresolvable
 
-from checkpoints import deltas
 from checkpoints.errors import InvalidValue
 from checkpoints.records import Position
+from checkpoints.state import deltas
 
 from .. import verdicts
 from ..counting import Part, Progress, Vote, person, progress

@@ -14,9 +14,10 @@ from uuid import UUID
 from django.db import connection, transaction
 from uuid_utils.compat import uuid7
 
-from checkpoints import deltas, store
+from checkpoints import store
 from checkpoints.errors import NotFound
 from checkpoints.records import Position
+from checkpoints.state import deltas
 from checkpoints.states import EventKind
 
 from .. import outbox, queries

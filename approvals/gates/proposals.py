@@ -9,9 +9,9 @@ from datetime import UTC, datetime
 from typing import Any
 from uuid import UUID
 
-from checkpoints import deltas
+from checkpoints.log.seals import seal
 from checkpoints.records import Position
-from checkpoints.seals import seal
+from checkpoints.state import deltas
 
 from ..terms import Terms
 

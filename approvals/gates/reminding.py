@@ -6,9 +6,10 @@ from uuid import UUID
 
 from django.db import connection
 
-from checkpoints import deltas, store
+from checkpoints import store
+from checkpoints.postgres.guarded_rows import handle_rows, not_set_aside
+from checkpoints.state import deltas
 from checkpoints.states import EventKind
-from checkpoints.store.guarded_rows import handle_rows, not_set_aside
 
 from .. import outbox
 from ..counting import Progress

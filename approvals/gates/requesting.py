@@ -11,8 +11,9 @@ from uuid import UUID
 from django.db import connection, transaction
 from uuid_utils.compat import uuid7
 
-from checkpoints import deltas, store
+from checkpoints import store
 from checkpoints.records import Work
+from checkpoints.state import deltas
 from checkpoints.states import EventKind
 
 from ..counting import progress

@@ -7,8 +7,8 @@ from uuid import UUID
 
 from django.db import connection, transaction
 
-from checkpoints import deltas
-from checkpoints.store.guarded_rows import handle_rows, not_set_aside
+from checkpoints.postgres.guarded_rows import handle_rows, not_set_aside
+from checkpoints.state import deltas
 
 from ..uncounted import Uncounted, count_votes
 from . import writing

@@ -13,10 +13,10 @@ from django.http import HttpRequest, HttpResponse, HttpResponseRedirect
 from django.template.response import TemplateResponse
 from django.urls import path, reverse
 
+from checkpoints.admin.filters import choice, ident, since
+from checkpoints.admin.lists import Records
+from checkpoints.admin.paging import Walk
 from checkpoints.admin.people import Edited
-from checkpoints.browsing import Records
-from checkpoints.narrowing import choice, ident, since
-from checkpoints.paging import Walk
 from checkpoints.unseen import plain
 
 from .models import Delivery, Endpoint

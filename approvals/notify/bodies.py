@@ -7,7 +7,7 @@ from datetime import UTC, datetime
 from typing import Any, Final
 from uuid import UUID
 
-from checkpoints import deltas
+from checkpoints.state import deltas
 
 BODY_MAX: Final = 20_000
 TEXT_MAX: Final = 2_000

@@ -16,7 +16,7 @@ from django.conf import settings
 from django.db import connection, transaction
 from uuid_utils.compat import uuid4
 
-from checkpoints import deltas
+from checkpoints.state import deltas
 
 from .words import TEST, NotDelivered
 

@@ -17,9 +17,10 @@ from django.core.validators import validate_email
 from django.db import IntegrityError, connection, transaction
 from uuid_utils.compat import uuid7
 
-from checkpoints import deltas, store
+from checkpoints import store
 from checkpoints.errors import InvalidValue, NotAllowedNow, NotFound
-from checkpoints.recorded import RowChange
+from checkpoints.log.recorded import RowChange
+from checkpoints.state import deltas
 from checkpoints.states import WorkspaceEventKind as K
 
 from ..hook_signature import new_secret

@@ -9,8 +9,8 @@ from uuid import UUID
 
 from django.db import connection
 
-from checkpoints import deltas
 from checkpoints.errors import NotFound
+from checkpoints.state import deltas
 
 # So many are counted, then it is "at least".
 COUNT_CAP = 10_000

@@ -9,8 +9,8 @@ from django.conf import settings
 from django.contrib.auth import get_user_model
 from django.db import connection
 
-from checkpoints import deltas
 from checkpoints.errors import InvalidValue, NotFound
+from checkpoints.state import deltas
 
 from .. import queries
 from ..queries import ApprovalRow

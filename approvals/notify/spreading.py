@@ -16,8 +16,8 @@ from django.conf import settings
 from django.db import DatabaseError, InterfaceError, connection, transaction
 from uuid_utils.compat import uuid7
 
-from checkpoints import deltas
-from checkpoints.store.guarded_rows import not_set_aside, set_aside
+from checkpoints.postgres.guarded_rows import not_set_aside, set_aside
+from checkpoints.state import deltas
 
 from .. import queries
 from ..signals import decision_told

@@ -11,7 +11,7 @@ from uuid import UUID
 
 from django.db import connection
 
-from checkpoints import deltas
+from checkpoints.state import deltas
 
 from .letters import FOOT, LISTED, Letter, line, subject
 

@@ -13,7 +13,7 @@ from uuid import UUID
 from django.db import connection
 
 from checkpoints import store
-from checkpoints.store import sending
+from checkpoints.postgres import statements
 from dashboard.embedded.folders import folders
 from dashboard.embedded.library import postgres_programs
 
@@ -35,17 +35,17 @@ type Captured = tuple[str, Mapping[str, Any]]
 def _captured() -> Iterator[list[Captured]]:
     """What goes to the server meanwhile, as the store sends it."""
     seen: list[Captured] = []
-    real = sending.send
+    real = statements.send
 
     def look(text: str, values: Mapping[str, Any]) -> Any:
         seen.append((text, values))
         return real(text, values)
 
-    sending.send = look
+    statements.send = look
     try:
         yield seen
     finally:
-        sending.send = real
+        statements.send = real
 
 
 def script() -> tuple[str, UUID]:

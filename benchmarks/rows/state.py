@@ -10,7 +10,8 @@ from uuid import UUID
 from django.db import connection
 from django.test.utils import CaptureQueriesContext
 
-from checkpoints import history, queries
+from checkpoints import queries
+from checkpoints.queries.states import materialized
 
 from .. import inside
 from ..agents import growing
@@ -91,4 +92,4 @@ def _versions(peer: dict[str, Any]) -> str:
 
 def _rows(thread: UUID, number: int) -> int:
     point = queries.checkpoint_by_number(thread, number)
-    return history.materialise(thread, point.id).deltas_read
+    return materialized.materialise(thread, point.id).deltas_read

@@ -10,10 +10,11 @@ from typing import Any
 from django.db import connection
 from uuid_utils.compat import uuid7
 
-from checkpoints import history, leases, store
-from checkpoints.channels import Digests
-from checkpoints.deltas import Folder
+from checkpoints import leases, store
+from checkpoints.queries.states import materialized
 from checkpoints.records import Work
+from checkpoints.state.channels import Digests
+from checkpoints.state.deltas import Folder
 from checkpoints.states import EventKind
 from checkpoints.store import NewCheckpoint, NewEvent
 
@@ -48,8 +49,8 @@ def steps() -> Iterator[tuple[Work, NewCheckpoint, NewEvent]]:
     thread = store.start(version, input={}, workspace=workspace(), actor="bench:1")
     work = leases.acquire(thread, owner="worker:bench:1:00000000")
     assert work is not None
-    folder = Folder(history.materialise(thread, work.head).state)
-    digests = Digests.of(folder.state, history.reducers_of(version))
+    folder = Folder(materialized.materialise(thread, work.head).state)
+    digests = Digests.of(folder.state, materialized.reducers_of(version))
     while True:
         delta: Any = {"append": {"log": [text(work.number, DELTA_BYTES)]}}
         folder.add(delta)

@@ -11,7 +11,8 @@ from uuid import UUID
 from django.db import connection
 from django.test.utils import CaptureQueriesContext
 
-from checkpoints import history, queries
+from checkpoints import queries
+from checkpoints.queries.states import materialized
 from dashboard import regions
 from dashboard.pages.thread import ThreadPage
 
@@ -66,17 +67,17 @@ def fragment(thread: UUID, owner: UUID) -> str:
 def materialised() -> Iterator[list[int]]:
     """Counts the states that are put together meanwhile."""
     counted: list[int] = []
-    whole = history.materialise
+    whole = materialized.materialise
 
     def count(*given: Any, **more: Any) -> Any:
         counted.append(1)
         return whole(*given, **more)
 
-    history.materialise = count
+    materialized.materialise = count
     try:
         yield counted
     finally:
-        history.materialise = whole
+        materialized.materialise = whole
 
 
 def figures(thread: UUID) -> Measured:

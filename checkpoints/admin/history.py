@@ -12,7 +12,6 @@ from django.db.models import BigIntegerField, Func
 from django.urls import reverse
 
 from ..addresses import thread_address
-from ..browsing import Records
 from ..models import (
     Activity,
     AgentVersion,
@@ -23,10 +22,11 @@ from ..models import (
     Thread,
     Worker,
 )
-from ..narrowing import choice, ident, noun, since
-from ..paging import XID, Walk
 from ..queries import verification
 from ..states import ACTIVITY_KINDS, ACTIVITY_STATES, CHECKPOINT_SOURCES, EventKind, Status
+from .filters import choice, ident, noun, since
+from .lists import Records
+from .paging import XID, Walk
 
 BOARD = "Threads are started, steered, edited and rolled back on their own pages, not here."
 WRITTEN = "The log is written with what happens and never changed afterwards."

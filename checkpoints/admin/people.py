@@ -13,12 +13,12 @@ from django.contrib import admin
 from django.db.models import QuerySet
 from django.http import Http404, HttpRequest
 
-from ..browsing import Desk, Logged, Records
 from ..models import Membership, Workspace, WorkspaceEvent
-from ..narrowing import ident, noun, since
-from ..paging import Walk
 from ..states import WorkspaceEventKind
+from .filters import ident, noun, since
 from .history import CHAIN
+from .lists import Desk, Logged, Records
+from .paging import Walk
 
 
 @admin.register(WorkspaceEvent)

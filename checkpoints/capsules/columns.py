@@ -12,8 +12,8 @@ from decimal import Decimal, InvalidOperation
 from typing import Any
 from uuid import UUID
 
-from .. import deltas
 from ..errors import InvalidValue
+from ..state import deltas
 
 type Columns = Mapping[str, str]
 

@@ -20,8 +20,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import IO, Any
 
-from .. import deltas
 from ..errors import GatepostError, InvalidValue
+from ..state import deltas
 
 # 2 brought the pin and the cursors; a capsule of 1 has none of its own.
 FORMAT = 2

@@ -8,8 +8,8 @@ from uuid import UUID
 
 from django.db import connection
 
-from .. import deltas
-from ..seals import activity_seal
+from ..log.seals import activity_seal
+from ..state import deltas
 from ..states import EventKind
 from .cursors import Cursors
 from .events import Event, plain

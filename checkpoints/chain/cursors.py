@@ -11,7 +11,7 @@ from uuid import UUID
 
 from django.db import connection
 
-from ..seals import LEASE_V
+from ..log.seals import LEASE_V
 from ..states import EventKind
 from .events import Event, plain
 from .links import Broken, fits

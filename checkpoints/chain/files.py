@@ -10,8 +10,8 @@ from uuid import UUID
 from django.core.files.storage import default_storage
 from django.db import connection
 
-from .. import deltas
 from ..errors import ContentAway
+from ..state import deltas
 from ..states import EventKind
 from .events import Event
 from .links import Broken

@@ -6,8 +6,8 @@ from datetime import UTC, datetime, timedelta
 from hashlib import sha256
 from uuid import UUID
 
-from .. import deltas
 from ..errors import GatepostError
+from ..state import deltas
 
 # What is hashed for one event. `gp_link` in the database writes the same text; a test compares.
 LINK_TEXT = "gatepost-event-1|{chain}|{seq}|{kind}|{v}|{actor}|{at}|{data_hash}|{prev_hash}"

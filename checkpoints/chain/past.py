@@ -12,11 +12,13 @@ from uuid import UUID
 
 from django.db import connection
 
-from .. import deltas, history, payloads, references
-from ..channels import Digests
-from ..deltas import Folder
+from .. import payloads
 from ..errors import ContentAway, GatepostError
-from ..seals import checkpoint_seal
+from ..log.seals import checkpoint_seal
+from ..queries.states import materialized
+from ..state import deltas, references
+from ..state.channels import Digests
+from ..state.deltas import Folder
 from ..states import EventKind
 from .events import Event, plain
 from .links import Broken, fits
@@ -230,10 +232,10 @@ class Past:
                 raise Broken(event.seq, "where the branch of its checkpoint begins was altered")
             base: Mapping[str, Any] = {}
             if c.parent is not None and c.parent_thread is not None:
-                base = history.materialise(c.parent_thread, c.parent).state
+                base = materialized.materialise(c.parent_thread, c.parent).state
             self._folder = Folder(base)
             self._folder.add(delta)
-        reducers = history.reducers_of(c.agent_version)
+        reducers = materialized.reducers_of(c.agent_version)
         self._digests = Digests.of(self._folder.state, reducers)
 
     def _check_parent(self, event: Event, c: _Checkpoint) -> None:
@@ -264,7 +266,7 @@ class Past:
         if row is None:
             return
         try:
-            cached = Digests.of(deltas.decode(row[0]), history.reducers_of(c.agent_version))
+            cached = Digests.of(deltas.decode(row[0]), materialized.reducers_of(c.agent_version))
         except (GatepostError, AttributeError) as error:
             raise Broken(event.seq, "the cached state at its checkpoint is no state") from error
         if cached.root != c.state_hash:

@@ -10,15 +10,15 @@ from uuid import UUID
 
 from django.db import connection
 
-from .. import deltas
 from ..errors import NotFound
-from ..pins import pinned_after
+from ..log.pins import pinned_after
+from ..state import deltas
 from ..states import EventKind
 from .activities import Activities
 from .events import EVENTS_AT_ONCE, Event, Log
 from .links import Broken
 from .past import NAMING, Past
-from .row import N_ROW, ROW, Row, Told
+from .thread_row import N_ROW, ROW, Row, Told
 from .versions import altered_versions
 
 # A thread that is worked on grows meanwhile; after so many looks the rest is for the next time.

@@ -12,9 +12,9 @@ from uuid import UUID
 
 from django.db import connection
 
-from .. import deltas
 from ..agent_versions import VERSION_CONTENT, version_id
 from ..errors import GatepostError
+from ..state import deltas
 
 FORMER_IDS = 7  # uuid7
 _JSON = ("schema", "channels", "graph", "tools")

@@ -10,8 +10,9 @@ from uuid import UUID
 
 from django.db import connection
 
-from .. import deltas, recorded
 from ..errors import NotFound
+from ..log import recorded
+from ..state import deltas
 from ..states import WorkspaceEventKind as K
 from .events import Event, Log
 from .links import Broken

@@ -7,6 +7,7 @@ be is said by domains (migration 0003), since a step would read each CHECK anew.
 imports this module: upper floors write through `store` and read through `queries`.
 """
 
+from .fleet import Backoff, ClockStep, Duty, SetAside, Wake, Worker
 from .history import Activity, Artifact, Checkpoint, Content, Event, Keyframe
 from .threads import (
     AgentAnnouncement,
@@ -18,7 +19,6 @@ from .threads import (
     WorkspaceEvent,
     WorkspaceVerification,
 )
-from .working import Backoff, ClockStep, Duty, SetAside, Wake, Worker
 
 __all__ = [
     "Activity",

@@ -1,10 +1,10 @@
 """Where large values of a state live: in the database or in files, one small interface."""
 
 from .base import DATABASE, FILE, KINDS, Payloads
-from .choosing import fetched, kind_of, moved_out, of_kind
 from .disk import place
 from .files import FilePayloads, thread_folder
-from .proven import opened, prove
+from .placement import fetched, kind_of, moved_out, of_kind
+from .verified import opened, prove
 
 __all__ = [
     "DATABASE",

@@ -11,8 +11,20 @@ from .activities import (
     next_step_asked,
     step_activities,
 )
-from .aside import Range, at_place, course, settled
-from .backlog import (
+from .code_questions import asking_alike, code_questions
+from .event_log import (
+    COUNTED,
+    SEARCHED,
+    changes_of,
+    event_nouns,
+    event_of_checkpoint,
+    events,
+    events_after,
+    recent_events,
+    recorded_thoughts,
+    waiting_inputs,
+)
+from .installation.backlog import (
     clock_steps,
     duty,
     expired_leases,
@@ -25,8 +37,7 @@ from .backlog import (
     rows_set_aside,
     version_threads,
 )
-from .code_questions import asking_alike, code_questions
-from .export import (
+from .installation.export import (
     activity_rows,
     agent_version_row,
     agent_versions_of,
@@ -39,8 +50,8 @@ from .export import (
     inputs_waiting,
     thread_row,
 )
-from .faults import Lease, failures, held_off, held_off_longest, lease, losses
-from .fleet import (
+from .installation.faults import Lease, failures, held_off, held_off_longest, lease, losses
+from .installation.fleet import (
     Member,
     agent,
     agent_version,
@@ -55,19 +66,11 @@ from .fleet import (
     same_code,
     workers,
 )
-from .hands import hands_on
-from .log import (
-    COUNTED,
-    SEARCHED,
-    changes_of,
-    event_nouns,
-    event_of_checkpoint,
-    events,
-    events_after,
-    recent_events,
-    recorded_thoughts,
-    waiting_inputs,
-)
+from .installation.live_code import WORKER_ALIVE_SECONDS, serving, takeable
+from .installation.server import DURABILITY, GUARDS, clock, server, triggers
+from .installation.suspended import suspended
+from .installation.workspaces import only_member_of, people_of, roles_in, workspace_events
+from .participants import hands_on
 from .past import (
     accepted_from,
     checkpoint,
@@ -96,12 +99,10 @@ from .proof import (
     workspace_verification,
     workspaces_damaged_from,
 )
+from .repeated_effects import Range, at_place, course, settled
 from .reuse import PURE, reusable, touched_after
 from .savings import fleet_saved, saved
-from .server import DURABILITY, GUARDS, clock, server, triggers
-from .serving import WORKER_ALIVE_SECONDS, serving, takeable
 from .storage import storage
-from .suspended import suspended
 from .threads import (
     COUNT_CAP,
     MOVING,
@@ -120,8 +121,7 @@ from .threads import (
     threads,
     titles,
 )
-from .undoing import checkpoint_before, effects_left, effects_of, undo_failures
-from .workspaces import only_member_of, people_of, roles_in, workspace_events
+from .undo import checkpoint_before, effects_left, effects_of, undo_failures
 
 __all__ = [
     "COUNTED",

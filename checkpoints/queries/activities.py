@@ -6,11 +6,11 @@ from collections.abc import Sequence
 from typing import Any
 from uuid import UUID
 
-from .. import prepared
 from ..errors import NotFound
+from ..postgres import reads as prepared
 from ..views import ActivityRow, EffectFate
 from .past import checkpoint, way
-from .reading import decoded, row_of, rows
+from .rows import decoded, row_of, rows
 
 COLUMNS = """
   id, thread_id, branch, step, node, index, key, kind, tool, state, args::text, result::text,

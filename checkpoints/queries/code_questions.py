@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from uuid import UUID
 
-from .reading import rows
+from .rows import rows
 
 AT_MOST = 200
 

@@ -8,11 +8,11 @@ from uuid import UUID
 
 import jsonpatch
 
-from .. import history
 from ..errors import CorruptHistory, NotFound
-from ..pins import accepted_after
+from ..log.pins import accepted_after
 from ..views import CheckpointRow, Page, StepRow
-from .reading import decoded, names, row_of, rows
+from .rows import decoded, names, row_of, rows
+from .states import materialized
 
 CHECKPOINT = """
 SELECT c.id, c.thread_id, c.number, c.branch, c.step, c.parent, c.parent_thread, c.parent_number,
@@ -45,7 +45,7 @@ def checkpoint_of(values: Sequence[Any]) -> CheckpointRow:
 
 def state_at(thread_id: UUID, checkpoint_id: UUID) -> dict[str, Any]:
     """The full state at a checkpoint of this thread, from one query; raises NotFound."""
-    return history.materialise(thread_id, checkpoint_id).state
+    return materialized.materialise(thread_id, checkpoint_id).state
 
 
 def checkpoint(thread_id: UUID, checkpoint_id: UUID) -> CheckpointRow:
@@ -174,7 +174,7 @@ def newest_sound(thread_id: UUID, checkpoint_id: UUID) -> CheckpointRow | None:
         if found.branch != first.branch and found.step != before.step:
             return None
         try:
-            history.checked(thread_id, found.id)
+            materialized.checked(thread_id, found.id)
         except CorruptHistory:
             continue
         return found

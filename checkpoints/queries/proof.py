@@ -8,9 +8,9 @@ from datetime import datetime
 from typing import Any
 from uuid import UUID
 
-from .. import deltas
+from ..state import deltas
 from ..views import DamageRow, HeadRow, IntegrityRow, VerificationRow
-from .reading import row_of, rows
+from .rows import row_of, rows
 
 AT_ONCE = 1_000
 _FIRST = UUID(int=0)

@@ -6,7 +6,7 @@ from uuid import UUID
 
 from ..views import ActivityRow
 from .activities import COLUMNS, activity_of
-from .reading import rows
+from .rows import rows
 
 # So many records of one step are looked through.
 AT_A_STEP = 500

@@ -12,7 +12,7 @@ from uuid import UUID
 from ..limits import CRASHES_ALLOWED
 from ..states import EventKind
 from ..views import SavedRow, ThreadRow
-from .reading import rows
+from .rows import rows
 
 # The index gp_event_rare holds these kinds and those of `figures` (migration 0019).
 RESUMING = (EventKind.LEASE_TAKEN_OVER, EventKind.THREAD_RETRIED)

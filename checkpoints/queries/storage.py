@@ -8,7 +8,7 @@ from uuid import UUID
 from .. import payloads
 from ..errors import NotFound
 from ..views import StorageRow
-from .reading import rows
+from .rows import rows
 
 # So many rows of each log are looked at, evenly spread; a shorter thread is added up in full.
 SAMPLE = 64

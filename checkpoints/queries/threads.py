@@ -8,12 +8,12 @@ from datetime import datetime
 from typing import Any
 from uuid import UUID
 
-from .. import deltas
 from ..errors import InvalidValue, NotFound
+from ..state import deltas
 from ..states import FINISHED, LIVE, Status
 from ..views import Page, ThreadRow
 from .proof import DAMAGE_MARK, verification_of
-from .reading import decoded, names, row_of, rows
+from .rows import decoded, names, row_of, rows
 
 COUNT_CAP = 10_000
 STANDSTILL_SECONDS = 3

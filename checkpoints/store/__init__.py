@@ -1,22 +1,23 @@
 """The only writer of threads and their history; import the verbs from here."""
 
+from ..postgres.guarded_rows import forget_rows_set_aside
 from .activities import finish_activity, record_activity, report_progress, start_activity
-from .agents import (
+from .clock_steps import bring_back_sleepers, note_clock_step
+from .code import accept, pin, unpin
+from .control import cancel, edit, pause, resume, retry
+from .cursors import keep_cursor
+from .folder_duties import claim_folder, folder_kept, owe_folder, postpone_folder
+from .inputs import send_input
+from .installation.agents import (
     announce_version,
     announce_worker,
     heartbeat_worker,
     note_refused_messages,
     retire_worker,
 )
-from .artifacts import forget_file, place_file, put_artifact
-from .births import fork, joined_config, start
-from .clock_steps import bring_back_sleepers, note_clock_step
-from .code import accept, pin, unpin
-from .control import cancel, edit, pause, resume, retry
-from .cursors import keep_cursor
-from .faults import hold_off, lose_step
-from .guarded_rows import forget_rows_set_aside
-from .imports import (
+from .installation.artifacts import forget_file, place_file, put_artifact
+from .installation.faults import hold_off, lose_step
+from .installation.imports import (
     import_agent_version,
     import_artifact,
     import_checkpoint,
@@ -24,21 +25,8 @@ from .imports import (
     keep_head,
     note_import,
 )
-from .inputs import send_input
-from .keyframes import drop_keyframe, write_keyframe
-from .news import add_event, wake
-from .owing import claim_folder, folder_kept, owe_folder, postpone_folder
-from .record_begin import begin_record
-from .rollbacks import (
-    cancel_and_undo,
-    fail_and_undo,
-    record_compensation,
-    roll_back,
-    take_back,
-)
-from .settling import note_unknown, settle
-from .steps import adopt_version, commit_step, hand_back, leave, record
-from .sweeping import (
+from .installation.record_begin import begin_record
+from .installation.sweep import (
     claim_duty,
     forget_duty,
     park_crash_loops,
@@ -46,8 +34,8 @@ from .sweeping import (
     stranded_threads,
     wake_sleepers,
 )
-from .verifications import Noted, note_complete, note_verification
-from .workspaces import (
+from .installation.verifications import Noted, note_complete, note_verification
+from .installation.workspaces import (
     create_workspace,
     ensure_workspace,
     grant,
@@ -58,7 +46,19 @@ from .workspaces import (
     rename_workspace,
     withdraw,
 )
-from .writing import NewCheckpoint, NewEvent, next_checkpoint
+from .keyframes import drop_keyframe, write_keyframe
+from .rollbacks import (
+    cancel_and_undo,
+    fail_and_undo,
+    record_compensation,
+    roll_back,
+    take_back,
+)
+from .starts import fork, joined_config, start
+from .statement.moves import NewCheckpoint, NewEvent, next_checkpoint
+from .steps import adopt_version, commit_step, hand_back, leave, record
+from .unknown_effects import note_unknown, settle
+from .wakes import add_event, wake
 
 __all__ = [
     "NewCheckpoint",

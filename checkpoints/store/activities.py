@@ -8,14 +8,15 @@ from typing import Any
 
 from django.db import connection
 
-from .. import deltas, prepared
 from ..errors import LeaseLost
+from ..log.seals import activity_seal
+from ..postgres import reads as prepared
 from ..records import NewActivity, Position, Work
-from ..seals import activity_seal
+from ..state import deltas
 from ..states import EventKind
-from .statement import Columns
+from .statement.moves import Insert, NewEvent, perform
+from .statement.text import Columns
 from .steps import _SEEN, _see, leased, refresh
-from .writing import Insert, NewEvent, perform
 
 _POSITION = "(thread_id, branch, step, node, index, key, revision)"
 

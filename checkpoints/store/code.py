@@ -5,10 +5,10 @@ from __future__ import annotations
 from typing import Final
 from uuid import UUID
 
-from ..pins import CHOSEN
+from ..log.pins import CHOSEN
 from ..states import EventKind, Status
-from .guards import refuse, versioned
-from .writing import Move, NewEvent, perform
+from .statement.guards import refuse, versioned
+from .statement.moves import Move, NewEvent, perform
 
 # The engine parked it for its code and wrote down what can be chosen; no rollback stopped half-way.
 _ASKED: Final = (

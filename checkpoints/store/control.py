@@ -10,25 +10,20 @@ from uuid import UUID
 from django.db import connection, transaction
 from uuid_utils.compat import uuid7
 
-from .. import deltas, payloads
+from .. import payloads
 from ..errors import NotFound, StaleVersion
 from ..queries import savings
 from ..signals import state_settled
+from ..state import deltas
 from ..states import CANCELLABLE, EDITABLE, STOPS_AHEAD, EventKind, Status, sources, target
 from ..views import SavedRow
-from . import underway
-from .checkpoint_rows import checkpoint_insert
-from .guards import check_texts, in_statuses, refuse, versioned
+from . import interrupted_effects
+from .folder_duties import owe_folder
 from .keyframes import known_digests
-from .owing import owe_folder
+from .statement.checkpoint_rows import checkpoint_insert
+from .statement.guards import check_texts, in_statuses, refuse, versioned
+from .statement.moves import Move, NewCheckpoint, NewEvent, head_sets, perform
 from .steps import release
-from .writing import (
-    Move,
-    NewCheckpoint,
-    NewEvent,
-    head_sets,
-    perform,
-)
 
 # Nobody works on these: they pause at once.
 IDLE = (Status.QUEUED, Status.WAITING, Status.SLEEPING)
@@ -91,11 +86,11 @@ def _move_on(
     guard: str = "TRUE",
     free: bool = False,
     saved: SavedRow | None = None,
-    effects: Sequence[underway.Underway] = (),
+    effects: Sequence[interrupted_effects.Underway] = (),
 ) -> bool:
     froms = sources(by)
     move = versioned(Move(thread, f"{in_statuses(froms)} AND {guard}"), expected_version)
-    unknown = underway.sentence([effect.tool for effect in effects])
+    unknown = interrupted_effects.sentence([effect.tool for effect in effects])
     move.to_status(target(by, froms[0]), reason=unknown)
     # Retrying a thread that stopped because its code changed is how a person accepts the new code.
     move.express(
@@ -113,10 +108,10 @@ def _move_on(
         move.express("rollback", "NULL")
     else:
         move.express("crash_count", "0")
-    told = {**(data or {}), **savings.told(saved), **underway.told(effects)}
+    told = {**(data or {}), **savings.told(saved), **interrupted_effects.told(effects)}
     move.events = [NewEvent(by, told, actor)]
     why = "The thread was cancelled while this was under way; whether it happened is unknown."
-    underway.mark(move, effects, actor=actor, why=why)
+    interrupted_effects.mark(move, effects, actor=actor, why=why)
     return perform(move) is not None
 
 
@@ -168,7 +163,7 @@ def cancel(
     empty for none.
     """
     with transaction.atomic(savepoint=False):
-        effects = underway.locked(thread)
+        effects = interrupted_effects.locked(thread)
         moved = _move_on(
             thread,
             EventKind.THREAD_CANCELLED,
@@ -181,7 +176,7 @@ def cancel(
         )
     if not moved:
         refuse(thread, expected_version=expected_version, wanted="Cancelling")
-    return underway.sentence([effect.tool for effect in effects])
+    return interrupted_effects.sentence([effect.tool for effect in effects])
 
 
 def edit(

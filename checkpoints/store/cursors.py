@@ -9,16 +9,16 @@ from uuid import UUID
 
 from django.db import connection
 
-from .. import deltas
 from ..capsules import columns as c
 from ..capsules.layout import BadCapsule
 from ..errors import LeaseLost
 from ..records import CURSOR_BYTES, NewActivity, Work
+from ..state import deltas
 from ..states import EventKind
 from .activities import _COLUMNS, NAMING_V, _hashed, upsert, written_as
-from .statement import Columns
+from .statement.moves import Insert, NewEvent, perform
+from .statement.text import Columns
 from .steps import _SEEN, _see, leased
-from .writing import Insert, NewEvent, perform
 
 # The database counts attempts in two bytes, and there is one more to come.
 ATTEMPTS_MAX = 2**15 - 1

@@ -12,9 +12,9 @@ from typing import Any
 from uuid import UUID
 
 from ..states import TAKES_INPUT, EventKind
-from .guards import in_statuses, refuse, versioned
-from .statement import Columns
-from .writing import Insert, Move, NewEvent, perform
+from .statement.guards import in_statuses, refuse, versioned
+from .statement.moves import Insert, Move, NewEvent, perform
+from .statement.text import Columns
 
 WAKE_KIND = "input"
 # In a column of `t` the event's own number is only known to the statement.

@@ -8,8 +8,9 @@ from uuid import UUID
 
 from django.db import connection
 
-from .. import deltas, history, kept, keyframes
-from ..channels import Digests
+from ..queries.states import keyframes, materialized, saved_digests
+from ..state import deltas
+from ..state.channels import Digests
 
 
 def write_keyframe(thread: UUID, number: int, state: dict[str, Any]) -> None:
@@ -39,13 +40,13 @@ def keep_state(thread: UUID, checkpoint: UUID, number: int) -> None:
 
 def keep_far_state(thread: UUID, checkpoint: UUID, number: int) -> None:
     """Do so where a read goes through as many branches as it may."""
-    if history.ranges(thread, checkpoint) >= keyframes.RANGES:
+    if materialized.ranges(thread, checkpoint) >= keyframes.RANGES:
         keep_state(thread, checkpoint, number)
 
 
-def trusted(thread: UUID, checkpoint: UUID) -> tuple[history.Materialised, Digests]:
+def trusted(thread: UUID, checkpoint: UUID) -> tuple[materialized.Materialised, Digests]:
     """A state to build upon, checked against its hash; a keyframe that does not fit is dropped."""
-    found, digests = history.checked(thread, checkpoint)
+    found, digests = materialized.checked(thread, checkpoint)
     if found.refused:
         drop_keyframe(*found.refused)
     return found, digests
@@ -58,4 +59,4 @@ def known_digests(
 
     `rows` are the answer to `kept.asked` where somebody has it.
     """
-    return kept.digests_at(thread, checkpoint, rows) or trusted(thread, checkpoint)[1]
+    return saved_digests.digests_at(thread, checkpoint, rows) or trusted(thread, checkpoint)[1]

@@ -8,15 +8,16 @@ from uuid import UUID
 
 from django.db import connection, transaction
 
-from .. import deltas, queries
+from .. import queries
 from .. import undo as plans
 from ..errors import LeaseLost, NotAllowedNow, NotFound, StaleVersion
 from ..records import Work
+from ..state import deltas
 from ..states import CANCELLABLE, EventKind, Status, sources
-from . import underway
-from .guards import in_statuses, refuse, versioned
+from . import interrupted_effects
+from .statement.guards import in_statuses, refuse, versioned
+from .statement.moves import Move, NewEvent, perform
 from .steps import _SEEN, _see, leased, release
-from .writing import Move, NewEvent, perform
 
 
 def roll_back(
@@ -116,12 +117,12 @@ def _take_away(
     )
     _carry(move, plan, plan["by"])
     with transaction.atomic(savepoint=False):
-        effects = underway.locked(thread)
-        told = {**plan, **underway.told(effects)}
+        effects = interrupted_effects.locked(thread)
+        told = {**plan, **interrupted_effects.told(effects)}
         move.events = [NewEvent(EventKind.ROLLBACK_STARTED, told, plan["by"], plans.version(plan))]
         how = "cancelled" if plan.get("then") == plans.CANCELLED else "rolled back"
         why = f"The thread was {how} while this was under way; whether it happened is unknown."
-        underway.mark(move, effects, actor=plan["by"], why=why)
+        interrupted_effects.mark(move, effects, actor=plan["by"], why=why)
         moved = perform(move)
     if moved is None:
         with connection.cursor() as cursor:

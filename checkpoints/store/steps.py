@@ -8,20 +8,16 @@ from uuid import UUID
 
 from django.db import InterfaceError, OperationalError, connection
 
-from .. import deltas, keyframes, steering
 from ..errors import LeaseLost
-from ..pins import SAME_CODE
+from ..log import steering
+from ..log.pins import SAME_CODE
+from ..queries.states import keyframes
 from ..records import Work
+from ..state import deltas
 from ..states import EventKind, Status, target
-from .checkpoint_rows import checkpoint_insert, delta_bytes
 from .inputs import take
-from .writing import (
-    Move,
-    NewCheckpoint,
-    NewEvent,
-    head_sets,
-    perform,
-)
+from .statement.checkpoint_rows import checkpoint_insert, delta_bytes
+from .statement.moves import Move, NewCheckpoint, NewEvent, head_sets, perform
 
 RELEASE = {
     "lease_owner": "''",

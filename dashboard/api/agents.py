@@ -6,7 +6,8 @@ from drf_spectacular.utils import extend_schema
 from rest_framework.request import Request
 from rest_framework.response import Response
 
-from checkpoints import deltas, queries
+from checkpoints import queries
+from checkpoints.state import deltas
 
 from .base import Door, answer, refusals
 from .shapes import Agent, AgentList

@@ -7,8 +7,8 @@ from uuid import UUID
 from approvals import queries as gates
 from approvals.queries import ApprovalRow
 from checkpoints import queries
+from checkpoints.queries.why import why_waiting
 from checkpoints.views import CheckpointRow, EventRow, ThreadRow
-from checkpoints.why import why_waiting
 from dashboard.compare import Comparison
 from dashboard.permissions import Actor
 

@@ -10,7 +10,7 @@ from rest_framework.parsers import MultiPartParser
 from rest_framework.request import Request
 from rest_framework.response import Response
 
-from checkpoints import deltas
+from checkpoints.state import deltas
 from dashboard import actions
 from dashboard.errors import Invalid
 

@@ -8,8 +8,8 @@ from pydantic import BaseModel, ConfigDict, Field, RootModel, model_validator
 from pydantic.config import JsonDict
 from pydantic_core import PydanticCustomError
 
-from checkpoints.deltas import LIMITS
 from checkpoints.limits import AGENT_MAX, NAME_MAX, NODE_MAX
+from checkpoints.state.deltas import LIMITS
 from checkpoints.verdicts import Verdict
 from dashboard import code_choice, deciding
 from dashboard.errors import FAULTS_MAX

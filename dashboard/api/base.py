@@ -14,8 +14,8 @@ from rest_framework.request import Request
 from rest_framework.response import Response
 from rest_framework.views import APIView
 
-from checkpoints import deltas
 from checkpoints.errors import InvalidValue
+from checkpoints.state import deltas
 from dashboard.errors import Fault, Invalid, Malformed, NeedsSecondPerson
 from dashboard.permissions import Actor, Grant, actor_of, require
 

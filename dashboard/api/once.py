@@ -17,7 +17,7 @@ from drf_spectacular.utils import OpenApiParameter
 from rest_framework.request import Request
 from rest_framework.response import Response
 
-from checkpoints import deltas
+from checkpoints.state import deltas
 from dashboard import idempotency
 from dashboard.errors import ActionError, Malformed
 from dashboard.idempotency import Answer, Call

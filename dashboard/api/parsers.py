@@ -7,8 +7,8 @@ from typing import IO, Any
 
 from rest_framework.parsers import BaseParser
 
-from checkpoints.deltas import LIMITS, decode_request
 from checkpoints.errors import InvalidValue
+from checkpoints.state.deltas import LIMITS, decode_request
 from dashboard.errors import Malformed, TooLarge
 
 

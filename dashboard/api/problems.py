@@ -21,8 +21,8 @@ from rest_framework.response import Response
 from rest_framework.views import set_rollback
 
 from approvals.queries import ApprovalRow
-from checkpoints import outages
 from checkpoints.errors import GatepostError, InvalidValue
+from checkpoints.postgres import outages
 from dashboard import errors
 from dashboard.errors import ActionError, Invalid
 

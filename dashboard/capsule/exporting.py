@@ -14,9 +14,10 @@ from django.core.files.storage import default_storage
 from django.db import connection, transaction
 
 from approvals import capsules as requests
-from checkpoints import deltas, payloads, queries, references
+from checkpoints import payloads, queries
 from checkpoints.capsules import layout
 from checkpoints.errors import NotAllowedNow
+from checkpoints.state import deltas, references
 from checkpoints.states import EventKind
 from checkpoints.views import CheckpointRow, ThreadRow
 from dashboard.json_text import json_of

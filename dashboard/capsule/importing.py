@@ -17,10 +17,11 @@ from jsonschema.exceptions import SchemaError
 
 from approvals import capsules as requests
 from approvals import gates
-from checkpoints import deltas, queries, store
+from checkpoints import queries, store
 from checkpoints.capsules import columns, folder, layout
 from checkpoints.capsules.layout import BadCapsule, Reader
 from checkpoints.errors import GatepostError, InvalidValue, NotAllowedNow, NotFound
+from checkpoints.state import deltas
 from dashboard.permissions import Actor
 from dashboard.proof import verify
 

@@ -17,9 +17,9 @@ from pydantic import BaseModel
 
 from checkpoints import queries
 from checkpoints.code_parts import changes, summary
+from checkpoints.queries.why import sentence
 from checkpoints.states import Status
 from checkpoints.views import AgentRow
-from checkpoints.why import sentence
 from dashboard.tables import table
 from dashboard.terminal import REFUSED, PersonalCommand
 from workers import registry

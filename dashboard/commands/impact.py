@@ -18,7 +18,7 @@ from pydantic import BaseModel
 
 from checkpoints import queries
 from checkpoints.errors import GatepostError
-from checkpoints.queries.suspended import SuspendedRow
+from checkpoints.queries.installation.suspended import SuspendedRow
 from dashboard.errors import Conflict
 from dashboard.json_text import json_of
 from dashboard.tables import table

@@ -11,8 +11,8 @@ from pydantic import ValidationError
 
 from approvals import queries_policies
 from approvals.queries_policies import VersionRow
-from checkpoints import deltas
 from checkpoints.errors import InvalidValue
+from checkpoints.state import deltas
 from dashboard import actions
 from dashboard.api.policies import (
     Past,

@@ -6,7 +6,8 @@ from collections.abc import Iterable
 from typing import Any
 from uuid import UUID
 
-from checkpoints import deltas, queries
+from checkpoints import queries
+from checkpoints.state import deltas
 from checkpoints.views import EffectFate, ThreadRow
 from dashboard.api.answers import thread_detail
 from dashboard.cancelling import CancelPlan

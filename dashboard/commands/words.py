@@ -12,8 +12,9 @@ from uuid import UUID
 from django.core.files import File
 from django.core.files.uploadedfile import UploadedFile
 
-from checkpoints import deltas, queries
+from checkpoints import queries
 from checkpoints.errors import InvalidValue
+from checkpoints.state import deltas
 from checkpoints.states import Status
 from checkpoints.views import AgentRow, CheckpointRow
 from dashboard import actions

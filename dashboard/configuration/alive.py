@@ -6,7 +6,7 @@ import time
 from typing import TYPE_CHECKING, Any, Final
 from weakref import WeakKeyDictionary
 
-from checkpoints.quiet import is_quiet
+from checkpoints.postgres.socket_idle import is_quiet
 
 if TYPE_CHECKING:
     from psycopg import Connection

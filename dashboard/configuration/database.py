@@ -9,8 +9,8 @@ from __future__ import annotations
 import re
 from typing import Any
 
-from dashboard.configuration.alive import check
-from dashboard.configuration.sources import Misconfigured, value
+from .alive import check
+from .sources import Misconfigured, value
 
 EXAMPLE = "postgresql://user:password@host:5432/database"
 PASSWORDS = {
@@ -132,7 +132,7 @@ def database(
     # Ours end with their transaction; Django's would outlive it.
     found["DISABLE_SERVER_SIDE_CURSORS"] = True
     if role == "web":
-        from dashboard.configuration.bounded import BoundedConnection
+        from .bounded import BoundedConnection
 
         # Each request works in a thread of its own: without a pool each would open a connection.
         found["CONN_MAX_AGE"] = 0

@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 from typing import Any
 from urllib.parse import parse_qsl, quote, unquote, urlsplit
 
-from dashboard.configuration.sources import Misconfigured, value
+from .sources import Misconfigured, value
 
 EXAMPLE = "redis://user:password@host:6379/0"
 SCHEMES = ("redis", "rediss", "unix", "sentinel")

@@ -12,7 +12,7 @@ from django.conf import settings
 from pydantic import BaseModel
 
 from checkpoints import queries
-from checkpoints.queries.server import ServerRow
+from checkpoints.queries.installation.server import ServerRow
 from checkpoints.views import WorkerRow
 from dashboard.embedded import web_address
 from dashboard.embedded.checks import is_loopback

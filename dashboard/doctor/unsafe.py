@@ -9,7 +9,8 @@ from pathlib import Path
 from django.conf import settings
 
 from approvals import queries as gates
-from checkpoints import queries, roles
+from checkpoints import queries
+from checkpoints.postgres import roles
 from dashboard import tokens
 from dashboard.configuration.valkey import parse
 from dashboard.embedded import demo

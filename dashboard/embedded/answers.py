@@ -8,10 +8,10 @@ from collections.abc import Callable
 from functools import partial
 from pathlib import Path
 
-from dashboard.embedded.arguments import UpOptions
-from dashboard.embedded.checks import is_loopback
-from dashboard.embedded.folders import EmbeddedError
-from dashboard.embedded.parts import Web, Worker
+from .arguments import UpOptions
+from .checks import is_loopback
+from .folders import EmbeddedError
+from .parts import Web, Worker
 
 
 def wait_for_web(web: Web, process: subprocess.Popen[bytes], check: Callable[[], None]) -> None:

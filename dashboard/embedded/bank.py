@@ -10,7 +10,8 @@ from collections.abc import Callable
 from pathlib import Path
 
 from dashboard.embedded import processes
-from dashboard.embedded.folders import EmbeddedError, Folders
+
+from .folders import EmbeddedError, Folders
 
 ROOT = Path(__file__).resolve().parent.parent.parent
 

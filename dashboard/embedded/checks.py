@@ -4,8 +4,8 @@ import errno
 import ipaddress
 import socket
 
-from dashboard.embedded.arguments import UpOptions
-from dashboard.embedded.folders import EmbeddedError
+from .arguments import UpOptions
+from .folders import EmbeddedError
 
 
 def is_loopback(host: str) -> bool:

@@ -7,7 +7,7 @@ import tempfile
 from importlib.util import find_spec
 from pathlib import Path
 
-from dashboard.embedded.folders import EmbeddedError, Folders, reachable
+from .folders import EmbeddedError, Folders, reachable
 
 
 def _package(name: str) -> Path:

@@ -6,7 +6,7 @@ import time
 from pathlib import Path
 from typing import Self
 
-from dashboard.embedded.folders import EmbeddedError
+from .folders import EmbeddedError
 
 
 class DataLock:

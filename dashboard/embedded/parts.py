@@ -7,7 +7,8 @@ import sys
 from pathlib import Path
 
 from dashboard.embedded import processes, web_address
-from dashboard.embedded.arguments import UpOptions
+
+from .arguments import UpOptions
 
 ROOT = Path(__file__).resolve().parent.parent.parent
 

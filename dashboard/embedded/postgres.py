@@ -10,8 +10,9 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 
 from dashboard.embedded import processes
-from dashboard.embedded.folders import EmbeddedError, Folders, make_private
-from dashboard.embedded.library import postgres_programs
+
+from .folders import EmbeddedError, Folders, make_private
+from .library import postgres_programs
 
 USER = "gatepost"
 DATABASE = "gatepost"

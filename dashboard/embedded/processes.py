@@ -9,7 +9,7 @@ from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import IO
 
-from dashboard.embedded.folders import Account
+from .folders import Account
 
 _PR_SET_PDEATHSIG = 1
 _LOG_LIMIT = 10 * 1024 * 1024

@@ -13,17 +13,18 @@ from collections.abc import Sequence
 from dashboard.configuration.database import address
 from dashboard.configuration.valkey import configured
 from dashboard.embedded import web_address
-from dashboard.embedded.answers import wait_for_web, wait_for_worker
-from dashboard.embedded.arguments import UpOptions, from_command_line, into_environment
-from dashboard.embedded.bank import Bank
-from dashboard.embedded.checks import check_address, is_loopback
-from dashboard.embedded.console import Console
-from dashboard.embedded.folders import EmbeddedError, folders, prepare
-from dashboard.embedded.lock import DataLock
-from dashboard.embedded.parts import Web, Worker
-from dashboard.embedded.postgres import Postgres
-from dashboard.embedded.supervisor import Stopped, Supervisor
-from dashboard.embedded.valkey import Valkey
+
+from .answers import wait_for_web, wait_for_worker
+from .arguments import UpOptions, from_command_line, into_environment
+from .bank import Bank
+from .checks import check_address, is_loopback
+from .console import Console
+from .folders import EmbeddedError, folders, prepare
+from .lock import DataLock
+from .parts import Web, Worker
+from .postgres import Postgres
+from .supervisor import Stopped, Supervisor
+from .valkey import Valkey
 
 # A worker at rest ends in a second; one in a long activity is cut off, which the lease is made for.
 WORKER_PATIENCE, WEB_PATIENCE, SERVER_PATIENCE = 2.0, 1.5, 0.8

@@ -7,8 +7,9 @@ import time
 from collections.abc import Callable
 
 from dashboard.embedded import processes
-from dashboard.embedded.folders import EmbeddedError, Folders
-from dashboard.embedded.library import valkey_program
+
+from .folders import EmbeddedError, Folders
+from .library import valkey_program
 
 
 class Valkey:

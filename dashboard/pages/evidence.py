@@ -10,7 +10,7 @@ from typing import Any
 from approvals.counting import Vote
 from approvals.gates import verdicts_of
 from approvals.queries import ApprovalRow
-from checkpoints import why as standstill
+from checkpoints.queries import why as standstill
 from checkpoints.views import AgentRow, EventRow, ThreadRow, WorkerRow
 from dashboard import differences
 from dashboard.sentences import worker

@@ -12,7 +12,8 @@ from django.utils.safestring import SafeString, mark_safe
 
 from dashboard import list_pairs, text, trees
 from dashboard.sentences_of_decisions import VERBS
-from dashboard.templatetags.gatepost import VERDICTS, icon
+
+from .gatepost import VERDICTS, icon
 
 register = template.Library()
 

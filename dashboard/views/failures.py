@@ -12,7 +12,7 @@ from django.http import HttpRequest, HttpResponse, JsonResponse
 from django.shortcuts import render
 from django.template.loader import render_to_string
 
-from checkpoints import outages
+from checkpoints.postgres import outages
 from dashboard.api.problems import MEDIA_TYPE, problem
 from dashboard.errors import StorageAway, no_room
 

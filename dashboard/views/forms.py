@@ -7,8 +7,8 @@ from typing import Any
 
 from django.http import HttpRequest
 
-from checkpoints import deltas
 from checkpoints.errors import InvalidValue
+from checkpoints.state import deltas
 from dashboard import actions, errors, fields
 from dashboard.faults import beside, sentence
 from dashboard.permissions import Actor

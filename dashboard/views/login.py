@@ -17,8 +17,8 @@ from django.views.decorators.http import require_GET, require_http_methods
 from sesame.utils import get_user
 
 from dashboard import rate_limits
+from dashboard.user_changes import renew_password
 
-from ..user_changes import renew_password
 from .base import SeeOther
 
 BY_LINK = "sesame.backends.ModelBackend"

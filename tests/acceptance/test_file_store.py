@@ -14,7 +14,7 @@ from playwright.sync_api import expect
 from checkpoints import queries
 from checkpoints.capsules import folder as folders
 from checkpoints.capsules import layout
-from checkpoints.queries.reading import rows
+from checkpoints.queries.rows import rows
 from dashboard.proof import verify
 from tests.hazards.bench import Case, wait_until
 

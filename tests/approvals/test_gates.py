@@ -14,11 +14,12 @@ from approvals import gates, queries
 from approvals.errors import AlreadyDecided, ProposalChanged, VerdictRefused
 from approvals.gates import Proposal, Reviewer
 from approvals.queries import ApprovalRow
-from checkpoints import deltas, store
 from checkpoints import queries as threads
+from checkpoints import store
 from checkpoints.chain import verify_thread
 from checkpoints.errors import InvalidValue, LeaseLost, NotFound
 from checkpoints.records import Position, Work
+from checkpoints.state import deltas
 from checkpoints.states import EventKind, Status
 from checkpoints.store import NewEvent
 from tests.checkpoints.builders import (

@@ -9,10 +9,12 @@ from uuid import UUID
 from django.db import connection
 from uuid_utils.compat import uuid7
 
-from checkpoints import deltas, history, leases, store
-from checkpoints.channels import Digests
-from checkpoints.deltas import Folder
+from checkpoints import leases, store
+from checkpoints.queries.states import materialized
 from checkpoints.records import NewActivity, Position, Work
+from checkpoints.state import deltas
+from checkpoints.state.channels import Digests
+from checkpoints.state.deltas import Folder
 from checkpoints.states import EventKind, Status
 from checkpoints.store import NewCheckpoint, NewEvent
 
@@ -91,8 +93,8 @@ class Driver:
         self._load()
 
     def _load(self) -> None:
-        state = history.materialise(self.work.thread, self.work.head).state
-        reducers = history.reducers_of(self.work.agent_version)
+        state = materialized.materialise(self.work.thread, self.work.head).state
+        reducers = materialized.reducers_of(self.work.agent_version)
         self.folder = Folder(state)
         self.digests = Digests.of(state, reducers)
 
@@ -148,8 +150,8 @@ class Driver:
         work, plan = self.work, self.work.rollback
         assert plan is not None
         target = UUID(plan["target"])
-        state = history.materialise(work.thread, target).state
-        digests = Digests.of(state, history.reducers_of(work.agent_version))
+        state = materialized.materialise(work.thread, target).state
+        digests = Digests.of(state, materialized.reducers_of(work.agent_version))
         next_nodes = deltas.decode(
             one(
                 "SELECT next_nodes::text FROM gp_checkpoint "

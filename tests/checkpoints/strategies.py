@@ -8,7 +8,7 @@ from typing import Any
 
 from hypothesis import strategies as st
 
-from checkpoints.deltas import MAX_INTEGER
+from checkpoints.state.deltas import MAX_INTEGER
 
 CORNERS = [
     0.0, -0.0, 1.0, -1.0, 0.5, 1e-4, 9.999e-5, 1e-5, 1e-6, 1e-7, 5e-324, 1e15, 1e16, 1e20, 1e21,

@@ -11,8 +11,9 @@ import pytest
 from hypothesis import assume, given
 from hypothesis import strategies as st
 
-from checkpoints import digests
-from checkpoints.channels import (
+from checkpoints.errors import InvalidValue
+from checkpoints.state import digests
+from checkpoints.state.channels import (
     Append,
     Custom,
     Decimal,
@@ -25,8 +26,7 @@ from checkpoints.channels import (
     from_json,
     reducers_of,
 )
-from checkpoints.deltas import MAX_INTEGER, Folder, apply, canonical, is_empty
-from checkpoints.errors import InvalidValue
+from checkpoints.state.deltas import MAX_INTEGER, Folder, apply, canonical, is_empty
 from tests.checkpoints.strategies import texts, values
 
 REDUCERS: dict[str, Reducer] = {

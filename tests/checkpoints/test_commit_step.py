@@ -16,12 +16,13 @@ from django.db import OperationalError, connection
 from pytest_django import DjangoAssertNumQueries
 from uuid_utils.compat import uuid7
 
-from checkpoints import history, leases, queries, store
+from checkpoints import leases, queries, store
 from checkpoints.chain import verify_thread
-from checkpoints.channels import build_delta, reducers_of
-from checkpoints.deltas import canonical
 from checkpoints.errors import ConcurrentModificationError, InvalidValue, LeaseLost
+from checkpoints.queries.states import materialized
 from checkpoints.records import NewActivity, Position
+from checkpoints.state.channels import build_delta, reducers_of
+from checkpoints.state.deltas import canonical
 from checkpoints.states import EventKind, Status
 from checkpoints.store import NewEvent, steps
 
@@ -251,7 +252,7 @@ def test_a_lost_answer_to_the_commit_counts_as_committed(
     driver.step()
     assert driver.work.number == one("SELECT number FROM gp_thread") == 4
     assert driver.work.last_seq == one("SELECT last_seq FROM gp_thread")
-    assert history.materialise(thread, head_of(thread)).state["log"] == [1, 2, 3, 4]
+    assert materialized.materialise(thread, head_of(thread)).state["log"] == [1, 2, 3, 4]
     assert verify_thread(thread).intact
 
 

@@ -14,7 +14,8 @@ from django.db import connection
 from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as st
 
-from checkpoints.deltas import (
+from checkpoints.errors import InvalidValue
+from checkpoints.state.deltas import (
     LIMITS,
     MAX_INTEGER,
     Folder,
@@ -33,7 +34,6 @@ from checkpoints.deltas import (
     is_empty,
     validate_delta,
 )
-from checkpoints.errors import InvalidValue
 from tests.checkpoints.strategies import CORNERS, texts, through_jsonb, values
 
 

@@ -14,9 +14,10 @@ import pytest
 from django.conf import settings
 from django.db import connection
 
-from checkpoints import deltas, queries, store
+from checkpoints import queries, store
 from checkpoints.chain import verify_thread
 from checkpoints.queries import events_after
+from checkpoints.state import deltas
 from checkpoints.states import EventKind
 from dashboard import anchors
 from dashboard.embedded.library import postgres_programs

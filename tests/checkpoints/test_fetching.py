@@ -12,8 +12,8 @@ import pytest
 from django.db import DataError, OperationalError, ProgrammingError, connection, transaction
 from django.test.utils import CaptureQueriesContext
 
-from checkpoints.prepared import fetch, fetch_all
-from checkpoints.store.sending import send_and_fetch
+from checkpoints.postgres.reads import fetch, fetch_all
+from checkpoints.postgres.statements import send_and_fetch
 
 pytestmark = pytest.mark.usefixtures("real_db")
 SERIES = "SELECT n, 'a%%b' FROM generate_series(1, %s::integer) n"

@@ -8,7 +8,7 @@ import pytest
 from pytest_django import DjangoAssertNumQueries
 
 from checkpoints import queries, store
-from checkpoints.queries import log
+from checkpoints.queries import event_log
 
 from .builders import drive, make_thread, new_activity, rows
 
@@ -41,7 +41,7 @@ def test_cursors_in_a_row_are_one_line() -> None:
 
 def test_the_search_goes_on_where_it_ended(monkeypatch: pytest.MonkeyPatch) -> None:
     thread = kept(30)
-    monkeypatch.setattr(log, "SEARCHED", 10)
+    monkeypatch.setattr(event_log, "SEARCHED", 10)
     seen: list[int] = []
     before = None
     for _ in range(20):

@@ -12,10 +12,12 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from pytest_django import DjangoAssertNumQueries
 
-from checkpoints import deltas, history, queries, store
+from checkpoints import queries, store
 from checkpoints.chain import verify_thread
-from checkpoints.channels import Digests
 from checkpoints.errors import InvalidValue, NotFound
+from checkpoints.queries.states import materialized
+from checkpoints.state import deltas
+from checkpoints.state.channels import Digests
 from checkpoints.states import EventKind, Status
 
 from .builders import (
@@ -62,7 +64,7 @@ def test_a_fork_at_step_900_of_1000_writes_three_rows_and_leaves_the_base_alone(
 ) -> None:
     base = make_thread()
     driver = drive(base, 1_000)
-    store.write_keyframe(base, 500, history.materialise(base, numbered(base, 500)).state)
+    store.write_keyframe(base, 500, materialized.materialise(base, numbered(base, 500)).state)
     driver.step(leave_by=EventKind.THREAD_SUCCEEDED)
     before, counted = rows_of(base), count_all()
     upper = "SELECT pg_snapshot_xmax(pg_current_snapshot())::text::bigint"
@@ -190,9 +192,9 @@ def test_a_fork_of_a_fork_shares_the_whole_past(
     assert len(queries.way(thread, head_of(thread))) == 13
     assert verify_thread(thread).intact
     # A keyframe on the way bounds how far is read.
-    assert history.materialise(thread, head_of(thread)).deltas_read == 12 * 3 + 1
+    assert materialized.materialise(thread, head_of(thread)).deltas_read == 12 * 3 + 1
     store.write_keyframe(thread, 0, state)
-    assert history.materialise(thread, head_of(thread)).deltas_read == 0
+    assert materialized.materialise(thread, head_of(thread)).deltas_read == 0
 
 
 @pytest.mark.django_db
@@ -373,7 +375,7 @@ class Model:
                 thread = fork
         elif kind == "keyframe":
             number = queries.checkpoint(thread, target).number
-            store.write_keyframe(thread, number, history.materialise(thread, target).state)
+            store.write_keyframe(thread, number, materialized.materialise(thread, target).state)
         else:
             store.roll_back(
                 thread, checkpoint=target, undo=(), reason="", actor=OPERATOR, head=head
@@ -405,10 +407,10 @@ def test_any_tree_of_forks_edits_rollbacks_and_upgrades_reads_as_in_plain_python
         model.play(move)
     counted.update(model.played)
     for (owner, checkpoint), expected in model.states.items():
-        found = history.materialise(owner, checkpoint)
+        found = materialized.materialise(owner, checkpoint)
         assert found.state == expected
         stored = queries.checkpoint(owner, checkpoint)
-        reducers = history.reducers_of(stored.agent_version_id)
+        reducers = materialized.reducers_of(stored.agent_version_id)
         assert stored.state_hash == Digests.of(expected, reducers).root.hex()
         assert stored.state_bytes == len(deltas.canonical(expected))
     for owner in model.threads:

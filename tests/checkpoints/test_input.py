@@ -9,9 +9,10 @@ from uuid import UUID
 import pytest
 from django.db import IntegrityError, connection, transaction
 
-from checkpoints import history, leases, queries, store
+from checkpoints import leases, queries, store
 from checkpoints.chain import verify_thread
 from checkpoints.errors import InvalidValue, LeaseLost, NotAllowedNow, NotFound, StaleVersion
+from checkpoints.queries.states import materialized
 from checkpoints.states import TAKES_INPUT, EventKind, Status
 from checkpoints.store import NewEvent
 
@@ -90,7 +91,7 @@ def test_a_message_is_kept_beside_the_lease_and_taken_as_a_checkpoint_of_its_own
     assert one("SELECT n_steps FROM gp_thread WHERE id = %s::uuid", (thread,)) == 3
     driver.step()
     assert driver.work.step == 4
-    assert history.materialise(thread, driver.work.head).state["log"] == [
+    assert materialized.materialise(thread, driver.work.head).state["log"] == [
         1, 2, 3, {"text": "look at the north"}, 5,
     ]  # fmt: skip
     assert verify_thread(thread).intact
@@ -165,14 +166,14 @@ def test_a_fork_before_the_taking_and_a_rollback_over_it_do_not_have_it() -> Non
     driver.step()
     fork = store.fork(thread, checkpoint=before, changes={}, actor=OPERATOR)
     assert queries.waiting_inputs(fork) == []
-    assert history.materialise(fork, head_of(fork)).state["log"] == [1]
+    assert materialized.materialise(fork, head_of(fork)).state["log"] == [1]
 
     store.roll_back(
         thread, checkpoint=before, undo=(), reason="", actor=OPERATOR, head=driver.work.head
     )
     Driver(acquired(thread)).finish_rollback()
     # It went with the branch that took it; what nobody has seen still comes.
-    assert history.materialise(thread, head_of(thread)).state["log"] == [1]
+    assert materialized.materialise(thread, head_of(thread)).state["log"] == [1]
     assert [w.message for w in queries.waiting_inputs(thread)] == ["not taken yet"]
     assert verify_thread(thread).intact
     assert verify_thread(fork).intact
@@ -224,7 +225,7 @@ def test_twenty_at_once_and_a_worker_that_steps_meanwhile(real_db: None) -> None
         take(driver)
     sent = [e for e in queries.events_after(thread, 0, limit=5_000) if e.kind == "input.received"]
     assert len(sent) == rounds * senders
-    state = history.materialise(thread, driver.work.head).state
+    state = materialized.materialise(thread, driver.work.head).state
     assert state["log"] == [e.data["message"] for e in sent]
     settled = [
         seq
@@ -252,6 +253,6 @@ def test_two_workers_that_both_believe_in_their_lease(real_db: None, settings: A
         [(stale, won)] = answers
         assert isinstance(stale, LeaseLost)
         assert won == head_of(thread)
-        assert history.materialise(thread, won).state["log"] == [1, "once"]
+        assert materialized.materialise(thread, won).state["log"] == [1, "once"]
         assert kinds_of(thread).count("input.taken") == 1
     connection.close()

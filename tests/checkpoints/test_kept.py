@@ -10,10 +10,13 @@ from hypothesis import given
 from hypothesis import strategies as st
 from pytest_django import DjangoAssertNumQueries
 
-from checkpoints import deltas, history, kept, prepared, queries, store
+from checkpoints import queries, store
 from checkpoints.chain import verify_thread
-from checkpoints.channels import Digests, reducers_of
-from checkpoints.digests import NeedsState
+from checkpoints.postgres import reads as prepared
+from checkpoints.queries.states import materialized, saved_digests
+from checkpoints.state import deltas
+from checkpoints.state.channels import Digests, reducers_of
+from checkpoints.state.digests import NeedsState
 from checkpoints.states import EventKind
 
 from .builders import CHANNELS, OPERATOR, drive, head_of, make_agent, make_thread, one, rows
@@ -38,7 +41,7 @@ def numbered(thread: UUID, number: int) -> UUID:
 
 def read(thread: UUID, checkpoint: UUID) -> Digests:
     """The digests of the state there, made from its values."""
-    return history.checked(thread, checkpoint)[1]
+    return materialized.checked(thread, checkpoint)[1]
 
 
 @given(states, st.lists(values, max_size=3), states)
@@ -103,7 +106,7 @@ def test_a_changed_fork_reads_the_deltas_since_digests_were_kept_whatever_the_le
 
     expected = {n: read(base, numbered(base, n)) for n in (0, 5, 31, 32, 33, 63, 127, 149, 150)}
     with monkeypatch.context() as patched:
-        patched.setattr(history, "materialise", never)
+        patched.setattr(materialized, "materialise", never)
         for number, digests in expected.items():
             target = numbered(base, number)
             # What the base is and its kept digests in one round trip, then the birth.
@@ -119,7 +122,7 @@ def test_a_changed_fork_reads_the_deltas_since_digests_were_kept_whatever_the_le
     assert queries.state_at(nested, head_of(nested)) == {
         "goal": "new", "log": list(range(1, 151)), "facts": {}, "total": 5,
     }  # fmt: skip
-    assert kept.digests_at(base, head_of(nested)) is None  # of another thread
+    assert saved_digests.digests_at(base, head_of(nested)) is None  # of another thread
 
 
 @pytest.mark.django_db
@@ -138,7 +141,7 @@ def test_what_a_changed_fork_reads_does_not_grow_with_the_length(
     drive(base, 600)
     with monkeypatch.context() as patched:
         patched.setattr(prepared, "fetch_all", counting)
-        patched.setattr(history, "materialise", never)
+        patched.setattr(materialized, "materialise", never)
         for number in (63, 255, 575):  # each the last before digests are kept again
             target = numbered(base, number)
             store.fork(base, checkpoint=target, changes={"goal": ""}, actor=OPERATOR)
@@ -153,7 +156,7 @@ def test_an_edit_reads_no_state_either(monkeypatch: pytest.MonkeyPatch) -> None:
     store.hand_back(driver.work, reason="")
     store.pause(thread, actor=OPERATOR)
     with monkeypatch.context() as patched:
-        patched.setattr(history, "materialise", never)
+        patched.setattr(materialized, "materialise", never)
         store.edit(thread, changes={"log": ["other"]}, reason="", actor=OPERATOR)
     assert verify_thread(thread).intact
     assert queries.state_at(thread, head_of(thread))["log"] == ["other"]
@@ -166,12 +169,12 @@ def test_where_digests_do_not_suffice_the_state_is_read() -> None:
     driver = drive(base, 33)
     driver.step({"merge": {"facts": {"a": 1}}})
     joined = head_of(base)
-    assert kept.digests_at(base, numbered(base, 33)) is not None
-    assert kept.digests_at(base, joined) is None
+    assert saved_digests.digests_at(base, numbered(base, 33)) is not None
+    assert saved_digests.digests_at(base, joined) is None
     old = make_thread()
     for _ in range(40):
         drive_once(old)
-    assert kept.digests_at(old, head_of(old)) is None
+    assert saved_digests.digests_at(old, head_of(old)) is None
     for thread in (base, old):
         fork = store.fork(thread, checkpoint=head_of(thread), changes={"goal": "x"}, actor=OPERATOR)
         assert verify_thread(fork).intact
@@ -195,7 +198,7 @@ def test_an_upgrade_to_other_reducers_is_told_apart() -> None:
     again = type(driver)(driver.work)
     again.step({"set": {"total": 1}})
     head = head_of(base)
-    found = kept.digests_at(base, head)
+    found = saved_digests.digests_at(base, head)
     assert found is None or found.root == read(base, head).root
     fork = store.fork(base, checkpoint=head, changes={"goal": "x"}, actor=OPERATOR)
     assert verify_thread(fork).intact
@@ -204,13 +207,13 @@ def test_an_upgrade_to_other_reducers_is_told_apart() -> None:
 @pytest.mark.django_db
 def test_a_large_delta_keeps_digests_at_once() -> None:
     """Also where its value is kept apart: a list cannot grow from the hash of its whole."""
-    thread = make_thread(input={"goal": "", "log": ["x" * 2 * kept.LARGE]})
+    thread = make_thread(input={"goal": "", "log": ["x" * 2 * saved_digests.LARGE]})
     assert one("SELECT octet_length(digests) FROM gp_checkpoint") == sum(
         4 + len(channel) + 1 + 32 + 8 for channel in CHANNELS
     )
     driver = drive(thread, 3)
-    assert kept.digests_at(thread, head_of(thread)) is not None
-    driver.step({"append": {"log": ["y" * kept.LARGE]}})
+    assert saved_digests.digests_at(thread, head_of(thread)) is not None
+    driver.step({"append": {"log": ["y" * saved_digests.LARGE]}})
     assert one("SELECT count(*) FROM gp_checkpoint WHERE digests IS NOT NULL") == 2
     assert verify_thread(thread).intact
 
@@ -229,7 +232,7 @@ def test_false_digests_are_found_and_never_used() -> None:
         assert not report.intact
         assert report.what.endswith("the digests kept with its checkpoint are not those of it.")
         assert report.first_broken_seq == seq
-        found = kept.digests_at(base, head_of(base))
+        found = saved_digests.digests_at(base, head_of(base))
         assert found is None or found.kept() == read(base, head_of(base)).kept()
         fork = store.fork(base, checkpoint=head_of(base), changes={"goal": "x"}, actor=OPERATOR)
         assert queries.state_at(fork, head_of(fork))["log"] == list(range(1, 41))

@@ -9,10 +9,12 @@ import pytest
 from django.db import connection
 from django.test.utils import CaptureQueriesContext
 
-from checkpoints import deltas, history, keyframes, queries, store
-from checkpoints.channels import Digests
+from checkpoints import queries, store
 from checkpoints.errors import CorruptHistory
+from checkpoints.queries.states import keyframes, materialized
 from checkpoints.records import Work
+from checkpoints.state import deltas
+from checkpoints.state.channels import Digests
 from workers.ledger import DatabaseLedger
 
 from .builders import OPERATOR, Driver, acquired, drive, head_of, make_thread, one, rows
@@ -49,7 +51,7 @@ def played(deltas_: list[dict[str, Any]], *, lease: int = 10**9) -> tuple[UUID, 
         if i % lease == 0:
             store.hand_back(driver.work, reason="test")
             driver = Driver(acquired(driver.work.thread))
-            reducers = history.reducers_of(driver.work.agent_version)
+            reducers = materialized.reducers_of(driver.work.agent_version)
             state, driver.digests, _ = ledger.load(driver.work, driver.work.agent_version, reducers)
             driver.folder = deltas.Folder(state)
     return driver.work.thread, driver.work
@@ -82,7 +84,7 @@ def test_keyframes_weigh_no_more_than_deltas_and_reads_are_bounded(shape: str, l
     assert kept(thread) <= weight
     worst = 0
     for row in queries.checkpoints(thread, limit=1_000).rows:
-        found = history.materialise(thread, row.id)
+        found = materialized.materialise(thread, row.id)
         # What lies after the newest keyframe: no more than the state or the floor, and one step.
         last = keyframes.weight(len(deltas.canonical(given[max(row.number - 1, 0)])) + 200)
         bound = max(row.state_bytes, keyframes.FLOOR) * 1.1 + 2 * last
@@ -141,7 +143,7 @@ def test_a_false_keyframe_is_dropped_and_never_built_upon(text: str) -> None:
     driver = drive(thread, 4)
     expected = dict(driver.state)
     poisoned(thread, 2, text)
-    reducers = history.reducers_of(driver.work.agent_version)
+    reducers = materialized.reducers_of(driver.work.agent_version)
 
     edited = store.fork(thread, checkpoint=head_of(thread), changes={"goal": "new"}, actor=OPERATOR)
     assert queries.checkpoint(edited, head_of(edited)).state_hash == (
@@ -168,7 +170,7 @@ def test_false_deltas_are_no_keyframes_fault() -> None:
     )
     rows("ALTER TABLE gp_checkpoint ENABLE TRIGGER USER")
     poisoned(thread, 2, '{"goal": "steal", "log": [1, 2]}')
-    reducers = history.reducers_of(driver.work.agent_version)
+    reducers = materialized.reducers_of(driver.work.agent_version)
     with pytest.raises(CorruptHistory):
         DatabaseLedger().load(driver.work, driver.work.agent_version, reducers)
 
@@ -201,13 +203,13 @@ def test_a_hundred_forks_of_forks_are_read_through_few_branches(real_db: str) ->
             )
     head = head_of(thread)
     with CaptureQueriesContext(connection) as seen:
-        found = history.materialise(thread, head)
+        found = materialized.materialise(thread, head)
     assert len(seen) == 1
     assert found.state == expected
     assert found.ranges <= keyframes.RANGES
     assert found.deltas_read <= keyframes.RANGES
     # Without any of them it is the same state, from a hundred branches.
     rows("DELETE FROM gp_keyframe")
-    slow = history.materialise(thread, head)
+    slow = materialized.materialise(thread, head)
     assert (slow.state, slow.ranges) == (expected, 101)
     assert queries.state_at(base, head_of(base))["log"] == [1, 2, 3]

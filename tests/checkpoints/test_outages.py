@@ -6,7 +6,7 @@ import psycopg
 import pytest
 from django.db import DatabaseError, OperationalError, connection
 
-from checkpoints import outages
+from checkpoints.postgres import outages
 
 OUTAGES = {
     "53100": "disk is full",

@@ -9,8 +9,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from checkpoints.admin.paging import XID, BadCursor, Sheet, Walk, read_sheet
 from checkpoints.models import Event, Thread
-from checkpoints.paging import XID, BadCursor, Sheet, Walk, read_sheet
 
 from .builders import drive, make_thread, make_workspace, rows
 

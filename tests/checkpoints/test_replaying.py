@@ -9,9 +9,9 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from checkpoints.deltas import canonical, fold
 from checkpoints.errors import InvalidValue
-from checkpoints.replaying import Replay
+from checkpoints.state.deltas import canonical, fold
+from checkpoints.state.replay import Replay
 
 # Text that looks like the borders between deltas.
 TRAPS = st.sampled_from(

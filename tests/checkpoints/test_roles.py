@@ -9,7 +9,7 @@ import psycopg
 import pytest
 from django.db import connection
 
-from checkpoints import roles
+from checkpoints.postgres import roles
 
 ROLE = "gatepost_runtime_test"
 LOGS = (

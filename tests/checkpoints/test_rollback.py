@@ -6,10 +6,12 @@ from uuid import UUID, uuid4
 
 import pytest
 
-from checkpoints import deltas, history, leases, queries, store
+from checkpoints import leases, queries, store
 from checkpoints.chain import verify_thread
-from checkpoints.channels import Digests
 from checkpoints.errors import LeaseLost, NotAllowedNow, NotFound, StaleVersion
+from checkpoints.queries.states import materialized
+from checkpoints.state import deltas
+from checkpoints.state.channels import Digests
 from checkpoints.states import EventKind, Status
 
 from .builders import (
@@ -229,7 +231,7 @@ def test_retrying_after_a_finished_rollback_works_from_its_target() -> None:
     again = acquired(thread)
     target = numbered(thread, 1)
     state = queries.state_at(thread, target)
-    root = Digests.of(state, history.reducers_of(again.agent_version)).root
+    root = Digests.of(state, materialized.reducers_of(again.agent_version)).root
     checkpoint = Driver(again).next_checkpoint(
         {}, step=1, branch=1, branch_start=3, parent=target, parent_number=1, source="rollback",
         state_hash=root, state_bytes=len(deltas.canonical(state)),

@@ -9,7 +9,8 @@ import pytest
 
 from checkpoints import leases, queries, store
 from checkpoints.chain import verify_thread
-from checkpoints.queries import figures, savings
+from checkpoints.queries import savings
+from checkpoints.queries.installation import figures
 from checkpoints.records import Work
 from checkpoints.states import EventKind, Status
 from checkpoints.views import SavedRow

@@ -8,9 +8,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from checkpoints.deltas import canonical
 from checkpoints.errors import GatepostError, NewerThanCode, NoUpgradePath, UpgradeFailed
-from checkpoints.schema import Upgrades
+from checkpoints.state.deltas import canonical
+from checkpoints.state.schema import Upgrades
 from tests.checkpoints.strategies import texts, values
 
 

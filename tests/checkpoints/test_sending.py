@@ -17,8 +17,8 @@ from django.db import (
 )
 from django.test.utils import CaptureQueriesContext
 
-from checkpoints.store import sending
-from checkpoints.store.sending import send
+from checkpoints.postgres import statements
+from checkpoints.postgres.statements import send
 
 pytestmark = pytest.mark.usefixtures("real_db")
 
@@ -173,5 +173,5 @@ def test_a_pooler_that_keeps_no_statements_gets_none() -> None:
 def test_an_unknown_type_takes_the_ordinary_way() -> None:
     from decimal import Decimal
 
-    assert Decimal not in sending._FORMS
+    assert Decimal not in statements._FORMS
     assert send("SELECT %(a)s::numeric", {"a": Decimal("1.10")}) == (Decimal("1.10"),)

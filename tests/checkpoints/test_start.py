@@ -10,9 +10,10 @@ import pytest
 from django.db import connection
 from pytest_django import DjangoCaptureOnCommitCallbacks
 
-from checkpoints import history, queries, store
+from checkpoints import queries, store
 from checkpoints.chain import verify_thread
 from checkpoints.errors import AlreadyStarted, InvalidValue, NotFound
+from checkpoints.queries.states import materialized
 from checkpoints.signals import thread_changed, thread_queued
 from checkpoints.states import Status
 
@@ -221,6 +222,7 @@ def test_states_of_different_agents_lie_as_jsonb_in_one_table() -> None:
     assert found == threads["paying"]
     for name, (given, _) in schemas.items():
         assert (
-            history.materialise(threads[name], head_of(threads[name])).state.keys() >= given.keys()
+            materialized.materialise(threads[name], head_of(threads[name])).state.keys()
+            >= given.keys()
         )
     assert kinds_of(threads["paying"])[-1] == "checkpoint.committed"

@@ -8,8 +8,9 @@ from uuid import UUID
 
 import pytest
 
-from checkpoints import history, queries, store
+from checkpoints import queries, store
 from checkpoints.errors import CorruptHistory
+from checkpoints.queries.states import materialized
 
 from .builders import OPERATOR, drive, head_of, make_thread, one, rows
 
@@ -47,14 +48,16 @@ def test_few_long_threads_are_read_by_their_ranges_alone() -> None:
     others(thread)
     for mode in ("force_custom_plan", "force_generic_plan"):
         rows(f"SET LOCAL plan_cache_mode = {mode}")
-        plan = one(f"EXPLAIN (ANALYZE, FORMAT JSON) {history._STATE}", (thread, head_of(thread)))
+        plan = one(
+            f"EXPLAIN (ANALYZE, FORMAT JSON) {materialized._STATE}", (thread, head_of(thread))
+        )
         read = [n for n in nodes(plan[0]["Plan"]) if n.get("Relation Name") == "gp_checkpoint"]
         assert len(read) == 4
         assert {n["Node Type"] for n in read} <= {"Index Scan", "Bitmap Heap Scan"}
         assert sum(n["Actual Rows"] * n["Actual Loops"] for n in read) <= 10
         # Beyond that PostgreSQL may compile a statement, which takes longer than any read.
         assert plan[0]["Plan"]["Total Cost"] < float(one("SHOW jit_above_cost")) / 10
-    assert history.materialise(thread, head_of(thread)).state["log"] == [1, 2, 3]
+    assert materialized.materialise(thread, head_of(thread)).state["log"] == [1, 2, 3]
 
 
 def long_past() -> tuple[UUID, UUID]:
@@ -73,14 +76,14 @@ def test_blocks_end_with_their_range_wherever_it_begins() -> None:
     _, fork = long_past()
     for number in (0, 1, 46, 47, 48, 49, 60):
         point = queries.checkpoint_by_number(fork, number).id
-        found = history.materialise(fork, point)
+        found = materialized.materialise(fork, point)
         assert len(found.state["log"]) == 95 + number
         assert found.deltas_read == 96 + number + 1
         assert found.ranges == 2
         for kept in (0, number // 2, number):
             state = queries.state_at(fork, queries.checkpoint_by_number(fork, kept).id)
             store.write_keyframe(fork, kept, state)
-            short = history.materialise(fork, point)
+            short = materialized.materialise(fork, point)
             assert short.state == found.state
             assert (short.deltas_read, short.unfolded_rows) == (number - kept, number - kept)
             store.drop_keyframe(fork, kept)
@@ -98,4 +101,4 @@ def test_a_past_with_a_hole_is_refused(number: int) -> None:
     )
     rows("SET session_replication_role = DEFAULT")
     with pytest.raises(CorruptHistory):
-        history.materialise(fork, head_of(fork))
+        materialized.materialise(fork, head_of(fork))

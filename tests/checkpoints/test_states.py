@@ -28,7 +28,7 @@ from checkpoints.states import (
     target,
 )
 from checkpoints.store import control
-from checkpoints.store.writing import Move, NewEvent, perform
+from checkpoints.store.statement.moves import Move, NewEvent, perform
 
 from .builders import (
     OPERATOR,

@@ -11,8 +11,8 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from checkpoints.deltas import LIMITS, MAX_INTEGER, canonical, decode, decode_stored
 from checkpoints.errors import InvalidValue
+from checkpoints.state.deltas import LIMITS, MAX_INTEGER, canonical, decode, decode_stored
 
 from .strategies import CORNERS, through_jsonb, values
 

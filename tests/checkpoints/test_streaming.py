@@ -10,7 +10,7 @@ import pytest
 from django.db import DataError, OperationalError, ProgrammingError, connection, transaction
 from django.test.utils import CaptureQueriesContext
 
-from checkpoints.prepared import fetch, stream
+from checkpoints.postgres.reads import fetch, stream
 
 pytestmark = pytest.mark.usefixtures("real_db")
 SERIES = "SELECT n, NULL::text, 'é%%' FROM generate_series(1, %s::integer) n"

@@ -8,8 +8,9 @@ from uuid import UUID
 from hypothesis import given
 from hypothesis import strategies as st
 
-from checkpoints import deltas, seals
-from checkpoints.store import texts
+from checkpoints.log import seals
+from checkpoints.state import deltas
+from checkpoints.store.statement import canonical_texts
 
 HASHES = st.binary(min_size=32, max_size=32)
 NAMES = st.lists(
@@ -43,7 +44,7 @@ def test_a_seal_written_straight_is_the_seal_that_is_verified(
     agent_version: UUID,
     config_hash: str | None,
 ) -> None:
-    assert texts.checkpoint_seal(
+    assert canonical_texts.checkpoint_seal(
         branch=branch,
         parent=parent,
         source=source,
@@ -75,7 +76,7 @@ def test_a_seal_written_straight_is_the_seal_that_is_verified(
 def test_the_event_of_a_commit_written_straight_is_canonical(
     checkpoint: UUID, number: int, step: int, nodes: list[str], following: list[str], seal: str
 ) -> None:
-    written = texts.committed_text(
+    written = canonical_texts.committed_text(
         checkpoint=str(checkpoint),
         number=number,
         step=step,
@@ -95,7 +96,7 @@ ROWS = st.dictionaries(TEXTS, TEXTS | st.dictionaries(TEXTS, TEXTS, max_size=2),
 def test_the_event_of_a_start_written_straight_is_canonical(
     agent: str, agent_version: UUID, title: str, committed: dict[str, Any], row: dict[str, Any]
 ) -> None:
-    written = texts.started_text(
+    written = canonical_texts.started_text(
         agent=agent,
         agent_version=agent_version,
         title=title,
@@ -131,7 +132,7 @@ def test_the_event_of_a_fork_written_straight_is_canonical(
     row: dict[str, Any],
 ) -> None:
     base, chain, checkpoint = ids
-    written = texts.forked_text(
+    written = canonical_texts.forked_text(
         base=base,
         chain=str(chain),
         seq=seq,

@@ -10,8 +10,8 @@ import pytest
 from checkpoints import queries, store
 from checkpoints.chain import verify_thread
 from checkpoints.errors import LeaseLost, NotAllowedNow
+from checkpoints.queries.why import why_waiting
 from checkpoints.states import Status
-from checkpoints.why import why_waiting
 
 from .builders import (
     OPERATOR,

@@ -9,9 +9,9 @@ from uuid import UUID, uuid4
 
 import pytest
 
+from checkpoints.queries.why import why_waiting
 from checkpoints.states import Status
 from checkpoints.views import ThreadRow, WorkerRow
-from checkpoints.why import why_waiting
 
 NOW = datetime(2026, 1, 2, 3, 4, 5, tzinfo=UTC)
 VERSION = uuid4()

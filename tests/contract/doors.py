@@ -31,7 +31,7 @@ from approvals.drafts import Draft
 from approvals.notify.endpoints import Wanted
 from approvals.queries import ApprovalRow
 from checkpoints import store
-from checkpoints.browsing import Records
+from checkpoints.admin.lists import Records
 from dashboard import actions, administering, hooks, permissions, tokens
 from dashboard.permissions import Actor
 from dashboard.policy_form import PolicyForm

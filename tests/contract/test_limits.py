@@ -13,7 +13,7 @@ import pytest
 from django.test import Client
 
 from checkpoints import queries, store
-from checkpoints.deltas import LIMITS
+from checkpoints.state.deltas import LIMITS
 from tests.cast import Cast
 from tests.checkpoints.builders import CHANNELS, drive
 from tests.workers.beyond import BEYOND, MIB

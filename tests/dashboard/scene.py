@@ -10,9 +10,9 @@ from uuid_utils.compat import uuid7
 from approvals import gates, queries
 from approvals.headlines import headline
 from checkpoints import leases, store
-from checkpoints.channels import Digests, reducers_of
 from checkpoints.queries import agent_version, state_at
 from checkpoints.records import NewActivity, Position, Work
+from checkpoints.state.channels import Digests, reducers_of
 from checkpoints.states import EventKind
 from checkpoints.store import NewCheckpoint
 from checkpoints.verdicts import about_args, about_unknown

@@ -17,8 +17,17 @@ from django.test.utils import CaptureQueriesContext
 from django.urls import reverse
 
 from checkpoints import store
+from checkpoints.admin.paging import (
+    COUNT_CAP,
+    ROWS,
+    WINDOW,
+    Walk,
+    _encode,
+    _key,
+    _named,
+    read_sheet,
+)
 from checkpoints.models import Event
-from checkpoints.paging import COUNT_CAP, ROWS, WINDOW, Walk, _encode, _key, _named, read_sheet
 from tests.cast import Cast, make_cast
 from tests.checkpoints.builders import rows
 from tests.conftest import real_database

@@ -14,8 +14,9 @@ from uuid import UUID
 import pytest
 from django.db import connection
 
-from checkpoints import deltas, leases, queries, store
+from checkpoints import leases, queries, store
 from checkpoints.records import CURSOR_BYTES
+from checkpoints.state import deltas
 from checkpoints.states import EventKind
 from dashboard.proof import verify
 from tests.cast import Cast

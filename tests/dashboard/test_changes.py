@@ -9,7 +9,9 @@ from uuid import UUID
 
 import pytest
 
-from checkpoints import deltas, history, queries, store
+from checkpoints import queries, store
+from checkpoints.queries.states import materialized
+from checkpoints.state import deltas
 from checkpoints.views import AgentRow
 from dashboard import actions
 from dashboard.errors import Invalid
@@ -98,7 +100,7 @@ def test_a_changed_fork_and_an_edit_read_no_state(
     head = queries.thread(thread, workspace=cast.workspace).head
     store.pause(thread, actor=who.id)
     with monkeypatch.context() as patched:
-        patched.setattr(history, "materialise", never)
+        patched.setattr(materialized, "materialise", never)
         patched.setattr(queries, "state_at", never)
         plain = actions.fork(who, thread, head)
         changed = actions.fork(who, thread, head, {"limit": 7})

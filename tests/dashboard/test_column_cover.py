@@ -18,7 +18,7 @@ Say in dashboard/column_reasons.py what verification does with each of these col
 - PROVED: it is folded from the log and compared. A row of settings is, once its table is registered
   in approvals/recorded_tables.py (or that of checkpoints, dashboard) and each change calls
   store.log_setting with a RowChange; such columns need no entry. A column of a thread's row or of a
-  request is, once checkpoints/chain/row.py or approvals/proof.py compares it.
+  request is, once checkpoints/chain/thread_row.py or approvals/proof.py compares it.
 - DERIVED: it follows from proved columns, or is compared with them in another form.
 - NOT_COVERED: the reason why nobody is deceived when it is altered.
 Then write docs/columns.md anew: ./manage.py verify --columns > docs/columns.md

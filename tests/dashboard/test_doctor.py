@@ -18,7 +18,8 @@ from django.contrib.auth import get_user_model
 from django.core.management import call_command
 from django.db import connection
 
-from checkpoints import queries, roles
+from checkpoints import queries
+from checkpoints.postgres import roles
 from checkpoints.states import EventKind
 from dashboard import tokens
 from dashboard.doctor import behind, installed, reachable, unsafe

@@ -9,8 +9,8 @@ from django.contrib.auth import get_user_model
 from django.db import connection
 from django.test import Client
 
-from checkpoints import roles
 from checkpoints.models import Workspace
+from checkpoints.postgres import roles
 from dashboard.configuration.sources import Misconfigured
 from dashboard.grants import after_migration
 

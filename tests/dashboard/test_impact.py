@@ -234,7 +234,7 @@ def test_others_count_too(cast: Cast, author: Any) -> None:
 def test_many_threads_come_once_each_in_batches(
     cast: Cast, author: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(sys.modules["checkpoints.queries.suspended"], "BATCH", 7)
+    monkeypatch.setattr(sys.modules["checkpoints.queries.installation.suspended"], "BATCH", 7)
     module = author("tales")
     agent = registry.load([module])["tales"]
     made = {

@@ -11,7 +11,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from checkpoints.list_keys import list_key
+from checkpoints.state.list_keys import list_key
 from dashboard import differences, list_pairs, trees
 from dashboard.differences import Changes
 

@@ -14,8 +14,9 @@ from prometheus_client.parser import text_string_to_metric_families
 from approvals import figures as approval_figures
 from approvals import gates
 from approvals.models import VERDICTS
-from checkpoints import leases, roles, store
-from checkpoints.queries import figures as thread_figures
+from checkpoints import leases, store
+from checkpoints.postgres import roles
+from checkpoints.queries.installation import figures as thread_figures
 from checkpoints.states import EventKind, Status
 from dashboard import metrics
 from tests.cast import Cast

@@ -13,7 +13,8 @@ from uuid import UUID
 import pytest
 from django.db import connection, transaction
 
-from checkpoints import deltas, queries, store
+from checkpoints import queries, store
+from checkpoints.state import deltas
 from dashboard.proof import verify
 from tests.cast import Cast
 from tests.checkpoints.builders import drive, effect, make_thread, new_activity, rows

@@ -17,11 +17,12 @@ from uuid_utils.compat import uuid7
 from approvals import hooks, policies
 from approvals.drafts import Draft
 from approvals.notify import endpoints
-from checkpoints import recorded, store
+from checkpoints import store
 from checkpoints.chain import verify_workspace
+from checkpoints.log import recorded
 from checkpoints.states import WorkspaceEventKind as K
-from checkpoints.store.workspaces import log_record
-from checkpoints.store.writing import NewEvent
+from checkpoints.store.installation.workspaces import log_record
+from checkpoints.store.statement.moves import NewEvent
 from dashboard import administering, column_cover, tokens
 from dashboard.proof import (
     installation,

@@ -14,8 +14,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from checkpoints import queries
-from checkpoints.deltas import canonical
 from checkpoints.errors import InvalidValue
+from checkpoints.state.deltas import canonical
 from dashboard import actions
 from dashboard.statefiles import read_yaml
 from dashboard.yaml_text import YAMLRenderer

@@ -18,7 +18,7 @@ from hypothesis import strategies as st
 
 from checkpoints import payloads, queries, store
 from checkpoints.errors import CorruptHistory
-from checkpoints.payloads.proven import BLOCK
+from checkpoints.payloads.verified import BLOCK
 from checkpoints.states import Status
 from checkpoints.views import ArtifactRow
 from tests.cast import Cast

@@ -8,8 +8,8 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from checkpoints import deltas, references
 from checkpoints.errors import CorruptHistory, InvalidValue
+from checkpoints.state import deltas, references
 from tests.checkpoints import strategies
 
 pytestmark = pytest.mark.requirement("B15")

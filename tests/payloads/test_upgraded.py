@@ -9,7 +9,7 @@ from typing import Annotated, Any
 
 import pytest
 
-from checkpoints.schema import Upgrades
+from checkpoints.state.schema import Upgrades
 from checkpoints.states import Status
 from workers.context import Context
 from workers.graph import END, Append, Graph, Merge, State, Sum

@@ -17,8 +17,8 @@ from django.conf import settings
 from django.db import connection
 
 from dashboard.embedded.library import postgres_programs, valkey_program
+from tests.servers import PREFIX
 
-from ..servers import PREFIX
 from . import table
 
 ROWS = table.read()

@@ -11,8 +11,8 @@ import pytest
 from checkpoints import leases
 from checkpoints.states import EventKind
 from checkpoints.store import activities, cursors
-from checkpoints.store.statement import Columns
-from checkpoints.store.writing import Move
+from checkpoints.store.statement.moves import Move
+from checkpoints.store.statement.text import Columns
 from workers import recording
 
 _ENDED = Columns(

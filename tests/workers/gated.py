@@ -16,8 +16,9 @@ from approvals.gates import proposal_hash
 from approvals.policy import Facts, PolicyAnswer, Rule
 from approvals.queries import ApprovalRow
 from approvals.terms import Terms
-from checkpoints import deltas, store
+from checkpoints import store
 from checkpoints.records import Position
+from checkpoints.state import deltas
 from checkpoints.states import EventKind, Status
 from checkpoints.store import NewEvent
 from tests.reviewers import reviewer_in

@@ -17,8 +17,8 @@ import pytest
 from approvals.errors import AlreadyDecided, ProposalChanged
 from approvals.gates import Reviewer
 from checkpoints import leases
-from checkpoints.deltas import canonical
 from checkpoints.errors import CorruptHistory, InvalidValue, LeaseLost, NotAllowedNow
+from checkpoints.state.deltas import canonical
 from checkpoints.states import Status
 from workers.context import Context
 from workers.errors import Expired, GraphError, Rejected

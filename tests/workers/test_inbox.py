@@ -185,7 +185,7 @@ def test_only_refused_messages_write_no_checkpoint(bench: Bench) -> None:
 def test_a_message_that_the_state_cannot_hold_is_refused(
     bench: Bench, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    from checkpoints import deltas
+    from checkpoints.state import deltas
 
     thread = bench.start(rounds=1)
     bench.send(thread, {"text": "x" * 5_000})

@@ -91,8 +91,8 @@ def test_a_time_that_never_comes_fails_the_step(
 
 
 def test_the_values_are_beyond_the_limits_and_their_neighbours_are_not() -> None:
-    from checkpoints import deltas
     from checkpoints.errors import InvalidValue
+    from checkpoints.state import deltas
 
     for limit in BEYOND:
         with pytest.raises(InvalidValue, match=r"^\$\.here"):

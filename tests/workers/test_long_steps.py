@@ -7,9 +7,9 @@ from django.db import connection
 from django.test.utils import CaptureQueriesContext
 
 from checkpoints import queries
-from checkpoints.deltas import LIMITS
+from checkpoints.state.deltas import LIMITS
 from checkpoints.states import Status
-from checkpoints.store.statement import EVENTS_AT_ONCE, batched
+from checkpoints.store.statement.text import EVENTS_AT_ONCE, batched
 
 from . import wordy
 from .conftest import Bench, bench_of

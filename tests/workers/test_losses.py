@@ -11,7 +11,7 @@ from uuid import uuid4
 
 import pytest
 
-from checkpoints.store.sweeping import lost_reason
+from checkpoints.store.installation.sweep import lost_reason
 from workers import slots, timelimit
 from workers.errors import GraphError
 from workers.graph import END, Graph, State

@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from checkpoints.deltas import canonical
+from checkpoints.state.deltas import canonical
 from checkpoints.states import Status
 from workers import models
 from workers.context import Context

@@ -14,9 +14,10 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from checkpoints import history, store
+from checkpoints import store
 from checkpoints.errors import GatepostError
-from checkpoints.schema import Upgrades
+from checkpoints.queries.states import materialized
+from checkpoints.state.schema import Upgrades
 from checkpoints.states import Status
 from workers.context import Context
 from workers.graph import END, Append, Graph, Merge, State, Sum
@@ -178,8 +179,8 @@ def _same_states(
 ) -> None:
     """Each checkpoint by keyframe, from the deltas alone, and in memory."""
     for here, there in zip(real.checkpoints(one), memory.checkpoints(other), strict=True):
-        state = history.materialise(one, here.id).state
-        assert history.materialise(one, here.id, from_deltas=True).state == state
+        state = materialized.materialise(one, here.id).state
+        assert materialized.materialise(one, here.id, from_deltas=True).state == state
         assert memory.state_at(other, there.id) == state
         counted[here.source] += 1
         counted["nodes"] += len(here.nodes)

@@ -17,7 +17,7 @@ from approvals.notify import sender
 from approvals.terms import Terms
 from checkpoints import leases, queries, store
 from checkpoints.chain import verify_thread
-from checkpoints.queries import figures
+from checkpoints.queries.installation import figures
 from checkpoints.states import EventKind
 from tests.approvals import news
 from tests.approvals.cast import MIRA, asked, say

@@ -10,9 +10,9 @@ from typing import Any
 
 import pytest
 
-from checkpoints import deltas
 from checkpoints.chain import verify_thread
 from checkpoints.errors import AlreadySettled, InvalidValue, NotAllowedNow
+from checkpoints.state import deltas
 from checkpoints.states import Status
 from tests.checkpoints.builders import one, rows
 from workers import rollback

@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 
-from checkpoints.schema import Upgrades
+from checkpoints.state.schema import Upgrades
 from checkpoints.states import EventKind, Status
 from workers import timelimit
 

@@ -7,7 +7,7 @@ from typing import Annotated, Any
 
 import pytest
 
-from checkpoints.schema import Upgrades
+from checkpoints.state.schema import Upgrades
 from checkpoints.states import EventKind, Status
 from workers.context import Context
 from workers.graph import END, Append, Gate, Graph, State, Sum, tool

@@ -13,7 +13,7 @@ def main() -> None:
     import django
 
     django.setup()
-    from workers.checking.modules import examine
+    from .modules import examine
 
     json.dump(examine(sys.argv[1]), answer)
     answer.close()

@@ -9,7 +9,7 @@ from pathlib import Path
 from types import ModuleType
 from typing import Any
 
-from checkpoints import deltas
+from checkpoints.state import deltas
 from workers.graph import Tool
 
 from .findings import Finding, Voice, shown, voice

@@ -10,8 +10,8 @@ from typing import Any, get_type_hints
 
 from pydantic import TypeAdapter, ValidationError
 
-from checkpoints import deltas
 from checkpoints.errors import GatepostError
+from checkpoints.state import deltas
 from workers.graph import END, RESERVED, Graph, Node, State
 
 from .findings import Finding, voice

@@ -8,12 +8,13 @@ from uuid import UUID
 
 from uuid_utils.compat import uuid7
 
-from checkpoints import deltas, steering
-from checkpoints.channels import Digests
+from checkpoints.log import steering
 from checkpoints.payloads.base import LIMITS
+from checkpoints.state import deltas
+from checkpoints.state.channels import Digests
 from checkpoints.states import EventKind
 from checkpoints.store import NewCheckpoint
-from checkpoints.store.guards import check_texts
+from checkpoints.store.statement.guards import check_texts
 
 from ..graph import Graph
 from . import reading

@@ -19,16 +19,17 @@ from uuid_utils.compat import uuid7
 from approvals.counting import Vote
 from approvals.policy import Facts, Rule
 from approvals.queries import ApprovalRow
-from checkpoints import deltas, history, references
 from checkpoints.chain import NO_HASH, link
-from checkpoints.channels import Digests, Reducer
 from checkpoints.errors import NotAllowedNow, NotFound
 from checkpoints.payloads.base import DATABASE, LIMITS
+from checkpoints.queries.states import materialized
 from checkpoints.records import Position
+from checkpoints.state import deltas, references
+from checkpoints.state.channels import Digests, Reducer
 from checkpoints.states import Status, pairs
 from checkpoints.store import NewCheckpoint, NewEvent
-from checkpoints.store.checkpoint_rows import checkpoint_insert, delta_of
-from checkpoints.store.writing import encode_event
+from checkpoints.store.statement.checkpoint_rows import checkpoint_insert, delta_of
+from checkpoints.store.statement.moves import encode_event
 from checkpoints.views import ActivityRow
 
 PAIRS = pairs()
@@ -261,7 +262,7 @@ class Book:
             raise NotFound("There is no such checkpoint in this thread.")
         return found
 
-    def materialise(self, thread: UUID, ident: UUID) -> history.Materialised:
+    def materialise(self, thread: UUID, ident: UUID) -> materialized.Materialised:
         """The state at a checkpoint, folded from its deltas; raises NotFound."""
         kept = self.checkpoint(thread, ident)
         past = [kept]
@@ -269,7 +270,9 @@ class Book:
             owner, parent = past[-1].new.parent_thread, past[-1].new.parent
             past.append(self.checkpoint(owner or thread, parent))
         state = deltas.fold({}, (self.delta(k) for k in reversed(past)))
-        return history.Materialised(state, kept.new.state_hash, kept.new.schema_version, len(past))
+        return materialized.Materialised(
+            state, kept.new.state_hash, kept.new.schema_version, len(past)
+        )
 
     def delta(self, kept: Kept) -> dict[str, Any]:
         """A checkpoint's delta with the values that it names; CorruptHistory where one is not."""
@@ -279,11 +282,11 @@ class Book:
             stored, MemoryPayloads(self).get([kept.thread], references.wanted(names))
         )
 
-    def checked(self, thread: UUID, ident: UUID) -> tuple[history.Materialised, Digests]:
+    def checked(self, thread: UUID, ident: UUID) -> tuple[materialized.Materialised, Digests]:
         """A state with its digests; CorruptHistory when it does not fit its checkpoint's hash."""
         found = self.materialise(thread, ident)
         version = self.checkpoint(thread, ident).new.agent_version
-        return found, history.checked_digests(found, self.reducers[version])
+        return found, materialized.checked_digests(found, self.reducers[version])
 
 
 @dataclass(frozen=True, slots=True)

@@ -11,11 +11,12 @@ from uuid import UUID
 from approvals.gates import Proposal
 from approvals.gates.replying import SUPERSEDED
 from approvals.queries import ApprovalRow
-from checkpoints import steering, undo
-from checkpoints.channels import Digests, Reducer
-from checkpoints.pins import SAME_CODE
+from checkpoints import undo
+from checkpoints.log import steering
+from checkpoints.log.pins import SAME_CODE
 from checkpoints.queries import Range
 from checkpoints.records import Position, Work
+from checkpoints.state.channels import Digests, Reducer
 from checkpoints.states import EventKind, Status, target
 from checkpoints.store import NewCheckpoint, NewEvent
 from checkpoints.views import ActivityRow, CheckpointRow, InputRow

@@ -9,13 +9,13 @@ from uuid import UUID, uuid4
 
 from uuid_utils.compat import uuid7
 
-from checkpoints import deltas
 from checkpoints import undo as plans
-from checkpoints.channels import Digests
 from checkpoints.errors import NotAllowedNow
 from checkpoints.limits import CRASHES_ALLOWED
+from checkpoints.log.seals import LEASE_V
 from checkpoints.records import Work
-from checkpoints.seals import LEASE_V
+from checkpoints.state import deltas
+from checkpoints.state.channels import Digests
 from checkpoints.states import (
     CANCELLABLE,
     EDITABLE,

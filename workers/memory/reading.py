@@ -10,12 +10,12 @@ from typing import Any
 from uuid import UUID
 
 from approvals.queries import ApprovalRow
-from checkpoints import deltas
 from checkpoints.chain import NO_HASH, link
 from checkpoints.errors import CorruptHistory, NotFound
-from checkpoints.pins import accepted_after
+from checkpoints.log.pins import accepted_after
 from checkpoints.queries.activities import fate_of
 from checkpoints.records import Position
+from checkpoints.state import deltas
 from checkpoints.states import EventKind
 from checkpoints.views import ActivityRow, CheckpointRow, EffectFate, EventRow, InputRow
 

@@ -32,7 +32,7 @@ from checkpoints.records import Work
 from checkpoints.states import EventKind as K
 from checkpoints.states import Status
 from checkpoints.store import NewEvent
-from checkpoints.store.writing import salted
+from checkpoints.store.statement.moves import salted
 
 from . import reading
 from .book import Book, written

@@ -8,14 +8,14 @@ from datetime import datetime
 from typing import Any
 from uuid import UUID
 
-from checkpoints import deltas
 from checkpoints.errors import AlreadySettled, NotAllowedNow
 from checkpoints.queries import Range
 from checkpoints.records import NewActivity, Position
+from checkpoints.state import deltas
 from checkpoints.states import EventKind, Status
 from checkpoints.store import NewEvent
 from checkpoints.store.activities import NAMING_V
-from checkpoints.store.settling import LOST, NOT_HAPPENED, settled_data, told_unknown
+from checkpoints.store.unknown_effects import LOST, NOT_HAPPENED, settled_data, told_unknown
 from checkpoints.verdicts import MEANING, Verdict, plan_of_undo, question_of
 from checkpoints.views import ActivityRow
 

@@ -10,7 +10,7 @@ from typing import Any
 from uuid import UUID
 
 from checkpoints.store import NewEvent
-from checkpoints.store.underway import Underway, sentence, told
+from checkpoints.store.interrupted_effects import Underway, sentence, told
 
 from . import reading
 from .book import Book, written

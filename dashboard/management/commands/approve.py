@@ -7,7 +7,7 @@ from uuid import UUID
 
 from approvals import queries as gates
 from approvals.queries import ApprovalRow
-from checkpoints import deltas
+from checkpoints.state import deltas
 from dashboard import actions
 from dashboard.api.approval_detail import ApprovalDetail
 from dashboard.api.approval_shapes import Approval, ApprovalList

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from checkpoints import deltas
+from checkpoints.state import deltas
 from tests.golden.rows import History, histories
 from workers.agents.market_research.agent import Research, graph
 from workers.agents.market_research.versions import upgrades

@@ -1,0 +1,200 @@
+"""What a thread's log tells of its row beside head, branch and origin."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, fields
+from decimal import Decimal
+from typing import Any, Final
+from uuid import UUID
+
+from ..log import steering
+from ..state import deltas
+from ..states import TRANSITIONS, EventKind, Status
+from .events import Event
+
+# What older events did not tell is compared with nothing.
+ROW = (
+    "th.agent_version_id, th.agent, av.agent, th.title, th.status, th.n_steps, th.name, th.queue, "
+    "th.labels::text, th.pause_at, th.effects, th.parent, th.waiting_on::text, th.rollback::text, "
+    "th.tokens, th.cost"
+)
+# The status after an event, by the status before it; where it may be one of several, all of them.
+_AFTER: Final[dict[str, dict[Status, Status]]] = {
+    kind: {old: moves[kind] for old, moves in TRANSITIONS.items() if old and kind in moves}
+    for kind in EventKind
+}
+_BIRTHS: Final = {str(kind): status for kind, status in TRANSITIONS[None].items()}
+# News for a thread that waits: they queue it, unless it waits for more than this one.
+_NEWS: Final = ("approval.", "decision.", "input.", "thread.woken")
+_ASLEEP: Final = frozenset({Status.WAITING, Status.SLEEPING})
+_RESTS: Final = _ASLEEP | {Status.ATTENTION}
+
+
+@dataclass(frozen=True, slots=True)
+class Row:
+    """Columns of a thread as they stand; `described` is the agent that its version describes."""
+
+    agent_version: UUID
+    agent: str
+    described: str | None
+    title: str
+    status: str
+    n_steps: int
+    name: str | None
+    queue: str
+    labels: str
+    pause_at: str
+    effects: str
+    parent: UUID | None
+    waiting_on: str | None
+    rollback: str | None
+    tokens: int
+    cost: Decimal
+
+
+N_ROW = len(fields(Row))
+
+
+class Told:
+    """The same as the events tell it, followed one by one."""
+
+    def __init__(self) -> None:
+        self._version: str | None = None
+        self._agent: str | None = None
+        self._title: str | None = None
+        self._statuses: set[Status] = set()
+        self._plan: dict[str, Any] = {}
+        self._waiting: str | None = None
+        self._rests_with: str | None = None  # the same, told by the event that let it rest
+        # None of a thread whose events do not tell its row; `sums` where they do from its birth.
+        self._row: dict[str, Any] | None = None
+        self._sums = False
+        self._tokens, self._cost = 0, Decimal(0)
+
+    def follow(self, event: Event, at_head: UUID | None) -> None:
+        """Take over what an event tells; `at_head` is the agent version of the checkpoint there."""
+        if _moves(self._statuses, event.kind):
+            self._rests_with = None
+        self._statuses = _followed(self._statuses, event.kind)
+        match event.kind:
+            case EventKind.THREAD_STARTED:
+                told = deltas.decode(event.data)
+                self._version, self._agent = told.get("agent_version"), told.get("agent")
+                self._title = told.get("title") or told.get("agent")
+                self._begin(told)
+            case EventKind.THREAD_FORKED:
+                told = deltas.decode(event.data)
+                self._version = told.get("agent_version", str(at_head))
+                self._begin(told)
+            case EventKind.THREAD_IMPORTED:
+                self._import(deltas.decode(event.data).get("row"))
+            case EventKind.CODE_CHANGED:
+                told = deltas.decode(event.data)
+                self._version = told["to"]
+                self._set("queue", told.get("queue"))
+            case EventKind.PAUSE_REQUESTED:
+                self._set("pause_at", deltas.decode(event.data).get("before"))
+            case EventKind.THREAD_PAUSED:
+                self._set("pause_at", deltas.decode(event.data).get("pause_at"))
+            case EventKind.ROLLBACK_STARTED:
+                self._plan = deltas.decode(event.data)
+        if '"waiting_on"' in event.data:
+            self._rests_with = deltas.decode(event.data).get("waiting_on")
+            self._waiting = self._rests_with or self._waiting
+        if '"usage"' in event.data:
+            self._add(deltas.decode(event.data).get("usage") or {})
+
+    def _begin(self, told: dict[str, Any]) -> None:
+        if "row" in told:
+            self._row = steering.USUAL | told["row"]
+            self._title = told["row"].get("title", self._title)
+            self._sums = True
+
+    def _import(self, row: dict[str, Any] | None) -> None:
+        self._waiting = self._rests_with = None
+        if row is None:
+            # A former version told nothing of how the row stood then.
+            self._row, self._statuses = None, set(Status)
+            return
+        self._row = steering.USUAL | row
+        self._title, self._statuses = row["title"], {Status(row["status"])}
+
+    def _set(self, column: str, value: Any) -> None:
+        if self._row is not None and value is not None:
+            self._row[column] = value
+
+    def _add(self, usage: dict[str, Any]) -> None:
+        if "cost" in usage:
+            self._tokens += usage["tokens"]
+            self._cost += Decimal(str(usage["cost"]))
+
+    def differs(self, row: Row, *, n_steps: int) -> str:
+        """The first column that is not what was told, in words; "" when all fit."""
+        wrong = {
+            "the thread's agent version": self._version not in (None, str(row.agent_version)),
+            "the thread's agent": row.agent != (self._agent or row.described),
+            "the thread's title": self._title not in (None, row.title),
+            "the thread's status": row.status not in self._statuses,
+            "the number of the thread's steps": row.n_steps != n_steps,
+            "the plan of the thread's rollback": self._plan_differs(row),
+            **self._steering(row),
+        }
+        return next((words for words, is_wrong in wrong.items() if is_wrong), "")
+
+    def _steering(self, row: Row) -> dict[str, bool]:
+        """{words: whether it is wrong} of what only later versions tell."""
+        if self._row is None:
+            return {}
+        told, stands = self._row, _of(row)
+        wrong = {f"the thread's {c}": told[c] != stands[c] for c in steering.USUAL}
+        if row.waiting_on is not None:
+            waits = steering.waiting_hash(deltas.decode(row.waiting_on))
+            wrong["what the thread waits for"] = waits != self._waiting
+        elif row.status in _RESTS:
+            wrong["what the thread waits for"] = self._rests_with is not None
+        if self._sums:
+            wrong["the sum of the thread's tokens"] = row.tokens != self._tokens
+            wrong["the sum of the thread's cost"] = row.cost != self._cost
+        return wrong
+
+    def _plan_differs(self, row: Row) -> bool:
+        if row.rollback is None:
+            return row.status == Status.ROLLING_BACK
+        plan: dict[str, Any] = deltas.decode(row.rollback)
+        return not isinstance(plan, dict) or any(
+            name not in self._plan or self._plan[name] != value for name, value in plan.items()
+        )
+
+
+def _of(row: Row) -> dict[str, Any]:
+    parent = None if row.parent is None else str(row.parent)
+    return {
+        "name": row.name,
+        "queue": row.queue,
+        "labels": deltas.decode(row.labels),
+        "pause_at": row.pause_at,
+        "effects": row.effects,
+        "parent": parent,
+    }
+
+
+def _moves(statuses: set[Status], kind: str) -> bool:
+    """Whether with an event a thread with one of these statuses rests no more as it did."""
+    # An edit answers what a thread asks, also where it stays in `attention`.
+    if kind in _BIRTHS or kind == EventKind.STATE_EDITED:
+        return True
+    return not statuses.isdisjoint(_AFTER.get(kind, {}))
+
+
+def _followed(statuses: set[Status], kind: str) -> set[Status]:
+    """The statuses that a thread can have after an event."""
+    if kind in _BIRTHS:
+        return {_BIRTHS[kind]}
+    moves = _AFTER.get(kind, {})
+    moved = {moves[status] for status in statuses if status in moves}
+    if moved:
+        return moved
+    # Others leave it as it is: a thread that has ended may still be woken.
+    if kind.startswith(_NEWS) and statuses & _ASLEEP:
+        return statuses | {Status.QUEUED}
+    return statuses

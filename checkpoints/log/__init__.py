@@ -1,0 +1,1 @@
+"""What an event records of the row that it names; pure."""

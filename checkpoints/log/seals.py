@@ -1,0 +1,84 @@
+"""What an event binds of the row that it names, so that the chain covers each of its columns; pure.
+
+Content stands beside a salt and enters by its hash only: it can be erased together with the salt,
+and what remains of the row still fits its seal.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from hashlib import sha256
+from typing import Any
+from uuid import UUID
+
+from ..state import deltas
+
+# Of the events by which a lease is taken: since 2 each cursor that its holder keeps is an event.
+LEASE_V = 2
+
+_ACTIVITY = (
+    "id",
+    "branch",
+    "step",
+    "node",
+    "index",
+    "key",
+    "revision",
+    "kind",
+    "tool",
+    "state",
+    "input_hash",
+    "result_hash",
+    "error",
+    "attempts",
+    "usage",
+    "idempotency_key",
+    "undo",
+    "approval_id",
+)
+
+
+def seal(kind: str, values: Mapping[str, Any]) -> str:
+    """Hex sha256 over the named values of a row of this kind; UUIDs as text, bytes as hex."""
+    plain = {name: _plain(value) for name, value in values.items()}
+    return sha256(f"gatepost-{kind}-1".encode() + deltas.canonical(plain)).hexdigest()
+
+
+def checkpoint_seal(
+    *,
+    branch: int,
+    parent: UUID | None,
+    source: str,
+    delta_hash: bytes,
+    state_hash: bytes,
+    schema_version: int,
+    agent_version: UUID,
+    config_hash: str | None,
+) -> str:
+    """What an event binds of a checkpoint beside where it stands."""
+    return seal(
+        "checkpoint",
+        {
+            "branch": branch,
+            "parent": parent,
+            "source": source,
+            "delta_hash": delta_hash,
+            "state_hash": state_hash,
+            "schema_version": schema_version,
+            "agent_version": agent_version,
+            "config_hash": config_hash,
+        },
+    )
+
+
+def activity_seal(row: Mapping[str, Any]) -> str:
+    """What an event binds of an activity, as it stands after that event."""
+    return seal("activity", {name: row[name] for name in _ACTIVITY})
+
+
+def _plain(value: Any) -> Any:
+    if isinstance(value, UUID):
+        return str(value)
+    if isinstance(value, (bytes, memoryview)):
+        return bytes(value).hex()
+    return value

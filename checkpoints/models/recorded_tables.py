@@ -1,0 +1,34 @@
+"""The tables of the ground floor, and Django's users, whose rows the log of a workspace records."""
+
+from django.contrib.auth import get_user_model
+
+from ..log import recorded
+from . import Workspace
+
+# A team is a group; people are asked and mailed by its name.
+_TEAMS = (
+    "(SELECT string_agg(g.name, ', ' ORDER BY g.name COLLATE \"C\") FROM auth_user_groups ug "
+    "JOIN auth_group g ON g.id = ug.group_id WHERE ug.user_id = t.id)"
+)
+
+
+def register() -> None:
+    """Put them on record."""
+    recorded.register(
+        Workspace,
+        noun="workspace",
+        label="name",
+        of="id",
+        # The end of its log, which the chain itself proves.
+        leaves_out=("chain_id", "last_seq", "last_hash", "prev_hash", "last_at"),
+    )
+    recorded.register(
+        get_user_model(),
+        noun="user",
+        label="username",
+        of="",
+        secrets=("password", "email"),
+        # What a person is called may have to be erased; each sign-in writes its time.
+        leaves_out=("first_name", "last_name", "date_joined", "last_login"),
+        also={"teams": _TEAMS},
+    )

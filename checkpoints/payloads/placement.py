@@ -1,0 +1,91 @@
+"""Which agent's contents lie where, and how a delta is parted from them."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping, Sequence
+from typing import Any
+from uuid import UUID
+
+from django.conf import settings
+from django.db import connection
+
+from ..errors import ContentAway
+from ..state import references
+from ..state.values import canonical
+from .base import DATABASE, FILE, KINDS, LIMITS, Payloads
+from .database import DatabasePayloads
+from .files import FilePayloads, thread_folder
+
+# Below this no store moves anything out: the common step looks at one number.
+LEAST = min(LIMITS.values())
+
+
+def of_kind(kind: str) -> Payloads:
+    """The store of that name, with the limit of the settings."""
+    limit = int(getattr(settings, f"GATEPOST_CONTENT_{kind.upper()}_BYTES", LIMITS[kind]))
+    return FilePayloads(limit) if kind == FILE else DatabasePayloads(limit)
+
+
+_kinds: dict[UUID, str] = {}
+
+
+def kind_of(agent_version: UUID) -> str:
+    """What the agent chose. Its row never changes, so one query per process is enough."""
+    if agent_version in _kinds:
+        return _kinds[agent_version]
+    with connection.cursor() as cursor:
+        cursor.execute(
+            "SELECT graph ->> 'payloads' FROM gp_agent_version WHERE id = %s::uuid",
+            (agent_version,),
+        )
+        row = cursor.fetchone()
+    kind = row[0] if row and row[0] in KINDS else DATABASE
+    if row is not None:
+        _kinds[agent_version] = kind
+    return kind
+
+
+def moved_out(
+    raw: bytes,
+    delta: Mapping[str, Any],
+    *,
+    thread: UUID,
+    agent_version: UUID,
+    payloads: Payloads | None = None,
+) -> tuple[bytes, Mapping[str, bytes]]:
+    """(the delta as it is stored, contents to write with it), given its canonical bytes `raw`.
+
+    `payloads` says where to, in the place of what the agent version chose.
+    """
+    if len(raw) < LEAST or "set" not in delta:
+        return raw, {}
+    store = payloads or of_kind(kind_of(agent_version))
+    if len(raw) < store.limit:
+        return raw, {}
+    stored, contents = references.moved_out(delta, store.limit)
+    if not contents:
+        return raw, {}
+    return canonical(stored), store.put(thread, contents)
+
+
+def fetched(
+    threads: Sequence[UUID], hashes: Collection[str], *, agent_version: UUID | None = None
+) -> dict[str, bytes]:
+    """Contents of any of these threads, wherever they lie.
+
+    The database first: an agent may have chosen otherwise before, and what was imported lies there.
+    Raises ContentAway where an agent on `file` wrote, and the storage has no folder of the thread:
+    a drive that is not mounted must not look like damage, which would take threads back. Others
+    may have been started meanwhile on what lies below the mount.
+    """
+    found = DatabasePayloads().get(threads, hashes)
+    missing = [sha for sha in hashes if sha not in found]
+    if not missing:
+        return found
+    files = FilePayloads()
+    found |= files.get(threads, missing)
+    lost = any(sha not in found for sha in missing)
+    if lost and agent_version and kind_of(agent_version) == FILE and not files.there(threads):
+        folder = thread_folder(threads[0])
+        raise ContentAway(f"The storage has no folder {folder!r}; is its drive mounted?")
+    return found

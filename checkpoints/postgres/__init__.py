@@ -1,0 +1,1 @@
+"""How statements travel to PostgreSQL and rows come back; knows no table."""

@@ -1,0 +1,38 @@
+"""Reads between a decision and the next line: prepared once per connection, plain libpq calls."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from .row_texts import Take
+
+type Asked = tuple[str, Sequence[Any]]
+
+
+def both(one: Asked | None, other: Asked | None) -> Asked | None:
+    """The condition that two conditions hold; None where there is none."""
+    if one is None or other is None:
+        return one or other
+    return f"({one[0]}) AND ({other[0]})", (*one[1], *other[1])
+
+
+def fetch(text: str, values: Sequence[Any]) -> list[tuple[Any, ...]]:
+    """All rows of a statement whose text is the same at each call; each %s has its cast."""
+    (found,) = fetch_all((text, values))
+    return found
+
+
+def fetch_all(*asked: Asked) -> list[list[tuple[Any, ...]]]:
+    """The rows of several such statements, which do not need each other's, in one round trip."""
+    # Here: whoever keeps a ledger in memory has no driver.
+    from . import statements
+
+    return statements.fetch(*asked)
+
+
+def stream(asked: Asked, take: Take) -> None:
+    """Hand each row of such a statement to `take` as it arrives; what that raises ends it."""
+    from . import streams
+
+    streams.stream(*asked, take)

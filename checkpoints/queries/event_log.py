@@ -1,0 +1,203 @@
+"""Events: catching up, lists by kind, the newest of a workspace."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from datetime import datetime
+from typing import Any
+from uuid import UUID
+
+from ..states import EventKind
+from ..views import EventRow, InputRow, Page
+from .rows import decoded, row_of, rows
+
+EVENT = """
+SELECT thread_id, seq, kind, actor, data::text, at, encode(hash, 'hex'), encode(prev_hash, 'hex'),
+  seq <= (SELECT th.imported_seq FROM gp_thread th WHERE th.id = thread_id),
+  coalesce(seq >= (SELECT coalesce(k.broken_seq, 0) FROM gp_verification k
+    WHERE k.thread_id = gp_event.thread_id AND NOT k.intact), false)
+FROM gp_event
+"""
+# So many events are looked at for those of some kinds, and counted by noun.
+SEARCHED = 5_000
+COUNTED = 1_000
+
+
+def event_of(values: Sequence[Any]) -> EventRow:
+    """An event as selected by EVENT."""
+    return row_of(EventRow, values, {4: decoded})
+
+
+def events_after(
+    thread_id: UUID, seq: int, *, limit: int = 500, kinds: Sequence[str] = ()
+) -> list[EventRow]:
+    """Events after `seq`, oldest first: how a reader catches up without gaps.
+
+    `kinds` as in `events`; then there are gaps of course.
+    """
+    where = ""
+    params: list[Any] = [thread_id, seq]
+    if kinds:
+        where = "AND (kind = ANY(%s::text[]) OR split_part(kind, '.', 1) = ANY(%s::text[])) "
+        params += [list(kinds), list(kinds)]
+    found = rows(
+        f"{EVENT} WHERE thread_id = %s::uuid AND seq > %s::bigint {where}ORDER BY seq LIMIT %s",
+        (*params, limit),
+    )
+    return [event_of(r) for r in found]
+
+
+def event_of_checkpoint(thread_id: UUID, checkpoint_id: UUID) -> EventRow | None:
+    """The event that proves a checkpoint: its commit, or the birth of its thread."""
+    found = rows(
+        f"{EVENT} WHERE thread_id = %s::uuid AND kind IN ('checkpoint.committed', "
+        "'thread.started', 'thread.forked') AND coalesce(data -> 'checkpoint' ->> 'checkpoint', "
+        "data ->> 'checkpoint') = %s::text ORDER BY seq LIMIT 1",
+        (thread_id, str(checkpoint_id)),
+    )
+    return event_of(found[0]) if found else None
+
+
+def events(
+    thread_id: UUID,
+    *,
+    kinds: Sequence[str] = (),
+    before: int | None = None,
+    limit: int = 50,
+    folded: bool = False,
+) -> Page[EventRow]:
+    """Events newest first; `kinds` are whole kinds or nouns ("approval"); cursor = seq.
+
+    `folded` shows of cursors kept in a row the newest. For it and for `kinds` at most SEARCHED
+    events are looked at, however long the log is: a page may have fewer rows than asked for, or
+    none, and still a cursor where the search goes on.
+    """
+    if folded and not kinds:
+        return _folded(thread_id, before, limit)
+    if not kinds:
+        raw = rows(
+            f"{EVENT} WHERE thread_id = %s::uuid AND seq < %s::bigint ORDER BY seq DESC LIMIT %s",
+            (thread_id, 2**62 if before is None else before, limit + 1),
+        )
+        found = tuple(event_of(r) for r in raw[:limit])
+        return Page(found, str(found[-1].seq) if len(raw) > limit else "")
+    if before is None:
+        newest = rows("SELECT last_seq FROM gp_thread WHERE id = %s::uuid", (thread_id,))
+        before = newest[0][0] + 1 if newest else 1
+    low = max(before - SEARCHED, 1)
+    raw = rows(
+        f"{EVENT} WHERE thread_id = %s::uuid AND seq < %s::bigint AND seq >= %s::bigint AND "
+        "(kind = ANY(%s::text[]) OR split_part(kind, '.', 1) = ANY(%s::text[])) "
+        "ORDER BY seq DESC LIMIT %s",
+        (thread_id, before, low, list(kinds), list(kinds), limit + 1),
+    )
+    found = tuple(event_of(r) for r in raw[:limit])
+    if len(raw) > limit:
+        return Page(found, str(found[-1].seq))
+    return Page(found, str(low) if low > 1 else "")
+
+
+def _folded(thread_id: UUID, before: int | None, limit: int) -> Page[EventRow]:
+    """A page on which a long activity, which keeps a cursor each second, takes one line.
+
+    Looked for here: as one statement the planner would rather read the whole log, or all logs.
+    """
+    # Also the event that the page before ended with: it may be the newest of those in a row.
+    top = 2**62 if before is None else before + 1
+    shown: list[tuple[Any, ...]] = []
+    newer, looked, take = "", 0, limit + 2
+    while True:
+        raw = rows(
+            f"{EVENT} WHERE thread_id = %s::uuid AND seq < %s::bigint ORDER BY seq DESC LIMIT %s",
+            (thread_id, top, take),
+        )
+        for row in raw:
+            _, top, kind, *_ = row
+            if not (top == before or kind == newer == EventKind.CURSOR_KEPT):
+                shown.append(row)
+            newer = kind
+        looked += len(raw)
+        found = tuple(event_of(row) for row in shown[:limit])
+        if len(shown) > limit:
+            return Page(found, str(found[-1].seq))
+        if len(raw) < take:
+            return Page(found, "")
+        if looked >= SEARCHED:
+            return Page(found, str(top))
+        take = min(take * 4, max(SEARCHED - looked, 1))
+
+
+def changes_of(
+    thread_ids: Sequence[UUID], kinds: Sequence[str], *, newest: int = COUNTED
+) -> dict[UUID, list[tuple[str, datetime]]]:
+    """{thread: (kind, time) of its events of these kinds, oldest first}, among its newest ones."""
+    found = rows(
+        "SELECT e.thread_id, e.kind, e.at FROM gp_thread th CROSS JOIN LATERAL (SELECT * FROM "
+        "gp_event WHERE thread_id = th.id AND seq > th.last_seq - %s::bigint) e "
+        "WHERE th.id = ANY(%s::uuid[]) AND e.kind = ANY(%s::text[]) ORDER BY e.thread_id, e.seq",
+        (newest, list(thread_ids), list(kinds)),
+    )
+    changes: dict[UUID, list[tuple[str, datetime]]] = {thread: [] for thread in thread_ids}
+    for thread, kind, at in found:
+        changes[thread].append((kind, at))
+    return changes
+
+
+def event_nouns(thread_id: UUID, *, newest: int = COUNTED) -> dict[str, int]:
+    """How many of the thread's newest events are of each noun; no event before them is read."""
+    found = rows(
+        "SELECT split_part(kind, '.', 1), count(*) FROM gp_event WHERE thread_id = %s::uuid "
+        "AND seq > (SELECT last_seq - %s::bigint FROM gp_thread WHERE id = %s::uuid) "
+        "GROUP BY 1 ORDER BY 1",
+        (thread_id, newest, thread_id),
+    )
+    return {r[0]: r[1] for r in found}
+
+
+def recent_events(*, workspace: UUID, limit: int = 30) -> list[EventRow]:
+    """The newest entries of the workspace's most recently moved threads, newest first.
+
+    Without kept cursors: where a call stands its progress shows.
+    """
+    found = rows(
+        "SELECT e.thread_id, e.seq, e.kind, e.actor, e.data::text, e.at, encode(e.hash, 'hex'), "
+        "encode(e.prev_hash, 'hex'), e.seq <= th.imported_seq, "
+        "coalesce(e.seq >= (SELECT coalesce(k.broken_seq, 0) FROM gp_verification k "
+        "WHERE k.thread_id = e.thread_id AND NOT k.intact), false) "
+        "FROM (SELECT id, imported_seq, last_seq FROM gp_thread WHERE workspace_id = %s::uuid "
+        "ORDER BY status_since DESC, id DESC LIMIT 50) th CROSS JOIN LATERAL (SELECT * FROM "
+        "gp_event WHERE thread_id = th.id AND seq > th.last_seq - %s::bigint "
+        "AND kind <> 'cursor.kept' ORDER BY seq DESC LIMIT 10) e "
+        "ORDER BY e.at DESC LIMIT %s",
+        (workspace, COUNTED, limit),
+    )
+    return [event_of(r) for r in found]
+
+
+def recorded_thoughts(thread_id: UUID, *, branch: int, step: int) -> set[tuple[str, int]]:
+    """(node, ordinal) of the thoughts recorded so far at one step."""
+    found = rows(
+        "SELECT data ->> 'node', (data ->> 'ordinal')::integer FROM gp_event "
+        "WHERE thread_id = %s::uuid AND kind = 'thought.recorded' AND seq > (SELECT "
+        "coalesce(max(seq), 0) FROM gp_event WHERE thread_id = %s::uuid AND seq > (SELECT "
+        "last_seq - 200 FROM gp_thread WHERE id = %s::uuid) AND kind = 'checkpoint.committed') "
+        "AND (data ->> 'branch')::integer = %s::integer "
+        "AND (data ->> 'step')::integer = %s::integer",
+        (thread_id, thread_id, thread_id, branch, step),
+    )
+    return {(r[0], r[1]) for r in found}
+
+
+def waiting_inputs(thread_id: UUID, *, limit: int = 100) -> list[InputRow]:
+    """Messages that the thread has received and not taken yet, oldest first."""
+    # The number is read only from rows of this kind: other news names other things.
+    found = rows(
+        "SELECT e.seq, (e.data -> 'message')::text, e.actor, e.at, e.seq <= (SELECT "
+        "th.imported_seq FROM gp_thread th WHERE th.id = e.thread_id) "
+        "FROM gp_wake w JOIN gp_event e "
+        "ON e.thread_id = w.thread_id AND e.seq = CASE WHEN w.kind = 'input' "
+        "THEN w.ref::bigint END WHERE w.thread_id = %s::uuid AND w.kind = 'input' "
+        "ORDER BY e.seq LIMIT %s",
+        (thread_id, limit),
+    )
+    return [row_of(InputRow, r, {1: decoded}) for r in found]

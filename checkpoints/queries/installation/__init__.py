@@ -1,0 +1,1 @@
+"""Queries about the whole installation: queues, workers, workspaces, figures."""

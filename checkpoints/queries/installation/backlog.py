@@ -1,0 +1,213 @@
+"""What lies undone in the whole installation: queues, leases, timers, duties, wakes.
+
+For operators; every workspace counts. Durations are seconds by the database's clock.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from datetime import datetime
+from uuid import UUID
+
+from checkpoints.limits import folder_seconds
+from checkpoints.states import LIVE, Status
+
+from ..rows import rows
+
+
+@dataclass(frozen=True, slots=True)
+class QueueRow:
+    """Threads that wait for a worker in one queue, and for how long the first of them has."""
+
+    queue: str
+    threads: int
+    oldest_seconds: float
+
+
+@dataclass(frozen=True, slots=True)
+class DutyRow:
+    """A fleet-wide duty: who does it, and for how long nobody has by now (negative: it is done)."""
+
+    owner: str
+    until: datetime
+    overdue_seconds: float
+
+
+@dataclass(frozen=True, slots=True)
+class LateRow:
+    """Things past their time: how many (up to 1,000) and the longest delay."""
+
+    count: int
+    seconds: float
+
+
+@dataclass(frozen=True, slots=True)
+class PlaceInQueue:
+    """Where a thread stands by the database's clock: how many queued ones come before it in its
+    queue, for how long it has had its status, whether its lease ran out.
+    """
+
+    queue: str
+    before: int
+    seconds: float
+    wake_seq: int
+    lease_expired: bool
+
+
+def queues() -> list[QueueRow]:
+    """Queues with queued threads, the longest wait first."""
+    found = rows(
+        "SELECT queue, count(*), extract(epoch FROM clock_timestamp() - min(status_since)) "
+        "FROM gp_thread WHERE status = 'queued' GROUP BY queue ORDER BY 3 DESC"
+    )
+    return [QueueRow(r[0], r[1], float(r[2])) for r in found]
+
+
+def duty(name: str) -> DutyRow | None:
+    """One duty; None before anybody had it."""
+    found = rows(
+        "SELECT owner, until, extract(epoch FROM clock_timestamp() - until) FROM gp_duty "
+        "WHERE name = %s::varchar AND until IS NOT NULL",
+        (name,),
+    )
+    return DutyRow(found[0][0], found[0][1], float(found[0][2])) if found else None
+
+
+def expired_leases(*, seconds: float) -> LateRow:
+    """Leases that ran out longer ago than `seconds` and that nobody took."""
+    return _late(
+        "SELECT lease_until AS due FROM gp_thread WHERE status IN ('running', 'rolling_back') "
+        "AND lease_token IS NOT NULL "
+        "AND lease_until < clock_timestamp() - make_interval(secs => %s)",
+        seconds,
+    )
+
+
+def late_sleepers(*, seconds: float) -> LateRow:
+    """Sleeping threads whose time came longer ago than `seconds`."""
+    return _late(
+        "SELECT wake_at AS due FROM gp_thread WHERE status = 'sleeping' "
+        "AND wake_at < clock_timestamp() - make_interval(secs => %s)",
+        seconds,
+    )
+
+
+def late_wakes(*, seconds: float) -> LateRow:
+    """News for waiting threads, older than `seconds`, that nobody has delivered.
+
+    A message is no such news: it is taken with the next step, whenever that comes.
+    """
+    return _late(
+        "SELECT w.created_at AS due FROM gp_wake w JOIN gp_thread th ON th.id = w.thread_id "
+        "WHERE w.kind <> 'input' AND th.status IN ('waiting', 'sleeping') "
+        "AND w.created_at < clock_timestamp() - make_interval(secs => %s)",
+        seconds,
+    )
+
+
+# Folders that nobody is about to write; (seconds a thread has to be at rest).
+FOLDERS_DUE = (
+    "FROM gp_duty d JOIN gp_thread th ON th.id = CASE WHEN starts_with(d.name, 'folder:') "
+    "THEN substr(d.name, 8)::uuid END WHERE (d.until < clock_timestamp() "
+    # From before the clock stepped back: nothing is postponed for so long.
+    "OR d.until > clock_timestamp() + interval '1 hour') AND th.lease_token IS NULL "
+    "AND (th.status_since < clock_timestamp() - make_interval(secs => %s) "
+    "OR th.status_since > clock_timestamp())"
+)
+
+
+def folders_due() -> bool:
+    """Whether a folder is still to be written; one look at a small table."""
+    return bool(rows(f"SELECT 1 {FOLDERS_DUE} LIMIT 1", (folder_seconds(),)))
+
+
+def late_folders(*, seconds: float) -> LateRow:
+    """Folders of threads at rest that were to be written, by the time since the thread moved."""
+    return _late(
+        "SELECT greatest(th.status_since, th.last_at) AS due FROM gp_duty d JOIN gp_thread th "
+        "ON th.id = CASE WHEN starts_with(d.name, 'folder:') THEN substr(d.name, 8)::uuid END "
+        "WHERE th.lease_token IS NULL AND greatest(th.status_since, th.last_at) "
+        "< clock_timestamp() - make_interval(secs => %s)",
+        seconds,
+    )
+
+
+def _late(sql: str, seconds: float) -> LateRow:
+    found = rows(
+        "SELECT count(*), coalesce(extract(epoch FROM clock_timestamp() - min(due)), 0) "
+        f"FROM ({sql} LIMIT 1000) late",
+        (seconds,),
+    )[0]
+    return LateRow(found[0], float(found[1]))
+
+
+@dataclass(frozen=True, slots=True)
+class SetAsideRow:
+    """A due row that a part of the sweep could not handle; `again_in` seconds it is tried again."""
+
+    part: str
+    row: UUID
+    thread: UUID | None
+    error: str
+    attempts: int
+    seconds: float
+    again_in: float
+
+
+def rows_set_aside(*, limit: int = 100) -> list[SetAsideRow]:
+    """Rows that failed in the sweep and wait for another try, the longest known first."""
+    found = rows(
+        "SELECT part, row_id, thread_id, error, attempts, "
+        "extract(epoch FROM clock_timestamp() - first_at)::float8, "
+        "extract(epoch FROM next_at - clock_timestamp())::float8 FROM gp_set_aside "
+        "ORDER BY first_at LIMIT %s",
+        (limit,),
+    )
+    return [SetAsideRow(*row) for row in found]
+
+
+@dataclass(frozen=True, slots=True)
+class ClockStepRow:
+    """The database's clock went back by so many seconds, so many seconds ago."""
+
+    by: float
+    ago: float
+
+
+def clock_steps(*, seconds: float) -> list[ClockStepRow]:
+    """Backward steps of the database's clock that were noticed lately, the newest first."""
+    found = rows(
+        # One in the future was followed by another step back.
+        "SELECT -seconds, greatest(extract(epoch FROM clock_timestamp() - at)::float8, 0) "
+        "FROM gp_clock_step WHERE at > clock_timestamp() - make_interval(secs => %s) "
+        "ORDER BY at DESC LIMIT 20",
+        (seconds,),
+    )
+    return [ClockStepRow(*row) for row in found]
+
+
+def version_threads(*, workspace: UUID | None = None) -> dict[UUID, dict[Status, int]]:
+    """{agent version: {status: threads that can still go on}}, of one workspace or all."""
+    found = rows(
+        "SELECT agent_version_id, status, count(*) FROM gp_thread "
+        "WHERE status = ANY(%s::text[]) AND (%s::uuid IS NULL OR workspace_id = %s::uuid) "
+        "GROUP BY agent_version_id, status",
+        ([str(s) for s in LIVE], workspace, workspace),
+    )
+    counted: dict[UUID, dict[Status, int]] = {}
+    for version, status, n in found:
+        counted.setdefault(version, {})[Status(status)] = n
+    return counted
+
+
+def place_in_queue(thread_id: UUID) -> PlaceInQueue:
+    """A thread's place among the queued ones of its queue; `before` counts up to 1,000."""
+    r = rows(
+        "SELECT th.queue, (SELECT count(*) FROM (SELECT 1 FROM gp_thread o WHERE "
+        "o.queue = th.queue AND o.status = 'queued' AND o.status_since < th.status_since "
+        "LIMIT 1000) earlier), extract(epoch FROM clock_timestamp() - th.status_since), "
+        "th.wake_seq, th.lease_token IS NOT NULL AND th.lease_until < clock_timestamp() "
+        "FROM gp_thread th WHERE th.id = %s::uuid",
+        (thread_id,),
+    )[0]
+    return PlaceInQueue(r[0], r[1], float(r[2]), r[3], r[4])

@@ -1,0 +1,74 @@
+"""The PostgreSQL server itself: version, settings, role, guards of the log tables, clock."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Final
+
+from ..rows import rows
+
+# What keeps rows as they were written: triggers by table. The floors above add their own.
+GUARDS: Final[dict[str, tuple[str, ...]]] = {
+    "gp_event": ("gp_event_row", "gp_event_table"),
+    "gp_checkpoint": ("gp_checkpoint_row", "gp_checkpoint_table"),
+    "gp_content": ("gp_content_row", "gp_content_table"),
+    "gp_agent_version": ("gp_agent_version_row", "gp_agent_version_table"),
+    "gp_agent_announcement": ("gp_agent_announcement_row", "gp_agent_announcement_table"),
+    "gp_thread": ("gp_thread_kept", "gp_thread_table", "gp_thread_transition"),
+    "gp_workspace": ("gp_workspace_kept", "gp_workspace_table"),
+    "gp_workspace_event": ("gp_workspace_event_row", "gp_workspace_event_table"),
+}
+DURABILITY: Final = ("fsync", "full_page_writes", "synchronous_commit")
+
+
+@dataclass(frozen=True, slots=True)
+class ServerRow:
+    """The server and this connection to it. `version` is 180006 for 18.6."""
+
+    version: int
+    role: str
+    superuser: bool
+    encrypted: bool
+    socket: bool
+    replica_role: bool
+    now: datetime
+    started_at: datetime
+    settings: dict[str, str]
+
+    @property
+    def version_label(self) -> str:
+        """18.6"""
+        return f"{self.version // 10_000}.{self.version % 10_000}"
+
+
+def server() -> ServerRow:
+    """The server that answers this connection."""
+    settings = dict(
+        rows("SELECT name, setting FROM pg_settings WHERE name = ANY(%s::text[])", ([*DURABILITY],))
+    )
+    r = rows(
+        "SELECT current_setting('server_version_num')::integer, current_user, "
+        "(SELECT rolsuper FROM pg_roles WHERE rolname = current_user), "
+        "coalesce((SELECT ssl FROM pg_stat_ssl WHERE pid = pg_backend_pid()), false), "
+        "inet_server_addr() IS NULL, current_setting('session_replication_role') = 'replica', "
+        "clock_timestamp(), pg_postmaster_start_time()"
+    )[0]
+    return ServerRow(r[0], r[1], r[2], r[3], r[4], r[5], r[6], r[7], settings)
+
+
+def clock() -> float:
+    """The database's clock, in seconds since 1970."""
+    return float(rows("SELECT extract(epoch FROM clock_timestamp())::float8")[0][0])
+
+
+def triggers() -> dict[str, dict[str, bool]]:
+    """{table: {trigger: whether it is switched on}} of the tables of this schema."""
+    found: dict[str, dict[str, bool]] = {}
+    for table, name, on in rows(
+        "SELECT c.relname, t.tgname, t.tgenabled IN ('O', 'A') FROM pg_trigger t "
+        "JOIN pg_class c ON c.oid = t.tgrelid WHERE NOT t.tgisinternal "
+        "AND c.relnamespace = current_schema()::regnamespace ORDER BY 1, 2"
+    ):
+        found.setdefault(table, {})[name] = on
+    return found

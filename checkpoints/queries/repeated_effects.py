@@ -1,0 +1,59 @@
+"""Effects beside a thread's way: done on branches left behind, or in the base of a fork."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+from uuid import UUID
+
+from ..records import Position
+from ..views import ActivityRow
+from .activities import ACTIVITY, activity_of
+from .past import way
+from .rows import rows
+
+# (thread, branch, after this step, up to this step)
+type Range = tuple[UUID, int, int, int]
+
+_AT_PLACE = f"""
+SELECT * FROM (
+  SELECT r.n, a.* FROM unnest(%s::uuid[], %s::integer[], %s::integer[], %s::integer[])
+    WITH ORDINALITY AS r(owner, part, lo, hi, n)
+  CROSS JOIN LATERAL (
+    {ACTIVITY} WHERE thread_id = r.owner AND branch = r.part AND step > r.lo AND step <= r.hi
+    AND node = %s::varchar AND index = %s::integer AND key = %s::varchar
+    ORDER BY step, revision LIMIT %s
+  ) a
+) found ORDER BY found.n, found.step, found.revision
+"""
+
+
+def course(thread_id: UUID, head: UUID) -> tuple[list[tuple[UUID, int, int]], dict[UUID, int]]:
+    """([(thread, branch, last step) on the way, newest first], {thread: its newest branch})."""
+    found = [(owner, branch, step) for owner, branch, _, _, step in way(thread_id, head)]
+    owners = list({owner for owner, _, _ in found})
+    newest = rows("SELECT id, branch FROM gp_thread WHERE id = ANY(%s::uuid[])", (owners,))
+    return found, {row[0]: row[1] for row in newest}
+
+
+def at_place(ranges: Sequence[Range], place: Position, *, limit: int) -> list[ActivityRow]:
+    """What is recorded at one node, index and key in these ranges, at most `limit` of each.
+
+    In the order of the ranges, then by step; of several revisions the newest last.
+    """
+    if not ranges:
+        return []
+    threads, branches, low, high = (list(part) for part in zip(*ranges, strict=True))
+    params = (threads, branches, low, high, place.node, place.index, place.key, limit)
+    return [activity_of(row[1:]) for row in rows(_AT_PLACE, params)]
+
+
+def settled(thread_id: UUID, activity_id: UUID) -> tuple[str, str] | None:
+    """(verdict, hash of the arguments it is about) that people last gave about an effect."""
+    found: list[Any] = rows(
+        "SELECT data ->> 'verdict', coalesce(data ->> 'args_hash', '') FROM gp_event "
+        "WHERE thread_id = %s::uuid AND kind = 'effect.settled' "
+        "AND data ->> 'activity' = %s::text ORDER BY seq DESC LIMIT 1",
+        (thread_id, str(activity_id)),
+    )
+    return (found[0][0], found[0][1]) if found else None

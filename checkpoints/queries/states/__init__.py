@@ -1,0 +1,1 @@
+"""The state at any checkpoint, from keyframes and deltas."""

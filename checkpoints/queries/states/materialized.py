@@ -1,0 +1,279 @@
+"""Materialising: the state at any checkpoint, from one indexed query and no agent code.
+
+A checkpoint's past is a few ranges of checkpoints, one per branch it went through, possibly in
+other threads (forks share their past). The query walks from branch to branch, stops at the newest
+keyframe on the way, and returns the keyframe and the deltas after it. Large values that are still
+in force are fetched by one more query, where there are any. Each range is looked up by
+itself (OFFSET 0): as a join the planner would rather read the whole table. Deltas come in blocks
+of 48 numbers, a line each, and are folded while the next block is made. A row of its own costs both
+sides as much as a short delta, and a value of its own each time another piece of memory.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+from uuid import UUID
+
+import structlog
+from django.db import connection
+
+from checkpoints import payloads
+from checkpoints.errors import CorruptHistory, InvalidValue, NotFound
+from checkpoints.postgres import reads as prepared
+from checkpoints.postgres import row_texts
+from checkpoints.state import channels as _channels
+from checkpoints.state import deltas, references
+from checkpoints.state.channels import Digests, Reducer
+from checkpoints.state.replay import Replay
+
+from . import keyframes
+
+log = structlog.get_logger("gatepost.history")
+
+_SEGMENTS = """
+WITH RECURSIVE seg AS (
+  SELECT c.thread_id, c.number AS hi, c.branch_start AS lo, 0 AS depth,
+         {keyframe_of_c} AS kf, jsonb_build_object('hash', encode(c.state_hash, 'hex'),
+         'schema_version', c.schema_version, 'agent_version', c.agent_version_id) AS claims
+  FROM gp_checkpoint c WHERE c.thread_id = %s::uuid AND c.id = {checkpoint}
+  UNION ALL
+  SELECT p.thread_id, p.number, p.branch_start, s.depth + 1, {keyframe_of_p}, NULL::jsonb
+  FROM seg s
+  JOIN gp_checkpoint f ON f.thread_id = s.thread_id AND f.number = s.lo
+  JOIN gp_checkpoint p ON p.thread_id = f.parent_thread AND p.number = f.parent_number
+  WHERE s.kf IS NULL
+)
+"""
+# With 1 KB a step a block stays below 64 KB: for a longer text the server reserves 128 KB, and that
+# its allocator takes from the system for each read and gives back.
+_BLOCK = 48
+# Ranges from the newest to the oldest, the keyframe, deltas from the oldest on: the parts of a
+# UNION ALL come one after the other, and a nested loop keeps the order of both its sides. Blocks
+# are counted by an array, of which the planner expects ten members: of a series it expects 1,000,
+# and what it believes to be dear is compiled first where PostgreSQL can do that.
+_BODIES = f"""
+SELECT NULL::integer AS place, s.depth AS rows, json_build_array(s.thread_id,
+  coalesce(s.kf + 1, s.lo), s.hi, s.kf, s.claims)::text AS body FROM seg s
+UNION ALL
+SELECT -1, 0, k.state
+  FROM seg s, LATERAL (SELECT x.state FROM gp_keyframe x
+    WHERE x.thread_id = s.thread_id AND x.number = s.kf OFFSET 0) k
+UNION ALL
+SELECT b.first, c.rows, c.body
+  FROM (SELECT s.thread_id, coalesce(s.kf + 1, s.lo) AS lo, s.hi FROM seg s
+    ORDER BY s.depth DESC OFFSET 0) r,
+    LATERAL (SELECT greatest(r.lo, n * {_BLOCK}) AS first,
+    least(r.hi, n * {_BLOCK} + {_BLOCK - 1}) AS last
+    FROM unnest(ARRAY(SELECT generate_series(r.lo / {_BLOCK}, r.hi / {_BLOCK}))) n
+    WHERE r.lo <= r.hi) b,
+    LATERAL (SELECT count(*)::integer AS rows,
+    string_agg(x.delta::text, chr(10) ORDER BY x.number) AS body
+    FROM gp_checkpoint x WHERE x.thread_id = r.thread_id
+    AND x.number BETWEEN b.first AND b.last OFFSET 0) c
+"""
+_NEWEST = """(SELECT max(k.number) FROM gp_keyframe k WHERE k.thread_id = {0}.thread_id
+           AND k.number BETWEEN {0}.branch_start AND {0}.number)"""
+_GIVEN = "%s::uuid"
+_NEWEST_OF = {"keyframe_of_c": _NEWEST.format("c"), "keyframe_of_p": _NEWEST.format("p")}
+_NO_KEYFRAME = {"keyframe_of_c": "NULL::integer", "keyframe_of_p": "NULL::integer"}
+_FROM_NEWEST = _SEGMENTS.format(checkpoint=_GIVEN, **_NEWEST_OF)
+_STATE = _FROM_NEWEST + _BODIES
+_STATE_OF_HEAD = (
+    _SEGMENTS.format(
+        checkpoint="(SELECT h.head FROM gp_thread h WHERE h.id = %s::uuid)", **_NEWEST_OF
+    )
+    + _BODIES
+)
+_STATE_FROM_DELTAS = _SEGMENTS.format(checkpoint=_GIVEN, **_NO_KEYFRAME) + _BODIES
+_RANGES = _FROM_NEWEST + "SELECT count(*) FROM seg"
+
+
+@dataclass(frozen=True, slots=True)
+class Materialised:
+    """A state with what its checkpoint claims of it, and what it took to read it.
+
+    `unfolded` is the weight of the deltas since the last keyframe (see `keyframes`), in
+    `unfolded_rows` rows and `ranges` branches; `keyframe` is the (thread, number) of the one that
+    was used, `refused` of one that was found to be false and passed over.
+    """
+
+    state: dict[str, Any]
+    state_hash: bytes
+    schema_version: int
+    deltas_read: int
+    agent_version: UUID | None = None
+    unfolded: int = 0
+    unfolded_rows: int = 0
+    ranges: int = 1
+    keyframe: tuple[UUID, int] | None = None
+    refused: tuple[UUID, int] | None = None
+
+
+def asked(thread: UUID, checkpoint: UUID, *, from_deltas: bool = False) -> prepared.Asked:
+    """What `materialise` asks the database."""
+    return _STATE_FROM_DELTAS if from_deltas else _STATE, (thread, checkpoint)
+
+
+def asked_of_head(thread: UUID) -> prepared.Asked:
+    """The same for the head of the thread as it is then."""
+    return _STATE_OF_HEAD, (thread, thread)
+
+
+def ranges(thread: UUID, checkpoint: UUID) -> int:
+    """How many branches a read of this state goes through; no state is read."""
+    ((found,),) = prepared.fetch(_RANGES, (thread, checkpoint))
+    return int(found)
+
+
+def materialise(
+    thread: UUID,
+    checkpoint: UUID,
+    *,
+    from_deltas: bool = False,
+    rows: Sequence[tuple[Any, ...]] | None = None,
+) -> Materialised:
+    """The state at `checkpoint` of `thread`; raises NotFound, CorruptHistory, ContentAway.
+
+    `from_deltas` passes over keyframes, back to the first input; `rows` are the answer to `asked`
+    where somebody has it. Hashes are not looked at here: `checked` does that.
+    """
+    reading = _Reading()
+    try:
+        if rows is None:
+            question = asked(thread, checkpoint, from_deltas=from_deltas)
+            prepared.stream(question, reading.take)
+        else:
+            row_texts.take_rows(rows, reading.take)
+        return reading.materialised()
+    except InvalidValue as error:
+        if reading.keyframe is None:
+            raise CorruptHistory(f"The stored history cannot be applied: {error}") from error
+        return _without(reading.keyframe, thread, checkpoint)
+
+
+class _Reading:
+    """What has arrived of the answer to `asked`; the state is folded as far as that goes."""
+
+    def __init__(self) -> None:
+        self.keyframe: tuple[UUID, int] | None = None
+        self._claims: dict[str, Any] = {}
+        self._owners: list[UUID] = []
+        self._ranges: list[range] = []  # numbers still to come, the oldest last
+        self._branches = 0
+        self._first = 0  # bytes of the first input: it is as good as a keyframe
+        self._folded = Replay({})
+
+    def take(self, place: bytes | None, rows: bytes, body: bytes) -> None:
+        """One row of the answer, in its order; raises InvalidValue."""
+        if place is None:
+            self._expect(*deltas.decode_stored(body))
+        elif place == b"-1":
+            self._folded.state = deltas.replay(deltas.decode_stored(body), ())
+        else:
+            self._fold(int(place), int(rows), body)
+
+    def _expect(
+        self, owner: str, first: int, last: int, keyframe: int | None, claims: dict[str, Any] | None
+    ) -> None:
+        if claims is not None:
+            self._claims = claims
+        if keyframe is not None:
+            self.keyframe = UUID(owner), keyframe
+        if first <= last:
+            self._owners.append(UUID(owner))
+            self._ranges.append(range(first, last + 1))
+            self._branches += 1
+
+    def _fold(self, first: int, rows: int, block: bytes) -> None:
+        """Deltas of one range, from number `first` on to the end of their block."""
+        due = self._ranges.pop() if self._ranges else range(0)
+        wanted = due[: _BLOCK - first % _BLOCK]
+        if first not in due[:1] or rows != len(wanted):
+            raise InvalidValue("$", f"a checkpoint is missing from number {first} on")
+        if self.keyframe is None and not self._folded.rows:
+            self._first = block.find(b"\n") if rows > 1 else len(block)
+            self._branches -= len(due) == 1
+        self._folded.add(block, rows)
+        if due[rows:]:
+            self._ranges.append(due[rows:])
+
+    def materialised(self) -> Materialised:
+        """The whole, once all has arrived; raises InvalidValue, NotFound, ContentAway."""
+        claims, folded = self._claims, self._folded
+        if not claims:
+            raise NotFound("There is no such checkpoint in this thread.")
+        if self._ranges:
+            raise InvalidValue("$", "the newest checkpoints are missing")
+        version = UUID(claims["agent_version"])
+        if missing := references.wanted(folded.state.values()):
+            found = payloads.fetched(sorted(self._owners), missing, agent_version=version)
+            references.fill(folded.state, found)
+        since = folded.rows if self.keyframe else folded.rows - 1
+        return Materialised(
+            folded.state,
+            bytes.fromhex(claims["hash"]),
+            claims["schema_version"],
+            folded.rows,
+            version,
+            keyframes.weight(folded.size - self._first, since, self._branches),
+            since,
+            self._branches,
+            self.keyframe,
+        )
+
+
+def _without(keyframe: tuple[UUID, int], thread: UUID, checkpoint: UUID) -> Materialised:
+    """The state from the deltas alone, since this keyframe does not fit."""
+    owner, number = keyframe
+    log.error("keyframe.refused", thread=str(owner), number=number)
+    return replace(materialise(thread, checkpoint, from_deltas=True), refused=keyframe)
+
+
+def checked(
+    thread: UUID,
+    checkpoint: UUID,
+    reducers: Mapping[str, Reducer] | None = None,
+    *,
+    declared_by: UUID | None = None,
+    rows: Sequence[tuple[Any, ...]] | None = None,
+) -> tuple[Materialised, Digests]:
+    """The state to build upon, with its digests; raises NotFound, CorruptHistory.
+
+    The digests are those of the agent version that wrote the checkpoint. Whoever knows its
+    reducers gives them with the id of the version that declares them, which saves a query.
+
+    A state that does not fit its checkpoint's hash is never used. When a keyframe is to blame, the
+    state comes from the deltas alone.
+    """
+    found = materialise(thread, checkpoint, rows=rows)
+    if reducers is None or (declared_by is not None and found.agent_version != declared_by):
+        reducers = reducers_of(found.agent_version) if found.agent_version else {}
+    try:
+        return found, checked_digests(found, reducers)
+    except CorruptHistory:
+        if found.keyframe is None:
+            raise
+        found = _without(found.keyframe, thread, checkpoint)
+        return found, checked_digests(found, reducers)
+
+
+def checked_digests(found: Materialised, reducers: Mapping[str, Reducer]) -> Digests:
+    """Digests of a materialised state; raises CorruptHistory when they do not fit its hash."""
+    digests = Digests.of(found.state, reducers)
+    if digests.root != found.state_hash:
+        raise CorruptHistory("The stored state does not fit the hash of its checkpoint.")
+    return digests
+
+
+def reducers_of(agent_version: UUID) -> dict[str, Reducer]:
+    """Reducers per channel as the agent version declares them; needs no agent code."""
+    with connection.cursor() as cursor:
+        cursor.execute(
+            "SELECT channels::text FROM gp_agent_version WHERE id = %s::uuid", (agent_version,)
+        )
+        row = cursor.fetchone()
+    if row is None:
+        raise NotFound("There is no such agent version.")
+    return _channels.reducers_of(deltas.decode(row[0]))

@@ -1,0 +1,74 @@
+"""What an undo of a whole thread takes back, where it leads, and which undos have failed so far."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from uuid import UUID
+
+from ..errors import NotFound
+from ..views import ActivityRow, CheckpointRow, EffectFate
+from .activities import ACTIVITY, activity_of, effects_after
+from .past import CHECKPOINT, checkpoint_of, way
+from .rows import rows
+
+
+def effects_of(thread_id: UUID) -> list[EffectFate]:
+    """What a thread did outside on the way to its head, last first; not what its base did.
+
+    Of a thread whose first checkpoint was deleted no way is known.
+    """
+    first = "SELECT id FROM gp_checkpoint WHERE thread_id = %s::uuid AND number = 0"
+    found = rows(first, (thread_id,))
+    return effects_after(thread_id, found[0][0]) if found else []
+
+
+def effects_left(thread_id: UUID, on_way: Sequence[EffectFate]) -> list[EffectFate]:
+    """What a thread did outside on branches that rollbacks left, and what stayed done, last first.
+
+    `on_way` are those of `effects_of`. No undo of the thread takes the others back.
+    """
+    found = rows(
+        ACTIVITY + "WHERE thread_id = %s::uuid AND kind = 'effect' "
+        "AND state IN ('done', 'started', 'unknown') AND NOT id = ANY(%s::uuid[]) "
+        "ORDER BY branch DESC, step DESC, started_at DESC, id DESC",
+        (thread_id, [fate.activity.id for fate in on_way]),
+    )
+    return [_left(activity_of(row)) for row in found]
+
+
+def _left(activity: ActivityRow) -> EffectFate:
+    if activity.state == "done":
+        return EffectFate(activity, "stays", "done before a rollback and left done; it stays done")
+    return EffectFate(
+        activity, "unknown", "had started before a rollback; nobody knows whether it happened"
+    )
+
+
+def checkpoint_before(activity: ActivityRow) -> CheckpointRow:
+    """The newest checkpoint, on the way to the head, that knows nothing of an activity on it."""
+    thread = activity.thread
+    head = rows("SELECT head FROM gp_thread WHERE id = %s::uuid", (thread,))[0][0]
+    for owner, branch, lo, hi, _ in way(thread, head):
+        if owner == thread and branch == activity.branch:
+            found = rows(
+                CHECKPOINT.format(delta="NULL", abandoned="false") + "WHERE c.thread_id = %s::uuid "
+                "AND c.number BETWEEN %s::integer AND %s::integer AND c.step < %s::integer "
+                "ORDER BY c.number DESC LIMIT 1",
+                (thread, lo, hi, activity.step),
+            )
+            return checkpoint_of(found[0])
+    raise NotFound("This activity does not lie on the way to the thread's head.")
+
+
+def undo_failures(thread_id: UUID) -> dict[str, tuple[int, str]]:
+    """{effect: (how often its undo failed, the last error)} since the undo was wanted last."""
+    found = rows(
+        "SELECT data ->> 'activity', count(*), "
+        "(array_agg(data ->> 'error' ORDER BY seq DESC))[1] FROM gp_event "
+        "WHERE thread_id = %s::uuid AND kind = 'compensation.failed' AND seq > coalesce(("
+        "SELECT seq FROM gp_event WHERE thread_id = %s::uuid "
+        "AND kind IN ('rollback.started', 'rollback.retried') ORDER BY seq DESC LIMIT 1), 0) "
+        "GROUP BY 1",
+        (thread_id, thread_id),
+    )
+    return {effect: (count, error or "") for effect, count, error in found}

@@ -1,0 +1,1 @@
+"""What a state is: values, deltas, channels, digests and schema versions; pure."""

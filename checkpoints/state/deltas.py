@@ -1,0 +1,203 @@
+"""How deltas become a state; pure. Also the door to canonical JSON, the one decoder and the limits.
+
+A delta is `{"set": {ch: v}, "append": {ch: [..]}, "merge": {ch: {..}}, "unset": [ch]}`; each
+channel stands in one operation only. Refusals are `InvalidValue` with a JSON path: `$.a.b[3]`.
+As stored it may also name values that lie elsewhere (see `references`); only `replay` knows those.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from typing import Any, TypedDict, cast
+
+from ..errors import InvalidValue
+from .references import PUT, named
+from .stored import decode_stored
+from .values import (
+    LIMITS,
+    MAX_INTEGER,
+    Json,
+    JsonObject,
+    Limits,
+    Refused,
+    at,
+    canonical,
+    check,
+    check_size,
+    copied,
+    decode,
+    decode_request,
+    heaviest,
+)
+
+__all__ = [
+    "LIMITS",
+    "MAX_INTEGER",
+    "Delta",
+    "Folder",
+    "Json",
+    "JsonObject",
+    "Limits",
+    "Refused",
+    "apply",
+    "at",
+    "canonical",
+    "check",
+    "check_size",
+    "copied",
+    "decode",
+    "decode_request",
+    "decode_stored",
+    "delta_of_changes",
+    "fold",
+    "heaviest",
+    "is_empty",
+    "replay",
+    "validate_delta",
+]
+
+
+class Delta(TypedDict, total=False):
+    """What one checkpoint changed; needs no agent code to apply."""
+
+    set: JsonObject
+    append: dict[str, list[Json]]
+    merge: dict[str, JsonObject]
+    unset: list[str]
+
+
+_BODIES: dict[str, type] = {"set": dict, "append": dict, "merge": dict, "unset": list}
+_ITEMS: dict[str, type] = {"append": list, "merge": dict}
+_NOUNS: dict[type, str] = {list: "a list", dict: "an object"}
+
+
+def _check_shape(delta: Mapping[str, Any]) -> None:
+    """Refuse unknown operations, wrong types and a channel that stands in two operations."""
+    for op, body in delta.items():
+        if op not in _BODIES:
+            names = ", ".join(_BODIES)
+            raise InvalidValue(at("$", str(op)), f"unknown operation; there are {names}")
+        if not isinstance(body, _BODIES[op]):
+            raise InvalidValue(at("$", op), f"must be {_NOUNS[_BODIES[op]]}")
+        if items := _ITEMS.get(op):
+            for channel, payload in delta[op].items():
+                if not isinstance(payload, items):
+                    raise InvalidValue(at(at("$", op), channel), f"must be {_NOUNS[items]}")
+    if len(delta) > 1 or "unset" in delta:
+        seen: set[str] = set()
+        for op, body in delta.items():
+            for channel in body:
+                if not isinstance(channel, str):
+                    raise InvalidValue(at("$", op), "channels are named by strings")
+                if channel in seen:
+                    raise InvalidValue(at(at("$", op), channel), "the channel is named twice")
+                seen.add(channel)
+
+
+def validate_delta(obj: object, limits: Limits = LIMITS) -> Delta:
+    """The object as a delta, or `InvalidValue`; values are checked as deep as in the state."""
+    if not isinstance(obj, dict):
+        raise InvalidValue("$", "a delta is an object")
+    for op, body in obj.items():
+        check(body, at("$", str(op)), limits)
+    _check_shape(obj)
+    return cast(Delta, obj)
+
+
+def is_empty(delta: Mapping[str, Any]) -> bool:
+    """Whether it changes nothing: no operation names a channel."""
+    return not any(delta.values())
+
+
+def delta_of_changes(changes: Mapping[str, Any], limits: Limits = LIMITS) -> Delta:
+    """The delta of a person's changes `{channel: new value}`: each value replaces the old one."""
+    values = dict(changes)
+    check(values, limits=limits)
+    return {"set": values} if values else {}
+
+
+class Folder:
+    """A state that grows by deltas, in time that does not depend on how much it holds.
+
+    `state` is live: read it, never write to it. Lists and dicts that came from outside are copied
+    before the first append or merge and grown in place afterwards; nothing given is ever mutated.
+    """
+
+    def __init__(self, base: Mapping[str, Any]) -> None:
+        self.state: dict[str, Any] = dict(base)
+        self._owned: set[str] = set()
+
+    def add(self, delta: Mapping[str, Any]) -> None:
+        """Apply one delta; a refused one (`InvalidValue`) leaves the state as it was."""
+        _check_shape(delta)
+        state, owned = self.state, self._owned
+        appends, merges = delta.get("append"), delta.get("merge")
+        for channel in appends or ():
+            self._need(channel, list)
+        for channel in merges or ():
+            self._need(channel, dict)
+        if changed := delta.get("set"):
+            state.update(changed)
+            owned.difference_update(changed)
+        if appends:
+            for channel, items in appends.items():
+                self._own(channel, list).extend(items)
+        if merges:
+            for channel, members in merges.items():
+                self._own(channel, dict).update(members)
+        for channel in delta.get("unset", ()):
+            state.pop(channel, None)
+            owned.discard(channel)
+
+    def _need(self, channel: str, kind: type) -> None:
+        if not isinstance(self.state.get(channel, kind()), kind):
+            raise InvalidValue(at("$", channel), f"the channel does not hold {_NOUNS[kind]}")
+
+    def _own(self, channel: str, kind: type) -> Any:
+        if channel not in self._owned:
+            self.state[channel] = kind(self.state.get(channel, ()))
+            self._owned.add(channel)
+        return self.state[channel]
+
+
+def apply(state: Mapping[str, Any], delta: Mapping[str, Any]) -> dict[str, Any]:
+    """The state after one delta: a new dict that shares what did not change."""
+    return fold(state, (delta,))
+
+
+def fold(base: Mapping[str, Any], deltas: Iterable[Mapping[str, Any]]) -> dict[str, Any]:
+    """The state after many deltas, in time linear in what they hold."""
+    folder = Folder(base)
+    for delta in deltas:
+        folder.add(delta)
+    return folder.state
+
+
+def replay(state: dict[str, Any], stored: Iterable[Mapping[str, Any]]) -> dict[str, Any]:
+    """Fold what was just decoded and belongs to nobody else: everything given is grown in place.
+
+    As `fold`, a third of its time: what is stored was checked before, so only what cannot be
+    applied at all is refused (`InvalidValue`). Values that lie elsewhere are left to be filled in.
+    """
+    try:
+        state.keys()  # whatever was cached is an object
+        for delta in stored:
+            for op, body in delta.items():
+                if op == "set":
+                    state.update(body)
+                elif op == "append":
+                    for channel, items in body.items():
+                        state.setdefault(channel, []).extend(items)
+                elif op == "merge":
+                    for channel, members in body.items():
+                        state.setdefault(channel, {}).update(members)
+                elif op == "unset":
+                    for channel in body:
+                        state.pop(channel, None)
+                elif op == PUT:
+                    state.update(named(body))
+                else:
+                    raise InvalidValue(at("$", op), "unknown operation")
+    except (AttributeError, TypeError, ValueError) as error:
+        raise InvalidValue("$", f"a stored delta cannot be applied ({error})") from error
+    return state

@@ -1,0 +1,1 @@
+"""Writes that concern the installation: sweeps, workspaces, agents, imports, verifications."""

@@ -1,0 +1,134 @@
+"""What workers announce about themselves: agent versions and signs of life."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+from uuid import UUID
+
+from django.db import connection
+
+from checkpoints.agent_versions import version_id
+from checkpoints.state import deltas
+
+
+def announce_version(
+    *,
+    agent: str,
+    version: int,
+    fingerprint: str,
+    label: str,
+    description: str,
+    schema_version: int,
+    schema: dict[str, Any],
+    channels: dict[str, Any],
+    graph: dict[str, Any],
+    tools: dict[str, Any],
+    queue: str,
+    code: dict[str, Any] | None = None,
+) -> UUID:
+    """Insert the agent version unless it is known (agent, version, fingerprint); its id.
+
+    The id follows from what is announced, so that every installation gives the same code the same
+    one: checkpoints name it in their hashes, also after a thread was carried elsewhere. Where a
+    capsule brought this very version before, it becomes one that is known here.
+    """
+    ident = version_id(
+        {
+            "agent": agent,
+            "version": version,
+            "fingerprint": fingerprint,
+            "schema_version": schema_version,
+            "schema": schema,
+            "channels": channels,
+            "graph": graph,
+            "tools": tools,
+        }
+    )
+    with connection.cursor() as cursor:
+        cursor.execute(
+            "INSERT INTO gp_agent_version (id, agent, version, fingerprint, label, description, "
+            "schema_version, schema, channels, graph, tools, queue, code) VALUES (%s::uuid, "
+            "%s::varchar, %s::integer, %s::varchar, %s::varchar, %s::text, %s::integer, "
+            "%s::jsonb, %s::jsonb, %s::jsonb, %s::jsonb, %s::varchar, %s::jsonb) "
+            "ON CONFLICT DO NOTHING",
+            (
+                ident,
+                agent,
+                version,
+                fingerprint,
+                label,
+                description,
+                schema_version,
+                *(deltas.canonical(x).decode() for x in (schema, channels, graph, tools)),
+                queue,
+                None if code is None else deltas.canonical(code).decode(),
+            ),
+        )
+        cursor.execute(
+            "SELECT id FROM gp_agent_version WHERE agent = %s::varchar AND version = %s::integer "
+            "AND fingerprint = %s::varchar AND imported_into IS NULL",
+            (agent, version, fingerprint),
+        )
+        if (known := cursor.fetchone()) is not None:
+            found: UUID = known[0]
+            return found
+        cursor.execute(
+            "INSERT INTO gp_agent_announcement (agent_version_id, label, description, queue) "
+            "VALUES (%s::uuid, %s::varchar, %s::text, %s::varchar) ON CONFLICT DO NOTHING",
+            (ident, label, description, queue),
+        )
+    return ident
+
+
+def announce_worker(
+    worker: str,
+    *,
+    host: str,
+    pid: int,
+    slots: int,
+    queues: Sequence[str],
+    agents: Sequence[UUID],
+) -> None:
+    """Enter a worker process group as alive."""
+    with connection.cursor() as cursor:
+        cursor.execute(
+            "INSERT INTO gp_worker (id, host, pid, slots, queues, agents) VALUES (%s::varchar, "
+            "%s::varchar, %s::integer, %s::integer, %s::jsonb, %s::jsonb) ON CONFLICT (id) DO "
+            "UPDATE SET seen_at = clock_timestamp(), stopped_at = NULL, agents = EXCLUDED.agents",
+            (
+                worker,
+                host,
+                pid,
+                slots,
+                deltas.canonical(list(queues)).decode(),
+                deltas.canonical([str(a) for a in agents]).decode(),
+            ),
+        )
+
+
+def heartbeat_worker(worker: str) -> None:
+    """Say that the worker's loop still turns."""
+    with connection.cursor() as cursor:
+        cursor.execute(
+            "UPDATE gp_worker SET seen_at = clock_timestamp(), stopped_at = NULL "
+            "WHERE id = %s::varchar",
+            (worker,),
+        )
+
+
+def note_refused_messages(worker: str, number: int) -> None:
+    """Note how many messages this worker has refused since it started."""
+    with connection.cursor() as cursor:
+        cursor.execute(
+            "UPDATE gp_worker SET messages_refused = %s::bigint WHERE id = %s::varchar",
+            (number, worker),
+        )
+
+
+def retire_worker(worker: str) -> None:
+    """Say that the worker stopped by itself."""
+    with connection.cursor() as cursor:
+        cursor.execute(
+            "UPDATE gp_worker SET stopped_at = clock_timestamp() WHERE id = %s::varchar", (worker,)
+        )

@@ -1,0 +1,398 @@
+"""Threads from a capsule: their rows are written as they were, ids, times, salts and hashes kept.
+
+To be called in one transaction that ends with a verification of every thread written: what does
+not hold is rolled back, so nobody ever sees it. No worker can touch the threads meanwhile.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping
+from itertools import batched
+from typing import Any
+from uuid import UUID
+
+from django.db import connection
+from uuid_utils.compat import uuid7
+
+from checkpoints.agent_versions import VERSION_CONTENT, version_id
+from checkpoints.capsules import columns as c
+from checkpoints.capsules.layout import BadCapsule
+from checkpoints.errors import NotAllowedNow
+from checkpoints.log import steering
+from checkpoints.log.pins import pinned_after
+from checkpoints.state import deltas
+from checkpoints.state.channels import Digests, reducers_of
+from checkpoints.states import FINISHED, EventKind, Status
+
+from ..activities import NAMING_V, WRITTEN, _named, _sealed, as_written
+from ..cursors import bring_cursors
+from ..keyframes import keep_state
+from ..starts import _DEFAULTS, _birth
+from ..statement.canonical_texts import started_text
+from ..statement.moves import Move, NewCheckpoint, NewEvent, perform
+
+AT_ONCE = 200
+DESCRIPTION_MAX = 20_000
+LOST = "It was at work when the thread was exported; nobody here knows whether it happened."
+
+
+def import_agent_version(row: Mapping[str, Any], *, workspace: UUID) -> None:
+    """Keep an agent version for the threads of one capsule, unless its very content is known.
+
+    Its id follows from its content, and the checkpoints of the capsule name it in their hashes: so
+    no other content can come under it. No list shows it, and no thread is started with it, before
+    a worker announces the same. Raises BadCapsule.
+    """
+    content = {
+        name: deltas.decode(row[name]) if c.AGENT_VERSION[name] == "jsonb" else row[name]
+        for name in VERSION_CONTENT
+    }
+    if version_id(content) != row["id"]:
+        raise BadCapsule(f"The capsule describes {row['agent']} otherwise than its id says.")
+    if len(row["description"]) > DESCRIPTION_MAX:
+        raise BadCapsule(f"The capsule describes {row['agent']} at too great length.")
+    fixed = {"imported_into": "uuid"}
+    with connection.cursor() as cursor:
+        sql = c.inserted("gp_agent_version", c.AGENT_VERSION, fixed)
+        cursor.execute(f"{sql} ON CONFLICT (id) DO NOTHING", [*row.values(), workspace])
+
+
+def import_artifact(row: Mapping[str, Any], *, workspace: UUID, path: str) -> None:
+    """Keep the row of a file whose bytes lie at `path`, unless the workspace has it."""
+    with connection.cursor() as cursor:
+        cursor.execute(
+            "INSERT INTO gp_artifact (id, workspace_id, sha256, name, media_type, size, path) "
+            "VALUES (%s::uuid, %s::uuid, %s::varchar, %s::varchar, %s::varchar, %s::bigint, "
+            "%s::varchar) ON CONFLICT DO NOTHING",
+            (uuid7(), workspace, *row.values(), path),
+        )
+
+
+def import_thread(
+    row: Mapping[str, Any],
+    *,
+    workspace: UUID,
+    name: str | None,
+    actor: str,
+    events: Iterable[Mapping[str, Any]],
+    checkpoints: Iterable[Mapping[str, Any]],
+    contents: Iterable[tuple[str, bytes]],
+    activities: Iterable[Mapping[str, Any]],
+    cursors: Iterable[Mapping[str, Any]],
+    inputs: Iterable[str],
+    files: Mapping[str, int],
+) -> None:
+    """Write a thread with its history; parameters by column, as `columns.read` gives them.
+
+    `files` are the bytes of each file that is there, `inputs` the messages not taken yet. Contents
+    (hash, canonical JSON) lie in the database afterwards, whatever the agent chose: so they come
+    in the one transaction. Ended and failed ones stand as they stood, `rolling_back` needs a
+    person, all others are paused; a pin holds here too, an effect asks first. Whoever imports it
+    counts as its initiator: the ids of people are those of another installation. Raises
+    NotAllowedNow where the thread or its name is here already.
+    """
+    log = _Log(files)
+    ids = {"thread_id": "uuid", "workspace_id": "uuid"}
+    _many("gp_event", c.EVENT, log.seen(events), ids, (row["id"], workspace))
+    if not _insert_thread(_thread_values(row, workspace, name, actor, log)):
+        raise NotAllowedNow(
+            "This thread, or another of its agent and name, is here already; look at it, or give "
+            "the imported one another name (--name)."
+        )
+    ways = _ways(row, checkpoints)
+    _many("gp_checkpoint", c.CHECKPOINT, ways, ids, (row["id"], workspace))
+    with connection.cursor() as cursor:
+        for sha, raw in contents:
+            cursor.execute(
+                "INSERT INTO gp_content (thread_id, workspace_id, sha256, body) "
+                "VALUES (%s::uuid, %s::uuid, %s::varchar, %s::text)",
+                (row["id"], workspace, sha, raw.decode()),
+            )
+    _many("gp_activity", c.ACTIVITY, activities, ids, (row["id"], workspace))
+    bring_cursors(row["id"], cursors, workspace=workspace)
+    with connection.cursor() as cursor:
+        cursor.execute(
+            "UPDATE gp_thread th SET branch_start = c.branch_start, next_nodes = c.next_nodes "
+            "FROM gp_checkpoint c WHERE th.id = %s::uuid AND c.thread_id = th.id "
+            "AND c.id = th.head",
+            (row["id"],),
+        )
+        for ref in inputs:
+            if ref not in log.received:
+                raise BadCapsule(f"The capsule names a message {ref!r} that was never received.")
+            cursor.execute(
+                "INSERT INTO gp_wake (thread_id, kind, ref) VALUES (%s::uuid, 'input', %s) "
+                "ON CONFLICT DO NOTHING",
+                (row["id"], ref),
+            )
+
+
+def note_import(thread: UUID, *, data: Mapping[str, Any], actor: str) -> None:
+    """Log where a thread came from, after its effects at work were noted as unknown."""
+    with connection.cursor() as cursor:
+        cursor.execute(
+            f"SELECT {WRITTEN} FROM gp_activity WHERE thread_id = %s::uuid AND state = 'started' "
+            "AND kind = 'effect'",
+            (thread,),
+        )
+        found = cursor.fetchall()
+    for row in found:
+        activity = as_written(row)
+        move = Move(thread)
+        move.updates = [
+            (
+                "UPDATE gp_activity a SET state = 'unknown', error = %s::text, "
+                "finished_at = t.last_at FROM t WHERE a.id = %s::uuid AND a.thread_id = t.id",
+                (LOST, activity.id),
+            )
+        ]
+        told = _named(activity) | {
+            "state": "unknown",
+            "seal": _sealed(activity, "unknown", result=None, error=LOST, usage=activity.usage),
+            "error": LOST,
+        }
+        move.events = [NewEvent(EventKind.EFFECT_FAILED, told, actor, NAMING_V)]
+        perform(move)
+    told = {**data, "row": _row(thread)}
+    perform(Move(thread, events=[NewEvent(EventKind.THREAD_IMPORTED, told, actor)]))
+
+
+def _row(thread: UUID) -> dict[str, Any]:
+    """What the row of a thread says here: an import sets some of it otherwise than its log."""
+    with connection.cursor() as cursor:
+        cursor.execute(
+            "SELECT name, queue, labels::text, pause_at, effects, parent, title, status "
+            "FROM gp_thread WHERE id = %s::uuid",
+            (thread,),
+        )
+        name, queue, labels, pause_at, effects, parent, title, status = cursor.fetchone()
+    return steering.told(
+        name=name,
+        queue=queue,
+        labels=deltas.decode(labels),
+        pause_at=pause_at,
+        effects=effects,
+        parent=parent,
+        title=title,
+    ) | {"status": status}
+
+
+def import_checkpoint(
+    row: Mapping[str, Any],
+    point: Mapping[str, Any],
+    state: Mapping[str, Any],
+    *,
+    workspace: UUID,
+    name: str | None,
+    config: Mapping[str, Any] | None,
+    origin: Mapping[str, Any],
+    actor: str,
+) -> UUID:
+    """Begin a thread with the state of one checkpoint, paused; its id.
+
+    Step and way go on as they were; what was recorded of the step in progress is not there. Where
+    its thread was pinned to the code of this checkpoint, so is the new one.
+    Raises BadCapsule where the state does not fit the checkpoint's hash.
+    """
+    deltas.check(state)
+    with connection.cursor() as cursor:
+        cursor.execute(
+            "SELECT agent, queue, channels::text FROM gp_agent_version WHERE id = %s::uuid",
+            (point["agent_version_id"],),
+        )
+        found = cursor.fetchone()
+    if found is None:
+        raise BadCapsule("The capsule does not describe the agent of its checkpoint.")
+    agent, queue, channels = found
+    digests = Digests.of(dict(state), reducers_of(deltas.decode(channels)))
+    if digests.root != point["state_hash"]:
+        raise BadCapsule("The state in the capsule does not fit the hash of its checkpoint.")
+    thread: UUID = uuid7()
+    checkpoint = NewCheckpoint(
+        id=uuid7(),
+        number=0,
+        step=point["step"],
+        branch=0,
+        branch_start=0,
+        parent=None,
+        parent_thread=None,
+        parent_number=None,
+        source="import",
+        nodes=(),
+        next_nodes=tuple(deltas.decode(point["next_nodes"])),
+        delta={"set": dict(state)},
+        state_hash=digests.root,
+        state_bytes=digests.size,
+        schema_version=point["schema_version"],
+        agent_version=point["agent_version_id"],
+        created_by=actor,
+        config=dict(config) if config else None,
+        digests=digests,
+    )
+    pinned = bool(row["pinned"]) and row["agent_version_id"] == point["agent_version_id"]
+    born = _birth(
+        thread=thread,
+        checkpoint=checkpoint,
+        kind=EventKind.THREAD_STARTED,
+        told=lambda committed: started_text(
+            agent=agent,
+            agent_version=point["agent_version_id"],
+            title=row["title"],
+            committed=committed,
+            row={},  # the event of the import tells it
+        ),
+        row={
+            "workspace_id": ("uuid", workspace),
+            "agent_version_id": ("uuid", point["agent_version_id"]),
+            "agent": ("varchar", agent),
+            "queue": ("varchar", queue),
+            "name": ("varchar", name),
+            "title": ("varchar", row["title"]),
+            "labels": ("jsonb", row["labels"]),
+            "status": ("varchar", str(Status.PAUSED)),
+            "status_reason": ("text", "Imported; resume it to go on from here"),
+            "effects": ("varchar", "ask"),
+            "started_by": ("varchar", actor),
+            "pinned": ("boolean", pinned),
+        },
+    )
+    if not born:
+        raise NotAllowedNow(
+            "Another thread of this agent and name is here already; give the imported one another "
+            "name (--name)."
+        )
+    if pinned:
+        perform(Move(thread, events=[NewEvent(EventKind.CODE_PINNED, {}, actor)]))
+    note_import(thread, data=origin, actor=actor)
+    return thread
+
+
+# ------------------------------------------------------------------------------------------------
+
+
+def _insert_thread(values: Mapping[str, tuple[str, Any]]) -> bool:
+    columns = ", ".join(values)
+    sql = ", ".join(cast if "%s" in cast else f"%s::{cast}" for cast, _ in values.values())
+    with connection.cursor() as cursor:
+        cursor.execute(
+            f"INSERT INTO gp_thread ({columns}) VALUES ({sql}) ON CONFLICT DO NOTHING",
+            [v for _, v in values.values()],
+        )
+        return bool(cursor.rowcount)
+
+
+class _Log:
+    """What the events say that nothing else proves: files, messages, plan of a rollback, pin."""
+
+    def __init__(self, files: Mapping[str, int]) -> None:
+        self._files = files
+        self.received: set[str] = set()
+        self.plan: Any = None
+        self.pinned = False
+
+    def seen(self, events: Iterable[Mapping[str, Any]]) -> Iterator[Mapping[str, Any]]:
+        for event in events:
+            kind = event["kind"]
+            self.pinned = pinned_after(self.pinned, kind, event["data"])
+            if kind == EventKind.INPUT_RECEIVED:
+                self.received.add(str(event["seq"]))
+            elif kind == EventKind.ROLLBACK_STARTED:
+                self.plan = event["data"]
+            elif kind == EventKind.ARTIFACT_STORED:
+                told = deltas.decode(event["data"])
+                if self._files.get(told.get("sha256")) != told.get("size"):
+                    raise BadCapsule(f"The capsule lacks the file that event {event['seq']} names.")
+            yield event
+
+
+def _ways(
+    row: Mapping[str, Any], checkpoints: Iterable[Mapping[str, Any]]
+) -> Iterator[Mapping[str, Any]]:
+    """Refuse parents that lead nowhere or round in a circle: reading such a past would not end."""
+    for number, point in enumerate(checkpoints):
+        parent = (point["parent_thread"], point["parent_number"])
+        if point["number"] != number:
+            raise BadCapsule(f"Checkpoint {number} is missing in the capsule.")
+        own = parent[0] == row["id"] and parent[1] is not None and parent[1] < number
+        if not (own if number else parent[0] == row["base"] != row["id"]):
+            raise BadCapsule(f"The parent of checkpoint {number} in the capsule cannot be one.")
+        if not 0 <= point["branch_start"] <= number:
+            raise BadCapsule(f"The branch of checkpoint {number} in the capsule cannot be one.")
+        yield point
+
+
+def _thread_values(
+    row: Mapping[str, Any], workspace: UUID, name: str | None, actor: str, log: _Log
+) -> dict[str, tuple[str, Any]]:
+    if row["status"] not in {str(status) for status in Status}:
+        raise BadCapsule(f"The capsule's thread has the status {row['status']!r}.")
+    was = Status(row["status"])
+    ended = was in FINISHED or was is Status.ATTENTION
+    values = {column: (kind, row[column]) for column, kind in c.THREAD.items()}
+    if was is Status.ROLLING_BACK:
+        stands = (Status.ATTENTION, "Imported; it was rolling back. Retry to go on with that.")
+    elif ended:
+        stands = (was, row["status_reason"])
+    else:
+        stands = (Status.PAUSED, f"Imported; it was {was} when it was exported")
+    if row["rollback"] is not None and row["rollback"] != log.plan:
+        raise BadCapsule("The capsule's rollback is not the one that its events tell of.")
+    values |= _DEFAULTS_HERE
+    values |= {
+        "workspace_id": ("uuid", workspace),
+        "name": ("varchar", name),
+        # One lease more than there was: only under a thread's first one nothing can be recorded.
+        "fence": ("bigint", max(row["fence"], 0) + 1),
+        "queue": ("varchar", _queue(row["agent_version_id"])),
+        "status": ("varchar", str(stands[0])),
+        "status_reason": ("text", stands[1]),
+        "started_by": ("varchar", actor),
+        "parent": ("uuid", None),
+        "prev_hash": ("bytea", b""),
+        "branch_start": ("integer", 0),
+        "next_nodes": ("jsonb", "[]"),
+        "imported_seq": ("bigint", row["last_seq"]),
+        "imported_number": ("integer", row["number"]),
+    }
+    if row["pinned"] is None:  # written before capsules told; the log always did
+        values["pinned"] = ("boolean", log.pinned)
+    if not ended:
+        values["waiting_on"] = ("jsonb", None)
+        del values["status_since"]
+    return values
+
+
+_DEFAULTS_HERE = {
+    name: _DEFAULTS[name]
+    for name in ("wake_seq", "wish", "wish_by", "pause_at", "lease_owner", "crash_count")
+} | {"effects": ("varchar", "ask")}
+
+
+def _queue(version: UUID) -> str:
+    with connection.cursor() as cursor:
+        cursor.execute("SELECT queue FROM gp_agent_version WHERE id = %s::uuid", (version,))
+        found = cursor.fetchone()
+    if found is None:
+        raise BadCapsule("The capsule does not describe the agent of its thread.")
+    return str(found[0])
+
+
+def _many(
+    table: str,
+    columns: c.Columns,
+    given: Iterable[Mapping[str, Any]],
+    fixed: Mapping[str, str],
+    values: tuple[Any, ...],
+) -> None:
+    sql = c.inserted(table, columns, fixed)
+    with connection.cursor() as cursor:
+        for some in batched(given, AT_ONCE):
+            cursor.executemany(sql, [(*row.values(), *values) for row in some])
+
+
+def keep_head(thread: UUID) -> None:
+    """Cache the state of an imported head: its keyframes stayed behind."""
+    with connection.cursor() as cursor:
+        cursor.execute("SELECT head, number FROM gp_thread WHERE id = %s::uuid", (thread,))
+        head, number = cursor.fetchone()
+    keep_state(thread, head, number)

@@ -1,0 +1,164 @@
+"""What makes any lost signal or message harmless: due timers, expired leases, crash loops."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from uuid import UUID
+
+from django.db import OperationalError, connection, transaction
+
+from checkpoints.limits import CRASHES_ALLOWED, lease_seconds
+from checkpoints.postgres.guarded_rows import LOCK_WAIT, handle_rows, is_busy, not_set_aside
+from checkpoints.queries.installation.faults import losses
+from checkpoints.queries.installation.live_code import SERVED, WORKER_ALIVE_SECONDS
+from checkpoints.states import EventKind, Status
+
+from ..clock_steps import CLOCK_SLACK_SECONDS
+from ..statement.moves import Move, NewEvent, perform
+from ..steps import release
+
+BATCH = 200
+# Another worker's leases may have a term so many times as long as ours: settings change in turns.
+TERMS_OF_OTHERS = 5.0
+
+
+def claim_duty(name: str, *, owner: str, seconds: float) -> bool:
+    """Take or keep a fleet-wide duty for `seconds`; one owner at a time.
+
+    Also True while somebody holds the duty's row and does not let go: two owners do no harm, and
+    without one nothing is done at all.
+    """
+    try:
+        with transaction.atomic(), connection.cursor() as cursor:
+            cursor.execute("SELECT set_config('lock_timeout', %s::text, true)", (LOCK_WAIT,))
+            cursor.execute(
+                "INSERT INTO gp_duty (name, owner, until) VALUES (%s::varchar, %s::varchar, "
+                "clock_timestamp() + make_interval(secs => %s)) ON CONFLICT (name) DO UPDATE "
+                "SET owner = EXCLUDED.owner, until = EXCLUDED.until "
+                "WHERE gp_duty.owner = EXCLUDED.owner OR gp_duty.until < clock_timestamp() "
+                # Nobody takes it for longer: the clock stepped back since.
+                "OR gp_duty.until > clock_timestamp() + make_interval(secs => %s)",
+                (name, owner, seconds, seconds + CLOCK_SLACK_SECONDS),
+            )
+            return bool(cursor.rowcount)
+    except OperationalError as error:
+        if is_busy(error):
+            return True
+        raise
+
+
+def forget_duty(name: str, *, owner: str) -> None:
+    """Give a duty back at once, so that another worker need not wait for its end."""
+    with connection.cursor() as cursor:
+        cursor.execute(
+            "UPDATE gp_duty SET until = clock_timestamp() WHERE name = %s::varchar "
+            "AND owner = %s::varchar",
+            (name, owner),
+        )
+
+
+def shorten_leases() -> int:
+    """Let a lease that ends beyond its term end with it: the clock stepped back; how many.
+
+    Its holder renews it long before, if it lives. So nobody who lives loses a lease to a step, nor
+    to a worker with a shorter term.
+    """
+    with connection.cursor() as cursor:
+        cursor.execute(
+            "UPDATE gp_thread SET lease_until = clock_timestamp() + make_interval(secs => %s) "
+            "WHERE id IN (SELECT th.id FROM gp_thread th "
+            "WHERE th.status IN ('running', 'rolling_back') AND th.lease_token IS NOT NULL "
+            "AND th.lease_until > clock_timestamp() + make_interval(secs => %s) "
+            "LIMIT %s FOR NO KEY UPDATE OF th SKIP LOCKED)",
+            (lease_seconds(), TERMS_OF_OTHERS * lease_seconds() + CLOCK_SLACK_SECONDS, BATCH),
+        )
+        return int(cursor.rowcount)
+
+
+def wake_sleepers(*, owner: str) -> int:
+    """sleeping -> queued for each thread whose time has come; how many."""
+    with connection.cursor() as cursor:
+        cursor.execute(
+            "SELECT th.id, th.id FROM gp_thread th WHERE th.status = 'sleeping' "
+            f"AND th.wake_at <= clock_timestamp() AND {not_set_aside('woken', 'th.id')} "
+            "ORDER BY th.wake_at LIMIT %s FOR NO KEY UPDATE OF th SKIP LOCKED",
+            (BATCH,),
+        )
+        due: list[tuple[UUID, UUID]] = cursor.fetchall()
+
+    def wake(row: tuple[UUID, UUID]) -> bool:
+        move = Move(row[0], "th.status = 'sleeping' AND th.wake_at <= clock_timestamp()")
+        move.to_status(Status.QUEUED)
+        move.express("wake_at", "NULL")
+        move.events = [NewEvent(EventKind.THREAD_WOKEN, {"by": "timer"}, owner)]
+        return perform(move) is not None
+
+    return handle_rows("woken", due, wake)
+
+
+def stranded_threads(*, queued_for_seconds: float) -> list[tuple[UUID, str]]:
+    """(thread, queue) that need a doorbell: queued too long, lease expired, undo without worker.
+
+    Those that lost their worker come first: queued ones of a queue that nobody serves would hide
+    them. A pinned thread whose code no live worker of its queue has is left out: ringing for it
+    helps nobody, and thousands of them would hide the others.
+    """
+    with connection.cursor() as cursor:
+        cursor.execute(
+            f"WITH served AS MATERIALIZED ({SERVED}) SELECT th.id, th.queue FROM gp_thread th "
+            "WHERE th.status IN ('queued', 'rolling_back', 'running')"
+            " AND ((th.status = 'queued' AND th.status_since < clock_timestamp()"
+            " - make_interval(secs => %s))"
+            " OR (th.status = 'rolling_back' AND th.lease_token IS NULL"
+            " AND (th.wake_at IS NULL OR th.wake_at <= clock_timestamp()))"
+            " OR (th.status <> 'queued' AND th.lease_until < clock_timestamp()"
+            " AND th.crash_count < %s)) AND (NOT th.pinned OR EXISTS (SELECT 1 FROM served s"
+            " WHERE s.version = th.agent_version_id::text AND s.queues ? th.queue))"
+            # A slot that is rung for a locked row waits for the lock and serves nobody else.
+            " ORDER BY th.status = 'queued', th.status_since LIMIT %s"
+            " FOR NO KEY UPDATE OF th SKIP LOCKED",
+            (WORKER_ALIVE_SECONDS, queued_for_seconds, CRASHES_ALLOWED - 1, BATCH),
+        )
+        return [(row[0], row[1]) for row in cursor.fetchall()]
+
+
+def lost_reason(causes: Sequence[tuple[str, str]] = ()) -> str:
+    """Why a thread is parked after its worker was lost again and again; (node, why) last first."""
+    said = f"The worker was lost {CRASHES_ALLOWED} times in a row at this step"
+    if causes:
+        node, why = causes[0]
+        always = len(causes) == CRASHES_ALLOWED and len(set(causes)) == 1
+        each = " each time" if always else " the last time it could be told"
+        said += f": at {node!r} it {why}{each}" if node else f": it {why}{each}"
+    return f"{said}. Look at the last events, then retry, edit or roll back."
+
+
+def park_crash_loops(*, owner: str) -> int:
+    """running or rolling_back -> attention when the lease expired for the third time."""
+    with connection.cursor() as cursor:
+        cursor.execute(
+            "SELECT th.id, th.id FROM gp_thread th WHERE th.status IN ('running', 'rolling_back') "
+            "AND th.lease_until < clock_timestamp() AND th.crash_count >= %s "
+            f"AND {not_set_aside('parked', 'th.id')} "
+            "LIMIT %s FOR NO KEY UPDATE OF th SKIP LOCKED",
+            (CRASHES_ALLOWED - 1, BATCH),
+        )
+        looping: list[tuple[UUID, UUID]] = cursor.fetchall()
+
+    def park(row: tuple[UUID, UUID]) -> bool:
+        thread = row[0]
+        move = Move(
+            thread,
+            "th.status IN ('running', 'rolling_back') AND th.lease_until < clock_timestamp() "
+            "AND th.crash_count >= %s AND pg_postmaster_start_time() < clock_timestamp() "
+            "- make_interval(secs => %s)",
+            (CRASHES_ALLOWED - 1, lease_seconds()),
+        )
+        reason = lost_reason(losses(thread)[:CRASHES_ALLOWED])
+        move.to_status(Status.ATTENTION, reason=reason)
+        move.express("crash_count", str(CRASHES_ALLOWED))
+        release(move)
+        move.events = [NewEvent(EventKind.THREAD_PARKED, {"reason": reason}, owner)]
+        return perform(move) is not None
+
+    return handle_rows("parked", looping, park)

@@ -1,0 +1,126 @@
+"""Effects that had started when a person took their thread away: whether they happened is unknown.
+
+The worker may still be in the middle of one, and what it then learns can no longer be recorded. So
+the change that takes the thread away says it: the effect becomes `unknown`, in the same statement.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+from uuid import UUID
+
+from django.db import connection
+
+from ..log.seals import activity_seal
+from ..state import deltas
+from ..states import EventKind
+from .activities import NAMING_V, described
+from .statement.moves import Move, NewEvent
+
+_COLUMNS = (
+    "id",
+    "branch",
+    "step",
+    "node",
+    "index",
+    "key",
+    "revision",
+    "kind",
+    "tool",
+    "input_hash",
+    "result_hash",
+    "attempts",
+    "usage",
+    "idempotency_key",
+    "undo",
+    "approval_id",
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Underway:
+    """An effect that had started: what its row holds, the state aside."""
+
+    row: dict[str, Any]
+
+    @property
+    def id(self) -> UUID:
+        """The activity's id."""
+        found: UUID = self.row["id"]
+        return found
+
+    @property
+    def tool(self) -> str:
+        """The name of its tool."""
+        return str(self.row["tool"])
+
+    @property
+    def key(self) -> str:
+        """Its idempotency key, by which it can be looked for outside."""
+        return str(self.row["idempotency_key"])
+
+    @property
+    def told(self) -> dict[str, Any]:
+        """How the event of the change names it."""
+        return {"activity": str(self.id), "tool": self.tool, "idempotency_key": self.key}
+
+    def event(self, actor: str, why: str) -> NewEvent:
+        """The event that seals the row as `unknown`."""
+        sealed = self.row | {"state": "unknown", "error": why}
+        data = self.told | {n: self.row[n] for n in ("branch", "step", "node", "key")}
+        if self.row["index"]:
+            data["index"] = self.row["index"]
+        if self.row["attempts"] > 1:
+            data["attempt"] = self.row["attempts"]
+        data |= described(self.row["usage"])
+        data |= {"state": "unknown", "error": why, "seal": activity_seal(sealed)}
+        return NewEvent(EventKind.EFFECT_FAILED, data, actor, NAMING_V)
+
+
+def locked(thread: UUID) -> list[Underway]:
+    """The thread's effects that have started and not ended, oldest first.
+
+    Takes the thread's lock: until the transaction ends no worker can start or finish one.
+    """
+    with connection.cursor() as cursor:
+        cursor.execute("SELECT 1 FROM gp_thread WHERE id = %s::uuid FOR UPDATE", (thread,))
+        cursor.execute(
+            f"SELECT {', '.join(_COLUMNS).replace('usage', 'usage::text')} FROM gp_activity "
+            "WHERE thread_id = %s::uuid AND kind = 'effect' AND state = 'started' "
+            "ORDER BY started_at, id",
+            (thread,),
+        )
+        rows = [dict(zip(_COLUMNS, r, strict=True)) for r in cursor.fetchall()]
+    for row in rows:
+        row["usage"] = None if row["usage"] is None else deltas.decode(row["usage"])
+    return [Underway(row) for row in rows]
+
+
+def mark(move: Move, effects: Sequence[Underway], *, actor: str, why: str) -> None:
+    """Let `move`, which takes the thread away, make these effects unknown; its events are set."""
+    for effect in effects:
+        move.updates.append(
+            (
+                "UPDATE gp_activity a SET state = 'unknown', error = %s::text, "
+                "finished_at = t.last_at FROM t "
+                "WHERE a.id = %s::uuid AND a.thread_id = t.id AND a.state = 'started'",
+                (why, effect.id),
+            )
+        )
+    move.events = [*(effect.event(actor, why) for effect in effects), *move.events]
+
+
+def told(effects: Sequence[Underway]) -> dict[str, Any]:
+    """What the event of the change says of them; nothing where there are none."""
+    return {"unknown": [effect.told for effect in effects]} if effects else {}
+
+
+def sentence(tools: Sequence[str]) -> str:
+    """What people read of effects that had started; empty where there are none."""
+    names = list(dict.fromkeys(tools))
+    if not names:
+        return ""
+    said, they = " and ".join(names), "they" if len(tools) > 1 else "it"
+    return f"{said} had started; whether {they} happened is unknown."

@@ -1,0 +1,1 @@
+"""The one statement that changes a thread: its text, guards and announcements."""

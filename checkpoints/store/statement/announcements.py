@@ -1,0 +1,37 @@
+"""News of a written move for the floors above, after its commit."""
+
+from __future__ import annotations
+
+from functools import partial
+from uuid import UUID
+
+from django.db import DEFAULT_DB_ALIAS, connections, transaction
+from django.db.backends.base.base import BaseDatabaseWrapper
+
+from checkpoints.signals import Store, thread_changed, thread_queued
+
+
+def announce(
+    thread: UUID,
+    workspace: UUID,
+    seq: int,
+    *,
+    queue: str = "",
+    soon: bool = False,
+    database: BaseDatabaseWrapper | None = None,
+) -> None:
+    """Tell the floors above after commit; `queue` when a worker should look.
+
+    `soon`: more is about to follow, and the processors have that to do first. `database` is the
+    connection, where it was looked up already.
+    """
+    # The worker first: it has more to do than the pages.
+    if queue:
+        transaction.on_commit(
+            partial(thread_queued.send_robust, sender=Store, thread_id=thread, queue=queue)
+        )
+    told = {"thread_id": thread, "workspace": workspace, "seq": seq, "soon": soon}
+    if (database or connections[DEFAULT_DB_ALIAS]).in_atomic_block:
+        transaction.on_commit(partial(thread_changed.send_robust, sender=Store, **told))
+    else:
+        thread_changed.send_robust(sender=Store, **told)

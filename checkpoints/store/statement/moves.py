@@ -1,0 +1,304 @@
+"""How every change of a thread is written: one statement that guards, moves, logs and chains.
+
+`Move` collects what a change does and `perform` sends it as ONE SQL statement:
+
+    WITH t AS (UPDATE gp_thread ... WHERE id = ... AND <guard> RETURNING ...),
+         i0 AS (INSERT INTO gp_checkpoint ... SELECT ... FROM t), ...
+    INSERT INTO gp_event ... SELECT ... FROM t; the row of t comes back
+
+No row back means that the guard did not hold: nothing was written. The statement reads no other
+table, since a sub-select would see the world from before the lock. Inside the UPDATE the clock is
+read in a correlated sub-select, so that after waiting for the lock it is read again and events of
+a thread never carry decreasing times.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from hashlib import sha256
+from typing import Any, NamedTuple
+from uuid import UUID
+
+from django.db import DEFAULT_DB_ALIAS, connections, transaction
+from uuid_utils.compat import uuid7
+
+from checkpoints.errors import InvalidValue
+from checkpoints.postgres import reads as prepared
+from checkpoints.records import SALT_BYTES, Work
+from checkpoints.state import deltas
+from checkpoints.state.digests import Digests
+from checkpoints.states import EventKind, Status, WorkspaceEventKind
+
+from .announcements import announce
+from .canonical_texts import names_text
+from .text import EVENTS_AT_ONCE, Columns, batched, statement
+
+NO_HASH = bytes(32)
+EVENT_MAX_BYTES = 256 * 1024
+
+
+@dataclass(frozen=True, slots=True)
+class NewEvent:
+    """An entry to append to a thread's log or a workspace's; `data` is JSON of at most 256 KiB."""
+
+    kind: EventKind | WorkspaceEventKind
+    data: Mapping[str, Any]
+    actor: str
+    v: int = 1
+    # `data` as canonical JSON, where whoever made it has written that already.
+    raw: bytes | None = None
+
+
+class NewCheckpoint(NamedTuple):
+    """A checkpoint about to be committed; ids and hashes are chosen by the writer beforehand."""
+
+    id: UUID
+    number: int
+    step: int
+    branch: int
+    branch_start: int
+    parent: UUID | None
+    parent_thread: UUID | None
+    parent_number: int | None
+    source: str
+    nodes: Sequence[str]
+    next_nodes: Sequence[str]
+    delta: Mapping[str, Any]
+    state_hash: bytes
+    state_bytes: int
+    schema_version: int
+    agent_version: UUID
+    created_by: str
+    config: Mapping[str, Any] | None = None
+    # Those of its state, where the writer has them: some checkpoints keep them (see `kept`).
+    digests: Digests | None = None
+
+
+def next_checkpoint(
+    work: Work,
+    *,
+    source: str,
+    delta: Mapping[str, Any],
+    state_hash: bytes,
+    state_bytes: int,
+    schema_version: int,
+    **other: Any,
+) -> NewCheckpoint:
+    """What follows the head of a leased thread in its branch; `other` says what differs.
+
+    Left alone, step and nodes to come stay those of the head: nothing was worked.
+    """
+    values: dict[str, Any] = {
+        "id": uuid7(),
+        "number": work.number + 1,
+        "step": work.step,
+        "branch": work.branch,
+        "branch_start": work.branch_start,
+        "parent": work.head,
+        "parent_thread": work.thread,
+        "parent_number": work.number,
+        "nodes": (),
+        "next_nodes": work.next_nodes,
+        "agent_version": work.agent_version,
+        "created_by": work.owner,
+    }
+    return NewCheckpoint(
+        source=source,
+        delta=delta,
+        state_hash=state_hash,
+        state_bytes=state_bytes,
+        schema_version=schema_version,
+        **values | other,
+    )
+
+
+@dataclass(slots=True)
+class Insert:
+    """One row to insert beside the thread's UPDATE; `params` in the order of the columns' %s."""
+
+    into: Columns
+    params: tuple[Any, ...]
+
+
+@dataclass(slots=True)
+class Move:
+    """One change of one thread: guard, assignments, events and rows, performed together.
+
+    `head` has the values of a new head, see `head_sets`.
+    """
+
+    thread: UUID
+    guard: str = "TRUE"
+    guard_params: tuple[Any, ...] = ()
+    head: tuple[Any, ...] = ()
+    sets: dict[str, tuple[str, tuple[Any, ...]]] = field(default_factory=dict)
+    events: list[NewEvent] = field(default_factory=list)
+    inserts: list[Insert] = field(default_factory=list)
+    updates: list[tuple[str, tuple[Any, ...]]] = field(default_factory=list)
+    returning: tuple[str, ...] = ()
+    unflushed: bool = False
+    # Whether it goes on with a move of which events are written already: they have one time.
+    continues: bool = False
+    # What is asked in the same round trip once it is done, and the answers.
+    along: Sequence[prepared.Asked] = ()
+    brought: list[list[tuple[Any, ...]]] = field(default_factory=list)
+
+    def set(self, column: str, value: Any, cast: str) -> None:
+        """Assign a value; `cast` names the SQL type, since parameters are bound by the server."""
+        self.sets[column] = (f"%s::{cast}", (value,))
+
+    def express(self, column: str, sql: str, *params: Any) -> None:
+        """Assign an SQL expression; the row's old values are th.<column>."""
+        self.sets[column] = (sql, params)
+
+    def to_status(self, status: Status, *, reason: str = "") -> None:
+        """Move to `status`; the database refuses what states.TRANSITIONS does not allow."""
+        self.set("status", str(status), "varchar")
+        self.set("status_reason", reason, "text")
+        self.express(
+            "status_since",
+            "CASE WHEN th.status = %s::varchar THEN th.status_since ELSE clock_timestamp() END",
+            str(status),
+        )
+        self.express("version", "th.version + 1")
+
+
+def salted(data: bytes) -> tuple[bytes, bytes]:
+    """(salt, sha256(salt | data)); content and salt can be erased together, the proof stays."""
+    salt = os.urandom(SALT_BYTES)
+    return salt, sha256(salt + data).digest()
+
+
+def encode_event(event: NewEvent) -> tuple[str, bytes, bytes]:
+    """(JSON text, salt, hash) of an event's data; InvalidValue beyond the size limit."""
+    return encode(written(event))
+
+
+def written(event: NewEvent) -> bytes:
+    """An event's data as canonical JSON."""
+    return deltas.canonical(dict(event.data)) if event.raw is None else event.raw
+
+
+def encode(raw: bytes) -> tuple[str, bytes, bytes]:
+    """`encode_event` of data that are written already."""
+    if len(raw) > EVENT_MAX_BYTES:
+        raise InvalidValue("$", f"an event of {len(raw)} bytes exceeds {EVENT_MAX_BYTES}")
+    salt, digest = salted(raw)
+    return raw.decode(), salt, digest
+
+
+def shaped(move: Move) -> tuple[str, dict[str, Any]]:
+    """The statement that performs `move`, and the values of its %(named)s parameters."""
+    text, names = statement(
+        _HEAD if move.head else None,
+        tuple([(column, sql) for column, (sql, _) in move.sets.items()]),
+        move.guard,
+        tuple([event.v for event in move.events]),
+        tuple([row.into for row in move.inserts]),
+        tuple([sql for sql, _ in move.updates]),
+        move.returning,
+        move.unflushed,
+        move.continues,
+    )
+    params: list[Any] = [*move.head]
+    for _, given in move.sets.values():
+        params += given
+    params.append(move.thread)
+    params += move.guard_params
+    for row in move.inserts:
+        params += row.params
+    for _, given in move.updates:
+        params += given
+    for event in move.events:
+        raw, salt, digest = encode_event(event)
+        params += (str(event.kind), event.actor, raw, salt, digest)
+    return text, dict(zip(names, params, strict=True))
+
+
+def perform(move: Move) -> tuple[Any, ...] | None:
+    """Send `move` as one statement; the RETURNING row, or None when the guard did not hold.
+
+    The row begins with (workspace_id, last_seq, status, queue), then `move.returning`. A move of
+    more than EVENTS_AT_ONCE events becomes several statements of one transaction.
+    """
+    # Here: what a row looks like is also asked where there is no driver (a ledger in memory).
+    from checkpoints.postgres import statements
+
+    database = connections[DEFAULT_DB_ALIAS]
+    if len(move.events) > EVENTS_AT_ONCE:
+        return _perform_in_parts(move)
+    text, values = shaped(move)
+    if move.along:
+        moved, move.brought = statements.send_and_fetch(text, values, *move.along)
+    else:
+        moved = statements.send(text, values)
+    if moved is not None:
+        # A rollback without a lease needs a worker as much as a queued thread does.
+        given_back = move.sets.get("lease_token") == ("NULL", ())
+        # Until an undo that failed is due again there is nothing for a worker.
+        given_back = given_back and move.sets.get("wake_at", ("NULL",))[0] == "NULL"
+        idle = moved[2] == Status.QUEUED or (moved[2] == Status.ROLLING_BACK and given_back)
+        queue = moved[3] if idle else ""
+        soon = move.unflushed or bool(queue)
+        announce(
+            move.thread,
+            moved[0],
+            moved[1],
+            queue=queue,
+            soon=soon,
+            database=database,
+        )
+    return moved
+
+
+def _perform_in_parts(move: Move) -> tuple[Any, ...] | None:
+    """Append the first events by statements of their own, then perform the rest of the move.
+
+    All of it is one transaction under one lock of the row, so the guard of the first statement
+    holds for the others as well.
+    """
+    from checkpoints.postgres import statements
+
+    *parts, rest = batched(move.events)
+    with transaction.atomic():
+        for i, events in enumerate(parts):
+            part = Move(move.thread, move.guard, move.guard_params, events=events, continues=i > 0)
+            text, values = shaped(part)
+            if statements.send(text, values) is None:
+                return None
+        last = replace(move, events=rest, continues=True)
+        row = perform(last)
+        move.brought = last.brought
+        transaction.set_rollback(row is None)
+        return row
+
+
+_HEAD = Columns(
+    "gp_thread",
+    {
+        "head": "%s::uuid",
+        "number": "%s::integer",
+        "step": "%s::integer",
+        "branch": "%s::integer",
+        "branch_start": "%s::integer",
+        "next_nodes": "%s::jsonb",
+        "state_bytes": "%s::bigint",
+    },
+)
+
+
+def head_sets(move: Move, checkpoint: NewCheckpoint) -> None:
+    """Make `checkpoint` the head of the thread that `move` changes."""
+    c = checkpoint
+    move.head = (
+        c.id,
+        c.number,
+        c.step,
+        c.branch,
+        c.branch_start,
+        names_text(c.next_nodes),
+        c.state_bytes,
+    )
+    move.express("version", "th.version + 1")
