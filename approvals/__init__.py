@@ -1,0 +1,1 @@
+"""Floor 1: stops, people and their verdicts."""

@@ -12,7 +12,7 @@ from checkpoints.admin.filters import choice, ident, since
 from checkpoints.admin.lists import Records
 from checkpoints.admin.paging import Walk
 
-from . import hook_admin as _hooks  # noqa: F401
+from .hooks import admin as _hooks  # noqa: F401
 from .models import STATUSES, VERDICTS, Approval, Decision, PolicyVersion
 from .notify import admin as _notify  # noqa: F401  (registers its own tables)
 

@@ -10,7 +10,7 @@ from django.db import connection
 
 from checkpoints.capsules.columns import Columns, selected, told
 
-from .gates.proposals import REQUEST
+from .rules.proposals import REQUEST
 
 AT_ONCE = 200
 _PLACED = ("thread_id", "workspace_id")

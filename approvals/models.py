@@ -6,7 +6,7 @@ from django.db import models
 from django.db.models.functions import Coalesce, Now
 from uuid_utils.compat import uuid7
 
-from .hook_models import Hook, HookDelivery, HookIdentity
+from .hooks.models import Hook, HookDelivery, HookIdentity
 from .notify.models import Delivery, Endpoint
 
 __all__ = [

@@ -13,7 +13,7 @@ from checkpoints.state import deltas
 from checkpoints.store.statement.moves import Insert
 from checkpoints.store.statement.text import Columns
 
-from .headlines import SENTENCE
+from .rules.headlines import SENTENCE
 
 _BESIDE = Columns(
     "gp_outbox",

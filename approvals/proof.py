@@ -17,9 +17,9 @@ from checkpoints.chain import Broken, Event
 from checkpoints.state import deltas
 from checkpoints.states import EventKind as K
 
-from .counting import Vote, progress
 from .gates import REQUEST, decision_content, request_seal
-from .terms import readable_terms
+from .rules.terms import readable_terms
+from .rules.votes import Vote, progress
 
 # What ends a request for good; of `approval.decided` only what cannot be taken back.
 _FINAL = frozenset({"settled", "expired", "withdrawn"})

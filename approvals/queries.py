@@ -15,11 +15,11 @@ from checkpoints.postgres import reads as prepared
 from checkpoints.state import deltas
 from checkpoints.views import Page
 
-from .counting import Progress, Vote
-from .headlines import headline
-from .terms import readable_terms
+from .rules.headlines import headline
+from .rules.terms import readable_terms
+from .rules.verdicts import GATES, REPEAT
+from .rules.votes import Progress, Vote
 from .uncounted import Uncounted, count_votes
-from .verdicts import GATES, REPEAT
 
 OPEN_CAP = 1_000  # open requests are shown as a number up to this
 # Triggers that keep rows as they were written.

@@ -11,8 +11,8 @@ from uuid import UUID
 
 from django.db import connection
 
-from .counting import Progress, Vote, progress
-from .terms import readable_terms
+from .rules.terms import readable_terms
+from .rules.votes import Progress, Vote, progress
 
 
 class Uncounted(NamedTuple):

@@ -7,9 +7,9 @@ from dataclasses import dataclass, replace
 from typing import Final
 from uuid import UUID
 
-from approvals import inbox_rows
-from approvals.inbox import Person
-from approvals.inbox_rows import TOGETHER, InboxRow
+from approvals.inbox import rows as inbox_rows
+from approvals.inbox.boxes import Person
+from approvals.inbox.rows import TOGETHER, InboxRow
 from approvals.queries import ApprovalRow
 
 from .deciding import AT_ONCE, Decided, decide_many

@@ -11,8 +11,9 @@ from uuid import UUID
 from django.db import connection
 
 from approvals import errors as refusals
-from approvals import gates, inbox_rows, queries
-from approvals.inbox_rows import InboxRow
+from approvals import gates, queries
+from approvals.inbox import rows as inbox_rows
+from approvals.inbox.rows import InboxRow
 from approvals.queries import ApprovalRow
 
 from . import second_person

@@ -7,7 +7,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, Final
 from uuid import UUID
 
-from approvals.inbox_rows import InboxRow
+from approvals.inbox.rows import InboxRow
 
 DEEP: Final = 3
 LONG: Final = 120

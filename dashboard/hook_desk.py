@@ -14,7 +14,7 @@ from .permissions import Actor
 
 
 class HookDesk:
-    """The part of the records' site that the forms of `approvals.hook_admin` ask."""
+    """The part of the records' site that the forms of `approvals.hooks.admin` ask."""
 
     def member(self, request: HttpRequest) -> Administrator:
         """Who asks."""

@@ -11,8 +11,8 @@ from uuid import UUID
 
 from django.contrib.auth import get_user_model
 
-from approvals import hooks
-from approvals.hooks import HookRow, IdentityRow
+from approvals.hooks import changes as hooks
+from approvals.hooks.changes import HookRow, IdentityRow
 from checkpoints import queries
 
 from .errors import Invalid, Missing, translated

@@ -23,8 +23,11 @@ from django.db import OperationalError, transaction
 from psycopg.errors import LockNotAvailable
 from pydantic import Field, ValidationError
 
-from approvals import deliveries, gates, hook_signature, hooks
-from approvals.deliveries import Presented
+from approvals import gates
+from approvals.hooks import changes as hooks
+from approvals.hooks import deliveries
+from approvals.hooks import signature as hook_signature
+from approvals.hooks.deliveries import Presented
 from approvals.queries import ApprovalRow
 from checkpoints.errors import InvalidValue
 from checkpoints.state import deltas

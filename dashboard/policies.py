@@ -13,13 +13,14 @@ from django.contrib.auth import get_user_model
 from django.contrib.auth.models import Group
 from django.db import transaction
 
-from approvals import policies, queries_policies
-from approvals.drafts import Draft, check
-from approvals.gates import reopening
-from approvals.queries_policies import CapRow, VersionRow
-from approvals.terms import Seat, Terms
-from approvals.touched import Touched, changed, touched
-from approvals.trying import Tried, against_the_past
+from approvals.gates import reopened_requests
+from approvals.policies import changes as policies
+from approvals.policies import queries as queries_policies
+from approvals.policies.affected_requests import Touched, changed, touched
+from approvals.policies.drafts import Draft, check
+from approvals.policies.preview import Tried, against_the_past
+from approvals.policies.queries import CapRow, VersionRow
+from approvals.rules.terms import Seat, Terms
 from checkpoints import queries
 
 from .errors import Conflict, Invalid, Missing, translated
@@ -82,7 +83,9 @@ def edit_policy(
         return found, 0
     # Afterwards, one thread at a time: no change of a policy holds the locks of many threads.
     reason = f"The policy “{found.name}” was changed; it is asked anew."
-    return found, reopening.withdraw_of_policy(policy_id, found.label, reason=reason, **place)
+    return found, reopened_requests.withdraw_of_policy(
+        policy_id, found.label, reason=reason, **place
+    )
 
 
 def _check_waiting(actor: Actor, policy_id: UUID, draft: Draft, waiting: str) -> None:

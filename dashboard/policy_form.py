@@ -8,9 +8,9 @@ from typing import Any, Final
 
 from django import forms
 
-from approvals.drafts import Draft
-from approvals.queries_policies import VersionRow
-from approvals.terms import Seat, Terms
+from approvals.policies.drafts import Draft
+from approvals.policies.queries import VersionRow
+from approvals.rules.terms import Seat, Terms
 
 from .errors import Invalid
 from .policies import draft_from

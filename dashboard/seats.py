@@ -7,7 +7,7 @@ from typing import Any
 
 from django.contrib.auth import get_user_model
 
-from approvals.inbox import Person
+from approvals.inbox.boxes import Person
 from checkpoints import queries
 
 from .permissions import Actor

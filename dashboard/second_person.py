@@ -18,9 +18,9 @@ from django.contrib.auth import get_user_model
 from django.db import transaction
 from django.urls import reverse
 
-from approvals import queries_policies
 from approvals.gates import operations
-from approvals.policy import Facts, rule_for
+from approvals.policies import queries as queries_policies
+from approvals.policies.matches import Facts, rule_for
 from approvals.queries import ApprovalRow
 from checkpoints import queries
 from checkpoints.errors import GatepostError

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from approvals.headlines import headline_of
+from approvals.rules.headlines import headline_of
 from checkpoints.unseen import plain
 
 from .text import cut

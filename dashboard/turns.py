@@ -7,8 +7,8 @@ from dataclasses import dataclass
 from uuid import UUID
 
 from approvals import gates
-from approvals.counting import Part, Progress
 from approvals.notify.recipients import Person, deciders
+from approvals.rules.votes import Part, Progress
 
 NOBODY = "Nobody can approve this now"
 

@@ -14,7 +14,7 @@ from itertools import groupby
 from typing import TYPE_CHECKING, Any
 from uuid import UUID
 
-from approvals.gates.proposals import titled
+from approvals.rules.proposals import titled
 from checkpoints.records import Position
 from checkpoints.state import deltas
 from checkpoints.views import ActivityRow

@@ -6,7 +6,7 @@ import time
 
 import structlog
 
-from approvals.notify.claiming import move_deliveries
+from approvals.notify.due_deliveries import move_deliveries
 from checkpoints import queries, store
 
 # Below this a look that took its time, or a clock that is being slewed, explains it.

@@ -12,12 +12,12 @@ from typing import Any, NoReturn
 from uuid import UUID
 
 from approvals.gates import Proposal, proposal_hash
-from approvals.gates.replying import replied
-from approvals.policy import PolicyAnswer, Rule
+from approvals.gates.replies import replied
+from approvals.policies.matches import PolicyAnswer, Rule
+from approvals.policies.strictness import Demand, given_under, stricter
 from approvals.queries import ApprovalRow
-from approvals.strictness import Demand, given_under, stricter
-from approvals.terms import Terms, terms_of
-from approvals.verdicts import REPEAT
+from approvals.rules.terms import Terms, terms_of
+from approvals.rules.verdicts import REPEAT
 from checkpoints.errors import ConcurrentModificationError
 from checkpoints.records import NewActivity, Position
 from checkpoints.state import deltas

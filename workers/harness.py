@@ -19,8 +19,8 @@ from typing import Any
 from uuid_utils.compat import uuid7
 
 from approvals.gates import Reviewer
-from approvals.policy import Facts, Rule
-from approvals.terms import Terms
+from approvals.policies.matches import Facts, Rule
+from approvals.rules.terms import Terms
 from checkpoints.errors import ConcurrentModificationError, InvalidValue, LeaseLost
 from checkpoints.payloads.base import LIMITS
 from checkpoints.records import Work

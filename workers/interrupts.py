@@ -13,9 +13,9 @@ from dataclasses import dataclass, replace
 from typing import Any, Final
 
 from approvals.gates import Proposal
-from approvals.policy import PolicyAnswer
+from approvals.policies.matches import PolicyAnswer
 from approvals.queries import ApprovalRow
-from approvals.verdicts import ALLOWED
+from approvals.rules.verdicts import ALLOWED
 from checkpoints.records import NewActivity, Position
 from checkpoints.state import deltas
 

@@ -8,7 +8,7 @@ from typing import Any
 from uuid_utils.compat import uuid7
 
 from approvals.gates import Proposal
-from approvals.headlines import headline
+from approvals.rules.headlines import headline
 from checkpoints.errors import InvalidValue
 from checkpoints.records import NewActivity, Position, Work
 from checkpoints.states import EventKind

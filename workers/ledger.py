@@ -15,13 +15,15 @@ import structlog
 from django.core.files.storage import default_storage
 from django.db import DatabaseError, connection, transaction
 
-from approvals import caps, gates, queries_policies, standing
+from approvals import gates
 from approvals import queries as approval_queries
-from approvals.gates import Proposal
-from approvals.policy import PolicyAnswer
+from approvals.gates import Proposal, validity
+from approvals.gates.validity import AskedBack
+from approvals.policies import caps
+from approvals.policies import queries as queries_policies
+from approvals.policies.matches import PolicyAnswer
 from approvals.queries import ApprovalRow
-from approvals.standing import AskedBack
-from approvals.terms import Terms
+from approvals.rules.terms import Terms
 from approvals.verification import keep_report
 from checkpoints import payloads, queries, store, undo
 from checkpoints.chain import ChainReport
@@ -205,12 +207,12 @@ class DatabaseLedger(Rules):
         between a look and the write they could change. POLICIES_CHANGED where others are active.
         """
         place = work.workspace
-        holds = None if allowed is None else standing.holds(allowed)
+        holds = None if allowed is None else validity.holds(allowed)
         same = None if policies is None else queries_policies.unchanged(place, policies)
         guard = prepared.both(holds, same)
         while not store.start_activity(work, activity, events=events, only_if=guard):
             # Empty where the right was given back since: then it may happen after all.
-            if allowed is not None and (why := standing.doubts(allowed)):
+            if allowed is not None and (why := validity.doubts(allowed)):
                 return why
             if policies is not None and queries_policies.mark(place) != policies:
                 return POLICIES_CHANGED

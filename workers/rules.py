@@ -5,12 +5,13 @@ from __future__ import annotations
 import time
 from typing import Any
 
-from approvals import caps, policy, standing
 from approvals import queries as approval_queries
-from approvals.gates import replying
-from approvals.gates.judging import window_by_risk
+from approvals.gates import replies, validity
+from approvals.gates.verdict.judgement import window_by_risk
+from approvals.policies import caps
+from approvals.policies import matches as policy
 from approvals.queries import ApprovalRow
-from approvals.terms import Terms
+from approvals.rules.terms import Terms
 from checkpoints import queries
 from checkpoints.records import NewActivity, Work
 from checkpoints.state import deltas
@@ -66,15 +67,15 @@ class Rules:
 
     def doubts(self, work: Work, approval: ApprovalRow) -> str:
         """Why what was decided may not happen any more; empty while it may."""
-        return standing.doubts(approval)
+        return validity.doubts(approval)
 
-    def asked_back(self, work: Work, approval: ApprovalRow) -> list[standing.AskedBack]:
+    def asked_back(self, work: Work, approval: ApprovalRow) -> list[validity.AskedBack]:
         """What reviewers asked instead of deciding, oldest first."""
-        return standing.asked_back(approval.id)
+        return validity.asked_back(approval.id)
 
     def answer(self, work: Work, approval: ApprovalRow, activity: NewActivity, **more: Any) -> bool:
         """Take a reviewer's text as the answer to an open request; False when it was decided."""
-        return replying.answer(work, approval, activity, **more)
+        return replies.answer(work, approval, activity, **more)
 
     def caps_came(self, rows: list[tuple[Any, ...]]) -> None:
         """Caps that were asked for along with something else, just now."""

@@ -3,17 +3,25 @@
 The server holds the proposal; people see it and name it by its hash.
 """
 
-from .allowing import decide_by_policy, request
-from .deciding import decide, note_refusal
-from .ending import expire_due
-from .importing import import_requests
-from .judging import COMMENT_MAX, WHAT_NEXT, Reviewer, begin, check_verdict, verdicts_of, window_of
-from .looking import note_look
-from .outcomes import withdraw_open
-from .proposals import REQUEST, Proposal, decision_content, proposal_hash, request_seal
-from .reminding import remind_due
-from .settling import settle_due, take_back
-from .tallies import tally_due
+from ..rules.proposals import REQUEST, Proposal, decision_content, proposal_hash, request_seal
+from .deadlines import expire_due
+from .decisions import decide, note_refusal
+from .first_looks import note_look
+from .imports import import_requests
+from .policy_approvals import decide_by_policy, request
+from .reminders import remind_due
+from .undo_window import settle_due, take_back
+from .verdict.judgement import (
+    COMMENT_MAX,
+    WHAT_NEXT,
+    Reviewer,
+    begin,
+    check_verdict,
+    verdicts_of,
+    window_of,
+)
+from .verdict.outcomes import withdraw_open
+from .verdict.tallies import tally_due
 
 __all__ = [
     "COMMENT_MAX",

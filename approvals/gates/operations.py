@@ -21,10 +21,10 @@ from checkpoints.state import deltas
 from checkpoints.states import EventKind
 
 from .. import outbox, queries
-from ..policy import Rule
+from ..policies.matches import Rule
 from ..queries import ApprovalRow
-from .proposals import LATER, Proposal, proposal_hash
-from .requesting import asked_event, insert
+from ..rules.proposals import LATER, Proposal, proposal_hash
+from .requests import asked_event, insert
 
 KIND = "operation"
 NODE = "(people)"  # no node of a graph can be called so

@@ -35,7 +35,7 @@ DROP FUNCTION IF EXISTS gp_approval_former_code();
 
 def count_votes(apps, schema_editor):
     """Fill the columns by the rule that the gate uses."""
-    from approvals.gates.tallies import tally_all
+    from approvals.gates.verdict.tallies import tally_all
 
     tally_all()
 

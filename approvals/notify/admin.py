@@ -20,7 +20,7 @@ from checkpoints.admin.people import Edited
 from checkpoints.unseen import plain
 
 from .models import Delivery, Endpoint
-from .words import KINDS, NEWS
+from .texts.kinds import KINDS, NEWS
 
 TARGET_HELP = (
     "Mail: an address, or nothing for the people who may decide. A chat: an address of apprise. "

@@ -23,9 +23,11 @@ from checkpoints.log.recorded import RowChange
 from checkpoints.state import deltas
 from checkpoints.states import WorkspaceEventKind as K
 
-from ..hook_signature import new_secret
-from . import addresses, chat, recipients, signing, spreading
-from .words import DIGEST_MAX, KINDS, NAME_MAX, NEWS, PERSON_MAX, PLACES_MAX, TEST, USUAL
+from ..hooks.signature import new_secret
+from . import fan_out, recipients
+from .channels import addresses, chat
+from .channels import signature as signing
+from .texts.kinds import DIGEST_MAX, KINDS, NAME_MAX, NEWS, PERSON_MAX, PLACES_MAX, TEST, USUAL
 
 OVERLAP_SECONDS: Final = 24 * 3600.0
 OVERLAP_MAX: Final = 7 * 24 * 3600.0
@@ -160,7 +162,7 @@ def try_out(endpoint: UUID, *, workspace: UUID, actor: str, recipient: str = "")
             raise NotAllowedNow("The endpoint is switched off.")
         news: UUID = uuid7()
         to = (row.address or recipient) if row.kind == "email" else ""
-        spreading.write([(uuid7(), workspace, row.id, news, TEST, to, f"msg_{news.hex}")])
+        fan_out.write([(uuid7(), workspace, row.id, news, TEST, to, f"msg_{news.hex}")])
         _log(K.ENDPOINT_TESTED, row, actor)
     return news
 

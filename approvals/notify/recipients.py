@@ -13,9 +13,9 @@ from django.db import connection
 
 from checkpoints import queries as ground
 
-from ..counting import Part
 from ..queries import ApprovalRow
-from ..terms import Seat, names_of, terms_of
+from ..rules.terms import Seat, names_of, terms_of
+from ..rules.votes import Part
 
 # The role behind the right to decide; a test compares it with the table of rights.
 DECIDES: Final = "reviewer"

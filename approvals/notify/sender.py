@@ -19,9 +19,9 @@ import structlog
 from django.conf import settings
 from django.db import DatabaseError, InterfaceError, connection
 
-from . import claiming, sending, spreading
-from .claiming import Claim
-from .words import NotDelivered
+from . import delivery, due_deliveries, fan_out
+from .due_deliveries import Claim
+from .texts.kinds import NotDelivered
 
 log = structlog.get_logger("gatepost.notify")
 # Messages of one sender that are on their way at once.
@@ -63,11 +63,11 @@ class Sender:
         """Note what arrived, take news, send what is due; how many messages were begun."""
         self._note()
         self._look_after()
-        while spreading.spread():
+        while fan_out.spread():
             pass
         begun = 0
         while len(self._travelling) < self._slots and not self._stop.is_set():
-            claimed = claiming.claim()
+            claimed = due_deliveries.claim()
             if claimed is None:
                 break
             self._begin(claimed)
@@ -86,9 +86,9 @@ class Sender:
 
     def _begin(self, claimed: Claim) -> None:
         try:
-            send = sending.prepared(claimed)
-        except sending.Useless as useless:
-            claiming.note_done(claimed, skipped=str(useless))
+            send = delivery.prepared(claimed)
+        except delivery.Useless as useless:
+            due_deliveries.note_done(claimed, skipped=str(useless))
             return
         except NotDelivered as error:
             self._failed(claimed, error)
@@ -130,7 +130,7 @@ class Sender:
                 if isinstance(ended, NotDelivered):
                     self._failed(claimed, ended)
                 else:
-                    claiming.note_done(claimed, code=ended)
+                    due_deliveries.note_done(claimed, code=ended)
             except (DatabaseError, InterfaceError):
                 # Noted when the database is back; else it would be sent a second time.
                 self._ended.put((claimed, ended))
@@ -145,8 +145,8 @@ class Sender:
             if now - began > patience:
                 self._failed(claimed, NotDelivered(f"It did not end within {patience:g} s."))
                 del self._travelling[claimed.id]
-        if self._travelling and now - self._renewed > claiming.claim_seconds() / 3:
-            claiming.renew(list(self._travelling))
+        if self._travelling and now - self._renewed > due_deliveries.claim_seconds() / 3:
+            due_deliveries.renew(list(self._travelling))
             self._renewed = now
 
     def _failed(self, claimed: Claim, error: NotDelivered) -> None:
@@ -157,7 +157,7 @@ class Sender:
             code=error.code,
             error=error.said,
         )
-        claiming.note_failure(claimed, error)
+        due_deliveries.note_failure(claimed, error)
 
     def _turn(self) -> None:
         try:
@@ -184,7 +184,7 @@ class Sender:
         """Once in a while what is long over is dropped."""
         if time.monotonic() - self._tidied > TIDY_SECONDS:
             self._tidied = time.monotonic()
-            while spreading.prune() and not self._stop.is_set():
+            while fan_out.prune() and not self._stop.is_set():
                 pass
 
     def _last_notes(self) -> None:

@@ -9,8 +9,8 @@ from uuid import UUID
 from pydantic import Field
 
 from approvals import queries as gates
-from approvals.counting import Vote as VoteRow
 from approvals.queries import ApprovalRow
+from approvals.rules.votes import Vote as VoteRow
 from checkpoints import queries
 from dashboard.pages import evidence
 from dashboard.pages.repeats import repeat_of

@@ -11,8 +11,8 @@ from pydantic.config import JsonDict
 
 from approvals import gates
 from approvals.queries import ApprovalRow
-from approvals.terms import names_of
-from approvals.verdicts import ALLOWED, GATE
+from approvals.rules.terms import names_of
+from approvals.rules.verdicts import ALLOWED, GATE
 from dashboard.deciding import Decided as DecidedRow
 from dashboard.permissions import Actor, Allowance, lacks
 from dashboard.seats import seat_of

@@ -8,8 +8,8 @@ from drf_spectacular.utils import extend_schema
 from rest_framework.request import Request
 from rest_framework.response import Response
 
-from approvals import inbox
 from approvals import queries as gates
+from approvals.inbox import boxes as inbox
 from dashboard import actions
 from dashboard.errors import Invalid
 from dashboard.seats import person_of, seated

@@ -10,9 +10,9 @@ from pydantic import Field
 from rest_framework.request import Request
 from rest_framework.response import Response
 
-from approvals import queries_policies
-from approvals.policies import MAX_COST
-from approvals.queries_policies import CapRow
+from approvals.policies import queries as queries_policies
+from approvals.policies.changes import MAX_COST
+from approvals.policies.queries import CapRow
 from checkpoints.limits import AGENT_MAX
 from dashboard import actions
 from dashboard.state_shape import Shape

@@ -10,7 +10,7 @@ from pydantic import Field
 
 from approvals.notify.endpoints import OVERLAP_MAX, OVERLAP_SECONDS, Wanted
 from approvals.notify.queries import DeliveryRow, EndpointRow
-from approvals.notify.words import (
+from approvals.notify.texts.kinds import (
     ADDRESS_MAX,
     DIGEST_MAX,
     KINDS,

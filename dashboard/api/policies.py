@@ -11,13 +11,14 @@ from pydantic import Field, RootModel
 from rest_framework.request import Request
 from rest_framework.response import Response
 
-from approvals import drafts, queries_policies
-from approvals.conditions import LENGTH_MAX, refusal
-from approvals.policies import POLICIES_MAX
-from approvals.queries_policies import VersionRow
-from approvals.terms import VALID_FOR
-from approvals.touched import Touched
-from approvals.trying import Past as PastRow
+from approvals.policies import drafts
+from approvals.policies import queries as queries_policies
+from approvals.policies.affected_requests import Touched
+from approvals.policies.changes import POLICIES_MAX
+from approvals.policies.conditions import LENGTH_MAX, refusal
+from approvals.policies.preview import Past as PastRow
+from approvals.policies.queries import VersionRow
+from approvals.rules.terms import VALID_FOR
 from dashboard import actions
 from dashboard.policies import draft_from
 from dashboard.state_shape import Shape

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import argparse
 
-from approvals import queries_policies
+from approvals.policies import queries as queries_policies
 from dashboard import actions
 from dashboard.api.caps import Cap, CapList
 from dashboard.errors import Missing

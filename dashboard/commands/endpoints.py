@@ -7,7 +7,7 @@ from typing import Any
 
 from approvals.notify.endpoints import Wanted
 from approvals.notify.queries import EndpointRow
-from approvals.notify.words import KINDS, NEWS
+from approvals.notify.texts.kinds import KINDS, NEWS
 from dashboard import actions, tokens
 from dashboard import endpoints as reader
 from dashboard.api.endpoint_shapes import Endpoint, EndpointList, EndpointMade

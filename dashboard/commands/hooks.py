@@ -8,8 +8,8 @@ from uuid import UUID
 
 from pydantic import BaseModel, ConfigDict
 
-from approvals import hooks as known
-from approvals.hooks import HookRow, IdentityRow
+from approvals.hooks import changes as known
+from approvals.hooks.changes import HookRow, IdentityRow
 from dashboard import hooks, tokens
 from dashboard.administering import AUDIT
 from dashboard.errors import Forbidden

@@ -9,8 +9,8 @@ from uuid import UUID
 
 from pydantic import ValidationError
 
-from approvals import queries_policies
-from approvals.queries_policies import VersionRow
+from approvals.policies import queries as queries_policies
+from approvals.policies.queries import VersionRow
 from checkpoints.errors import InvalidValue
 from checkpoints.state import deltas
 from dashboard import actions

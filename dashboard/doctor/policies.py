@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from approvals import queries_policies
-from approvals.conditions import refusal
+from approvals.policies import queries as queries_policies
+from approvals.policies.conditions import refusal
 
 from .findings import Finding, Seen, ok, wrong
 

@@ -9,7 +9,7 @@ from uuid import UUID
 from pydantic import BaseModel
 
 from approvals.queries import ApprovalRow
-from approvals.verdicts import GATES
+from approvals.rules.verdicts import GATES
 from checkpoints import queries
 from checkpoints.states import FINISHED, Status
 from checkpoints.views import ThreadRow, WorkerRow

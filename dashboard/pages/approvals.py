@@ -8,9 +8,9 @@ from typing import Any
 from uuid import UUID
 
 from approvals import queries as gates
-from approvals import queries_policies
-from approvals.counting import person
+from approvals.policies import queries as queries_policies
 from approvals.queries import ApprovalRow
+from approvals.rules.votes import person
 from checkpoints import queries
 from checkpoints.errors import NotFound
 from checkpoints.states import EventKind, Status

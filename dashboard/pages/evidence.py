@@ -7,9 +7,9 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
 
-from approvals.counting import Vote
 from approvals.gates import verdicts_of
 from approvals.queries import ApprovalRow
+from approvals.rules.votes import Vote
 from checkpoints.queries import why as standstill
 from checkpoints.views import AgentRow, EventRow, ThreadRow, WorkerRow
 from dashboard import differences

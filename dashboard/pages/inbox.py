@@ -9,9 +9,9 @@ from typing import Any, Final
 from urllib.parse import urlencode
 from uuid import UUID
 
-from approvals import inbox
 from approvals import queries as gates
-from approvals.inbox import BOXES, SORTS, Listed, Person, Wanted
+from approvals.inbox import boxes as inbox
+from approvals.inbox.boxes import BOXES, SORTS, Listed, Person, Wanted
 from dashboard.actions import may
 from dashboard.shapes import Place
 

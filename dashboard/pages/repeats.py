@@ -7,8 +7,8 @@ from datetime import datetime
 from typing import Any
 from uuid import UUID
 
-from approvals.overlap import Overlap, only_new, overlaps
 from approvals.queries import ApprovalRow
+from approvals.rules.overlap import Overlap, only_new, overlaps
 from checkpoints import queries
 from checkpoints.errors import NotFound
 from dashboard.amounts import AMOUNTS, currency_of, sum_of

@@ -8,9 +8,9 @@ from functools import cached_property
 from uuid import UUID
 
 from approvals import gates
-from approvals.counting import Progress, Vote, person, voided
 from approvals.queries import ApprovalRow
-from approvals.terms import Seat, Terms, names_of, terms_of
+from approvals.rules.terms import Seat, Terms, names_of, terms_of
+from approvals.rules.votes import Progress, Vote, person, voided
 from dashboard.permissions import Actor, lacks
 from dashboard.turns import Own, own_part
 

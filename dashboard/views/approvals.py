@@ -9,8 +9,8 @@ from django.http import HttpRequest, HttpResponse, HttpResponseRedirect
 from django.urls import reverse
 from django.views.decorators.http import require_http_methods, require_safe
 
-from approvals.counting import person
 from approvals.queries import ApprovalRow
+from approvals.rules.votes import person
 from dashboard import actions, errors, fields
 from dashboard.permissions import require
 

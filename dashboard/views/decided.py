@@ -10,8 +10,8 @@ from django.http import HttpRequest
 from django.urls import reverse
 
 from approvals import queries as gates
-from approvals.counting import person
 from approvals.queries import ApprovalRow
+from approvals.rules.votes import person
 from checkpoints.errors import NotFound
 from dashboard.pages.approvals import ApprovalPage
 from dashboard.pages.standing import Viewer

@@ -14,7 +14,7 @@ from django.http import HttpRequest
 from django.urls import reverse
 
 from approvals import gates
-from approvals.inbox import WALKED
+from approvals.inbox.boxes import WALKED
 from dashboard.actions import may
 from dashboard.pages.inbox import BOX, InboxPage, page_from
 from dashboard.seats import person_of

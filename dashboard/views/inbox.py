@@ -10,8 +10,9 @@ from django.shortcuts import render
 from django.urls import reverse
 from django.views.decorators.http import require_POST, require_safe
 
-from approvals import inbox as inbox_floor
-from approvals import inbox_rows, reviewers
+from approvals.inbox import boxes as inbox_floor
+from approvals.inbox import reviewers
+from approvals.inbox import rows as inbox_rows
 from dashboard import actions, amounts, bulk, errors, sentences_of_decisions
 from dashboard.administering import AUDIT
 from dashboard.pages.inbox import page_from

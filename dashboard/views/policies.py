@@ -16,10 +16,10 @@ from django.shortcuts import render
 from django.urls import reverse
 from django.views.decorators.http import require_POST
 
-from approvals import queries_policies
-from approvals.conditions import refusal
-from approvals.policies import SCOPES, SPANS
-from approvals.queries_policies import VersionRow
+from approvals.policies import queries as queries_policies
+from approvals.policies.changes import SCOPES, SPANS
+from approvals.policies.conditions import refusal
+from approvals.policies.queries import VersionRow
 from checkpoints.errors import NotFound
 from dashboard import actions
 from dashboard.errors import ActionError, Conflict, Forbidden, Invalid, Malformed, Missing

@@ -7,7 +7,7 @@ from uuid import UUID, uuid4
 
 from approvals import gates, queries
 from approvals.queries import ApprovalRow
-from approvals.terms import Seat, Terms
+from approvals.rules.terms import Seat, Terms
 from checkpoints import store
 from checkpoints.states import EventKind
 from tests.dashboard import scene

@@ -9,7 +9,7 @@ from uuid import UUID
 
 from approvals import gates, queries
 from approvals.queries import ApprovalRow
-from approvals.terms import Seat, Terms
+from approvals.rules.terms import Seat, Terms
 from checkpoints import leases, store
 from checkpoints.records import Position
 

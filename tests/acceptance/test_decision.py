@@ -11,7 +11,7 @@ from playwright.sync_api import expect
 
 from approvals import queries
 from approvals.queries import ApprovalRow
-from approvals.terms import Seat, Terms
+from approvals.rules.terms import Seat, Terms
 
 from . import payments
 from .conftest import People

@@ -14,10 +14,10 @@ from axe_playwright_python.sync_playwright import Axe
 from django.contrib.auth.models import Group
 from playwright.sync_api import Browser, expect
 
-from approvals import inbox
 from approvals import queries as gates
+from approvals.inbox import boxes as inbox
 from approvals.queries import ApprovalRow
-from approvals.terms import Seat, Terms
+from approvals.rules.terms import Seat, Terms
 from dashboard import actions
 from tests.checkpoints.builders import rows
 from tests.conftest import real_database

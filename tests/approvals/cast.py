@@ -7,7 +7,7 @@ from typing import Any
 from approvals import gates, queries
 from approvals.gates import Proposal, Reviewer
 from approvals.queries import ApprovalRow
-from approvals.terms import Seat, Terms
+from approvals.rules.terms import Seat, Terms
 from checkpoints.records import Work
 from tests.checkpoints.builders import drive, make_thread, one, rows
 

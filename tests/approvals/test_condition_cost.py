@@ -13,8 +13,8 @@ from typing import Any
 
 import pytest
 
-from approvals.condition_cost import SECONDS_MAX, pattern_cost
-from approvals.conditions import LENGTH_MAX, Condition, Unanswered, condition
+from approvals.policies.condition_cost import SECONDS_MAX, pattern_cost
+from approvals.policies.conditions import LENGTH_MAX, Condition, Unanswered, condition
 from checkpoints.errors import InvalidValue
 
 # The estimate is an upper bound on a machine of its own; others use this one too.

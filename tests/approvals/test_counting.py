@@ -7,8 +7,8 @@ from uuid import UUID, uuid4
 from hypothesis import given
 from hypothesis import strategies as st
 
-from approvals.counting import Progress, Vote, person, progress, standing_edit
-from approvals.terms import Seat, Terms
+from approvals.rules.terms import Seat, Terms
+from approvals.rules.votes import Progress, Vote, person, progress, standing_edit
 
 PEOPLE = st.sampled_from(["user:1", "user:2", "user:3", "user:4", "user:1/token:abcdefgh"])
 VERDICTS = st.sampled_from(["approve", "approve", "approve", "edit", "take_back", "respond"])

@@ -9,10 +9,11 @@ import pytest
 from django.contrib.auth import get_user_model
 from django.db import connection
 
-from approvals import gates, inbox_rows, queries, standing
-from approvals.gates import Reviewer
+from approvals import gates, queries
+from approvals.gates import Reviewer, validity
+from approvals.inbox import rows as inbox_rows
 from approvals.queries import ApprovalRow
-from approvals.terms import Seat, Terms
+from approvals.rules.terms import Seat, Terms
 from checkpoints.models import Membership
 from dashboard.proof import verify
 from tests.checkpoints.builders import rows
@@ -125,7 +126,7 @@ def test_counting_all_of_them_is_done_once(django_assert_max_num_queries: Any) -
     former_all = "UPDATE gp_approval SET tally = NULL, due_seats = '{}', due_except = '{}'"
     with connection.cursor() as cursor:
         cursor.execute(former_all)
-    from approvals.gates import tallies
+    from approvals.gates.verdict import tallies
 
     with django_assert_max_num_queries(6):
         tallies.tally_all()
@@ -157,9 +158,9 @@ def test_what_it_let_happen_happens_though_the_sweep_has_not_counted() -> None:
     who = Reviewer(f"user:{user.pk}", "Mira", "mira")
     say(row, who)
     after = now(row)
-    assert "may not decide" in standing.doubts(after)  # no role yet
+    assert "may not decide" in validity.doubts(after)  # no role yet
     Membership.objects.create(workspace_id=row.workspace, user_id=user.pk, role="reviewer")
-    assert standing.doubts(after) == ""
+    assert validity.doubts(after) == ""
     former(row, "tally = NULL")
-    assert standing.doubts(now(row)) == ""
+    assert validity.doubts(now(row)) == ""
     assert count(row)[0] is not None

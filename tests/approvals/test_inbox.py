@@ -11,12 +11,15 @@ from uuid import UUID, uuid4
 import pytest
 from django.db import DatabaseError, IntegrityError, connection, transaction
 
-from approvals import gates, inbox, inbox_rows, reviewers
-from approvals.inbox import Person, Wanted
-from approvals.planning import planned_for_this
+from approvals import gates
+from approvals.inbox import boxes as inbox
+from approvals.inbox import reviewers
+from approvals.inbox import rows as inbox_rows
+from approvals.inbox.boxes import Person, Wanted
 from approvals.queries import ApprovalRow
-from approvals.terms import Seat, Terms
+from approvals.rules.terms import Seat, Terms
 from checkpoints.errors import InvalidValue
+from checkpoints.postgres.plans import planned_for_this
 from checkpoints.records import Position
 from tests.checkpoints.builders import drive, make_thread, make_workspace, one, rows
 from tests.checkpoints.test_state_plan import nodes

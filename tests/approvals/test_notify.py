@@ -12,10 +12,10 @@ from django.db import connection
 
 from approvals import gates
 from approvals.notify import queries
+from approvals.notify.fan_out import prune, spread
 from approvals.notify.sender import Sender
-from approvals.notify.spreading import prune, spread
+from approvals.rules.terms import Seat, Terms
 from approvals.signals import decision_told
-from approvals.terms import Seat, Terms
 from checkpoints import queries as threads
 from tests.cast import Cast
 from tests.dashboard import scene
@@ -417,7 +417,7 @@ def test_a_slow_server_is_no_dead_sender(
     people: Cast, box: Mailbox, settings: Any, monkeypatch: Any
 ) -> None:
     """Its claim is renewed while the message is on its way, so nobody else sends it again."""
-    monkeypatch.setattr("approvals.notify.claiming.claim_seconds", lambda: 0.6)
+    monkeypatch.setattr("approvals.notify.due_deliveries.claim_seconds", lambda: 0.6)
     made = endpoint(people, "email", people=["manager"])
     box.seconds = 2
     tell(asked(people))

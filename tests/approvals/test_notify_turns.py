@@ -13,11 +13,11 @@ from django.db import connection
 from approvals import gates
 from approvals import queries as requests
 from approvals.notify import queries
+from approvals.notify.fan_out import spread
 from approvals.notify.sender import Sender
-from approvals.notify.spreading import spread
-from approvals.notify.words import NEWS, USUAL
+from approvals.notify.texts.kinds import NEWS, USUAL
 from approvals.queries import ApprovalRow
-from approvals.terms import Seat, Terms
+from approvals.rules.terms import Seat, Terms
 from checkpoints import store
 from tests.cast import Cast
 

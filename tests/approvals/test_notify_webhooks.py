@@ -17,11 +17,12 @@ from typing import Any
 import pytest
 from django.db import connection
 
-from approvals.notify import addresses, endpoints, queries, webhook
-from approvals.notify.addresses import Place
+from approvals.notify import endpoints, queries
+from approvals.notify.channels import addresses, webhook
+from approvals.notify.channels.addresses import Place
 from approvals.notify.endpoints import Wanted
 from approvals.notify.sender import Sender
-from approvals.notify.words import NotDelivered
+from approvals.notify.texts.kinds import NotDelivered
 from checkpoints import queries as ground
 from checkpoints.errors import InvalidValue, NotAllowedNow, NotFound
 from tests.cast import Cast
@@ -183,7 +184,7 @@ def test_switched_off_it_gets_nothing_and_what_was_open_is_dropped(cast: Cast, h
     )
     row = asked(cast)
     tell(row, "approval.decided")
-    from approvals.notify.spreading import spread
+    from approvals.notify.fan_out import spread
 
     spread()
     assert endpoints.switch(made, False, workspace=cast.workspace, actor="user:1")

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as some
 
-from approvals.overlap import only_new, overlaps
+from approvals.rules.overlap import only_new, overlaps
 
 
 def lines(*numbers: int) -> list[dict[str, Any]]:

@@ -9,11 +9,14 @@ import pytest
 from django.db import DatabaseError, connection, transaction
 from uuid_utils.compat import uuid7
 
-from approvals import caps, conditions, policies, queries, queries_policies
-from approvals.drafts import Draft
-from approvals.gates import reopening
-from approvals.policy import Facts, rule_for
-from approvals.terms import Seat, Terms
+from approvals import queries
+from approvals.gates import reopened_requests
+from approvals.policies import caps, conditions
+from approvals.policies import changes as policies
+from approvals.policies import queries as queries_policies
+from approvals.policies.drafts import Draft
+from approvals.policies.matches import Facts, rule_for
+from approvals.rules.terms import Seat, Terms
 from checkpoints import queries as threads
 from checkpoints import store
 from checkpoints.chain import verify_workspace
@@ -73,7 +76,7 @@ def facts(cast: Cast, **more: Any) -> Facts:
 def test_a_condition_is_true_false_or_has_no_answer(
     cast: Cast, text: str, holds: bool | None
 ) -> None:
-    from approvals.policy import values_of
+    from approvals.policies.matches import values_of
 
     asked = conditions.condition(text)
     if holds is None:
@@ -109,7 +112,7 @@ def test_what_cannot_be_bounded_or_read_is_refused_with_its_path(text: str, said
 
 
 def test_a_list_macro_looks_at_bounded_data_only(cast: Cast) -> None:
-    from approvals.policy import values_of
+    from approvals.policies.matches import values_of
 
     asked = conditions.condition("args.l.all(x, x > 0)")
     assert asked.holds(values_of(facts(cast, args={"l": [1] * 400})))
@@ -275,7 +278,7 @@ def test_waiting_requests_of_older_versions_are_withdrawn_and_their_threads_woke
     )
     new = scene.waiting(cast.workspace, agent, policy_version=two.label)
     assert queries_policies.waiting(one.policy, workspace=cast.workspace) == 2
-    n = reopening.withdraw_of_policy(
+    n = reopened_requests.withdraw_of_policy(
         one.policy, two.label, workspace=cast.workspace, reason="changed", actor=ADMIN
     )
     assert n == 1

@@ -9,9 +9,9 @@ import pytest
 from django.db import connection
 
 from approvals import gates
-from approvals.gates import reminding
+from approvals.gates import reminders
 from approvals.queries import ApprovalRow
-from approvals.terms import Terms
+from approvals.rules.terms import Terms
 from checkpoints import queries, store
 from dashboard.proof import verify
 from tests.cast import Cast
@@ -85,9 +85,9 @@ def test_a_reminder_of_a_former_version_is_believed_where_it_was_due(
 ) -> None:
     """It told the log nothing: in old logs, and while both versions are at work."""
     with monkeypatch.context() as former:
-        former.setattr(reminding.store, "add_event", lambda *told: True)
+        former.setattr(reminders.store, "add_event", lambda *told: True)
         assert gates.remind_due() == 1
-    assert store.add_event is reminding.store.add_event
+    assert store.add_event is reminders.store.add_event
     assert intact(waiting, 2)
     for wrong in (-1, 3, 4, 1000):
         assert not intact(waiting, wrong), wrong

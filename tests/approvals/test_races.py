@@ -8,9 +8,9 @@ import pytest
 
 from approvals import gates, queries
 from approvals.errors import AlreadyDecided, NothingToTakeBack, ProposalChanged
-from approvals.gates.settling import settle_held
+from approvals.gates.undo_window import settle_held
 from approvals.queries import ApprovalRow
-from approvals.terms import Terms
+from approvals.rules.terms import Terms
 from checkpoints.states import Status
 from dashboard.proof import verify
 from tests.checkpoints.builders import kinds_of, one, rows, status_of

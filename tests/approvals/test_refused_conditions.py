@@ -8,10 +8,11 @@ from uuid import uuid4
 import pytest
 from django.db import connection
 
-from approvals import policies, queries_policies
-from approvals.drafts import Draft
-from approvals.policy import Facts, rule_for
-from approvals.terms import Terms
+from approvals.policies import changes as policies
+from approvals.policies import queries as queries_policies
+from approvals.policies.drafts import Draft
+from approvals.policies.matches import Facts, rule_for
+from approvals.rules.terms import Terms
 from checkpoints.errors import InvalidValue
 from dashboard.doctor import policies as doctor
 from dashboard.doctor.findings import Seen

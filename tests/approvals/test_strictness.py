@@ -8,8 +8,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as some
 
-from approvals.strictness import Demand, stricter
-from approvals.terms import Seat, Terms
+from approvals.policies.strictness import Demand, stricter
+from approvals.rules.terms import Seat, Terms
 
 PLAIN = Demand(True, "medium", Terms(undo_window=5))
 

@@ -11,7 +11,7 @@ from django.db import connection, transaction
 
 from approvals.notify.sender import Sender
 from approvals.notify.stuck_threads import announce_stuck_threads
-from approvals.notify.words import NEWS, THREADS, USUAL
+from approvals.notify.texts.kinds import NEWS, THREADS, USUAL
 from checkpoints import leases, store
 from checkpoints.states import EventKind, Status
 from checkpoints.store import NewEvent

@@ -10,11 +10,13 @@ from typing import Any
 import pytest
 from django.core.management import call_command
 
-from approvals import gates, policies, queries_policies
-from approvals.drafts import Draft
+from approvals import gates
+from approvals.policies import changes as policies
+from approvals.policies import queries as queries_policies
+from approvals.policies.affected_requests import changed, touched
+from approvals.policies.drafts import Draft
 from approvals.queries import ApprovalRow
-from approvals.terms import Seat, Terms
-from approvals.touched import changed, touched
+from approvals.rules.terms import Seat, Terms
 from checkpoints.states import Status
 from dashboard import actions
 from dashboard.errors import Conflict

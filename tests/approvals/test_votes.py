@@ -7,10 +7,10 @@ from typing import Any
 import pytest
 
 from approvals import queries
-from approvals.counting import progress
 from approvals.errors import AlreadyDecided, FourEyes, NotYours, ProposalChanged, VotedAlready
 from approvals.gates import Reviewer
-from approvals.terms import Seat, Terms, terms_of
+from approvals.rules.terms import Seat, Terms, terms_of
+from approvals.rules.votes import progress
 from checkpoints import queries as threads
 from checkpoints.errors import InvalidValue
 from checkpoints.states import Status

@@ -10,7 +10,7 @@ import pytest
 from approvals import gates, queries
 from approvals.errors import AlreadyDecided, NothingToTakeBack
 from approvals.gates import Reviewer
-from approvals.terms import Seat, Terms
+from approvals.rules.terms import Seat, Terms
 from checkpoints import queries as threads
 from checkpoints import store
 from checkpoints.errors import LeaseLost, NotFound

@@ -18,11 +18,11 @@ from django.core.files.uploadedfile import SimpleUploadedFile
 from django.db import transaction
 from drf_spectacular.generators import SchemaGenerator
 
-from approvals import policies
-from approvals.drafts import Draft
 from approvals.notify.endpoints import Wanted
+from approvals.policies import changes as policies
+from approvals.policies.drafts import Draft
 from approvals.queries import ApprovalRow
-from approvals.terms import Terms
+from approvals.rules.terms import Terms
 from checkpoints import queries, store
 from checkpoints.states import EventKind
 from dashboard import actions

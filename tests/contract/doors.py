@@ -25,10 +25,10 @@ from django.db import connection
 from django.test import Client
 from django.urls import URLResolver, get_resolver, reverse
 
-from approvals import policies
 from approvals import queries as requests
-from approvals.drafts import Draft
 from approvals.notify.endpoints import Wanted
+from approvals.policies import changes as policies
+from approvals.policies.drafts import Draft
 from approvals.queries import ApprovalRow
 from checkpoints import store
 from checkpoints.admin.lists import Records

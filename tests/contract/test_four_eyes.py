@@ -18,7 +18,7 @@ from django.urls import NoReverseMatch, reverse
 
 from approvals import gates, queries
 from approvals.queries import ApprovalRow
-from approvals.terms import Seat, Terms
+from approvals.rules.terms import Seat, Terms
 from checkpoints import queries as threads
 from checkpoints import store
 from dashboard import hooks, tokens

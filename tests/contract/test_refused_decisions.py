@@ -12,7 +12,7 @@ from django.db import connection
 
 from approvals import gates, queries
 from approvals.queries import ApprovalRow
-from approvals.terms import Seat, Terms
+from approvals.rules.terms import Seat, Terms
 from checkpoints import queries as past
 from checkpoints.records import Position
 from tests.cast import Cast

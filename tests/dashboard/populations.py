@@ -10,7 +10,7 @@ from django.contrib.auth.models import Group
 
 from approvals import gates, queries
 from approvals.queries import ApprovalRow
-from approvals.terms import Seat, Terms
+from approvals.rules.terms import Seat, Terms
 from checkpoints import store
 from checkpoints.states import EventKind, Status
 from dashboard import actions, errors

@@ -8,7 +8,7 @@ from uuid import UUID, uuid4
 from uuid_utils.compat import uuid7
 
 from approvals import gates, queries
-from approvals.headlines import headline
+from approvals.rules.headlines import headline
 from checkpoints import leases, store
 from checkpoints.queries import agent_version, state_at
 from checkpoints.records import NewActivity, Position, Work

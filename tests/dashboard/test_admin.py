@@ -21,11 +21,14 @@ from django.test.utils import CaptureQueriesContext
 from django.urls import reverse
 from django.utils.html import escape
 
-from approvals import deliveries, gates, hooks, policies
-from approvals.drafts import Draft
+from approvals import gates
 from approvals.gates import Reviewer
+from approvals.hooks import changes as hooks
+from approvals.hooks import deliveries
 from approvals.notify import endpoints
 from approvals.notify.endpoints import Wanted
+from approvals.policies import changes as policies
+from approvals.policies.drafts import Draft
 from checkpoints import queries, store
 from dashboard import tokens
 from tests.cast import Cast

@@ -8,8 +8,8 @@ import psycopg
 import pytest
 from django.db import connection
 
-from approvals import policies
-from approvals.drafts import Draft
+from approvals.policies import changes as policies
+from approvals.policies.drafts import Draft
 from checkpoints import queries, store
 from checkpoints.chain import events as chain_events
 from dashboard import background_verification as background

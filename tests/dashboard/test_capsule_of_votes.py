@@ -9,7 +9,7 @@ import pytest
 from django.contrib.auth import get_user_model
 
 from approvals import gates, queries
-from approvals.terms import Seat, Terms
+from approvals.rules.terms import Seat, Terms
 from checkpoints import store
 from dashboard.proof import verify
 from tests.approvals.cast import LENA, MIRA, NEW, OMAR, asked, back, now, say

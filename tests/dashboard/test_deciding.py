@@ -12,7 +12,7 @@ from django.core.management import call_command
 from django.test import Client
 
 from approvals import queries as gates
-from approvals.terms import Seat, Terms
+from approvals.rules.terms import Seat, Terms
 from checkpoints import queries
 from checkpoints.states import Status
 from dashboard import actions

@@ -10,10 +10,11 @@ from typing import Any
 import pytest
 from django.contrib.auth.models import Group
 
-from approvals import gates, policies, queries
-from approvals.drafts import Draft
+from approvals import gates, queries
+from approvals.policies import changes as policies
+from approvals.policies.drafts import Draft
 from approvals.queries import ApprovalRow
-from approvals.terms import Seat, Terms
+from approvals.rules.terms import Seat, Terms
 from checkpoints import queries as past
 from checkpoints.records import Position
 from checkpoints.states import EventKind

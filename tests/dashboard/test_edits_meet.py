@@ -14,7 +14,7 @@ from django.test import Client
 
 from approvals import queries as requests
 from approvals.queries import ApprovalRow
-from approvals.terms import Seat, Terms
+from approvals.rules.terms import Seat, Terms
 from checkpoints import queries
 from dashboard import actions, fields
 from dashboard.views import forms

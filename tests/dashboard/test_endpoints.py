@@ -14,7 +14,7 @@ from django.urls import reverse
 from approvals import outbox
 from approvals.notify import queries
 from approvals.notify.endpoints import Wanted
-from approvals.notify.spreading import spread
+from approvals.notify.fan_out import spread
 from checkpoints import queries as ground
 from dashboard import actions
 from dashboard import metrics as figures

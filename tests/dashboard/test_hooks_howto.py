@@ -9,8 +9,8 @@ from typing import Any
 import pytest
 from django.core.management import call_command
 
-from approvals import hooks
 from approvals import queries as gates
+from approvals.hooks import changes as hooks
 from tests.cast import make_cast
 from tests.site import started_site
 

@@ -12,7 +12,7 @@ from django.test import Client
 
 from approvals import queries as gates
 from approvals.queries import ApprovalRow
-from approvals.terms import Seat, Terms
+from approvals.rules.terms import Seat, Terms
 from dashboard import actions
 from dashboard.amounts import amount_of
 from tests.cast import Cast
@@ -273,7 +273,7 @@ def test_reviewers_says_only_what_holds_of_what_it_shows(
     assert "among the oldest" not in page  # these are all
     assert "from request to decision" not in page  # nobody has decided
     actions.decide(cast.actor("manager"), rows[0].id, "approve", rows[0].standing_hash)
-    monkeypatch.setattr("approvals.reviewers.WAITING_CAP", 2)
+    monkeypatch.setattr("approvals.inbox.reviewers.WAITING_CAP", 2)
     page = manager.get("/approvals/reviewers/").content.decode()
     assert "among the oldest 2" in page
     assert "from request to decision" in page

@@ -13,9 +13,10 @@ from django.test import Client
 from hypothesis import given
 from hypothesis import strategies as st
 
-from approvals import queries, reviewers
+from approvals import queries
+from approvals.inbox import reviewers
 from approvals.queries import ApprovalRow
-from approvals.terms import Seat, Terms
+from approvals.rules.terms import Seat, Terms
 from dashboard import actions
 from dashboard.amounts import amount_of, in_words, sum_of
 from tests.cast import Cast

@@ -7,7 +7,7 @@ import re
 from decimal import Decimal
 from typing import Any
 
-from approvals import policies
+from approvals.policies import changes as policies
 from tests.cast import Cast
 from tests.checkpoints.builders import rows
 

@@ -12,7 +12,7 @@ from uuid import UUID
 
 import pytest
 
-from approvals.overlap import overlaps
+from approvals.rules.overlap import overlaps
 from dashboard.pages import repeats
 from tests.cast import Cast
 from tests.checkpoints.builders import one, rows

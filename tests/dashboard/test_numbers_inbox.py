@@ -13,7 +13,7 @@ import pytest
 from django.template.loader import render_to_string
 from django.test import Client
 
-from approvals import inbox
+from approvals.inbox import boxes as inbox
 from tests.cast import Cast
 from tests.checkpoints.builders import one, rows
 

@@ -12,8 +12,8 @@ from django.contrib.auth import get_user_model
 from django.core.management import call_command
 from django.test import Client
 
-from approvals import queries_policies
 from approvals.notify import queries as endpoints
+from approvals.policies import queries as queries_policies
 from checkpoints import queries
 from checkpoints.chain.workspaces import verify_workspace
 from dashboard import tokens

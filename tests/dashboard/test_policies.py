@@ -9,9 +9,11 @@ from uuid import UUID, uuid4
 import pytest
 from django.contrib.auth.models import Group
 
-from approvals import policies, queries, queries_policies
-from approvals.drafts import Draft
-from approvals.terms import Seat, Terms
+from approvals import queries
+from approvals.policies import changes as policies
+from approvals.policies import queries as queries_policies
+from approvals.policies.drafts import Draft
+from approvals.rules.terms import Seat, Terms
 from checkpoints import queries as threads
 from dashboard import actions, tokens
 from dashboard.errors import Forbidden, Invalid

@@ -7,10 +7,12 @@ from uuid import UUID
 
 import pytest
 
-from approvals import gates, policies, queries, queries_policies
-from approvals.drafts import Draft
+from approvals import gates, queries
+from approvals.policies import changes as policies
+from approvals.policies import queries as queries_policies
+from approvals.policies.drafts import Draft
+from approvals.policies.queries import VersionRow
 from approvals.queries import ApprovalRow
-from approvals.queries_policies import VersionRow
 from checkpoints import queries as threads
 from checkpoints.chain import verify_workspace
 from checkpoints.errors import StaleVersion

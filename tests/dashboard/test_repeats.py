@@ -8,10 +8,11 @@ from uuid import UUID
 
 import pytest
 
-from approvals import gates, policies, queries
-from approvals.drafts import Draft
+from approvals import gates, queries
+from approvals.policies import changes as policies
+from approvals.policies.drafts import Draft
 from approvals.queries import ApprovalRow
-from approvals.terms import Terms
+from approvals.rules.terms import Terms
 from checkpoints.states import Status
 from dashboard.proof import verify
 from tests.cast import Cast

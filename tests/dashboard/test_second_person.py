@@ -9,9 +9,11 @@ from uuid import UUID
 import pytest
 from django.db import connection, transaction
 
-from approvals import policies, queries, queries_policies
-from approvals.drafts import Draft
-from approvals.terms import Seat, Terms
+from approvals import queries
+from approvals.policies import changes as policies
+from approvals.policies import queries as queries_policies
+from approvals.policies.drafts import Draft
+from approvals.rules.terms import Seat, Terms
 from checkpoints import queries as threads
 from checkpoints import store
 from checkpoints.chain import verify_thread

@@ -13,10 +13,11 @@ from django.contrib import admin
 from django.db import connection
 from django.urls import reverse
 
-from approvals import deliveries
-from approvals.notify import addresses, claiming, endpoints
+from approvals.hooks import deliveries
+from approvals.notify import due_deliveries, endpoints
+from approvals.notify.channels import addresses
 from approvals.notify.endpoints import Wanted
-from approvals.notify.spreading import spread
+from approvals.notify.fan_out import spread
 from dashboard import hooks
 from dashboard.logs import logging_config
 from tests.cast import Cast
@@ -129,7 +130,7 @@ def test_nothing_that_holds_them_says_so(told: tuple[Cast, list[str], UUID]) -> 
     assert presented.secrets
     held: list[Any] = [presented, addresses.parse(PLACE), Wanted(target=CHAT)]
     held += [endpoints._locked(one, cast.workspace) for one in places]
-    claimed = claiming.claim()
+    claimed = due_deliveries.claim()
     assert claimed is not None
     held.append(claimed)
     for one in held:

@@ -16,9 +16,9 @@ from django.test import Client
 from django.urls import URLResolver, get_resolver, reverse
 
 from approvals import gates
-from approvals.headlines import headline
-from approvals.notify import letters
+from approvals.notify.texts import letters
 from approvals.queries import ApprovalRow
+from approvals.rules.headlines import headline
 from checkpoints import queries, store
 from checkpoints.chain import verify_thread
 from checkpoints.verdicts import Verdict

@@ -14,9 +14,10 @@ from django.db import IntegrityError, connection, transaction
 from django.test import Client
 from uuid_utils.compat import uuid7
 
-from approvals import hooks, policies
-from approvals.drafts import Draft
+from approvals.hooks import changes as hooks
 from approvals.notify import endpoints
+from approvals.policies import changes as policies
+from approvals.policies.drafts import Draft
 from checkpoints import store
 from checkpoints.chain import verify_workspace
 from checkpoints.log import recorded

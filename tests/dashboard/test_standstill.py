@@ -14,7 +14,7 @@ from django.db import connection
 
 from approvals import gates
 from approvals import queries as requests
-from approvals.terms import Seat, Terms
+from approvals.rules.terms import Seat, Terms
 from checkpoints import queries, store
 from checkpoints.states import EventKind, Status
 from tests.cast import Cast

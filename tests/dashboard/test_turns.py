@@ -14,11 +14,13 @@ from django.db import transaction
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from approvals import gates, inbox, queries, standing
-from approvals.counting import progress
+from approvals import gates, queries
+from approvals.gates import validity
+from approvals.inbox import boxes as inbox
 from approvals.notify.recipients import deciders, is_due
 from approvals.queries import ApprovalRow
-from approvals.terms import Seat, Terms, terms_of
+from approvals.rules.terms import Seat, Terms, terms_of
+from approvals.rules.votes import progress
 from checkpoints import store
 from dashboard import actions, bulk, errors
 from dashboard.api.approval_detail import ApprovalDetail
@@ -171,7 +173,7 @@ def agree(bench: Bench, row: ApprovalRow) -> None:
             for vote in given
             if vote.name not in names or set(named).isdisjoint(names[vote.name].names)
         }
-        doubts = standing.doubts(row)
+        doubts = validity.doubts(row)
         assert bool(doubts) is bool(lost)
         assert all(name in doubts for name in lost)
 

@@ -11,7 +11,7 @@ import pytest
 from django.core.management import get_commands, load_command_class
 from django.urls import Resolver404, resolve
 
-from approvals.conditions import condition as parsed_condition
+from approvals.policies.conditions import condition as parsed_condition
 from tests.contract.calls import document
 
 ROOT = Path(__file__).resolve().parents[2]

@@ -16,7 +16,7 @@ from uuid import UUID
 
 import pytest
 
-from approvals.gates.tallies import tally_all
+from approvals.gates.verdict.tallies import tally_all
 from checkpoints import queries
 from checkpoints.states import EventKind, Status
 from dashboard import actions

@@ -20,7 +20,7 @@ import redis
 from django.conf import settings
 from django.contrib.auth import get_user_model
 
-from approvals import hooks
+from approvals.hooks import changes as hooks
 from checkpoints import store
 from tests.dashboard import hooking
 

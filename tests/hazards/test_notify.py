@@ -21,7 +21,7 @@ from approvals import gates, outbox
 from approvals.notify import endpoints
 from approvals.notify.endpoints import Wanted
 from approvals.queries import ApprovalRow
-from approvals.terms import Terms
+from approvals.rules.terms import Terms
 from tests.approvals import post
 from tests.cast import Cast, make_cast
 from tests.dashboard import scene

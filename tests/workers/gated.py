@@ -11,11 +11,12 @@ import pytest
 from django.db import connection
 from uuid_utils.compat import uuid7
 
-from approvals import policy, queries_policies
 from approvals.gates import proposal_hash
-from approvals.policy import Facts, PolicyAnswer, Rule
+from approvals.policies import matches as policy
+from approvals.policies import queries as queries_policies
+from approvals.policies.matches import Facts, PolicyAnswer, Rule
 from approvals.queries import ApprovalRow
-from approvals.terms import Terms
+from approvals.rules.terms import Terms
 from checkpoints import store
 from checkpoints.records import Position
 from checkpoints.state import deltas

@@ -13,7 +13,7 @@ from django.db import connection
 
 from approvals import gates
 from approvals.queries import ApprovalRow
-from approvals.terms import Terms
+from approvals.rules.terms import Terms
 from checkpoints import queries, store
 from checkpoints.chain import verify_thread as verify
 from checkpoints.states import EventKind

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 from structlog.testing import capture_logs
 
-from approvals.policy import Rule
+from approvals.policies.matches import Rule
 from checkpoints.states import EventKind, Status
 from workers import descriptions
 from workers.agents.market_research.agent import publish_report

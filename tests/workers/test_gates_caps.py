@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from approvals import caps
+from approvals.policies import caps
 from checkpoints.states import Status
 from workers.harness import Harness
 

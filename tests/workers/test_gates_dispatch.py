@@ -11,7 +11,7 @@ from uuid import UUID
 import pytest
 from django.db import connection
 
-from approvals import standing
+from approvals.gates import validity
 from approvals.queries import ApprovalRow
 from checkpoints import store
 from checkpoints.states import EventKind, Status
@@ -267,13 +267,13 @@ def test_a_right_that_is_given_back_meanwhile_is_one(
     real.advance(thread)
     real.decide(thread, "approve", "fine")
     store.withdraw(real.workspace, 2, "reviewer", actor="user:0")
-    look = standing.doubts
+    look = validity.doubts
 
     def given_back(row: ApprovalRow) -> str:
         store.grant(real.workspace, 2, "reviewer", actor="user:0")
         return look(row)
 
-    monkeypatch.setattr(standing, "doubts", given_back)
+    monkeypatch.setattr(validity, "doubts", given_back)
     assert real.advance(thread).status is Status.SUCCEEDED
     assert len(gated.paid) == 1
 

@@ -10,7 +10,7 @@ from uuid import UUID
 import pytest
 
 from approvals.queries import ApprovalRow
-from approvals.verdicts import verdicts_of
+from approvals.rules.verdicts import verdicts_of
 from checkpoints.states import EventKind, Status
 
 from . import inboxed

@@ -6,8 +6,8 @@ from collections import Counter
 
 import pytest
 
-from approvals.policy import Rule
-from approvals.terms import Terms
+from approvals.policies.matches import Rule
+from approvals.rules.terms import Terms
 from checkpoints.states import EventKind
 from workers.harness import AskBack, Edit, Harness, Played, Respond
 

@@ -12,9 +12,9 @@ from django.contrib.auth.models import Group
 
 from approvals import gates
 from approvals.errors import FourEyes, VerdictRefused
-from approvals.policy import Rule
+from approvals.policies.matches import Rule
 from approvals.queries import ApprovalRow
-from approvals.terms import Seat, Terms
+from approvals.rules.terms import Seat, Terms
 from checkpoints import store
 from checkpoints.errors import InvalidValue
 from checkpoints.states import EventKind, Status

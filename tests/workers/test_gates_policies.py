@@ -8,8 +8,8 @@ from typing import Any
 
 import pytest
 
-from approvals.policy import Rule
-from approvals.terms import Seat, Terms
+from approvals.policies.matches import Rule
+from approvals.rules.terms import Seat, Terms
 from checkpoints.states import EventKind, Status
 from workers.harness import Harness
 

@@ -8,12 +8,14 @@ from uuid import UUID
 
 import pytest
 
-from approvals import gates, policies, queries_policies
-from approvals.drafts import Draft
-from approvals.policy import Facts, rule_for
+from approvals import gates
+from approvals.policies import changes as policies
+from approvals.policies import queries as queries_policies
+from approvals.policies.drafts import Draft
+from approvals.policies.matches import Facts, rule_for
+from approvals.policies.strictness import Demand, given_under, stricter
 from approvals.queries import ApprovalRow
-from approvals.strictness import Demand, given_under, stricter
-from approvals.terms import Seat, Terms
+from approvals.rules.terms import Seat, Terms
 from checkpoints.states import Status
 from dashboard.proof import verify
 from tests.reviewers import reviewer_in

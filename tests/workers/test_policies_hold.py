@@ -7,11 +7,11 @@ from uuid import UUID
 
 import pytest
 
-from approvals import policies
 from approvals import queries as requests
-from approvals.drafts import Draft
-from approvals.gates import reopening
-from approvals.terms import Seat, Terms
+from approvals.gates import reopened_requests
+from approvals.policies import changes as policies
+from approvals.policies.drafts import Draft
+from approvals.rules.terms import Seat, Terms
 from checkpoints.states import Status
 from tests.checkpoints.builders import rows
 
@@ -76,7 +76,7 @@ def test_a_policy_asks_and_its_next_version_lets_it_happen() -> None:
     free = bench.start(asks=False)
     assert bench.advance(free).status is Status.SUCCEEDED
     assert bench.open(waits) == old, "it keeps what it was asked under"
-    reopening.withdraw_of_policy(
+    reopened_requests.withdraw_of_policy(
         made.policy, newer.label, workspace=bench.workspace, reason="changed", actor=ADMIN
     )
     assert bench.advance(waits).status is Status.SUCCEEDED
@@ -100,7 +100,7 @@ def test_a_reopened_request_is_asked_of_its_first_stage_again_once() -> None:
         made.policy, Draft("Bills", "true", terms=two), workspace=bench.workspace, seen=1,
         actor=ADMIN,
     )  # fmt: skip
-    reopening.withdraw_of_policy(
+    reopened_requests.withdraw_of_policy(
         made.policy, newer.label, workspace=bench.workspace, reason="changed", actor=ADMIN
     )
     assert bench.advance(thread).status is Status.WAITING

@@ -14,7 +14,7 @@ import pytest
 from django.db import connection
 
 from approvals.notify import sender
-from approvals.terms import Terms
+from approvals.rules.terms import Terms
 from checkpoints import leases, queries, store
 from checkpoints.chain import verify_thread
 from checkpoints.queries.installation import figures
@@ -160,14 +160,14 @@ def test_news_go_on_beside_a_locked_and_a_failing_one(real_db: str, settings: An
     told = [news.tell(about) for _ in range(TEN)]
     began = time.monotonic()
     with refusing("gp_delivery", "news_id", told[1]), locked("gp_outbox", told[0]):
-        assert sender.spreading.spread() == TEN - 2
+        assert sender.fan_out.spread() == TEN - 2
         assert time.monotonic() - began < 2.5
-        assert sender.spreading.spread() == 0
+        assert sender.fan_out.spread() == 0
         assert [(a.part, a.row) for a in queries.rows_set_aside()] == [("news", told[1])]
     assert len(news.states(place, cast)) == TEN - 2
-    assert sender.spreading.spread() == 1
+    assert sender.fan_out.spread() == 1
     rows("UPDATE gp_set_aside SET next_at = clock_timestamp()")
-    assert sender.spreading.spread() == 1
+    assert sender.fan_out.spread() == 1
     assert len(news.states(place, cast)) == TEN
 
 

@@ -6,7 +6,7 @@ from typing import Annotated, Any, TypedDict
 
 from pydantic import Field
 
-from approvals.overlap import overlaps
+from approvals.rules.overlap import overlaps
 from dashboard import differences
 from workers.graph import tool
 

@@ -12,7 +12,7 @@ import pytest
 from approvals import gates, queries
 from approvals.gates import Proposal, Reviewer
 from approvals.queries import ApprovalRow
-from approvals.terms import Seat, Terms
+from approvals.rules.terms import Seat, Terms
 from checkpoints.errors import GatepostError
 from checkpoints.records import Position
 from tests.approvals.cast import BOSS, LENA, MIRA, NEW, OMAR, SCHEMA

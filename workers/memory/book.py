@@ -16,9 +16,9 @@ from uuid import UUID
 
 from uuid_utils.compat import uuid7
 
-from approvals.counting import Vote
-from approvals.policy import Facts, Rule
+from approvals.policies.matches import Facts, Rule
 from approvals.queries import ApprovalRow
+from approvals.rules.votes import Vote
 from checkpoints.chain import NO_HASH, link
 from checkpoints.errors import NotAllowedNow, NotFound
 from checkpoints.payloads.base import DATABASE, LIMITS

@@ -9,7 +9,7 @@ from typing import Any
 from uuid import UUID
 
 from approvals.gates import Proposal
-from approvals.gates.replying import SUPERSEDED
+from approvals.gates.replies import SUPERSEDED
 from approvals.queries import ApprovalRow
 from checkpoints import undo
 from checkpoints.log import steering

@@ -12,22 +12,22 @@ from uuid import UUID
 
 from uuid_utils.compat import uuid7
 
-from approvals.counting import Progress, Vote, person, progress, standing_edit
 from approvals.errors import AlreadyDecided, FourEyes, ProposalChanged
 from approvals.gates import (
     Proposal,
     Reviewer,
     check_verdict,
+    deadlines,
     decision_content,
-    ending,
     proposal_hash,
-    settling,
-    writing,
+    undo_window,
 )
-from approvals.gates.judging import GO_ON, Judged, judge, window_of
-from approvals.gates.requesting import asked_event, columns_of
+from approvals.gates.requests import asked_event, columns_of
+from approvals.gates.verdict import decision_rows
+from approvals.gates.verdict.judgement import GO_ON, Judged, judge, window_of
 from approvals.queries import ApprovalRow
-from approvals.terms import Terms, terms_of
+from approvals.rules.terms import Terms, terms_of
+from approvals.rules.votes import Progress, Vote, person, progress, standing_edit
 from checkpoints.records import Work
 from checkpoints.states import EventKind as K
 from checkpoints.states import Status
@@ -104,7 +104,7 @@ def allowed(book: Book, work: Work, p: Proposal) -> tuple[ApprovalRow, list[NewE
         decided_at=row.requested_at,
         effective_at=row.requested_at,
     )
-    data = writing.decided(
+    data = decision_rows.decided(
         row,
         decision=vote.decision,
         digest=digest_of(row.id, vote),
@@ -150,7 +150,9 @@ def decide(
                 args=args,
             )
         except FourEyes as error:
-            data = writing.refused(row, verdict=verdict, why=error.message, by_name=reviewer.name)
+            data = decision_rows.refused(
+                row, verdict=verdict, why=error.message, by_name=reviewer.name
+            )
             book.move(row.thread, events=[NewEvent(K.DECISION_REFUSED, data, reviewer.id)])
             raise
         vote = Vote(
@@ -188,7 +190,7 @@ def _vote(book: Book, row: ApprovalRow, vote: Vote, judged: Judged) -> None:
     kept = replace(kept, **_columns(judged.progress))
     if not judged.outcome:
         missing = None if judged.asks else judged.progress.missing
-        data = writing.recorded(row, comment=vote.comment, at=at, missing=missing, **told)
+        data = decision_rows.recorded(row, comment=vote.comment, at=at, missing=missing, **told)
         event = NewEvent(K.DECISION_RECORDED, data, vote.reviewer)
         _enter(book, kept, event, wakes=judged.asks)
         return
@@ -203,7 +205,7 @@ def _vote(book: Book, row: ApprovalRow, vote: Vote, judged: Judged) -> None:
         "decided_at": at,
         "effective_at": at + timedelta(seconds=window),
     }
-    data = writing.decided(replace(row, **outcome), held=bool(window), **told)
+    data = decision_rows.decided(replace(row, **outcome), held=bool(window), **told)
     given = judged.decided_args
     kept = replace(kept, **outcome, decided_args=None if given is None else written(given))
     event = NewEvent(K.APPROVAL_DECIDED, data, vote.reviewer)
@@ -216,15 +218,15 @@ def take_back(book: Book, ident: UUID, *, reviewer: Reviewer) -> ApprovalRow:
         row, now = reading.approval(book, ident), book.now()
         mine = person(row.decided_by) == person(reviewer.id)
         if row.status != "held" or not mine or not row.effective_at or row.effective_at <= now:
-            raise settling.nothing(row, reviewer)
+            raise undo_window.nothing(row, reviewer)
         votes = book.votes[ident]
-        gone = settling.taking_back(reviewer)
+        gone = undo_window.taking_back(reviewer)
         stands = standing_edit([*votes, gone])
         then = progress(terms_of(row.terms), [*votes, gone], escalated=bool(row.escalated_at))
         vote = Vote(
-            uuid7(), reviewer.id, reviewer.name, settling.TAKE_BACK, row.standing_hash, at=now
+            uuid7(), reviewer.id, reviewer.name, undo_window.TAKE_BACK, row.standing_hash, at=now
         )
-        data = settling.taken_back(
+        data = undo_window.taken_back(
             row,
             decision=vote.decision,
             digest=digest_of(ident, vote),
@@ -257,7 +259,7 @@ def settle_due(book: Book) -> int:
         if a.status == "held" and a.effective_at and a.effective_at <= now
     ]
     for a in due:
-        event = NewEvent(K.APPROVAL_SETTLED, settling.settled(a), SWEEP)
+        event = NewEvent(K.APPROVAL_SETTLED, undo_window.settled(a), SWEEP)
         _enter(book, replace(a, status="settled"), event, wakes=not _ends(a))
     return len(due)
 
@@ -335,18 +337,18 @@ def expire_due(book: Book) -> int:
         terms = terms_of(row.terms)
         if terms.on_expiry == "escalate" and a.escalated_at is None:
             later = now + timedelta(seconds=terms.escalate_for)
-            data = ending.escalated(replace(row, escalated_at=now, decide_by=later))
+            data = deadlines.escalated(replace(row, escalated_at=now, decide_by=later))
             event = NewEvent(K.APPROVAL_ESCALATED, data, SWEEP)
             then = progress(terms, book.votes.get(a.id, []), escalated=True)
             called = replace(a, escalated_at=now, decide_by=later, **_columns(then))
             _enter(book, called, event, wakes=False)
         elif terms.on_expiry == "reject":
-            by, name = f"policy:{row.policy_version}", ending.policy_name(row)
-            vote = Vote(uuid7(), by, name, "reject", row.standing_hash, ending.NOBODY, at=now)
+            by, name = f"policy:{row.policy_version}", deadlines.policy_name(row)
+            vote = Vote(uuid7(), by, name, "reject", row.standing_hash, deadlines.NOBODY, at=now)
             judged = Judged("reject", row.standing_hash, row.progress.closed())
             _vote(book, replace(row, terms=None), vote, judged)
         else:
-            event = NewEvent(K.APPROVAL_EXPIRED, writing.ended(a.id, a.title, now), SWEEP)
+            event = NewEvent(K.APPROVAL_EXPIRED, decision_rows.ended(a.id, a.title, now), SWEEP)
             wake(book, a.thread, event, replace(a, **NOBODY_DUE, status="expired", decided_at=now))
     return len(due)
 
@@ -361,6 +363,6 @@ def withdraw_open(book: Book, thread: UUID, *, reason: str, actor: str) -> int:
         book.approvals[a.id] = replace(
             a, **BLANK, **NOBODY_DUE, status="withdrawn", comment=reason, decided_at=now
         )
-        data = writing.ended(a.id, a.title, now, reason=reason)
+        data = decision_rows.ended(a.id, a.title, now, reason=reason)
         book.move(thread, events=[NewEvent(K.APPROVAL_WITHDRAWN, data, actor)])
     return len(gone)

@@ -9,10 +9,10 @@ from typing import Any, Final
 from uuid import UUID
 
 from approvals.gates import Proposal
-from approvals.policy import Facts, PolicyAnswer
+from approvals.gates.validity import AskedBack, outlived
+from approvals.policies.matches import Facts, PolicyAnswer
 from approvals.queries import ApprovalRow
-from approvals.standing import AskedBack, outlived
-from approvals.terms import Terms, terms_of
+from approvals.rules.terms import Terms, terms_of
 from checkpoints.records import NewActivity, Work
 from checkpoints.states import EventKind
 from checkpoints.store import NewEvent

@@ -1,0 +1,200 @@
+"""The time in which a decision can be taken back: taking it back, and its end."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from datetime import datetime
+from uuid import UUID
+
+from django.db import connection, transaction
+from uuid_utils.compat import uuid7
+
+from checkpoints import store
+from checkpoints.postgres.guarded_rows import handle_rows, not_set_aside
+from checkpoints.states import EventKind
+from checkpoints.store.clock_steps import is_over, was_noticed
+from checkpoints.store.statement.moves import salted
+
+from .. import queries
+from ..errors import AlreadyDecided, NothingToTakeBack
+from ..queries import ApprovalRow
+from ..rules.headlines import named
+from ..rules.proposals import decision_content
+from ..rules.terms import terms_of
+from ..rules.votes import Vote, person, progress, standing_edit
+from .verdict import decision_rows
+from .verdict.judgement import Reviewer
+from .verdict.outcomes import takes_effect
+
+TAKE_BACK = "take_back"
+
+
+def take_back(approval_id: UUID, *, workspace: UUID, reviewer: Reviewer) -> ApprovalRow:
+    """held -> pending, by who decided it and while it does not count yet; the request then.
+
+    An edit that decided goes with it. Raises NotFound, AlreadyDecided where it counts by now,
+    NothingToTakeBack.
+    """
+    ident = uuid7()
+    with transaction.atomic():
+        row = decision_rows.locked(approval_id, workspace=workspace)
+        row = queries.approval(approval_id, workspace=workspace)
+        votes = queries.votes(approval_id)
+        gone = taking_back(reviewer)
+        stands = standing_edit([*votes, gone])
+        called_in = row.escalated_at is not None
+        then = progress(terms_of(row.terms), [*votes, gone], escalated=called_in)
+        salt, digest = salted(
+            decision_content(
+                approval=row.id,
+                reviewer=reviewer.id,
+                verdict=TAKE_BACK,
+                proposal_hash=row.standing_hash,
+                comment="",
+                args=None,
+            )
+        )
+        decision = decision_rows.params_of(
+            ident,
+            reviewer=reviewer.id,
+            name=reviewer.name,
+            verdict=TAKE_BACK,
+            hash=row.standing_hash,
+            comment="",
+            args=None,
+            what_next="",
+            salted=(salt, digest),
+        )
+        with connection.cursor() as cursor:
+            cursor.execute(
+                f"WITH won AS (UPDATE gp_approval a SET status = 'pending', {decision_rows.BLANK}, "
+                "comment = '', decided_at = NULL, "
+                f"{decision_rows.TALLY}, standing_args = %s::jsonb, standing_hash = %s::varchar "
+                "FROM (SELECT clock_timestamp() AS now) c WHERE a.id = %s::uuid "
+                "AND a.status = 'held' AND a.effective_at > c.now "
+                "AND split_part(a.decided_by, '/', 1) = %s::varchar "
+                f"RETURNING a.id, a.workspace_id, c.now AS at), said AS ({decision_rows.DECISION}) "
+                "SELECT won.at FROM won",
+                (
+                    *decision_rows.tallied(then),
+                    None if stands is None else decision_rows.as_json(stands.args),
+                    "" if stands is None else stands.proposal_hash,
+                    approval_id,
+                    person(reviewer.id),
+                    *decision,
+                ),
+            )
+            won = cursor.fetchone()
+        if won is not None:
+            data = taken_back(
+                row, decision=ident, digest=digest, by_name=reviewer.name, at=won[0], stands=stands
+            )
+            event = store.NewEvent(EventKind.DECISION_TAKEN_BACK, data, reviewer.id)
+            store.add_event(row.thread, event)
+    if won is None:
+        raise nothing(row, reviewer)
+    return replace(
+        row,
+        status="pending",
+        outcome="",
+        comment="",
+        decided_by="",
+        decided_by_name="",
+        what_next="",
+        decided_at=None,
+        decided_args=None,
+        effective_at=None,
+        **then.columns,
+        standing_args=None if stands is None else stands.args,
+        standing_hash=row.proposal_hash if stands is None else stands.proposal_hash,
+    )
+
+
+def taking_back(reviewer: Reviewer) -> Vote:
+    """The verdict that takes a decision back, as votes are counted."""
+    return Vote(UUID(int=0), reviewer.id, reviewer.name, TAKE_BACK, "")
+
+
+def taken_back(
+    row: ApprovalRow,
+    *,
+    decision: UUID,
+    digest: bytes,
+    by_name: str,
+    at: datetime,
+    stands: Vote | None,
+) -> dict[str, str]:
+    """The data of `decision.taken_back`; `row` is the request as it was held."""
+    return {
+        "approval": str(row.id),
+        "decision": str(decision),
+        "decision_hash": digest.hex(),
+        "verdict": TAKE_BACK,
+        **named(row.title, row.shown_sentence),
+        "by_name": by_name,
+        "proposal_hash": row.standing_hash,
+        "at": at.isoformat(),
+        "standing_hash": "" if stands is None else stands.proposal_hash,
+    }
+
+
+def nothing(row: ApprovalRow, reviewer: Reviewer) -> Exception:
+    """Why a decision could not be taken back."""
+    if row.status == "pending":
+        return NothingToTakeBack("Nobody has decided this request; it is still open.")
+    if row.status in ("expired", "withdrawn"):
+        return AlreadyDecided(row)
+    if person(row.decided_by) != person(reviewer.id):
+        who = row.decided_by_name or row.decided_by
+        return NothingToTakeBack(f"Only {who}, who decided it, could take it back.")
+    return NothingToTakeBack("Too late to undo: the decision has taken effect.")
+
+
+_PASSED = "a.effective_at <= clock_timestamp()"  # the planner finds these by an index
+_IS_OVER = is_over("a.decided_at", "a.effective_at")
+
+
+def settle_due(limit: int = 200) -> int:
+    """held -> settled for each decision that counts from now on, and wake its thread; how many."""
+    with connection.cursor() as cursor:
+        cursor.execute(
+            f"SELECT a.id, a.thread_id, a.workspace_id {decision_rows.DUE} AND a.status = 'held' "
+            f"AND {_IS_OVER if was_noticed() else _PASSED} "
+            f"AND {not_set_aside('settled', 'a.id')} "
+            f"ORDER BY a.effective_at LIMIT %s {decision_rows.FREE}",
+            (limit,),
+        )
+        due: list[tuple[UUID, UUID, UUID]] = cursor.fetchall()
+    return handle_rows("settled", due, _settle)
+
+
+def settle_held(approval_id: UUID, *, thread: UUID, workspace: UUID) -> bool:
+    """Settle one decision if it counts by now, waiting for whoever holds it."""
+    with transaction.atomic():
+        decision_rows.lock(thread)
+        return _settle((approval_id, thread, workspace))
+
+
+def _settle(due: tuple[UUID, UUID, UUID]) -> bool:
+    ident, _, workspace = due
+    with connection.cursor() as cursor:
+        cursor.execute(
+            "UPDATE gp_approval a SET status = 'settled' WHERE a.id = %s::uuid "
+            f"AND a.status = 'held' AND {_IS_OVER}",
+            (ident,),
+        )
+        if not cursor.rowcount:
+            return False
+    row = queries.approval(ident, workspace=workspace)
+    takes_effect(row, EventKind.APPROVAL_SETTLED, settled(row), actor="sweep", by=row.decided_by)
+    return True
+
+
+def settled(row: ApprovalRow) -> dict[str, str]:
+    """The data of `approval.settled`."""
+    return {
+        "approval": str(row.id),
+        **named(row.title, row.shown_sentence),
+        "outcome": row.outcome,
+        "by_name": row.decided_by_name,
+    }

@@ -1,0 +1,177 @@
+"""What all writers of verdicts share: the lock, the row of a decision, the events' data."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from datetime import datetime
+from typing import Any
+from uuid import UUID
+
+from django.db import connection
+
+from approvals import queries
+from approvals.queries import ApprovalRow
+from approvals.rules.headlines import named
+from approvals.rules.votes import Progress
+from checkpoints.errors import NotFound
+from checkpoints.state import deltas
+
+# Due requests whose thread and row nobody holds: what is locked waits for the next sweep.
+DUE = "FROM gp_approval a JOIN gp_thread th ON th.id = a.thread_id WHERE true"
+FREE = "FOR NO KEY UPDATE OF th, a SKIP LOCKED"
+# Who has voted and whose turn it is; of a closed request it is nobody's.
+TALLY = "tally = %s::jsonb, due_seats = %s::text[], due_except = %s::text[]"
+NOBODY_DUE = "due_seats = '{}', due_except = '{}'"
+# What a request looks like that nobody has decided (any more), beside its comment and time.
+BLANK = (
+    "outcome = '', decided_by = '', decided_by_name = '', what_next = '', decided_args = NULL, "
+    "effective_at = NULL"
+)
+DECISION = (
+    "INSERT INTO gp_decision (id, workspace_id, approval_id, reviewer, reviewer_name, verdict, "
+    "proposal_hash, comment, args, what_next, salt, hash, at) SELECT %s::uuid, won.workspace_id, "
+    "won.id, %s::varchar, %s::varchar, %s::varchar, %s::varchar, %s::text, %s::jsonb, "
+    "%s::varchar, %s::bytea, %s::bytea, won.at FROM won"
+)
+
+
+def as_json(value: Any) -> str | None:
+    """A value for a jsonb parameter; None is SQL's NULL."""
+    return None if value is None else deltas.canonical(value).decode()
+
+
+def tallied(progress: Progress) -> tuple[Any, ...]:
+    """The parameters of TALLY."""
+    return as_json(progress.to_json()), list(progress.due_seats), list(progress.due_except)
+
+
+def iso(at: datetime | None) -> str | None:
+    """A time for the data of an event."""
+    return None if at is None else at.isoformat()
+
+
+def lock(thread: UUID) -> None:
+    """The first lock everywhere: the thread's row."""
+    with connection.cursor() as cursor:
+        cursor.execute("SELECT 1 FROM gp_thread WHERE id = %s::uuid FOR UPDATE", (thread,))
+
+
+def locked(approval_id: UUID, *, workspace: UUID) -> ApprovalRow:
+    """The request as of before the lock on its thread was granted; raises NotFound."""
+    rows = queries.rows(
+        "WHERE a.id = %s::uuid AND a.workspace_id = %s::uuid FOR UPDATE OF th",
+        (approval_id, workspace),
+    )
+    if not rows:
+        raise NotFound("There is no such request in this workspace.")
+    return rows[0]
+
+
+def decided(
+    row: ApprovalRow,
+    *,
+    decision: UUID,
+    digest: bytes,
+    verdict: str,
+    by_name: str,
+    held: bool = False,
+    seen: str = "",
+    void: int = 0,
+) -> dict[str, Any]:
+    """The data of `approval.decided`; `row` is the request as decided."""
+    data: dict[str, Any] = {
+        "approval": str(row.id),
+        "decision": str(decision),
+        "decision_hash": digest.hex(),
+        "verdict": verdict,
+        **named(row.title, row.shown_sentence),
+        "comment": row.comment,
+        "by_name": by_name,
+        "proposal_hash": row.standing_hash,
+        "decided_at": iso(row.decided_at),
+        "effective_at": iso(row.effective_at),
+    }
+    if row.outcome != verdict:
+        data["outcome"] = row.outcome
+    if row.what_next:
+        data["what_next"] = row.what_next
+    return data | ({"held": True} if held else {}) | edited(verdict, row.standing_hash, seen, void)
+
+
+def recorded(
+    row: ApprovalRow,
+    *,
+    decision: UUID,
+    digest: bytes,
+    verdict: str,
+    comment: str,
+    by_name: str,
+    at: datetime,
+    seen: str = "",
+    void: int = 0,
+    missing: int | None = None,
+) -> dict[str, Any]:
+    """The data of `decision.recorded`: a vote that does not complete, or a question."""
+    data: dict[str, Any] = {
+        "approval": str(row.id),
+        "decision": str(decision),
+        "decision_hash": digest.hex(),
+        "verdict": verdict,
+        **named(row.title, row.shown_sentence),
+        "comment": comment,
+        "by_name": by_name,
+        "proposal_hash": row.standing_hash,
+        "at": at.isoformat(),
+    }
+    if missing is not None:
+        data["missing"] = missing
+    return data | edited(verdict, row.standing_hash, seen, void)
+
+
+def edited(verdict: str, standing_hash: str, seen: str, void: int) -> dict[str, Any]:
+    """What an edit adds to the data of its event."""
+    if verdict != "edit":
+        return {}
+    return {"standing_hash": standing_hash, "seen": seen, "void": void}
+
+
+def refused(row: ApprovalRow, *, verdict: str, why: str, by_name: str) -> dict[str, Any]:
+    """The data of `decision.refused`."""
+    return {
+        "approval": str(row.id),
+        **named(row.title, row.shown_sentence),
+        "verdict": verdict,
+        "reason": why,
+        "by_name": by_name,
+    }
+
+
+def ended(ident: UUID, title: str, at: datetime, **more: Any) -> dict[str, Any]:
+    """The data of `approval.expired` and `approval.withdrawn`."""
+    return {"approval": str(ident), "title": title, **more, "decided_at": at.isoformat()}
+
+
+def params_of(
+    decision: UUID,
+    *,
+    reviewer: str,
+    name: str,
+    verdict: str,
+    hash: str,
+    comment: str,
+    args: Any,
+    what_next: str,
+    salted: Sequence[bytes],
+) -> tuple[Any, ...]:
+    """The parameters of DECISION."""
+    return (
+        decision,
+        reviewer,
+        name,
+        verdict,
+        hash,
+        comment,
+        as_json(args),
+        what_next,
+        *salted,
+    )

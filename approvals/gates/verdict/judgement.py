@@ -1,0 +1,212 @@
+"""What one verdict does to a request: who may give it, what it needs, what follows; pure."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import jsonschema
+from django.conf import settings
+from referencing.exceptions import Unresolvable
+
+from approvals.errors import FourEyes, NotYours, VerdictRefused, VotedAlready
+from approvals.queries import ApprovalRow
+from approvals.rules import verdicts
+from approvals.rules.proposals import proposal_hash
+from approvals.rules.terms import names_of, terms_of
+from approvals.rules.votes import Part, Progress, Vote, person, progress
+from checkpoints.errors import InvalidValue
+from checkpoints.records import Position
+from checkpoints.state import deltas
+
+COMMENT_MAX = 5_000
+GO_ON, STOP, ROLL_BACK = "go_on", "stop", "roll_back"
+WHAT_NEXT = ("", GO_ON, STOP, ROLL_BACK)
+RISKS = ("low", "medium", "high")
+WITH_ARGS = ("edit", "respond")
+
+
+@dataclass(frozen=True, slots=True)
+class Reviewer:
+    """Who decides, as the log shall name them; `user` and `teams` are what seats may name."""
+
+    id: str
+    name: str
+    user: str = ""
+    teams: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Judged:
+    """What a verdict leads to; `outcome` is empty while the request stays open.
+
+    `hash` is what the decision names, `standing` the new (arguments, hash) of an edit. `void` votes
+    counted until now and do no more. `turn`: with it another stage than before is due. `asks` is a
+    question to the agent, which has to be woken.
+    """
+
+    outcome: str
+    hash: str
+    progress: Progress
+    decided_args: Any = None
+    standing: tuple[Any, str] | None = None
+    void: int = 0
+    turn: bool = False
+    asks: bool = False
+
+
+def verdicts_of(row: ApprovalRow) -> tuple[str, ...]:
+    """What can be said to a request."""
+    if row.kind == "operation":
+        return ("approve", "reject")  # what a person wants to do to a thread is no call of a tool
+    return verdicts.verdicts_of(row.kind, row.schema)
+
+
+def check_verdict(
+    row: ApprovalRow, *, verdict: str, comment: str, args: Any, what_next: str = ""
+) -> None:
+    """Raise VerdictRefused or InvalidValue for a verdict that this request does not take."""
+    allowed = verdicts_of(row)
+    if verdict not in allowed:
+        raise VerdictRefused(f"Possible here: {', '.join(allowed)}.")
+    asks = verdict == "respond" and row.gate
+    if verdict == "reject" and not comment.strip():
+        raise InvalidValue("comment", "say why, so that the agent and the log know")
+    if asks and not comment.strip():
+        raise InvalidValue("comment", "say what you want to know from the agent")
+    if len(comment) > COMMENT_MAX:
+        raise InvalidValue("comment", f"is longer than {COMMENT_MAX} characters")
+    deltas.check(comment, "comment")
+    if what_next not in WHAT_NEXT:
+        raise InvalidValue("what_next", f"must be one of {', '.join(WHAT_NEXT[1:])}")
+    if what_next and verdict != "reject":
+        raise InvalidValue("what_next", "goes with the verdict reject only")
+    if verdict == "edit":
+        _check_edit(row, args)
+    elif args is not None and (verdict != "respond" or asks):
+        # Approved is exactly what the reviewer saw.
+        raise InvalidValue("args", f"are not taken with the verdict {verdict}")
+    elif verdict == "respond" and not asks:
+        deltas.check(args, "args")
+        _check_schema(args, row.schema)
+
+
+def _check_edit(row: ApprovalRow, args: Any) -> None:
+    if not isinstance(args, dict):
+        raise InvalidValue("args", "must be all arguments of the call, as an object")
+    deltas.check(args, "args")
+    _check_schema(args, row.schema)
+
+
+def _check_schema(args: Any, schema: Any) -> None:
+    if schema is None:
+        return
+    try:
+        jsonschema.validate(args, _hoisted(schema))
+    except jsonschema.ValidationError as error:
+        raise InvalidValue(f"args{error.json_path[1:]}", error.message[:1_000]) from error
+    except (jsonschema.SchemaError, Unresolvable) as error:
+        raise InvalidValue("args", "cannot be checked: the request's schema is broken") from error
+
+
+def _hoisted(schema: Any) -> Any:
+    """A schema whose properties brought definitions of their own, with these where `$ref` looks."""
+    properties = schema.get("properties") if isinstance(schema, dict) else None
+    if not isinstance(properties, dict):
+        return schema
+    brought = [p["$defs"] for p in properties.values() if isinstance(p, dict) and "$defs" in p]
+    defs = {name: one for some in brought if isinstance(some, dict) for name, one in some.items()}
+    return {**schema, "$defs": {**defs, **schema.get("$defs", {})}} if defs else schema
+
+
+def judge(
+    row: ApprovalRow,
+    votes: Sequence[Vote],
+    *,
+    reviewer: Reviewer,
+    decision: Any,
+    verdict: str,
+    args: Any = None,
+) -> Judged:
+    """What follows from a verdict that `check_verdict` let pass.
+
+    `votes` are those so far, oldest first; who is alone on the terms needs none. Raises FourEyes,
+    NotYours, VotedAlready, InvalidValue for an edit that changes nothing.
+    """
+    terms, escalated = terms_of(row.terms), row.escalated_at is not None
+    so_far = progress(terms, votes, escalated=escalated)
+    part = so_far.part(person(reviewer.id), names_of(reviewer.user, reviewer.teams))
+    if part is Part.BARRED:
+        raise FourEyes
+    if verdict in ("reject", "respond"):
+        # A veto and a question are open to whoever sits in any stage.
+        if part is Part.NONE:
+            raise NotYours(f"{begin(so_far.seat.in_words)} has to decide this.")
+        if verdict == "respond" and row.gate:
+            return Judged("", row.standing_hash, so_far, asks=True)
+        return Judged(verdict, row.standing_hash, so_far.closed(), args)
+    if part is Part.VOTED and verdict == "approve":
+        raise VotedAlready
+    if part not in (Part.VOTED, Part.DUE):
+        rest = "has to approve before you" if part is Part.LATER else "has to decide this"
+        raise NotYours(f"{begin(so_far.seat.in_words)} {rest}.")
+    standing: tuple[Any, str] | None = None
+    named, void = row.standing_hash, 0
+    if verdict == "edit":
+        if deltas.canonical(args) == deltas.canonical(row.shown_args):
+            raise InvalidValue("args", "are those that stand already; approve them")
+        named = hash_with(row, args)
+        standing, void = (args, named), so_far.approvals
+    new = Vote(decision, reviewer.id, reviewer.name, verdict, named)
+    then = progress(terms, [*votes, new], escalated=escalated)
+    if not then.complete:
+        turn = then.stage != so_far.stage
+        return Judged("", named, then, standing=standing, void=void, turn=turn)
+    if standing is not None:
+        return Judged("edit", named, then, args, standing, void)
+    if row.standing_args is not None:
+        # Somebody's edit stands: it is what was agreed to.
+        return Judged("edit", named, then, row.standing_args)
+    return Judged("approve", named, then)
+
+
+def is_simple(row: ApprovalRow) -> bool:
+    """Whether one approval is enough and nothing before it matters: no votes have to be read."""
+    terms = terms_of(row.terms)
+    alone = len(terms.stages) <= 1 and all(seat.count <= 1 for seat in terms.stages)
+    return alone and terms.on_expiry != "escalate" and row.standing_args is None
+
+
+def hash_with(row: ApprovalRow, args: Any) -> str:
+    """The hash of a request with these arguments and everything else as it was asked for."""
+    return proposal_hash(
+        workspace=row.workspace,
+        thread=row.thread,
+        position=Position(row.branch, row.step, row.node, row.index, row.key),
+        tool=row.tool,
+        args=args,
+        agent_version=row.agent_version_id,
+        policy_version=row.policy_version,
+        deadline=row.deadline,
+    )
+
+
+def window_of(row: ApprovalRow, *, author: bool = True) -> float:
+    """For how many seconds a decision can be taken back.
+
+    Where no policy says so it depends on the risk, by the setting; `author=False`: then 0.
+    """
+    if row.terms is not None:
+        return max(0.0, float(terms_of(row.terms).undo_window))
+    return max(0.0, window_by_risk(row.risk)) if author else 0.0
+
+
+def window_by_risk(risk: str) -> float:
+    """For how many seconds a decision can be taken back where no policy says so, by the setting."""
+    return float(dict(zip(RISKS, settings.GATEPOST_UNDO_WINDOWS, strict=False)).get(risk, 0))
+
+
+def begin(words: str) -> str:
+    """Who may sit somewhere, as it begins a sentence; names stay as they are written."""
+    return words[:1].upper() + words[1:] if words.startswith(("any ", "team ")) else words

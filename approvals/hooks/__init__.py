@@ -1,0 +1,1 @@
+"""Inbound hooks: who outside may deliver decisions, and what they delivered."""

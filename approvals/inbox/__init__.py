@@ -1,0 +1,1 @@
+"""The inbox: boxes, rows and the load of reviewers."""

@@ -1,0 +1,1 @@
+"""Mail, chat and webhook: how one message leaves."""

@@ -1,0 +1,66 @@
+"""Slack and the like through apprise, which is imported only where something is sent.
+
+Apprise opens its connections by itself, follows redirects and can reach anything an address names;
+so only services with a fixed public host are taken (GATEPOST_APPRISE_SCHEMES), no free address.
+"""
+
+from __future__ import annotations
+
+import logging
+import re
+from collections.abc import Callable
+from typing import Any
+
+from django.conf import settings
+
+from checkpoints.errors import InvalidValue
+
+from ..texts.kinds import ADDRESS_MAX, NotDelivered
+from ..texts.letters import Letter
+
+_ADDRESS = re.compile(r"([a-z][a-z0-9+.-]{1,20})://[\x21-\x7e]+")
+
+
+def check_address(address: str, path: str = "target") -> str:
+    """What of an address may be shown: its scheme. Raises InvalidValue."""
+    found = _ADDRESS.fullmatch(address)
+    if found is None or len(address) > ADDRESS_MAX:
+        raise InvalidValue(path, "must be an address of apprise, such as slack://...")
+    scheme = found[1]
+    if scheme not in settings.GATEPOST_APPRISE_SCHEMES:
+        known = ", ".join(settings.GATEPOST_APPRISE_SCHEMES)
+        raise InvalidValue(path, f"must begin with one of {known}")
+    if _sender(address) is None:
+        # Not what apprise says of it: that repeats the address.
+        raise InvalidValue(path, f"is not complete for {scheme}://")
+    return f"{scheme}://…"
+
+
+def prepared(address: str, letter: Letter) -> Callable[[], int]:
+    """What sends title and text, once called; 200. Apprise tells no more than whether it worked."""
+    if address.partition("://")[0] not in settings.GATEPOST_APPRISE_SCHEMES:
+        raise NotDelivered("This kind of address is not allowed any more.", final=True)
+    sender = _sender(address)
+    if sender is None:
+        raise NotDelivered("The address of the endpoint is not complete.", final=True)
+
+    def send() -> int:
+        try:
+            sent = sender.notify(title=letter.subject, body=letter.text, body_format="text")
+        except Exception:  # a plugin may raise anything, with the address in it
+            raise NotDelivered("The service could not be told.") from None
+        if not sent:
+            raise NotDelivered("The service did not take the message.")
+        return 200
+
+    return send
+
+
+def _sender(address: str) -> Any:
+    import apprise
+
+    # Its lines may hold addresses, and those are secrets.
+    logging.getLogger("apprise").setLevel(logging.CRITICAL + 1)
+    asset = apprise.AppriseAsset(app_id="Gatepost", app_desc="Gatepost", plugin_paths=[])
+    found = apprise.Apprise(asset=asset)
+    return found if found.add(address) else None

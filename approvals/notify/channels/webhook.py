@@ -1,0 +1,126 @@
+"""Sending one signed message to a webhook: one connection, no redirect, little of the answer."""
+
+from __future__ import annotations
+
+import http.client
+import socket
+import ssl
+import threading
+from collections.abc import Mapping
+from contextlib import suppress
+
+from django.conf import settings
+
+from ..texts.kinds import NotDelivered
+from .addresses import Place, resolved
+
+AGENT = "Gatepost"
+ANSWER_MAX = 16 * 1024
+RETRY_AFTER_MAX = 3600.0
+
+
+class _Http(http.client.HTTPConnection):
+    """Connects to the address that was judged, under the name that was asked for."""
+
+    def __init__(self, place: Place, ip: str, timeout: float) -> None:
+        super().__init__(place.host, place.port, timeout=timeout)
+        self.place, self.ip = place, ip
+        self.wire: socket.socket | None = None  # kept when http.client lets go of it
+
+    def connect(self) -> None:
+        self.sock = self.wire = socket.create_connection((self.ip, self.place.port), self.timeout)
+        if self.place.scheme == "https":
+            # Name in the greeting and certificate are those of the endpoint, not of the address.
+            secured = _context().wrap_socket(
+                self.sock, server_hostname=self.place.host, do_handshake_on_connect=False
+            )
+            self.sock = self.wire = secured
+            secured.do_handshake()
+
+    def shut(self) -> None:
+        """End it from another thread."""
+        if self.wire is not None:
+            with suppress(OSError):
+                # Below the encryption, whose own shutdown belongs to the thread that reads.
+                socket.socket.shutdown(self.wire, socket.SHUT_RDWR)
+
+
+def _context() -> ssl.SSLContext:
+    found = ssl.create_default_context(cafile=settings.GATEPOST_WEBHOOK_CA or None)
+    found.minimum_version = ssl.TLSVersion.TLSv1_2
+    return found
+
+
+def post(place: Place, body: bytes, headers: Mapping[str, str], *, timeout: float) -> int:
+    """Send it; the code of the answer, which is 2xx. Raises NotDelivered.
+
+    The whole of it takes at most `timeout` seconds once the name is resolved: also an answer that
+    comes byte by byte ends then.
+    """
+    caller = _Http(place, resolved(place), timeout)
+    over = threading.Event()
+
+    def give_up() -> None:
+        over.set()
+        caller.shut()
+
+    clock = threading.Timer(timeout, give_up)
+    clock.daemon = True
+    clock.start()
+    try:
+        caller.request(
+            "POST",
+            place.path,
+            body=body,
+            headers={
+                "Content-Type": "application/json",
+                "User-Agent": AGENT,
+                "Accept": "*/*",
+                "Connection": "close",
+                **headers,
+            },
+        )
+        answer = caller.getresponse()
+        with suppress(OSError, http.client.HTTPException):
+            answer.read(ANSWER_MAX)
+        return _judged(answer)
+    except (OSError, http.client.HTTPException) as error:
+        if over.is_set() or isinstance(error, TimeoutError):
+            raise NotDelivered(f"The endpoint did not answer within {timeout:g} s.") from None
+        raise NotDelivered(_why(error)) from None
+    finally:
+        clock.cancel()
+        caller.close()
+
+
+def _judged(answer: http.client.HTTPResponse) -> int:
+    code = answer.status
+    if 200 <= code < 300:
+        return code
+    if 300 <= code < 400:
+        raise NotDelivered(f"The endpoint answered {code}; redirects are not followed.", code=code)
+    if code == 410:
+        raise NotDelivered("The endpoint answered 410: it is gone.", code=code, final=True)
+    raise NotDelivered(f"The endpoint answered {code}.", code=code, retry_after=_asked_for(answer))
+
+
+def _asked_for(answer: http.client.HTTPResponse) -> float:
+    said = answer.getheader("Retry-After", "")
+    if answer.status in (429, 503) and said.isascii() and said.isdigit() and len(said) < 7:
+        return min(float(said), RETRY_AFTER_MAX)
+    return 0
+
+
+def _why(error: Exception) -> str:
+    """What went wrong in our own words: the library's may hold the address."""
+    if isinstance(error, ssl.SSLCertVerificationError):
+        return "The certificate of the endpoint is not trusted."
+    if isinstance(error, ssl.SSLError):
+        return "No encrypted connection could be made to the endpoint."
+    if isinstance(error, ConnectionRefusedError):
+        return "The endpoint refused the connection."
+    if isinstance(error, ConnectionError | http.client.RemoteDisconnected):
+        return "The endpoint ended the connection."
+    if isinstance(error, http.client.HTTPException):
+        return "The endpoint answered something that is no HTTP."
+    return "The endpoint could not be reached."

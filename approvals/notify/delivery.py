@@ -1,0 +1,187 @@
+"""One claimed message: first everything it needs is read, then it is sent without the database."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from uuid import UUID
+
+from django.conf import settings
+from django.contrib.auth import get_user_model
+from django.db import connection
+
+from checkpoints.errors import InvalidValue, NotFound
+from checkpoints.state import deltas
+
+from .. import queries
+from ..queries import ApprovalRow
+from .channels import addresses, chat, mail, webhook
+from .channels import signature as signing
+from .due_deliveries import Claim
+from .texts import bodies, letters
+from .texts.kinds import ALARMS, CALLS, TEST, THREADS, NotDelivered
+from .texts.letters import Alarm, Letter
+from .texts.thread_letters import thread_letter, thread_news
+
+NO_LONGER_OPEN = "Decided or ended before it was sent."
+
+
+class Useless(Exception):
+    """Nothing has to be sent any more; the text says why."""
+
+
+def prepared(claimed: Claim) -> Callable[[], int]:
+    """What sends the message, once called, without the database; it returns the answer's code.
+
+    Raises NotDelivered where it cannot be sent, Useless where it need not be.
+    """
+    if claimed.kind == "webhook":
+        return _webhook(claimed)
+    written = _letter(claimed)
+    if claimed.kind == "apprise":
+        return chat.prepared(claimed.address, written)
+    to = _mail_of(claimed.recipient)
+    ident = f"{claimed.deliveries[0].hex}.{len(claimed.deliveries)}"
+    return lambda: mail.send_mail(to, written, ident=ident)
+
+
+def _webhook(claimed: Claim) -> Callable[[], int]:
+    body = _body(claimed)
+    timestamp = int(claimed.now.timestamp())
+    keys = signing.valid(claimed.secrets, now=claimed.now)
+    if not keys:
+        raise NotDelivered("The endpoint has no secret to sign with.", final=True)
+    headers = signing.headers(keys, ident=claimed.webhook_id, timestamp=timestamp, body=body)
+    address = claimed.address
+
+    def send() -> int:
+        try:
+            place = addresses.parse(address)
+        except InvalidValue:
+            raise NotDelivered("The address of the endpoint is not allowed any more.") from None
+        return webhook.post(place, body, headers, timeout=settings.GATEPOST_SEND_SECONDS)
+
+    return send
+
+
+def _body(claimed: Claim) -> bytes:
+    news, kind = claimed.news[0]
+    if kind == TEST:
+        return bodies.body(kind, at=claimed.now, workspace=claimed.workspace)
+    with connection.cursor() as cursor:
+        cursor.execute(
+            "SELECT kind, at, workspace_id, thread_id, checkpoint_id, approval_id, data::text "
+            "FROM gp_outbox WHERE id = %s::uuid",
+            (news,),
+        )
+        found = cursor.fetchone()
+    if found is None:
+        raise Useless("The news is gone.")
+    kind, at, workspace, thread, checkpoint, approval, data = found
+    return bodies.body(
+        kind,
+        at=at,
+        workspace=workspace,
+        thread=thread,
+        checkpoint=checkpoint,
+        approval=approval,
+        url=_page(kind, thread, approval),
+        data=deltas.decode(data),
+    )
+
+
+def _letter(claimed: Claim) -> Letter:
+    if claimed.news[0][1] == TEST:
+        return letters.trial(_name(claimed.endpoint), base=base())
+    alarms = [alarm for news, kind in claimed.news if kind in ALARMS and (alarm := _alarm(news))]
+    rows = [
+        (row, kind)
+        for news, kind in claimed.news
+        if (row := _request(news, claimed.workspace)) is not None
+        and (row.open or kind not in CALLS)
+    ]
+    threads = [one for news, kind in claimed.news if kind in THREADS and (one := thread_news(news))]
+    if threads:
+        rest = letters.digest(rows, base=base(), now=claimed.now) if rows else None
+        if alarms:
+            rest = letters.alarm(alarms, rest, base=base())
+        return thread_letter(threads, rest, base=base())
+    if alarms:
+        rest = letters.digest(rows, base=base(), now=claimed.now) if rows else None
+        return letters.alarm(alarms, rest, base=base())
+    if not rows:
+        raise Useless(NO_LONGER_OPEN)
+    # Of one request the last news counts: an escalation after its reminder, not both.
+    newest = {row.id: (row, kind) for row, kind in rows}
+    if len(newest) == 1:
+        last = rows[-1]
+        return letters.letter(*last, base=base(), now=claimed.now, approved=_approved(last[0]))
+    return letters.digest(list(newest.values()), base=base(), now=claimed.now)
+
+
+def _page(kind: str, thread: UUID | None, approval: UUID | None) -> str:
+    """Where people look at it."""
+    if approval is not None:
+        return f"{base()}/approvals/{approval}/"
+    if kind in THREADS:
+        return f"{base()}/threads/{thread}/"
+    if kind in ALARMS:
+        return f"{base()}{letters.damage_path(thread)}"
+    return ""
+
+
+def _alarm(news: UUID) -> Alarm | None:
+    """What was found damaged; None where the news is gone."""
+    with connection.cursor() as cursor:
+        cursor.execute(
+            "SELECT n.thread_id, coalesce(th.title, w.name), n.data::text, n.at FROM gp_outbox n "
+            "JOIN gp_workspace w ON w.id = n.workspace_id "
+            "LEFT JOIN gp_thread th ON th.id = n.thread_id WHERE n.id = %s::uuid",
+            (news,),
+        )
+        found = cursor.fetchone()
+    if found is None:
+        return None
+    thread, title, data, at = found
+    return Alarm(thread, title, str(deltas.decode(data)["what"]), at)
+
+
+def _approved(row: ApprovalRow) -> tuple[int, int]:
+    now = row.progress
+    return now.approvals, now.approvals + now.missing
+
+
+def _request(news: UUID, workspace: UUID) -> ApprovalRow | None:
+    with connection.cursor() as cursor:
+        cursor.execute("SELECT approval_id FROM gp_outbox WHERE id = %s::uuid", (news,))
+        found = cursor.fetchone()
+    if found is None or found[0] is None:
+        return None
+    try:
+        return queries.approval(found[0], workspace=workspace)
+    except NotFound:
+        return None
+
+
+def _mail_of(recipient: str) -> str:
+    """The address to write to; a person's is read now, so that a new one counts at once."""
+    if not recipient.startswith("user:"):
+        return recipient
+    users = get_user_model()._default_manager.filter(pk=int(recipient[5:]), is_active=True)
+    address = users.values_list("email", flat=True).first()
+    if address is None:
+        raise Useless("The person cannot sign in any more.")
+    if not address:
+        raise NotDelivered("The person has no mail address; add one in the records.", final=True)
+    return str(address)
+
+
+def _name(endpoint: UUID) -> str:
+    with connection.cursor() as cursor:
+        cursor.execute("SELECT name FROM gp_endpoint WHERE id = %s::uuid", (endpoint,))
+        found = cursor.fetchone()
+    return str(found[0]) if found else "?"
+
+
+def base() -> str:
+    """Where people open Gatepost."""
+    return str(settings.GATEPOST_BASE_URL).rstrip("/")

@@ -1,0 +1,198 @@
+"""From the outbox to deliveries: each news becomes one row per endpoint and person who wants it.
+
+One short transaction takes some rows that nobody else is at, writes their deliveries and marks them
+as done. Killed in between, nothing of it has happened; two at once take different rows.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from functools import partial
+from typing import Any, Final
+from uuid import UUID
+
+from django.conf import settings
+from django.db import DatabaseError, InterfaceError, connection, transaction
+from uuid_utils.compat import uuid7
+
+from checkpoints.postgres.guarded_rows import not_set_aside, set_aside
+from checkpoints.state import deltas
+
+from .. import queries
+from ..signals import decision_told
+from .recipients import DECIDES, GUARDS_RECORD, WORKS_ON_THREADS, Person, is_due, members, wanted
+from .texts.kinds import ALARMS, CALLS, THREADS
+
+BATCH: Final = 50
+_WAITS: Final = f"n.done_at IS NULL AND {not_set_aside('news', 'n.id')}"
+
+
+@dataclass(frozen=True, slots=True)
+class _Endpoint:
+    id: UUID
+    kind: str
+    address: str
+    events: Sequence[str]
+    people: Sequence[str]
+    teams: Sequence[str]
+
+
+def spread(limit: int = BATCH) -> int:
+    """Take up to `limit` news out of the outbox; how many.
+
+    Where one of them fails, each is taken by itself: that one is set aside, the others go on.
+    """
+    try:
+        return _spread(limit)
+    except Exception as error:
+        if isinstance(error, DatabaseError | InterfaceError) and not connection.is_usable():
+            raise
+    return sum(_spread_alone(news, thread) for news, thread in _waiting(limit))
+
+
+def _waiting(limit: int) -> list[tuple[UUID, UUID | None]]:
+    with connection.cursor() as cursor:
+        cursor.execute(
+            f"SELECT n.id, n.thread_id FROM gp_outbox n WHERE {_WAITS} ORDER BY n.at, n.id "
+            "LIMIT %s",
+            (limit,),
+        )
+        return [(row[0], row[1]) for row in cursor.fetchall()]
+
+
+def _spread_alone(news: UUID, thread: UUID | None) -> int:
+    try:
+        return _spread(1, only=news)
+    except Exception as error:
+        set_aside("news", news, thread=thread, error=error)
+        return 0
+
+
+def _spread(limit: int, *, only: UUID | None = None) -> int:
+    with transaction.atomic(), connection.cursor() as cursor:
+        cursor.execute(
+            "SELECT n.id, n.workspace_id, n.kind, n.thread_id, n.approval_id, "
+            "CASE WHEN n.kind = 'approval.turn' THEN (n.data ->> 'stage')::integer ELSE 0 END "
+            "FROM gp_outbox n "
+            f"WHERE {_WAITS} AND (%s::uuid IS NULL OR n.id = %s::uuid) "
+            "ORDER BY n.at, n.id LIMIT %s FOR UPDATE OF n SKIP LOCKED",
+            (only, only, limit),
+        )
+        news = cursor.fetchall()
+        if not news:
+            return 0
+        endpoints, people = (
+            _endpoints({row[1] for row in news}),
+            dict[tuple[UUID, tuple[str, ...]], list[Person]](),
+        )
+        rows: list[tuple[Any, ...]] = []
+        for ident, workspace, kind, _, approval, stage in news:
+            who = [e for e in endpoints.get(workspace, ()) if kind in e.events]
+            roles = GUARDS_RECORD if kind in ALARMS else (DECIDES,)
+            if kind in THREADS:
+                roles = WORKS_ON_THREADS
+            if who and (workspace, roles) not in people:
+                people[workspace, roles] = members(workspace, *roles)
+            to_whom: Sequence[Person] = people.get((workspace, roles), ())
+            if kind in CALLS and who:
+                to_whom = _called(to_whom, kind, approval, workspace, stage)
+            for endpoint, to in _recipients(who, to_whom):
+                rows.append((uuid7(), workspace, endpoint, ident, kind, to, f"msg_{ident.hex}"))
+        write(rows)
+        cursor.execute(
+            "UPDATE gp_outbox SET done_at = clock_timestamp() WHERE id = ANY(%s::uuid[])",
+            ([row[0] for row in news],),
+        )
+        decided = [row[3] for row in news if row[2] == "approval.decided"]
+        if decided:
+            cursor.execute(
+                "SELECT id, queue FROM gp_thread WHERE id = ANY(%s::uuid[]) AND status = 'queued'",
+                (decided,),
+            )
+            for thread, queue in cursor.fetchall():
+                ring = partial(decision_told.send_robust, sender=None)
+                transaction.on_commit(partial(ring, thread_id=thread, queue=queue))
+    return len(news)
+
+
+def prune(limit: int = 1_000) -> int:
+    """Drop what was told and noted long ago, news with all its deliveries; how many news."""
+    days = float(settings.GATEPOST_NEWS_DAYS)
+    with transaction.atomic(), connection.cursor() as cursor:
+        cursor.execute(
+            "SELECT n.id FROM gp_outbox n WHERE n.done_at < clock_timestamp() "
+            "- make_interval(secs => %s) AND NOT EXISTS (SELECT 1 FROM gp_delivery d "
+            "WHERE d.news_id = n.id AND d.done_at IS NULL AND d.failed_at IS NULL) "
+            "ORDER BY n.done_at LIMIT %s FOR UPDATE OF n SKIP LOCKED",
+            (days * 86_400, limit),
+        )
+        old = [row[0] for row in cursor.fetchall()]
+        cursor.execute("DELETE FROM gp_delivery WHERE news_id = ANY(%s::uuid[])", (old,))
+        cursor.execute("DELETE FROM gp_outbox WHERE id = ANY(%s::uuid[])", (old,))
+    return len(old)
+
+
+def write(rows: Iterable[Sequence[Any]]) -> None:
+    """Insert deliveries: (id, workspace, endpoint, news, kind, recipient, webhook id)."""
+    with connection.cursor() as cursor:
+        for row in rows:
+            cursor.execute(
+                "INSERT INTO gp_delivery (id, workspace_id, endpoint_id, news_id, kind, recipient, "
+                "webhook_id, attempts, error, skipped) VALUES (%s::uuid, %s::uuid, %s::uuid, "
+                "%s::uuid, %s::varchar, %s::varchar, %s::varchar, 0, '', '') "
+                "ON CONFLICT (news_id, endpoint_id, recipient) DO NOTHING",
+                row,
+            )
+
+
+def _endpoints(workspaces: set[UUID]) -> dict[UUID, list[_Endpoint]]:
+    with connection.cursor() as cursor:
+        cursor.execute(
+            "SELECT workspace_id, id, kind, address, events::text, people::text, teams::text "
+            "FROM gp_endpoint WHERE workspace_id = ANY(%s::uuid[]) AND active ORDER BY id",
+            (list(workspaces),),
+        )
+        found: dict[UUID, list[_Endpoint]] = {}
+        for workspace, ident, kind, address, *lists in cursor.fetchall():
+            told = _Endpoint(ident, kind, address, *(deltas.decode(text) for text in lists))
+            found.setdefault(workspace, []).append(told)
+    return found
+
+
+def _called(
+    people: Sequence[Person], kind: str, approval: UUID, workspace: UUID, stage: int
+) -> list[Person]:
+    """Those of these people whose turn it is in a request, as it stands now.
+
+    `stage`: the news tells of this turn; another one by now has news of its own.
+    """
+    row = queries.approval(approval, workspace=workspace)
+    if stage and row.progress.stage != stage:
+        return []
+    escalated = kind == "approval.escalated"
+    return [one for one in people if is_due(one, row, escalated=escalated)]
+
+
+def _recipients(endpoints: Sequence[_Endpoint], people: Sequence[Person]) -> list[tuple[UUID, str]]:
+    """(endpoint, recipient) of one news; a person gets one mail, however many endpoints name them.
+
+    A recipient is `user:7`, a mail address, or empty: the endpoint itself.
+    """
+    found: list[tuple[UUID, str]] = []
+    mailed: set[str] = set()
+    for endpoint in endpoints:
+        if endpoint.kind != "email":
+            found.append((endpoint.id, ""))
+            continue
+        if endpoint.address:
+            to = [endpoint.address]
+        else:
+            to = [
+                one.id
+                for one in people
+                if wanted(one, people=endpoint.people, teams=endpoint.teams)
+            ]
+        found += [(endpoint.id, one) for one in to if one not in mailed]
+        mailed.update(to)
+    return found

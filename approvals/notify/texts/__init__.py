@@ -1,0 +1,1 @@
+"""The kinds of notifications and their texts; pure."""

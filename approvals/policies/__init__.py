@@ -1,0 +1,1 @@
+"""Policies and spend caps: conditions, matches, previews and changes."""

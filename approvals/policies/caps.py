@@ -1,0 +1,83 @@
+"""Whether a thread may spend more: recorded cost of thread, agent and workspace against caps."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from decimal import Decimal
+from typing import Any, Final
+from uuid import UUID
+
+from django.db import connection
+
+from checkpoints.postgres import reads as prepared
+
+from . import queries as queries_policies
+from .queries import CapRow, money
+
+# What was spent on a day is read from activities, whose ids begin with the time that they were
+# made at: the lower bound lets the index of the ids do the work. One that ended today began at
+# most two days ago.
+_DAY = """
+SELECT coalesce(sum((x.usage ->> 'cost')::numeric), 0) FROM gp_activity x
+{join} WHERE x.id >= (lpad(to_hex((extract(epoch FROM date_trunc('day', clock_timestamp(), 'UTC'))
+  * 1000 - 172800000)::bigint), 12, '0') || '00000000000000000000')::uuid
+AND x.usage ? 'cost' AND x.finished_at >= date_trunc('day', clock_timestamp(), 'UTC')
+AND x.workspace_id = %(workspace)s::uuid {where}
+"""
+_TOTAL = "SELECT coalesce(sum(th.cost), 0) FROM gp_thread th WHERE {where}"
+_JOIN: Final = "JOIN gp_thread th ON th.id = x.thread_id"
+_SPENT: Final = {
+    ("thread", "total"): _TOTAL.format(where="th.id = %(thread)s::uuid"),
+    ("agent", "total"): _TOTAL.format(
+        where="th.workspace_id = %(workspace)s::uuid AND th.agent = %(agent)s::varchar"
+    ),
+    ("workspace", "total"): _TOTAL.format(where="th.workspace_id = %(workspace)s::uuid"),
+    ("thread", "day"): _DAY.format(join="", where="AND x.thread_id = %(thread)s::uuid"),
+    ("agent", "day"): _DAY.format(join=_JOIN, where="AND th.agent = %(agent)s::varchar"),
+    ("workspace", "day"): _DAY.format(join="", where=""),
+}
+
+
+def asked(thread: UUID) -> prepared.Asked:
+    """What `over` asks the database first, for whoever takes the thread to ask along."""
+    return queries_policies.active_caps_asked(thread)
+
+
+def over(*, workspace: UUID, thread: UUID, agent: str, rows: Sequence[Any] | None = None) -> str:
+    """Why the thread may spend nothing more now, as a sentence; empty while it may.
+
+    A day is one of UTC by the database's clock. The thread's own caps come first, since they are
+    the cheapest to look at; without caps it is one query, and none with `rows`, the answer to
+    `asked`.
+    """
+    caps = [
+        cap
+        for cap in queries_policies.caps(workspace, active_only=True, rows=rows)
+        if cap.agent in ("", agent)
+    ]
+    place = {"workspace": workspace, "thread": thread, "agent": agent}
+    order = ("thread", "agent", "workspace")
+    for cap in sorted(caps, key=lambda c: (order.index(c.scope), c.per)):
+        spent = _spent(cap, place)
+        if spent >= cap.max_cost:
+            return _sentence(cap, agent, spent)
+    return ""
+
+
+def _spent(cap: CapRow, place: dict[str, Any]) -> Decimal:
+    with connection.cursor() as cursor:
+        cursor.execute(_SPENT[cap.scope, cap.per], place)
+        return Decimal(cursor.fetchone()[0])
+
+
+def _sentence(cap: CapRow, agent: str, spent: Decimal) -> str:
+    who = {
+        "thread": "This thread has",
+        "agent": f"All threads of {agent} together have",
+        "workspace": "All threads of the workspace together have",
+    }[cap.scope]
+    when, wait = (" today (UTC)", " or wait") if cap.per == "day" else ("", "")
+    return (
+        f"{who} spent {money(spent)}{when}; the spend cap is {money(cap.max_cost)}. "
+        f"Raise the cap{wait}, then resume."
+    )

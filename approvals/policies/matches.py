@@ -1,0 +1,134 @@
+"""The rules an admin makes: what needs people though its author asked nobody, on what terms."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field, replace
+from typing import Any, Literal
+from uuid import UUID
+
+from ..rules.terms import Terms
+from . import queries as queries_policies
+from .conditions import Unanswered, condition, mentions_operation, refusal
+from .queries import VersionRow
+
+
+@dataclass(frozen=True, slots=True)
+class Facts:
+    """What a rule may look at; `cost` is what the thread has spent so far, a decimal string.
+
+    `operation` is empty for an effect of an agent, else what a person wants to do to a thread.
+    """
+
+    workspace: UUID
+    thread: UUID
+    agent: str
+    tool: str
+    args: Any
+    risk: str = ""
+    cost: str = "0"
+    labels: dict[str, Any] = field(default_factory=dict)
+    operation: Literal["", "fork", "roll_back", "edit", "retry"] = ""
+    started_by: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Rule:
+    """What the policies say of an action: ask people on these terms, or let it happen.
+
+    `version` names the policy and its version (`<uuid>@3`); a request's hash binds it.
+    `expires_in`: seconds in which people have to decide; None leaves them as long as they like.
+    """
+
+    action: Literal["ask", "allow"]
+    version: str
+    name: str
+    terms: Terms
+    risk: str = ""
+    title: str = ""
+    expires_in: float | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class PolicyAnswer:
+    """What the policies say of an action; `policies` names them (`queries_policies.mark_of`)."""
+
+    rule: Rule | None
+    policies: str = ""
+
+
+def rule_for(facts: Facts) -> Rule | None:
+    """The first active policy of the workspace that matches; None: no policy asks."""
+    return ask(facts).rule
+
+
+def ask(facts: Facts) -> PolicyAnswer:
+    """What the first active policy that matches says, and which policies were asked.
+
+    Read anew each time: what an admin changed counts for the very next action. A condition that
+    cannot be answered for this action fails closed: a policy that asks matches then, one that
+    allows does not.
+    """
+    active = queries_policies.active(facts.workspace)
+    return PolicyAnswer(first_match(active, facts), queries_policies.mark_of(active))
+
+
+def first_match(versions: Iterable[VersionRow], facts: Facts) -> Rule | None:
+    """What the first of these policies that matches says."""
+    values = values_of(facts)
+    for version in versions:
+        matched, problem = matches(version, values)
+        if matched:
+            return _rule(version, problem)
+    return None
+
+
+def matches(version: VersionRow, values: Mapping[str, Any]) -> tuple[bool, str]:
+    """(whether a policy's version matches these values, why its condition has no answer).
+
+    One that names `operation` is about what people do to threads, every other about effects.
+    """
+    if problem := refusal(version.condition):
+        # Saved under an older reader of conditions; an effect must not slip through for that.
+        meant = mentions_operation(version.condition) == bool(values["operation"])
+        return meant and version.action == "ask", problem
+    try:
+        asked = condition(version.condition)
+        if asked.operations != bool(values["operation"]):
+            return False, ""
+        return asked.holds(values), ""
+    except Unanswered as error:
+        return version.action == "ask", f"its condition has no answer here: {error}"
+
+
+def values_of(facts: Facts) -> dict[str, Any]:
+    """The variables of a condition."""
+    return {
+        "tool": facts.tool,
+        "args": facts.args,
+        "agent": facts.agent,
+        "cost": float(facts.cost or "0"),
+        "risk": facts.risk,
+        "labels": dict(facts.labels),
+        "operation": facts.operation,
+        "started_by": facts.started_by,
+    }
+
+
+def _rule(version: VersionRow, problem: str) -> Rule:
+    said = f"The policy “{version.name}” asks for it"
+    if version.action == "allow":
+        said = f"The policy “{version.name}” allows it"
+    if version.note:
+        said += f": {version.note}"
+    if problem:
+        said += f" ({problem}; so it counts as met)"
+    return Rule(
+        action=version.action,
+        version=version.label,
+        name=version.name,
+        terms=replace(version.terms, rule=said if said.endswith((".", "!", "?")) else f"{said}."),
+        risk=version.risk,
+        title=version.title,
+        expires_in=version.deadline,
+    )

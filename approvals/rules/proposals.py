@@ -1,0 +1,149 @@
+"""What people are asked, and the hashes that bind it; pure."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Mapping
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from typing import Any
+from uuid import UUID
+
+from checkpoints.log.seals import seal
+from checkpoints.records import Position
+from checkpoints.state import deltas
+
+from .terms import Terms
+
+TITLE_MAX = 300
+
+
+@dataclass(frozen=True, slots=True)
+class Proposal:
+    """What would be done, or is asked, at one position; canonical JSON arguments.
+
+    `allowed_by` names the rule by which the policy `policy_version` lets it happen without people.
+    `policies` names all that were asked (`queries_policies.mark_of`). `repeats` is what
+    was done before, for a repeat: {activity, thread, title, at, state, args, result, approval,
+    approved_by, fork}. `sentence` is how the tool describes the call; empty where it does not.
+    """
+
+    position: Position
+    kind: str
+    tool: str
+    args: Any
+    title: str
+    description: str = ""
+    reasons: tuple[str, ...] = ()
+    risk: str = "medium"
+    schema: Any = None
+    undo: str = ""
+    expires_in: float | None = None
+    policy_version: str = "author"
+    revision: int = 0
+    terms: Terms | None = None
+    allowed_by: str = ""
+    policies: str = ""
+    repeats: Any = None
+    sentence: str = ""
+
+
+def proposal_hash(
+    *,
+    workspace: UUID,
+    thread: UUID,
+    position: Position,
+    tool: str,
+    args: Any,
+    agent_version: UUID,
+    policy_version: str,
+    deadline: datetime | None,
+) -> str:
+    """What a decision binds to, as hex sha256; an upgrade of the checkpoint leaves it alone."""
+    p = position
+    return hashlib.sha256(
+        b"gatepost-proposal-1"
+        + deltas.canonical(
+            {
+                "workspace": str(workspace),
+                "thread": str(thread),
+                "position": [p.branch, p.step, p.node, p.index, p.key],
+                "tool": tool,
+                "args": args,
+                "agent_version": str(agent_version),
+                "policy": policy_version,
+                "deadline": None if deadline is None else deadline.isoformat(),
+            }
+        )
+    ).hexdigest()
+
+
+# The columns of a request, which never change after it was made, with their types.
+REQUEST = {
+    "id": "uuid",
+    "workspace_id": "uuid",
+    "thread_id": "uuid",
+    "agent_version_id": "uuid",
+    "branch": "integer",
+    "step": "integer",
+    "node": "varchar",
+    "index": "integer",
+    "key": "varchar",
+    "revision": "smallint",
+    "kind": "varchar",
+    "tool": "varchar",
+    "args": "jsonb",
+    "proposal_hash": "varchar",
+    "policy_version": "varchar",
+    "title": "varchar",
+    "description": "text",
+    "reasons": "jsonb",
+    "risk": "varchar",
+    "schema": "jsonb",
+    "undo": "varchar",
+    "deadline": "timestamptz",
+    "terms": "jsonb",
+    "policies": "varchar",
+    "repeats": "jsonb",
+    "sentence": "varchar",
+}
+# Columns that came later, empty: where one is so the seal is that of a request before it.
+LATER: Mapping[str, Any] = {"terms": None, "policies": "", "repeats": None, "sentence": ""}
+
+
+def titled(text: str) -> str:
+    """A title as its column takes it; what is left out shows as an ellipsis."""
+    return text if len(text) <= TITLE_MAX else f"{text[: TITLE_MAX - 1]}…"
+
+
+def request_seal(row: Mapping[str, Any]) -> str:
+    """What the event of a request binds: every column of REQUEST; JSON as values.
+
+    A request without what came later was made before, and its seal is as it was then.
+    """
+    deadline = row["deadline"]
+    times = {"deadline": None if deadline is None else deadline.astimezone(UTC).isoformat()}
+    bound = {n: row[n] for n in REQUEST if n not in LATER or row[n] != LATER[n]}
+    return seal("request", bound | times)
+
+
+def decision_content(
+    *,
+    approval: UUID,
+    reviewer: str,
+    verdict: str,
+    proposal_hash: str,
+    comment: str,
+    args: Any,
+    what_next: str = "",
+) -> bytes:
+    """The canonical bytes that the hash of a decision covers, after its salt."""
+    said = {
+        "approval": str(approval),
+        "reviewer": reviewer,
+        "verdict": verdict,
+        "proposal_hash": proposal_hash,
+        "comment": comment,
+        "args": args,
+    }
+    return deltas.canonical(said | {"what_next": what_next} if what_next else said)
