@@ -14,10 +14,10 @@ from django.db import connection
 
 from checkpoints import leases, store
 from checkpoints.states import Status
-from workers.engine import Engine
-from workers.ledger import DatabaseLedger
-from workers.registry import announce
-from workers.step import Agent
+from workers.code.registry import announce
+from workers.engine.engine import Engine
+from workers.step.ledger import DatabaseLedger
+from workers.step.step import Agent
 
 from .ground import workspace
 

@@ -12,7 +12,7 @@ from django.http import HttpRequest, HttpResponse
 from django.utils.functional import SimpleLazyObject
 
 from dashboard import metrics
-from workers import tracing
+from workers.broker import trace_ids
 
 from .permissions import Grant
 
@@ -24,7 +24,7 @@ HEADER = "X-Request-ID"
 def request_id(request: HttpRequest) -> str:
     """What a proxy in front named it, where that is a plain word; else a new one."""
     given = request.headers.get(HEADER, "")
-    return given if tracing.sane(given) else uuid4().hex
+    return given if trace_ids.sane(given) else uuid4().hex
 
 
 def route_class(request: HttpRequest) -> str:
@@ -67,7 +67,7 @@ class Access:
     def __call__(self, request: HttpRequest) -> HttpResponse:
         name = request_id(request)
         began = time.perf_counter()
-        with structlog.contextvars.bound_contextvars(**{tracing.NAME: name}):
+        with structlog.contextvars.bound_contextvars(**{trace_ids.NAME: name}):
             response = self.get_response(request)
             seconds = time.perf_counter() - began
             self._tell(request, response, seconds)

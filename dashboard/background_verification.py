@@ -26,7 +26,7 @@ from checkpoints import queries, store
 from checkpoints.chain import ChainReport
 from checkpoints.errors import ContentAway, NotFound
 from checkpoints.signals import verification_due
-from workers import forking
+from workers.slot import forks
 
 from . import proof
 
@@ -101,7 +101,7 @@ class Verifier:
     """One round through everything at a time, when it is called and the last one is long ago."""
 
     def __init__(self, *, sleep: Callable[[float], None] = time.sleep) -> None:
-        self._turns = forking.Turn()
+        self._turns = forks.Turn()
         self._sleep = sleep
         self._thread: threading.Thread | None = None
         self._next_at = 0.0

@@ -11,4 +11,4 @@ class WorkersConfig(AppConfig):
 
     def ready(self) -> None:
         """Listen to the news from below."""
-        from . import receivers  # noqa: F401
+        from .broker import receivers  # noqa: F401

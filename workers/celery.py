@@ -50,6 +50,6 @@ def keep_logging(**_kwargs: Any) -> None:
     """Django has set up all logging; somebody listening here keeps Celery from doing it again."""
 
 
-app = Celery("gatepost", amqp="workers.broker:Broker", fixups=[fixup])
+app = Celery("gatepost", amqp="workers.broker.transport:Broker", fixups=[fixup])
 app.config_from_object("django.conf:settings", namespace="CELERY")
 app.autodiscover_tasks(["workers"])

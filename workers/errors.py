@@ -1,91 +1,15 @@
-"""What agent authors meet: refusals, verdicts, and the stops that leave a node."""
+"""Former name of `workers.authoring.errors`; agents import from `gatepost`."""
 
-from __future__ import annotations
-
-from collections.abc import Sequence
-from typing import Any
-
-from checkpoints.errors import GatepostError
-
-
-class GraphError(GatepostError):
-    """The graph is not sound."""
-
-
-class AgentMissing(GatepostError):
-    """The code of this agent is not installed where its queue is served."""
-
-
-class StepFailed(GatepostError):
-    """The step cannot go on; the message is what people read."""
-
-
-class OutsideActivity(StepFailed):
-    """Code of a node did what only an activity or effect may do."""
-
-
-class Rejected(GatepostError):
-    """The reviewer rejected the proposal; catch it to go another way.
-
-    `comment` is why, `by` who said it, `what_next` what they want of it: go_on, stop or roll_back.
-    """
-
-    def __init__(self, comment: str, by: str, what_next: str = "go_on") -> None:
-        super().__init__(f"Rejected by {by}: {comment}")
-        self.comment = comment
-        self.by = by
-        self.what_next = what_next
-
-
-class Expired(GatepostError):
-    """Nobody decided in time; catch it to go another way, or name one with `on_expired`."""
-
-
-class Refused(BaseException):
-    """What leaves a node at the line that is refused; the guard makes an error of it."""
-
-
-class Stop(BaseException):
-    """Leaves a node without an error; a BaseException, so that `except Exception` lets it by."""
-
-
-class GateReached(Stop):
-    """The node needs decisions before it can go on.
-
-    `proposals` are new, `waits` the titles of requests that are open already.
-    """
-
-    def __init__(self, *proposals: Any, waits: Sequence[str] = ()) -> None:
-        super().__init__()
-        self.proposals = proposals
-        self.waits = tuple(waits)
-
-
-class Asleep(Stop):
-    """The node sleeps; `seconds` are left. `reason` is what people read meanwhile."""
-
-    def __init__(self, seconds: float, reason: str = "") -> None:
-        super().__init__()
-        self.seconds = seconds
-        self.reason = reason
-
-
-class Halted(Stop):
-    """The thread pauses before it spends more; `reason` says which cap is reached."""
-
-    def __init__(self, reason: str) -> None:
-        super().__init__(reason)
-        self.reason = reason
-
-
-class HandBack(Stop):
-    """The worker stops; the thread goes on elsewhere."""
-
-
-class Parked(Stop):
-    """The engine refuses to go on without a person; the message says why and what can be done."""
-
-    def __init__(self, reason: str, waiting_on: dict[str, Any] | None = None) -> None:
-        super().__init__(reason)
-        self.reason = reason
-        self.waiting_on = waiting_on
+from .authoring.errors import AgentMissing as AgentMissing
+from .authoring.errors import Asleep as Asleep
+from .authoring.errors import Expired as Expired
+from .authoring.errors import GateReached as GateReached
+from .authoring.errors import GraphError as GraphError
+from .authoring.errors import Halted as Halted
+from .authoring.errors import HandBack as HandBack
+from .authoring.errors import OutsideActivity as OutsideActivity
+from .authoring.errors import Parked as Parked
+from .authoring.errors import Refused as Refused
+from .authoring.errors import Rejected as Rejected
+from .authoring.errors import StepFailed as StepFailed
+from .authoring.errors import Stop as Stop

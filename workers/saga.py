@@ -26,7 +26,7 @@ from checkpoints.errors import ConcurrentModificationError, GatepostError, NotAl
 from checkpoints.records import NewActivity
 from checkpoints.states import EventKind
 
-from .saga_record import Record, as_data
+from .slot.saga_record import Record, as_data
 
 log = structlog.get_logger("gatepost.saga")
 Step = tuple[str, Callable[[], Any], Callable[..., Any] | None]

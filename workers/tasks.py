@@ -4,25 +4,25 @@ from __future__ import annotations
 
 from celery import Task, shared_task
 
-from . import canary as own_canary
-from . import (
-    slots,
+from . import shared_page
+from .broker import trace_ids
+from .slot import canary as own_canary
+from .slot import notifications as telling  # noqa: F401  (the same)
+from .slot import (
     startup,  # noqa: F401  (connects signals of the worker's main process)
     sweep,  # noqa: F401  (connects the signals of the worker's main process)
-    telling,  # noqa: F401  (the same)
-    tracing,
 )
-from .loop import advance_and_claim
+from .slot.loop import advance_and_claim
 
 
 @shared_task(name="gatepost.advance", bind=True, ignore_result=True)
 def advance(self: Task[..., None], thread_id: str) -> None:
     """Look at a thread; afterwards see that no other one is left behind."""
-    slots.turn()  # one that stands still before it has a lease is found by this
+    shared_page.turn()  # one that stands still before it has a lease is found by this
     try:
-        advance_and_claim(thread_id, request=self.request.get(tracing.HEADER))
+        advance_and_claim(thread_id, request=self.request.get(trace_ids.HEADER))
     finally:
-        slots.rest()
+        shared_page.rest()
 
 
 @shared_task(name="gatepost.canary", ignore_result=True)

@@ -5,8 +5,8 @@ from __future__ import annotations
 import time
 
 from benchmarks import handicap
-from workers.context import Context
-from workers.graph import END, Gate, Graph, State, tool
+from workers.authoring.graph import END, Gate, Graph, State, tool
+from workers.node.context import Context
 
 handicap.install()
 

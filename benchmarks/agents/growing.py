@@ -7,8 +7,8 @@ import string
 from typing import Annotated
 
 from benchmarks import handicap
-from workers.context import Context
-from workers.graph import END, Append, Graph, State
+from workers.authoring.graph import END, Append, Graph, State
+from workers.node.context import Context
 
 handicap.install()
 

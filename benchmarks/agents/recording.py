@@ -5,8 +5,8 @@ from __future__ import annotations
 from typing import Annotated
 
 from benchmarks import handicap
-from workers.context import Context
-from workers.graph import Append, Graph, State
+from workers.authoring.graph import Append, Graph, State
+from workers.node.context import Context
 
 from .growing import about, text
 

@@ -16,8 +16,8 @@ from workers.agents.market_research import agent as research
 from workers.agents.market_research.agent import publish_report
 from workers.agents.payments import agent as paying
 from workers.agents.payments.agent import mail, pay, reserve
-from workers.context import Context
-from workers.graph import Graph, Node, State
+from workers.authoring.graph import Graph, Node, State
+from workers.node.context import Context
 
 from .wasting import fetch, stand_in
 

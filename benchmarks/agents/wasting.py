@@ -12,9 +12,9 @@ import urllib.request
 from typing import Annotated, Any
 
 from benchmarks.charging import SERVER, TIMEOUT_SECONDS
-from workers.context import Context
-from workers.graph import END, Append, Graph, State, Sum
-from workers.models import Reply, Request
+from workers.authoring.graph import END, Append, Graph, State, Sum
+from workers.authoring.language_models import Reply, Request
+from workers.node.context import Context
 
 
 class Wasting(State):

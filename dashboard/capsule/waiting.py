@@ -18,7 +18,7 @@ from django.db import DatabaseError, InterfaceError, connection
 from checkpoints import store
 from checkpoints.errors import ContentAway, GatepostError
 from checkpoints.views import OwedFolder
-from workers import forking
+from workers.slot import forks
 
 from . import folders
 
@@ -65,7 +65,7 @@ class Writer:
     """Writes what is due in a thread of its own when it is called."""
 
     def __init__(self) -> None:
-        self._turns = forking.Turn()
+        self._turns = forks.Turn()
         self._thread: threading.Thread | None = None
 
     def call(self) -> None:

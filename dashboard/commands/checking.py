@@ -22,7 +22,7 @@ from checkpoints.states import Status
 from checkpoints.views import AgentRow
 from dashboard.tables import table
 from dashboard.terminal import REFUSED, PersonalCommand
-from workers import registry
+from workers.code import registry
 
 from .words import number_from
 

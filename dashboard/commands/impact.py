@@ -23,10 +23,10 @@ from dashboard.errors import Conflict
 from dashboard.json_text import json_of
 from dashboard.tables import table
 from dashboard.terminal import REFUSED, PersonalCommand
-from workers import impact as judging
-from workers import registry
 from workers.checking.modules import import_finding
-from workers.impact import VERDICTS, Installed, Judgement
+from workers.code import registry
+from workers.engine import impact as judging
+from workers.engine.impact import VERDICTS, Installed, Judgement
 
 TOLD_SECONDS = 2.0
 BATCH = 200

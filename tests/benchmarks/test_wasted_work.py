@@ -17,8 +17,8 @@ from benchmarks.agents import shipped
 from benchmarks.charging import KINDS, Charging, Fault, price
 from workers.agents.market_research import agent as research
 from workers.agents.payments import agent as paying
-from workers.graph import END, Graph, State
-from workers.registry import found as installed
+from workers.authoring.graph import END, Graph, State
+from workers.code.registry import found as installed
 
 from .test_budgets import FORM
 

@@ -13,7 +13,7 @@ from typing import Any
 from tests.workers.agents.bank import Bank
 from workers.agents.market_research.agent import graph as research
 from workers.agents.payments.agent import graph as payments
-from workers.harness import Harness, Played, Reject
+from workers.testing.harness import Harness, Played, Reject
 
 from . import payables, reports, tasks
 from .ground import pay_before

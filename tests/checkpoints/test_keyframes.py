@@ -15,7 +15,7 @@ from checkpoints.queries.states import keyframes, materialized
 from checkpoints.records import Work
 from checkpoints.state import deltas
 from checkpoints.state.channels import Digests
-from workers.ledger import DatabaseLedger
+from workers.step.ledger import DatabaseLedger
 
 from .builders import OPERATOR, Driver, acquired, drive, head_of, make_thread, one, rows
 

@@ -12,7 +12,7 @@ from django.db import connection
 from checkpoints import leases, store
 from checkpoints.chain import verify_thread
 from checkpoints.states import EventKind
-from workers.sweep import sweep_once
+from workers.slot.sweep import sweep_once
 
 from .builders import acquired, expire, kinds_of, make_thread, rows, status_of
 

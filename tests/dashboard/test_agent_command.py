@@ -15,8 +15,8 @@ from django.db import connection
 
 from checkpoints import queries
 from tests.cast import Cast
-from workers import registry
 from workers.checking.modules import examine
+from workers.code import registry
 
 from . import scene
 from .terminals import environment, manage
@@ -24,8 +24,8 @@ from .terminals import environment, manage
 SOUND = """
 from typing import Annotated, Any
 
-from workers.context import Context
-from workers.graph import END, Append, Gate, Graph, State, tool
+from workers.node.context import Context
+from workers.authoring.graph import END, Append, Gate, Graph, State, tool
 
 
 class Order(State):

@@ -26,7 +26,7 @@ from tests.checkpoints.builders import drive, make_thread
 from tests.dashboard.test_proof import columns_of
 from tests.workers import samples
 from tests.workers.conftest import Bench
-from workers.registry import announce
+from workers.code.registry import announce
 
 from .capsules import another_workspace, brought, empty, everything, export, run
 

@@ -23,9 +23,9 @@ from tests.cast import Cast
 from tests.checkpoints.builders import rows
 from tests.workers.conftest import Bench, bench_of
 from tests.workers.former import former_version
-from workers.context import Context, cursor, progress
-from workers.graph import END, Append, Graph, Retry, State
-from workers.registry import announce
+from workers.authoring.graph import END, Append, Graph, Retry, State
+from workers.code.registry import announce
+from workers.node.context import Context, cursor, progress
 
 from .capsules import brought, empty, export, run
 from .test_capsule_hostile import counts, repacked

@@ -23,7 +23,7 @@ from dashboard.pages import evidence
 from dashboard.pages.standing import standing
 from dashboard.parties import recognised
 from tests.cast import Cast
-from workers import gates as engine
+from workers.node import approval_gates as engine
 
 from . import scene
 

@@ -15,7 +15,7 @@ from dashboard.expected import Expected
 from tests.cast import Cast
 from tests.workers.conftest import Bench
 from tests.workers.test_reuse import CALLS, CONFIG, MODULE, _no_calls  # noqa: F401
-from workers.registry import announce
+from workers.code.registry import announce
 
 from .api import post
 

@@ -17,16 +17,16 @@ from django.db import connection
 from checkpoints import leases, queries, store
 from checkpoints.states import EventKind
 from tests.cast import Cast
-from workers import registry
-from workers.engine import Engine
-from workers.ledger import DatabaseLedger
-from workers.step import Agent
+from workers.code import registry
+from workers.engine.engine import Engine
+from workers.step.ledger import DatabaseLedger
+from workers.step.step import Agent
 
 CODE = """
 from typing import Annotated, Any
 
-from workers.context import Context
-from workers.graph import END, Append, Gate, Graph, State, Upgrades, tool
+from workers.node.context import Context
+from workers.authoring.graph import END, Append, Gate, Graph, State, Upgrades, tool
 
 upgrades = Upgrades()
 

@@ -20,8 +20,8 @@ from tests.cast import Cast
 from tests.checkpoints.builders import drive, effect, make_thread, new_activity, rows
 from tests.workers.conftest import Bench, bench_of
 from tests.workers.former import former_version
-from workers.context import Context, cursor, progress
-from workers.graph import END, Append, Graph, Retry, State
+from workers.authoring.graph import END, Append, Graph, Retry, State
+from workers.node.context import Context, cursor, progress
 
 from .capsules import brought, empty, export
 

@@ -23,9 +23,9 @@ from uuid_utils.compat import uuid7
 
 from checkpoints.errors import GatepostError
 from tests.embedded.helpers import ROOT, clean_environment, free_port, wait_until
-from workers.graph import Graph
-from workers.harness import Harness, Reject, Rule, Terms
-from workers.models import Request, used
+from workers.authoring.graph import Graph
+from workers.authoring.language_models import Request, used
+from workers.testing.harness import Harness, Reject, Rule, Terms
 
 HOWTO = ROOT / "docs/howto/write-an-agent.md"
 README = ROOT / "README.md"

@@ -5,7 +5,7 @@ import threading
 from django.db import connection
 from redis import Redis
 
-from workers import doorbell
+from workers.broker import doorbell
 from workers.celery import app
 
 ANSWERS = "test:warm-answers"

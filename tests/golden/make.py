@@ -24,7 +24,7 @@ def main() -> int:
     django.setup()
     from django.test.utils import setup_databases
 
-    from workers.registry import load
+    from workers.code.registry import load
 
     from .rows import MADE, History, dump, written
 

@@ -26,8 +26,8 @@ from dashboard.proof import verify
 from tests.checkpoints.builders import one
 from tests.workers.conftest import Bench
 from workers.agents.market_research import agent as module
-from workers.registry import load as load_agents
-from workers.step import Agent
+from workers.code.registry import load as load_agents
+from workers.step.step import Agent
 
 from . import make, rows
 from .rows import History, histories

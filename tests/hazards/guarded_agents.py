@@ -13,8 +13,8 @@ import redis
 from django.conf import settings
 from django.contrib.auth.models import User
 
-from workers.context import Context
-from workers.graph import END, Graph, State, Sum
+from workers.authoring.graph import END, Graph, State, Sum
+from workers.node.context import Context
 
 QUEUE = os.environ["HAZARD_QUEUE"]
 log = logging.getLogger("guarded_agents")

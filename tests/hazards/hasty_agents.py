@@ -6,8 +6,8 @@ import logging
 import os
 from typing import Annotated
 
-from workers.context import Context
-from workers.graph import END, Append, Graph, State
+from workers.authoring.graph import END, Append, Graph, State
+from workers.node.context import Context
 
 QUEUE = os.environ.get("HAZARD_QUEUE", "gatepost")
 log = logging.getLogger("hasty_agents")

@@ -13,9 +13,9 @@ import urllib.request
 from pathlib import Path
 from typing import Any
 
-from workers.context import Context, progress
-from workers.graph import END, Graph, Retry, State
-from workers.models import Reply, Request
+from workers.authoring.graph import END, Graph, Retry, State
+from workers.authoring.language_models import Reply, Request
+from workers.node.context import Context, progress
 
 QUEUE = os.environ.get("HAZARD_QUEUE", "limits")
 SUFFIX = "" if QUEUE == "limits" else f"-{QUEUE}"

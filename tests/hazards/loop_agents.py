@@ -7,9 +7,9 @@ import os
 from collections.abc import Coroutine
 from typing import Annotated, Any
 
-from workers.context import Context, progress
-from workers.graph import END, Append, Gate, Graph, State, tool
-from workers.models import Reply, Request
+from workers.authoring.graph import END, Append, Gate, Graph, State, tool
+from workers.authoring.language_models import Reply, Request
+from workers.node.context import Context, progress
 
 COUNT = 12
 

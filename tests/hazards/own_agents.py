@@ -17,9 +17,9 @@ from typing import Annotated, Any
 
 from django.db import connection
 
-from workers.context import Context
-from workers.errors import Rejected
-from workers.graph import END, Append, Gate, Graph, State, Sum, Way, tool
+from workers.authoring.errors import Rejected
+from workers.authoring.graph import END, Append, Gate, Graph, State, Sum, Way, tool
+from workers.node.context import Context
 
 QUEUE = os.environ.get("HAZARD_QUEUE", "gatepost")
 SUFFIX = "" if QUEUE == "gatepost" else f"-{QUEUE}"

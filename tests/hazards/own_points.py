@@ -14,9 +14,9 @@ from typing import Annotated, Any
 
 from django.db import connection
 
-from workers.context import Context, current, cursor, progress
-from workers.graph import END, Append, Graph, State, Sum, tool
-from workers.models import Reply, Request
+from workers.authoring.graph import END, Append, Graph, State, Sum, tool
+from workers.authoring.language_models import Reply, Request
+from workers.node.context import Context, current, cursor, progress
 
 QUEUE = "points"
 LONGEST = 60

@@ -16,7 +16,7 @@ from redis import Redis
 
 from checkpoints import queries
 from checkpoints.models import Workspace
-from workers.canary import EVERY_SECONDS, EXIT_DEAF
+from workers.slot.canary import EVERY_SECONDS, EXIT_DEAF
 
 from .bench import ROOT, Field, Worker, ask, wait_until, workers
 

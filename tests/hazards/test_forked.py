@@ -25,15 +25,15 @@ from own_agents import *
 """
 # Whoever takes a thread first stands still before there is a lease.
 STANDING_STILL = """
-import os, time, workers.loop
-taking = workers.loop.take
+import os, time, workers.slot.loop
+taking = workers.slot.loop.take
 def take(*args, **named):
     try:
         os.unlink(os.environ["STAND_STILL"])
     except FileNotFoundError:
         return taking(*args, **named)
     time.sleep(600)
-workers.loop.take = take
+workers.slot.loop.take = take
 from own_agents import *
 """
 

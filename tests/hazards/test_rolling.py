@@ -20,8 +20,8 @@ RELEASE = """
 from typing import Annotated, Any
 
 from own_agents import asked, look
-from workers.context import Context
-from workers.graph import END, Append, Graph, State
+from workers.node.context import Context
+from workers.authoring.graph import END, Append, Graph, State
 
 
 class Tale(State):

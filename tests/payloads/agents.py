@@ -7,9 +7,9 @@ from pathlib import Path
 from types import SimpleNamespace
 from typing import Annotated, Any
 
-from workers.context import Context
-from workers.errors import Rejected
-from workers.graph import END, Append, Gate, Graph, Merge, State, Sum, Tool, Way, tool
+from workers.authoring.errors import Rejected
+from workers.authoring.graph import END, Append, Gate, Graph, Merge, State, Sum, Tool, Way, tool
+from workers.node.context import Context
 
 # Above the limit of each store.
 LARGE = 20_000

@@ -5,8 +5,8 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Annotated, Any
 
-from workers.context import Context
-from workers.graph import END, Append, Gate, Graph, State, Sum, tool
+from workers.authoring.graph import END, Append, Gate, Graph, State, Sum, tool
+from workers.node.context import Context
 
 ROUNDS = 3
 

@@ -43,7 +43,7 @@ def arm(point: str) -> None:
     from checkpoints.payloads import disk
     from checkpoints.store import steps
     from dashboard.capsule import folders
-    from workers.ledger import DatabaseLedger
+    from workers.step.ledger import DatabaseLedger
 
     def to(part: str) -> Callable[..., bool]:
         return lambda _source, target: part in str(target)
@@ -93,7 +93,7 @@ def work_on(thread: UUID) -> bool:
     Nobody takes over in the first seconds of a database server.
     """
     from checkpoints import leases
-    from workers import loop
+    from workers.slot import loop
 
     work = leases.acquire(thread, owner="worker:1") or leases.take_over(thread, owner="worker:2")
     if work is not None:
@@ -106,7 +106,8 @@ def main() -> None:
     import django
 
     django.setup()
-    from workers import loop, registry
+    from workers.code import registry
+    from workers.slot import loop
 
     loop.agents = lambda: registry.load([sys.argv[3]])  # type: ignore[assignment]
     arm(sys.argv[2])

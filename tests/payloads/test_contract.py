@@ -19,8 +19,8 @@ from checkpoints.states import EventKind, Status
 from dashboard.proof import verify
 from tests.checkpoints.builders import expire, rows
 from tests.workers.conftest import Bench, bench_of
-from workers.errors import GraphError
-from workers.registry import fingerprint_of
+from workers.authoring.errors import GraphError
+from workers.code.registry import fingerprint_of
 
 from . import agents
 from .agents import LARGE, text_of

@@ -26,7 +26,7 @@ from dashboard.proof import verify
 from tests.dashboard.capsules import another_workspace, empty, run
 from tests.embedded.helpers import ROOT
 from tests.workers.conftest import Bench
-from workers.registry import announce
+from workers.code.registry import announce
 
 from . import agents
 from .agents import LARGE, text_of
@@ -223,7 +223,7 @@ def test_it_survives_the_process(real_db: str, tmp_path: Path, kind: str) -> Non
 
 
 def test_the_harness_has_it_too() -> None:
-    from workers.harness import Harness
+    from workers.testing.harness import Harness
 
     played = Harness(agents.module_of("file").graph).play({"folder": "/tmp"})
     assert played.status == "waiting"

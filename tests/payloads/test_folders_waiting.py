@@ -27,8 +27,8 @@ from dashboard.doctor.findings import Seen
 from tests.cast import make_cast
 from tests.checkpoints.builders import rows
 from tests.hazards.bench import SHORT, Worker, wait_until, workers
-from workers import loop, sweep
-from workers.registry import load
+from workers.code.registry import load
+from workers.slot import loop, sweep
 
 from .test_killed import AT_THE_FOLDER, MODULE, Case
 

@@ -27,8 +27,8 @@ from tests.checkpoints.builders import expire, make_workspace
 from tests.embedded.helpers import ROOT
 from tests.hazards.bench import wait_until
 from tests.reviewers import reviewer_in
-from workers import loop
-from workers.registry import load
+from workers.code.registry import load
+from workers.slot import loop
 
 from . import binder
 from .lease import work_on

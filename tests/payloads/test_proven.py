@@ -23,8 +23,8 @@ from checkpoints.states import Status
 from checkpoints.views import ArtifactRow
 from tests.cast import Cast
 from tests.workers.conftest import Bench, bench_of
-from workers.context import Context, current
-from workers.graph import END, Gate, Graph, State, tool
+from workers.authoring.graph import END, Gate, Graph, State, tool
+from workers.node.context import Context, current
 
 pytestmark = pytest.mark.requirement("B23")
 

@@ -23,8 +23,8 @@ from checkpoints.states import EventKind, Status
 from tests.cast import Cast
 from tests.checkpoints.builders import expire
 from tests.workers.conftest import bench_of
-from workers import loop
-from workers.registry import load
+from workers.code.registry import load
+from workers.slot import loop
 
 from . import agents
 from .agents import LARGE, text_of

@@ -11,8 +11,8 @@ import pytest
 
 from checkpoints.state.schema import Upgrades
 from checkpoints.states import Status
-from workers.context import Context
-from workers.graph import END, Append, Graph, Merge, State, Sum
+from workers.authoring.graph import END, Append, Graph, Merge, State, Sum
+from workers.node.context import Context
 
 from . import agents
 from .agents import text_of

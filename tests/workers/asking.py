@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Annotated, Any
 
-from workers.context import Context
-from workers.graph import END, Append, Gate, Graph, State, Tool, tool
-from workers.models import Reply, Request
+from workers.authoring.graph import END, Append, Gate, Graph, State, Tool, tool
+from workers.authoring.language_models import Reply, Request
+from workers.node.context import Context
 
 
 class Letter(State):

@@ -5,8 +5,8 @@ from __future__ import annotations
 import math
 from typing import Annotated, Any
 
-from workers.context import Context
-from workers.graph import END, Gate, Graph, Merge, State, Tool, Way, tool
+from workers.authoring.graph import END, Gate, Graph, Merge, State, Tool, Way, tool
+from workers.node.context import Context
 
 MIB = 1024 * 1024
 

@@ -25,12 +25,12 @@ from checkpoints.records import Work
 from checkpoints.states import Status
 from checkpoints.views import ActivityRow, CheckpointRow, EventRow, InputRow, ThreadRow
 from tests.reviewers import reviewer_in
-from workers.engine import Engine
-from workers.graph import Graph, Tool
-from workers.ledger import DatabaseLedger, Ledger
-from workers.registry import announce
-from workers.rollback import roll_back
-from workers.step import Agent
+from workers.authoring.graph import Graph, Tool
+from workers.code.registry import announce
+from workers.engine.engine import Engine
+from workers.engine.rollback import roll_back
+from workers.step.ledger import DatabaseLedger, Ledger
+from workers.step.step import Agent
 
 from . import samples, unsure
 from .memory_bench import MemoryBench, memory_bench_of

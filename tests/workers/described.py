@@ -5,9 +5,9 @@ from __future__ import annotations
 import socket
 from typing import Any
 
-from workers.context import Context
-from workers.errors import Rejected
-from workers.graph import END, Gate, Graph, State, Tool, tool
+from workers.authoring.errors import Rejected
+from workers.authoring.graph import END, Gate, Graph, State, Tool, tool
+from workers.node.context import Context
 
 
 class Bill(State):

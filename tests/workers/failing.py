@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from typing import Any
 
-from workers.context import Context
-from workers.graph import END, Graph, Retry, State, Tool, tool
-from workers.models import Reply, Request
+from workers.authoring.graph import END, Graph, Retry, State, Tool, tool
+from workers.authoring.language_models import Reply, Request
+from workers.node.context import Context
 
 
 class Failing(State):

@@ -13,7 +13,7 @@ from checkpoints.states import EventKind
 from checkpoints.store import activities, cursors
 from checkpoints.store.statement.moves import Move
 from checkpoints.store.statement.text import Columns
-from workers import recording
+from workers.node import records as recording
 
 _ENDED = Columns(
     "gp_activity",

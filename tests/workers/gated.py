@@ -23,10 +23,10 @@ from checkpoints.state import deltas
 from checkpoints.states import EventKind, Status
 from checkpoints.store import NewEvent
 from tests.reviewers import reviewer_in
-from workers.context import Context
-from workers.errors import Expired, Rejected
-from workers.graph import END, Append, Gate, Graph, State, Tool, tool
-from workers.memory.book import written
+from workers.authoring.errors import Expired, Rejected
+from workers.authoring.graph import END, Append, Gate, Graph, State, Tool, tool
+from workers.node.context import Context
+from workers.testing.memory.book import written
 
 from .conftest import Bench
 from .memory_bench import MemoryBench

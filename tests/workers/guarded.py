@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Annotated, Any
 
-from workers.context import Context
-from workers.graph import END, Append, Graph, State
-from workers.harness import Harness, Played
+from workers.authoring.graph import END, Append, Graph, State
+from workers.node.context import Context
+from workers.testing.harness import Harness, Played
 
 
 class Said(State):

@@ -10,8 +10,8 @@ from enum import Enum
 from typing import Annotated, Any
 from uuid import UUID
 
-from workers.context import Context
-from workers.graph import END, Append, Gate, Graph, Merge, Retry, State, Tool, Way, tool
+from workers.authoring.graph import END, Append, Gate, Graph, Merge, Retry, State, Tool, Way, tool
+from workers.node.context import Context
 
 
 class Colour(Enum):

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from typing import Any
 
-from workers.context import Context
-from workers.errors import Rejected
-from workers.graph import END, Graph, State
+from workers.authoring.errors import Rejected
+from workers.authoring.graph import END, Graph, State
+from workers.node.context import Context
 
 ALL = dict.fromkeys(("allow_accept", "allow_edit", "allow_respond", "allow_ignore"), True)
 

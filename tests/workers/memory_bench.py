@@ -16,15 +16,18 @@ from checkpoints.payloads.base import LIMITS
 from checkpoints.records import Work
 from checkpoints.states import Status
 from checkpoints.views import ActivityRow, CheckpointRow, EventRow, InputRow
-from workers.engine import Engine
-from workers.graph import Graph, Tool
-from workers.memory import births, people, reading, requests, undoing
-from workers.memory.book import Book, Row
-from workers.memory.ledger import MemoryLedger
-from workers.models import missing
-from workers.registry import fingerprint_of
-from workers.rollback import roll_back
-from workers.step import Agent
+from workers.authoring.graph import Graph, Tool
+from workers.authoring.language_models import missing
+from workers.code.registry import fingerprint_of
+from workers.engine.engine import Engine
+from workers.engine.rollback import roll_back
+from workers.step.step import Agent
+from workers.testing.memory import people, requests
+from workers.testing.memory import reads as reading
+from workers.testing.memory import starts as births
+from workers.testing.memory import undo as undoing
+from workers.testing.memory.book import Book, Row
+from workers.testing.memory.ledger import MemoryLedger
 
 
 @dataclass

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
-from workers.context import Context
-from workers.graph import END, Graph, State
+from workers.authoring.graph import END, Graph, State
+from workers.node.context import Context
 from workers.saga import SagaManager
 
 from .saga_samples import release_seat

@@ -5,9 +5,9 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Annotated, Any
 
-from workers.context import Context
-from workers.errors import Rejected
-from workers.graph import END, Append, Gate, Graph, Merge, State, Sum, Tool, Way, tool
+from workers.authoring.errors import Rejected
+from workers.authoring.graph import END, Append, Gate, Graph, Merge, State, Sum, Tool, Way, tool
+from workers.node.context import Context
 
 
 class Order(State):

@@ -9,8 +9,8 @@ from checkpoints import store
 from checkpoints.states import EventKind, Status
 from checkpoints.verdicts import Question, Verdict, question_of
 from checkpoints.views import ActivityRow
-from workers.memory import settling
-from workers.memory.book import read
+from workers.testing.memory import unknown_effects
+from workers.testing.memory.book import read
 
 from .conftest import Bench
 from .memory_bench import MemoryBench
@@ -37,7 +37,7 @@ def settle(
         **more,
     }
     if isinstance(bench, MemoryBench):
-        settling.settle(bench.book, thread, **given)
+        unknown_effects.settle(bench.book, thread, **given)
     else:
         store.settle(thread, **given)
     return work(bench, thread)

@@ -6,9 +6,9 @@ from typing import Annotated, Any
 
 from pydantic import model_validator
 
-from workers.context import Context
-from workers.graph import END, Append, Gate, Graph, State, Sum, Tool, Way, tool
-from workers.guard import unguarded
+from workers.authoring.graph import END, Append, Gate, Graph, State, Sum, Tool, Way, tool
+from workers.node.context import Context
+from workers.step.guard import unguarded
 
 from .samples import counter
 

@@ -10,10 +10,10 @@ from typing import Annotated, Any
 import pytest
 from pydantic import BaseModel
 
-from workers.context import Context
-from workers.errors import GraphError
-from workers.graph import END, Append, Gate, Graph, State, Way, tool
-from workers.harness import Harness, Played
+from workers.authoring.errors import GraphError
+from workers.authoring.graph import END, Append, Gate, Graph, State, Way, tool
+from workers.node.context import Context
+from workers.testing.harness import Harness, Played
 
 from .samples import counter
 

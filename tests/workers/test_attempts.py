@@ -11,8 +11,8 @@ from typing import Any
 import pytest
 
 from checkpoints.states import EventKind, Status
-from workers import slots
-from workers.retry_policy import RetryLater
+from workers import shared_page
+from workers.authoring.retry_policy import RetryLater
 
 from . import failing
 from .conftest import Bench, bench_of
@@ -26,7 +26,7 @@ AnyBench = Bench | MemoryBench
 @pytest.fixture(autouse=True)
 def quiet(monkeypatch: pytest.MonkeyPatch) -> None:
     """What is heard here of services that want to be left in peace stays here."""
-    monkeypatch.setattr(slots, "_page", bytearray(8192))
+    monkeypatch.setattr(shared_page, "_page", bytearray(8192))
 
 
 @pytest.fixture
@@ -169,6 +169,6 @@ def test_a_call_on_a_quiet_day_asks_nobody(db: None, django_assert_num_queries: 
     ledger, work_ = bench.ledger(), bench.lease(bench.start())
     with django_assert_num_queries(0):
         assert ledger.held_off(work_, "shop") is None
-    slots.holding_off(5)
+    shared_page.holding_off(5)
     with django_assert_num_queries(1):
         assert ledger.held_off(work_, "shop") is None

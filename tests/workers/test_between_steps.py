@@ -14,9 +14,9 @@ from checkpoints.errors import LeaseLost
 from checkpoints.records import Work
 from checkpoints.signals import thread_changed
 from checkpoints.states import Status
-from workers import engine
-from workers.context import Context
-from workers.guard import unguarded
+from workers.engine import engine
+from workers.node.context import Context
+from workers.step.guard import unguarded
 
 from . import walking
 from .conftest import Bench, bench_of

@@ -9,7 +9,7 @@ from kombu.connection import Connection
 from kombu.exceptions import OperationalError
 
 from tests.embedded.helpers import free_port
-from workers.broker import LONGEST_PAUSE, SoonAgain
+from workers.broker.transport import LONGEST_PAUSE, SoonAgain
 from workers.celery import app
 
 

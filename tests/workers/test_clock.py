@@ -18,8 +18,8 @@ from dashboard.doctor.findings import Seen
 from dashboard.health import Watch
 from tests.checkpoints.builders import acquired, make_thread, one, rows, status_of
 from tests.dashboard import scene
-from workers import clock, sweep
-from workers.clock import ClockWatch
+from workers.slot import clock, sweep
+from workers.slot.clock import ClockWatch
 
 HOUR = 3600.0
 

@@ -17,8 +17,8 @@ from hypothesis import strategies as st
 from checkpoints import queries, store
 from checkpoints.code_parts import changes, summary
 from checkpoints.states import EventKind
-from workers import registry
-from workers.errors import GraphError
+from workers.authoring.errors import GraphError
+from workers.code import registry
 
 from .conftest import Bench
 
@@ -28,8 +28,8 @@ AGENT = '''
 from typing import Any
 
 import identity_rates
-from workers.context import Context
-from workers.graph import END, Gate, Graph, State, tool
+from workers.node.context import Context
+from workers.authoring.graph import END, Gate, Graph, State, tool
 
 LIMIT = 3
 
@@ -244,7 +244,7 @@ def test_packages_of_others_are_noted_and_gatepost_is_not(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     write(tmp_path)
-    appended("identity_rates.py", "import httpx, os, workers.graph\n")(tmp_path)
+    appended("identity_rates.py", "import httpx, os, workers.authoring.graph\n")(tmp_path)
     _, code = code_in(tmp_path, monkeypatch)
     assert list(code["packages"]) == ["httpx"]
     files = {part["file"] for part in code["parts"]}

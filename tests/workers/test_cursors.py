@@ -12,10 +12,10 @@ import pytest
 
 from checkpoints.errors import LeaseLost
 from checkpoints.records import NewActivity, Position
-from workers import cursors
-from workers.context import Context, cursor, progress
-from workers.graph import END, Append, Graph, Retry, State, tool
-from workers.harness import Harness
+from workers.authoring.graph import END, Append, Graph, Retry, State, tool
+from workers.node import cursors
+from workers.node.context import Context, cursor, progress
+from workers.testing.harness import Harness
 
 from .conftest import Bench
 from .memory_bench import MemoryBench

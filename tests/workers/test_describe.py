@@ -9,12 +9,12 @@ from structlog.testing import capture_logs
 
 from approvals.policies.matches import Rule
 from checkpoints.states import EventKind, Status
-from workers import descriptions
 from workers.agents.market_research.agent import publish_report
 from workers.agents.payments import tools as payments
+from workers.authoring.graph import tool
 from workers.checking.effects import check_tool
-from workers.gates import NOT_DESCRIBED
-from workers.graph import tool
+from workers.node import descriptions
+from workers.node.approval_gates import NOT_DESCRIBED
 
 from . import described
 from .gated import AnyBench, asking, rules, told_in

@@ -9,9 +9,9 @@ from uuid import uuid4
 
 import pytest
 
-from workers import receivers
+from workers.broker import receivers
+from workers.broker.doorbell import letter
 from workers.celery import app
-from workers.doorbell import letter
 
 QUEUE = f"doorbell-{uuid4()}"
 ONE_OF_ITS_OWN = {"id", "root_id", "correlation_id", "delivery_tag", "reply_to"}

@@ -9,16 +9,16 @@ import warnings
 
 import pytest
 
-from workers import forking
+from workers.slot import forks
 
 
 @pytest.fixture
-def turn(monkeypatch: pytest.MonkeyPatch) -> forking.Turn:
-    monkeypatch.setattr(forking, "_turns", [])
-    return forking.Turn()
+def turn(monkeypatch: pytest.MonkeyPatch) -> forks.Turn:
+    monkeypatch.setattr(forks, "_turns", [])
+    return forks.Turn()
 
 
-def at_work(turn: forking.Turn, held: threading.Lock, seconds: float) -> threading.Thread:
+def at_work(turn: forks.Turn, held: threading.Lock, seconds: float) -> threading.Thread:
     """A side thread in the middle of a turn, with a lock."""
     begun = threading.Event()
 
@@ -43,7 +43,7 @@ def free_in_a_child(held: threading.Lock) -> bool:
     return os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 0
 
 
-def test_a_fork_waits_for_the_end_of_a_turn(turn: forking.Turn) -> None:
+def test_a_fork_waits_for_the_end_of_a_turn(turn: forks.Turn) -> None:
     held = threading.Lock()
     side = at_work(turn, held, 0.3)
     assert free_in_a_child(held)
@@ -53,9 +53,9 @@ def test_a_fork_waits_for_the_end_of_a_turn(turn: forking.Turn) -> None:
 
 
 def test_a_turn_that_hangs_does_not_keep_slots_from_being_forked(
-    turn: forking.Turn, monkeypatch: pytest.MonkeyPatch
+    turn: forks.Turn, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(forking, "LONGEST_WAIT", 0.1)
+    monkeypatch.setattr(forks, "LONGEST_WAIT", 0.1)
     held = threading.Lock()
     side = at_work(turn, held, 1.0)
     assert not free_in_a_child(held)  # copied as it was; such a slot is found when it stands still

@@ -10,7 +10,7 @@ import pytest
 
 from approvals.queries import ApprovalRow
 from checkpoints.states import EventKind, Status
-from workers.gates import NO_ANSWER
+from workers.node.approval_gates import NO_ANSWER
 
 from . import gated
 from .gated import AnyBench, ask_back, asking, decided, requests, rules, told_in
@@ -87,10 +87,10 @@ def test_what_is_no_text_to_keep_is_not_kept(
 ) -> None:
     from dataclasses import replace
 
-    from workers import gates
+    from workers.node import approval_gates
 
-    own = gates.said_by
-    monkeypatch.setattr(gates, "said_by", lambda _, given: own(lambda *_: said, given))
+    own = approval_gates.said_by
+    monkeypatch.setattr(approval_gates, "said_by", lambda _, given: own(lambda *_: said, given))
     thread, row = waiting(bench)
     ask_back(bench, thread, row, "Why?")
     assert bench.advance(thread).status is Status.WAITING

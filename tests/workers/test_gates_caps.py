@@ -9,7 +9,7 @@ import pytest
 
 from approvals.policies import caps
 from checkpoints.states import Status
-from workers.harness import Harness
+from workers.testing.harness import Harness
 
 from . import asking, gated
 from .gated import AnyBench, rules
@@ -27,7 +27,7 @@ def over(monkeypatch: pytest.MonkeyPatch) -> Callable[[str], None]:
         return said[0]
 
     monkeypatch.setattr(caps, "over", say)
-    monkeypatch.setattr("workers.memory.rules.Rules.over", say)
+    monkeypatch.setattr("workers.testing.memory.rules.Rules.over", say)
 
     def let(text: str) -> None:
         said[0] = text

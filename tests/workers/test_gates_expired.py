@@ -9,11 +9,11 @@ from typing import Any
 import pytest
 
 from checkpoints.states import EventKind, Status
+from workers.authoring.errors import GraphError
+from workers.authoring.graph import END, Gate, Graph, State
 from workers.checking.graphs import check_graph
-from workers.context import Context
-from workers.errors import GraphError
-from workers.graph import END, Gate, Graph, State
-from workers.harness import Harness, Reject
+from workers.node.context import Context
+from workers.testing.harness import Harness, Reject
 
 from . import gated
 from .gated import AnyBench, told_in
@@ -110,7 +110,7 @@ def test_siblings_of_an_expired_request_keep_what_they_did(bench: AnyBench) -> N
     def remind(state: gated.Bill, ctx: Context) -> dict[str, Any]:
         return {"outcome": "late"}
 
-    from workers.harness import Respond
+    from workers.testing.harness import Respond
 
     thread = Harness(graph).play().pass_time(6)
     assert (thread.status, [a.title for a in thread.open]) == ("waiting", ["Fine?"])

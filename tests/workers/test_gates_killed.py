@@ -9,7 +9,7 @@ import pytest
 from approvals.policies.matches import Rule
 from approvals.rules.terms import Terms
 from checkpoints.states import EventKind
-from workers.harness import AskBack, Edit, Harness, Played, Respond
+from workers.testing.harness import AskBack, Edit, Harness, Played, Respond
 
 from . import gated, inboxed, several
 

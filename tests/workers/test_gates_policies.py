@@ -11,7 +11,7 @@ import pytest
 from approvals.policies.matches import Rule
 from approvals.rules.terms import Seat, Terms
 from checkpoints.states import EventKind, Status
-from workers.harness import Harness
+from workers.testing.harness import Harness
 
 from . import gated
 from .gated import AnyBench, asking, requests, rules, told_in

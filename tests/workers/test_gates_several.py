@@ -11,7 +11,7 @@ import pytest
 
 from approvals.queries import ApprovalRow
 from checkpoints.states import EventKind, Status
-from workers.harness import Approve, Harness, Reject
+from workers.testing.harness import Approve, Harness, Reject
 
 from . import several
 from .gated import AnyBench, decided, requests, told_in

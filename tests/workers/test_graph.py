@@ -10,9 +10,9 @@ from typing import Annotated, Any, Literal
 import pytest
 
 from checkpoints.states import Status
-from workers.context import Context
-from workers.errors import GraphError, Rejected
-from workers.graph import END, Append, Decimal, Graph, LastValue, Merge, State, Sum, Way
+from workers.authoring.errors import GraphError, Rejected
+from workers.authoring.graph import END, Append, Decimal, Graph, LastValue, Merge, State, Sum, Way
+from workers.node.context import Context
 
 
 class Letter(State):

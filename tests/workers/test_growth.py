@@ -14,12 +14,12 @@ import pytest
 from pydantic import BaseModel, Field, TypeAdapter, model_validator
 
 from checkpoints.states import Status
-from workers.border import Border
-from workers.context import Context
-from workers.errors import GraphError
-from workers.frozen import FrozenState
-from workers.graph import END, Append, Graph, Merge, State, Way, plain
-from workers.harness import Harness
+from workers.authoring.errors import GraphError
+from workers.authoring.frozen import FrozenState
+from workers.authoring.graph import END, Append, Graph, Merge, State, Way, plain
+from workers.authoring.state_view import Border
+from workers.node.context import Context
+from workers.testing.harness import Harness
 
 
 class Built:

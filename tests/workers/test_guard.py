@@ -29,10 +29,10 @@ from django.contrib.auth.models import User
 from django.db import connection
 from pydantic import AfterValidator, model_validator
 
+from workers.authoring.graph import END, Append, Custom, Graph, State
 from workers.checking.outside import check_outside
-from workers.context import Context
-from workers.graph import END, Append, Custom, Graph, State
-from workers.harness import Harness, Played
+from workers.node.context import Context
+from workers.testing.harness import Harness, Played
 
 from .conftest import bench_of
 from .guarded import Said, played

@@ -23,10 +23,10 @@ from django.contrib.auth.models import User
 from django.db import connection
 
 from dashboard.doctor import unsafe
-from workers import loop
-from workers.context import Context
-from workers.graph import END, Graph
-from workers.harness import Harness
+from workers.authoring.graph import END, Graph
+from workers.node.context import Context
+from workers.slot import loop
+from workers.testing.harness import Harness
 
 from .conftest import bench_of
 from .guarded import Said, played

@@ -20,13 +20,13 @@ from checkpoints import leases
 from checkpoints.errors import CorruptHistory, InvalidValue, LeaseLost, NotAllowedNow
 from checkpoints.state.deltas import canonical
 from checkpoints.states import Status
-from workers.context import Context
-from workers.errors import Expired, GraphError, Rejected
-from workers.graph import END, Append, Gate, Graph, State, tool
-from workers.harness import Approve, Harness, Reject, Respond, Scripted
-from workers.memory import people, requests
-from workers.memory.book import read, written
-from workers.memory.ledger import MemoryLedger
+from workers.authoring.errors import Expired, GraphError, Rejected
+from workers.authoring.graph import END, Append, Gate, Graph, State, tool
+from workers.node.context import Context
+from workers.testing.harness import Approve, Harness, Reject, Respond, Scripted
+from workers.testing.memory import people, requests
+from workers.testing.memory.book import read, written
+from workers.testing.memory.ledger import MemoryLedger
 
 from . import samples, talking
 from .conftest import Bench, bench_of
@@ -50,7 +50,7 @@ def test_it_needs_no_settings_no_server_and_no_database(tmp_path: Path) -> None:
     script = tmp_path / "play.py"
     script.write_text(
         "from tests.workers.samples import graph\n"
-        "from workers.harness import Harness\n"
+        "from workers.testing.harness import Harness\n"
         "thread = Harness(graph).play({'folder': '.', 'rounds': 2}, decide='approve')\n"
         "assert thread.status == 'succeeded', thread\n"
         "thread.roll_back(to=1)\n"
@@ -504,7 +504,7 @@ def test_other_code_can_be_put_in_place(tmp_path: Path) -> None:
 
 
 def test_a_play_that_comes_to_no_end_is_said(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("workers.harness.ROUNDS_MAX", 20)
+    monkeypatch.setattr("workers.testing.harness.ROUNDS_MAX", 20)
     waiting = Graph("waiting", Many)
 
     @waiting.node(then="again")

@@ -8,8 +8,8 @@ import sys
 from pathlib import Path
 
 AGENT = """
-from workers.graph import END, Graph, State
-from workers.harness import Harness
+from workers.authoring.graph import END, Graph, State
+from workers.testing.harness import Harness
 
 
 class Order(State):

@@ -9,9 +9,9 @@ from uuid import UUID
 import pytest
 
 from checkpoints.states import Status
-from workers.errors import GraphError
-from workers.frozen import FrozenState
-from workers.graph import END, Append, Graph, Merge, State
+from workers.authoring.errors import GraphError
+from workers.authoring.frozen import FrozenState
+from workers.authoring.graph import END, Append, Graph, Merge, State
 
 from . import talking
 from .conftest import Bench
@@ -240,7 +240,7 @@ def test_a_fork_begins_with_another_config_and_its_nodes_see_it(
 
     monkeypatch.setattr(talking, "heard", noting)
 
-    from workers.context import Context
+    from workers.node.context import Context
 
     def think(self: Context, text: str, **facts: Any) -> None:
         seen.append(self.config)

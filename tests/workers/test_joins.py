@@ -13,11 +13,11 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from checkpoints import store
+from workers.authoring.graph import END, Append, Graph, State
 from workers.checking.graphs import check_graph
-from workers.context import Context
-from workers.graph import END, Append, Graph, State
-from workers.harness import Harness
-from workers.registry import announce
+from workers.code.registry import announce
+from workers.node.context import Context
+from workers.testing.harness import Harness
 
 from .conftest import Bench
 from .memory_bench import MemoryBench, memory_bench_of

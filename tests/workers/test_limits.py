@@ -9,7 +9,7 @@ import pytest
 from django.db import connection
 
 from checkpoints.states import Status
-from workers import loop
+from workers.slot import loop
 
 from . import beyond
 from .beyond import BEYOND

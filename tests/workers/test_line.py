@@ -11,9 +11,9 @@ import pytest
 from redis import Redis
 from redis.exceptions import RedisError
 
-from workers import receivers
+from workers.broker import receivers
+from workers.broker.connection import Line
 from workers.celery import app
-from workers.line import Line
 
 AWAY = (RedisError, OSError)
 

@@ -12,17 +12,18 @@ from uuid import uuid4
 import pytest
 
 from checkpoints.store.installation.sweep import lost_reason
-from workers import slots, timelimit
-from workers.errors import GraphError
-from workers.graph import END, Graph, State
-from workers.losses import EXIT_MEMORY, EXIT_PAST_LIMIT, ending
+from workers import shared_page
+from workers.authoring import time_limits
+from workers.authoring.errors import GraphError
+from workers.authoring.graph import END, Graph, State
+from workers.slot.losses import EXIT_MEMORY, EXIT_PAST_LIMIT, ending
 
 
 @pytest.fixture(autouse=True)
 def own_page(monkeypatch: pytest.MonkeyPatch) -> None:
     """A page that no slot of this process shares."""
-    monkeypatch.setattr(slots, "_page", bytearray(8192))
-    monkeypatch.setattr(slots, "_index", -1)
+    monkeypatch.setattr(shared_page, "_page", bytearray(8192))
+    monkeypatch.setattr(shared_page, "_index", -1)
 
 
 @pytest.mark.parametrize(
@@ -63,17 +64,17 @@ def test_a_crash_loop_says_its_cause(causes: list[tuple[str, str]], told: str) -
 
 def test_a_node_is_past_its_limit_only_while_it_works() -> None:
     token = uuid4()
-    assert timelimit.past(token, 0) is None
-    with timelimit.within(token, "do", 0.001):
+    assert time_limits.past(token, 0) is None
+    with time_limits.within(token, "do", 0.001):
         time.sleep(0.01)
-        assert timelimit.past(token, 900) == ("do", 0.001)
-        assert timelimit.past(uuid4(), 0) is None
-    assert timelimit.past(token, 0) is None
-    with timelimit.within(token, "do", None):
-        assert timelimit.past(token, 900) is None
-    with pytest.raises(ZeroDivisionError), timelimit.within(token, "do", None):
+        assert time_limits.past(token, 900) == ("do", 0.001)
+        assert time_limits.past(uuid4(), 0) is None
+    assert time_limits.past(token, 0) is None
+    with time_limits.within(token, "do", None):
+        assert time_limits.past(token, 900) is None
+    with pytest.raises(ZeroDivisionError), time_limits.within(token, "do", None):
         _ = 1 / 0
-    assert timelimit.past(token, 0) is None
+    assert time_limits.past(token, 0) is None
 
 
 class Note(State):
@@ -89,29 +90,29 @@ def test_a_limit_is_some_seconds(seconds: float) -> None:
 
 
 def test_a_slot_at_work_that_does_not_turn_is_stuck() -> None:
-    watch = slots.Stuck(looks=3)
+    watch = shared_page.Stuck(looks=3)
     assert watch.look() == []
-    slots.turn()  # no slot of a pool: says nothing
-    assert not slots.own_process()
-    slots.enter(4)
-    assert slots.own_process()
+    shared_page.turn()  # no slot of a pool: says nothing
+    assert not shared_page.own_process()
+    shared_page.enter(4)
+    assert shared_page.own_process()
     assert [watch.look() for _ in range(5)] == [[]] * 5  # idle
-    slots.turn()
+    shared_page.turn()
     assert [watch.look() for _ in range(4)] == [[], [], [], [os.getpid()]]
-    slots.turn()
+    shared_page.turn()
     assert [watch.look() for _ in range(2)] == [[], []]
-    slots.rest()
+    shared_page.rest()
     assert [watch.look() for _ in range(5)] == [[]] * 5
     for _ in range(6):  # a new lease before each look
-        slots.turn()
+        shared_page.turn()
         assert watch.look() == []
-        slots.rest()
+        shared_page.rest()
 
 
 def test_a_slot_without_memory_meets_an_error_and_not_the_machine() -> None:
     code = (
         "import django; django.setup()\n"
-        "from workers.losses import bound_memory\n"
+        "from workers.slot.losses import bound_memory\n"
         "bound_memory(3000)\n"
         "try:\n    bytearray(4 << 30)\n"
         "except MemoryError:\n    print('bounded')\n"

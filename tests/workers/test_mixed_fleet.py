@@ -20,14 +20,15 @@ from checkpoints.records import Work
 from checkpoints.states import EventKind, Status
 from checkpoints.views import ThreadRow
 from dashboard.code_choice import open_choices
-from workers import claiming, registry
-from workers.context import Context
-from workers.engine import Engine
-from workers.graph import END, Append, Graph, State
-from workers.leaving import refuse_missing
-from workers.ledger import DatabaseLedger
-from workers.own_queue import own_queue
-from workers.step import Agent
+from workers.authoring.graph import END, Append, Graph, State
+from workers.broker.own_queue import own_queue
+from workers.code import registry
+from workers.engine.engine import Engine
+from workers.engine.step_outcomes import refuse_missing
+from workers.node.context import Context
+from workers.slot import claims
+from workers.step.ledger import DatabaseLedger
+from workers.step.step import Agent
 
 pytestmark = pytest.mark.django_db
 OPERATOR = "user:1"
@@ -68,10 +69,10 @@ class Member:
         )
 
     def take(self, thread: UUID) -> Work | None:
-        return claiming.take(thread, owner=self.id, agents=self.agents)
+        return claims.take(thread, owner=self.id, agents=self.agents)
 
     def next(self) -> UUID | None:
-        return leases.next_queued([self.queue], claiming.code_of(self.agents))
+        return leases.next_queued([self.queue], claims.code_of(self.agents))
 
     def work(self, thread: UUID, *, steps: int = 99) -> ThreadRow:
         """Take it and go on until it stops, or hand it back after so many steps."""

@@ -12,12 +12,12 @@ import pytest
 
 from checkpoints.state.deltas import canonical
 from checkpoints.states import Status
-from workers import models
-from workers.context import Context
-from workers.errors import GraphError, StepFailed
-from workers.graph import END, Graph
-from workers.harness import Harness, Scripted
-from workers.models import Reply, Request, used
+from workers.authoring import language_models
+from workers.authoring.errors import GraphError, StepFailed
+from workers.authoring.graph import END, Graph
+from workers.authoring.language_models import Reply, Request, used
+from workers.node.context import Context
+from workers.testing.harness import Harness, Scripted
 
 from . import asking, bare
 from .asking import answering, graph, plainly
@@ -294,5 +294,5 @@ def test_a_request_is_what_it_should_be() -> None:
     with pytest.raises(GraphError, match="model='gpt' is no function"):
         Graph("asks", bare.Bare, model="gpt")  # type: ignore[arg-type]
     with pytest.raises(StepFailed, match="There is no model"):
-        models.missing(Request(("x",)))
+        language_models.missing(Request(("x",)))
     assert canonical(Request(("x",)).to_json()) == b'{"parts":["x"]}'

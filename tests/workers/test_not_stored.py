@@ -10,7 +10,7 @@ from django.db import connection
 from checkpoints import leases
 from checkpoints.records import Work
 from checkpoints.states import Status
-from workers import loop
+from workers.slot import loop
 
 from . import wordy
 from .conftest import Bench, bench_of

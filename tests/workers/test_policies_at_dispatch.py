@@ -19,7 +19,7 @@ from approvals.rules.terms import Seat, Terms
 from checkpoints.states import Status
 from dashboard.proof import verify
 from tests.reviewers import reviewer_in
-from workers.ledger import DatabaseLedger
+from workers.step.ledger import DatabaseLedger
 
 from . import gated
 from .conftest import Bench, bench_of

@@ -19,9 +19,9 @@ from checkpoints.errors import GatepostError
 from checkpoints.queries.states import materialized
 from checkpoints.state.schema import Upgrades
 from checkpoints.states import Status
-from workers.context import Context
-from workers.graph import END, Append, Graph, Merge, State, Sum
-from workers.registry import announce
+from workers.authoring.graph import END, Append, Graph, Merge, State, Sum
+from workers.code.registry import announce
+from workers.node.context import Context
 
 from . import samples
 from .conftest import Bench

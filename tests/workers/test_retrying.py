@@ -14,11 +14,11 @@ import httpx
 import pytest
 
 from checkpoints.errors import InvalidValue
-from workers.errors import GraphError
-from workers.graph import END, Graph, State, tool
-from workers.harness import Harness, Scripted
-from workers.retry_policy import DEFAULT, LONGEST_SECONDS, Retry, RetryLater, policy_of
-from workers.retrying import allowed, judge, outcome_is_open
+from workers.authoring.errors import GraphError
+from workers.authoring.graph import END, Graph, State, tool
+from workers.authoring.retry_policy import DEFAULT, LONGEST_SECONDS, Retry, RetryLater, policy_of
+from workers.step.retries import allowed, judge, outcome_is_open
+from workers.testing.harness import Harness, Scripted
 
 NOW = 1_800_000_000.0
 

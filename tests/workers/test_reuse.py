@@ -8,10 +8,10 @@ from typing import Any
 
 import pytest
 
-from workers.context import Context, current
-from workers.graph import END, Gate, Graph, State, tool
-from workers.harness import Harness
-from workers.models import Reply, Request
+from workers.authoring.graph import END, Gate, Graph, State, tool
+from workers.authoring.language_models import Reply, Request
+from workers.node.context import Context, current
+from workers.testing.harness import Harness
 
 from .conftest import Bench
 from .memory_bench import MemoryBench
@@ -435,7 +435,7 @@ def test_without_its_cache_a_thread_only_calls(
     db: None, settings: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     from tests.workers.conftest import bench_of
-    from workers import result_cache
+    from workers.step import result_cache
 
     def away(*args: Any, **kwargs: Any) -> Any:
         raise ConnectionError("nobody there")

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from checkpoints.states import Status
-from workers.leaving import refuse_missing
+from workers.engine.step_outcomes import refuse_missing
 
 from . import samples
 from .conftest import Bench

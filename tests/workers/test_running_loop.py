@@ -10,9 +10,9 @@ from typing import Any
 import pytest
 
 from tests.hazards import loop_agents
-from workers.context import Context
-from workers.graph import END, Graph
-from workers.harness import Harness
+from workers.authoring.graph import END, Graph
+from workers.node.context import Context
+from workers.testing.harness import Harness
 
 from .conftest import Bench, bench_of
 from .memory_bench import MemoryBench, memory_bench_of

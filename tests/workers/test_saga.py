@@ -14,9 +14,11 @@ from checkpoints.states import Status
 from checkpoints.views import ThreadRow
 from tests.checkpoints.builders import expire
 from tests.logs import said_by
-from workers import loop, rollback, saga, saga_record
+from workers import saga
+from workers.engine import rollback
 from workers.saga import SagaManager
-from workers.saga_record import as_data
+from workers.slot import loop, saga_record
+from workers.slot.saga_record import as_data
 
 from . import saga_samples as office
 from .saga_samples import calls, fails, release, release_room, release_seat

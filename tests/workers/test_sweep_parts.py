@@ -8,7 +8,7 @@ import pytest
 from django.db import DatabaseError
 
 from approvals import gates
-from workers import sweep
+from workers.slot import sweep
 
 pytestmark = pytest.mark.django_db
 

@@ -23,7 +23,7 @@ from tests.approvals import news
 from tests.approvals.cast import MIRA, asked, say
 from tests.cast import make_cast
 from tests.checkpoints.builders import acquired, expire, kinds_of, make_thread, rows
-from workers import sweep
+from workers.slot import sweep
 
 TEN = 10
 type Due = tuple[UUID, UUID]

@@ -9,9 +9,9 @@ from typing import Any
 import pytest
 
 from checkpoints.errors import LeaseLost
-from workers.context import Context
-from workers.graph import END, Graph, State, tool
-from workers.harness import Harness
+from workers.authoring.graph import END, Graph, State, tool
+from workers.node.context import Context
+from workers.testing.harness import Harness
 
 from .conftest import Bench
 from .memory_bench import MemoryBench

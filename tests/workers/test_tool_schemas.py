@@ -8,7 +8,7 @@ from pydantic import Field
 
 from approvals.rules.overlap import overlaps
 from dashboard import differences
-from workers.graph import tool
+from workers.authoring.graph import tool
 
 
 class Shift(TypedDict):

@@ -10,9 +10,9 @@ import pytest
 
 from checkpoints.states import Status
 from tests.logs import said_by
-from workers import rollback
-from workers.errors import GraphError
-from workers.harness import Harness
+from workers.authoring.errors import GraphError
+from workers.engine import rollback
+from workers.testing.harness import Harness
 
 from . import undo_samples as journey
 from .conftest import Bench, bench_of

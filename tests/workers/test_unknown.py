@@ -15,7 +15,7 @@ from checkpoints.errors import AlreadySettled, InvalidValue, NotAllowedNow
 from checkpoints.state import deltas
 from checkpoints.states import Status
 from tests.checkpoints.builders import one, rows
-from workers import rollback
+from workers.engine import rollback
 
 from . import unsure
 from .conftest import bench_of

@@ -10,11 +10,11 @@ from django.db import DatabaseError, DataError, InterfaceError, OperationalError
 
 from checkpoints import leases, queries, store
 from checkpoints.errors import LeaseLost
-from workers.context import Context
-from workers.engine import Engine
-from workers.graph import END, Graph, State, tool
-from workers.ledger import DatabaseLedger
-from workers.registry import announce
+from workers.authoring.graph import END, Graph, State, tool
+from workers.code.registry import announce
+from workers.engine.engine import Engine
+from workers.node.context import Context
+from workers.step.ledger import DatabaseLedger
 
 from .conftest import Bench
 from .samples import counter

@@ -13,7 +13,7 @@ import pytest
 
 from checkpoints.state.schema import Upgrades
 from checkpoints.states import EventKind, Status
-from workers import timelimit
+from workers.authoring import time_limits
 
 from . import samples
 from .conftest import Bench
@@ -135,9 +135,9 @@ def test_an_upgrade_is_watched_like_a_node(bench: Bench, tmp_path: Path) -> None
 
     @way.step(1)
     def slow(state: dict[str, Any]) -> dict[str, Any]:
-        (token,) = timelimit._at_work
+        (token,) = time_limits._at_work
         time.sleep(0.02)
-        seen.append(timelimit.past(token, 0.01))
+        seen.append(time_limits.past(token, 0.01))
         return to_second(state)
 
     bench_of_version(bench, 2, upgrades=way)

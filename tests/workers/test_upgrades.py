@@ -9,8 +9,8 @@ import pytest
 
 from checkpoints.state.schema import Upgrades
 from checkpoints.states import EventKind, Status
-from workers.context import Context
-from workers.graph import END, Append, Gate, Graph, State, Sum, tool
+from workers.authoring.graph import END, Append, Gate, Graph, State, Sum, tool
+from workers.node.context import Context
 
 from . import samples
 from .conftest import Bench

@@ -17,7 +17,8 @@ from checkpoints.errors import GatepostError
 from checkpoints.records import Position
 from tests.approvals.cast import BOSS, LENA, MIRA, NEW, OMAR, SCHEMA
 from tests.checkpoints.builders import drive, make_thread, rows
-from workers.memory import reading, requests
+from workers.testing.memory import reads as reading
+from workers.testing.memory import requests
 
 from . import samples
 from .memory_bench import memory_bench_of

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import Annotated, Any
 
-from workers.context import Context
-from workers.graph import END, Append, Gate, Graph, State, Tool, tool
+from workers.authoring.graph import END, Append, Gate, Graph, State, Tool, tool
+from workers.node.context import Context
 
 # Names whose undo fails so many times; names whose booking does not come to its end.
 fails: dict[str, int] = {}

@@ -5,9 +5,9 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import Annotated, Any
 
-from workers.context import Context
-from workers.errors import HandBack
-from workers.graph import END, Append, Gate, Graph, State, Sum, tool
+from workers.authoring.errors import HandBack
+from workers.authoring.graph import END, Append, Gate, Graph, State, Sum, tool
+from workers.node.context import Context
 
 
 class Broken(Exception):

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Annotated, Any
 
-from workers.context import Context
-from workers.graph import END, Append, Graph, State
+from workers.authoring.graph import END, Append, Graph, State
+from workers.node.context import Context
 
 # round -> what the node does in it, and how often each round was begun
 plan: dict[int, Callable[[Context], Any]] = {}

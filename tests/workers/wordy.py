@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
-from workers.context import Context
-from workers.graph import END, Gate, Graph, State, Tool, tool
+from workers.authoring.graph import END, Gate, Graph, State, Tool, tool
+from workers.node.context import Context
 
 
 class Wordy(State):

@@ -10,7 +10,7 @@ from types import ModuleType
 from typing import Any
 
 from checkpoints.state import deltas
-from workers.graph import Tool
+from workers.authoring.graph import Tool
 
 from .findings import Finding, Voice, shown, voice
 

@@ -12,7 +12,7 @@ from pydantic import TypeAdapter, ValidationError
 
 from checkpoints.errors import GatepostError
 from checkpoints.state import deltas
-from workers.graph import END, RESERVED, Graph, Node, State
+from workers.authoring.graph import END, RESERVED, Graph, Node, State
 
 from .findings import Finding, voice
 

@@ -11,9 +11,9 @@ from pathlib import Path
 from types import ModuleType
 from typing import Any
 
-from workers import registry
-from workers.errors import GraphError
-from workers.graph import Graph, Tool
+from workers.authoring.errors import GraphError
+from workers.authoring.graph import Graph, Tool
+from workers.code import registry
 
 from .effects import check_calls, check_tool
 from .findings import Finding, shown
@@ -103,7 +103,7 @@ def import_finding(name: str, error: BaseException) -> Finding:
 
 
 def _foreign(file: str) -> bool:
-    floor = Path(registry.__file__).parent
+    floor = Path(registry.__file__).parents[1]
     path = Path(file)
     return (
         file.startswith("<frozen")

@@ -14,8 +14,8 @@ from pathlib import Path
 from types import ModuleType
 from typing import Any
 
-from workers.graph import Graph
-from workers.guard import FIX
+from workers.authoring.graph import Graph
+from workers.step.guard import FIX
 
 from .findings import Finding, Voice, shown
 

@@ -17,7 +17,7 @@ import pytest
 from workers.agents.payments import bank as client
 from workers.agents.payments.agent import graph
 from workers.agents.payments.invoices import DATA
-from workers.harness import Harness, Played, Reject
+from workers.testing.harness import Harness, Played, Reject
 
 from .bank import Bank, started_bank
 from .payments_oracle import cents, reckon

@@ -11,9 +11,9 @@ from typing import Annotated, Any, Literal
 from django.conf import settings as django_settings
 from pydantic import ConfigDict, Field
 
-from workers.context import Context, current, progress
-from workers.errors import Expired, Rejected
-from workers.graph import END, Append, Gate, Graph, State, tool
+from workers.authoring.errors import Expired, Rejected
+from workers.authoring.graph import END, Append, Gate, Graph, State, tool
+from workers.node.context import Context, current, progress
 
 from .analyse import analyse as analyse_table
 from .chart import alt_text

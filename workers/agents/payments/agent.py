@@ -11,9 +11,9 @@ from typing import Any, Literal
 
 from django.conf import settings
 
-from workers.context import Context, progress
-from workers.errors import Expired, Rejected
-from workers.graph import END, Gate, Graph
+from workers.authoring.errors import Expired, Rejected
+from workers.authoring.graph import END, Gate, Graph
+from workers.node.context import Context, progress
 
 from . import bank, checks, invoices
 from .choosing import choose as choose_lines

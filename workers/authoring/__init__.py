@@ -1,0 +1,1 @@
+"""What an author builds an agent from: graph, state, tools, errors."""

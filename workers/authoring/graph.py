@@ -1,0 +1,380 @@
+"""What an agent author imports: Graph, State, tool, Gate, END and the reducers.
+
+    class Research(State):
+        goal: str
+        findings: Annotated[list[str], Append()] = []
+
+    graph = Graph("research", Research, version=1)
+
+    @graph.node(then=END)
+    def analyse(state: Research, ctx: Context) -> dict: ...
+
+The first node declared is where a thread begins.
+"""
+
+from __future__ import annotations
+
+import os
+import sys
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field, replace
+from functools import cached_property
+from typing import Any, Final, Literal, Self, get_args, get_origin, get_type_hints
+
+from pydantic import BaseModel, ConfigDict
+from pydantic_core import PydanticUndefined, to_jsonable_python
+
+from checkpoints.payloads.base import DATABASE, KINDS
+from checkpoints.state.channels import Append, Custom, Decimal, LastValue, Merge, Reducer, Sum
+from checkpoints.state.schema import Upgrades
+
+from .checks import shown
+from .errors import GraphError
+from .frozen import plain
+from .joins import Joins
+from .language_models import Model
+from .retry_policy import Retry, RetryLater, policy_of
+from .state_view import Border, holds_list
+from .time_limits import check_limit
+from .tools import Gate, Tool, tool
+
+__all__ = [
+    "END",
+    "Append",
+    "Custom",
+    "Decimal",
+    "Gate",
+    "Graph",
+    "LastValue",
+    "Merge",
+    "Node",
+    "Retry",
+    "RetryLater",
+    "State",
+    "Sum",
+    "Tool",
+    "Upgrades",
+    "Way",
+    "plain",
+    "tool",
+]
+
+END: Final = "__end__"
+# Names of agents that the engine brings itself: threads of them are no author's.
+RESERVED: Final = frozenset({"saga"})
+
+
+class State(BaseModel):
+    """The schema of a thread's state: one field per channel, reducer in `Annotated`.
+
+    Good for the items of a channel as well: no field of it can be assigned.
+    """
+
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+    def _ordinary(self) -> Self:
+        """The same without the views of a node, which Pydantic cannot write."""
+        return type(self).model_validate({k: plain(v) for k, v in self.__dict__.items()})
+
+    def model_dump(self, **how: Any) -> dict[str, Any]:
+        """As Pydantic does it; costs a copy of the whole."""
+        return super(State, self._ordinary()).model_dump(**how)
+
+    def model_dump_json(self, **how: Any) -> str:
+        """As Pydantic does it; costs a copy of the whole."""
+        return super(State, self._ordinary()).model_dump_json(**how)
+
+
+@dataclass(frozen=True, slots=True)
+class Way:
+    """Which node comes next and why; what a function edge may return instead of a name."""
+
+    to: str | Sequence[str]
+    because: str = ""
+
+
+Edge = str | Sequence[str] | Callable[[Any], Any]
+
+
+@dataclass(frozen=True)
+class Node:
+    """A function of the graph and where it leads."""
+
+    name: str
+    call: Callable[..., Any]
+    then: Edge
+    ways: tuple[str, ...]
+    label: str
+    gate: bool
+    time_limit: float | None = None
+    on_expired: str = ""
+    join: bool = True
+
+    @property
+    def leads(self) -> tuple[str, ...]:
+        """All ways out, that of an expired request last."""
+        more = (self.on_expired,) if self.on_expired else ()
+        return tuple(dict.fromkeys((*self.ways, *more)))
+
+    @property
+    def late(self) -> Node:
+        """The same node, left by the way that it takes when nobody decided in time."""
+        to = self.on_expired
+        way = Way(to, "nobody decided in time")
+        return replace(self, then=lambda _: way, ways=(to,))
+
+    def next_nodes(self, state: Any) -> tuple[tuple[str, ...], str | None]:
+        """(names, why) after this node; why is None unless a function chose."""
+        if not callable(self.then):
+            return self.ways, None
+        chosen: Any = self.then(state)
+        way = chosen if isinstance(chosen, Way) else Way(chosen)
+        because = way.because
+        to: Any = [way.to] if isinstance(way.to, str) else way.to
+        if not isinstance(to, list | tuple):
+            raise GraphError(
+                f"The way after {self.name!r} must be the name of a node, several of them, or "
+                f"Way(...), not {type(to).__name__}."
+            )
+        names = tuple(to)
+        for name in names:
+            if not isinstance(name, str) or name not in self.ways:
+                raise GraphError(
+                    f"The way after {self.name!r} leads to {shown(name)}, which is not among its "
+                    f"ways ({', '.join(self.ways)})."
+                )
+        if not isinstance(because, str):
+            raise GraphError(
+                f"Why the way after {self.name!r} was taken must be text, not "
+                f"{type(because).__name__}."
+            )
+        return names, because
+
+
+@dataclass
+class Graph:
+    """An agent: nodes, edges, the state's schema and a version.
+
+    `inbox` names the Append channel that takes what people send into a living thread: each
+    message is one item. Without it the agent takes no new input.
+
+    `schema_version` counts the forms that the state has had; `upgrades` leads from each to the
+    next. A thread that stopped with an older form goes on with this code when the way is there.
+
+    `payloads` says where large values of its threads lie: in the database, or in files, a folder
+    per thread that a person can open.
+
+    `on_failure="undo"` takes back what a thread did outside, last first, when a step of it fails;
+    the thread then ends failed at the checkpoint before the first effect that was undone.
+
+    `model` answers `ctx.model` of this agent; without it the one that GATEPOST_MODEL names does.
+
+    `retry` holds for all that its nodes call, where the call or the tool has none of its own.
+    `step_seconds` is how long a node may work in one go (default GATEPOST_STEP_SECONDS).
+
+    `files` names prompts and data that are part of the agent's code, as globs from the folder of
+    the module that makes the graph (`home`).
+    """
+
+    name: str
+    state: type[State]
+    version: int = 1
+    label: str = ""
+    description: str = ""
+    schema_version: int = 1
+    queue: str = "gatepost"
+    on_code_change: Literal["stop", "go_on"] = "stop"
+    inbox: str = ""
+    payloads: Literal["database", "file"] = "database"
+    on_failure: Literal["keep", "undo"] = "keep"
+    upgrades: Upgrades = field(default_factory=Upgrades)
+    model: Model | None = None
+    retry: Retry | None = None
+    step_seconds: float | None = None
+    files: Sequence[str] = ()
+    home: str = field(default="", repr=False)
+    nodes: dict[str, Node] = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        """Raise GraphError for an inbox that takes no messages, a model that cannot be asked,
+        an unknown store."""
+        if self.payloads not in KINDS:
+            names = ", ".join(KINDS)
+            raise GraphError(
+                f"There is no store {self.payloads!r} for payloads; there are {names}."
+            )
+        if self.on_failure not in ("keep", "undo"):
+            raise GraphError(f"on_failure={self.on_failure!r} must be 'keep' or 'undo'.")
+        if self.model is not None and not callable(self.model):
+            raise GraphError(
+                f"model={self.model!r} is no function: it takes a Request and answers a Reply "
+                "(workers.authoring.language_models)."
+            )
+        policy_of(self.retry)
+        check_limit(self.step_seconds, "step_seconds")
+        if self.files and not self.home:
+            # The caller of the generated __init__: the module in which the graph is written down.
+            file = sys._getframe(2).f_globals.get("__file__") or "."
+            self.home = os.path.dirname(os.path.abspath(file))
+        if isinstance(self.files, str) or any(os.path.isabs(name) for name in self.files):
+            raise GraphError(
+                'files is a list of globs from the module\'s folder: ["prompts/*.txt"].'
+            )
+        if not self.inbox:
+            return
+        if self.inbox not in self.state.model_fields:
+            raise GraphError(f"The inbox {self.inbox!r} is no channel of the state.")
+        if not isinstance(self.reducers[self.inbox], Append):
+            raise GraphError(
+                f"The inbox {self.inbox!r} must be an Append channel: "
+                f"{self.inbox}: Annotated[list[...], Append()] = []."
+            )
+
+    def node(
+        self,
+        name: str = "",
+        *,
+        then: Edge,
+        ways: Sequence[str] = (),
+        label: str = "",
+        gate: bool = False,
+        time_limit: float | None = None,
+        on_expired: str = "",
+        join: bool = True,
+    ) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
+        """Declare a node. `then` names the next node(s), END, or is a function of the state.
+
+        A function's possible answers are given by `ways` or by its `Literal` return type, so that
+        the graph can be drawn. `gate=True` only marks the drawing. `time_limit` in seconds is this
+        node's own in place of the graph's `step_seconds`. When a request of the node expires and
+        the node does not catch Expired itself, it changes nothing and `on_expired` comes next.
+        A node that several branches lead to waits for those under way and runs once; with
+        `join=False` it runs at each arrival.
+        """
+        check_limit(time_limit, "time_limit")
+
+        def declare(call: Callable[..., Any]) -> Callable[..., Any]:
+            title = name or call.__name__
+            if title in self.nodes:
+                raise GraphError(f"There are two nodes named {title!r}.")
+            leads = _ways(then, ways)
+            self.nodes[title] = Node(
+                title, call, then, leads, label, gate, time_limit, on_expired, join
+            )
+            return call
+
+        return declare
+
+    def check(self) -> None:
+        """Raise GraphError unless every way leads to a node and every channel has a reducer."""
+        if not self.nodes:
+            raise GraphError(f"The graph {self.name!r} has no nodes.")
+        for node in self.nodes.values():
+            for way in node.leads:
+                if way != END and way not in self.nodes:
+                    raise GraphError(f"{node.name!r} leads to {way!r}, and there is no such node.")
+        _ = self.reducers
+
+    @property
+    def entry(self) -> tuple[str, ...]:
+        """Where a thread begins."""
+        return (next(iter(self.nodes)),)
+
+    @cached_property
+    def joins(self) -> Joins:
+        """Which of the nodes that come next wait for others."""
+        nodes = self.nodes.values()
+        ways = {n.name: n.leads for n in nodes}
+        return Joins(ways, self.entry, [n.name for n in nodes if not n.join])
+
+    @cached_property
+    def reducers(self) -> dict[str, Reducer]:
+        """Reducer per channel; LastValue where none is named."""
+        found: dict[str, Reducer] = {}
+        for name, info in self.state.model_fields.items():
+            named = [m for m in info.metadata if isinstance(m, Reducer)]
+            if len(named) > 1:
+                raise GraphError(f"Channel {name!r} names more than one reducer.")
+            if len(named) == 1 and named[0].name == "append" and not holds_list(info.annotation):
+                raise GraphError(
+                    f"Channel {name!r} has the reducer Append: declare it as list[...]."
+                )
+            found[name] = named[0] if named else LastValue()
+        return found
+
+    @cached_property
+    def _border(self) -> Border:
+        return Border(self.state)
+
+    def view(self, state: dict[str, Any]) -> State:
+        """The state as a node sees it: typed, read-only, O(channels) to make."""
+        seen: State = self._border.view(state)
+        return seen
+
+    def checked_update(self, update: Any, node: str) -> dict[str, Any]:
+        """A node's return value as JSON, validated per channel; InvalidValue names the path."""
+        return self._border.checked_update(update, node)
+
+    def check_loaded(self, state: dict[str, Any]) -> None:
+        """Let the author's types and validators judge a whole state; raises InvalidValue."""
+        self._border.check_loaded(state)
+
+    def checked_message(self, message: Any) -> Any:
+        """A person's message as an item of the inbox; InvalidValue names the path in it."""
+        return self._border.checked_message(self.inbox, message)
+
+    def check_state(self, state: dict[str, Any]) -> None:
+        """Run the schema's own whole-state validators where it has any; raises InvalidValue."""
+        self._border.check_state(state)
+
+    def describe_channels(self) -> dict[str, Any]:
+        """How AgentVersion.channels shows the state: reducer and default per channel."""
+        found = {}
+        for name, info in self.state.model_fields.items():
+            entry = dict(self.reducers[name].to_json())
+            if info.default_factory is not None:
+                entry["default"] = to_jsonable_python(info.get_default(call_default_factory=True))
+            elif info.default is not PydanticUndefined:
+                entry["default"] = to_jsonable_python(info.default)
+            found[name] = entry
+        return found
+
+    def describe_schema(self) -> dict[str, Any]:
+        """How AgentVersion.schema shows the state; jsonb keeps no order, so it is named."""
+        return {**self.state.model_json_schema(), "x-order": list(self.state.model_fields)}
+
+    def describe_graph(self) -> dict[str, Any]:
+        """How AgentVersion.graph shows it, for drawing without code."""
+        return {
+            "entry": list(self.entry),
+            "nodes": [
+                {
+                    "name": n.name,
+                    "then": [w for w in n.leads if w != END],
+                    "ends": END in n.leads,
+                    "label": n.label or n.name.replace("_", " "),
+                    "gate": n.gate,
+                    "conditional": callable(n.then) or bool(n.on_expired),
+                    **({"on_expired": n.on_expired} if n.on_expired else {}),
+                    **({} if n.join else {"join": False}),
+                }
+                for n in self.nodes.values()
+            ],
+            # Left out where there is none: what is described is part of the fingerprint.
+            **({"inbox": self.inbox} if self.inbox else {}),
+            **({"payloads": self.payloads} if self.payloads != DATABASE else {}),
+            **({"on_failure": self.on_failure} if self.on_failure != "keep" else {}),
+        }
+
+
+def _ways(then: Edge, ways: Sequence[str]) -> tuple[str, ...]:
+    if isinstance(then, str):
+        return (then,)
+    if not callable(then):
+        return tuple(then)
+    if ways:
+        return tuple(ways)
+    answer = get_type_hints(then).get("return")
+    if get_origin(answer) is Literal:
+        return tuple(get_args(answer))
+    raise GraphError("A function edge needs `ways=(...)` or a Literal return type.")

@@ -1,0 +1,1 @@
+"""Doorbells: messages that wake a worker for a thread, and their transport."""

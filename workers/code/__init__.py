@@ -1,0 +1,1 @@
+"""Which code an agent consists of, and the agents that are installed."""

@@ -1,0 +1,160 @@
+"""The agents installed in this worker: found by module name, announced as AgentVersion rows."""
+
+from __future__ import annotations
+
+import hashlib
+import importlib
+import pkgutil
+from collections.abc import Iterable, Iterator, Mapping
+from importlib.metadata import entry_points
+from pathlib import Path
+from types import ModuleType
+from typing import Any
+from uuid import UUID
+
+from django.conf import settings
+
+from checkpoints import queries, store
+from checkpoints.agent_versions import version_id
+from checkpoints.state import deltas
+from checkpoints.state.schema_texts import without_descriptions
+
+from ..authoring.errors import GraphError
+from ..authoring.graph import RESERVED, Graph, Tool
+from ..authoring.language_models import configured
+from ..step.step import Agent
+from . import sources
+from .source_parts import bounded, parts_of_bytes
+
+SHIPPED = ("workers.agents.market_research", "workers.agents.payments")
+ENTRY_POINTS = "gatepost.agents"
+
+
+def agent_modules() -> list[str]:
+    """The shipped agents, entry points of installed packages, then GATEPOST_AGENTS."""
+    named = [e.value.partition(":")[0] for e in entry_points(group=ENTRY_POINTS)]
+    return list(dict.fromkeys([*SHIPPED, *named, *settings.GATEPOST_AGENTS]))
+
+
+def load(modules: Iterable[str] | None = None) -> dict[str, Agent]:
+    """Import agent modules, announce what they hold; agents by name.
+
+    A module counts with all modules of its package: graphs and tools may stand in any of them.
+    Raises GraphError for two graphs of one name, or a module without any.
+    """
+    return {g.name: announce(g, tools, parts) for g, tools, parts in found(modules)}
+
+
+def found(
+    modules: Iterable[str] | None = None,
+) -> Iterator[tuple[Graph, dict[str, Tool], list[ModuleType]]]:
+    """Each graph of the modules with the tools and modules beside it; raises as `load` does."""
+    seen: set[str] = set()
+    for name in agent_modules() if modules is None else modules:
+        parts = parts_of(importlib.import_module(name))
+        graphs = held(parts, Graph)
+        tools = {t.name: t for t in held(parts, Tool)}
+        if not graphs:
+            raise GraphError(f"The module {name!r} holds no Graph; is `graph = Graph(...)` there?")
+        for graph in graphs:
+            if graph.name in seen:
+                raise GraphError(f"Two installed modules hold an agent named {graph.name!r}.")
+            if graph.name in RESERVED:
+                raise GraphError(
+                    f"The module {name!r} holds an agent named {graph.name!r}: SagaManager keeps "
+                    "its threads under this name. Choose another one."
+                )
+            seen.add(graph.name)
+            yield graph, tools, parts
+
+
+def announce(graph: Graph, tools: dict[str, Tool], parts: Iterable[ModuleType]) -> Agent:
+    """Check a graph and enter it as an AgentVersion, so that no other process needs its code."""
+    graph.check()
+    parts = list(parts)
+    code = code_of(graph, parts)
+    fingerprint = fingerprint_of(graph, parts, code)
+    # What the version's id is made of.
+    content: dict[str, Any] = {
+        "agent": graph.name,
+        "version": graph.version,
+        "fingerprint": fingerprint,
+        "schema_version": graph.schema_version,
+        # PostgreSQL keeps no order of keys; forms want the author's.
+        "schema": graph.state.model_json_schema() | {"x-order": list(graph.state.model_fields)},
+        "channels": graph.describe_channels(),
+        "graph": graph.describe_graph(),
+        "tools": {name: tool.describe_tool() for name, tool in tools.items()},
+    }
+    version: UUID = store.announce_version(
+        **content,
+        label=graph.label or graph.name.replace("-", " ").capitalize(),
+        description=graph.description,
+        queue=graph.queue,
+        code=code,
+    )
+    # The former rule sees comments as well, so what it gave when this code was new counts too.
+    former = {code["former"], (queries.code_of_version(version) or code)["former"]}
+    same = queries.same_code(graph.name, graph.version, [fingerprint, *former])
+    same |= {version_id(content | {"fingerprint": f}) for f in former}
+    others = tuple(sorted(same - {version}))
+    return Agent(graph, tools, version, fingerprint, graph.model or configured, code, others)
+
+
+def code_of(graph: Graph, parts: Iterable[ModuleType]) -> dict[str, Any]:
+    """What the agent consists of, as AgentVersion.code keeps it; raises GraphError."""
+    parts = list(parts)
+    modules, others = sources.own_modules(parts)
+    found = sources.parts_of_modules(modules)
+    try:
+        files = sources.declared_files(graph.home, graph.files)
+    except FileNotFoundError as error:
+        raise GraphError(f"files={str(error)!r} names no file in {graph.home}.") from None
+    for name, path in files.items():
+        found += parts_of_bytes(name, path.read_bytes())
+    return {
+        "parts": bounded(found),
+        "packages": sources.package_versions(others),
+        "former": former_fingerprint_of(graph, parts),
+    }
+
+
+def fingerprint_of(
+    graph: Graph, parts: Iterable[ModuleType], code: Mapping[str, Any] | None = None
+) -> str:
+    """sha256 over the agent's own modules and files, in normal form, its graph and schema."""
+    code = code_of(graph, parts) if code is None else code
+    digests = [[part["file"], part["name"], part["digest"]] for part in code["parts"]]
+    schema = without_descriptions(graph.describe_schema())
+    content = deltas.canonical([digests, graph.describe_graph(), schema])
+    return hashlib.sha256(b"gatepost-agent-2" + content).hexdigest()
+
+
+def former_fingerprint_of(graph: Graph, parts: Iterable[ModuleType]) -> str:
+    """The fingerprint by the rule before: the bytes of the agent's modules, without imports."""
+    digest = hashlib.sha256(b"gatepost-agent-1")
+    for module in sorted(parts, key=lambda m: m.__name__):
+        digest.update(module.__name__.encode() + b"\0")
+        if module.__file__:
+            digest.update(Path(module.__file__).read_bytes())
+    digest.update(deltas.canonical(graph.describe_graph()))
+    digest.update(deltas.canonical(graph.describe_schema()))
+    return digest.hexdigest()
+
+
+def parts_of(module: ModuleType) -> list[ModuleType]:
+    """A module and, of a package, all modules in it; imports them."""
+    parts = [module]
+    for info in pkgutil.walk_packages(getattr(module, "__path__", []), f"{module.__name__}."):
+        parts.append(importlib.import_module(info.name))
+    return parts
+
+
+def held[T](parts: Iterable[ModuleType], kind: type[T]) -> list[T]:
+    """Objects of a kind in the modules, each once, in the order of their definition."""
+    found: dict[int, T] = {}
+    for module in parts:
+        for value in vars(module).values():
+            if isinstance(value, kind):
+                found.setdefault(id(value), value)
+    return list(found.values())

@@ -1,0 +1,1 @@
+"""The engine: a leased thread, step by step, from opening to commit."""

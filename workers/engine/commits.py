@@ -1,0 +1,116 @@
+"""The end of a step: the updates are merged, the way on is chosen, one statement commits."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from uuid_utils.compat import uuid7
+
+from checkpoints.errors import InvalidValue
+from checkpoints.state import deltas
+from checkpoints.state.channels import Digests, build_delta
+from checkpoints.states import EventKind
+from checkpoints.store import NewCheckpoint, NewEvent
+
+from ..authoring.graph import END, Graph, Node
+from ..step.advice import TOLD_BYTES, reason_of, storable
+from ..step.guard import guarded
+from ..step.ledger import Ledger
+from ..step.step import OpenStep
+from .step_outcomes import fail, rejected
+
+
+def commit(
+    graph: Graph,
+    ledger: Ledger,
+    run: OpenStep,
+    folder: deltas.Folder,
+    digests: Digests,
+    done: Sequence[tuple[Node, dict[str, Any]]],
+) -> bool:
+    """Merge, choose the way on, commit; False when the step failed.
+
+    State and digests grow in place, at the cost of what the step adds. After a failure they
+    are ahead of the head: the caller stops and forgets them.
+    """
+    work = run.work
+    try:
+        # Reducers, validators and edges are the author's code too.
+        with guarded(graph.state):
+            delta = build_delta(folder.state, [(n.name, u) for n, u in done], graph.reducers)
+            folder.add(delta)
+            graph.check_state(folder.state)
+            following, ways = _ways(graph, run, folder.state, done)
+    except InvalidValue as error:
+        rejected(run, done[0][0], error)
+        fail(ledger, run, done[0][0], f"The updates do not fit together: {error}")
+        return False
+    except Exception as error:
+        fail(ledger, run, done[0][0], reason_of(error, done[0][0].call))
+        return False
+    root = digests.update(delta, folder.state)
+    try:
+        deltas.check_size(digests.size, deltas.LIMITS.state_bytes, "the state")
+    except InvalidValue as beyond:
+        too_large = InvalidValue(deltas.at("$", _largest(delta)), beyond.reason)
+        rejected(run, done[0][0], too_large)
+        fail(ledger, run, done[0][0], f"{too_large}. Keep what is large with ctx.artifact.")
+        return False
+    checkpoint = NewCheckpoint(
+        id=uuid7(),
+        number=work.number + 1,
+        step=run.step,
+        branch=work.branch,
+        branch_start=work.branch_start,
+        parent=work.head,
+        parent_thread=work.thread,
+        parent_number=work.number,
+        source="step",
+        nodes=[n.name for n, _ in done],
+        next_nodes=following,
+        delta=delta,
+        state_hash=root,
+        state_bytes=digests.size,
+        schema_version=graph.schema_version,
+        agent_version=work.agent_version,
+        created_by=work.owner,
+        digests=digests,
+    )
+    ledger.commit(
+        work,
+        checkpoint,
+        before=run.take_events(),
+        events=ways,
+        leave_by=None if following else EventKind.THREAD_SUCCEEDED,
+    )
+    return True
+
+
+def _ways(
+    graph: Graph, run: OpenStep, state: dict[str, Any], done: Sequence[tuple[Node, Any]]
+) -> tuple[list[str], list[NewEvent]]:
+    # Joins that wait for branches under way come next as well.
+    chosen = set(run.work.next_nodes) - {node.name for node, _ in done}
+    events = []
+    for node, _ in done:
+        view = graph.view(state) if callable(node.then) else None
+        names, because = node.next_nodes(view)
+        chosen.update(n for n in names if n != END)
+        if because is not None:
+            storable(because, f"Why {node.name!r} goes this way", at_most=TOLD_BYTES)
+            events.append(
+                NewEvent(
+                    EventKind.WAY_TAKEN,
+                    {"from": node.name, "to": list(names), "because": because},
+                    run.work.owner,
+                )
+            )
+    return [n for n in graph.nodes if n in chosen], events
+
+
+def _largest(delta: deltas.Delta) -> str:
+    """The channel to which a delta adds most."""
+    bodies = (delta.get("set", {}), delta.get("append", {}), delta.get("merge", {}))
+    sizes = {c: len(deltas.canonical(value)) for body in bodies for c, value in body.items()}
+    return max(sizes, key=lambda channel: sizes[channel], default="")

@@ -1,0 +1,1 @@
+"""What `ctx` is made of: activities, effects, gates, cursors, reuse."""

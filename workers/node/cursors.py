@@ -1,0 +1,82 @@
+"""Cursors: where a long activity stands, told as often as it likes, kept as often as is good.
+
+An activity tells after each item where it is; the engine keeps that under the lease, at most once
+a second or after so many items. Called again after a crash, a failure or a stop of its worker, the
+function is given what was kept and goes on from there. What was told and not kept yet is lost with
+the process: so much may be fetched once more, never more. Each that is kept is an event
+(`cursor.kept`) with its hash: nobody can move it past the worker unseen by `verify`.
+"""
+
+from __future__ import annotations
+
+import time
+from dataclasses import dataclass, field
+from typing import Any
+
+from checkpoints.records import CURSOR_BYTES
+from checkpoints.state import deltas
+from checkpoints.views import ActivityRow
+
+from ..authoring.checks import shown
+from ..authoring.errors import StepFailed
+from ..authoring.frozen import plain
+from ..step.advice import storable
+
+KEEP_SECONDS = 1.0
+
+
+@dataclass
+class Told:
+    """What one call of an activity has told of where it stands; `given` is canonical JSON."""
+
+    given: bytes | None = None
+    newest: bytes | None = None  # None: what was told last is kept
+    calls: int = 0
+    kept_at: float = field(default_factory=lambda: time.monotonic())
+
+    @property
+    def cursor(self) -> Any:
+        """Where a former call stopped, as a copy of its own; None where none told."""
+        return None if self.given is None else deltas.decode(self.given.decode())
+
+    def tell(self, cursor: Any, every: int | None) -> bool:
+        """Take a cursor in; whether it is to be kept now."""
+        value = plain(cursor)
+        storable(value, "This cursor", at_most=CURSOR_BYTES)
+        # As bytes: the author's list grows on, and what is kept must stand as it was told.
+        self.newest = deltas.canonical(value)
+        self.calls += 1
+        if every is not None and self.calls >= every:
+            return True
+        return time.monotonic() - self.kept_at >= KEEP_SECONDS
+
+    def take(self) -> tuple[bytes, bool] | None:
+        """(what is to be kept, whether it is further than this call began); None for nothing."""
+        if self.newest is None:
+            return None
+        taken, self.newest, self.calls = self.newest, None, 0
+        self.kept_at = time.monotonic()
+        return taken, taken != self.given
+
+
+def left_by(known: ActivityRow | None, given: Any) -> tuple[bytes | None, dict[str, bytes]]:
+    """(the cursor that a former call with the same arguments left behind, its salt to go on with).
+
+    Under another salt the event that seals the cursor would not fit the row any more.
+    """
+    if known is None or known.cursor is None or known.state not in ("started", "failed"):
+        return None, {}
+    if deltas.canonical(known.args) != deltas.canonical(given):
+        return None, {}
+    return deltas.canonical(known.cursor), {"salt": known.salt} if known.salt else {}
+
+
+def check_told(kind: str, every: Any) -> None:
+    """Refuse a cursor where none can be kept, and a count that is none."""
+    if kind == "effect":
+        raise StepFailed(
+            "A tool keeps no cursor: what it did so far is known outside only. Make one effect of "
+            "each item, or let the tool find out by its key where it stands."
+        )
+    if every is not None and (type(every) is not int or every < 1):
+        raise StepFailed(f"every= takes a number of items from 1, not {shown(every)}.")

@@ -1,0 +1,119 @@
+"""What was done outside on a course that the thread has left: it asks before it happens again.
+
+After a rollback the steps are worked again on a new branch, in a fork on a new thread. An effect
+at the same node, index and key that stayed done there is the one that would happen twice. In a
+loop the first visit of a node answers to the first one that was left behind, and so on.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from datetime import UTC, datetime
+from itertools import groupby
+from typing import TYPE_CHECKING, Any
+from uuid import UUID
+
+from approvals.rules.proposals import titled
+from checkpoints.records import Position
+from checkpoints.state import deltas
+from checkpoints.views import ActivityRow
+
+from ..authoring.graph import Gate, Tool
+
+if TYPE_CHECKING:
+    from ..step.step import OpenStep
+
+STAYED = ("done", "started", "unknown")
+LOOKED_AT = 500
+EVERY_STEP = 2**31 - 1
+
+
+def done_before(run: OpenStep, place: Position, given: Any) -> ActivityRow | None:
+    """The effect that this one would repeat; None where nothing of it stayed done."""
+    work = run.work
+    if not work.branch and work.base is None:
+        return None
+    way, newest = run.course
+    upto = {(thread, branch): step for thread, branch, step in way}
+    ranges = [
+        (thread, branch, upto.get((thread, branch), -1), EVERY_STEP)
+        for thread in dict.fromkeys(thread for thread, _, _ in way)
+        for branch in range(newest[thread], -1, -1)
+        if (thread, branch) != (work.thread, work.branch)
+    ]
+    rows = run.ledger.at_place(work, ranges, place, limit=LOOKED_AT)
+    found = []
+    for (thread, branch), group in groupby(rows, lambda a: (a.thread, a.branch)):
+        left = _visits(list(group))
+        since = _since(way, thread, branch, work.thread, work.branch)
+        met = _visits(run.ledger.at_place(work, since, place, limit=len(left)))
+        found += [a for a in _counterparts(left, met, given) if stayed(a)]
+    same = [a for a in found if _same(a, given)]
+    return next(iter(same or found), None)
+
+
+def _since(
+    way: Sequence[tuple[UUID, int, int]], thread: UUID, branch: int, own: UUID, now: int
+) -> list[tuple[UUID, int, int, int]]:
+    """The parts of the way that the thread went after it had left this branch."""
+    found = []
+    for owner, at, step in way:
+        if owner == thread and at <= branch:
+            break
+        found.append((owner, at, -1, EVERY_STEP if (owner, at) == (own, now) else step))
+    return found[::-1]
+
+
+def _visits(rows: Sequence[ActivityRow]) -> list[ActivityRow]:
+    """One row per visit of the place: its newest revision."""
+    return list({(a.thread, a.branch, a.step): a for a in rows}.values())
+
+
+def _counterparts(
+    left: Sequence[ActivityRow], met: Sequence[ActivityRow], given: Any
+) -> list[ActivityRow]:
+    """Of the visits left behind those that this one answers to: by arguments, by order."""
+    same = [a for a in left if _same(a, given)][sum(_same(a, given) for a in met) :]
+    return [*same[:1], *left[len(met) : len(met) + 1]]
+
+
+def _same(row: ActivityRow, given: Any) -> bool:
+    args = row.args
+    if row.kind == "value" and isinstance(args, dict):  # of a tool that acts once
+        args = args.get("args")
+    return deltas.canonical(args) == deltas.canonical(given)
+
+
+def stayed(row: ActivityRow) -> bool:
+    """Whether something changed the outside world, or may have, and was not undone."""
+    return row.kind in ("effect", "value") and row.state in STAYED
+
+
+def asking(gate: Gate | None, tool: Tool, before: Mapping[str, Any], sentence: str = "") -> Gate:
+    """The gate before an effect that was done already; it keeps the words of the author's own.
+
+    Without one the tool's own sentence says what would be done.
+    """
+    words = gate.title if gate else sentence
+    title = titled(f"Again: {words}") if words else f"Do {tool.name!r} again?"
+    told = _told(tool, before)
+    text = f"{told}\n\n{gate.description}" if gate and gate.description else told
+    return replace(gate or Gate(title), title=title, description=text, risk="high")
+
+
+def _told(tool: Tool, before: Mapping[str, Any]) -> str:
+    where = "Before the rollback"
+    if before["fork"]:
+        where = "In the thread that this one was forked from"
+    elif before.get("here"):  # requests of former versions say nothing of it
+        where = "At this very step"
+    when = datetime.fromisoformat(before["at"]).astimezone(UTC)
+    what = f"{where}, {tool.name!r}"
+    if before["state"] != "done":
+        return (
+            f"{what} had started at {when:%Y-%m-%d %H:%M:%S} UTC, and nobody knows whether it "
+            "happened."
+        )
+    by = f", approved by {before['approved_by']}" if before["approved_by"] else ""
+    return f"{what} was done at {when:%Y-%m-%d %H:%M:%S} UTC{by}, and was not undone."

@@ -1,0 +1,77 @@
+"""Effects on which the engine does not judge alone: lost on the way, or asked with other arguments.
+
+What people answered stands in the record or in an `effect.settled` event; while there is no answer
+the thread waits in `attention`.
+"""
+
+from __future__ import annotations
+
+from enum import Enum, auto
+from typing import TYPE_CHECKING, Any
+
+from checkpoints.state import deltas
+from checkpoints.verdicts import Verdict, about_args, about_unknown, args_hash
+from checkpoints.views import ActivityRow
+
+from ..authoring.errors import Parked
+from ..authoring.graph import Tool
+
+if TYPE_CHECKING:
+    from ..step.step import OpenStep
+
+
+class Course(Enum):
+    """How an effect with a record goes on.
+
+    ANSWER: from the record. REPEAT: the same attempt once more, with the same key. AGAIN: anew,
+    behind its gate, as a new revision with a key of its own.
+    """
+
+    ANSWER = auto()
+    REPEAT = auto()
+    AGAIN = auto()
+
+
+def course(run: OpenStep, tool: Tool, known: ActivityRow, given: Any) -> Course:
+    """How a recorded effect goes on when it is asked with `given`; raises Parked."""
+    if known.kind != "effect":
+        # What was once an activity here, or the record of a tool that acts once.
+        return Course.ANSWER if known.kind == "value" and tool.once else Course.AGAIN
+    same = deltas.canonical(known.args) == deltas.canonical(given)
+    if known.state == "unknown" or (known.state == "started" and not (tool.idempotent and same)):
+        if known.state == "started":
+            run.ledger.lost(run.work, known.id)
+        raise Parked(
+            f"Whether {tool.name!r} happened is unknown: the worker was lost between its "
+            f"start and its end, {_why(tool)}. Check outside, then say what happened.",
+            about_unknown(known.id),
+        )
+    if known.state == "compensated":
+        return Course.AGAIN
+    if same:
+        return Course.ANSWER if known.state == "done" else Course.REPEAT
+    return _other_arguments(run, tool, known, given)
+
+
+def _other_arguments(run: OpenStep, tool: Tool, known: ActivityRow, given: Any) -> Course:
+    verdict, about = run.ledger.settled(run.work, known.id) or ("", "")
+    if verdict == Verdict.NOT_HAPPENED and known.state == "failed":
+        return Course.AGAIN
+    # An answer holds for the arguments that were shown with the question, and no others.
+    if about == args_hash(given):
+        if verdict == Verdict.KEEP and known.state == "done":
+            return Course.ANSWER
+        if verdict == Verdict.AGAIN:
+            return Course.AGAIN
+    done = "happened" if known.state == "done" else "was tried"
+    raise Parked(
+        f"{tool.name!r} {done} here with other arguments than it is asked with now. Compare them, "
+        "then say what holds.",
+        about_args(known.id, given, once=tool.once),
+    )
+
+
+def _why(tool: Tool) -> str:
+    if tool.idempotent:
+        return "and it is asked with other arguments now"
+    return "and the tool does not promise to be repeatable"

@@ -1,0 +1,1 @@
+"""The worker's processes: claim, heartbeat, sweep, canary, losses."""

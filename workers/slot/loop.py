@@ -1,0 +1,203 @@
+"""What a worker slot does when its doorbell rings."""
+
+from __future__ import annotations
+
+import os
+import socket
+import time
+import traceback
+from collections.abc import Iterable
+from functools import lru_cache
+from typing import Any
+from uuid import UUID
+
+import structlog
+from django.conf import settings
+from django.db import DatabaseError, InterfaceError
+
+from checkpoints import leases, store
+from checkpoints.errors import ConcurrentModificationError
+from checkpoints.payloads import FILE
+from checkpoints.postgres import outages
+from checkpoints.records import Work
+from checkpoints.signals import state_settled
+from checkpoints.states import EventKind, Status
+
+from ..broker import trace_ids
+from ..broker.receivers import ring, rings_waiting
+from ..code import registry
+from ..engine.engine import Engine
+from ..engine.fenced import fenced_event
+from ..engine.rollback import PAUSES, roll_back
+from ..engine.step_outcomes import refuse_missing
+from ..step import guard
+from ..step.advice import engine_failure
+from ..step.ledger import DatabaseLedger, Ledger
+from ..step.step import Agent
+from . import losses, saga_record
+from .claims import code_of, take
+from .heartbeat import Heart
+from .stop_flag import stop_requested
+
+log = structlog.get_logger("gatepost.worker")
+BOOT = os.urandom(4).hex()
+_listening: list[str] = []
+
+
+def owner() -> str:
+    """Who holds a lease: host, process and boot of this worker."""
+    return f"worker:{socket.gethostname()}:{os.getpid()}:{BOOT}"
+
+
+@lru_cache(maxsize=1)
+def agents() -> dict[str, Agent]:
+    """The agents of this process, loaded once; watched before they take what is watched."""
+    if guarding():
+        guard.install()
+    return registry.load()
+
+
+def queues() -> list[str]:
+    """The queues that this worker serves: as told by `listen`, else all that its agents name."""
+    return list(_listening) or sorted({a.graph.queue for a in agents().values()} | {"gatepost"})
+
+
+def listen(names: Iterable[str]) -> None:
+    """Serve these queues only; said before the pool forks."""
+    _listening[:] = sorted(names)
+
+
+def guarding() -> bool:
+    """Whether node code is refused what belongs into an activity."""
+    return bool(getattr(settings, "GATEPOST_GUARD", True))
+
+
+def slice_seconds() -> float:
+    """How long one thread may keep a slot while others wait."""
+    return float(getattr(settings, "GATEPOST_SLICE_SECONDS", 30))
+
+
+def undo_pauses() -> tuple[float, ...]:
+    """Seconds before each further try of an undo that failed; no worker is held meanwhile."""
+    return tuple(getattr(settings, "GATEPOST_UNDO_PAUSES", PAUSES))
+
+
+def advance_and_claim(thread_id: str, *, request: Any = None) -> None:
+    """Work on the named thread if it can be had, then see that no queued one is left behind.
+
+    `request` is the id of the HTTP request that rang for it, for the log.
+    """
+    try:
+        thread: UUID | None = UUID(thread_id)
+    except ValueError:
+        log.warning("doorbell.refused", thread=thread_id)
+        return
+    while thread is not None:
+        work = take(thread, owner=owner(), agents=agents())
+        if work is not None:
+            work_on(work, request=request)
+        if stop_requested():
+            return
+        thread, request = left_behind(), None
+
+
+def left_behind() -> UUID | None:
+    """Ring for the longest queued thread of each queue without doorbells; rarely, claim one.
+
+    A thread is not worked on under the doorbell of another: what Celery lists as active is what
+    is being worked on, and nothing that waits. Only while the broker is away is the thread given
+    back, to be claimed here and now.
+    """
+    for queue in queues():
+        if rings_waiting(queue):
+            continue
+        thread = leases.next_queued([queue], code_of(agents()))
+        if thread is not None and not ring(thread_id=thread, queue=queue):
+            return thread
+    return None
+
+
+def work_on(work: Work, *, request: Any = None) -> None:
+    """Advance one leased thread, or undo what its rollback planned."""
+    # Sagas are no agent that anybody installs; whoever uses them finds every worker ready.
+    agent = saga_record.installed() if work.agent == saga_record.NAME else agents().get(work.agent)
+    in_files = agent is not None and agent.graph.payloads == FILE
+    if in_files:
+        _owe_folder(work)
+    try:
+        _work_on(work, agent, request)
+    finally:
+        if in_files:
+            state_settled.send_robust(
+                sender=None,
+                thread_id=work.thread,
+                workspace=work.workspace,
+                owed=str(work.token),
+            )
+
+
+def _owe_folder(work: Work) -> None:
+    """Before the work: whoever is killed between the last commit and the folder leaves the note."""
+    try:
+        store.owe_folder(work.thread, by=str(work.token))
+    except (DatabaseError, InterfaceError) as error:
+        # The work itself will meet the same; its lease runs out and the next one notes it.
+        log.warning("folder.not_noted", error=str(error).strip())
+
+
+def _work_on(work: Work, agent: Agent | None, request: Any) -> None:
+    ledger = DatabaseLedger()
+    began = time.monotonic()
+    with (
+        Heart(work.thread, work.token) as heart,
+        structlog.contextvars.bound_contextvars(
+            thread=str(work.thread), agent=work.agent, fence=work.fence, **trace_ids.bound(request)
+        ),
+    ):
+        try:
+            if agent is None:
+                refuse_missing(ledger, work)
+                return
+            parts: dict[str, Any] = {
+                "agent": agent,
+                "ledger": ledger,
+                "heart": heart,
+                "stopping": stop_requested,
+            }
+            if work.status is Status.ROLLING_BACK:
+                roll_back(work, **parts, pauses=undo_pauses())
+            else:
+                Engine(**parts, slice_seconds=slice_seconds(), guard=guarding()).advance(work)
+            took = round((time.monotonic() - began) * 1000, 1)
+            log.info("worked", status=str(work.status), step=work.step, ms=took)
+        except ConcurrentModificationError:
+            fenced(work)
+        except MemoryError as error:
+            traceback.clear_frames(error.__traceback__)  # what filled the memory goes
+            losses.out_of_memory(work)
+        except (DatabaseError, InterfaceError) as error:
+            if outages.refuses_value(error) or not outages.is_outage(error):
+                log.exception("engine.failed")
+                give_up(ledger, work, error)
+            else:
+                # Nothing can be written now; the lease runs out and another slot takes over.
+                log.exception("step.interrupted")
+                losses.not_stored(work, error)
+        except Exception as error:
+            log.exception("engine.failed")
+            give_up(ledger, work, error)
+
+
+def give_up(ledger: Ledger, work: Work, error: Exception) -> None:
+    """Leave a thread on which the engine itself failed, so that it does not hang in its lease."""
+    by = EventKind.THREAD_PARKED if work.status is Status.ROLLING_BACK else EventKind.THREAD_FAILED
+    try:
+        ledger.leave(work, by, reason=engine_failure(error))
+    except ConcurrentModificationError:
+        fenced(work)
+
+
+def fenced(work: Work) -> None:
+    """Log that a worker's write was refused because the thread is no longer its own."""
+    log.warning("step.fenced", owner=work.owner, fence=work.fence)
+    store.add_event(work.thread, fenced_event(work, DatabaseLedger()))

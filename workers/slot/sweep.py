@@ -1,0 +1,265 @@
+"""What makes every lost message harmless: each worker sweeps, one at a time does.
+
+Runs in a thread of the worker's main process with a connection of its own.
+"""
+
+from __future__ import annotations
+
+import os
+import signal
+import socket
+import threading
+from collections.abc import Callable, Sequence
+from contextlib import suppress
+from typing import Any
+
+import structlog
+from celery.signals import (
+    celeryd_after_setup,
+    celeryd_init,
+    worker_ready,
+    worker_shutdown,
+    worker_shutting_down,
+)
+from celery.utils.text import str_to_list
+from django.conf import settings
+from django.db import DatabaseError, InterfaceError, connection
+
+from approvals import gates
+from approvals.notify.stuck_threads import announce_stuck_threads
+from checkpoints import queries, store
+from checkpoints.limits import lease_seconds
+from checkpoints.postgres import statements  # noqa: F401  (imported late by the store: here, once)
+from checkpoints.signals import folders_due, verification_due
+
+from .. import shared_page as slots
+from ..broker import refusals
+from ..broker.receivers import ring, rings_waiting
+from . import canary, forks, loop, losses
+from .clock import ClockWatch
+from .stop_flag import request_stop, stop_requested
+
+log = structlog.get_logger("gatepost.sweep")
+DUTY = "sweep"
+RINGS_PER_SWEEP = 20
+RINGS_KEPT = 1_000
+
+
+def interval_seconds() -> float:
+    """How often each worker looks."""
+    return float(getattr(settings, "GATEPOST_SWEEP_SECONDS", 2))
+
+
+def sweep_once(*, owner: str) -> dict[str, int]:
+    """Everything that is due, once; what was done.
+
+    What fails in one part keeps none of the others from being done: lost threads come first.
+    """
+    parts: dict[str, Callable[[], int]] = {
+        "shortened": lambda: store.shorten_leases() + store.bring_back_sleepers(),
+        "parked": lambda: store.park_crash_loops(owner=owner),
+        "woken": lambda: store.wake_sleepers(owner=owner),
+        "rung": _ring_stranded,
+        "counted": gates.tally_due,
+        "settled": gates.settle_due,
+        "expired": gates.expire_due,
+        "reminded": gates.remind_due,
+        "stuck": announce_stuck_threads,
+        "folders": _tell_of_folders,
+        "forgotten": store.forget_rows_set_aside,
+        "verified": lambda: _call_verifier(owner),
+    }
+    done: dict[str, int] = {}
+    for name, part in parts.items():
+        try:
+            done[name] = part()
+        except (DatabaseError, InterfaceError) as error:
+            log.warning("sweep.failed", part=name, error=str(error).strip())
+            connection.close()
+        except Exception:
+            log.exception("sweep.failed", part=name)
+    return done
+
+
+def _ring_stranded() -> int:
+    stranded = store.stranded_threads(queued_for_seconds=interval_seconds())[:RINGS_PER_SWEEP]
+    # A queue that nobody serves would fill the broker; PostgreSQL knows its threads anyway.
+    full = {q for q in {queue for _, queue in stranded} if rings_waiting(q) >= RINGS_KEPT}
+    rung = [(thread, queue) for thread, queue in stranded if queue not in full]
+    for thread, queue in rung:
+        # A slot that answers one ring goes on to claim the others by itself.
+        ring(thread_id=thread, queue=queue)
+    return len(rung)
+
+
+def _tell_of_folders() -> int:
+    """Floors above write them, in their own time; whether there is something to write."""
+    if not queries.folders_due():
+        return 0
+    folders_due.send_robust(sender=None)
+    return 1
+
+
+def _call_verifier(owner: str) -> int:
+    """A floor above verifies, in its own time."""
+    verification_due.send_robust(sender=None, owner=owner)
+    return 0
+
+
+class Sweeper:
+    """The sweeping thread of one worker; it also asks its slots for their signs of life."""
+
+    def __init__(self) -> None:
+        self.worker = canary.worker_id()
+        self._canary = canary.Canary()
+        self._slots = 1
+        self._processes: Callable[[], Sequence[int]] = tuple
+        # So long without a beat that its lease is gone: something holds the whole interpreter.
+        self._stuck = slots.Stuck(max(3, round(1.5 * lease_seconds() / interval_seconds())))
+        self._announced = self._retired = False
+        self._refused = 0
+        self._clock = ClockWatch()
+        self._stop = threading.Event()
+        self._turns = forks.Turn()
+        self._thread = threading.Thread(target=self._turn_on, name="sweep", daemon=True)
+
+    def start(self, *, slots: int, processes: Callable[[], Sequence[int]] = tuple) -> None:
+        """Announce the worker, then sweep until stopped; `processes` are those of its pool."""
+        self._slots = self._canary.slots = slots
+        self._processes = processes
+        try:
+            self._announce()
+        except (DatabaseError, InterfaceError) as error:
+            # Tried again with each turn: a database that is away for a moment costs no sweeper.
+            log.warning("worker.not_announced", error=str(error).strip())
+            connection.close()
+        self._thread.start()
+
+    def _announce(self) -> None:
+        if self._announced:
+            return
+        store.announce_worker(
+            self.worker,
+            host=socket.gethostname(),
+            pid=os.getpid(),
+            slots=self._slots,
+            queues=loop.queues(),
+            agents=[v for a in loop.agents().values() for v in a.versions],
+        )
+        self._announced = True
+
+    def _look_after_slots(self) -> None:
+        """Say how lost slots ended, end those that turn no more, hear who wants to be left."""
+        losses.tell(loop.BOOT)
+        for pid in self._stuck.look():
+            if pid in self._processes():
+                log.critical("slot.stuck", pid=pid)
+                with suppress(ProcessLookupError):  # it has just ended by itself
+                    os.kill(pid, signal.SIGKILL)
+        slots.holding_off(queries.held_off_longest())
+
+    def _count_refused(self) -> None:
+        """Write how many messages were refused, so that monitoring sees it."""
+        now = refusals.count()
+        if now != self._refused:
+            store.note_refused_messages(self.worker, now)
+            self._refused = now
+
+    def _retire(self) -> None:
+        if not self._retired:
+            store.retire_worker(self.worker)
+            self._retired = True
+
+    def stop(self) -> None:
+        """Stop, give the duty back and retire the worker."""
+        self._stop.set()
+        self._thread.join(timeout=1)
+        try:
+            store.forget_duty(DUTY, owner=self.worker)
+            store.retire_worker(self.worker)
+        except (DatabaseError, InterfaceError):
+            log.warning("worker.not_retired", worker=self.worker)
+
+    def _turn_on(self) -> None:
+        try:
+            while not self._stop.is_set():
+                with self._turns.taken():
+                    self._turn()
+                self._stop.wait(interval_seconds())
+        finally:
+            connection.close()
+
+    def _turn(self) -> None:
+        try:
+            if stop_requested():
+                # It takes nothing any more: nobody may leave a thread to it.
+                self._retire()
+            else:
+                self._announce()
+            self._canary.turn()
+            self._count_refused()
+            self._look_after_slots()
+            if store.claim_duty(DUTY, owner=self.worker, seconds=interval_seconds() * 3):
+                self._clock.look(worker=self.worker)
+                sweep_once(owner=self.worker)
+        except (DatabaseError, InterfaceError) as error:
+            log.warning("sweep.failed", error=str(error).strip())
+            connection.close()
+        except Exception:
+            # Whatever it is: were this thread to end, lost threads would stay lost.
+            log.exception("sweep.failed")
+
+
+_sweepers: list[Sweeper] = []
+_asked_for: list[str] = []
+
+
+@celeryd_init.connect(dispatch_uid="workers.queues")
+def note_queues(options: Any = None, **_kwargs: Any) -> None:
+    """Remember whether the worker was told its queues (`--queues`)."""
+    _asked_for[:] = str_to_list((options or {}).get("queues")) or []
+
+
+@celeryd_after_setup.connect(dispatch_uid="workers.agents")
+def load_agents(instance: Any = None, **_kwargs: Any) -> None:
+    """Import the agents once, before the pool forks, and listen to the queues that they name.
+
+    A worker that was told its queues keeps to those.
+    """
+    loop.agents()
+    connection.close()
+    consumed = instance.app.amqp.queues
+    for name in () if _asked_for else loop.queues():
+        consumed.select_add(name)
+    loop.listen(consumed.consume_from)
+    canary.listen(consumed)
+
+
+@worker_ready.connect(dispatch_uid="workers.slot.sweep.start")
+def start_sweeping(sender: Any = None, **_kwargs: Any) -> None:
+    """Begin with the worker."""
+    sweeper = Sweeper()
+    pool = getattr(getattr(sender, "controller", None), "pool", None)
+    losses.belongs_to(pool)
+    number = int(getattr(pool, "limit", None) or 1)
+    sweeper.start(slots=number, processes=lambda: pool_info(pool).get("processes", ()))
+    _sweepers.append(sweeper)
+
+
+def pool_info(pool: Any) -> dict[str, Any]:
+    """What Celery's pool says of itself; a pool of threads has no processes."""
+    found: dict[str, Any] = getattr(pool, "info", None) or {}
+    return found
+
+
+@worker_shutting_down.connect(dispatch_uid="workers.slot.sweep.shutting_down")
+def stop_at_boundaries(**_kwargs: Any) -> None:
+    """Let every step of this worker stop at its next boundary and hand its thread back."""
+    request_stop()
+
+
+@worker_shutdown.connect(dispatch_uid="workers.slot.sweep.stop")
+def stop_sweeping(**_kwargs: Any) -> None:
+    """End with the worker."""
+    while _sweepers:
+        _sweepers.pop().stop()

@@ -1,0 +1,1 @@
+"""What a step holds and may do: the ledger, the guard, retries, rules."""

@@ -1,0 +1,265 @@
+"""What is tried again by itself, when, and how often: activities, effects, model calls.
+
+    ctx.activity(look_up, goal, retry=Retry(attempts=8, first=2))
+
+Between two attempts the thread sleeps (`wake_at` in its row) and holds no worker. Without a word of
+the author only what says of itself that it passes is tried again: HTTP 408, 425, 429 and 5xx,
+time-outs, broken connections, RetryLater. A `Retry` of the author's also takes in errors that say
+nothing about themselves. Neither repeats mistakes of a program or refusals (HTTP 4xx).
+"""
+
+from __future__ import annotations
+
+import random
+import socket
+from collections.abc import Callable
+from dataclasses import dataclass
+from email.utils import parsedate_to_datetime
+from enum import StrEnum
+from typing import TYPE_CHECKING, Any
+
+from checkpoints.errors import ContentAway, GatepostError
+
+from ..authoring.errors import Asleep
+from ..authoring.retry_policy import LONGEST_SECONDS, Retry, RetryLater
+
+if TYPE_CHECKING:
+    from checkpoints.records import NewActivity
+
+    from .step import OpenStep
+
+SAID_MAX = 200
+
+
+class Passing(StrEnum):
+    """What an error says about trying again."""
+
+    NO = "no"  # a mistake or a refusal: another attempt ends alike
+    REFUSED = "refused"  # nothing was done, later it may be
+    OPEN = "open"  # whether it was done is not known
+    UNSAID = "unsaid"
+
+
+@dataclass(frozen=True, slots=True)
+class Judged:
+    """An error as a policy sees it: `said` goes behind the name of what was called.
+
+    `after`: seconds that the other side asked for. `crowded`: it asks everybody to wait.
+    """
+
+    passing: Passing
+    said: str
+    after: float | None = None
+    crowded: bool = False
+
+
+# Mistakes of a program, whoever made them. LookupError and ArithmeticError with all below them.
+MISTAKES = (
+    ArithmeticError,
+    AssertionError,
+    AttributeError,
+    ImportError,
+    LookupError,
+    MemoryError,
+    NameError,
+    NotImplementedError,
+    RecursionError,
+    SyntaxError,
+    TypeError,
+    ValueError,
+)
+# Errors of common clients by the names of their classes: none of them is imported for this.
+UNREACHED = {
+    "ClientConnectorError",
+    "ConnectError",
+    "ConnectTimeout",
+    "ConnectTimeoutError",
+    "NewConnectionError",
+    "PoolTimeout",
+}
+TIMED_OUT = {
+    "APITimeoutError",
+    "ReadTimeoutError",
+    "Timeout",
+    "TimeoutError",
+    "TimeoutException",
+    "TimeoutExpired",
+}
+BROKEN_OFF = {
+    "APIConnectionError",
+    "BadStatusLine",
+    "ChunkedEncodingError",
+    "ClientConnectionError",
+    "ClientOSError",
+    "ConnectionError",
+    "IncompleteRead",
+    "NetworkError",
+    "RemoteProtocolError",
+    "ServerDisconnectedError",
+}
+REFUSING = {425, 429, 503}
+UNKNOWING = {408, 500, 502, 504, 520, 521, 522, 523, 524, 529}
+
+
+def judge(error: Exception, now: Callable[[], float]) -> Judged:
+    """What an error says about trying again; `now` gives seconds since 1970."""
+    if isinstance(error, RetryLater):
+        text = " ".join(str(error).split()).rstrip(".")
+        said = f"said: {text[:SAID_MAX]}"
+        return Judged(Passing.REFUSED, said, _bounded(error.seconds), crowded=True)
+    status, headers = _answer(error)
+    if status is not None:
+        said = f"answered {status}"
+        if status in REFUSING:
+            return Judged(Passing.REFUSED, said, retry_after(headers, now), crowded=status != 425)
+        if status in UNKNOWING:
+            return Judged(Passing.OPEN, said, retry_after(headers, now))
+        if 400 <= status < 600:
+            return Judged(Passing.NO, said)
+    reason = getattr(error, "reason", None)  # urllib.error.URLError
+    if isinstance(error, OSError) and isinstance(reason, Exception) and reason is not error:
+        return judge(reason, now)
+    names = {c.__name__ for c in type(error).__mro__}
+    if isinstance(error, ConnectionRefusedError | socket.gaierror) or names & UNREACHED:
+        return Judged(Passing.REFUSED, "could not be reached")
+    if names & TIMED_OUT:
+        return Judged(Passing.OPEN, "timed out")
+    if names & BROKEN_OFF:
+        return Judged(Passing.OPEN, "broke off the connection")
+    failed = f"failed with {type(error).__name__}"
+    if isinstance(error, (GatepostError, *MISTAKES)) and not isinstance(error, ContentAway):
+        return Judged(Passing.NO, failed)
+    return Judged(Passing.UNSAID, failed)
+
+
+def outcome_is_open(error: Exception) -> bool:
+    """Whether what raised this may have been done all the same: a time-out, an answer cut off."""
+    return judge(error, lambda: 0.0).passing is Passing.OPEN
+
+
+def _answer(error: Exception) -> tuple[int | None, Any]:
+    """(HTTP status, headers) that an error carries, in the forms of the common clients."""
+    response = getattr(error, "response", None)
+    headers = getattr(response, "headers", None) or getattr(error, "headers", None)
+    found = [getattr(response, "status_code", None), getattr(response, "status", None)]
+    found.append(getattr(error, "status_code", None))
+    if headers is not None:  # `code` and `status` alone may be anything
+        found += [getattr(error, "code", None), getattr(error, "status", None)]
+    for status in found:
+        if isinstance(status, int) and 100 <= status < 600:
+            return int(status), headers
+    return None, headers
+
+
+def retry_after(headers: Any, now: Callable[[], float]) -> float | None:
+    """Seconds that the headers of an answer ask to wait: a number of them, or an HTTP date.
+
+    A date is compared with the answer's own Date, else with `now`.
+    """
+    in_ms = _header(headers, "Retry-After-Ms")
+    if (found := _number(in_ms)) is not None:
+        return _bounded(found / 1000)
+    text = _header(headers, "Retry-After")
+    if (found := _number(text)) is not None:
+        return _bounded(found)
+    at = _date(text)
+    if at is None:
+        return None
+    said = _date(_header(headers, "Date"))
+    return _bounded(at - (now() if said is None else said))
+
+
+def _header(headers: Any, name: str) -> str:
+    get = getattr(headers, "get", None)
+    if get is None:
+        return ""
+    found = get(name) or get(name.lower())
+    return str(found).strip() if isinstance(found, str | int | float) else ""
+
+
+def _number(text: str) -> float | None:
+    try:
+        found = float(text)
+    except ValueError:
+        return None
+    return found if found >= 0 else None  # NaN is not either
+
+
+def _date(text: str) -> float | None:
+    try:
+        return parsedate_to_datetime(text).timestamp()
+    except (ValueError, TypeError, OverflowError):
+        return None
+
+
+def _bounded(seconds: float) -> float:
+    return min(LONGEST_SECONDS, max(0.0, float(seconds)))
+
+
+def allowed(policy: Retry, error: Exception, judged: Judged, *, repeatable: bool) -> bool:
+    """Whether `policy` tries again after this error; `repeatable`: twice does no harm."""
+    if isinstance(error, policy.never) or judged.passing is Passing.NO:
+        return False
+    if judged.passing is Passing.OPEN:
+        return repeatable
+    return policy.plain or judged.passing is not Passing.UNSAID
+
+
+def again(
+    run: OpenStep,
+    policy: Retry | None,
+    name: str,
+    activity: NewActivity,
+    error: Exception,
+    *,
+    repeatable: bool = True,
+) -> Asleep | None:
+    """The sleep before the next attempt, or None when this was the last one.
+
+    A service that asks everybody to wait is noted for all threads of the workspace.
+    """
+    if policy is None:
+        return None
+    judged = judge(error, run.ledger.clock)
+    if not allowed(policy, error, judged, repeatable=repeatable):
+        return None
+    # The row counts attempts of all time; the budget begins anew with each click on Retry.
+    before = run.ledger.failures(run.work, activity.id) if activity.attempts > 1 else 0
+    number = before + 1
+    if number >= policy.attempts:
+        if policy.attempts > 1:
+            error.add_note(f"{_GAVE_UP}{number} attempts")
+        return None
+    longest = policy.longest_wait(number)
+    chance = random.random() * policy.jitter  # noqa: S311
+    if judged.after is not None:
+        least, seconds = judged.after, judged.after + longest * chance
+    elif judged.crowded:
+        least, seconds = longest / 2, longest / 2 * (1 + chance)
+    else:
+        least, seconds = 0.0, longest * (1 - chance)
+    if judged.crowded and least:
+        run.ledger.hold_off(run.work, name, seconds=least, said=judged.said)
+    said = f"{name} {judged.said}; attempt {number + 1} of {policy.attempts}"
+    return Asleep(seconds, said)
+
+
+def wait_with_others(run: OpenStep, policy: Retry | None, name: str) -> None:
+    """Raise Asleep while a service has asked everybody to wait; calls and counts nothing."""
+    held = None if policy is None else run.ledger.held_off(run.work, name)
+    if policy is not None and held is not None:
+        seconds, said = held
+        spread = max(policy.first, 0.1 * seconds) * policy.jitter
+        seconds += spread * random.random()  # noqa: S311 - not all at once when the time has come
+        raise Asleep(seconds, f"{name} {said}; waits with all others")
+
+
+_GAVE_UP = "Gatepost gave up after "
+
+
+def gave_up(error: BaseException) -> str:
+    """How often something was tried in vain, such as " (after 5 attempts)"; else nothing."""
+    for note in reversed(getattr(error, "__notes__", ())):
+        if note.startswith(_GAVE_UP):
+            return f" (after {note.removeprefix(_GAVE_UP)})"
+    return ""

@@ -1,0 +1,139 @@
+"""What the engine holds: the installed agent, the heart, one step in progress."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from functools import cached_property
+from typing import Any, Protocol
+from uuid import UUID
+
+from approvals.queries import ApprovalRow
+from checkpoints.records import Position, Work
+from checkpoints.states import EventKind
+from checkpoints.store import NewEvent
+from checkpoints.views import ActivityRow
+
+from ..authoring.frozen import FrozenDict
+from ..authoring.graph import Graph, Tool
+from ..authoring.language_models import Model, missing
+from ..authoring.retry_policy import Retry
+from .ledger import Ledger
+
+EVENTS_BUFFERED = 50
+
+
+class Heart(Protocol):
+    """Keeps the lease alive; `check` raises LeaseLost once it cannot be trusted any more."""
+
+    def check(self) -> None: ...
+
+
+@dataclass(frozen=True, slots=True)
+class Agent:
+    """An installed agent: graph, tools by name, its version row, and the model that it asks.
+
+    `code` is what its version consists of; `same` are other versions of the same code.
+    """
+
+    graph: Graph
+    tools: dict[str, Tool]
+    version_id: UUID
+    fingerprint: str
+    model: Model = missing
+    code: Mapping[str, Any] | None = None
+    same: tuple[UUID, ...] = ()
+
+    @property
+    def versions(self) -> tuple[UUID, ...]:
+        """All versions whose threads it takes as its own."""
+        return (self.version_id, *self.same)
+
+
+@dataclass
+class OpenStep:
+    """One step in progress: what is recorded of it, and what waits to be written.
+
+    `requests` are all of the step's, `decided` the newest one of each position.
+    """
+
+    work: Work
+    step: int
+    ledger: Ledger
+    heart: Heart
+    stopping: Callable[[], bool]
+    model: Model = missing
+    retry: Retry | None = None
+    records: dict[Position, ActivityRow] = field(default_factory=dict)
+    requests: dict[UUID, ApprovalRow] = field(default_factory=dict)
+    decided: dict[Position, ApprovalRow] = field(default_factory=dict)
+    resumed: bool = False
+    thoughts: dict[str, list[str]] = field(default_factory=dict)
+    buffer: list[NewEvent] = field(default_factory=list)
+    on_failure: str = "keep"
+    woken: int = 0  # wake_seq before its requests were read
+
+    @cached_property
+    def config(self) -> FrozenDict:
+        """The thread's configuration, read when a node first asks for it."""
+        return FrozenDict(self.ledger.config(self.work), "ctx.config")
+
+    @cached_property
+    def elsewhere(self) -> list[ActivityRow]:
+        """Pure results of this step as it was taken before, read when one is first looked for."""
+        return self.ledger.reusable(self.work, self.step)
+
+    @cached_property
+    def known_thoughts(self) -> set[tuple[str, int]]:
+        """(node, ordinal) of what former attempts thought, read at this one's first thought."""
+        return self.ledger.thoughts(self.work, self.step) if self.resumed else set()
+
+    @cached_property
+    def course(self) -> tuple[list[tuple[UUID, int, int]], dict[UUID, int]]:
+        """The way to the head, read when an effect might repeat what was left beside it."""
+        return self.ledger.course(self.work)
+
+    @property
+    def begun(self) -> bool:
+        """Whether something recorded here answers only for the state that the step began with."""
+        return any(a.status != "withdrawn" for a in self.decided.values()) or any(
+            a.state == "done" or a.kind == "effect" for a in self.records.values()
+        )
+
+    def record_at(self, position: Position) -> ActivityRow | None:
+        """What is recorded at a position, newest revision."""
+        return self.records.get(position)
+
+    def revision(self, position: Position, *, same: bool) -> int:
+        """The revision that a new call at a recorded position gets."""
+        known = self.records.get(position)
+        return 0 if known is None else known.revision + (0 if same else 1)
+
+    def approval_at(self, position: Position) -> ApprovalRow | None:
+        """The request at a position, newest revision."""
+        return self.decided.get(position)
+
+    def add_event(self, event: NewEvent) -> None:
+        """Write an event together with the next record or commit."""
+        self.buffer.append(event)
+
+    def think(self, node: str, ordinal: int, data: dict[str, Any]) -> None:
+        """Buffer a thought unless a former attempt at this step has recorded it."""
+        self.thoughts.setdefault(node, []).append(data["text"])
+        if (node, ordinal) not in self.known_thoughts:
+            self.known_thoughts.add((node, ordinal))
+            self.add_event(NewEvent(EventKind.THOUGHT_RECORDED, data, self.work.owner))
+
+    def thoughts_of(self, node: str) -> tuple[str, ...]:
+        """What the node has thought in this step."""
+        return tuple(self.thoughts.get(node, ()))
+
+    def take_events(self) -> list[NewEvent]:
+        """The buffered events; the caller writes them now."""
+        taken, self.buffer = self.buffer, []
+        return taken
+
+    def flush_if_many(self) -> None:
+        """Do not let one statement grow without bound."""
+        if len(self.buffer) >= EVENTS_BUFFERED:
+            self.ledger.events(self.work, self.take_events())

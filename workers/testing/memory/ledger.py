@@ -1,0 +1,325 @@
+"""The engine's ledger over a book: what the store, the gates and their readers do for a worker."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+from datetime import datetime
+from typing import Any
+from uuid import UUID
+
+from approvals.gates import Proposal
+from approvals.gates.replies import SUPERSEDED
+from approvals.queries import ApprovalRow
+from checkpoints import undo
+from checkpoints.log import steering
+from checkpoints.log.pins import SAME_CODE
+from checkpoints.queries import Range
+from checkpoints.records import Position, Work
+from checkpoints.state.channels import Digests, Reducer
+from checkpoints.states import EventKind, Status, target
+from checkpoints.store import NewCheckpoint, NewEvent
+from checkpoints.views import ActivityRow, CheckpointRow, InputRow
+
+from . import reads as reading
+from . import requests, reuse, unknown_effects
+from . import undo as undoing
+from .book import Row, read, written
+from .once import released, see
+from .rules import Rules
+
+
+class MemoryLedger(Rules):
+    """One worker's side of a book."""
+
+    # ---- reading -----------------------------------------------------------------------------
+
+    def load(
+        self, work: Work, version: UUID, reducers: dict[str, Reducer]
+    ) -> tuple[dict[str, Any], Digests, int]:
+        self._book.reducers[version] = reducers
+        found, digests = self._book.checked(work.thread, work.head)
+        if self._book.checkpoint(work.thread, work.head).new.agent_version != version:
+            digests = Digests.of(found.state, reducers)
+        return found.state, digests, found.schema_version
+
+    def recorded(self, work: Work, step: int) -> list[ActivityRow]:
+        return [
+            a
+            for a in reading.activities(self._book, work.thread)
+            if (a.branch, a.step) == (work.branch, step)
+        ]
+
+    def reusable(self, work: Work, step: int) -> list[ActivityRow]:
+        version = work.agent_version
+        return reuse.reusable(self._book, work.thread, step=step, agent_version=version)
+
+    def cached(self, key: str) -> Any:
+        until, text = self._book.cached.get(key, (self._book.now(), None))
+        return read(text) if until > self._book.now() else None
+
+    def cache(self, key: str, value: Any, seconds: float) -> None:
+        self._book.cached[key] = (self._book.later(seconds), written(value))
+
+    def approvals(self, work: Work, step: int) -> list[ApprovalRow]:
+        return [
+            a
+            for a in reading.approvals(self._book, work.thread)
+            if (a.branch, a.step) == (work.branch, step)
+        ]
+
+    def thoughts(self, work: Work, step: int) -> set[tuple[str, int]]:
+        """(node, ordinal) of the thoughts recorded at the step since the last checkpoint."""
+        found: set[tuple[str, int]] = set()
+        for event in reading.events(self._book, work.thread):
+            said = event.data
+            if event.kind == EventKind.CHECKPOINT_COMMITTED:
+                found.clear()
+            elif event.kind == EventKind.THOUGHT_RECORDED and said["step"] == step:
+                found.add((said["node"], said["ordinal"]))
+        return found
+
+    def inputs(self, work: Work) -> list[InputRow]:
+        return reading.inputs(self._book, work.thread)
+
+    def activity(self, activity_id: UUID) -> ActivityRow:
+        return reading.activity(self._book, activity_id)
+
+    def target(self, work: Work) -> CheckpointRow:
+        return reading.checkpoint(self._book, work.thread, UUID((work.rollback or {})["target"]))
+
+    def undo_failures(self, work: Work) -> dict[str, tuple[int, str]]:
+        return undoing.undo_failures(self._book, work.thread)
+
+    def begin_undo(self, work: Work, *, reason: str, events: Sequence[NewEvent]) -> bool:
+        fates = undoing.effects_of(self._book, work.thread)
+        chosen = undo.chosen(fates)
+        if not chosen:
+            return False
+        target = undoing.checkpoint_before(self._book, chosen[-1].activity)
+        plan = undo.plan_back_to(target, fates, reason=reason, by=work.owner, then="failed")
+        requests.withdraw_open(
+            self._book, work.thread, reason=undo.WITHDRAWN_ON_FAILURE, actor=work.owner
+        )
+        self._write(
+            work,
+            sets=undoing.carried(plan),
+            status=Status.ROLLING_BACK,
+            reason=reason,
+            events=[*events, NewEvent(EventKind.ROLLBACK_STARTED, plan, work.owner, 2)],
+        )
+        return True
+
+    def newest_sound(self, work: Work) -> CheckpointRow | None:
+        return reading.newest_sound(self._book, work.thread, work.head)
+
+    def note_damage(self, work: Work, checkpoint: UUID, what: str) -> None:
+        """Nobody reads the record of a harness."""
+
+    def upgraded_from(self, work: Work) -> set[UUID]:
+        return reading.upgraded_from(self._book, work.thread)
+
+    def clock(self) -> float:
+        return self._book.now().timestamp()
+
+    def config(self, work: Work) -> dict[str, Any]:
+        return reading.config(self._book, work.thread)
+
+    def failures(self, work: Work, activity: UUID) -> int:
+        return reading.failures(self._book, work.thread, activity)
+
+    def held_off(self, work: Work, name: str) -> tuple[float, str] | None:
+        until, said = self._book.held_off.get((work.workspace, name), (self._book.now(), ""))
+        left = (until - self._book.now()).total_seconds()
+        return (left, said) if left > 0 else None
+
+    def hold_off(self, work: Work, name: str, *, seconds: float, said: str) -> None:
+        place = (work.workspace, name)
+        former = self._book.held_off.get(place)
+        new = (self._book.later(seconds), said)
+        self._book.held_off[place] = new if former is None else max(former, new)
+
+    # ---- steps -------------------------------------------------------------------------------
+
+    def commit(
+        self,
+        work: Work,
+        checkpoint: NewCheckpoint,
+        *,
+        before: Sequence[NewEvent] = (),
+        events: Sequence[NewEvent] = (),
+        leave_by: EventKind | None = None,
+        reason: str = "",
+        tokens: int = 0,
+        cost: str = "0",
+        taken: Sequence[int] = (),
+        left_by: str = "",
+    ) -> None:
+        sets: dict[str, Any] = {"crash_count": 0}
+        left: list[NewEvent] = []
+        status: Status | None = None
+        if leave_by is not None:
+            status = target(leave_by, work.status)
+            sets |= released(leave_by)
+            said = steering.leaving(leave_by, reason=reason)
+            left.append(NewEvent(leave_by, said, left_by or work.owner))
+        if work.status is Status.ROLLING_BACK:
+            sets["rollback"] = None
+        elif checkpoint.step > work.step:
+            sets["n_steps"] = self._book.row(work.thread).n_steps + 1
+        row = self._book.move(
+            work.thread,
+            guard=lambda r: r.lease_token == work.token and r.head == work.head,
+            sets=sets,
+            status=status,
+            reason=reason,
+            before=before,
+            events=[*events, *left],
+            checkpoint=checkpoint,
+            also=lambda _: self._settle(work.thread, taken),
+        )
+        self._seen(work, row)
+        work.head, work.number, work.step = checkpoint.id, checkpoint.number, checkpoint.step
+        work.branch, work.branch_start = checkpoint.branch, checkpoint.branch_start
+        work.next_nodes = tuple(checkpoint.next_nodes)
+        work.crash_count = 0
+
+    def leave(
+        self,
+        work: Work,
+        by: EventKind,
+        *,
+        reason: str = "",
+        data: dict[str, Any] | None = None,
+        events: Sequence[NewEvent] = (),
+        waiting_on: Any = None,
+        wake_at_seconds: float | None = None,
+        unless_woken: bool = False,
+        also: Callable[[datetime], None] | None = None,
+    ) -> bool:
+        sets = released(by) | {"waiting_on": None if waiting_on is None else written(waiting_on)}
+        if wake_at_seconds is not None:
+            sets["wake_at"] = self._book.later(wake_at_seconds)
+        body = steering.leaving(by, reason=reason, data=data, waiting_on=waiting_on)
+
+        def allowed(row: Row) -> bool:
+            news = unless_woken and row.wake_seq != work.wake_seq
+            return row.lease_token == work.token and not news
+
+        row = self._book.move(
+            work.thread,
+            guard=allowed,
+            sets=sets,
+            status=target(by, work.status),
+            reason=reason,
+            events=[*events, NewEvent(by, body, work.owner)],
+            also=also,
+        )
+        if row is None and unless_woken:
+            now = self._book.row(work.thread)
+            if now.lease_token == work.token:
+                see(work, now)
+                return False
+        self._seen(work, row)
+        return True
+
+    def hand_back(self, work: Work, reason: str) -> None:
+        if work.status is Status.ROLLING_BACK:
+            self._write(work, sets=released(EventKind.THREAD_HANDED_BACK))
+        else:
+            self.leave(work, EventKind.THREAD_HANDED_BACK, reason=reason)
+
+    def adopt(self, work: Work, version: UUID, fingerprint: str, *, same: bool = False) -> None:
+        data = {"from": str(work.agent_version), "to": str(version), "fingerprint": fingerprint}
+        if same:
+            data["by"] = SAME_CODE
+        wish = self._book.row(work.thread).wish
+        self._write(
+            work,
+            events=[NewEvent(EventKind.CODE_CHANGED, data, work.owner)],
+            sets={"agent_version": version, "wish": "" if wish == "accept" else wish},
+        )
+        work.agent_version = version
+
+    def code(self, version: UUID) -> dict[str, Any] | None:
+        """Nothing: what is installed in memory has no record."""
+        return None
+
+    def accepted_from(self, work: Work) -> set[UUID]:
+        return reading.accepted_from(self._book, work.thread)
+
+    def events(self, work: Work, events: Sequence[NewEvent], *, taken: Sequence[int] = ()) -> None:
+        self._write(work, events=events, also=lambda _: self._settle(work.thread, taken))
+
+    def ask(
+        self,
+        work: Work,
+        proposals: Sequence[Proposal],
+        *,
+        events: Sequence[NewEvent] = (),
+        waiting_on: Any = None,
+    ) -> bool:
+        if settled := [p for p in proposals if p.allowed_by]:
+            self._let_happen(work, settled, events)
+            events, proposals = (), [p for p in proposals if not p.allowed_by]
+            if not proposals:
+                return False
+        rows = [requests.opened(self._book, work, p) for p in proposals]
+
+        def enter(at: datetime) -> None:
+            for row, _ in rows:
+                self._book.approvals[row.id] = replace(row, requested_at=at)
+
+        waits = self.leave(
+            work,
+            EventKind.THREAD_SUSPENDED,
+            events=[*events, *(event for _, event in rows)],
+            waiting_on=waiting_on,
+            unless_woken=True,
+            also=enter,
+        )
+        for p in proposals if waits else ():
+            if p.revision and (former := self._withdraw_former(work, p, SUPERSEDED)):
+                self._book.move(work.thread, events=former)
+        return waits
+
+    def _let_happen(
+        self, work: Work, proposals: Sequence[Proposal], events: Sequence[NewEvent]
+    ) -> None:
+        """What a policy allows: asked and approved, and nobody waits."""
+        for proposal in proposals:
+            row, told = requests.allowed(self._book, work, proposal)
+
+            def enter(_: datetime, row: ApprovalRow = row) -> None:
+                self._book.approvals[row.id] = row
+
+            if proposal.revision:
+                by = f"Not asked any more: {row.decided_by_name} lets it happen."
+                told = [told[0], *self._withdraw_former(work, proposal, by), *told[1:]]
+            self._write(work, events=[*events, *told], also=enter)
+            events = ()
+
+    # ---- effects that need a person ----------------------------------------------------------
+
+    def lost(self, work: Work, activity: UUID) -> None:
+        self._seen(
+            work,
+            unknown_effects.lost(
+                self._book,
+                work.thread,
+                activity,
+                owner=work.owner,
+                guard=lambda r: r.lease_token == work.token,
+            ),
+        )
+
+    def settled(self, work: Work, activity: UUID) -> tuple[str, str] | None:
+        return unknown_effects.settled(self._book, work.thread, activity)
+
+    def course(self, work: Work) -> tuple[list[tuple[UUID, int, int]], dict[UUID, int]]:
+        return unknown_effects.course(self._book, work.thread)
+
+    def at_place(
+        self, work: Work, ranges: Sequence[Range], place: Position, *, limit: int
+    ) -> list[ActivityRow]:
+        return unknown_effects.at_place(self._book, ranges, place, limit=limit)

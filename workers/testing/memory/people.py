@@ -1,0 +1,302 @@
+"""What people and clocks do to a thread in a book: the store's verbs, with the same refusals."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import fields
+from typing import Any
+from uuid import UUID, uuid4
+
+from uuid_utils.compat import uuid7
+
+from checkpoints import undo as plans
+from checkpoints.errors import NotAllowedNow
+from checkpoints.limits import CRASHES_ALLOWED
+from checkpoints.log.seals import LEASE_V
+from checkpoints.records import Work
+from checkpoints.state import deltas
+from checkpoints.state.channels import Digests
+from checkpoints.states import (
+    CANCELLABLE,
+    EDITABLE,
+    STOPS_AHEAD,
+    TAKES_INPUT,
+    EventKind,
+    Status,
+    sources,
+    target,
+)
+from checkpoints.store import NewCheckpoint, NewEvent
+from checkpoints.store.control import IDLE
+
+from . import reads as reading
+from . import requests, savings
+from .book import Book, Row, read, sealed
+from .interrupted_effects import Away, taken_away
+from .once import released
+from .undo import carried
+
+LEASE_SECONDS = 15.0
+S, K = Status, EventKind
+
+
+def birth(
+    book: Book, row: Row, checkpoint: NewCheckpoint, kind: EventKind, data: dict[str, Any]
+) -> UUID:
+    """Enter a thread with its first checkpoint; the first event proves that as well."""
+    kept, (committed,) = sealed(book, row.id, checkpoint, book.now())
+    book.rows[row.id], book.events[row.id] = row, []
+    book.set_head(row, kept)
+    row.status_since = row.created_at
+    event = NewEvent(kind, data | {"checkpoint": committed.data}, row.started_by)
+    book.move(row.id, events=[event])
+    return row.id
+
+
+def acquire(book: Book, thread: UUID, *, owner: str) -> Work | None:
+    """queued -> running, or take a rollback that nobody works on; None when there is nothing."""
+    row = book.row(thread)
+    queued = row.status is S.QUEUED
+    resting = row.wake_at is not None and row.wake_at > book.now()
+    if not queued and not (
+        row.status is S.ROLLING_BACK and row.lease_token is None and not resting
+    ):
+        return None
+    sets = {"waiting_on": None, "wake_at": None, "status_reason": ""}
+    return _take(book, row, owner, K.LEASE_ACQUIRED, S.RUNNING if queued else None, sets)
+
+
+def take_over(book: Book, thread: UUID, *, owner: str) -> Work | None:
+    """Take a lease that its holder let expire; counts a crash. Parks a thread at the third."""
+    row = book.row(thread)
+    if row.lease_until is None or row.lease_until > book.now():
+        return None
+    if row.crash_count >= CRASHES_ALLOWED - 1:
+        reason = (
+            f"The worker was lost {CRASHES_ALLOWED} times in a row at this step. Look at the last "
+            "events, then retry, edit or roll back."
+        )
+        sets = released(K.THREAD_PARKED) | {"crash_count": CRASHES_ALLOWED}
+        event = NewEvent(K.THREAD_PARKED, {"reason": reason}, owner)
+        book.move(thread, sets=sets, status=S.ATTENTION, reason=reason, events=[event])
+        return None
+    said = savings.told(book, thread)
+    sets = {"crash_count": row.crash_count + 1}
+    return _take(book, row, owner, K.LEASE_TAKEN_OVER, None, sets, said)
+
+
+def _take(
+    book: Book,
+    row: Row,
+    owner: str,
+    kind: EventKind,
+    status: Status | None,
+    sets: Mapping[str, Any],
+    said: Mapping[str, Any] = {},
+) -> Work:
+    token = uuid4()
+    lease = {
+        "lease_owner": owner,
+        "lease_token": token,
+        "lease_until": book.later(LEASE_SECONDS),
+        "fence": row.fence + 1,
+    }
+    event = NewEvent(kind, {"owner": owner, **said}, owner, LEASE_V)
+    book.move(row.id, sets={**sets, **lease}, status=status, events=[event])
+    own = {"thread": row.id, "owner": owner, "token": token, "rollback": read(row.rollback)}
+    same = [f.name for f in fields(Work) if f.name not in own and hasattr(row, f.name)]
+    return Work(**own, **{name: getattr(row, name) for name in same})
+
+
+def pause(book: Book, thread: UUID, *, actor: str, before_node: str = "") -> str:
+    """Stop a thread at once where nobody works on it, else at the next step or before a node."""
+    row = book.row(thread)
+    if before_node:
+        _in(row, STOPS_AHEAD, "Pausing before a node")
+        event = NewEvent(K.PAUSE_REQUESTED, {"before": before_node}, actor)
+        book.move(thread, sets={"pause_at": before_node}, events=[event])
+        return "requested"
+    if row.status in IDLE:
+        reason, event = "Paused by a person", NewEvent(K.THREAD_PAUSED, {}, actor)
+        book.move(thread, status=S.PAUSED, reason=reason, events=[event])
+        return "paused"
+    if row.status is S.PAUSED:
+        return "paused"
+    _in(row, {S.RUNNING}, "Pausing")
+    if not row.wish:
+        event = NewEvent(K.PAUSE_REQUESTED, {}, actor)
+        book.move(thread, sets={"wish": "pause", "wish_by": actor}, events=[event])
+    return "requested"
+
+
+def resume(book: Book, thread: UUID, *, actor: str) -> None:
+    """paused -> queued."""
+    _move_on(book, thread, K.THREAD_RESUMED, actor, "Resuming", crash_count=0)
+
+
+def retry(book: Book, thread: UUID, *, actor: str) -> None:
+    """failed or attention -> queued from the head; or on with a rollback that was not finished."""
+    row = book.row(thread)
+    half = row.status is S.ATTENTION and row.rollback is not None
+    by = K.ROLLBACK_RETRIED if half else K.THREAD_RETRIED
+    free = released(by) if half else {}
+    said = savings.told(book, thread) if savings.faulty(row) else {}
+    _move_on(book, thread, by, actor, "Retrying", said, crash_count=0, **free)
+
+
+def cancel(book: Book, thread: UUID, *, actor: str, reason: str = "") -> None:
+    """Any unfinished status -> cancelled, effects stay done; takes it away from its worker."""
+    _in(book.row(thread), CANCELLABLE, "Cancelling")
+    requests.withdraw_open(book, thread, reason="The thread was cancelled.", actor=actor)
+    free = released(K.THREAD_CANCELLED) | {"rollback": None}
+    away = taken_away(book, thread, actor=actor, how="cancelled")
+    data = {"reason": reason, **away.told}
+    _move_on(book, thread, K.THREAD_CANCELLED, actor, "Cancelling", data, away, **free)
+
+
+def _move_on(
+    book: Book,
+    thread: UUID,
+    by: EventKind,
+    actor: str,
+    wanted: str,
+    data: dict[str, Any] | None = None,
+    away: Away | None = None,
+    **sets: Any,
+) -> None:
+    row, away = book.row(thread), away or Away()
+    _in(row, set(sources(by)), wanted)
+    code = row.status is S.ATTENTION and (read(row.waiting_on) or {}).get("kind") == "code"
+    sets |= {"wish": "accept" if code else "", "waiting_on": None, "wake_at": None}
+    status = target(by, sources(by)[0])
+    book.move(
+        thread,
+        sets=sets,
+        status=status,
+        reason=away.reason,
+        events=[*away.events, NewEvent(by, data or {}, actor)],
+        also=away.mark,
+    )
+
+
+def edit(
+    book: Book,
+    thread: UUID,
+    *,
+    changes: Mapping[str, Any],
+    reason: str,
+    actor: str,
+) -> UUID:
+    """Write a checkpoint over the head; open requests are withdrawn, a waiting thread pauses."""
+    row = book.row(thread)
+    _in(row, EDITABLE, "Editing the state")
+    requests.withdraw_open(book, thread, reason=f"The state was edited: {reason}", actor=actor)
+    head = book.checkpoint(thread, row.head).new
+    found = changed(book, thread, row.head, changes, head.agent_version)
+    checkpoint = NewCheckpoint(
+        id=uuid7(),
+        number=row.number + 1,
+        step=row.step,
+        branch=row.branch,
+        branch_start=row.branch_start,
+        parent=row.head,
+        parent_thread=thread,
+        parent_number=row.number,
+        source="edit",
+        nodes=(),
+        next_nodes=row.next_nodes,
+        schema_version=head.schema_version,
+        agent_version=head.agent_version,
+        created_by=actor,
+        **found,
+    )
+    said = NewEvent(K.STATE_EDITED, {"changed": sorted(changes), "reason": reason}, actor)
+    waits = row.status in (S.WAITING, S.SLEEPING)
+    status, why = S.PAUSED if waits else row.status, row.status_reason
+    sets = {"waiting_on": None}
+    book.move(thread, sets=sets, status=status, reason=why, before=[said], checkpoint=checkpoint)
+    return checkpoint.id
+
+
+def changed(
+    book: Book,
+    thread: UUID,
+    ident: UUID,
+    changes: Mapping[str, Any],
+    version: UUID,
+) -> dict[str, Any]:
+    """Delta, hash and size of a state with values of a person in it, for a checkpoint."""
+    delta = deltas.delta_of_changes(dict(changes))
+    state = deltas.apply(book.materialise(thread, ident).state, delta)
+    digests = Digests.of(state, book.reducers[version])
+    return {"delta": delta, "state_hash": digests.root, "state_bytes": digests.size}
+
+
+def roll_back(
+    book: Book,
+    thread: UUID,
+    *,
+    checkpoint: UUID,
+    undo: Sequence[UUID],
+    reason: str,
+    actor: str,
+    run_on: bool = False,
+) -> None:
+    """Every status but rolling_back -> rolling_back; a worker then undoes and moves the head."""
+    row, goal = book.row(thread), book.checkpoint(thread, checkpoint).new
+    if checkpoint == row.head:
+        raise NotAllowedNow("The thread is already at this checkpoint.")
+    if not reading.on_way(book, thread, checkpoint):
+        raise NotAllowedNow(
+            "An earlier rollback left this checkpoint behind; fork from it to continue there."
+        )
+    _in(row, set(sources(K.ROLLBACK_STARTED)), "Rolling back")
+    said = f"The thread was rolled back: {reason}"
+    requests.withdraw_open(book, thread, reason=said, actor=actor)
+    plan = plans.plan(
+        target=checkpoint,
+        number=goal.number,
+        step=goal.step,
+        undo=undo,
+        reason=reason,
+        run_on=run_on,
+        by=actor,
+    )
+    away = taken_away(book, thread, actor=actor, how="rolled back")
+    events = [*away.events, NewEvent(K.ROLLBACK_STARTED, plan | away.told, actor)]
+    book.move(
+        thread,
+        sets=carried(plan),
+        status=S.ROLLING_BACK,
+        reason=reason,
+        events=events,
+        also=away.mark,
+    )
+
+
+def send(book: Book, thread: UUID, *, message: Any, actor: str) -> int:
+    """Keep a message for the thread's next step; the number of its event."""
+    row = book.row(thread)
+    _in(row, TAKES_INPUT, "Taking new input")
+    event = NewEvent(K.INPUT_RECEIVED, {"message": message}, actor)
+    book.move(thread, sets={"wake_seq": row.wake_seq + 1}, events=[event])
+    book.inputs.setdefault(thread, []).append(row.last_seq)
+    return row.last_seq
+
+
+def wake_sleepers(book: Book) -> int:
+    """sleeping -> queued for each thread whose time has come; how many."""
+    now, woken = book.now(), 0
+    for row in list(book.rows.values()):
+        if row.status is S.SLEEPING and row.wake_at is not None and row.wake_at <= now:
+            event = NewEvent(K.THREAD_WOKEN, {"by": "timer"}, "sweep")
+            book.move(row.id, sets={"wake_at": None}, status=S.QUEUED, events=[event])
+            woken += 1
+    return woken
+
+
+def _in(row: Row, statuses: Any, wanted: str) -> None:
+    if row.status not in statuses:
+        raise NotAllowedNow(
+            f"{wanted} is not possible while the thread is {row.status}.", status=row.status
+        )

@@ -1,0 +1,142 @@
+"""What a book knows of people's say: rules and caps of the play, questions from its log."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+from decimal import Decimal
+from typing import Any, Final
+from uuid import UUID
+
+from approvals.gates import Proposal
+from approvals.gates.validity import AskedBack, outlived
+from approvals.policies.matches import Facts, PolicyAnswer
+from approvals.queries import ApprovalRow
+from approvals.rules.terms import Terms, terms_of
+from checkpoints.records import NewActivity, Work
+from checkpoints.states import EventKind
+from checkpoints.store import NewEvent
+from checkpoints.views import ActivityRow
+from workers.step.rules import earlier
+
+from . import reads as reading
+from .once import Once
+from .requests import NOBODY_DUE
+
+TOUCHING: Final = ("edit", "fork")
+
+
+class Rules(Once):
+    """One worker's side of a book, where people have a say."""
+
+    def rule(self, work: Work, tool: str, args: Any, risk: str) -> PolicyAnswer:
+        if self._book.policy is None:
+            return PolicyAnswer(None)
+        rule = self._book.policy(
+            Facts(
+                workspace=work.workspace,
+                thread=work.thread,
+                agent=work.agent,
+                tool=tool,
+                args=args,
+                risk=risk,
+                cost=self._book.row(work.thread).cost,
+                started_by=work.started_by,
+            )
+        )
+        return PolicyAnswer(rule)
+
+    def done_earlier(self, work: Work, before: ActivityRow) -> dict[str, Any]:
+        kept = before.approval and self._book.approvals.get(before.approval)
+        return earlier(before, self._book.row(before.thread).title, kept or None)
+
+    def terms(self, risk: str) -> Terms | None:
+        return None  # in a play a decision counts at once
+
+    def hands_on(self, work: Work) -> tuple[str, ...]:
+        """Who started, forked or edited what led to the head, in the thread and in its bases."""
+        kept = self._book.checkpoint(work.thread, work.head)
+        found = {work.started_by}
+        while True:
+            found.add(self._book.row(kept.thread).started_by)
+            if kept.new.source in TOUCHING:
+                found.add(kept.new.created_by)
+            if kept.new.parent is None:
+                break
+            kept = self._book.checkpoint(kept.new.parent_thread or kept.thread, kept.new.parent)
+        return tuple(sorted({who.split("/")[0] for who in found if who.startswith("user:")}))
+
+    def doubts(self, work: Work, approval: ApprovalRow) -> str:
+        """Nobody loses a right in a play; time passes there too."""
+        since, valid_for = approval.effective_at, terms_of(approval.terms).valid_for
+        late = since is not None and (self._book.now() - since).total_seconds() > valid_for
+        return outlived(approval, valid_for) if late else ""
+
+    def begin_effect(
+        self,
+        work: Work,
+        activity: NewActivity,
+        events: Sequence[NewEvent],
+        allowed: ApprovalRow | None = None,
+        policies: str | None = None,
+    ) -> str:
+        """Write that it starts; the policies of a play never change."""
+        why = "" if allowed is None else self.doubts(work, allowed)
+        if not why:
+            self._start_effect(work, activity, events)
+        return why
+
+    def asked_back(self, work: Work, approval: ApprovalRow) -> list[AskedBack]:
+        return [
+            AskedBack(UUID(e.data["decision"]), e.data.get("comment", ""), e.data["by_name"])
+            for e in reading.events(self._book, work.thread)
+            if e.kind == EventKind.DECISION_RECORDED
+            and e.data["approval"] == str(approval.id)
+            and e.data.get("verdict") == "respond"
+        ]
+
+    def answer(
+        self,
+        work: Work,
+        approval: ApprovalRow,
+        activity: NewActivity,
+        *,
+        result: Any,
+        reason: str,
+        events: Sequence[NewEvent] = (),
+    ) -> bool:
+        with self._book.lock:
+            if not self._book.approvals[approval.id].open:
+                return False
+            told = self._withdrawn(work, approval.id, reason)
+            self.record(work, activity, result=result, events=[told, *events])
+        return True
+
+    def over(self, work: Work) -> str:
+        """Only one cap can be set in a play: what a thread may cost."""
+        cap = self._book.cap
+        spent = self._book.row(work.thread).cost
+        if cap is None or Decimal(spent) < Decimal(cap):
+            return ""
+        return f"This thread has spent {spent}, and {cap} is its cap."
+
+    def _withdrawn(self, work: Work, ident: UUID, reason: str) -> NewEvent:
+        """Withdraw a request; its event is still to be written."""
+        row, now = self._book.approvals[ident], self._book.now()
+        gone = replace(row, **NOBODY_DUE, status="withdrawn", comment=reason, decided_at=now)
+        self._book.approvals[ident] = gone
+        data = {"approval": str(ident), "title": row.title, "reason": reason}
+        data["decided_at"] = now.isoformat()
+        return NewEvent(EventKind.APPROVAL_WITHDRAWN, data, work.owner)
+
+    def _withdraw_former(self, work: Work, p: Proposal, reason: str) -> list[NewEvent]:
+        """Withdraw what is open at the position of a newer request; the events of that."""
+        place = (p.position.branch, p.position.step, p.position.node, p.position.key)
+        return [
+            self._withdrawn(work, a.id, reason)
+            for a in list(self._book.approvals.values())
+            if a.thread == work.thread
+            and a.open
+            and (a.branch, a.step, a.node, a.key) == place
+            and a.revision < p.revision
+        ]

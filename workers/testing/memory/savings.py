@@ -1,0 +1,58 @@
+"""What going on from a book has spared, as `checkpoints.queries.savings` counts it in tables."""
+
+from __future__ import annotations
+
+from decimal import Decimal
+from typing import Any
+from uuid import UUID
+
+from checkpoints.limits import CRASHES_ALLOWED
+from checkpoints.queries import savings
+from checkpoints.states import Status
+from checkpoints.views import ActivityRow, SavedRow
+
+from . import reads as reading
+from .book import Book, Row
+
+KINDS = ("activity", "model", "effect")
+
+
+def faulty(row: Row) -> bool:
+    """Whether a retry ends a fault of a worker or a step."""
+    crashed = row.status is Status.ATTENTION and row.crash_count >= CRASHES_ALLOWED
+    return row.status is Status.FAILED or crashed
+
+
+def told(book: Book, thread: UUID) -> dict[str, Any]:
+    """What the event that ends a fault says of all that is recorded on the way to the head."""
+    tops: dict[int, int] = {}
+    row = book.row(thread)
+    for owner, kept in reading.way(book, thread, row.head):
+        if owner != thread:
+            break
+        tops.setdefault(kept.new.branch, kept.new.step + (kept.new.branch == row.branch))
+    newest: dict[tuple[Any, ...], ActivityRow] = {}
+    for a in reading.activities(book, thread):
+        if a.kind in KINDS and a.step <= tops.get(a.branch, -1):
+            place = (a.branch, a.step, a.node, a.index, a.key)
+            if place not in newest or newest[place].revision < a.revision:
+                newest[place] = a
+    done = [a for a in newest.values() if a.state == "done"]
+    used = [(a, a.usage or {}) for a in done]
+    used = [(a, usage) for a, usage in used if "reused_from" not in usage]
+    return savings.told(
+        SavedRow(
+            1,
+            len(used),
+            sum(a.kind == "model" for a, _ in used),
+            sum(usage.get("tokens", 0) for _, usage in used),
+            plain(sum((Decimal(usage.get("cost", "0")) for _, usage in used), Decimal(0))),
+            sum(usage.get("milliseconds", 0) for _, usage in used),
+        )
+    )
+
+
+def plain(cost: Decimal) -> str:
+    """An amount without zeros at its end."""
+    text = f"{cost:f}"
+    return text.rstrip("0").rstrip(".") if "." in text else text

@@ -1,0 +1,87 @@
+"""Undo of a whole thread in a book: what the store and its readers do for a failed or ended one."""
+
+from __future__ import annotations
+
+from typing import Any
+from uuid import UUID
+
+from checkpoints import undo
+from checkpoints.errors import NotAllowedNow, NotFound
+from checkpoints.states import CANCELLABLE, EventKind, Status
+from checkpoints.store import NewEvent
+from checkpoints.views import ActivityRow, CheckpointRow, EffectFate
+
+from . import reads as reading
+from . import requests
+from .book import Book, read, written
+from .interrupted_effects import taken_away
+from .once import released
+
+K = EventKind
+
+
+def effects_of(book: Book, thread: UUID) -> list[EffectFate]:
+    """What a thread did outside on the way to its head, last first; not what its base did."""
+    return reading.effects_after(book, thread, reading.by_number(book, thread, 0).id)
+
+
+def checkpoint_before(book: Book, activity: ActivityRow) -> CheckpointRow:
+    """The newest checkpoint, on the way to the head, that knows nothing of an activity on it."""
+    for row in reversed(reading.checkpoints(book, activity.thread)):
+        if row.branch == activity.branch and row.step < activity.step and not row.abandoned:
+            return row
+    raise NotFound("This activity does not lie on the way to the thread's head.")
+
+
+def undo_failures(book: Book, thread: UUID) -> dict[str, tuple[int, str]]:
+    """{effect: (how often its undo failed, the last error)} since the undo was wanted last."""
+    found: dict[str, tuple[int, str]] = {}
+    for event in book.events[thread]:
+        if event.kind in (K.ROLLBACK_STARTED, K.ROLLBACK_RETRIED):
+            found.clear()
+        elif event.kind == K.COMPENSATION_FAILED:
+            said = read(event.data)
+            count, _ = found.get(said["activity"], (0, ""))
+            found[said["activity"]] = (count + 1, said.get("error", ""))
+    return found
+
+
+def carried(plan: dict[str, Any]) -> dict[str, Any]:
+    """What the row of a thread gets that is to be rolled back."""
+    sets: dict[str, Any] = {"rollback": written(plan), "wish": "", "waiting_on": None}
+    return sets | {"wake_at": None, "crash_count": 0, **released(K.ROLLBACK_STARTED)}
+
+
+def cancel_and_undo(
+    book: Book, thread: UUID, *, actor: str, reason: str = "", unknown: bool = False
+) -> bool:
+    """Any unfinished status -> rolling_back, to be cancelled; False where nothing can be undone."""
+    row = book.row(thread)
+    if row.status not in CANCELLABLE:
+        raise NotAllowedNow(
+            f"Cancelling is not possible while the thread is {row.status}.", status=row.status
+        )
+    fates = effects_of(book, thread)
+    chosen = undo.chosen(fates, unknown=unknown)
+    if not chosen:
+        return False
+    requests.withdraw_open(book, thread, reason="The thread was cancelled.", actor=actor)
+    plan = undo.plan_back_to(
+        checkpoint_before(book, chosen[-1].activity),
+        fates,
+        reason=reason,
+        by=actor,
+        then="cancelled",
+        unknown=unknown,
+    )
+    away = taken_away(book, thread, actor=actor, how="cancelled")
+    event = NewEvent(K.ROLLBACK_STARTED, plan | away.told, actor, undo.version(plan))
+    book.move(
+        thread,
+        sets=carried(plan),
+        status=Status.ROLLING_BACK,
+        reason=reason,
+        events=[*away.events, event],
+        also=away.mark,
+    )
+    return True

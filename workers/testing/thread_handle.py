@@ -1,0 +1,323 @@
+"""A thread in the author's hands: what it did, and what people can do to it."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any, Protocol, Self
+from uuid import UUID
+
+from approvals.queries import ApprovalRow
+from checkpoints.errors import InvalidValue, NotAllowedNow
+from checkpoints.states import EventKind, Status
+from checkpoints.verdicts import Question, Verdict, question_of
+from checkpoints.views import ActivityRow, CheckpointRow, EffectFate, EventRow
+
+from .memory import people, requests, unknown_effects
+from .memory import reads as reading
+from .memory import starts as births
+from .memory.book import read
+from .memory.undo import cancel_and_undo
+from .rehearsal import Decide, reviewer_of
+
+if TYPE_CHECKING:
+    from ..authoring.graph import Graph
+    from ..authoring.language_models import Model
+    from .memory.book import Book, Row
+
+ACTOR = "user:author"
+
+
+class Bench(Protocol):
+    """The harness, as far as one of its threads needs it."""
+
+    book: Book
+    graph: Graph
+    errors: dict[Any, Exception]
+    models: dict[Any, Model]
+
+    def work(self, thread: Any, decide: Decide = None) -> None: ...
+
+    def settle(self, row: Any, verdict: Any) -> None: ...
+
+    def check_changes(self, changes: Mapping[str, Any]) -> None: ...
+
+
+class Played:
+    """A thread of a harness. All that is read is an ordinary copy; verbs change the thread."""
+
+    def __init__(self, harness: Bench, thread: UUID) -> None:
+        self.id = thread
+        self._harness = harness
+        self._book = harness.book
+
+    # ---- where it stands ---------------------------------------------------------------------
+
+    @property
+    def _row(self) -> Row:
+        return self._book.row(self.id)
+
+    @property
+    def status(self) -> Status:
+        """One of the statuses of docs/lifecycle.md; equal to its name as text."""
+        return self._row.status
+
+    @property
+    def reason(self) -> str:
+        """Why it stands there, as people read it."""
+        return self._row.status_reason
+
+    @property
+    def error(self) -> Exception | None:
+        """What the node raised last, with its traceback."""
+        return self._harness.errors.get(self.id)
+
+    @property
+    def title(self) -> str:
+        """The thread's title."""
+        return self._row.title
+
+    @property
+    def step(self) -> int:
+        """How many steps were merged on the way to the head."""
+        return self._row.step
+
+    @property
+    def tokens(self) -> int:
+        """How many tokens its model calls took."""
+        return self._row.tokens
+
+    @property
+    def cost(self) -> str:
+        """What they cost, as text."""
+        return self._row.cost
+
+    @property
+    def next_nodes(self) -> tuple[str, ...]:
+        """The nodes to come."""
+        return self._row.next_nodes
+
+    @property
+    def state(self) -> dict[str, Any]:
+        """The state at the head, as JSON."""
+        return self._book.materialise(self.id, self._row.head).state
+
+    def state_at(self, number: int) -> dict[str, Any]:
+        """The state at the checkpoint of this number; 0 is the input."""
+        point = reading.by_number(self._book, self.id, number)
+        return self._book.materialise(self.id, point.id).state
+
+    # ---- what happened -----------------------------------------------------------------------
+
+    @property
+    def checkpoints(self) -> list[CheckpointRow]:
+        """Its own checkpoints, oldest first."""
+        return reading.checkpoints(self._book, self.id)
+
+    @property
+    def events(self) -> list[EventRow]:
+        """Its log, oldest first."""
+        return reading.events(self._book, self.id)
+
+    @property
+    def kinds(self) -> list[str]:
+        """The kinds of its events, oldest first."""
+        return [str(kind) for kind in reading.kinds(self._book, self.id)]
+
+    @property
+    def thoughts(self) -> list[str]:
+        """What its nodes said by ctx.think."""
+        return [e.data["text"] for e in self.events if e.kind == EventKind.THOUGHT_RECORDED]
+
+    @property
+    def activities(self) -> list[ActivityRow]:
+        """What was done once, oldest first; effects among them."""
+        return reading.activities(self._book, self.id)
+
+    @property
+    def effects(self) -> list[ActivityRow]:
+        """What was done to the outside world, oldest first; `state` says done or compensated."""
+        return [a for a in self.activities if a.kind == "effect"]
+
+    @property
+    def approvals(self) -> list[ApprovalRow]:
+        """All requests, oldest first."""
+        return reading.approvals(self._book, self.id)
+
+    @property
+    def open(self) -> list[ApprovalRow]:
+        """Requests that wait for a verdict, oldest first."""
+        return reading.approvals(self._book, self.id, open_only=True)
+
+    def file(self, ref: Mapping[str, Any]) -> bytes:
+        """The bytes behind a reference of ctx.artifact."""
+        return reading.file(self._book, str(ref["$artifact"]))
+
+    def verify(self) -> int:
+        """Compute the hash chain and all states anew; how many events fit."""
+        return reading.verify(self._book, self.id)
+
+    # ---- what people do ----------------------------------------------------------------------
+
+    def go_on(self, decide: Decide = None) -> Self:
+        """Work until it ends or stops for something; `decide` as in `Harness.play`."""
+        self._harness.work(self.id, decide)
+        return self
+
+    def decide(self, verdict: Any, which: str = "") -> Self:
+        """Decide the open request and go on; `which` is its title, tool or node among several."""
+        found = [a for a in self.open if not which or which in (a.title, a.tool, a.node)]
+        if len(found) != 1:
+            titles = ", ".join(repr(a.title) for a in self.open) or "none"
+            raise AssertionError(f"One request must be meant; open: {titles}. {self!r}")
+        review = reviewer_of(verdict)(found[0])
+        if review is not None:
+            self._harness.settle(found[0], review)
+        return self.go_on()
+
+    def pause(self, before: str = "") -> Self:
+        """Pause it, or let it stop before a node; InvalidValue for one that there is not."""
+        if before and before not in self._harness.graph.nodes:
+            raise InvalidValue("before", f"there is no node {before!r}")
+        people.pause(self._book, self.id, actor=ACTOR, before_node=before)
+        return self
+
+    def resume(self, decide: Decide = None) -> Self:
+        """Let a paused thread go on."""
+        people.resume(self._book, self.id, actor=ACTOR)
+        return self.go_on(decide)
+
+    def retry(self, decide: Decide = None) -> Self:
+        """Try again what failed or needs attention."""
+        people.retry(self._book, self.id, actor=ACTOR)
+        return self.go_on(decide)
+
+    @property
+    def asked(self) -> Question | None:
+        """What it asks in `attention` about an effect that was lost or is asked otherwise."""
+        return question_of(self._row.status, read(self._row.waiting_on))
+
+    def settle(
+        self, verdict: str, result: Any = None, reason: str = "", decide: Decide = None
+    ) -> Self:
+        """Answer that: "happened" with the result, "not_happened", "undo"; or "keep", "again",
+        "undo_again" where the arguments changed."""
+        if self.asked is None:
+            raise AssertionError(f"Nothing is asked about an effect. {self!r}")
+        unknown_effects.settle(
+            self._book,
+            self.id,
+            activity=self.asked.activity,
+            verdict=Verdict(verdict),
+            actor=ACTOR,
+            result=result,
+            reason=reason,
+        )
+        return self.go_on(decide)
+
+    def cancel(self, reason: str = "", *, undo: bool = False) -> Self:
+        """End it; open requests are withdrawn. With `undo` what it did is taken back before."""
+        if undo and cancel_and_undo(self._book, self.id, actor=ACTOR, reason=reason):
+            return self.go_on()
+        people.cancel(self._book, self.id, actor=ACTOR, reason=reason)
+        return self
+
+    def edit(self, changes: Mapping[str, Any], reason: str = "edited in a test") -> Self:
+        """Write new values over the head; a waiting thread pauses, open requests are withdrawn."""
+        self._check(self._row.head, changes)
+        people.edit(
+            self._book,
+            self.id,
+            changes=changes,
+            reason=reason,
+            actor=ACTOR,
+        )
+        return self
+
+    def send(self, message: Any) -> Self:
+        """Send new input; it joins the state at the next step."""
+        if not self._harness.graph.inbox:
+            raise NotAllowedNow("This agent takes no new input: its graph names no inbox.")
+        people.send(self._book, self.id, message=message, actor=ACTOR)
+        return self
+
+    def fork(
+        self,
+        at: int | None = None,
+        changes: Mapping[str, Any] | None = None,
+        *,
+        effects: str = "ask",
+        decide: Decide = None,
+        config: Mapping[str, Any] | None = None,
+    ) -> Played:
+        """A new thread from the checkpoint of this number (None: the head), and work on it.
+
+        A fork asks before its first effect that has no gate; with `effects="run"` it does not.
+        """
+        number = self._row.number if at is None else at
+        point = reading.by_number(self._book, self.id, number)
+        self._check(point.id, changes or {})
+        born = births.fork(
+            self._book,
+            self.id,
+            checkpoint=point.id,
+            changes=changes or {},
+            actor=ACTOR,
+            effects=effects,
+            config=config,
+        )
+        if self.id in self._harness.models:
+            self._harness.models[born] = self._harness.models[self.id]
+        return Played(self._harness, born).go_on(decide)
+
+    def would_undo(self, to: int) -> list[EffectFate]:
+        """What a rollback to this checkpoint would undo or leave, last effect first."""
+        point = reading.by_number(self._book, self.id, to)
+        return reading.effects_after(self._book, self.id, point.id)
+
+    def roll_back(self, to: int, reason: str = "rolled back in a test") -> Self:
+        """Undo what was done after a checkpoint, last first; the thread stands there, paused."""
+        fates = self.would_undo(to)
+        people.roll_back(
+            self._book,
+            self.id,
+            checkpoint=reading.by_number(self._book, self.id, to).id,
+            undo=[f.activity.id for f in fates if f.fate == "undoable"],
+            reason=reason,
+            actor=ACTOR,
+        )
+        return self.go_on()
+
+    def pass_time(self, seconds: float) -> Self:
+        """Let the clock run: requests past their deadline expire, and the thread goes on."""
+        self._book.pass_time(seconds)
+        requests.expire_due(self._book)
+        people.wake_sleepers(self._book)
+        return self.go_on()
+
+    def _check(self, point: UUID, changes: Mapping[str, Any]) -> None:
+        self._harness.check_changes(changes)
+        state = self._book.materialise(self.id, point).state | dict(changes)
+        try:
+            self._harness.graph.check_loaded(state)
+        except InvalidValue as error:
+            raise InvalidValue(error.path, f"{error.reason} (of the changes)") from error
+
+    # ---- how it reads ------------------------------------------------------------------------
+
+    def __repr__(self) -> str:
+        after = f", next {' and '.join(self.next_nodes)}" if self.next_nodes else ""
+        said = f": {self.reason}" if self.reason else ""
+        asked = "".join(f" [{a.node} asks {a.title!r}]" for a in self.open)
+        return f"<{self.title} is {self.status} at step {self.step}{after}{said}{asked}>"
+
+    def __str__(self) -> str:
+        """The whole log, a line per event; what `print(thread)` shows."""
+        return "\n".join([repr(self), *(_line(e) for e in self.events)])
+
+
+def _line(event: EventRow) -> str:
+    telling = ("text", "title", "error", "reason", "because", "why", "verdict", "tool", "next")
+    said = next((event.data[key] for key in telling if event.data.get(key)), "")
+    node = event.data.get("node", "")
+    text = ", ".join(map(str, said)) if isinstance(said, list) else said
+    return f"{event.seq:>4}  {event.kind:<22} {node:<12} {text}".rstrip()
