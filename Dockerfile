@@ -15,6 +15,9 @@ COPY checkpoints ./checkpoints
 COPY approvals ./approvals
 COPY workers ./workers
 COPY dashboard ./dashboard
+COPY gatepost ./gatepost
+COPY agents ./agents
+COPY contrib ./contrib
 COPY templates ./templates
 RUN GATEPOST_DATA=/tmp/data GATEPOST_STATIC=/app/static \
     /opt/gatepost/bin/python manage.py collectstatic --no-input --verbosity 0 \

@@ -64,7 +64,7 @@ def table(course: str) -> dict[str, str]:
 
 def invoices(course: str) -> dict[str, str]:
     """Two invoices that can be paid, one that is there twice, one without an order; the orders."""
-    from workers.agents.payments.invoices import DATA, from_csv
+    from agents.payments.invoices import DATA, from_csv
 
     known = {row["supplier"]: row for row in from_csv((DATA / "suppliers.csv").read_bytes())}
     lines, orders = ["invoice,supplier,order,due,amount,account"], ["order,supplier,amount"]
@@ -89,7 +89,7 @@ def paid(course: str) -> int:
     """How often each invoice of a course is paid, as the bank says; -1 when they differ."""
     from django.conf import settings
 
-    from workers.agents.payments import bank
+    from agents.payments import bank
 
     found = Counter(
         one["invoice"]

@@ -5,8 +5,7 @@ from __future__ import annotations
 import time
 
 from benchmarks import handicap
-from workers.authoring.graph import END, Gate, Graph, State, tool
-from workers.node.context import Context
+from gatepost import END, Context, Gate, Graph, State, tool
 
 handicap.install()
 

@@ -7,8 +7,7 @@ import string
 from typing import Annotated
 
 from benchmarks import handicap
-from workers.authoring.graph import END, Append, Graph, State
-from workers.node.context import Context
+from gatepost import END, Append, Context, Graph, State
 
 handicap.install()
 

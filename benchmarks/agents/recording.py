@@ -5,8 +5,7 @@ from __future__ import annotations
 from typing import Annotated
 
 from benchmarks import handicap
-from workers.authoring.graph import Append, Graph, State
-from workers.node.context import Context
+from gatepost import Append, Context, Graph, State
 
 from .growing import about, text
 

@@ -12,12 +12,11 @@ from dataclasses import replace
 from functools import wraps
 from typing import Any
 
-from workers.agents.market_research import agent as research
-from workers.agents.market_research.agent import publish_report
-from workers.agents.payments import agent as paying
-from workers.agents.payments.agent import mail, pay, reserve
-from workers.authoring.graph import Graph, Node, State
-from workers.node.context import Context
+from agents.market_research import agent as research
+from agents.market_research.agent import publish_report
+from agents.payments import agent as paying
+from agents.payments.agent import mail, pay, reserve
+from gatepost import Context, Graph, Node, State
 
 from .wasting import fetch, stand_in
 

@@ -12,9 +12,7 @@ import urllib.request
 from typing import Annotated, Any
 
 from benchmarks.charging import SERVER, TIMEOUT_SECONDS
-from workers.authoring.graph import END, Append, Graph, State, Sum
-from workers.authoring.language_models import Reply, Request
-from workers.node.context import Context
+from gatepost import END, Append, Context, Graph, Reply, Request, State, Sum
 
 
 class Wasting(State):

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 from django.conf import settings
 
-from workers.agents.payments import bank
+from agents.payments import bank
 
 from .findings import Finding, Seen, note, ok
 

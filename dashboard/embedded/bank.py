@@ -32,7 +32,7 @@ class Bank:
         self.process = processes.start(
             [
                 # Without site-packages: it needs none of them and starts in half the time.
-                *(sys.executable, "-S", "-m", "workers.testbank"),
+                *(sys.executable, "-S", "-m", "agents.testbank"),
                 *("--ledger", self.places.bank_ledger),
                 *("--socket", self.places.bank_socket),
             ],

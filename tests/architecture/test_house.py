@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 ROOT = Path(__file__).parents[2]
-FLOORS = ("checkpoints", "approvals", "workers", "dashboard")
+FLOORS = ("checkpoints", "approvals", "workers", "dashboard", "agents", "contrib", "gatepost")
 TOP = (
     "manage.py",
     "pyproject.toml",

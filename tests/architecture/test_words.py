@@ -11,7 +11,7 @@ import pytest
 from checkpoints.states import EventKind, Status, WorkspaceEventKind
 
 ROOT = Path(__file__).parents[2]
-FLOORS = ("checkpoints", "approvals", "workers", "dashboard")
+FLOORS = ("checkpoints", "approvals", "workers", "dashboard", "agents", "contrib", "gatepost")
 GLOSSARY = (ROOT / "docs/glossary.md").read_text()
 # Words of other systems for what has a word of its own here; django's sessions keep their name.
 REFUSED = re.compile(r"(^|_)(snapshot|session|run|job)(_?id)?s?$", re.IGNORECASE)

@@ -12,11 +12,11 @@ from typing import Any
 
 import pytest
 
+from agents.market_research import agent as research
+from agents.payments import agent as paying
 from benchmarks import courses, shipped_courses, wasted_work
 from benchmarks.agents import shipped
 from benchmarks.charging import KINDS, Charging, Fault, price
-from workers.agents.market_research import agent as research
-from workers.agents.payments import agent as paying
 from workers.authoring.graph import END, Graph, State
 from workers.code.registry import found as installed
 

@@ -10,9 +10,9 @@ from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
+from agents.market_research.agent import graph as research
+from agents.payments.agent import graph as payments
 from tests.workers.agents.bank import Bank
-from workers.agents.market_research.agent import graph as research
-from workers.agents.payments.agent import graph as payments
 from workers.testing.harness import Harness, Played, Reject
 
 from . import payables, reports, tasks

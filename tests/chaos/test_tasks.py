@@ -13,7 +13,10 @@ from tests.workers.agents.payments_oracle import reckon
 from . import payables, reports, tasks
 from .sizes import MINUTES, THREADS, Size
 
-FLOORS = ("checkpoints", "approvals", "workers", "dashboard", "django")
+FLOORS = (
+    *("checkpoints", "approvals", "workers", "dashboard"),
+    *("agents", "contrib", "gatepost", "django"),
+)
 
 
 def test_the_verdict_imports_nothing_of_the_product() -> None:

@@ -12,7 +12,7 @@ from hypothesis import HealthCheck, given, settings
 
 from checkpoints import queries
 from checkpoints.chain import verify_thread
-from checkpoints.graph_store import StateGraphStore
+from contrib.graph_store import StateGraphStore
 
 from .builders import drive, head_of, make_thread, rows
 from .test_fork import Model, moves, rows_of

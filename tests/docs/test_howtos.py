@@ -92,7 +92,17 @@ def test_each_call_is_there_and_takes_what_is_named(page: Path) -> None:
 def test_each_setting_that_is_named_is_read() -> None:
     code = "\n".join(
         path.read_text()
-        for floor in ("dashboard", "workers", "approvals", "checkpoints", "tools", "tests/chaos")
+        for floor in (
+            "dashboard",
+            "agents",
+            "contrib",
+            "gatepost",
+            "workers",
+            "approvals",
+            "checkpoints",
+            "tools",
+            "tests/chaos",
+        )
         for path in (ROOT / floor).rglob("*.py")
     )
     known = set(SETTING.findall(code))

@@ -16,6 +16,7 @@ from uuid import UUID
 
 import pytest
 
+from agents.market_research import agent as module
 from approvals.gates.verdict.tallies import tally_all
 from checkpoints import queries
 from checkpoints.states import EventKind, Status
@@ -25,7 +26,6 @@ from dashboard.permissions import Actor
 from dashboard.proof import verify
 from tests.checkpoints.builders import one
 from tests.workers.conftest import Bench
-from workers.agents.market_research import agent as module
 from workers.code.registry import load as load_agents
 from workers.step.step import Agent
 

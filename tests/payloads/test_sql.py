@@ -13,7 +13,7 @@ from django.db import connection
 from django.test.utils import CaptureQueriesContext
 
 from checkpoints import queries, store
-from checkpoints.graph_store import StateGraphStore
+from contrib.graph_store import StateGraphStore
 from tests.checkpoints.builders import head_of, one, rows
 from tests.checkpoints.test_state_plan import nodes
 

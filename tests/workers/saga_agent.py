@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from typing import Any
 
+from contrib.saga import SagaManager
 from workers.authoring.graph import END, Graph, State
 from workers.node.context import Context
-from workers.saga import SagaManager
 
 from .saga_samples import release_seat
 

@@ -7,10 +7,10 @@ from typing import Any
 import pytest
 from structlog.testing import capture_logs
 
+from agents.market_research.agent import publish_report
+from agents.payments import tools as payments
 from approvals.policies.matches import Rule
 from checkpoints.states import EventKind, Status
-from workers.agents.market_research.agent import publish_report
-from workers.agents.payments import tools as payments
 from workers.authoring.graph import tool
 from workers.checking.effects import check_tool
 from workers.node import descriptions

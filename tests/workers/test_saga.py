@@ -12,11 +12,11 @@ from checkpoints import leases, queries, store
 from checkpoints.chain import verify_thread
 from checkpoints.states import Status
 from checkpoints.views import ThreadRow
+from contrib import saga
+from contrib.saga import SagaManager
 from tests.checkpoints.builders import expire
 from tests.logs import said_by
-from workers import saga
 from workers.engine import rollback
-from workers.saga import SagaManager
 from workers.slot import loop, saga_record
 from workers.slot.saga_record import as_data
 

@@ -164,7 +164,7 @@ def used(reply: Any) -> tuple[str, dict[str, Any]]:
     if not isinstance(reply, Reply):
         raise StepFailed(
             f"The model answered with {type(reply).__name__}: return Reply(text, model=..., "
-            "tokens_in=..., tokens_out=..., cost=...) of workers.authoring.language_models."
+            "tokens_in=..., tokens_out=..., cost=...) of gatepost."
         )
     if not isinstance(reply.text, str):
         raise StepFailed(f"The text of a Reply must be text, not {type(reply.text).__name__}.")

@@ -109,7 +109,7 @@ def _foreign(file: str) -> bool:
         file.startswith("<frozen")
         or "site-packages" in path.parts
         or path == Path(importlib.__file__)
-        or (path.is_relative_to(floor) and not path.is_relative_to(floor / "agents"))
+        or path.is_relative_to(floor)
     )
 
 

@@ -26,7 +26,7 @@ from ..step.step import Agent
 from . import sources
 from .source_parts import bounded, parts_of_bytes
 
-SHIPPED = ("workers.agents.market_research", "workers.agents.payments")
+SHIPPED = ("agents.market_research", "agents.payments")
 ENTRY_POINTS = "gatepost.agents"
 
 

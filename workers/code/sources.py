@@ -27,9 +27,8 @@ from .source_parts import Part, parts_of_bytes, parts_of_source
 _GATEPOST: Final = Path(__file__).resolve().parents[2]
 _FLOORS: Final = tuple(
     str(_GATEPOST / floor) + os.sep
-    for floor in ("checkpoints", "approvals", "workers", "dashboard")
+    for floor in ("checkpoints", "approvals", "workers", "dashboard", "contrib", "gatepost")
 )
-_SHIPPED: Final = str(_GATEPOST / "workers" / "agents") + os.sep
 _LIBRARIES: Final = tuple(
     {
         str(Path(path).resolve()) + os.sep
@@ -194,7 +193,7 @@ def _spec(top: str) -> importlib.machinery.ModuleSpec | None:
 
 def _is_own(name: str, file: Path, own: set[str]) -> bool:
     path = str(file.resolve())
-    if path.startswith(_FLOORS) and not path.startswith(_SHIPPED):
+    if path.startswith(_FLOORS):
         return False
     return name.partition(".")[0] in own or not _in_library(path)
 

@@ -29,7 +29,7 @@ class Bank:
         """Start it, on another port each time."""
         self.process = subprocess.Popen(
             [
-                *(sys.executable, "-S", "-m", "workers.testbank"),
+                *(sys.executable, "-S", "-m", "agents.testbank"),
                 *("--ledger", str(self.ledger), "--opening", self.opening),
             ],
             cwd=ROOT,

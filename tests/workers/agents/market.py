@@ -6,10 +6,10 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from workers.agents.market_research.analyse import analyse
-from workers.agents.market_research.clean import clean
-from workers.agents.market_research.load import load
-from workers.agents.market_research.report import report
+from agents.market_research.analyse import analyse
+from agents.market_research.clean import clean
+from agents.market_research.load import load
+from agents.market_research.report import report
 
 SHOP_ROWS = 12_000
 

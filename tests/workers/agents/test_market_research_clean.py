@@ -5,17 +5,17 @@ from typing import Any
 
 import pytest
 
-from tests.workers.agents.market import Outcome, all_steps
-from workers.agents.market_research.analyse import analyse
-from workers.agents.market_research.clean import clean
-from workers.agents.market_research.kinds import kind_of
-from workers.agents.market_research.load import load
-from workers.agents.market_research.problems import (
+from agents.market_research.analyse import analyse
+from agents.market_research.clean import clean
+from agents.market_research.input.kinds import kind_of
+from agents.market_research.input.problems import (
     BrokenColumn,
     NothingLeft,
     UnknownColumn,
     UnusableSetting,
 )
+from agents.market_research.load import load
+from tests.workers.agents.market import Outcome, all_steps
 
 
 def cleaned(folder: Path, text: str, **settings: Any) -> dict[str, Any]:

@@ -7,10 +7,10 @@ from typing import Any
 import matplotlib as mpl
 import pytest
 
+from agents.market_research.chart import STYLE, chart, chart_data, draw
+from agents.market_research.input.datasets import dataset_path
 from tests.workers.agents.market import SHOP_ROWS, Outcome, all_steps, shop_table
 from tests.workers.agents.oracle import Table, reckon
-from workers.agents.market_research.chart import STYLE, chart, chart_data, draw
-from workers.agents.market_research.datasets import dataset_path
 
 type Case = tuple[Outcome, dict[str, Any], dict[str, Any]]
 

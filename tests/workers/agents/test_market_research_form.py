@@ -6,11 +6,11 @@ from typing import Any
 
 import pytest
 
+from agents.market_research.agent import Research
+from agents.market_research.input.columns import COLUMNS
+from agents.market_research.input.datasets import BUILTIN, dataset_path
+from agents.market_research.input.source import survey
 from dashboard.faults import beside, schema_faults
-from workers.agents.market_research.agent import Research
-from workers.agents.market_research.columns import COLUMNS
-from workers.agents.market_research.datasets import BUILTIN, dataset_path
-from workers.agents.market_research.source import survey
 
 SCHEMA = Research.model_json_schema()
 

@@ -7,10 +7,10 @@ from typing import Any
 
 import pytest
 
-from workers.agents.market_research import publish as module
-from workers.agents.market_research.page import page
-from workers.agents.market_research.publish import publish, slug_of, unpublish
-from workers.agents.market_research.report import escaped
+from agents.market_research import publish as module
+from agents.market_research.figures.page import page
+from agents.market_research.publish import publish, slug_of, unpublish
+from agents.market_research.report import escaped
 
 FILES = {"report.md": b"# Delays\n", "chart.svg": b"<svg/>"}
 

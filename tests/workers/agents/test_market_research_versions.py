@@ -8,10 +8,10 @@ from typing import Any
 
 import pytest
 
+from agents.market_research.agent import Research, graph
+from agents.market_research.versions import upgrades
 from checkpoints.state import deltas
 from tests.golden.rows import History, histories
-from workers.agents.market_research.agent import Research, graph
-from workers.agents.market_research.versions import upgrades
 
 pytestmark = pytest.mark.requirement("B39")
 

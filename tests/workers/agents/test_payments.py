@@ -14,9 +14,9 @@ from typing import Any
 
 import pytest
 
-from workers.agents.payments import bank as client
-from workers.agents.payments.agent import graph
-from workers.agents.payments.invoices import DATA
+from agents.payments import bank as client
+from agents.payments.agent import graph
+from agents.payments.invoices import DATA
 from workers.testing.harness import Harness, Played, Reject
 
 from .bank import Bank, started_bank
@@ -350,7 +350,7 @@ def test_the_progress_of_reading_is_told(bank: Bank) -> None:
     told: list[tuple[float, float | None]] = []
     harness = Harness(graph)
     with pytest.MonkeyPatch.context() as patched:
-        from workers.agents.payments import agent
+        from agents.payments import agent
 
         patched.setattr(agent, "progress", lambda done, whole, text: told.append((done, whole)))
         harness.play(FEW)
@@ -361,7 +361,7 @@ def test_the_progress_of_reading_is_told(bank: Bank) -> None:
 def test_the_same_key_writes_the_same_mail(tmp_path: Path, bank: Bank) -> None:
     thread = Harness(graph).play(FEW, decide="approve")
     effect = thread.effects[-1]
-    from workers.agents.payments.tools import mail
+    from agents.payments.tools import mail
 
     (path,) = (tmp_path / "outbox").iterdir()
     raw = path.read_bytes()

@@ -9,17 +9,11 @@ from typing import Any
 
 import pytest
 
-from workers.agents.payments import checks
-from workers.agents.payments.choosing import choose
-from workers.agents.payments.invoices import (
-    DATA,
-    Line,
-    read_invoices,
-    read_orders,
-    read_suppliers,
-)
-from workers.agents.payments.money import total
-from workers.agents.payments.table import read
+from agents.payments import checks
+from agents.payments.choice import choose
+from agents.payments.invoices import DATA, Line, read_invoices, read_orders, read_suppliers
+from agents.payments.money import total
+from agents.payments.table import read
 
 from .payments_oracle import cents, reckon
 from .payments_oracle import rows as raw_rows

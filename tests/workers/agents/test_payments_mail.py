@@ -5,8 +5,8 @@ from typing import Any
 
 import pytest
 
-from workers.agents.payments import mail as module
-from workers.agents.payments.mail import send
+from agents.payments import mail as module
+from agents.payments.mail import send
 
 MAILS: list[dict[str, Any]] = [
     {

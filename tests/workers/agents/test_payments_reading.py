@@ -9,23 +9,16 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from workers.agents.payments.invoices import (
-    INVOICES,
-    day,
-    from_csv,
-    read_invoices,
-    read_orders,
-    to_csv,
-)
-from workers.agents.payments.money import NoAmount, amount, decimal_mark, shown, total
-from workers.agents.payments.problems import (
+from agents.payments.invoices import INVOICES, day, from_csv, read_invoices, read_orders, to_csv
+from agents.payments.money import NoAmount, amount, decimal_mark, shown, total
+from agents.payments.problems import (
     BrokenLine,
     DataProblem,
     MissingColumn,
     UnreadableFile,
     UnusableSetting,
 )
-from workers.agents.payments.table import Table, columns, read
+from agents.payments.table import Table, columns, read
 
 GERMAN = """Rechnungsnummer;Kreditor;Bestellung;Fällig am;Bruttobetrag;IBAN;Notiz
 R-1;K1;B-1;30.11.2026;1.234,50;de44 5001 0517 5407 3249 31;eilig

@@ -8,6 +8,7 @@ from uuid import UUID
 
 import pytest
 
+from agents.payments.invoices import DATA
 from approvals import queries as approvals
 from checkpoints import queries
 from checkpoints.chain import verify_thread
@@ -17,7 +18,6 @@ from dashboard import actions
 from tests.cast import make_cast
 from tests.hazards.bench import wait_until
 from tests.site import started_site
-from workers.agents.payments.invoices import DATA
 
 from .bank import started_bank
 from .payments_oracle import reckon

@@ -4,8 +4,8 @@ import re
 from collections.abc import Iterable, Mapping
 from typing import Any
 
-from .kinds import words_of
-from .settings import Settings
+from ..input.kinds import words_of
+from ..input.settings import Settings
 
 # What the group of rows without a group is called.
 NO_VALUE = "(no value)"

@@ -7,9 +7,9 @@ about. No column name of any particular data set is known here.
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from .kinds import words_of
-from .problems import NothingLeft, UnusableSetting, quoted
-from .settings import Settings
+from ..input.kinds import words_of
+from ..input.problems import NothingLeft, UnusableSetting, quoted
+from ..input.settings import Settings
 
 # Words that name what people usually want to explain, not what they explain it with.
 OUTCOMES = frozenset({

@@ -6,9 +6,9 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from ..input.tables import Coded
 from .measures import Numbers, by_code, describe
 from .rounding import rounded
-from .tables import Coded
 
 MONTHS_BEFORE_YEARS = 60
 CUTS = {"day": 10, "month": 7, "year": 4}

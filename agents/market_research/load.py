@@ -5,10 +5,10 @@ from itertools import batched
 from pathlib import Path
 from typing import Any
 
-from .datasets import BUILTIN, dataset_path, value_labels
-from .problems import UnreadableFile
-from .source import Survey, records, survey
-from .tables import table_writer
+from .input.datasets import BUILTIN, dataset_path, value_labels
+from .input.problems import UnreadableFile
+from .input.source import Survey, records, survey
+from .input.tables import table_writer
 
 type OnProgress = Callable[[int, int | None, str], None]
 

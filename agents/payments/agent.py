@@ -11,12 +11,10 @@ from typing import Any, Literal
 
 from django.conf import settings
 
-from workers.authoring.errors import Expired, Rejected
-from workers.authoring.graph import END, Gate, Graph
-from workers.node.context import Context, progress
+from gatepost import END, Context, Expired, Gate, Graph, Rejected, progress
 
 from . import bank, checks, invoices
-from .choosing import choose as choose_lines
+from .choice import choose as choose_lines
 from .invoices import CURRENCY, DATA, Line, Problem, from_csv, to_csv
 from .mail import drafts
 from .money import shown

@@ -7,9 +7,9 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from .choose import choose_groups, choose_measure, choose_period, frames
-from .findings import findings
-from .measures import (
+from .figures.choose import choose_groups, choose_measure, choose_period, frames
+from .figures.findings import findings
+from .figures.measures import (
     Numbers,
     by_code,
     correlation,
@@ -18,11 +18,11 @@ from .measures import (
     in_places,
     scale_of,
 )
-from .problems import NothingLeft, quoted
-from .settings import Settings
-from .tables import Coded, read_columns
-from .trend import trend
-from .wording import NO_VALUE, Wording
+from .figures.trend import trend
+from .figures.wording import NO_VALUE, Wording
+from .input.problems import NothingLeft, quoted
+from .input.settings import Settings
+from .input.tables import Coded, read_columns
 
 # A mean of fewer rows says little: such groups are shown, but nothing is concluded from them.
 FEW_ROWS = 30

@@ -17,7 +17,7 @@ from matplotlib.figure import Figure as Picture
 from matplotlib.patheffects import withStroke
 from matplotlib.ticker import FuncFormatter, MaxNLocator
 
-from .wording import title_of, with_unit
+from .figures.wording import title_of, with_unit
 
 INK, MUTED, LINE = "#12161c", "#535d6b", "#dde1e7"
 ACCENT, FILL, PALE = "#1d5bbf", "#7ba4e2", "#d3e1f6"

@@ -25,8 +25,7 @@ from django.db import DatabaseError, InterfaceError
 from checkpoints.errors import ConcurrentModificationError, GatepostError, NotAllowedNow
 from checkpoints.records import NewActivity
 from checkpoints.states import EventKind
-
-from .slot.saga_record import Record, as_data
+from workers.slot.saga_record import Record, as_data
 
 log = structlog.get_logger("gatepost.saga")
 Step = tuple[str, Callable[[], Any], Callable[..., Any] | None]

@@ -6,7 +6,7 @@ from typing import Annotated, Any, Literal
 
 from pydantic import Field
 
-from workers.authoring.graph import Append, Decimal, State
+from gatepost import Append, Decimal, State
 
 Ref = dict[str, Any]
 Row = dict[str, str]

@@ -5,10 +5,10 @@ from collections.abc import Iterable, Mapping
 from typing import Any
 
 from .chart import alt_text
-from .measures import NORMAL_95
-from .problems import quoted
-from .rounding import Figures
-from .wording import inside, title_of, with_unit
+from .figures.measures import NORMAL_95
+from .figures.rounding import Figures
+from .figures.wording import inside, title_of, with_unit
+from .input.problems import quoted
 
 GAPS_SHOWN = 10
 

@@ -11,7 +11,7 @@ from uuid import UUID
 
 from django.db import connection
 
-from . import queries, store
+from checkpoints import queries, store
 
 # Forks are sought from the given thread on: checkpoints have no index but by their thread.
 _FIND = """

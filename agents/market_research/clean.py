@@ -8,12 +8,12 @@ import numpy as np
 import numpy.typing as npt
 import pandas as pd
 
-from .choose import asked_for, choose_measure
-from .kinds import NEARLY, SLIPS, Kind, kind_of
-from .problems import BrokenColumn, NothingLeft, UnusableSetting, quoted
-from .rounding import percent
-from .settings import Settings
-from .tables import Coded, read_columns, table_writer
+from .figures.choose import asked_for, choose_measure
+from .figures.rounding import percent
+from .input.kinds import NEARLY, SLIPS, Kind, kind_of
+from .input.problems import BrokenColumn, NothingLeft, UnusableSetting, quoted
+from .input.settings import Settings
+from .input.tables import Coded, read_columns, table_writer
 
 type Mask = npt.NDArray[np.bool_]
 

@@ -9,7 +9,7 @@ A step is never changed again once its version was published: states of it may l
 
 from typing import Any
 
-from workers.authoring.graph import Upgrades
+from gatepost import Upgrades
 
 upgrades = Upgrades()
 

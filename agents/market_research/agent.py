@@ -11,17 +11,27 @@ from typing import Annotated, Any, Literal
 from django.conf import settings as django_settings
 from pydantic import ConfigDict, Field
 
-from workers.authoring.errors import Expired, Rejected
-from workers.authoring.graph import END, Append, Gate, Graph, State, tool
-from workers.node.context import Context, current, progress
+from gatepost import (
+    END,
+    Append,
+    Context,
+    Expired,
+    Gate,
+    Graph,
+    Rejected,
+    State,
+    current,
+    progress,
+    tool,
+)
 
 from .analyse import analyse as analyse_table
 from .chart import alt_text
 from .chart import chart as draw_chart
 from .clean import clean as clean_table
-from .columns import built_in_columns
+from .figures.page import page
+from .input.columns import built_in_columns
 from .load import load as load_table
-from .page import page
 from .publish import publish as publish_files
 from .publish import slug_of, unpublish
 from .report import report as write_report

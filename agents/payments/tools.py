@@ -7,7 +7,7 @@ from typing import Any, TypedDict
 
 from django.conf import settings
 
-from workers.authoring.graph import tool
+from gatepost import tool
 
 from . import bank
 from .invoices import CURRENCY

@@ -1,0 +1,1 @@
+"""The agents that ship with Gatepost, and the test bank."""

@@ -1,0 +1,1 @@
+"""Computes the figures of a report and puts them into words."""

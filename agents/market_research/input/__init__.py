@@ -1,0 +1,1 @@
+"""What a person brings: a table and settings, and what can be wrong with them."""

@@ -1,0 +1,1 @@
+"""Adapters beside the product: SagaManager and StateGraphStore."""
