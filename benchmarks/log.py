@@ -240,7 +240,7 @@ def storage(raw: Raw, threads: Sequence[UUID]) -> dict[str, Any]:
 
 def verified(raw: Raw, threads: Sequence[UUID]) -> dict[str, Any]:
     """Events per second of verifying all threads; the baseline reads and hashes the same bytes."""
-    from dashboard.proof import verify
+    from dashboard.operating.proof import verify
 
     began = time.perf_counter()
     n = 0
@@ -282,7 +282,7 @@ def peak() -> float:
 
 def measure(raw: Raw, events: int) -> Iterator[dict[str, Any]]:
     """All figures; `raw` is a connection of its own, in autocommit."""
-    import dashboard.proof  # noqa: F401  (what it loads is not memory of the log)
+    import dashboard.operating.proof  # noqa: F401  (what it loads is not memory of the log)
 
     before = peak()
     threads, rates = filled(raw, events)

@@ -13,8 +13,8 @@ from typing import Any
 
 import psycopg
 
-from dashboard.embedded.folders import folders, prepare
 from dashboard.embedded.postgres import Postgres
+from dashboard.embedded.process.folders import folders, prepare
 from dashboard.embedded.valkey import Valkey
 
 OUTSIDE = ("GATEPOST_", "DJANGO_", "DATABASE_URL", "REDIS_URL", "CELERY_")

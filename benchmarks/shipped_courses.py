@@ -25,7 +25,7 @@ from .report import tidy
 
 if TYPE_CHECKING:
     from checkpoints.views import ThreadRow
-    from dashboard.permissions import Actor
+    from dashboard.identity.permissions import Actor
 
 ROWS = 240  # of a table to be explained
 DAYS, SHOPS = 28, ("harbour", "market", "station")

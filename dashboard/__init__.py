@@ -1,0 +1,1 @@
+"""The top floor and composition root: pages, API, commands, settings."""

@@ -24,10 +24,12 @@ from checkpoints import queries
 from checkpoints.admin.filters import ident, since
 from checkpoints.admin.lists import Logged, Records
 
-from . import administering, showing, tokens
+from .actions import administration
+from .identity import tokens
+from .identity.permissions import ROLES
 from .models import Token
-from .permissions import ROLES
-from .records import RecordsSite
+from .records import cells as showing
+from .records.site import RecordsSite
 from .views.base import SeeOther
 
 KEPT = "Users are not deleted, since the logs refer to them: take away “Active” instead."
@@ -67,7 +69,7 @@ class PasswordForm(AdminPasswordChangeForm):  # type: ignore[type-arg]
         who = self.user.looked_after_by
         usable = self.cleaned_data.get("set_usable_password", True)
         password = self.cleaned_data["password1"] if usable else None
-        administering.set_password(who, self.user.pk, password)
+        administration.set_password(who, self.user.pk, password)
         self.user.refresh_from_db(fields=["password"])
         return self.user
 
@@ -126,7 +128,7 @@ class TokenRecords(Records):
         if request.method != "POST":
             self.refuse()
         found = tokens.listed(prefix=row.prefix)[0]
-        administering.revoke_token(cast(RecordsSite, self.admin_site).member(request), found)
+        administration.revoke_token(cast(RecordsSite, self.admin_site).member(request), found)
         messages.success(request, f"The token {row.prefix} is revoked.")
         return SeeOther(self.url_of(row))
 
@@ -173,7 +175,7 @@ class PeopleAdmin(Logged, UserAdmin):  # type: ignore[type-arg]
         return form
 
     def get_queryset(self, request: HttpRequest) -> QuerySet[Any]:
-        found: QuerySet[Any] = administering.people_within_reach(self.site.member(request))
+        found: QuerySet[Any] = administration.people_within_reach(self.site.member(request))
         return found.order_by("username")
 
     def get_object(self, request: HttpRequest, object_id: str, from_field: Any = None) -> Any:
@@ -189,14 +191,14 @@ class PeopleAdmin(Logged, UserAdmin):  # type: ignore[type-arg]
         who = self.site.member(request)
         given = form.cleaned_data
         if change:
-            values = {k: given[k] for k in form.changed_data if k in administering.FIELDS}
-            administering.change_user(who, obj.pk, values)
+            values = {k: given[k] for k in form.changed_data if k in administration.FIELDS}
+            administration.change_user(who, obj.pk, values)
             if "roles" in form.changed_data:
-                administering.set_roles(who, obj.pk, given["roles"])
+                administration.set_roles(who, obj.pk, given["roles"])
         else:
             usable = given.get("set_usable_password", True)
             password = given["password1"] if usable else None
-            made = administering.create_user(
+            made = administration.create_user(
                 who, given["username"], password=password, roles=given["roles"]
             )
             obj.pk = made.pk

@@ -12,28 +12,30 @@ class DashboardConfig(AppConfig):
     verbose_name = "Dashboard"
 
     def ready(self) -> None:
-        from . import background_verification as _verifier  # noqa: F401
-        from .capsule import receivers as _folders  # noqa: F401
-        from .grants import after_migration
+        from .capsules import receivers as _folders  # noqa: F401
         from .live import receivers  # noqa: F401
+        from .operating import background_verification as _verifier  # noqa: F401
+        from .operating.grants import after_migration
         from .recorded_tables import register
 
         register()
-        from . import user_changes
+        from .identity import user_changes
 
         user_changes.listen()
 
         if settings.ROLE == "worker":
             # Imported late by hints: in a worker before its slots are forked, not in each of them.
-            from . import valkey  # noqa: F401
+            from .wire import valkey  # noqa: F401
 
         # Sent once per app when all tables are there: once is enough.
         sender = apps.get_app_config("checkpoints")
-        post_migrate.connect(after_migration, sender=sender, dispatch_uid="dashboard.grants")
+        post_migrate.connect(
+            after_migration, sender=sender, dispatch_uid="dashboard.operating.grants"
+        )
 
 
 class RecordsConfig(admin_apps.SimpleAdminConfig):
     """Puts a site of our own in the place of Django's admin site."""
 
     default = False
-    default_site = "dashboard.records.RecordsSite"
+    default_site = "dashboard.records.site.RecordsSite"

@@ -16,8 +16,8 @@ import workers.celery  # noqa: E402, F401  (else the first doorbell waits for it
 from dashboard.live.origins import SameOrigin  # noqa: E402
 from dashboard.live.routing import websocket_urlpatterns  # noqa: E402
 
-from .bodies import Bounded  # noqa: E402
-from .handling import OneThread  # noqa: E402
+from .http.body_limits import Bounded  # noqa: E402
+from .http.handler import OneThread  # noqa: E402
 from .live import process  # noqa: E402
 
 Message = dict[str, Any]

@@ -1,6 +1,6 @@
 """The tables of the top floor: who may call the API, and what repeated calls were answered.
 
-`dashboard.tokens` and `dashboard.idempotency` are the only ones that write and read them.
+`identity.tokens` and `api.protocol.idempotency` are the only ones that write and read them.
 """
 
 from __future__ import annotations

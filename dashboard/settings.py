@@ -87,12 +87,12 @@ from django.utils.csp import CSP
 
 from dashboard.configuration.database import database, runtime_role
 from dashboard.configuration.sources import value
-from dashboard.embedded.folders import folders
+from dashboard.embedded.process.folders import folders
 
 from .configuration import mail, valkey
 from .embedded import web_address
-from .logs import logging_config
-from .secret_key import secret_key
+from .operating.logs import logging_config
+from .operating.secret_key import secret_key
 
 BASE_DIR = Path(__file__).resolve().parent.parent
 env = environ.Env()
@@ -183,22 +183,22 @@ INSTALLED_APPS = [
     "workers",
 ]
 MIDDLEWARE = [
-    "dashboard.access.Access",
+    "dashboard.http.access_log.Access",
     "django.middleware.security.SecurityMiddleware",
-    "dashboard.middleware.NoStore",
+    "dashboard.http.middleware.NoStore",
     "django.middleware.csp.ContentSecurityPolicyMiddleware",
-    "dashboard.middleware.Probes",
-    "dashboard.middleware.Static",
+    "dashboard.http.middleware.Probes",
+    "dashboard.http.middleware.Static",
     "django.contrib.sessions.middleware.SessionMiddleware",
     "django.middleware.common.CommonMiddleware",
     "django.middleware.csrf.CsrfViewMiddleware",
-    "dashboard.signed_in.Authentication",
+    "dashboard.identity.signed_in.Authentication",
     "django.contrib.auth.middleware.LoginRequiredMiddleware",
     "django.contrib.messages.middleware.MessageMiddleware",
     "django.middleware.clickjacking.XFrameOptionsMiddleware",
     "django_htmx.middleware.HtmxMiddleware",
     "axes.middleware.AxesMiddleware",
-    "dashboard.middleware.Refusals",
+    "dashboard.http.middleware.Refusals",
 ]
 TEMPLATES = [
     {
@@ -210,7 +210,7 @@ TEMPLATES = [
                 "django.template.context_processors.request",
                 "django.contrib.auth.context_processors.auth",
                 "django.contrib.messages.context_processors.messages",
-                "dashboard.shell.shell",
+                "dashboard.pages.shell.shell",
             ],
         },
     }
@@ -249,7 +249,7 @@ CHANNEL_LAYERS = {
 GATEPOST_CACHE_MEGABYTES = env.int("GATEPOST_CACHE_MEGABYTES", default=256)
 CACHES = {
     "default": {"BACKEND": "django.core.cache.backends.locmem.LocMemCache"},
-    "results": {"BACKEND": "dashboard.results.Results"},
+    "results": {"BACKEND": "dashboard.operating.results.Results"},
 }
 CELERY_BROKER_URL = BROKER.celery()["BROKER_URL"]
 CELERY_BROKER_USE_SSL = BROKER.celery().get("BROKER_USE_SSL")
@@ -275,14 +275,14 @@ CELERY_TASK_PUBLISH_RETRY = False
 
 # --- people --------------------------------------------------------------------------------------
 AUTHENTICATION_BACKENDS = [
-    "dashboard.lockout.PasswordLockout",
+    "dashboard.identity.lockout.PasswordLockout",
     "django.contrib.auth.backends.ModelBackend",
     "sesame.backends.ModelBackend",
 ]
 LOGIN_URL = "/login/"
 LOGIN_REDIRECT_URL = "/"
 LOGOUT_REDIRECT_URL = "/login/"
-PASSWORD_HASHERS = ["dashboard.passwords.BoundedHasher"]
+PASSWORD_HASHERS = ["dashboard.identity.passwords.BoundedHasher"]
 GATEPOST_PASSWORD_SLOTS = env.int("GATEPOST_PASSWORD_SLOTS", default=0)
 AUTH_PASSWORD_VALIDATORS = [
     {
@@ -297,7 +297,7 @@ AXES_FAILURE_LIMIT = 8
 AXES_COOLOFF_TIME = 0.25  # hours
 AXES_LOCKOUT_PARAMETERS = [["username", "ip_address"]]
 AXES_RESET_ON_SUCCESS = True
-AXES_CLIENT_IP_CALLABLE = "dashboard.client_address.client_address"
+AXES_CLIENT_IP_CALLABLE = "dashboard.identity.client_address.client_address"
 AXES_VERBOSE = False
 AXES_ENABLE_ADMIN = False  # its rows belong to no workspace
 AXES_LOCKOUT_CALLABLE = "dashboard.views.login.locked"
@@ -307,7 +307,7 @@ HTTPS = env.bool("GATEPOST_HTTPS", default=False)
 SESSION_COOKIE_SECURE = CSRF_COOKIE_SECURE = HTTPS
 SECURE_PROXY_SSL_HEADER = ("HTTP_X_FORWARDED_PROTO", "https") if HTTPS else None
 SESSION_COOKIE_HTTPONLY = True
-SESSION_ENGINE = "dashboard.logins"
+SESSION_ENGINE = "dashboard.identity.login_sessions"
 SECURE_HSTS_SECONDS = env.int("GATEPOST_HSTS_SECONDS", default=31_536_000) if HTTPS else 0
 SECURE_REFERRER_POLICY = "same-origin"
 X_FRAME_OPTIONS = "DENY"
@@ -342,14 +342,14 @@ MEDIA_ROOT = DATA / "artifacts"
 REST_FRAMEWORK = {
     # The first one answers 401 where both find nobody.
     "DEFAULT_AUTHENTICATION_CLASSES": [
-        "dashboard.api.authentication.TokenAuthentication",
-        "dashboard.api.authentication.SessionAuthentication",
+        "dashboard.api.protocol.authentication.TokenAuthentication",
+        "dashboard.api.protocol.authentication.SessionAuthentication",
     ],
     "DEFAULT_PERMISSION_CLASSES": ["rest_framework.permissions.IsAuthenticated"],
     "DEFAULT_RENDERER_CLASSES": ["rest_framework.renderers.JSONRenderer"],
-    "DEFAULT_PARSER_CLASSES": ["dashboard.api.parsers.StrictJSONParser"],
-    "DEFAULT_SCHEMA_CLASS": "dashboard.api.schema.Described",
-    "EXCEPTION_HANDLER": "dashboard.api.problems.handler",
+    "DEFAULT_PARSER_CLASSES": ["dashboard.api.protocol.parsers.StrictJSONParser"],
+    "DEFAULT_SCHEMA_CLASS": "dashboard.api.protocol.openapi.Described",
+    "EXCEPTION_HANDLER": "dashboard.api.shapes.problems.handler",
 }
 SPECTACULAR_SETTINGS = {
     "TITLE": "Gatepost API",
@@ -370,7 +370,7 @@ USE_TZ = True
 TIME_ZONE = "UTC"
 USE_I18N = False
 LANGUAGE_CODE = "en"
-LOGGING_CONFIG = "dashboard.logs.configure"
+LOGGING_CONFIG = "dashboard.operating.logs.configure"
 LOGGING = logging_config(
     level=env("GATEPOST_LOG_LEVEL", default="INFO"),
     form=env("GATEPOST_LOG_FORMAT", default="console"),

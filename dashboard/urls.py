@@ -3,22 +3,12 @@
 from django.contrib import admin
 from django.urls import include, path
 
-from .views import (
-    approvals,
-    artifacts,
-    board,
-    cancelling,
-    changes,
-    editing,
-    health,
-    inbox,
-    login,
-    metrics,
-    settling,
-    start,
-    threads,
-    workspaces,
-)
+from .views import artifacts, board, health, login, metrics, workspaces
+from .views.approvals import detail as approvals
+from .views.approvals import edit as editing
+from .views.approvals import inbox
+from .views.threads import cancel, changes, start, unknown_effects
+from .views.threads import detail as threads
 
 # Here and not when Django starts: commands and workers have no use for the records.
 admin.autodiscover()
@@ -35,9 +25,9 @@ urlpatterns = [
     path(f"{THREAD}/pause/", threads.pause, name="thread_pause"),
     path(f"{THREAD}/resume/", threads.resume, name="thread_resume"),
     path(f"{THREAD}/retry/", threads.retry, name="thread_retry"),
-    path(f"{THREAD}/settle/", settling.settle, name="thread_settle"),
+    path(f"{THREAD}/settle/", unknown_effects.settle, name="thread_settle"),
     path(f"{THREAD}/code/", threads.code, name="thread_code"),
-    path(f"{THREAD}/cancel/", cancelling.cancel, name="thread_cancel"),
+    path(f"{THREAD}/cancel/", cancel.cancel, name="thread_cancel"),
     path(f"{THREAD}/capsule/", threads.capsule, name="thread_capsule"),
     path(f"{THREAD}/verify/", threads.verify, name="thread_verify"),
     path(f"{THREAD}/input/", changes.send_input, name="thread_input"),

@@ -30,7 +30,7 @@ class Cast:
 
     def actor(self, name: str) -> Any:
         """The Actor of a user."""
-        from dashboard.permissions import actor_of
+        from dashboard.identity.permissions import actor_of
 
         return actor_of(self.users[name])
 

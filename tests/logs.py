@@ -11,7 +11,7 @@ from typing import Any
 import structlog
 import structlog.testing
 
-from dashboard.logs import configure
+from dashboard.operating.logs import configure
 
 
 @contextmanager

@@ -9,8 +9,8 @@ import time
 from dataclasses import replace
 from pathlib import Path
 
-from dashboard.embedded.folders import folders, prepare
 from dashboard.embedded.postgres import Postgres
+from dashboard.embedded.process.folders import folders, prepare
 from dashboard.embedded.valkey import Valkey
 
 # A crash of the machine may lose a test's database: no fsync. A crash of the server may not.

@@ -42,7 +42,7 @@ else:
 # Hashing a password slowly is the point elsewhere; here it is only waiting.
 PASSWORD_HASHERS = ["django.contrib.auth.hashers.MD5PasswordHasher"]
 MIDDLEWARE = [
-    name.replace("dashboard.middleware.Static", "tests.static.LooksOnce")
+    name.replace("dashboard.http.middleware.Static", "tests.static.LooksOnce")
     for name in MIDDLEWARE  # noqa: F405
 ]
 # Nothing is verified behind a test's back, except where a test is about that.

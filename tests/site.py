@@ -11,9 +11,9 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
-from dashboard.embedded import processes
 from dashboard.embedded.arguments import from_command_line
 from dashboard.embedded.parts import Web, Worker
+from dashboard.embedded.process import processes
 from tests.embedded.helpers import free_port, wait_until
 
 

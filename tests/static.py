@@ -4,7 +4,7 @@ from typing import ClassVar
 
 from servestatic.middleware import ServeStaticMiddleware
 
-from dashboard.middleware import Static
+from dashboard.http.middleware import Static
 
 
 class LooksOnce(Static):

@@ -13,8 +13,8 @@ from django.conf import settings
 from django.db import connection
 from django.test import Client
 
-from dashboard.logs import MASK, logging_config, masked
-from dashboard.secret_key import secret_key
+from dashboard.operating.logs import MASK, logging_config, masked
+from dashboard.operating.secret_key import secret_key
 from tests.embedded.helpers import ROOT
 from tests.logs import logged_by
 

@@ -9,8 +9,8 @@ from rest_framework.response import Response
 from checkpoints import queries
 from checkpoints.state import deltas
 
-from .base import Door, answer, refusals
-from .shapes import Agent, AgentList
+from .protocol.base import Door, answer, refusals
+from .shapes.rows import Agent, AgentList
 
 
 class Agents(Door):

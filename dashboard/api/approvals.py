@@ -12,13 +12,13 @@ from approvals import queries as gates
 from approvals.inbox import boxes as inbox
 from dashboard import actions
 from dashboard.errors import Invalid
-from dashboard.seats import person_of, seated
+from dashboard.identity.seats import person_of, seated
 
-from .approval_detail import ApprovalDetail
-from .approval_shapes import Approval, ApprovalList, Decided
-from .asked import Decide, DecideMany, Nothing
-from .base import Door, answer, refusals
-from .parameters import choice, flag, ident
+from .protocol.base import Door, answer, refusals
+from .protocol.parameters import choice, flag, ident
+from .shapes.approval_detail import ApprovalDetail
+from .shapes.approvals import Approval, ApprovalList, Decided
+from .shapes.requests import Decide, DecideMany, Nothing
 from .threads import LIMIT
 
 STATUSES = ("pending", "held", "settled", "expired", "withdrawn", "decided", "all")

@@ -14,8 +14,8 @@ from checkpoints.state import deltas
 from dashboard import actions
 from dashboard.errors import Invalid
 
-from .base import Door, answer, refusals
-from .shapes import Artifact
+from .protocol.base import Door, answer, refusals
+from .shapes.rows import Artifact
 
 FORM_BYTES = 64 * 1024
 _FORM: dict[str, Any] = {

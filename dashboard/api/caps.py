@@ -15,10 +15,10 @@ from approvals.policies.changes import MAX_COST
 from approvals.policies.queries import CapRow
 from checkpoints.limits import AGENT_MAX
 from dashboard import actions
-from dashboard.state_shape import Shape
+from dashboard.documents.state_shape import Shape
 
-from .asked import Asked
-from .base import Door, answer, refusals
+from .protocol.base import Door, answer, refusals
+from .shapes.requests import Asked
 
 
 class Cap(Shape):

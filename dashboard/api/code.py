@@ -11,13 +11,13 @@ from rest_framework.response import Response
 
 from checkpoints import queries
 from dashboard import actions
-from dashboard.code_choice import alike, changed_parts
-from dashboard.permissions import require
+from dashboard.actions.code_choice import alike, changed_parts
+from dashboard.identity.permissions import require
 
-from .asked import ChooseCode, ChooseCodeMany
-from .base import Door, answer, refusals
-from .code_shapes import ChosenMany, CodeChanges
-from .shapes import ThreadDetail
+from .protocol.base import Door, answer, refusals
+from .shapes.code import ChosenMany, CodeChanges
+from .shapes.requests import ChooseCode, ChooseCodeMany
+from .shapes.rows import ThreadDetail
 from .threads import IF_MATCH, REFUSED, detail
 
 

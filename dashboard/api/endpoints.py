@@ -9,11 +9,10 @@ from rest_framework.request import Request
 from rest_framework.response import Response
 
 from dashboard import actions
-from dashboard import endpoints as looks
+from dashboard.actions import endpoints as looks
 
-from .asked import Nothing
-from .base import Door, answer, refusals
-from .endpoint_shapes import (
+from .protocol.base import Door, answer, refusals
+from .shapes.endpoints import (
     ChangeEndpoint,
     Delivery,
     Endpoint,
@@ -24,6 +23,7 @@ from .endpoint_shapes import (
     RotateEndpoint,
     SwitchEndpoint,
 )
+from .shapes.requests import Nothing
 
 
 class Endpoints(Door):

@@ -14,25 +14,24 @@ from rest_framework.authentication import BaseAuthentication
 from rest_framework.request import Request
 from rest_framework.views import APIView
 
-from dashboard import inbound
+from dashboard.documents.state_shape import Shape
 from dashboard.errors import TooLarge
-from dashboard.state_shape import Shape
 
-from . import limits, queries
-from .base import refusals
-from .problems import MEDIA_TYPE
-from .renderers import Negotiation
+from .protocol import deliveries, limits, query_parameters
+from .protocol.base import refusals
+from .protocol.renderers import Negotiation
+from .shapes.problems import MEDIA_TYPE
 
 REPLAYED = "Webhook-Replayed"
 _SIGNED = (
     (
         "webhook-id",
-        {"minLength": 1, "maxLength": inbound.ID_MAX, "pattern": inbound.ID.pattern},
+        {"minLength": 1, "maxLength": deliveries.ID_MAX, "pattern": deliveries.ID.pattern},
         "The delivery's own id; the same one again gets the same answer, once.",
     ),
     (
         "webhook-timestamp",
-        {"maxLength": 12, "pattern": inbound.TIME.pattern},
+        {"maxLength": 12, "pattern": deliveries.TIME.pattern},
         "When it was signed, in whole seconds; at most five minutes from now.",
     ),
     (
@@ -97,7 +96,7 @@ class DecideHook(APIView):
 
     @extend_schema(
         operation_id="hooks_decide",
-        request=inbound.Carried,
+        request=deliveries.Carried,
         responses={200: HookDecided, **refusals(404, 409, 413, 422)},
         parameters=[
             OpenApiParameter("hook", OpenApiTypes.UUID, required=True, description="The hook."),
@@ -114,13 +113,13 @@ class DecideHook(APIView):
     )
     def post(self, request: Request) -> HttpResponse:
         """Read the body as it came: the signature is over its bytes."""
-        queries.check(request, self)
+        query_parameters.check(request, self)
         hook = request.query_params.get("hook", "")
         limits.hook(request, hook)
-        raw = request._request.read(inbound.BODY_MAX + 1)
-        if len(raw) > inbound.BODY_MAX:
-            raise TooLarge("$", f"has more than the {inbound.BODY_MAX:,} bytes that are taken")
-        done = inbound.deliver(hook, request.headers, raw)
+        raw = request._request.read(deliveries.BODY_MAX + 1)
+        if len(raw) > deliveries.BODY_MAX:
+            raise TooLarge("$", f"has more than the {deliveries.BODY_MAX:,} bytes that are taken")
+        done = deliveries.deliver(hook, request.headers, raw)
         kind = "application/json" if done.status < 400 else MEDIA_TYPE
         headers = {REPLAYED: "true"} if done.replayed else {}
         return HttpResponse(done.text, content_type=kind, status=done.status, headers=headers)

@@ -15,14 +15,14 @@ from rest_framework.request import Request
 from rest_framework.response import Response
 
 from checkpoints import queries
+from dashboard.identity.permissions import Actor
 from dashboard.live import process
 from dashboard.live.followers import wait_for_news
-from dashboard.permissions import Actor
 
-from .answers import thread_detail
-from .base import Door, refusals
-from .parameters import version, whole
-from .shapes import ThreadDetail
+from .protocol.base import Door, refusals
+from .protocol.parameters import version, whole
+from .shapes.answers import thread_detail
+from .shapes.rows import ThreadDetail
 from .threads import detail
 
 WAIT_MAX = 60

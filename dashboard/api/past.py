@@ -15,21 +15,21 @@ from rest_framework.response import Response
 from checkpoints import queries
 from checkpoints.views import ThreadRow
 from dashboard import actions
-from dashboard.capsule.streaming import MEDIA_TYPE, download
-from dashboard.compare import compare
+from dashboard.capsules.downloads import MEDIA_TYPE, download
+from dashboard.documents.state_document import state_answer
+from dashboard.documents.state_shape import State
+from dashboard.documents.yaml_text import YAMLRenderer
+from dashboard.drawing.compare import compare
 from dashboard.errors import Invalid
-from dashboard.senders import login_headers
-from dashboard.state_document import state_answer
-from dashboard.state_shape import State
-from dashboard.yaml_text import YAMLRenderer
+from dashboard.identity.senders import login_headers
 
-from .answers import diff_answer, events_answer
-from .base import Door, answer, refusals
-from .event_stream import MEDIA_TYPE as MEDIA_TYPE_OF_STREAM
-from .event_stream import EventStreamRenderer, Followed, event_stream
-from .parameters import choice, ident, rows, whole, words
-from .renderers import ZipRenderer
-from .shapes import Activity, ActivityList, Checkpoint, CheckpointList, Diff, EventList
+from .protocol.base import Door, answer, refusals
+from .protocol.event_stream import MEDIA_TYPE as MEDIA_TYPE_OF_STREAM
+from .protocol.event_stream import EventStreamRenderer, Followed, event_stream
+from .protocol.parameters import choice, ident, rows, whole, words
+from .protocol.renderers import ZipRenderer
+from .shapes.answers import diff_answer, events_answer
+from .shapes.rows import Activity, ActivityList, Checkpoint, CheckpointList, Diff, EventList
 from .threads import LIMIT
 
 NUMBER_MAX = 2**31 - 1

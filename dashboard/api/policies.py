@@ -20,12 +20,12 @@ from approvals.policies.preview import Past as PastRow
 from approvals.policies.queries import VersionRow
 from approvals.rules.terms import VALID_FOR
 from dashboard import actions
-from dashboard.policies import draft_from
-from dashboard.state_shape import Shape
+from dashboard.actions.policies import draft_from
+from dashboard.documents.state_shape import Shape
 
-from .asked import Asked
-from .base import PREVIEW, Door, answer, refusals
-from .texts import NotBlank
+from .protocol.base import PREVIEW, Door, answer, refusals
+from .shapes.requests import Asked
+from .shapes.texts import NotBlank
 
 # The floor below refuses a name that comes twice.
 Names = Annotated[

@@ -18,11 +18,10 @@ from checkpoints.states import Status
 from dashboard import actions
 from dashboard.errors import Invalid
 
-from .answers import thread_detail
-from .asked import Cancel, Edit, Fork, Nothing, Pause, RollBack, SendInput, StartThread
-from .base import PREVIEW, Door, answer, refusals
-from .parameters import LIMIT_MAX, flag, rows, version, words
-from .previews import (
+from .protocol.base import PREVIEW, Door, answer, refusals
+from .protocol.parameters import LIMIT_MAX, flag, rows, version, words
+from .shapes.answers import thread_detail
+from .shapes.previews import (
     CancelAnswer,
     CancelPreview,
     EditAnswer,
@@ -31,14 +30,9 @@ from .previews import (
     RollBackPreview,
     SecondPersonAsked,
 )
-from .saved import Saved
-from .shapes import (
-    Counts,
-    Thread,
-    ThreadDetail,
-    ThreadList,
-    Verification,
-)
+from .shapes.requests import Cancel, Edit, Fork, Nothing, Pause, RollBack, SendInput, StartThread
+from .shapes.rows import Counts, Thread, ThreadDetail, ThreadList, Verification
+from .shapes.savings import Saved
 
 IF_MATCH = version("If-Match", "The thread's version that was looked at; 412 when it has moved.")
 CURSOR = words("cursor", "`next_cursor` of the page before.")

@@ -15,7 +15,6 @@ from .approvals import (
     TakeBackApproval,
 )
 from .artifacts import Artifacts
-from .base import Nowhere
 from .caps import Caps
 from .code import CodeThread, CodeThreads
 from .endpoints import (
@@ -37,7 +36,7 @@ from .past import (
     ThreadState,
 )
 from .policies import OnePolicy, Policies, TryPolicies
-from .settling import SettleThread
+from .protocol.base import Nowhere
 from .threads import (
     CancelThread,
     EditThread,
@@ -51,6 +50,7 @@ from .threads import (
     Threads,
     VerifyThread,
 )
+from .unknown_effects import SettleThread
 from .users import OneUser, Users
 
 app_name = "api"

@@ -10,14 +10,14 @@ from rest_framework.request import Request
 from rest_framework.response import Response
 
 from dashboard import actions
-from dashboard.administering import Administrator
-from dashboard.permissions import ROLES
-from dashboard.state_shape import Shape
-from dashboard.users import LIMITS, UserRow
+from dashboard.actions.administration import Administrator
+from dashboard.actions.users import LIMITS, UserRow
+from dashboard.documents.state_shape import Shape
+from dashboard.identity.permissions import ROLES
 
-from .asked import Asked
-from .base import Door, answer, refusals
-from .texts import NotBlank, OneOf
+from .protocol.base import Door, answer, refusals
+from .shapes.requests import Asked
+from .shapes.texts import NotBlank, OneOf
 
 
 class ChangeUser(Asked):

@@ -12,12 +12,12 @@ from pydantic import BaseModel
 from checkpoints import queries
 from checkpoints.states import Status
 from checkpoints.views import AgentRow
-from dashboard.api.shapes import Agent
+from dashboard.api.shapes.rows import Agent
+from dashboard.commands.terminal.console import PersonalCommand, Verb
+from dashboard.commands.terminal.tables import facts, table
 from dashboard.errors import Missing
-from dashboard.tables import facts, table
-from dashboard.terminal import PersonalCommand, Verb
 
-from .checking import check, check_options
+from .check import check, check_options
 from .impact import impact, impact_options
 
 

@@ -7,9 +7,9 @@ import argparse
 from approvals.policies import queries as queries_policies
 from dashboard import actions
 from dashboard.api.caps import Cap, CapList
+from dashboard.commands.terminal.console import PersonalCommand, Verb
+from dashboard.commands.terminal.tables import Table, table
 from dashboard.errors import Missing
-from dashboard.tables import Table, table
-from dashboard.terminal import PersonalCommand, Verb
 
 
 def list_caps(command: PersonalCommand) -> None:

@@ -8,13 +8,14 @@ from typing import Any
 from approvals.notify.endpoints import Wanted
 from approvals.notify.queries import EndpointRow
 from approvals.notify.texts.kinds import KINDS, NEWS
-from dashboard import actions, tokens
-from dashboard import endpoints as reader
-from dashboard.api.endpoint_shapes import Endpoint, EndpointList, EndpointMade
+from dashboard import actions
+from dashboard.actions import endpoints as reader
+from dashboard.api.shapes.endpoints import Endpoint, EndpointList, EndpointMade
+from dashboard.commands.terminal.console import PersonalCommand, Verb
+from dashboard.commands.terminal.tables import Table, table
 from dashboard.errors import Invalid, Missing
-from dashboard.permissions import Actor
-from dashboard.tables import Table, table
-from dashboard.terminal import PersonalCommand, Verb
+from dashboard.identity import tokens
+from dashboard.identity.permissions import Actor
 
 
 def list_endpoints(command: PersonalCommand) -> None:

@@ -10,13 +10,14 @@ from pydantic import BaseModel, ConfigDict
 
 from approvals.hooks import changes as known
 from approvals.hooks.changes import HookRow, IdentityRow
-from dashboard import hooks, tokens
-from dashboard.administering import AUDIT
+from dashboard.actions import hooks
+from dashboard.actions.administration import AUDIT
+from dashboard.commands.terminal.console import PersonalCommand, Verb, translated
+from dashboard.commands.terminal.tables import Table, facts, table
 from dashboard.errors import Forbidden
-from dashboard.people import people
-from dashboard.permissions import Actor
-from dashboard.tables import Table, facts, table
-from dashboard.terminal import PersonalCommand, Verb, translated
+from dashboard.identity import tokens
+from dashboard.identity.people import people
+from dashboard.identity.permissions import Actor
 
 ADDRESS = "/api/v1/hooks/decide/?hook={}"
 

@@ -14,6 +14,7 @@ from approvals.policies.queries import VersionRow
 from checkpoints.errors import InvalidValue
 from checkpoints.state import deltas
 from dashboard import actions
+from dashboard.actions.policies import draft_from
 from dashboard.api.policies import (
     Past,
     Policy,
@@ -24,12 +25,11 @@ from dashboard.api.policies import (
     detail_of,
     preview_of,
 )
+from dashboard.commands.terminal.console import PersonalCommand, Verb
+from dashboard.commands.terminal.tables import facts, table
 from dashboard.errors import Invalid, Missing
-from dashboard.permissions import Actor
-from dashboard.policies import draft_from
-from dashboard.policy_form import differences, seat_line
-from dashboard.tables import facts, table
-from dashboard.terminal import PersonalCommand, Verb
+from dashboard.identity.permissions import Actor
+from dashboard.records.policy_form import differences, seat_line
 
 SHOWN = 50
 

@@ -10,13 +10,13 @@ from django.conf import settings
 from django.contrib.auth import get_user_model
 from pydantic import BaseModel, ConfigDict
 
-from dashboard import tokens
-from dashboard.administering import administrator_of
+from dashboard.actions.administration import administrator_of
+from dashboard.commands.terminal.console import PersonalCommand, Usage, Verb, person
+from dashboard.commands.terminal.tables import Table, facts, table
 from dashboard.errors import Forbidden, Invalid, Missing
-from dashboard.permissions import SCOPES
-from dashboard.tables import Table, facts, table
-from dashboard.terminal import PersonalCommand, Usage, Verb, person
-from dashboard.tokens import TokenRow
+from dashboard.identity import tokens
+from dashboard.identity.permissions import SCOPES
+from dashboard.identity.tokens import TokenRow
 
 
 class Shown(BaseModel):

@@ -9,12 +9,12 @@ from typing import Any
 from django.contrib.auth import get_user_model
 
 from dashboard import actions
-from dashboard.administering import Administrator, administrator_of
+from dashboard.actions.administration import Administrator, administrator_of
+from dashboard.actions.users import UserRow, user_by_name
 from dashboard.api.users import User, UserList
-from dashboard.permissions import ROLES
-from dashboard.tables import Table, table
-from dashboard.terminal import PersonalCommand, Verb
-from dashboard.users import UserRow, user_by_name
+from dashboard.commands.terminal.console import PersonalCommand, Verb
+from dashboard.commands.terminal.tables import Table, table
+from dashboard.identity.permissions import ROLES
 
 
 def list_people(command: PersonalCommand) -> None:

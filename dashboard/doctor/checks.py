@@ -6,16 +6,17 @@ from collections.abc import Iterator
 
 from django.db import DatabaseError, InterfaceError, connection
 
-from dashboard.terminal import first_line
+from dashboard.commands.terminal.console import first_line
 
-from . import bank, behind, installed, policies, reachable, telling, unsafe
+from . import bank, installed, lag, policies, reachable, unsafe
+from . import notifications as telling
 from .findings import Check, Finding, Seen, note, wrong
 
 # What later checks need comes first; each part is told together.
 CHECKS = (
     Check("reachable", "database", reachable.database),
     Check("reachable", "Valkey", reachable.valkey),
-    Check("behind", "migrations", behind.migrations, "database"),
+    Check("behind", "migrations", lag.migrations, "database"),
     Check("installed", "Python", installed.python),
     Check("installed", "packages", installed.packages),
     Check("installed", "PostgreSQL", installed.postgresql, "database"),
@@ -39,21 +40,21 @@ CHECKS = (
     Check("unsafe", "durability", unsafe.durability, "database"),
     Check("unsafe", "connections", unsafe.wire, "database"),
     Check("unsafe", "Valkey", unsafe.valkey_keeps, "valkey"),
-    Check("behind", "records", behind.records, "tables"),
+    Check("behind", "records", lag.records, "tables"),
     Check("behind", "policies", policies.conditions, "tables"),
-    Check("behind", "sweep", behind.sweep, "tables"),
-    Check("behind", "queues", behind.queue_age, "tables"),
-    Check("behind", "leases", behind.leases, "tables"),
-    Check("behind", "timers", behind.timers, "tables"),
-    Check("behind", "deadlines", behind.deadlines, "tables"),
-    Check("behind", "folders", behind.folders, "tables"),
-    Check("behind", "rows set aside", behind.rows_set_aside, "tables"),
+    Check("behind", "sweep", lag.sweep, "tables"),
+    Check("behind", "queues", lag.queue_age, "tables"),
+    Check("behind", "leases", lag.leases, "tables"),
+    Check("behind", "timers", lag.timers, "tables"),
+    Check("behind", "deadlines", lag.deadlines, "tables"),
+    Check("behind", "folders", lag.folders, "tables"),
+    Check("behind", "rows set aside", lag.rows_set_aside, "tables"),
     Check("behind", "outbox", telling.outbox, "tables"),
     Check("behind", "endpoints", telling.endpoints, "tables"),
     Check("behind", "mail", telling.mail, "tables"),
-    Check("behind", "attention", behind.attention, "tables"),
-    Check("behind", "disk", behind.disk),
-    Check("behind", "clock", behind.clock, "database"),
+    Check("behind", "attention", lag.attention, "tables"),
+    Check("behind", "disk", lag.disk),
+    Check("behind", "clock", lag.clock, "database"),
 )
 PARTS = ("installed", "reachable", "unsafe", "behind")
 

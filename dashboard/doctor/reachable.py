@@ -14,10 +14,10 @@ from django.conf import settings
 from django.db import DatabaseError, InterfaceError, connection
 
 from checkpoints import queries
+from dashboard.commands.terminal.console import first_line
 from dashboard.embedded import web_address
-from dashboard.terminal import first_line
-from dashboard.text import span
-from dashboard.valkey import client
+from dashboard.wire.valkey import client
+from dashboard.wording.text import span
 
 from .findings import Finding, Seen, note, ok, warning, wrong
 

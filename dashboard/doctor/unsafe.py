@@ -11,10 +11,10 @@ from django.conf import settings
 from approvals import queries as gates
 from checkpoints import queries
 from checkpoints.postgres import roles
-from dashboard import tokens
 from dashboard.configuration.valkey import parse
 from dashboard.embedded import demo
 from dashboard.embedded.checks import is_loopback
+from dashboard.identity import tokens
 
 from .findings import Finding, Seen, note, ok, warning, wrong
 

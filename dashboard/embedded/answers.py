@@ -10,8 +10,8 @@ from pathlib import Path
 
 from .arguments import UpOptions
 from .checks import is_loopback
-from .folders import EmbeddedError
 from .parts import Web, Worker
+from .process.folders import EmbeddedError
 
 
 def wait_for_web(web: Web, process: subprocess.Popen[bytes], check: Callable[[], None]) -> None:

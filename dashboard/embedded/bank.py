@@ -9,9 +9,8 @@ import time
 from collections.abc import Callable
 from pathlib import Path
 
-from dashboard.embedded import processes
-
-from .folders import EmbeddedError, Folders
+from .process import processes
+from .process.folders import EmbeddedError, Folders
 
 ROOT = Path(__file__).resolve().parent.parent.parent
 

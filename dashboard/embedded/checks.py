@@ -5,7 +5,7 @@ import ipaddress
 import socket
 
 from .arguments import UpOptions
-from .folders import EmbeddedError
+from .process.folders import EmbeddedError
 
 
 def is_loopback(host: str) -> bool:

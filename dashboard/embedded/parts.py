@@ -6,9 +6,10 @@ import subprocess
 import sys
 from pathlib import Path
 
-from dashboard.embedded import processes, web_address
+from dashboard.embedded import web_address
 
 from .arguments import UpOptions
+from .process import processes
 
 ROOT = Path(__file__).resolve().parent.parent.parent
 

@@ -9,10 +9,9 @@ import time
 from collections.abc import Callable, Sequence
 from pathlib import Path
 
-from dashboard.embedded import processes
-
-from .folders import EmbeddedError, Folders, make_private
-from .library import postgres_programs
+from .process import processes
+from .process.folders import EmbeddedError, Folders, make_private
+from .process.library import postgres_programs
 
 USER = "gatepost"
 DATABASE = "gatepost"

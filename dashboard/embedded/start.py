@@ -19,11 +19,11 @@ from .arguments import UpOptions, from_command_line, into_environment
 from .bank import Bank
 from .checks import check_address, is_loopback
 from .console import Console
-from .folders import EmbeddedError, folders, prepare
-from .lock import DataLock
 from .parts import Web, Worker
 from .postgres import Postgres
-from .supervisor import Stopped, Supervisor
+from .process.folders import EmbeddedError, folders, prepare
+from .process.lock import DataLock
+from .process.supervisor import Stopped, Supervisor
 from .valkey import Valkey
 
 # A worker at rest ends in a second; one in a long activity is cut off, which the lease is made for.
@@ -127,7 +127,7 @@ def _migrate() -> None:
     from django.core.management import call_command
     from django.db import OperationalError
 
-    from dashboard.logs import masked
+    from dashboard.operating.logs import masked
 
     django.setup()
     try:

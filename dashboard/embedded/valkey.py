@@ -6,10 +6,9 @@ import subprocess
 import time
 from collections.abc import Callable
 
-from dashboard.embedded import processes
-
-from .folders import EmbeddedError, Folders
-from .library import valkey_program
+from .process import processes
+from .process.folders import EmbeddedError, Folders
+from .process.library import valkey_program
 
 
 class Valkey:

@@ -1,0 +1,1 @@
+"""Pages that follow the work: one hub per process, sockets, hints."""

@@ -12,12 +12,13 @@ from channels.generic.websocket import AsyncWebsocketConsumer
 from django.conf import settings
 
 from checkpoints.errors import NotFound
-from dashboard import regions
+from dashboard.identity.visitors import login_key, visitor
+from dashboard.pages import regions
+from dashboard.wire import topics
 
-from . import process, topics
+from . import process
+from .frames import Outbox, event_of
 from .hub import NOT_ALLOWED, SIGNED_OUT, TOO_MANY, Member, Want
-from .outbox import Outbox, event_of
-from .visitors import login_key, visitor
 
 MAX_TEXT = 32_000
 MAX_REGIONS, MAX_TOPICS = 40, 12

@@ -18,9 +18,10 @@ from dataclasses import dataclass, field
 from typing import Any, Protocol
 from uuid import UUID
 
+from dashboard.wire.topics import Topic
+
 from .followers import Followers
-from .outbox import Event, Frame, Outbox, event_of
-from .topics import Topic
+from .frames import Event, Frame, Outbox, event_of
 
 log = logging.getLogger(__name__)
 

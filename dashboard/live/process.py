@@ -11,12 +11,12 @@ from weakref import WeakKeyDictionary
 from django.conf import settings
 from django.db import connections
 
-from dashboard import regions
+from dashboard.identity.visitors import visitors
+from dashboard.pages import regions
+from dashboard.wire.topics import Topic
 
 from .hub import Hub, Look, Reader, Regions, Roles
-from .listening import listen
-from .topics import Topic
-from .visitors import visitors
+from .subscription import listen
 
 _hubs: WeakKeyDictionary[asyncio.AbstractEventLoop, Hub] = WeakKeyDictionary()
 

@@ -9,9 +9,9 @@ from uuid import UUID
 from django.dispatch import receiver
 
 from checkpoints.signals import activity_progressed, record_judged, thread_changed
+from dashboard.wire import hints, progress
 
-from . import hints, progress
-from .coalescing import Coalescer
+from .hint_pace import Coalescer
 
 type Hint = tuple[UUID, UUID, int]
 """Thread, workspace, seq. Most are never sent: their text is written when one is."""

@@ -1,0 +1,1 @@
+"""What the pages show, read and arranged for templates."""

@@ -15,20 +15,21 @@ from checkpoints import queries
 from checkpoints.errors import NotFound
 from checkpoints.states import EventKind, Status
 from checkpoints.views import ActivityRow, AgentRow, EffectFate, EventRow, ThreadRow
-from dashboard import differences, fields
 from dashboard.actions import may
-from dashboard.operations import OUTCOMES, carried_out, operation
-from dashboard.parties import recognised
-from dashboard.people import people
-from dashboard.permissions import needs
-from dashboard.shapes import Field
-from dashboard.turns import nobody_can
+from dashboard.drawing import differences
+from dashboard.fields import form as fields
+from dashboard.fields.shapes import Field
+from dashboard.identity.people import people
+from dashboard.identity.permissions import needs
+from dashboard.wording.operations import OUTCOMES, carried_out, operation
+from dashboard.wording.parties import recognised
+from dashboard.wording.turns import nobody_can
 
 from . import evidence
 from .damage import damage_of
 from .repeats import Repeat, repeat_of
+from .reviewers import Standing, Viewer, own, standing
 from .rights import Class, Roles, rights_of
-from .standing import Standing, Viewer, own, standing
 
 
 @dataclass

@@ -14,8 +14,8 @@ from checkpoints import queries
 from checkpoints.queries.code_questions import CodeQuestionRow
 from checkpoints.states import Status
 from checkpoints.views import EventRow, Page, SavedRow, ThreadRow
-from dashboard.people import people
-from dashboard.shapes import Counter, Lane
+from dashboard.fields.shapes import Counter, Lane
+from dashboard.identity.people import people
 
 from . import damage
 from .rights import Roles, rights_of

@@ -7,7 +7,7 @@ from uuid import UUID
 
 from checkpoints import queries
 from checkpoints.views import ThreadRow
-from dashboard.people import people
+from dashboard.identity.people import people
 
 SHOWN = 3
 

@@ -12,8 +12,8 @@ from approvals.queries import ApprovalRow
 from approvals.rules.votes import Vote
 from checkpoints.queries import why as standstill
 from checkpoints.views import AgentRow, EventRow, ThreadRow, WorkerRow
-from dashboard import differences
-from dashboard.sentences import worker
+from dashboard.drawing import differences
+from dashboard.wording.sentences import worker
 
 SHOWN = 5
 AGAIN = "Asked again: "  # how the engine begins a description that says why

@@ -13,7 +13,7 @@ from approvals import queries as gates
 from approvals.inbox import boxes as inbox
 from approvals.inbox.boxes import BOXES, SORTS, Listed, Person, Wanted
 from dashboard.actions import may
-from dashboard.shapes import Place
+from dashboard.fields.shapes import Place
 
 from .rights import Class, Roles, rights_of
 

@@ -11,7 +11,7 @@ from approvals.queries import ApprovalRow
 from approvals.rules.overlap import Overlap, only_new, overlaps
 from checkpoints import queries
 from checkpoints.errors import NotFound
-from dashboard.amounts import AMOUNTS, currency_of, sum_of
+from dashboard.wording.amounts import AMOUNTS, currency_of, sum_of
 
 LINES_SHOWN = 200
 

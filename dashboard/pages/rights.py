@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 from checkpoints.views import ThreadRow
 from dashboard.actions import allowed_actions, may
-from dashboard.shapes import Action, Rights
+from dashboard.fields.shapes import Action, Rights
 
 Roles = frozenset[str]
 # Names of the actions on pages; the door says roll_back, URLs and buttons say rollback.

@@ -24,19 +24,20 @@ from checkpoints.views import (
     ThreadRow,
     Why,
 )
-from dashboard import graphs, lineage, savings
-from dashboard.code_choice import choices_for
-from dashboard.inbox import message_field
-from dashboard.live.progress import read_progress
-from dashboard.people import people
-from dashboard.permissions import allowed_actions
-from dashboard.settling import Asked, asked_of
-from dashboard.shapes import Kind
-from dashboard.state_reads import Read, read, unreadable
-from dashboard.step_times import STATUS_KINDS, Times, times_of
-from dashboard.text import number
-from dashboard.timebar import timebar
-from dashboard.why import why_waiting
+from dashboard.actions.code_choice import choices_for
+from dashboard.actions.unknown_effects import Asked, asked_of
+from dashboard.documents.state_reads import Read, read, unreadable
+from dashboard.drawing import graphs, lineage
+from dashboard.drawing.step_times import STATUS_KINDS, Times, times_of
+from dashboard.drawing.time_bar import timebar
+from dashboard.fields.message import message_field
+from dashboard.fields.shapes import Kind
+from dashboard.identity.people import people
+from dashboard.identity.permissions import allowed_actions
+from dashboard.wire.progress import read_progress
+from dashboard.wording import savings
+from dashboard.wording.text import number
+from dashboard.wording.why import why_waiting
 
 from .damage import damage_of
 from .rights import Class, Roles, actions_of, rights_of

@@ -6,7 +6,7 @@ from typing import Any
 
 from django import template
 
-from dashboard.alike import Rows, lists
+from dashboard.drawing.alike import Rows, lists
 
 register = template.Library()
 

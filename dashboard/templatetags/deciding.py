@@ -10,8 +10,9 @@ from django import template
 from django.utils.html import format_html
 from django.utils.safestring import SafeString, mark_safe
 
-from dashboard import list_pairs, text, trees
-from dashboard.sentences_of_decisions import VERBS
+from dashboard.drawing import list_pairs, trees
+from dashboard.wording import text
+from dashboard.wording.sentences_of_decisions import VERBS
 
 from .gatepost import VERDICTS, icon
 

@@ -15,7 +15,8 @@ from django import template
 from django.utils.html import format_html
 from django.utils.safestring import SafeString
 
-from dashboard import differences, file_links, list_pairs, sentences, step_times, text, trees
+from dashboard.drawing import differences, file_links, list_pairs, step_times, trees
+from dashboard.wording import sentences, text
 
 register = template.Library()
 

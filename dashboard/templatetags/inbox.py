@@ -7,7 +7,7 @@ from typing import Any
 
 from django import template
 
-from dashboard import amounts, distinct
+from dashboard.wording import amounts, distinct
 
 register = template.Library()
 _NUMBERS = re.compile(r"[0-9]+([.,:-][0-9]+)*")

@@ -8,7 +8,7 @@ from django import template
 from django.utils.safestring import SafeData, SafeString
 
 from checkpoints.addresses import thread_address
-from dashboard import text
+from dashboard.wording import text
 
 register = template.Library()
 

@@ -11,7 +11,7 @@ from django.utils.html import format_html
 from django.utils.safestring import SafeString, mark_safe
 from django.utils.text import capfirst
 
-from dashboard.text import plain
+from dashboard.wording.text import plain
 
 register = template.Library()
 

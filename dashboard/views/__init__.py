@@ -1,0 +1,1 @@
+"""Page views: request in, page or region out."""

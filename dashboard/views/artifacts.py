@@ -16,8 +16,8 @@ from django.views.decorators.csp import csp_override
 from django.views.decorators.http import require_safe
 
 from checkpoints import payloads, queries
-from dashboard import file_links
-from dashboard.validation import clean_name
+from dashboard.drawing import file_links
+from dashboard.fields.validation import clean_name
 
 from .base import actor, member
 

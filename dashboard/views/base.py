@@ -17,10 +17,11 @@ from approvals import queries as gates
 from checkpoints import queries
 from checkpoints.addresses import thread_address
 from checkpoints.errors import GatepostError
-from dashboard import errors, regions
-from dashboard.faults import named
+from dashboard import errors
+from dashboard.fields.faults import named
+from dashboard.identity.permissions import Actor, actor_of, require
+from dashboard.pages import regions
 from dashboard.pages.inbox import InboxPage
-from dashboard.permissions import Actor, actor_of, require
 
 REGIONS_HEADER = "X-Gatepost-Regions"
 REGIONS_MAX = 40

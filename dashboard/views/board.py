@@ -4,10 +4,10 @@ from django.http import HttpRequest, HttpResponse
 from django.views.decorators.http import require_safe
 
 from checkpoints.states import Status
-from dashboard import savings
 from dashboard.errors import Invalid
 from dashboard.pages.board import BoardPage
 from dashboard.pages.rights import rights_of
+from dashboard.wording import savings
 
 from .addresses import takes
 from .base import actor, live_page, show

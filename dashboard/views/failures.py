@@ -13,7 +13,7 @@ from django.shortcuts import render
 from django.template.loader import render_to_string
 
 from checkpoints.postgres import outages
-from dashboard.api.problems import MEDIA_TYPE, problem
+from dashboard.api.shapes.problems import MEDIA_TYPE, problem
 from dashboard.errors import StorageAway, no_room
 
 RETRY_SECONDS = 5

@@ -9,10 +9,11 @@ from django.http import HttpRequest
 
 from checkpoints.errors import InvalidValue
 from checkpoints.state import deltas
-from dashboard import actions, errors, fields
-from dashboard.faults import beside, sentence
-from dashboard.permissions import Actor
-from dashboard.shapes import Field
+from dashboard import actions, errors
+from dashboard.fields import form as fields
+from dashboard.fields.faults import beside, sentence
+from dashboard.fields.shapes import Field
+from dashboard.identity.permissions import Actor
 
 WHOLE = ""  # the key of what belongs beside no field
 OVERTAKEN = "Somebody else changed this meanwhile; saving now replaces it with yours."

@@ -6,7 +6,7 @@ from django.contrib.auth.decorators import login_not_required
 from django.http import HttpRequest, HttpResponse, JsonResponse
 from django.views.decorators.http import require_safe
 
-from dashboard.health import watch
+from dashboard.operating.health import watch
 
 OK, DOWN = "ok", "down"
 

@@ -16,8 +16,8 @@ from django.views.decorators.debug import sensitive_post_parameters
 from django.views.decorators.http import require_GET, require_http_methods
 from sesame.utils import get_user
 
-from dashboard import rate_limits
-from dashboard.user_changes import renew_password
+from dashboard.identity import rate_limits
+from dashboard.identity.user_changes import renew_password
 
 from .base import SeeOther
 

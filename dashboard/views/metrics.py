@@ -11,7 +11,7 @@ from django.http import HttpRequest, HttpResponse
 from django.views.decorators.http import require_safe
 from prometheus_client import CONTENT_TYPE_PLAIN_0_0_4
 
-from dashboard.metrics import exposition
+from dashboard.live.metrics import exposition
 
 LOOPBACK = {"localhost", "127.0.0.1", "[::1]"}
 

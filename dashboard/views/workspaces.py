@@ -6,7 +6,7 @@ from django.http import HttpRequest, HttpResponse
 from django.views.decorators.http import require_POST
 
 from dashboard import errors
-from dashboard.signed_in import WORKSPACE
+from dashboard.identity.signed_in import WORKSPACE
 
 from .base import SeeOther, actor, member, next_url, say
 

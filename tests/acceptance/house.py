@@ -15,9 +15,9 @@ from django.conf import settings
 from django.core.files.uploadedfile import SimpleUploadedFile
 
 from dashboard import actions
-from dashboard.embedded import processes
 from dashboard.embedded.arguments import from_command_line
 from dashboard.embedded.parts import Web
+from dashboard.embedded.process import processes
 from tests.cast import Cast
 from tests.hazards.bench import Case, Field
 from tests.site import Site, started_site

@@ -15,7 +15,7 @@ from checkpoints import queries
 from checkpoints.capsules import folder as folders
 from checkpoints.capsules import layout
 from checkpoints.queries.rows import rows
-from dashboard.proof import verify
+from dashboard.operating.proof import verify
 from tests.hazards.bench import Case, wait_until
 
 from .conftest import People

@@ -15,7 +15,7 @@ from approvals.inbox import rows as inbox_rows
 from approvals.queries import ApprovalRow
 from approvals.rules.terms import Seat, Terms
 from checkpoints.models import Membership
-from dashboard.proof import verify
+from dashboard.operating.proof import verify
 from tests.checkpoints.builders import rows
 
 from .cast import BOSS, MIRA, OMAR, asked, now, say, two

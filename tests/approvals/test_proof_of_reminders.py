@@ -13,7 +13,7 @@ from approvals.gates import reminders
 from approvals.queries import ApprovalRow
 from approvals.rules.terms import Terms
 from checkpoints import queries, store
-from dashboard.proof import verify
+from dashboard.operating.proof import verify
 from tests.cast import Cast
 from tests.checkpoints.builders import rows
 from tests.dashboard.capsules import brought, empty, export

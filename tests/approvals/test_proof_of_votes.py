@@ -9,7 +9,7 @@ import pytest
 from approvals import gates
 from approvals.gates import Reviewer
 from approvals.rules.terms import Seat, Terms
-from dashboard.proof import verify
+from dashboard.operating.proof import verify
 from tests.checkpoints.builders import drive, make_thread, rows
 from tests.dashboard.test_proof import FREE, _altered, columns_of, unguarded
 

@@ -12,7 +12,7 @@ from approvals.gates.undo_window import settle_held
 from approvals.queries import ApprovalRow
 from approvals.rules.terms import Terms
 from checkpoints.states import Status
-from dashboard.proof import verify
+from dashboard.operating.proof import verify
 from tests.checkpoints.builders import kinds_of, one, rows, status_of
 from tests.checkpoints.racing import race
 

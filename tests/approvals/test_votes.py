@@ -14,7 +14,7 @@ from approvals.rules.votes import progress
 from checkpoints import queries as threads
 from checkpoints.errors import InvalidValue
 from checkpoints.states import Status
-from dashboard.proof import verify
+from dashboard.operating.proof import verify
 from tests.checkpoints.builders import kinds_of, one, status_of
 
 from .cast import BOSS, LENA, MIRA, NEW, OMAR, asked, let_pass, news, now, say, two

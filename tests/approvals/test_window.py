@@ -15,7 +15,7 @@ from checkpoints import queries as threads
 from checkpoints import store
 from checkpoints.errors import LeaseLost, NotFound
 from checkpoints.states import EventKind, Status
-from dashboard.proof import verify
+from dashboard.operating.proof import verify
 from tests.checkpoints.builders import OPERATOR, drive, kinds_of, make_thread, one, rows, status_of
 
 from .cast import BOSS, LENA, MIRA, NEW, OMAR, asked, back, let_pass, news, now, say, two

@@ -13,7 +13,7 @@ import psycopg
 from redis import Redis
 from redis.exceptions import ResponseError
 
-from dashboard.embedded.folders import Folders
+from dashboard.embedded.process.folders import Folders
 from tests.hazards.poisons import poisons
 
 POISONS = 60

@@ -18,9 +18,9 @@ from typing import Any
 
 import psycopg
 
-from dashboard.embedded import processes
-from dashboard.embedded.folders import folders, prepare
 from dashboard.embedded.postgres import Postgres
+from dashboard.embedded.process import processes
+from dashboard.embedded.process.folders import folders, prepare
 from dashboard.embedded.valkey import Valkey
 from tests.embedded.helpers import ROOT, free_port
 

@@ -19,8 +19,8 @@ from checkpoints.chain import verify_thread
 from checkpoints.queries import events_after
 from checkpoints.state import deltas
 from checkpoints.states import EventKind
-from dashboard import anchors
-from dashboard.embedded.library import postgres_programs
+from dashboard.embedded.process.library import postgres_programs
+from dashboard.operating import anchors
 
 from .builders import drive, head_of, make_thread, make_workspace, new_activity, rows
 

@@ -32,9 +32,11 @@ from approvals.policies.drafts import Draft
 from approvals.queries import ApprovalRow
 from checkpoints import store
 from checkpoints.admin.lists import Records
-from dashboard import actions, administering, hooks, permissions, tokens
-from dashboard.permissions import Actor
-from dashboard.policy_form import PolicyForm
+from dashboard import actions
+from dashboard.actions import administration, hooks
+from dashboard.identity import permissions, tokens
+from dashboard.identity.permissions import Actor
+from dashboard.records.policy_form import PolicyForm
 from tests.cast import PEOPLE as CAST
 from tests.dashboard import hooking
 
@@ -49,8 +51,8 @@ CHOKE = {
     getattr(actions, name).__module__
     for name in actions.__all__
     if callable(getattr(actions, name)) and not isinstance(getattr(actions, name), type)
-} - {"dashboard.permissions"}
-CHOKE |= {administering.__name__, hooks.__name__}
+} - {"dashboard.identity.permissions"}
+CHOKE |= {administration.__name__, hooks.__name__}
 
 
 type Knock = Callable[[str | None], str]
@@ -591,7 +593,7 @@ def watched(act: Callable[[], str]) -> tuple[str, Seen]:
                 seen.rights.add(frame.f_locals["action"])
         elif module in CHOKE and frame.f_code.co_argcount:
             first = frame.f_locals.get(frame.f_code.co_varnames[0])
-            if isinstance(first, Actor | administering.Administrator):
+            if isinstance(first, Actor | administration.Administrator):
                 seen.functions.add(frame.f_code.co_qualname)
 
     former = sys.getprofile()

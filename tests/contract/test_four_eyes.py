@@ -21,7 +21,8 @@ from approvals.queries import ApprovalRow
 from approvals.rules.terms import Seat, Terms
 from checkpoints import queries as threads
 from checkpoints import store
-from dashboard import hooks, tokens
+from dashboard.actions import hooks
+from dashboard.identity import tokens
 from tests.cast import Cast
 from tests.dashboard import hooking, scene
 

@@ -22,8 +22,8 @@ from schemathesis.checks import not_a_server_error
 from schemathesis.core import NOT_SET
 from schemathesis.specs.openapi import checks as openapi
 
-from dashboard import tokens
 from dashboard.api.one_thread import WAIT_MAX
+from dashboard.identity import tokens
 from tests.cast import Cast
 
 from .bounds import stands_in

@@ -14,7 +14,7 @@ from approvals import gates as gating
 from approvals import queries as gates
 from checkpoints import store
 from checkpoints.states import EventKind
-from dashboard.proof import verify
+from dashboard.operating.proof import verify
 from tests.cast import Cast
 from tests.workers import samples
 from tests.workers.conftest import Bench, bench_of

@@ -15,8 +15,8 @@ import pytest
 import structlog
 from django.test import Client
 
-from dashboard import tokens
-from dashboard.logs import MASK, logging_config, masked
+from dashboard.identity import tokens
+from dashboard.operating.logs import MASK, logging_config, masked
 from tests.cast import Cast, make_cast
 from tests.embedded.helpers import ROOT, clean_environment, wait_until
 from tests.logs import logged_by

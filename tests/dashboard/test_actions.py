@@ -21,7 +21,7 @@ from dashboard.errors import (
     ProposalChanged,
     Stale,
 )
-from dashboard.validation import clean_name
+from dashboard.fields.validation import clean_name
 from tests.cast import Cast
 
 from . import scene

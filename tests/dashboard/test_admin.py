@@ -30,7 +30,7 @@ from approvals.notify.endpoints import Wanted
 from approvals.policies import changes as policies
 from approvals.policies.drafts import Draft
 from checkpoints import queries, store
-from dashboard import tokens
+from dashboard.identity import tokens
 from tests.cast import Cast
 from tests.checkpoints.builders import rows
 

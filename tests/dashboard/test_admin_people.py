@@ -15,8 +15,9 @@ from django.utils.html import format_html
 from checkpoints import queries, store
 from checkpoints.chain import verify_workspace
 from checkpoints.models import Membership, Workspace
-from dashboard import administering, tokens
+from dashboard.actions import administration
 from dashboard.errors import Conflict, Forbidden, Invalid, Missing
+from dashboard.identity import tokens
 from dashboard.models import Token
 from dashboard.templatetags.links import notice
 from tests.cast import Cast
@@ -312,26 +313,26 @@ def test_users_are_never_deleted(cast: Cast, root: Client) -> None:
 
 
 def test_the_door_below_the_forms_checks_by_itself(cast: Cast) -> None:
-    who = administering.administrator_of(cast.users["admin"])
+    who = administration.administrator_of(cast.users["admin"])
     viewer, stranger = cast.users["viewer"].pk, cast.users["stranger"].pk
-    auditor = administering.administrator_of(cast.users["auditor"])
+    auditor = administration.administrator_of(cast.users["auditor"])
     for attempt, error in (
-        (lambda: administering.grant_role(auditor, viewer, "admin", workspace=None), Forbidden),
-        (lambda: administering.grant_role(who, stranger, "viewer", workspace=None), Missing),
+        (lambda: administration.grant_role(auditor, viewer, "admin", workspace=None), Forbidden),
+        (lambda: administration.grant_role(who, stranger, "viewer", workspace=None), Missing),
         (
-            lambda: administering.grant_role(who, viewer, "admin", workspace=cast.elsewhere),
+            lambda: administration.grant_role(who, viewer, "admin", workspace=cast.elsewhere),
             Missing,
         ),
-        (lambda: administering.grant_role(who, viewer, "emperor", workspace=None), Invalid),
-        (lambda: administering.grant_role(who, viewer, "viewer", workspace=None), Conflict),
-        (lambda: administering.set_roles(who, viewer, ["emperor"]), Invalid),
-        (lambda: administering.set_password(auditor, viewer, SECRET), Forbidden),
-        (lambda: administering.change_user(who, viewer, {"username": "manager"}), Invalid),
-        (lambda: administering.change_user(who, viewer, {"is_superuser": True}), Forbidden),
-        (lambda: administering.create_user(who, "manager", password=None), Invalid),
-        (lambda: administering.create_user(auditor, "x", password=None), Forbidden),
-        (lambda: administering.create_workspace(who, "x"), Forbidden),
-        (lambda: administering.rename_workspace(who, cast.elsewhere, "x"), Missing),
+        (lambda: administration.grant_role(who, viewer, "emperor", workspace=None), Invalid),
+        (lambda: administration.grant_role(who, viewer, "viewer", workspace=None), Conflict),
+        (lambda: administration.set_roles(who, viewer, ["emperor"]), Invalid),
+        (lambda: administration.set_password(auditor, viewer, SECRET), Forbidden),
+        (lambda: administration.change_user(who, viewer, {"username": "manager"}), Invalid),
+        (lambda: administration.change_user(who, viewer, {"is_superuser": True}), Forbidden),
+        (lambda: administration.create_user(who, "manager", password=None), Invalid),
+        (lambda: administration.create_user(auditor, "x", password=None), Forbidden),
+        (lambda: administration.create_workspace(who, "x"), Forbidden),
+        (lambda: administration.rename_workspace(who, cast.elsewhere, "x"), Missing),
     ):
         before = events(cast.workspace), events(cast.elsewhere)
         with pytest.raises(error):
@@ -408,15 +409,15 @@ def test_every_list_has_the_same_search(cast: Cast) -> None:
 def test_an_admin_does_not_make_themself_a_reviewer(cast: Cast) -> None:
     """Whoever makes the rules is not who approves: another admin has to give the role."""
     alone, other = (
-        administering.administrator_of(cast.users[name]) for name in ("admin", "second_manager")
+        administration.administrator_of(cast.users[name]) for name in ("admin", "second_manager")
     )
     own = alone.actor.user_id
     assert not other.may_administer
     before = list(queries.workspace_events(cast.workspace).rows)
     for act in (
-        lambda: administering.grant_role(alone, own, "reviewer", workspace=None),
-        lambda: administering.set_roles(alone, own, ["admin", "reviewer"]),
-        lambda: administering.set_roles(alone, own, ["reviewer"]),
+        lambda: administration.grant_role(alone, own, "reviewer", workspace=None),
+        lambda: administration.set_roles(alone, own, ["admin", "reviewer"]),
+        lambda: administration.set_roles(alone, own, ["reviewer"]),
     ):
         with pytest.raises(Forbidden, match="another admin"):
             act()
@@ -425,19 +426,19 @@ def test_an_admin_does_not_make_themself_a_reviewer(cast: Cast) -> None:
 
     cast.users["admin"].is_superuser = True
     cast.users["admin"].save()
-    root = administering.administrator_of(cast.users["admin"])
+    root = administration.administrator_of(cast.users["admin"])
     with pytest.raises(Forbidden):
-        administering.grant_role(root, own, "reviewer", workspace=cast.workspace)
+        administration.grant_role(root, own, "reviewer", workspace=cast.workspace)
     with pytest.raises(Forbidden):
-        administering.grant_role(root, own, "reviewer", workspace=cast.elsewhere)
+        administration.grant_role(root, own, "reviewer", workspace=cast.elsewhere)
     cast.users["admin"].is_superuser = False
     cast.users["admin"].save()
 
     store.grant(cast.workspace, cast.users["manager"].pk, "admin", actor="user:0")
-    second = administering.administrator_of(cast.users["manager"])
-    administering.set_roles(second, own, ["admin", "reviewer"])
+    second = administration.administrator_of(cast.users["manager"])
+    administration.set_roles(second, own, ["admin", "reviewer"])
     # What somebody has already may be kept beside other changes.
-    administering.set_roles(alone, own, ["admin", "reviewer", "viewer"])
+    administration.set_roles(alone, own, ["admin", "reviewer", "viewer"])
     assert roles("admin", cast.workspace) == {"admin", "reviewer", "viewer"}
 
 

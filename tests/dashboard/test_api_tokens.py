@@ -20,12 +20,12 @@ from django.test.utils import CaptureQueriesContext
 from approvals import queries as gates
 from checkpoints import queries
 from checkpoints.models import Membership
-from dashboard import tokens
-from dashboard.logs import logging_config, masked
+from dashboard.identity import tokens
+from dashboard.identity.people import people
+from dashboard.identity.permissions import RIGHTS, SCOPES
 from dashboard.models import Token
-from dashboard.people import people
-from dashboard.permissions import RIGHTS, SCOPES
-from dashboard.sentences import person
+from dashboard.operating.logs import logging_config, masked
+from dashboard.wording.sentences import person
 from tests.cast import Cast, make_cast
 
 from . import scene
@@ -353,7 +353,7 @@ def test_a_token_costs_two_queries(cast: Cast, token: Make, row: gates.ApprovalR
         assert script.get(path).status_code == 200
     actor = cast.actor("operator")
     with CaptureQueriesContext(connection) as work:
-        from dashboard.api.answers import thread_detail
+        from dashboard.api.shapes.answers import thread_detail
 
         thread_detail(actor, row.thread)
     assert len(whole) - len(work) == 2

@@ -12,7 +12,7 @@ from approvals.policies import changes as policies
 from approvals.policies.drafts import Draft
 from checkpoints import queries, store
 from checkpoints.chain import events as chain_events
-from dashboard import background_verification as background
+from dashboard.operating import background_verification as background
 from tests.cast import Cast
 from tests.checkpoints.builders import rows
 

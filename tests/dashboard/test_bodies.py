@@ -9,9 +9,9 @@ from uuid import uuid4
 
 import pytest
 
-from dashboard.bodies import ANONYMOUS_BYTES, ROOM, Bounded
-from dashboard.inbound import BODY_MAX
-from dashboard.permissions import Actor
+from dashboard.api.protocol.deliveries import BODY_MAX
+from dashboard.http.body_limits import ANONYMOUS_BYTES, ROOM, Bounded
+from dashboard.identity.permissions import Actor
 
 MB = 2**20
 FORM = b"multipart/form-data; boundary=b"

@@ -15,8 +15,9 @@ from checkpoints import queries, store
 from checkpoints.records import Work
 from checkpoints.states import EventKind, Status
 from checkpoints.views import ThreadRow
-from dashboard import actions, errors, sentences
-from dashboard.why import why_waiting
+from dashboard import actions, errors
+from dashboard.wording import sentences
+from dashboard.wording.why import why_waiting
 from tests.cast import Cast
 
 from . import scene

@@ -20,7 +20,7 @@ from checkpoints import queries, store
 from checkpoints.capsules import columns
 from checkpoints.records import NewActivity, Position
 from checkpoints.verdicts import Verdict
-from dashboard.proof import verify
+from dashboard.operating.proof import verify
 from tests.cast import Cast
 from tests.checkpoints.builders import drive, make_thread
 from tests.dashboard.test_proof import columns_of

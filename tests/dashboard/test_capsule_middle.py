@@ -18,7 +18,7 @@ from checkpoints import leases, queries, store
 from checkpoints.records import CURSOR_BYTES
 from checkpoints.state import deltas
 from checkpoints.states import EventKind
-from dashboard.proof import verify
+from dashboard.operating.proof import verify
 from tests.cast import Cast
 from tests.checkpoints.builders import rows
 from tests.workers.conftest import Bench, bench_of

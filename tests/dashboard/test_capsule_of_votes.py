@@ -11,7 +11,7 @@ from django.contrib.auth import get_user_model
 from approvals import gates, queries
 from approvals.rules.terms import Seat, Terms
 from checkpoints import store
-from dashboard.proof import verify
+from dashboard.operating.proof import verify
 from tests.approvals.cast import LENA, MIRA, NEW, OMAR, asked, back, now, say
 from tests.checkpoints.builders import drive, make_thread
 from tests.dashboard.capsules import another_workspace, brought, empty, export

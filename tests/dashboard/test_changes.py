@@ -15,7 +15,7 @@ from checkpoints.state import deltas
 from checkpoints.views import AgentRow
 from dashboard import actions
 from dashboard.errors import Invalid
-from dashboard.validation import check_changes, resulting_state
+from dashboard.fields.validation import check_changes, resulting_state
 from tests.cast import Cast
 
 STATE = {"goal": "tea", "limit": 3, "findings": ["one"], "file": None, "report": ""}

@@ -10,8 +10,9 @@ from uuid import uuid4
 
 import pytest
 
-from dashboard.live import coalescing, hints
-from dashboard.live.coalescing import TOGETHER, Coalescer
+from dashboard.live import hint_pace
+from dashboard.live.hint_pace import TOGETHER, Coalescer
+from dashboard.wire import hints
 
 PAUSE = 0.1
 
@@ -36,7 +37,7 @@ def test_the_first_goes_at_once_and_the_newest_afterwards() -> None:
 
 
 def test_what_is_soon_followed_by_more_is_told_with_it(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(coalescing, "SOON", PAUSE)  # a busy machine may stand still for 10 ms
+    monkeypatch.setattr(hint_pace, "SOON", PAUSE)  # a busy machine may stand still for 10 ms
     sent: list[str] = []
     hints, thread, other = Coalescer(sent.extend, pause=PAUSE), uuid4(), uuid4()
     hints.offer(thread, "lease", soon=True)

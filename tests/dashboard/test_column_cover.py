@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from dashboard import column_cover
+from dashboard.operating import column_cover
 
 from .test_proof import FREE, OF_THREAD, TABLES
 from .test_settings_proof import SWEPT
@@ -14,7 +14,7 @@ from .test_settings_proof import SWEPT
 pytestmark = pytest.mark.requirement("E11")
 PAGE = Path(__file__).parents[2] / "docs" / "columns.md"
 HOW = """
-Say in dashboard/column_reasons.py what verification does with each of these columns:
+Say in dashboard/operating/column_reasons.py what verification does with each of these columns:
 - PROVED: it is folded from the log and compared. A row of settings is, once its table is registered
   in approvals/recorded_tables.py (or that of checkpoints, dashboard) and each change calls
   store.log_setting with a RowChange; such columns need no entry. A column of a thread's row or of a

@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 from django.core.management import get_commands, load_command_class
 
-from dashboard import terminal
+from dashboard.commands.terminal import console as terminal
 
 ROOT = Path(__file__).resolve().parents[2]
 TEXT = (ROOT / "docs/howto/commands.md").read_text()

@@ -21,7 +21,7 @@ from django.db import connection
 
 from checkpoints import queries, store
 from checkpoints.states import EventKind, Status
-from dashboard.embedded.lock import DataLock
+from dashboard.embedded.process.lock import DataLock
 from tests.cast import Cast, make_cast
 
 from . import scene

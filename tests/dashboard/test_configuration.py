@@ -8,10 +8,10 @@ from pathlib import Path
 
 import pytest
 
-from dashboard import valkey as clients
 from dashboard.configuration import valkey
 from dashboard.configuration.database import NETWORK, address, database, runtime_role
 from dashboard.configuration.sources import Misconfigured, value
+from dashboard.wire import valkey as clients
 from tests.embedded.helpers import ROOT, clean_environment
 
 EMBEDDED = {"HOST": "/run/here", "NAME": "gatepost", "USER": "gatepost"}

@@ -21,11 +21,11 @@ from approvals.verification import keep_report
 from checkpoints import queries
 from checkpoints.chain import CHECKS, ChainReport
 from checkpoints.views import VerificationRow
-from dashboard import background_verification as background
-from dashboard import metrics, regions
-from dashboard.doctor import behind
+from dashboard.doctor import lag
 from dashboard.doctor.findings import Seen
-from dashboard.pages import contents
+from dashboard.live import metrics
+from dashboard.operating import background_verification as background
+from dashboard.pages import regions, state_regions
 from dashboard.pages.thread import ThreadPage
 from tests.approvals import post
 from tests.approvals.news import endpoint
@@ -205,12 +205,12 @@ def test_no_page_of_a_damaged_thread_has_a_mark_of_what_is_verified(
     in_background(place)
     assert len(marked()) > 4, "the marks are looked for by their true look"
     page = ThreadPage(place.cast.workspace, place.thread)
-    before = contents.state_key(page)
+    before = state_regions.state_key(page)
     alter(KINDS[kind], place.thread)
     by_page(place)
     assert not marked()
     again = ThreadPage(place.cast.workspace, place.thread)
-    assert contents.state_key(again) != before, "a kept rendering is not pushed again"
+    assert state_regions.state_key(again) != before, "a kept rendering is not pushed again"
 
 
 def test_the_kinds_are_many() -> None:
@@ -394,7 +394,7 @@ PLACES: dict[str, Callable[[Place], bool]] = {
     "approvals list": listed("approvals/approval"),
     "decisions list": lambda p: 'class="damaged"' in p.html("/admin/approvals/decision/"),
     "metrics": metric,
-    "doctor": lambda p: any(found.level == "wrong" for found in behind.records(Seen())),
+    "doctor": lambda p: any(found.level == "wrong" for found in lag.records(Seen())),
     LOGGED: lambda p: "record.damaged" in last_kinds(p.cast.workspace),
 }
 

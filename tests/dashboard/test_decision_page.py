@@ -20,8 +20,8 @@ from checkpoints.records import Position
 from checkpoints.states import EventKind
 from dashboard import actions, errors
 from dashboard.pages import evidence
-from dashboard.pages.standing import standing
-from dashboard.parties import recognised
+from dashboard.pages.reviewers import standing
+from dashboard.wording.parties import recognised
 from tests.cast import Cast
 from workers.node import approval_gates as engine
 

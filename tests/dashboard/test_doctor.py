@@ -21,12 +21,12 @@ from django.db import connection
 from checkpoints import queries
 from checkpoints.postgres import roles
 from checkpoints.states import EventKind
-from dashboard import tokens
-from dashboard.doctor import behind, installed, reachable, unsafe
+from dashboard.doctor import installed, lag, reachable, unsafe
 from dashboard.doctor.checks import CHECKS, PARTS, examine
 from dashboard.doctor.findings import Finding, Seen
 from dashboard.embedded import web_address
-from dashboard.valkey import client
+from dashboard.identity import tokens
+from dashboard.wire.valkey import client
 from tests.cast import Cast
 from tests.embedded.helpers import free_port
 
@@ -38,7 +38,7 @@ from .terminals import environment, manage
 def seen(db: None) -> Seen:
     """Database and Valkey answer."""
     found = Seen()
-    for look in (reachable.database, reachable.valkey, behind.migrations):
+    for look in (reachable.database, reachable.valkey, lag.migrations):
         list(look(found))
     assert found.has == {"database", "valkey", "tables"}
     return found
@@ -180,13 +180,13 @@ def test_pages(settings: Any, tmp_path: Path) -> None:
 
 
 def test_a_row_that_fails_in_the_sweep_is_named(seen: Seen) -> None:
-    assert only(behind.rows_set_aside(seen)).level == "ok"
+    assert only(lag.rows_set_aside(seen)).level == "ok"
     sql(
         "INSERT INTO gp_set_aside (part, row_id, thread_id, error, attempts, next_at) SELECT "
         "'expired', gen_random_uuid(), gen_random_uuid(), 'KeyError: x', 3, clock_timestamp() "
         "FROM generate_series(1, 7)"
     )
-    found = list(behind.rows_set_aside(seen))
+    found = list(lag.rows_set_aside(seen))
     assert [finding.level for finding in found] == ["warning"] * 6
     assert "failed 3 times" in found[0].value
     assert "KeyError: x" in found[0].value
@@ -385,84 +385,84 @@ def test_valkey_without_its_file(settings: Any) -> None:
 
 
 def test_migrations(seen: Seen) -> None:
-    assert only(behind.migrations(seen)).level == "ok"
+    assert only(lag.migrations(seen)).level == "ok"
     sql("DELETE FROM django_migrations WHERE app = 'approvals' AND name = '0001_initial'")
-    missing = worst(behind.migrations(Seen()))
+    missing = worst(lag.migrations(Seen()))
     assert missing.level == "wrong"
     assert "approvals.0001_initial" in missing.value
     sql(
         "INSERT INTO django_migrations (app, name, applied) VALUES ('checkpoints', '9999_x', now())"
     )
-    unknown = list(behind.migrations(Seen()))[-1]
+    unknown = list(lag.migrations(Seen()))[-1]
     assert "checkpoints.9999_x" in unknown.value
 
 
 def test_the_sweep(seen: Seen, agent: UUID) -> None:
-    assert only(behind.sweep(Seen())).level == "note"
+    assert only(lag.sweep(Seen())).level == "note"
     sql("INSERT INTO gp_duty (name, owner, until) VALUES ('sweep', 'w', now() + interval '5 s')")
-    assert only(behind.sweep(seen)).level == "ok"
+    assert only(lag.sweep(seen)).level == "ok"
     sql("UPDATE gp_duty SET until = clock_timestamp() - interval '2 minutes'")
-    assert only(behind.sweep(seen)).level == "wrong"
+    assert only(lag.sweep(seen)).level == "wrong"
 
 
 def test_how_long_threads_are_queued(seen: Seen, cast: Cast, agent: UUID) -> None:
-    assert only(behind.queue_age(seen)).value == "no thread is queued"
+    assert only(lag.queue_age(seen)).value == "no thread is queued"
     scene.start(cast.workspace, agent)
     for minutes, level in ((0, "ok"), (2, "warning"), (20, "wrong")):
         sql(
             "UPDATE gp_thread SET status_since = clock_timestamp() - make_interval(mins => %s)",
             minutes,
         )
-        assert only(behind.queue_age(seen)).level == level
+        assert only(lag.queue_age(seen)).level == level
 
 
 def test_leases_that_nobody_takes(seen: Seen, cast: Cast, agent: UUID) -> None:
     scene.lease(scene.start(cast.workspace, agent))
-    assert only(behind.leases(seen)).level == "ok"
+    assert only(lag.leases(seen)).level == "ok"
     sql("UPDATE gp_thread SET lease_until = clock_timestamp() - interval '5 minutes'")
-    found = only(behind.leases(seen))
+    found = only(lag.leases(seen))
     assert found.level == "wrong"
     assert found.value.startswith("1, the first for 5 min")
 
 
 def test_timers_and_news(seen: Seen, cast: Cast, agent: UUID) -> None:
     row = scene.waiting(cast.workspace, agent)
-    assert only(behind.timers(seen)).level == "ok"
+    assert only(lag.timers(seen)).level == "ok"
     sql(
         "INSERT INTO gp_wake (thread_id, kind, ref, created_at) VALUES (%s, 'child', 'x', "
         "clock_timestamp() - interval '1 hour')",
         row.thread,
     )
-    assert only(behind.timers(seen)).name == "news for threads"
+    assert only(lag.timers(seen)).name == "news for threads"
     sql("DELETE FROM gp_wake")
     scene.step(scene.lease(scene.start(cast.workspace, agent)), leave_by=EventKind.THREAD_SLEPT)
     sql(
         "UPDATE gp_thread SET wake_at = clock_timestamp() - interval '1 hour' "
         "WHERE status = 'sleeping'"
     )
-    assert only(behind.timers(seen)).name == "sleeping threads"
+    assert only(lag.timers(seen)).name == "sleeping threads"
 
 
 def test_requests_past_their_deadline(seen: Seen, cast: Cast, agent: UUID) -> None:
     scene.waiting(cast.workspace, agent, expires_in=3600.0)
-    assert only(behind.deadlines(seen)).level == "ok"
+    assert only(lag.deadlines(seen)).level == "ok"
     sql("UPDATE gp_approval SET deadline = clock_timestamp() - interval '1 hour'")
-    assert only(behind.deadlines(seen)).level == "wrong"
+    assert only(lag.deadlines(seen)).level == "wrong"
 
 
 def test_attention(seen: Seen, cast: Cast, agent: UUID) -> None:
-    assert only(behind.attention(seen)).level == "ok"
+    assert only(lag.attention(seen)).level == "ok"
     work = scene.lease(scene.start(cast.workspace, agent))
     scene.step(work, leave_by=EventKind.THREAD_PARKED)
-    assert only(behind.attention(seen)).value == "1 thread"
+    assert only(lag.attention(seen)).value == "1 thread"
 
 
 def test_disk_and_clock(seen: Seen, monkeypatch: pytest.MonkeyPatch) -> None:
-    assert worst(behind.disk(seen)).level == "ok"
-    monkeypatch.setattr(behind, "DISK_WARNING", 10**18)
-    assert worst(behind.disk(seen)).level == "warning"
-    monkeypatch.setattr(behind, "DISK_WRONG", 10**18)
-    assert worst(behind.disk(seen)).level == "wrong"
+    assert worst(lag.disk(seen)).level == "ok"
+    monkeypatch.setattr(lag, "DISK_WARNING", 10**18)
+    assert worst(lag.disk(seen)).level == "warning"
+    monkeypatch.setattr(lag, "DISK_WRONG", 10**18)
+    assert worst(lag.disk(seen)).level == "wrong"
     for off, level in ((0.2, "ok"), (-3.0, "warning"), (60.0, "wrong")):
         seen.clock_off = off
-        assert only(behind.clock(seen)).level == level
+        assert only(lag.clock(seen)).level == level

@@ -14,8 +14,8 @@ import pytest
 from django.test import Client
 
 from checkpoints import store
-from dashboard.file_links import file_url
-from dashboard.trees import render
+from dashboard.drawing.file_links import file_url
+from dashboard.drawing.trees import render
 from tests.cast import Cast
 
 pytestmark = pytest.mark.requirement("B23")

@@ -16,7 +16,8 @@ from approvals import queries as requests
 from approvals.queries import ApprovalRow
 from approvals.rules.terms import Seat, Terms
 from checkpoints import queries
-from dashboard import actions, fields
+from dashboard import actions
+from dashboard.fields import form as fields
 from dashboard.views import forms
 from tests.cast import Cast
 

@@ -17,10 +17,10 @@ from approvals.notify.endpoints import Wanted
 from approvals.notify.fan_out import spread
 from checkpoints import queries as ground
 from dashboard import actions
-from dashboard import metrics as figures
-from dashboard.doctor import telling
+from dashboard.doctor import notifications as telling
 from dashboard.doctor.findings import Seen
 from dashboard.errors import Forbidden, Invalid, Missing
+from dashboard.live import metrics as figures
 from tests.cast import Cast
 
 from . import scene

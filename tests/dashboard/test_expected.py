@@ -11,7 +11,7 @@ from django.test import Client
 
 from checkpoints import queries
 from dashboard import actions
-from dashboard.expected import Expected
+from dashboard.actions.previews.expected_calls import Expected
 from tests.cast import Cast
 from tests.workers.conftest import Bench
 from tests.workers.test_reuse import CALLS, CONFIG, MODULE, _no_calls  # noqa: F401

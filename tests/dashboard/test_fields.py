@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from dashboard import fields
+from dashboard.fields import form as fields
 
 SCHEMA: dict[str, Any] = {
     "type": "object",

@@ -14,8 +14,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from checkpoints import store
-from dashboard import fields, patterns
-from dashboard.faults import place, schema_faults, sentence
+from dashboard.fields import form as fields
+from dashboard.fields import patterns
+from dashboard.fields.faults import place, schema_faults, sentence
 from dashboard.templatetags.gatepost_forms import BESIDE
 from tests.cast import Cast
 

@@ -13,7 +13,7 @@ from django.core import signals
 from django.http import HttpRequest, HttpResponse, StreamingHttpResponse
 from django.urls import path
 
-from dashboard.handling import OneThread
+from dashboard.http.handler import OneThread
 
 seen: list[tuple[str, int]] = []
 release = threading.Event()
@@ -97,7 +97,12 @@ def _finished(**kwargs: Any) -> None:
 def app(settings: Any) -> Iterator[OneThread]:
     settings.ROOT_URLCONF = __name__
     ours = f"{__name__}.Noted"
-    settings.MIDDLEWARE = [ours, "dashboard.middleware.NoStore", "tests.static.LooksOnce", ours]
+    settings.MIDDLEWARE = [
+        ours,
+        "dashboard.http.middleware.NoStore",
+        "tests.static.LooksOnce",
+        ours,
+    ]
     seen.clear()
     release.clear()
     signals.request_started.connect(_started)

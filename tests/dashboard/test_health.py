@@ -13,8 +13,8 @@ from django.db import connection
 from django.test import Client
 
 from checkpoints import store
-from dashboard import health
-from dashboard.health import Watch
+from dashboard.operating import health
+from dashboard.operating.health import Watch
 
 from . import scene
 

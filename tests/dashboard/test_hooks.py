@@ -17,7 +17,8 @@ from django.test import Client
 from approvals import queries as gates
 from approvals.queries import ApprovalRow
 from checkpoints import queries, store
-from dashboard import hooks, inbound
+from dashboard.actions import hooks
+from dashboard.api.protocol import deliveries
 from dashboard.errors import ActionError, Forbidden, Missing
 from tests.cast import Cast
 
@@ -474,10 +475,10 @@ def test_the_document_describes_the_call_and_its_signature(cast: Cast) -> None:
     scheme = told["components"]["securitySchemes"]["webhookSignature"]
     assert (scheme["in"], scheme["name"]) == ("header", "webhook-signature")
     needed = {(one["in"], one["name"]) for one in call["parameters"] if one["required"]}
-    assert needed == {("query", "hook"), *(("header", name) for name in inbound.NAMES)}
+    assert needed == {("query", "hook"), *(("header", name) for name in deliveries.NAMES)}
     body = told["components"]["schemas"]["Carried"]
     assert set(body["required"]) == {"approval", "verdict", "proposal_hash", "by"}
-    assert set(body["properties"]) == set(inbound.Carried.model_fields)
+    assert set(body["properties"]) == set(deliveries.Carried.model_fields)
     # It is the only call that no person makes.
     signed_ones = [
         path
@@ -501,7 +502,7 @@ def test_what_it_answers_is_what_the_document_says(
         send(CLIENT, ident, body, secret="whsec_" + "A" * 43 + "="),  # 401
         send(CLIENT, ident, verdict(row, by="U9"), secret=secret),  # 403
         send(CLIENT, uuid4(), body, secret=secret),  # 404
-        send(CLIENT, ident, b" " * (inbound.BODY_MAX + 1), secret=secret),  # 413
+        send(CLIENT, ident, b" " * (deliveries.BODY_MAX + 1), secret=secret),  # 413
         send(CLIENT, ident, verdict(row, verdict="perhaps"), secret=secret),  # 422
         send(CLIENT, ident, body, secret=secret, ident="msg_1"),  # 200
         send(CLIENT, ident, body, secret=secret, ident="msg_2"),  # 409

@@ -13,12 +13,12 @@ from uuid import UUID, uuid4
 import pytest
 
 from dashboard.live import hub as hub_module
-from dashboard.live import listening, origins
+from dashboard.live import origins, subscription
 from dashboard.live.consumers import BadJoin, read_join
+from dashboard.live.frames import Event, Outbox
 from dashboard.live.hub import NOT_ALLOWED, SIGNED_OUT, Hub, Look, Member, Regions, Roles, Want
-from dashboard.live.outbox import Event, Outbox
-from dashboard.live.topics import Topic, parse
 from dashboard.pages.board import shares
+from dashboard.wire.topics import Topic, parse
 
 WORKSPACE, THREAD = uuid4(), uuid4()
 TOPIC = Topic("thread", WORKSPACE, THREAD, THREAD)
@@ -313,7 +313,7 @@ async def test_progress_passes_without_a_look(bench: Bench) -> None:
             "w": str(WORKSPACE),
             "p": {"done": done, "total": 20, "text": "x"},
         }
-        listening.deliver(bench.hub, json.dumps(message).encode())
+        subscription.deliver(bench.hub, json.dumps(message).encode())
     progress = [m for m in socket.got if m["type"] == "progress"]
     assert progress[-1] == {
         "type": "progress",
@@ -328,7 +328,7 @@ async def test_progress_passes_without_a_look(bench: Bench) -> None:
 
 async def test_nonsense_on_the_channel_is_ignored(bench: Bench) -> None:
     for raw in (b"", b"[]", b"{}", b'{"t":1}', b"\xff", b'{"t":"x","w":"y","s":1}', b"null"):
-        listening.deliver(bench.hub, raw)
+        subscription.deliver(bench.hub, raw)
 
 
 async def test_signed_out_people_are_told_and_closed(bench: Bench) -> None:

@@ -21,12 +21,13 @@ from approvals import queries as gates
 from checkpoints import queries
 from checkpoints.models import Event, Membership, Thread
 from checkpoints.states import EventKind
-from dashboard import idempotency, tokens
 from dashboard.api import threads as api_threads
-from dashboard.api.base import Door
+from dashboard.api.protocol import idempotency
+from dashboard.api.protocol.base import Door
 from dashboard.api.urls import urlpatterns
+from dashboard.identity import tokens
+from dashboard.identity.permissions import RIGHTS, THREAD_ACTIONS
 from dashboard.models import IdempotencyKey
-from dashboard.permissions import RIGHTS, THREAD_ACTIONS
 from tests.cast import Cast
 
 from . import scene

@@ -25,8 +25,8 @@ from checkpoints import queries
 from checkpoints.models import Event, Thread
 from checkpoints.signals import thread_queued
 from checkpoints.states import Status
-from dashboard import tokens
 from dashboard.api import threads as api_threads
+from dashboard.identity import tokens
 from dashboard.models import IdempotencyKey
 from tests.cast import Cast, make_cast
 from tests.hazards.web import Web

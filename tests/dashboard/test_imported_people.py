@@ -15,7 +15,7 @@ from django.urls import reverse
 from approvals import gates
 from approvals import queries as approval_queries
 from checkpoints import queries, store
-from dashboard.proof import verify
+from dashboard.operating.proof import verify
 from tests.cast import Cast
 from tests.checkpoints.builders import rows
 

@@ -14,7 +14,7 @@ from approvals import queries as gates
 from approvals.queries import ApprovalRow
 from approvals.rules.terms import Seat, Terms
 from dashboard import actions
-from dashboard.amounts import amount_of
+from dashboard.wording.amounts import amount_of
 from tests.cast import Cast
 from tests.checkpoints.builders import one, rows
 

@@ -14,7 +14,7 @@ from checkpoints import queries, store
 from checkpoints.states import EventKind, Status
 from dashboard import actions
 from dashboard.errors import Conflict, Invalid, NotAllowedNow, Stale
-from dashboard.validation import MESSAGE_BYTES
+from dashboard.fields.validation import MESSAGE_BYTES
 from tests.cast import Cast
 
 from . import scene

@@ -11,7 +11,7 @@ import pytest
 from django.core.management import call_command
 
 from checkpoints import queries, store
-from dashboard import sentences
+from dashboard.wording import sentences
 from tests.cast import Cast
 
 from . import scene

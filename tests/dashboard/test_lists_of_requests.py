@@ -18,7 +18,7 @@ from approvals.inbox import reviewers
 from approvals.queries import ApprovalRow
 from approvals.rules.terms import Seat, Terms
 from dashboard import actions
-from dashboard.amounts import amount_of, in_words, sum_of
+from dashboard.wording.amounts import amount_of, in_words, sum_of
 from tests.cast import Cast
 from tests.checkpoints.builders import rows
 

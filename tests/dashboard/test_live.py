@@ -27,8 +27,8 @@ from websockets.sync.client import ClientConnection, connect
 from checkpoints import store
 from checkpoints.signals import activity_progressed
 from checkpoints.states import EventKind
-from dashboard.live import hints
-from dashboard.live.progress import publish_progress, read_progress
+from dashboard.wire import hints
+from dashboard.wire.progress import publish_progress, read_progress
 from tests.cast import Cast, make_cast
 from tests.conftest import real_database
 from tests.dashboard import scene

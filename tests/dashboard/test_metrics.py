@@ -18,7 +18,7 @@ from checkpoints import leases, store
 from checkpoints.postgres import roles
 from checkpoints.queries.installation import figures as thread_figures
 from checkpoints.states import EventKind, Status
-from dashboard import metrics
+from dashboard.live import metrics
 from tests.cast import Cast
 from tests.checkpoints.test_roles import ROLE, as_role
 from tests.embedded.helpers import wait_until

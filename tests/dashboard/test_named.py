@@ -14,7 +14,7 @@ from checkpoints.states import EventKind, Status
 from checkpoints.views import ThreadRow
 from dashboard import actions
 from dashboard.errors import Invalid
-from dashboard.permissions import Grant, actor_of
+from dashboard.identity.permissions import Grant, actor_of
 from tests.cast import Cast
 from tests.checkpoints.racing import race
 

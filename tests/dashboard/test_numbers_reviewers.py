@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from uuid import UUID
 
-from dashboard import text
+from dashboard.wording import text
 from tests.cast import Cast
 from tests.checkpoints.builders import rows
 

@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterator
 from typing import Any
 from uuid import UUID
 
-from dashboard import text
+from dashboard.wording import text
 from tests.cast import Cast
 from tests.checkpoints.builders import one, rows
 

@@ -16,7 +16,7 @@ from approvals.notify import queries as endpoints
 from approvals.policies import queries as queries_policies
 from checkpoints import queries
 from checkpoints.chain.workspaces import verify_workspace
-from dashboard import tokens
+from dashboard.identity import tokens
 from tests.cast import Cast
 
 from .api import V1, post, refused

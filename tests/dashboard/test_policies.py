@@ -15,9 +15,10 @@ from approvals.policies import queries as queries_policies
 from approvals.policies.drafts import Draft
 from approvals.rules.terms import Seat, Terms
 from checkpoints import queries as threads
-from dashboard import actions, tokens
+from dashboard import actions
 from dashboard.errors import Forbidden, Invalid
-from dashboard.policy_form import PolicyForm, form_of
+from dashboard.identity import tokens
+from dashboard.records.policy_form import PolicyForm, form_of
 from tests.cast import Cast
 
 from . import scene

@@ -17,7 +17,8 @@ from checkpoints import queries as threads
 from checkpoints.chain import verify_workspace
 from checkpoints.errors import StaleVersion
 from checkpoints.states import EventKind
-from dashboard import actions, second_person
+from dashboard import actions
+from dashboard.actions import second_person
 from dashboard.errors import AlreadyDecided, NeedsSecondPerson
 from tests.cast import Cast, make_cast
 from tests.checkpoints.racing import outcomes, race

@@ -23,7 +23,7 @@ from checkpoints.states import (
     EventKind,
     Status,
 )
-from dashboard.proof import verify
+from dashboard.operating.proof import verify
 from tests.checkpoints.builders import (
     OPERATOR,
     drive,

@@ -15,7 +15,7 @@ from django.db import connection, transaction
 
 from checkpoints import queries, store
 from checkpoints.state import deltas
-from dashboard.proof import verify
+from dashboard.operating.proof import verify
 from tests.cast import Cast
 from tests.checkpoints.builders import drive, effect, make_thread, new_activity, rows
 from tests.workers.conftest import Bench, bench_of

@@ -15,9 +15,9 @@ from django.test import Client, RequestFactory
 from hypothesis import given
 from hypothesis import strategies as st
 
-from dashboard import rate_limits, tokens
-from dashboard.client_address import client_address, limited_as
-from dashboard.live import hints
+from dashboard.identity import rate_limits, tokens
+from dashboard.identity.client_address import client_address, limited_as
+from dashboard.wire import hints
 from tests.cast import Cast
 
 URL = "/api/v1/threads/?limit=1"

@@ -11,8 +11,8 @@ from django.conf import settings
 
 from checkpoints import queries, store
 from checkpoints.states import EventKind
-from dashboard import regions
-from dashboard.live.topics import Topic, parse
+from dashboard.pages import regions
+from dashboard.wire.topics import Topic, parse
 from tests.cast import Cast
 from tests.dashboard import scene
 

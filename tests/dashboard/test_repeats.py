@@ -14,7 +14,7 @@ from approvals.policies.drafts import Draft
 from approvals.queries import ApprovalRow
 from approvals.rules.terms import Terms
 from checkpoints.states import Status
-from dashboard.proof import verify
+from dashboard.operating.proof import verify
 from tests.cast import Cast
 from tests.workers import repeating
 from tests.workers.conftest import Bench, bench_of

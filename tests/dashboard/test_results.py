@@ -8,8 +8,8 @@ from typing import Any
 import pytest
 from django.core.cache import caches
 
-from dashboard.live import hints
-from dashboard.results import PREFIX
+from dashboard.operating.results import PREFIX
+from dashboard.wire import hints
 
 
 @pytest.fixture

@@ -17,10 +17,12 @@ from approvals.notify.endpoints import Wanted
 from approvals.notify.recipients import DECIDES
 from checkpoints import queries
 from checkpoints.states import ROLES as ROLES_OF_TABLE
-from dashboard import actions, hooks, permissions
-from dashboard.administering import Administrator
+from dashboard import actions
+from dashboard.actions import hooks
+from dashboard.actions.administration import Administrator
 from dashboard.errors import Conflict, Forbidden, Missing, NotAllowedNow
-from dashboard.permissions import Actor, may
+from dashboard.identity import permissions
+from dashboard.identity.permissions import Actor, may
 from tests.cast import PEOPLE, Cast
 
 from . import scene

@@ -11,7 +11,8 @@ from django.urls import reverse
 from checkpoints import store
 from checkpoints.states import EventKind
 from checkpoints.views import SavedRow
-from dashboard import actions, savings
+from dashboard import actions
+from dashboard.wording import savings
 from tests.cast import Cast
 from tests.checkpoints.builders import acquired, drive, make_thread, new_activity
 

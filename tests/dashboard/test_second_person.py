@@ -18,8 +18,10 @@ from checkpoints import queries as threads
 from checkpoints import store
 from checkpoints.chain import verify_thread
 from checkpoints.states import EventKind, Status
-from dashboard import actions, proof, second_person
+from dashboard import actions
+from dashboard.actions import second_person
 from dashboard.errors import ActionError, Invalid, NeedsSecondPerson, Stale
+from dashboard.operating import proof
 from tests.cast import Cast
 from tests.contract.calls import make_world
 

@@ -18,8 +18,8 @@ from approvals.notify import due_deliveries, endpoints
 from approvals.notify.channels import addresses
 from approvals.notify.endpoints import Wanted
 from approvals.notify.fan_out import spread
-from dashboard import hooks
-from dashboard.logs import logging_config
+from dashboard.actions import hooks
+from dashboard.operating.logs import logging_config
 from tests.cast import Cast
 from tests.logs import logged_by
 

@@ -24,8 +24,10 @@ from checkpoints.log import recorded
 from checkpoints.states import WorkspaceEventKind as K
 from checkpoints.store.installation.workspaces import log_record
 from checkpoints.store.statement.moves import NewEvent
-from dashboard import administering, column_cover, tokens
-from dashboard.proof import (
+from dashboard.actions import administration
+from dashboard.identity import tokens
+from dashboard.operating import column_cover
+from dashboard.operating.proof import (
     installation,
     installation_damage,
     left_behind,
@@ -69,8 +71,8 @@ def settled(cast: Cast) -> Cast:
     tokens.revoke(row.prefix, by=ADMIN)
     tokens.make(cast.users["operator"], made_by=ADMIN, name="b")
     cast.users["manager"].groups.add(Group.objects.create(name="money"))
-    who = administering.administrator_of(cast.users["admin"])
-    administering.change_user(who, cast.users["viewer"].pk, {"email": "v@example.org"})
+    who = administration.administrator_of(cast.users["admin"])
+    administration.change_user(who, cast.users["viewer"].pk, {"email": "v@example.org"})
     cast.users["nobody"].delete()  # who has no right is in no log
     assert broken() == ""
     return cast
@@ -296,7 +298,7 @@ def test_teams_are_on_record_whoever_changes_them(settled: Cast) -> None:
 
 
 def test_a_hash_renewed_at_sign_in_is_on_record(settled: Cast, settings: Any) -> None:
-    settings.PASSWORD_HASHERS = ["dashboard.passwords.BoundedHasher"]
+    settings.PASSWORD_HASHERS = ["dashboard.identity.passwords.BoundedHasher"]
     user = settled.users["operator"]
     hasher: Any = get_hasher()
     user.password = hasher.encode("operator-password", hasher.salt(), 1000)

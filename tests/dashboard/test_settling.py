@@ -14,9 +14,10 @@ from checkpoints import leases, queries, store
 from checkpoints.chain import verify_thread
 from checkpoints.states import EventKind, Status
 from checkpoints.verdicts import Verdict
-from dashboard import actions, sentences
+from dashboard import actions
 from dashboard.doctor.standstill import standstill
 from dashboard.errors import Conflict, Forbidden, Invalid
+from dashboard.wording import sentences
 from tests.cast import Cast
 
 from . import scene

@@ -18,9 +18,9 @@ from django.test import Client, override_settings
 from django.test.utils import CaptureQueriesContext
 from django.utils import timezone
 
-from dashboard import signed_in
-from dashboard.permissions import actor_of
-from dashboard.seats import person_of
+from dashboard.identity import signed_in
+from dashboard.identity.permissions import actor_of
+from dashboard.identity.seats import person_of
 from tests.cast import Cast
 from tests.checkpoints.builders import rows
 

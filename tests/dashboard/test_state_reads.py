@@ -14,7 +14,7 @@ from django.core.files.uploadedfile import SimpleUploadedFile
 from checkpoints import queries, store
 from checkpoints.states import PLAIN, Status
 from dashboard import actions
-from dashboard.state_document import HISTORY
+from dashboard.documents.state_document import HISTORY
 from tests.cast import Cast
 from tests.checkpoints.builders import drive, head_of, make_thread, one, rows
 from tests.checkpoints.test_state_plan import nodes, others

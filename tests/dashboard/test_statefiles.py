@@ -17,8 +17,8 @@ from checkpoints import queries
 from checkpoints.errors import InvalidValue
 from checkpoints.state.deltas import canonical
 from dashboard import actions
-from dashboard.statefiles import read_yaml
-from dashboard.yaml_text import YAMLRenderer
+from dashboard.commands.terminal.state_files import read_yaml
+from dashboard.documents.yaml_text import YAMLRenderer
 from tests.cast import Cast
 
 from . import scene

@@ -12,7 +12,7 @@ from django.http import HttpRequest, HttpResponse
 from django.test import RequestFactory
 from pytest_django.fixtures import Settings
 
-from dashboard.middleware import Static
+from dashboard.http.middleware import Static
 
 LONG_AGO = 1_000_000_000
 

@@ -15,8 +15,8 @@ from hypothesis import strategies as st
 
 from checkpoints import queries
 from checkpoints.states import TRANSITIONS, Status
-from dashboard.step_times import TONES, Times, timeline
-from dashboard.text import span
+from dashboard.drawing.step_times import TONES, Times, timeline
+from dashboard.wording.text import span
 from tests.checkpoints.builders import rows
 from tests.workers.conftest import Bench
 

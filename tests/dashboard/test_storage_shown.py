@@ -8,7 +8,7 @@ import pytest
 from django.urls import reverse
 
 from checkpoints import queries, store
-from dashboard.text import size
+from dashboard.wording.text import size
 from tests.cast import Cast
 from tests.checkpoints.builders import drive, make_thread, new_activity
 

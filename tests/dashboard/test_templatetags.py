@@ -15,9 +15,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from checkpoints.states import EventKind, Status
-from dashboard import differences, sentences, text, trees
+from dashboard.drawing import differences, trees
 from dashboard.pages.board import OPERATORS_ORDER, ORDER
 from dashboard.templatetags import gatepost, gatepost_forms
+from dashboard.wording import sentences, text
 
 NOW = datetime(2026, 11, 21, 14, 0, tzinfo=UTC)
 SHA = "ab" * 32

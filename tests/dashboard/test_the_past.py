@@ -7,7 +7,7 @@ import re
 import pytest
 
 from checkpoints import queries
-from dashboard import graphs
+from dashboard.drawing import graphs
 from tests.cast import Cast
 
 from . import scene

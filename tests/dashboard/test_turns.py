@@ -22,14 +22,15 @@ from approvals.queries import ApprovalRow
 from approvals.rules.terms import Seat, Terms, terms_of
 from approvals.rules.votes import progress
 from checkpoints import store
-from dashboard import actions, bulk, errors
-from dashboard.api.approval_detail import ApprovalDetail
+from dashboard import actions, errors
+from dashboard.actions import bulk
+from dashboard.api.shapes.approval_detail import ApprovalDetail
+from dashboard.identity.permissions import Actor, actor_of
+from dashboard.identity.seats import person_of, seat_of
+from dashboard.operating.proof import verify
 from dashboard.pages.approvals import ApprovalPage, approval_side
-from dashboard.pages.standing import Viewer
-from dashboard.permissions import Actor, actor_of
-from dashboard.proof import verify
-from dashboard.seats import person_of, seat_of
-from dashboard.turns import nobody_can
+from dashboard.pages.reviewers import Viewer
+from dashboard.wording.turns import nobody_can
 from tests.cast import Cast
 from tests.checkpoints.builders import rows
 

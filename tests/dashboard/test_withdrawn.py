@@ -22,7 +22,7 @@ from django.db import connection
 from pytest_django import DjangoDbBlocker
 
 from checkpoints import store
-from dashboard import tokens
+from dashboard.identity import tokens
 from tests.cast import Cast, make_cast
 from tests.conftest import real_database
 from tests.dashboard import scene

@@ -13,9 +13,9 @@ from django.urls import URLPattern, URLResolver, get_resolver
 
 from approvals.queries import ApprovalRow
 from checkpoints import queries, store
-from dashboard import tokens
-from dashboard.live.visitors import visitor
-from dashboard.permissions import Actor
+from dashboard.identity import tokens
+from dashboard.identity.permissions import Actor
+from dashboard.identity.visitors import visitor
 from tests.cast import Cast
 
 from . import scene

@@ -12,7 +12,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from checkpoints import queries, store
-from dashboard.yaml_text import YAMLRenderer
+from dashboard.documents.yaml_text import YAMLRenderer
 from tests.cast import Cast
 
 from . import scene

@@ -122,7 +122,7 @@ def test_a_part_that_cannot_be_started_is_tried_again() -> None:
     code = (
         "import errno, os, signal, sys\n"
         "from tests.embedded.supervised import OBEDIENT, Sleeper\n"
-        "from dashboard.embedded.supervisor import Supervisor\n"
+        "from dashboard.embedded.process.supervisor import Supervisor\n"
         "class Full(Sleeper):\n"
         "    starts = 0\n"
         "    def start(self):\n"

@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 import redis
 
-from dashboard.embedded.folders import folders, prepare
+from dashboard.embedded.process.folders import folders, prepare
 from dashboard.embedded.valkey import Valkey
 
 

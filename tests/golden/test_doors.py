@@ -13,8 +13,8 @@ from checkpoints import queries, store
 from checkpoints.states import Status
 from checkpoints.views import ThreadRow
 from dashboard import actions
-from dashboard.permissions import Actor
-from dashboard.proof import verify
+from dashboard.identity.permissions import Actor
+from dashboard.operating.proof import verify
 from tests.cast import Cast, make_cast
 from tests.checkpoints.builders import one
 from tests.hazards.bench import wait_until

@@ -22,8 +22,8 @@ from checkpoints import queries
 from checkpoints.states import EventKind, Status
 from dashboard import actions
 from dashboard.errors import Invalid
-from dashboard.permissions import Actor
-from dashboard.proof import verify
+from dashboard.identity.permissions import Actor
+from dashboard.operating.proof import verify
 from tests.checkpoints.builders import one
 from tests.workers.conftest import Bench
 from workers.code.registry import load as load_agents

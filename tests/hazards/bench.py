@@ -21,7 +21,7 @@ from approvals import queries as approval_queries
 from approvals.queries import ApprovalRow
 from checkpoints import queries, store
 from checkpoints.views import ActivityRow, EventRow, ThreadRow
-from dashboard.embedded import processes
+from dashboard.embedded.process import processes
 from tests.reviewers import reviewer_in
 
 ROOT = Path(__file__).resolve().parents[2]

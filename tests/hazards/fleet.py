@@ -19,10 +19,10 @@ from typing import Any
 import httpx
 import psycopg
 
-from dashboard.embedded import processes
-from dashboard.embedded.folders import folders, prepare
-from dashboard.embedded.library import postgres_programs, valkey_program
 from dashboard.embedded.postgres import Postgres
+from dashboard.embedded.process import processes
+from dashboard.embedded.process.folders import folders, prepare
+from dashboard.embedded.process.library import postgres_programs, valkey_program
 from tests.containers import compose, filled, image_command
 from tests.embedded.helpers import ROOT, clean_environment, free_port
 

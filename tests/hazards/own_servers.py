@@ -23,10 +23,10 @@ from django.db import connection, connections
 from pytest_django import DjangoDbBlocker
 
 from checkpoints import queries
-from dashboard import tokens
-from dashboard.embedded.folders import folders, prepare
 from dashboard.embedded.postgres import Postgres
+from dashboard.embedded.process.folders import folders, prepare
 from dashboard.embedded.valkey import Valkey
+from dashboard.identity import tokens
 from tests.cast import Cast, make_cast
 from tests.servers import FAST
 

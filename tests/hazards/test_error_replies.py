@@ -12,7 +12,7 @@ import pytest
 from django.conf import settings
 from redis import Redis
 
-from dashboard import tokens
+from dashboard.identity import tokens
 from tests.cast import make_cast
 
 from .bench import Case, Field, Worker, wait_until, workers

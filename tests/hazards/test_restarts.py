@@ -18,7 +18,7 @@ from pytest_django import DjangoDbBlocker
 from websockets.sync.client import ClientConnection, connect
 
 from checkpoints import queries
-from dashboard import tokens
+from dashboard.identity import tokens
 
 from . import invariants
 from .bench import LEASE, SWEEP, Case, wait_until

@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 
 from checkpoints import queries, store
-from dashboard.why import why_waiting
+from dashboard.wording.why import why_waiting
 
 from .bench import Case, Field, Worker, wait_until, workers
 from .service import serving

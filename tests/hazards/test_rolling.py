@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from checkpoints import queries, store
-from dashboard.code_choice import open_choices
+from dashboard.actions.code_choice import open_choices
 
 from .bench import SWEEP, Case, Field, Worker, wait_until, workers
 

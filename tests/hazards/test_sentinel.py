@@ -23,8 +23,8 @@ from kombu import Connection
 from kombu.exceptions import OperationalError
 
 from dashboard.configuration.valkey import parse
-from dashboard.embedded.library import valkey_program
-from dashboard.valkey import async_client, client, sentinels_of
+from dashboard.embedded.process.library import valkey_program
+from dashboard.wire.valkey import async_client, client, sentinels_of
 from tests.embedded.helpers import free_port
 
 from .bench import wait_until
@@ -67,7 +67,7 @@ class Watched:
 
 @pytest.fixture
 def watched() -> Iterator[Watched]:
-    from dashboard.embedded.folders import folders
+    from dashboard.embedded.process.folders import folders
 
     home = Path(tempfile.mkdtemp(prefix="gp-", dir="/tmp"))
     program = str(valkey_program(folders(home)))

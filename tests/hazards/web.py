@@ -20,7 +20,7 @@ import httpx
 from django.contrib.auth import get_user_model
 
 from checkpoints import store
-from dashboard.embedded import processes
+from dashboard.embedded.process import processes
 from tests.embedded.helpers import free_port
 
 from .bench import ROOT, wait_until

@@ -21,8 +21,8 @@ from django.core.files.storage import default_storage
 from checkpoints import queries, store
 from checkpoints.capsules import folder as folders
 from checkpoints.states import EventKind, Status
-from dashboard.capsule.folders import keep
-from dashboard.proof import verify
+from dashboard.capsules.folders import keep
+from dashboard.operating.proof import verify
 from tests.dashboard.capsules import another_workspace, empty, run
 from tests.embedded.helpers import ROOT
 from tests.workers.conftest import Bench
@@ -196,7 +196,7 @@ READ = """
 import json, sys, django; django.setup()
 from uuid import UUID
 from checkpoints import queries
-from dashboard.proof import verify
+from dashboard.operating.proof import verify
 thread, head = UUID(sys.argv[1]), UUID(sys.argv[2])
 print(json.dumps([queries.state_at(thread, head), verify(thread).intact]))
 """

@@ -20,9 +20,9 @@ from checkpoints.capsules import folder as folders
 from checkpoints.capsules import layout
 from checkpoints.states import Status
 from dashboard import actions
-from dashboard.capsule import folders as keeping
-from dashboard.capsule.waiting import AWAY_SECONDS, write_due
-from dashboard.doctor import behind
+from dashboard.capsules import folders as keeping
+from dashboard.capsules.waiting_folders import AWAY_SECONDS, write_due
+from dashboard.doctor import lag
 from dashboard.doctor.findings import Seen
 from tests.cast import make_cast
 from tests.checkpoints.builders import rows
@@ -117,12 +117,12 @@ def test_a_drive_that_was_away_at_the_end_gets_the_folder_when_it_is_back(
     assert case.row().status is Status.SUCCEEDED
     assert waits() == [f"folder:{case.id}"]
     assert write_due() == 0, "whoever left it still has the time to write it"
-    found = list(behind.folders(Seen()))
+    found = list(lag.folders(Seen()))
     assert [one.level for one in found] == ["ok"]
     later()
     assert write_due() == 0
     assert not mount.exists(), "nothing is begun below a mount that is not there"
-    (found_now,) = behind.folders(Seen())
+    (found_now,) = lag.folders(Seen())
     assert found_now.level == "warning"
     assert found_now.value.startswith("1 folder waits to be written, the first for 1 h")
     shutil.rmtree(mount, ignore_errors=True)
@@ -136,7 +136,7 @@ def test_a_drive_that_was_away_at_the_end_gets_the_folder_when_it_is_back(
         folders.name_of(4)
     ]
     assert waits() == []
-    assert [one.level for one in behind.folders(Seen())] == ["ok"]
+    assert [one.level for one in lag.folders(Seen())] == ["ok"]
 
 
 @pytest.mark.hazard

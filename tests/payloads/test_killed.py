@@ -22,7 +22,7 @@ from checkpoints.capsules import folder as folders
 from checkpoints.capsules import layout
 from checkpoints.states import Status
 from checkpoints.views import ThreadRow
-from dashboard.proof import verify
+from dashboard.operating.proof import verify
 from tests.checkpoints.builders import expire, make_workspace
 from tests.embedded.helpers import ROOT
 from tests.hazards.bench import wait_until

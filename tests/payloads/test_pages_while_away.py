@@ -16,10 +16,10 @@ from django.test import Client
 from checkpoints import queries
 from checkpoints.errors import ContentAway
 from checkpoints.states import Status
-from dashboard import regions
 from dashboard.live.process import House
-from dashboard.live.topics import parse
-from dashboard.proof import verify
+from dashboard.operating.proof import verify
+from dashboard.pages import regions
+from dashboard.wire.topics import parse
 from tests.cast import Cast
 from tests.dashboard.capsules import run
 from tests.workers.conftest import Bench, bench_of

@@ -16,7 +16,7 @@ import redis
 from django.conf import settings
 from django.db import connection
 
-from dashboard.embedded.library import postgres_programs, valkey_program
+from dashboard.embedded.process.library import postgres_programs, valkey_program
 from tests.servers import PREFIX
 
 from . import table

@@ -12,10 +12,10 @@ import pytest
 from django.test import Client
 
 from checkpoints import leases, queries, store
-from dashboard import health
-from dashboard.doctor import behind
+from dashboard.doctor import lag
 from dashboard.doctor.findings import Seen
-from dashboard.health import Watch
+from dashboard.operating import health
+from dashboard.operating.health import Watch
 from tests.checkpoints.builders import acquired, make_thread, one, rows, status_of
 from tests.dashboard import scene
 from workers.slot import clock, sweep
@@ -128,7 +128,7 @@ def test_a_step_back_is_noted_and_told(
     answer = client.get("/readyz")
     assert answer.status_code == 200
     assert "The database's clock went back by" in answer.json()["notes"][0]
-    told = [f for f in behind.clock(Seen(has={"tables", "database"})) if f.level == "warning"]
+    told = [f for f in lag.clock(Seen(has={"tables", "database"})) if f.level == "warning"]
     assert any("went back by" in finding.value for finding in told)
     rows("UPDATE gp_clock_step SET at = at - interval '2 days'")
     assert "notes" not in client.get("/readyz").json()

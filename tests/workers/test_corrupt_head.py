@@ -10,8 +10,8 @@ import structlog
 
 from checkpoints import queries, store
 from checkpoints.states import EventKind, Status
-from dashboard.proof import verify
-from dashboard.why import why_waiting
+from dashboard.operating.proof import verify
+from dashboard.wording.why import why_waiting
 from tests.checkpoints.builders import rows
 
 from . import samples

@@ -18,7 +18,7 @@ from approvals.rules.terms import Seat, Terms
 from checkpoints import store
 from checkpoints.errors import InvalidValue
 from checkpoints.states import EventKind, Status
-from dashboard.proof import verify
+from dashboard.operating.proof import verify
 from tests.checkpoints.builders import rows as query
 from tests.reviewers import reviewer_in
 

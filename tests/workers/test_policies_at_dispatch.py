@@ -17,7 +17,7 @@ from approvals.policies.strictness import Demand, given_under, stricter
 from approvals.queries import ApprovalRow
 from approvals.rules.terms import Seat, Terms
 from checkpoints.states import Status
-from dashboard.proof import verify
+from dashboard.operating.proof import verify
 from tests.reviewers import reviewer_in
 from workers.step.ledger import DatabaseLedger
 

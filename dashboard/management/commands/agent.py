@@ -1,7 +1,7 @@
 """`./manage.py agent ...`: check an agent's module, see what workers announced."""
 
 from dashboard.commands.agents import AGENT
-from dashboard.terminal import VerbsCommand
+from dashboard.commands.terminal.console import VerbsCommand
 
 
 class Command(VerbsCommand):

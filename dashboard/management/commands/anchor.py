@@ -7,9 +7,9 @@ from pathlib import Path
 
 from pydantic import BaseModel
 
-from dashboard import anchors
-from dashboard.tables import facts
-from dashboard.terminal import TerminalCommand, add_answer_arguments
+from dashboard.commands.terminal.console import TerminalCommand, add_answer_arguments
+from dashboard.commands.terminal.tables import facts
+from dashboard.operating import anchors
 
 
 class Anchor(BaseModel):

@@ -9,14 +9,14 @@ from approvals import queries as gates
 from approvals.queries import ApprovalRow
 from checkpoints.state import deltas
 from dashboard import actions
-from dashboard.api.approval_detail import ApprovalDetail
-from dashboard.api.approval_shapes import Approval, ApprovalList
-from dashboard.commands.words import json_given
+from dashboard.api.shapes.approval_detail import ApprovalDetail
+from dashboard.api.shapes.approvals import Approval, ApprovalList
+from dashboard.commands.terminal.arguments import json_given
+from dashboard.commands.terminal.console import PersonalCommand, Usage, add_common_arguments
+from dashboard.commands.terminal.tables import Table, facts, table
 from dashboard.errors import Missing
-from dashboard.permissions import Actor
-from dashboard.sentences import decider
-from dashboard.tables import Table, facts, table
-from dashboard.terminal import PersonalCommand, Usage, add_common_arguments
+from dashboard.identity.permissions import Actor
+from dashboard.wording.sentences import decider
 
 
 class Command(PersonalCommand):

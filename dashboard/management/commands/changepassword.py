@@ -6,7 +6,7 @@ from django.contrib.auth.management.commands import changepassword
 from django.core.management import CommandParser
 
 from dashboard.commands.logins import logged
-from dashboard.terminal import add_place_argument
+from dashboard.commands.terminal.console import add_place_argument
 
 
 class Command(changepassword.Command):

@@ -7,13 +7,13 @@ from datetime import datetime
 
 from pydantic import BaseModel
 
-from dashboard.commands.words import thread_named
+from dashboard.commands.terminal.arguments import thread_named
+from dashboard.commands.terminal.console import REFUSED, PersonalCommand, add_common_arguments
+from dashboard.commands.terminal.tables import Table, facts, table
 from dashboard.doctor.checks import PARTS, examine
 from dashboard.doctor.findings import LEVELS, Finding, Seen
 from dashboard.doctor.standstill import Standstill, standstill
-from dashboard.tables import Table, facts, table
-from dashboard.terminal import REFUSED, PersonalCommand, add_common_arguments
-from dashboard.text import plain, span
+from dashboard.wording.text import plain, span
 
 
 class Report(BaseModel):

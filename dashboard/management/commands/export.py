@@ -11,11 +11,11 @@ from uuid import UUID
 from pydantic import BaseModel
 
 from dashboard import actions
-from dashboard.capsule.exporting import Capsule
-from dashboard.commands.looking import thread_argument, thread_of
-from dashboard.commands.words import checkpoint_named
-from dashboard.tables import facts
-from dashboard.terminal import PersonalCommand, Usage, add_common_arguments
+from dashboard.capsules.exports import Capsule
+from dashboard.commands.terminal.arguments import checkpoint_named
+from dashboard.commands.terminal.console import PersonalCommand, Usage, add_common_arguments
+from dashboard.commands.terminal.tables import facts
+from dashboard.commands.threads.reads import thread_argument, thread_of
 
 
 class Exported(BaseModel):

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dashboard.commands.hooks import VERBS
-from dashboard.terminal import VerbsCommand
+from dashboard.commands.terminal.console import VerbsCommand
 
 
 class Command(VerbsCommand):

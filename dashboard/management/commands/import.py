@@ -11,10 +11,10 @@ from pydantic import BaseModel
 
 from checkpoints import queries
 from dashboard import actions
+from dashboard.commands.terminal.console import PersonalCommand, add_common_arguments
+from dashboard.commands.terminal.tables import facts
 from dashboard.errors import Missing
-from dashboard.permissions import Actor
-from dashboard.tables import facts
-from dashboard.terminal import PersonalCommand, add_common_arguments
+from dashboard.identity.permissions import Actor
 
 
 class Imported(BaseModel):

@@ -8,11 +8,11 @@ from django.conf import settings
 from django.contrib.auth import get_user_model
 from pydantic import BaseModel
 
+from dashboard.commands.terminal.console import TerminalCommand, add_answer_arguments
+from dashboard.commands.terminal.tables import facts
 from dashboard.embedded.demo import login_path
 from dashboard.embedded.web_address import noted
 from dashboard.errors import Missing
-from dashboard.tables import facts
-from dashboard.terminal import TerminalCommand, add_answer_arguments
 
 
 class LoginLink(BaseModel):

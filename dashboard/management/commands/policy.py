@@ -1,7 +1,7 @@
 """`./manage.py policy ...`: look at policies, try them against the past, change them."""
 
 from dashboard.commands.policies import POLICY
-from dashboard.terminal import VerbsCommand
+from dashboard.commands.terminal.console import VerbsCommand
 
 
 class Command(VerbsCommand):

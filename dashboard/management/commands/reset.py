@@ -9,12 +9,16 @@ from pathlib import Path
 
 from pydantic import BaseModel
 
-from dashboard.embedded.folders import EmbeddedError, Folders, folders
-from dashboard.embedded.lock import DataLock
+from dashboard.commands.terminal.console import (
+    TerminalCommand,
+    add_answer_arguments,
+    add_yes_argument,
+)
+from dashboard.commands.terminal.tables import facts
+from dashboard.embedded.process.folders import EmbeddedError, Folders, folders
+from dashboard.embedded.process.lock import DataLock
 from dashboard.errors import Conflict, Missing
-from dashboard.tables import facts
-from dashboard.terminal import TerminalCommand, add_answer_arguments, add_yes_argument
-from dashboard.text import size
+from dashboard.wording.text import size
 
 
 class Deleted(BaseModel):

@@ -1,10 +1,10 @@
 """`./manage.py threads ...`: look at threads and control them from a terminal."""
 
-from dashboard.commands.changing import CHANGING
-from dashboard.commands.doing import DOING
-from dashboard.commands.looking import LOOKING
-from dashboard.commands.settling import SETTLING
-from dashboard.terminal import VerbsCommand
+from dashboard.commands.terminal.console import VerbsCommand
+from dashboard.commands.threads.changes import CHANGING
+from dashboard.commands.threads.control import DOING
+from dashboard.commands.threads.reads import LOOKING
+from dashboard.commands.threads.unknown_effects import SETTLING
 
 
 class Command(VerbsCommand):

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
+from dashboard.commands.terminal.console import VerbsCommand
 from dashboard.commands.tokens import VERBS
-from dashboard.terminal import VerbsCommand
 
 
 class Command(VerbsCommand):

@@ -17,11 +17,11 @@ from approvals.verification import keep_report
 from checkpoints import queries, store
 from checkpoints.chain import CHECKS, ChainReport
 from checkpoints.errors import ContentAway, NotFound
-from dashboard import anchors, column_cover
-from dashboard.commands.words import thread_named
-from dashboard.proof import installation, left_behind, verify, workspace_report
-from dashboard.tables import Table, facts, table
-from dashboard.terminal import REFUSED, PersonalCommand, add_common_arguments
+from dashboard.commands.terminal.arguments import thread_named
+from dashboard.commands.terminal.console import REFUSED, PersonalCommand, add_common_arguments
+from dashboard.commands.terminal.tables import Table, facts, table
+from dashboard.operating import anchors, column_cover
+from dashboard.operating.proof import installation, left_behind, verify, workspace_report
 
 PROGRESS_SECONDS = 2.0
 

@@ -10,7 +10,7 @@ from agents.market_research.agent import Research
 from agents.market_research.input.columns import COLUMNS
 from agents.market_research.input.datasets import BUILTIN, dataset_path
 from agents.market_research.input.source import survey
-from dashboard.faults import beside, schema_faults
+from dashboard.fields.faults import beside, schema_faults
 
 SCHEMA = Research.model_json_schema()
 

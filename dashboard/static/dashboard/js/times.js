@@ -1,4 +1,4 @@
-// gatepost.times(root): ages, clocks and countdowns in the words of dashboard/text.py, counted by
+// gatepost.times(root): ages, clocks and countdowns in the words of dashboard/wording/text.py, counted by
 // the server's clock. Called on each fragment before it is compared, and once a second.
 window.gatepost ??= {};
 (() => {

@@ -1,0 +1,86 @@
+"""The one door for every change a person makes: browser, API and commands all come through here.
+
+Each action checks the person's rights first, then that the thing lies in their workspace, then
+calls the floors below; errors of those come out as ActionError. Database errors pass through.
+"""
+
+from dashboard.identity.permissions import RIGHTS, Actor, Allowance, actor_of, allowed_actions, may
+
+from .cancellation import cancel, preview_cancel
+from .code_choice import choose_code, choose_code_many
+from .decisions import decide, decide_many, take_back
+from .endpoints import (
+    change_endpoint,
+    make_endpoint,
+    rotate_endpoint,
+    switch_endpoint,
+    try_endpoint,
+)
+from .policies import edit_policy, make_policy, preview_policy, set_cap, try_policy
+from .starts import start_or_continue, start_thread
+from .threads import (
+    check_upload_size,
+    edit,
+    export,
+    fork,
+    import_thread,
+    pause,
+    preview_edit,
+    preview_fork,
+    preview_roll_back,
+    resume,
+    retry,
+    roll_back,
+    send_input,
+    upload,
+    verify,
+)
+from .unknown_effects import settle
+from .users import edit_user, list_users, make_user
+
+__all__ = [
+    "RIGHTS",
+    "Actor",
+    "Allowance",
+    "actor_of",
+    "allowed_actions",
+    "cancel",
+    "change_endpoint",
+    "check_upload_size",
+    "choose_code",
+    "choose_code_many",
+    "decide",
+    "decide_many",
+    "edit",
+    "edit_policy",
+    "edit_user",
+    "export",
+    "fork",
+    "import_thread",
+    "list_users",
+    "make_endpoint",
+    "make_policy",
+    "make_user",
+    "may",
+    "pause",
+    "preview_cancel",
+    "preview_edit",
+    "preview_fork",
+    "preview_policy",
+    "preview_roll_back",
+    "resume",
+    "retry",
+    "roll_back",
+    "rotate_endpoint",
+    "send_input",
+    "set_cap",
+    "settle",
+    "start_or_continue",
+    "start_thread",
+    "switch_endpoint",
+    "take_back",
+    "try_endpoint",
+    "try_policy",
+    "upload",
+    "verify",
+]

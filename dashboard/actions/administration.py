@@ -1,0 +1,266 @@
+"""What admins do about people, roles and workspaces: the part of `actions` behind the admin site.
+
+The same shape as there: the right first, then the domain call, whose event is written with the
+change, errors as ActionError. A superuser may act in every workspace; an admin in their own, on
+people of no other.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from functools import partial
+from typing import Any, Final
+from uuid import UUID
+
+import structlog
+from django.contrib.auth import get_user_model
+from django.db import IntegrityError, transaction
+
+from checkpoints import queries, store
+from checkpoints.states import WorkspaceEventKind as Kind
+from dashboard.errors import Conflict, Forbidden, Invalid, Missing, translated
+from dashboard.identity import tokens
+from dashboard.identity.permissions import RIGHTS, ROLES, Actor, actor_of
+from dashboard.identity.tokens import TokenRow
+
+log = structlog.get_logger("gatepost.admin")
+
+AUDIT: Final = frozenset({"auditor", "admin"})
+# Fields of a user whose old and new values may stand in a log that nobody can erase.
+OPEN_FIELDS: Final = ("username", "is_active", "is_superuser")
+FIELDS: Final = (*OPEN_FIELDS, "first_name", "last_name", "email")
+
+
+@dataclass(frozen=True, slots=True)
+class Administrator:
+    """Somebody at the admin site: who they are, and whether every workspace is theirs."""
+
+    actor: Actor
+    superuser: bool
+
+    @property
+    def may_audit(self) -> bool:
+        """Whether they may read the records."""
+        return self.superuser or not AUDIT.isdisjoint(self.actor.roles)
+
+    @property
+    def may_administer(self) -> bool:
+        """Whether they may change users, roles and workspaces."""
+        return self.superuser or "admin" in self.actor.roles
+
+    @property
+    def scope(self) -> UUID | None:
+        """The workspace whose rows they may read; None for all."""
+        return None if self.superuser else self.actor.workspace
+
+
+def administrator_of(user: Any) -> Administrator:
+    """Who stands behind a Django user, with the roles as they are now; Forbidden for strangers."""
+    return Administrator(actor_of(user), bool(user.is_superuser))
+
+
+def people_within_reach(who: Administrator) -> Any:
+    """The users whom somebody may look after, as a queryset."""
+    users = get_user_model()._default_manager.all()
+    if who.superuser:
+        return users
+    ids = queries.people_of(who.actor.workspace) if who.may_administer else set()
+    return users.filter(pk__in=ids, is_superuser=False)
+
+
+def grant_role(who: Administrator, user_id: int, role: str, *, workspace: UUID | None) -> UUID:
+    """Give somebody a role, in one's own workspace unless told otherwise; the workspace."""
+    place = _place(who, workspace)
+    _reach(who, user_id)
+    _check_second_person(who, user_id, {role}, place)
+    with translated():
+        if not store.grant(place, user_id, role, actor=who.actor.id):
+            raise Conflict("They have this role already.")
+    return place
+
+
+def withdraw_role(who: Administrator, user_id: int, role: str, *, workspace: UUID | None) -> None:
+    """Take a role from somebody; it counts at once, also for open pages."""
+    place = _place(who, workspace)
+    with translated():
+        store.withdraw(place, user_id, role, actor=who.actor.id)
+
+
+def set_roles(who: Administrator, user_id: int, roles: Iterable[str]) -> None:
+    """Give and take roles until somebody has exactly these in one's own workspace; all or none."""
+    place, wanted = _place(who, None), set(roles)
+    _reach(who, user_id)
+    with translated(), transaction.atomic():
+        had = {r for w, _, r in queries.memberships(user_id) if w == place}
+        _check_second_person(who, user_id, wanted - had, place)
+        # Given first: at no moment is somebody who keeps a role out of the workspace.
+        for role in [r for r in ROLES if r in wanted - had]:
+            store.grant(place, user_id, role, actor=who.actor.id)
+        for role in [r for r in ROLES if r in had - wanted]:
+            store.withdraw(place, user_id, role, actor=who.actor.id)
+        if unknown := wanted - set(ROLES):
+            store.grant(place, user_id, min(unknown), actor=who.actor.id)  # raises and names it
+
+
+def create_user(
+    who: Administrator,
+    username: str,
+    *,
+    password: str | None,
+    roles: Iterable[str] = (),
+    **values: Any,
+) -> Any:
+    """Make a user, with roles in one's own workspace; without a password only links let them in."""
+    place = _place(who, None)
+    _own_flag(who, values)
+    with translated(), transaction.atomic():
+        try:
+            with transaction.atomic():
+                user = get_user_model()._default_manager.create_user(
+                    username, password=password, **{k: values[k] for k in FIELDS if k in values}
+                )
+        except IntegrityError as error:
+            raise Invalid("$.username", "is the name of another user") from error
+        changed: dict[str, Any] = {"is_superuser": [False, True]} if user.is_superuser else {}
+        _log(who, Kind.USER_CREATED, user, changed, place)
+        set_roles(who, user.pk, roles)
+    return user
+
+
+def change_user(who: Administrator, user_id: int, values: Mapping[str, Any]) -> bool:
+    """Change names, address and flags of a user; False when nothing differs."""
+    _own_flag(who, values)
+    _reach(who, user_id, alone=True)
+    with translated(), transaction.atomic():
+        user = _locked(user_id)
+        new = {k: v for k, v in values.items() if k in FIELDS and getattr(user, k) != v}
+        if not new:
+            return False
+        if user_id == who.actor.user_id and new.get("is_superuser") is False:
+            raise Conflict("You cannot give up your own superuser right; ask another superuser.")
+        changed = {k: [getattr(user, k), v] if k in OPEN_FIELDS else None for k, v in new.items()}
+        kind = Kind.USER_DISABLED if new.get("is_active") is False else Kind.USER_CHANGED
+        former = user.get_username()
+        for name, value in new.items():
+            setattr(user, name, value)
+        try:
+            with transaction.atomic():
+                user.save(update_fields=list(new))
+        except IntegrityError as error:
+            raise Invalid("$.username", "is the name of another user") from error
+        _log(who, kind, user, changed, who.actor.workspace, name=former)
+    return True
+
+
+def set_password(who: Administrator, user_id: int, password: str | None) -> None:
+    """Give somebody another password, or none; their logins end."""
+    if not who.may_administer:
+        raise Forbidden("Needs the role admin.")
+    _reach(who, user_id, alone=True)
+    _set_password(who, user_id, password)
+
+
+def set_own_password(who: Administrator, password: str) -> None:
+    """Give oneself another password."""
+    _set_password(who, who.actor.user_id, password)
+
+
+def create_workspace(who: Administrator, name: str) -> UUID:
+    """Make a workspace; superusers only."""
+    if not who.superuser:
+        raise Forbidden("Only a superuser makes workspaces.")
+    with translated():
+        return store.create_workspace(name, actor=who.actor.id)
+
+
+def rename_workspace(who: Administrator, workspace: UUID, name: str) -> None:
+    """Give a workspace another name."""
+    place = _place(who, workspace)
+    with translated():
+        store.rename_workspace(place, name, actor=who.actor.id)
+
+
+def revoke_token(who: Administrator, token: TokenRow) -> None:
+    """End a token for good."""
+    _place(who, token.workspace_id)
+    tokens.revoke(token.prefix, by=who.actor.id)
+
+
+def _set_password(who: Administrator, user_id: int, password: str | None) -> None:
+    with translated(), transaction.atomic():
+        user = _locked(user_id)
+        user.set_password(password)
+        user.save(update_fields=["password"])
+        _log(who, Kind.USER_CHANGED, user, {"password": None}, who.actor.workspace)
+
+
+def _place(who: Administrator, workspace: UUID | None) -> UUID:
+    """The workspace to act in; Forbidden without the right, Missing for somebody else's."""
+    if not who.may_administer:
+        raise Forbidden("Needs the role admin.")
+    place = who.actor.workspace if workspace is None else workspace
+    if not who.superuser and place != who.actor.workspace:
+        raise Missing("There is no such workspace.")
+    return place
+
+
+def _reach(who: Administrator, user_id: int, *, alone: bool = False) -> None:
+    """Missing for users of other workspaces; with `alone`, Forbidden for those of several."""
+    if who.superuser or not who.may_administer:
+        return
+    if not people_within_reach(who).filter(pk=user_id).exists():
+        raise Missing("There is no such user in this workspace.")
+    if alone and not queries.only_member_of(user_id, who.actor.workspace):
+        raise Forbidden(
+            "This person belongs to other workspaces too, so only a superuser may change the login."
+        )
+
+
+def _check_second_person(
+    who: Administrator, user_id: int, roles: set[str], workspace: UUID
+) -> None:
+    """Refuse that admins let themselves decide: who makes the rules is not who approves.
+
+    The try is an event of the workspace, written by the door once the change is rolled back.
+    """
+    if user_id != who.actor.user_id or not (refused := RIGHTS["decide"] & roles):
+        return
+    log.warning("role refused", actor=who.actor.id, roles=sorted(roles))
+    error = Forbidden("You cannot make yourself a reviewer. Ask another admin to do it.")
+    role = min(refused)
+    error.afterwards = partial(store.log_refused_role, workspace, user_id, role, actor=who.actor.id)
+    raise error
+
+
+def _own_flag(who: Administrator, values: Mapping[str, Any]) -> None:
+    if "is_superuser" in values and not who.superuser:
+        raise Forbidden("Only a superuser makes superusers.")
+
+
+def _locked(user_id: int) -> Any:
+    # Without the key: rows that refer to the user may be written meanwhile.
+    users = get_user_model()._default_manager.select_for_update(no_key=True)
+    found = users.filter(pk=user_id).first()
+    if found is None:
+        raise Missing("There is no such user.")
+    return found
+
+
+def _log(
+    who: Administrator,
+    kind: Kind,
+    user: Any,
+    changed: Mapping[str, Any],
+    workspace: UUID,
+    *,
+    name: str = "",
+) -> None:
+    store.log_user(
+        kind,
+        user.pk,
+        name=name or user.get_username(),
+        changed=changed,
+        actor=who.actor.id,
+        workspace=workspace,
+    )

@@ -1,0 +1,136 @@
+"""Deciding several requests together: what may be, on which hash, and what came of each."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, replace
+from typing import Final
+from uuid import UUID
+
+from approvals.inbox import rows as inbox_rows
+from approvals.inbox.boxes import Person
+from approvals.inbox.rows import TOGETHER, InboxRow
+from approvals.queries import ApprovalRow
+from dashboard.errors import Invalid
+from dashboard.fields.validation import check_text
+from dashboard.identity.permissions import Actor, require
+from dashboard.identity.seats import person_of
+from dashboard.wording.distinct import distinctions
+from dashboard.wording.turns import own_part
+
+from .decisions import AT_ONCE, Decided, decide_many
+
+VERDICTS: Final = TOGETHER
+
+
+@dataclass(frozen=True, slots=True)
+class Item:
+    """One request that was ticked, with the hash that stood in the list then."""
+
+    id: UUID
+    seen: str
+
+
+@dataclass(frozen=True, slots=True)
+class Told:
+    """An item as its sheet or the results show it; `why` says why it is not (or was not) decided.
+
+    `row` is None where there is no such request in the workspace; `after` is the request as its
+    decision left it.
+    """
+
+    item: Item
+    row: InboxRow | None
+    why: str = ""
+    line: str = ""  # what tells it apart from the others
+    after: ApprovalRow | None = None
+
+    @property
+    def good(self) -> bool:
+        return not self.why
+
+
+def read_items(told: Iterable[str]) -> list[Item]:
+    """Items as forms send them, `<id>:<hash>`, each request once; raises Invalid."""
+    items: dict[UUID, Item] = {}
+    for text in told:
+        ident, _, seen = text.partition(":")
+        try:
+            item = Item(UUID(ident), seen)
+        except ValueError:
+            raise Invalid("$.item", "is not a request with its hash") from None
+        if len(seen) != 64 or not seen.isalnum():
+            raise Invalid("$.item", "is not a request with its hash")
+        items.setdefault(item.id, item)
+    if len(items) > AT_ONCE:
+        raise Invalid("$.item", f"are {len(items):,}; at most {AT_ONCE} are decided together")
+    return list(items.values())
+
+
+def preview(actor: Actor, items: Sequence[Item], verdict: str = "approve") -> list[Told]:
+    """What the sheet shows: each item as it stands now; two statements."""
+    require(actor, "decide")
+    about = inbox_rows.rows([item.id for item in items], workspace=actor.workspace)
+    who = person_of(actor)
+    lines = distinctions(list(about.values()))
+    judged = [_judged(item, about.get(item.id), who, verdict) for item in items]
+    return [replace(told, line=lines.get(told.item.id, "")) for told in judged]
+
+
+def decide_together(
+    actor: Actor, items: Sequence[Item], verdict: str, comment: str = ""
+) -> list[Told]:
+    """Decide what may be decided together, each on its own hash; raises Invalid for all at once."""
+    if verdict not in VERDICTS:
+        raise Invalid("$.verdict", f"together it is {' or '.join(VERDICTS)} only")
+    check_text("$.comment", comment, 5_000)
+    if verdict == "reject" and not comment.strip():
+        raise Invalid("$.comment", "say why, so that the agents and the log know")
+    judged = preview(actor, items, verdict)
+    # What is open goes to the gate all the same: its refusal counts, and it notes a try that four
+    # eyes forbid.
+    asked = [told for told in judged if told.row and told.row.open and not told.row.alone]
+    done = decide_many(
+        actor,
+        [
+            {
+                "id": told.item.id,
+                "verdict": verdict,
+                "proposal_hash": told.item.seen,
+                "comment": comment,
+            }
+            for told in asked
+        ],
+    )
+    came = {one.id: one for one in done}
+    return [_came(told, came[told.item.id]) if told.item.id in came else told for told in judged]
+
+
+def _came(told: Told, one: Decided) -> Told:
+    why = one.error.detail if one.error else ""
+    return replace(told, why=why, after=one.row)
+
+
+def _closed(row: InboxRow) -> str:
+    did = {"approve": "approved it", "edit": "approved it with edits", "reject": "rejected it"}
+    if row.outcome:
+        return (
+            f"{row.decided_by_name or 'Somebody'} has {did.get(row.outcome, 'decided it')} already."
+        )
+    return "Nobody decided in time." if row.status == "expired" else "It was withdrawn."
+
+
+def _judged(item: Item, row: InboxRow | None, who: Person, verdict: str) -> Told:
+    if row is None:
+        return Told(item, None, "There is no such request in this workspace.")
+    if not row.open:
+        return Told(item, row, _closed(row))
+    if row.alone:
+        return Told(item, row, row.alone)
+    mine = own_part(row.progress, who.id, who.seats)
+    # A veto is open to whoever sits in any stage.
+    if why := mine.why or (mine.waits if verdict == "approve" else ""):
+        return Told(item, row, why)
+    if row.standing_hash != item.seen:
+        return Told(item, row, "It changed since your list was made. Open it to see how.")
+    return Told(item, row)

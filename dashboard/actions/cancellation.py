@@ -1,0 +1,123 @@
+"""How a thread is ended, with or without undoing what it did; part of the door `actions`."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from uuid import UUID
+
+from django.db import transaction
+
+from approvals import gates
+from approvals import queries as requests
+from approvals.queries import ApprovalRow
+from checkpoints import queries, store, undo
+from checkpoints.errors import StaleVersion
+from checkpoints.views import CheckpointRow, EffectFate, ThreadRow
+from dashboard.errors import Invalid, translated
+from dashboard.fields.validation import REASON_MAX, check_text
+from dashboard.identity.permissions import Actor, require
+
+
+@dataclass(frozen=True, slots=True)
+class CancelPlan:
+    """The end of a thread: what it did outside, last first, and what becomes of that.
+
+    `undo` are the ids of those that will be undone, in that order. The head then goes back to
+    `target`, the checkpoint before the first of them; None where nothing is undone. `left` happened
+    on branches that rollbacks have left: it stays as it is.
+    """
+
+    thread: ThreadRow
+    head: UUID
+    version: int
+    effects: tuple[EffectFate, ...]
+    undo: tuple[UUID, ...]
+    target: CheckpointRow | None
+    approvals: tuple[ApprovalRow, ...]
+    left: tuple[EffectFate, ...] = ()
+
+    @property
+    def all_effects(self) -> tuple[EffectFate, ...]:
+        """All that the thread did outside and that is not undone yet, last first."""
+        return (*self.effects, *self.left)
+
+
+def cancel_plan(
+    thread: ThreadRow, *, undo_effects: bool = True, undo_unknown: bool = False
+) -> CancelPlan:
+    """The plan as of now."""
+    fates = queries.effects_of(thread.id)
+    chosen: Sequence[EffectFate] = ()
+    if undo_effects:
+        chosen = undo.chosen(fates, unknown=undo_unknown)
+    return CancelPlan(
+        thread=thread,
+        head=thread.head,
+        version=thread.version,
+        effects=tuple(fates),
+        undo=tuple(f.activity.id for f in chosen),
+        target=queries.checkpoint_before(chosen[-1].activity) if chosen else None,
+        approvals=tuple(requests.unsettled(thread.id)),
+        left=tuple(queries.effects_left(thread.id, fates)),
+    )
+
+
+@translated()
+def preview_cancel(
+    actor: Actor, thread_id: UUID, *, undo_effects: bool = True, undo_unknown: bool = False
+) -> CancelPlan:
+    """What cancelling would undo, leave and withdraw."""
+    require(actor, "cancel")
+    thread = queries.thread(thread_id, workspace=actor.workspace)
+    return cancel_plan(thread, undo_effects=undo_effects, undo_unknown=undo_unknown)
+
+
+@translated()
+def cancel(
+    actor: Actor,
+    thread_id: UUID,
+    reason: str = "",
+    undo_effects: bool = False,
+    undo_unknown: bool = False,
+    *,
+    expected_version: int | None = None,
+) -> CancelPlan | None:
+    """Any unfinished status -> cancelled; open requests are withdrawn with it.
+
+    With `undo_effects` a worker first takes back, last first, what the thread did; it is cancelled
+    at once where there is nothing to take back. `undo_unknown` does the same with what may have
+    happened. Returns what will be undone; None where the thread is cancelled already.
+    """
+    require(actor, "cancel")
+    queries.thread(thread_id, workspace=actor.workspace)
+    check_text("$.reason", reason, REASON_MAX)
+    if undo_unknown and not undo_effects:
+        raise Invalid("$.undo_unknown", "goes with undo only")
+    with transaction.atomic():
+        # The lock comes first: from here on no worker can finish an effect that the plan misses.
+        gates.withdraw_open(thread_id, reason="The thread was cancelled.", actor=actor.id)
+        plan = None
+        if undo_effects:
+            thread = queries.thread(thread_id, workspace=actor.workspace)
+            if expected_version is not None and thread.version != expected_version:
+                raise StaleVersion(version=thread.version, status=str(thread.status))
+            plan = cancel_plan(thread, undo_unknown=undo_unknown)
+        if plan is None or plan.target is None:
+            store.cancel(
+                thread_id, actor=actor.id, reason=reason, expected_version=expected_version
+            )
+            return None
+        carried = undo.plan_back_to(
+            plan.target,
+            plan.effects,
+            left=plan.left,
+            reason=reason,
+            by=actor.id,
+            then=undo.CANCELLED,
+            unknown=undo_unknown,
+        )
+        store.cancel_and_undo(
+            thread_id, plan=carried, head=plan.head, expected_version=expected_version
+        )
+    return plan

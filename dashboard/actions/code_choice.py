@@ -1,0 +1,165 @@
+"""What a person chooses for a thread whose agent's code is not the one it stopped with."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import partial
+from typing import Any, Final
+from uuid import UUID
+
+from django.db import transaction
+
+from checkpoints import queries, store
+from checkpoints.code_parts import Change, changes
+from checkpoints.errors import StaleVersion
+from checkpoints.states import Status
+from checkpoints.views import AgentRow, ThreadRow
+from dashboard.errors import ActionError, Conflict, Invalid, translated
+from dashboard.identity.permissions import Actor, HasRoles, lacks, require
+from dashboard.wire.hints import look_again
+
+from .second_person import guarded
+
+AT_ONCE: Final = 200
+CHOICES: Final = ("pin", "accept", "fork", "unpin")
+# Which right each needs; a fork is a fork, whatever the reason.
+RIGHT: Final = {"pin": "code", "accept": "code", "unpin": "code", "fork": "fork"}
+WORDS: Final = {
+    "pin": ("Keep the old code", "It waits until a worker with that code is available."),
+    "accept": ("Continue with the new code", "It continues from where it stopped."),
+    "fork": ("Fork with the new code", "A new thread continues with it; this one stays as it is."),
+    "unpin": ("Unpin", "Any code that the agent's rule allows may continue it."),
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Choice:
+    """A button of the banner: `reason` says what is missing where it may not be pressed."""
+
+    name: str
+    word: str
+    about: str
+    reason: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Chosen:
+    """What became of a choice for one thread; `goes_on` is that thread, or its fork."""
+
+    thread: UUID
+    goes_on: UUID | None = None
+    error: ActionError | None = None
+
+
+def open_choices(thread: ThreadRow) -> tuple[str, ...]:
+    """What can be chosen for the thread as it stands now."""
+    asked = thread.waiting_on if isinstance(thread.waiting_on, dict) else {}
+    named = [str(c) for c in asked.get("choices") or ()]
+    if thread.status is Status.ATTENTION and thread.rollback is None:
+        offered = [c for c in CHOICES if c in named]
+    elif thread.status is Status.QUEUED and thread.pinned:
+        offered = [c for c in CHOICES if c in named and c != "pin"]
+    else:
+        offered = []
+    return (*offered, *(["unpin"] if thread.pinned else []))
+
+
+def choices_for(actor: HasRoles, thread: ThreadRow) -> list[Choice]:
+    """The buttons for a person."""
+    return [Choice(c, *WORDS[c], lacks(actor, RIGHT[c])) for c in open_choices(thread)]
+
+
+@guarded("fork", right="fork", when=lambda given: given["choice"] == "fork")
+@translated()
+def choose_code(
+    actor: Actor, thread_id: UUID, choice: str, *, expected_version: int | None = None
+) -> UUID:
+    """Pin, accept, fork or unpin; the thread that goes on: this one, or the fork."""
+    if choice not in CHOICES:
+        raise Invalid("$.choice", f"must be one of {', '.join(CHOICES)}")
+    require(actor, RIGHT[choice])
+    thread = queries.thread(thread_id, workspace=actor.workspace)
+    if choice not in open_choices(thread):
+        raise Conflict(_not_now(thread, choice), status=str(thread.status))
+    told: dict[str, Any] = {"actor": actor.id, "expected_version": expected_version}
+    if choice == "pin":
+        store.pin(thread_id, **told)
+    elif choice == "unpin":
+        store.unpin(thread_id, **told)
+    elif choice == "accept":
+        new = _asked_for(thread)
+        store.accept(
+            thread_id,
+            former=thread.agent_version_id,
+            version=new.id,
+            fingerprint=new.fingerprint,
+            queue=new.queue,
+            **told,
+        )
+    else:
+        return _forked(actor, thread, _asked_for(thread), expected_version)
+    return thread_id
+
+
+def choose_code_many(actor: Actor, threads: Sequence[UUID], choice: str) -> list[Chosen]:
+    """Choose for each thread by itself: what is refused for one stops no other."""
+    if choice not in CHOICES:
+        raise Invalid("$.choice", f"must be one of {', '.join(CHOICES)}")
+    require(actor, RIGHT[choice])
+    many = list(dict.fromkeys(threads))
+    if not 1 <= len(many) <= AT_ONCE:
+        raise Invalid("$.threads", f"are {len(many):,}; 1 to {AT_ONCE} are chosen for together")
+    found = []
+    for thread in many:
+        try:
+            found.append(Chosen(thread, choose_code(actor, thread, choice)))
+        except ActionError as error:
+            found.append(Chosen(thread, error=error))
+    return found
+
+
+def alike(actor: Actor, thread: ThreadRow) -> list[UUID]:
+    """The threads that ask the very same: with the same code before and offered."""
+    asked = thread.waiting_on if isinstance(thread.waiting_on, dict) else {}
+    if asked.get("kind") != "code" or "version" not in asked:
+        return []
+    offered = UUID(str(asked["version"]))
+    found = queries.asking_alike(thread.agent_version_id, offered, workspace=actor.workspace)
+    return [row.id for row in found]
+
+
+def changed_parts(thread: ThreadRow) -> list[Change]:
+    """The parts in which the code that is offered differs from the one it stopped with."""
+    asked = thread.waiting_on if isinstance(thread.waiting_on, dict) else {}
+    if asked.get("kind") != "code" or "version" not in asked:
+        return []
+    before = queries.code_of_version(thread.agent_version_id)
+    return changes(before, queries.code_of_version(UUID(str(asked["version"]))))
+
+
+def _forked(actor: Actor, thread: ThreadRow, new: AgentRow, expected_version: int | None) -> UUID:
+    if expected_version is not None and expected_version != thread.version:
+        raise StaleVersion(version=thread.version, status=str(thread.status))
+    born = store.fork(
+        thread.id,
+        checkpoint=thread.head,
+        changes={},
+        actor=actor.id,
+        effects="ask",
+        reason=f"Goes on with the code {new.fingerprint[:12]}",
+        code=new.id,
+    )
+    transaction.on_commit(partial(look_again, thread.id, actor.workspace))
+    return born
+
+
+def _asked_for(thread: ThreadRow) -> AgentRow:
+    """The very code that the person was told of."""
+    return queries.agent_version(UUID(str(thread.waiting_on["version"])))
+
+
+def _not_now(thread: ThreadRow, choice: str) -> str:
+    possible = ", ".join(open_choices(thread))
+    can = f"possible is: {possible}" if possible else "its code is not in question"
+    return f"{WORDS[choice][0]}: not possible now; {can}."

@@ -1,0 +1,93 @@
+"""What admins do about inbound hooks: the part of `actions` behind the admin site and the command.
+
+The same shape as there: the right first, then the domain call, errors as ActionError. What comes in
+through a hook is `inbound`'s.
+"""
+
+from __future__ import annotations
+
+from datetime import timedelta
+from uuid import UUID
+
+from django.contrib.auth import get_user_model
+
+from approvals.hooks import changes as hooks
+from approvals.hooks.changes import HookRow, IdentityRow
+from checkpoints import queries
+from dashboard.errors import Invalid, Missing, translated
+from dashboard.fields.validation import check_text
+from dashboard.identity.permissions import Actor, require
+
+KEEP_MAX = timedelta(days=30)
+
+
+@translated()
+def create_hook(actor: Actor, name: str, secret: str = "") -> tuple[HookRow, str]:
+    """Make a hook; it and its secret, shown this once. `secret` is one that the sender chose."""
+    require(actor, "hook")
+    check_text("$.name", name, 40, required=True)
+    return hooks.create(actor.workspace, name, actor=actor.id, secret=secret)
+
+
+@translated()
+def rotate_hook(
+    actor: Actor,
+    hook: UUID,
+    keep: timedelta = timedelta(seconds=hooks.KEEP_SECONDS),
+    secret: str = "",
+) -> str:
+    """Give a hook another secret, shown this once; the former ones hold for `keep` longer."""
+    require(actor, "hook")
+    if not timedelta() <= keep <= KEEP_MAX:
+        raise Invalid("$.keep", f"takes at most {KEEP_MAX.days}d")
+    return hooks.rotate(
+        hook,
+        workspace=actor.workspace,
+        actor=actor.id,
+        keep=keep.total_seconds(),
+        secret=secret,
+    )
+
+
+@translated()
+def enable_hook(actor: Actor, hook: UUID) -> HookRow:
+    """Let a hook in again."""
+    require(actor, "hook")
+    return hooks.set_active(hook, True, workspace=actor.workspace, actor=actor.id)
+
+
+@translated()
+def disable_hook(actor: Actor, hook: UUID) -> HookRow:
+    """Keep a hook out from now on; whom its words stood for is kept."""
+    require(actor, "hook")
+    return hooks.set_active(hook, False, workspace=actor.workspace, actor=actor.id)
+
+
+@translated()
+def map_identity(actor: Actor, hook: UUID, identity: str, user_id: int) -> IdentityRow:
+    """Let a hook's word for a person stand for a member of the workspace.
+
+    The admin has made sure that they are one and the same: the hook decides as this user.
+    """
+    require(actor, "hook")
+    check_text("$.identity", identity, hooks.IDENTITY_MAX, required=True)
+    if user_id not in queries.people_of(actor.workspace):
+        raise Missing("There is no such user in this workspace.")
+    return hooks.map_identity(hook, identity, user_id, workspace=actor.workspace, actor=actor.id)
+
+
+@translated()
+def unmap_identity(actor: Actor, hook: UUID, identity: str) -> None:
+    """A hook's word for a person stands for nobody from now on."""
+    require(actor, "hook")
+    check_text("$.identity", identity, hooks.IDENTITY_MAX, required=True)
+    hooks.unmap_identity(hook, identity, workspace=actor.workspace, actor=actor.id)
+
+
+def user_named(actor: Actor, name: str) -> int:
+    """The id of a member of the workspace; raises Missing."""
+    model = get_user_model()
+    found = model._default_manager.filter(**{model.USERNAME_FIELD: name}).first()
+    if found is None or found.pk not in queries.people_of(actor.workspace):
+        raise Missing(f"There is no user {name} in this workspace.")
+    return int(found.pk)

@@ -1,0 +1,1 @@
+"""What a change would do, computed before it is made; reads only."""

@@ -1,0 +1,160 @@
+"""What an edit, a fork or a rollback would do, computed beforehand; reads only.
+
+The action computes the same plan again under the thread's lock, so that nothing happens beyond
+what was shown.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+from uuid import UUID
+
+from approvals import queries as gates
+from approvals.queries import ApprovalRow
+from checkpoints import queries, store
+from checkpoints.errors import NotFound
+from checkpoints.views import CheckpointRow, EffectFate, ThreadRow
+from dashboard.errors import Missing, NotAllowedNow
+
+from .expected_calls import Expected, after_fork, after_roll_back
+
+
+@dataclass(frozen=True, slots=True)
+class EditPlan:
+    """An edit of the head: which requests it withdraws, what changes as JSON Patch."""
+
+    thread: ThreadRow
+    head: UUID
+    version: int
+    patch: tuple[dict[str, Any], ...]
+    approvals: tuple[ApprovalRow, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class ForkPlan:
+    """A fork and what its way costs, by what the base recorded after the checkpoint.
+
+    `first_effect` is the tool before which a fork with effects="ask" stops, as far as recorded.
+    `config` is the whole configuration that the fork would have.
+    """
+
+    thread: ThreadRow
+    target: CheckpointRow
+    patch: tuple[dict[str, Any], ...]
+    next_nodes: tuple[str, ...]
+    expected: Expected
+    first_effect: str
+    config: dict[str, Any]
+
+
+@dataclass(frozen=True, slots=True)
+class RollBackPlan:
+    """A rollback: what happened outside since the target, and what becomes of it.
+
+    `effects` last first; `undo` are the ids of those that will be undone, in that order. `steps`
+    counts the checkpoints on the way that are left behind. `expected` is what becomes of the calls
+    on it when the thread goes on from the target.
+    """
+
+    thread: ThreadRow
+    target: CheckpointRow
+    head: UUID
+    version: int
+    steps: int
+    effects: tuple[EffectFate, ...]
+    approvals: tuple[ApprovalRow, ...]
+    expected: Expected
+
+    @property
+    def undo(self) -> tuple[UUID, ...]:
+        """Effects to compensate, last first."""
+        return tuple(e.activity.id for e in self.of_fate("undoable"))
+
+    def of_fate(self, fate: str) -> tuple[EffectFate, ...]:
+        """Effects with one fate: undoable, stays or unknown."""
+        return tuple(e for e in self.effects if e.fate == fate)
+
+
+def edit_plan(thread: ThreadRow, old: dict[str, Any], new: dict[str, Any]) -> EditPlan:
+    """The plan of an edit that turns the head's state `old` into `new`."""
+    return EditPlan(
+        thread=thread,
+        head=thread.head,
+        version=thread.version,
+        patch=tuple(queries.diff(old, new)),
+        approvals=tuple(gates.unsettled(thread.id)),
+    )
+
+
+def fork_plan(
+    thread: ThreadRow,
+    target: CheckpointRow,
+    old: dict[str, Any],
+    new: dict[str, Any],
+    *,
+    config: Mapping[str, Any],
+) -> ForkPlan:
+    """The plan of a fork from `target`, whose state `old` becomes `new`, with other `config`."""
+    now = queries.config_of(thread.id)
+    then = store.joined_config(now, config)
+    patch = tuple(queries.diff(old, new))
+    expected = after_fork(thread, target, changed=bool(patch), config=now, other=then)
+    effects = [call.activity.tool for call in expected.calls if call.activity.kind == "effect"]
+    return ForkPlan(
+        thread=thread,
+        target=target,
+        patch=patch,
+        next_nodes=target.next_nodes,
+        expected=expected,
+        first_effect=effects[0] if effects else "",
+        config=then,
+    )
+
+
+def roll_back_plan(thread: ThreadRow, checkpoint_id: UUID, *, told: bool = True) -> RollBackPlan:
+    """The plan of a rollback to one of the thread's own checkpoints on the way to its head.
+
+    Without `told` nobody reads it: what is expected of the calls ahead is left out.
+    Raises Missing for a checkpoint of another thread, NotAllowedNow for the head itself and for
+    one that an earlier rollback left behind.
+    """
+    try:
+        target = queries.checkpoint(thread.id, checkpoint_id)
+    except NotFound as error:
+        raise Missing(
+            "This checkpoint belongs to another thread; fork that one instead."
+        ) from error
+    if target.id == thread.head:
+        raise NotAllowedNow("The thread is already at this checkpoint.")
+    way = queries.way(thread.id, thread.head)
+    if not on_way(way, target):
+        raise NotAllowedNow(
+            "An earlier rollback left this checkpoint behind; fork from it to continue there."
+        )
+    return RollBackPlan(
+        thread=thread,
+        target=target,
+        head=thread.head,
+        version=thread.version,
+        steps=_passed(way, target),
+        effects=tuple(queries.effects_after(thread.id, target.id)),
+        approvals=tuple(gates.unsettled(thread.id)),
+        expected=after_roll_back(thread, target, way) if told else Expected(),
+    )
+
+
+def on_way(way: Sequence[tuple[UUID, int, int, int, int]], row: CheckpointRow) -> bool:
+    """Whether the ranges of `queries.way` go through a checkpoint."""
+    return any(owner == row.thread and lo <= row.number <= hi for owner, _, lo, hi, _ in way)
+
+
+def _passed(way: Sequence[tuple[UUID, int, int, int, int]], target: CheckpointRow) -> int:
+    """How many checkpoints lie on the way after the target."""
+    count = 0
+    for owner, _, lo, hi, _ in way:
+        if owner == target.thread and lo <= target.number <= hi:
+            return count + hi - target.number
+        count += hi - lo + 1
+    return count

@@ -1,0 +1,214 @@
+"""Operations that need a second person: fork, rollback, edit, and what is said of an effect.
+
+A policy whose condition names `operation` can demand that somebody else agrees. The action then
+opens a request instead of acting; the approval that settles it carries out exactly what was asked,
+once, in one transaction with the decision.
+"""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Callable, Mapping
+from contextvars import ContextVar
+from functools import wraps
+from typing import Any, Concatenate, Final, Literal, cast
+from uuid import UUID
+
+from django.contrib.auth import get_user_model
+from django.db import transaction
+from django.urls import reverse
+
+from approvals.gates import operations
+from approvals.policies import queries as queries_policies
+from approvals.policies.matches import Facts, rule_for
+from approvals.queries import ApprovalRow
+from checkpoints import queries
+from checkpoints.errors import GatepostError
+from checkpoints.views import ThreadRow
+from dashboard.errors import ActionError, Forbidden, NeedsSecondPerson, of, translated
+from dashboard.identity.permissions import Actor, may
+
+Operation = Literal["fork", "roll_back", "edit", "retry"]
+Action = Callable[Concatenate[Actor, UUID, ...], Any]
+
+_DOORS: Final[dict[str, Action]] = {}
+_approved: ContextVar[bool] = ContextVar("approved by a second person", default=False)
+FORKS: Final = ("fork", "choose_code")
+_TITLES: Final = {
+    "fork": "Fork the thread “{}”",
+    "roll_back": "Roll the thread “{}” back",
+    "edit": "Edit the state of the thread “{}”",
+    "retry": "Retry the thread “{}”",
+    "choose_code": "Fork the thread “{}” under other code",
+    "settle": "State what happened to an effect of “{}”",
+}
+
+
+def guarded[**P, R](
+    operation: Operation,
+    *,
+    right: str = "",
+    when: Callable[[Mapping[str, Any]], bool] = lambda given: True,
+) -> Callable[[Callable[Concatenate[Actor, UUID, P], R]], Callable[Concatenate[Actor, UUID, P], R]]:
+    """An action that asks the policies first and raises NeedsSecondPerson where one demands it.
+
+    The request is opened only for what would be possible at this moment. `right` is the right that
+    the action needs where it is not called like it; `when` says of its arguments whether it is the
+    operation at all.
+    """
+
+    def decorate(
+        action: Callable[Concatenate[Actor, UUID, P], R],
+    ) -> Callable[Concatenate[Actor, UUID, P], R]:
+        name = action.__name__
+        signature = inspect.signature(action)
+
+        @wraps(action)
+        def asked(actor: Actor, thread_id: UUID, /, *args: P.args, **more: P.kwargs) -> R:
+            # Whoever may not act is refused by the action itself, and learns nothing of policies.
+            if not _approved.get() and may(actor, right or name) and _any(actor.workspace):
+                bound = signature.bind(actor, thread_id, *args, **more)
+                bound.apply_defaults()
+                given = dict(list(bound.arguments.items())[2:])
+                if when(given):
+                    _ask_first(actor, operation, name, thread_id, given)
+            return action(actor, thread_id, *args, **more)
+
+        _DOORS[name] = cast(Action, action)
+        return asked
+
+    return decorate
+
+
+def _any(workspace: UUID) -> bool:
+    return queries_policies.any_on_operations(workspace)
+
+
+@translated()
+def _ask_first(
+    actor: Actor, operation: Operation, name: str, thread_id: UUID, given: Mapping[str, Any]
+) -> None:
+    """Open a request and raise NeedsSecondPerson where a policy asks; else do nothing."""
+    thread = queries.thread(thread_id, workspace=actor.workspace)
+    arguments = _pinned(thread, _plain(dict(given)))
+    rule = rule_for(
+        Facts(
+            workspace=actor.workspace,
+            thread=thread.id,
+            agent=thread.agent,
+            tool=name,
+            args=arguments,
+            cost=str(thread.cost),
+            labels=dict(thread.labels),
+            operation=operation,
+            started_by=thread.started_by,
+        )
+    )
+    if rule is None or rule.action != "ask":
+        return
+    _rehearse(actor, name, thread.id, given)
+    hands = queries.hands_on(thread.id, thread.head) if rule.terms.four_eyes else ()
+    row = operations.request_operation(
+        thread.id,
+        workspace=actor.workspace,
+        operation=name,
+        args={
+            "arguments": arguments,
+            "asked_by": actor.person,
+            "asked_by_name": actor.name,
+            "thread": str(thread.id),
+        },
+        rule=rule,
+        title=rule.title or _TITLES[name].format(thread.title),
+        reason=str(given.get("reason") or ""),
+        barred=(actor.person, *hands),
+        actor=actor.id,
+    )
+    raise NeedsSecondPerson(row.id, reverse("approval", args=[row.id]))
+
+
+def carry_out(approval: ApprovalRow, actor: Actor) -> bool | None:
+    """Do what an approved request of the kind "operation" asked for, as whoever asked, once.
+
+    True: done; False: it was refused by what is there now, which is recorded and told. None: there
+    is nothing to do, or it was done before. `actor` is whoever approved last.
+    """
+    if approval.kind != operations.KIND or approval.status != "settled":
+        return None
+    if approval.outcome != "approve":
+        return None
+    try:
+        with transaction.atomic():
+            said, done = _attempt(approval)
+            if not operations.note_carried_out(approval, done=done, said=said, actor=actor.id):
+                raise _Before
+    except _Before:
+        return None
+    return done
+
+
+class _Before(Exception):
+    """It was carried out before; whatever was done now is taken back."""
+
+
+def _attempt(approval: ApprovalRow) -> tuple[str, bool]:
+    """(what there is to say, whether it was done)."""
+    args = approval.args
+    mark = _approved.set(True)
+    try:
+        with transaction.atomic():
+            asker = _asker(str(args["asked_by"]), approval.workspace)
+            found = _DOORS[approval.tool](asker, approval.thread, **_typed(args["arguments"]))
+    except ActionError as error:
+        return f"Not done: {error.detail}", False
+    except GatepostError as error:
+        return f"Not done: {of(error).detail}", False
+    finally:
+        _approved.reset(mark)
+    return (f"Done: the new thread is {found}." if approval.tool in FORKS else "Done."), True
+
+
+def _asker(person: str, workspace: UUID) -> Actor:
+    """Whoever asked, with the roles as they are now."""
+    users = get_user_model()._default_manager
+    user = users.filter(pk=int(person.removeprefix("user:")), is_active=True).first()
+    rows = [] if user is None else queries.memberships(user.pk)
+    here = [row for row in rows if row[0] == workspace]
+    if user is None or not here:
+        raise Forbidden("Whoever asked for it may not sign in or is no member any more.")
+    name = str(user.get_full_name() or user.get_username())
+    return Actor(user.pk, name, workspace, here[0][1], frozenset(role for _, _, role in here))
+
+
+class _Rehearsed(Exception):
+    """It would work; take it back."""
+
+
+def _rehearse(actor: Actor, name: str, thread_id: UUID, given: Mapping[str, Any]) -> None:
+    """Raise what the action would raise now: nobody is asked for what cannot be."""
+    try:
+        with transaction.atomic():
+            _DOORS[name](actor, thread_id, **given)
+            raise _Rehearsed
+    except _Rehearsed:
+        pass
+
+
+def _pinned(thread: ThreadRow, arguments: dict[str, Any]) -> dict[str, Any]:
+    """With the thread's version of now where the caller named none: what is approved is this."""
+    if arguments.get("expected_version", 0) is None:
+        return arguments | {"expected_version": thread.version}
+    return arguments
+
+
+def _plain(value: Any) -> Any:
+    if isinstance(value, UUID):
+        return str(value)
+    if isinstance(value, Mapping):
+        return {str(key): _plain(item) for key, item in value.items()}
+    return [_plain(item) for item in value] if isinstance(value, list | tuple) else value
+
+
+def _typed(arguments: Mapping[str, Any]) -> dict[str, Any]:
+    ids = {"checkpoint_id", "activity"}
+    return {k: UUID(v) if k in ids and v is not None else v for k, v in arguments.items()}

@@ -1,0 +1,335 @@
+"""Control of threads by people: pause, resume, retry, edit, fork, roll back, files."""
+
+from __future__ import annotations
+
+import mimetypes
+from collections.abc import Mapping
+from functools import partial
+from pathlib import Path
+from typing import Any
+from uuid import UUID
+
+from django.conf import settings
+from django.core.files.uploadedfile import UploadedFile
+from django.db import transaction
+
+from approvals import gates
+from approvals.verification import keep_report
+from checkpoints import queries, store
+from checkpoints.errors import ContentAway, StaleVersion
+from checkpoints.limits import NAME_MAX, TITLE_MAX
+from checkpoints.states import Status
+from checkpoints.views import ThreadRow, VerificationRow
+from dashboard.capsules.exports import Capsule, capsule_of
+from dashboard.capsules.imports import Imported, import_capsule
+from dashboard.errors import Conflict, Invalid, TooLarge, translated
+from dashboard.fields.validation import (
+    REASON_MAX,
+    check_changes,
+    check_config,
+    check_message,
+    check_node,
+    check_text,
+    clean_name,
+    resulting_state,
+)
+from dashboard.identity.permissions import (
+    Actor,
+    no_inbox,
+    require,
+)
+from dashboard.operating import proof
+from dashboard.wire.hints import look_again
+
+from . import second_person
+from .previews.plans import EditPlan, ForkPlan, RollBackPlan, edit_plan, fork_plan, roll_back_plan
+
+# Verifying makes some 5,000 events a second: an answer in a few seconds.
+VERIFY_NOW_EVENTS = 20_000
+
+
+@translated()
+def pause(
+    actor: Actor,
+    thread_id: UUID,
+    before_node: str = "",
+    *,
+    expected_version: int | None = None,
+) -> str:
+    """Stop the thread, or let it stop before a node; "paused" or "requested"."""
+    thread = _thread(actor, "pause", thread_id)
+    if before_node:
+        check_node("$.before_node", before_node, queries.agent_version(thread.agent_version_id))
+    return store.pause(
+        thread_id,
+        actor=actor.id,
+        before_node=before_node,
+        expected_version=expected_version,
+    )
+
+
+@translated()
+def resume(actor: Actor, thread_id: UUID, *, expected_version: int | None = None) -> None:
+    """paused -> queued."""
+    _thread(actor, "resume", thread_id)
+    store.resume(thread_id, actor=actor.id, expected_version=expected_version)
+
+
+@second_person.guarded("retry")
+@translated()
+def retry(actor: Actor, thread_id: UUID, *, expected_version: int | None = None) -> Status:
+    """failed or attention -> queued, from the head; a rollback that stopped half-way goes on."""
+    _thread(actor, "retry", thread_id)
+    return store.retry(thread_id, actor=actor.id, expected_version=expected_version)
+
+
+@translated()
+def send_input(
+    actor: Actor, thread_id: UUID, message: Any, *, expected_version: int | None = None
+) -> int:
+    """Keep a message for the next step of a living thread; the number of its event."""
+    thread = _thread(actor, "input", thread_id)
+    if not thread.inbox:
+        raise Conflict(no_inbox(thread), status=str(thread.status))
+    check_message(
+        queries.agent_version(thread.agent_version_id), message, workspace=actor.workspace
+    )
+    return store.send_input(
+        thread_id, message=message, actor=actor.id, expected_version=expected_version
+    )
+
+
+@translated()
+def preview_edit(actor: Actor, thread_id: UUID, changes: Mapping[str, Any]) -> EditPlan:
+    """What an edit of the head with these values would change and withdraw."""
+    thread = _thread(actor, "edit", thread_id)
+    old, new = _changed(actor, thread, thread.head, changes)
+    return edit_plan(thread, old, new)
+
+
+@second_person.guarded("edit")
+@translated()
+def edit(
+    actor: Actor,
+    thread_id: UUID,
+    changes: Mapping[str, Any],
+    reason: str,
+    expected_version: int | None = None,
+) -> UUID:
+    """Write a checkpoint with new values over the head and withdraw open requests; its id."""
+    _thread(actor, "edit", thread_id)
+    check_text("$.reason", reason, REASON_MAX, required=True)
+    if not changes:
+        raise Invalid("$.changes", "change at least one channel")
+    with transaction.atomic():
+        # Also takes the thread's lock: the values are judged against the very head they join.
+        gates.withdraw_open(thread_id, reason=f"The state was edited: {reason}", actor=actor.id)
+        thread = queries.thread(thread_id, workspace=actor.workspace)
+        _same_version(thread, expected_version)
+        _check_changes(actor, thread, thread.head, changes)
+        return store.edit(
+            thread_id,
+            changes=changes,
+            reason=reason,
+            actor=actor.id,
+            expected_version=expected_version,
+        )
+
+
+@translated()
+def preview_fork(
+    actor: Actor,
+    thread_id: UUID,
+    checkpoint_id: UUID,
+    changes: Mapping[str, Any] | None = None,
+    config: Mapping[str, Any] | None = None,
+) -> ForkPlan:
+    """What a fork from this checkpoint with these values would do and cost."""
+    thread = _thread(actor, "fork", thread_id)
+    check_config(config or {})
+    target = queries.checkpoint(thread_id, checkpoint_id)
+    try:
+        old, new = _changed(actor, thread, checkpoint_id, changes or {})
+    except ContentAway:
+        if changes:
+            raise
+        old, new = {}, {}  # nothing differs, readable now or not
+    return fork_plan(thread, target, old, new, config=config or {})
+
+
+@second_person.guarded("fork")
+@translated()
+def fork(
+    actor: Actor,
+    thread_id: UUID,
+    checkpoint_id: UUID,
+    changes: Mapping[str, Any] | None = None,
+    title: str = "",
+    effects: str = "ask",
+    reason: str = "",
+    config: Mapping[str, Any] | None = None,
+) -> UUID:
+    """Begin a new thread from a checkpoint of this one, which stays as it is; the new id.
+
+    `config` names what differs from the thread's own: model, temperature, prompt texts.
+    """
+    thread = _thread(actor, "fork", thread_id)
+    check_text("$.title", title, TITLE_MAX)
+    check_text("$.reason", reason, REASON_MAX)
+    if effects not in ("ask", "run"):
+        raise Invalid("$.effects", "must be ask or run")
+    check_config(config or {})
+    _check_changes(actor, thread, checkpoint_id, changes or {})
+    born = store.fork(
+        thread_id,
+        checkpoint=checkpoint_id,
+        changes=changes or {},
+        actor=actor.id,
+        title=title,
+        effects=effects,
+        reason=reason,
+        config=config,
+    )
+    # Nothing is written to the base, but its pages list the fork.
+    transaction.on_commit(partial(look_again, thread_id, actor.workspace))
+    return born
+
+
+@translated()
+def preview_roll_back(actor: Actor, thread_id: UUID, checkpoint_id: UUID) -> RollBackPlan:
+    """What a rollback to this checkpoint would undo, leave and withdraw."""
+    return roll_back_plan(_thread(actor, "roll_back", thread_id), checkpoint_id)
+
+
+@second_person.guarded("roll_back")
+@translated()
+def roll_back(
+    actor: Actor,
+    thread_id: UUID,
+    checkpoint_id: UUID,
+    reason: str,
+    expected_version: int | None = None,
+    run_on: bool = False,
+    compensate: bool = True,
+) -> RollBackPlan:
+    """Move the head back; a worker undoes the effects of the plan, which is returned.
+
+    Without `compensate` what happened outside stays as it is: somebody has seen to it by hand.
+    """
+    _thread(actor, "roll_back", thread_id)
+    check_text("$.reason", reason, REASON_MAX, required=True)
+    with transaction.atomic():
+        # The lock comes first: from here on no worker can finish an effect that the plan misses.
+        gates.withdraw_open(
+            thread_id, reason=f"The thread was rolled back: {reason}", actor=actor.id
+        )
+        thread = queries.thread(thread_id, workspace=actor.workspace)
+        _same_version(thread, expected_version)
+        plan = roll_back_plan(thread, checkpoint_id, told=False)
+        store.roll_back(
+            thread_id,
+            checkpoint=checkpoint_id,
+            undo=plan.undo if compensate else (),
+            reason=reason,
+            actor=actor.id,
+            head=plan.head,
+            expected_version=expected_version,
+            run_on=run_on,
+        )
+    return plan
+
+
+@translated()
+def verify(actor: Actor, thread_id: UUID) -> VerificationRow:
+    """Compute the thread's past again and note what came out; Conflict for a very long one."""
+    thread = _thread(actor, "verify", thread_id)
+    if thread.last_seq > VERIFY_NOW_EVENTS:
+        raise Conflict(
+            f"The thread has more than {VERIFY_NOW_EVENTS:,} events; that takes a while. Verify it "
+            f"with `./manage.py verify {thread.id}`."
+        )
+    found = keep_report(proof.verify(thread.id), actor=actor.id).row
+    # No event of the thread, but its pages say what is known of its record.
+    transaction.on_commit(partial(look_again, thread_id, actor.workspace))
+    return found
+
+
+@translated()
+def export(actor: Actor, thread_id: UUID, number: int | None = None) -> Capsule:
+    """A capsule of the thread, or of the checkpoint of this number; logged in the workspace."""
+    thread = _thread(actor, "export", thread_id)
+    point = None if number is None else queries.checkpoint_by_number(thread_id, number)
+    capsule = capsule_of(thread, point)
+    told = {"thread": str(thread_id), "title": thread.title, "number": number}
+    store.log_export(
+        actor.workspace,
+        data=told | {"seq": capsule.seq, "hash": capsule.hash, "capsule": capsule.manifest_sha},
+        actor=actor.id,
+    )
+    return capsule
+
+
+@translated()
+def import_thread(actor: Actor, path: Path, *, name: str | None = None) -> Imported:
+    """Bring in what a capsule holds, paused; nothing of it where anything does not hold."""
+    require(actor, "import")
+    if name is not None:
+        check_text("$.name", name, NAME_MAX, required=True)
+    return import_capsule(actor, path, name=name)
+
+
+@translated()
+def upload(actor: Actor, file: UploadedFile[Any]) -> dict[str, Any]:
+    """Keep a file; the reference that state holds: {"$artifact", "name", "media_type", "size"}."""
+    require(actor, "upload")
+    check_upload_size(file.size or 0)
+    name = clean_name(file.name or "")
+    # The name decides, as everywhere in the product: what a browser claims is not checked either.
+    media_type = mimetypes.guess_type(name)[0] or "application/octet-stream"
+    return store.put_artifact(
+        actor.workspace, name=name, media_type=media_type, chunks=file.chunks()
+    )
+
+
+def check_upload_size(size: int) -> None:
+    """Refuse a file of more bytes than the setting GATEPOST_UPLOAD_MAX_BYTES."""
+    limit = int(settings.GATEPOST_UPLOAD_MAX_BYTES)
+    if size > limit:
+        raise TooLarge("$.file", f"has {size:,} bytes, at most {limit:,} are taken")
+
+
+def _thread(actor: Actor, action: str, thread_id: UUID) -> ThreadRow:
+    """The thread, after the rights: whoever may not act learns nothing about it."""
+    require(actor, action)
+    return queries.thread(thread_id, workspace=actor.workspace)
+
+
+def _same_version(thread: ThreadRow, expected: int | None) -> None:
+    if expected is not None and thread.version != expected:
+        raise StaleVersion(version=thread.version, status=str(thread.status))
+
+
+def _changed(
+    actor: Actor, thread: ThreadRow, checkpoint_id: UUID, changes: Mapping[str, Any]
+) -> tuple[dict[str, Any], dict[str, Any]]:
+    """(state at the checkpoint, state after the changes), or Invalid with paths in `changes`."""
+    target = queries.checkpoint(thread.id, checkpoint_id)
+    old = queries.state_at(thread.id, checkpoint_id)
+    version = queries.agent_version(target.agent_version_id)
+    new = resulting_state(version, old, changes, workspace=actor.workspace, within="changes")
+    return old, new
+
+
+def _check_changes(
+    actor: Actor, thread: ThreadRow, checkpoint_id: UUID, changes: Mapping[str, Any]
+) -> None:
+    """Refuse changes as `_changed` does; mostly without reading the state."""
+    target = queries.checkpoint(thread.id, checkpoint_id)
+    check_changes(
+        queries.agent_version(target.agent_version_id),
+        changes,
+        state_bytes=target.state_bytes,
+        state=lambda: queries.state_at(thread.id, checkpoint_id),
+        workspace=actor.workspace,
+        within="changes",
+    )

@@ -1,0 +1,125 @@
+"""The people of one workspace with their roles, for the API and the commands."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable, Mapping
+from dataclasses import dataclass
+from typing import Any, Final
+
+from django.contrib.auth import get_user_model
+from django.db import transaction
+
+from checkpoints import queries
+from dashboard.errors import Forbidden, Invalid, Missing
+from dashboard.fields.validation import check_text
+from dashboard.identity.permissions import ROLES, require
+
+from .administration import Administrator, change_user, create_user, people_within_reach, set_roles
+
+# Of Django's columns; a password is hashed, which takes as long as it is.
+LIMITS: Final = {
+    "username": 150,
+    "first_name": 150,
+    "last_name": 150,
+    "email": 254,
+    "password": 1_000,
+}
+
+
+@dataclass(frozen=True, slots=True)
+class UserRow:
+    """A member as admins and auditors see one."""
+
+    id: int
+    username: str
+    email: str
+    first_name: str
+    last_name: str
+    is_active: bool
+    roles: tuple[str, ...]
+
+
+def list_users(who: Administrator) -> list[UserRow]:
+    """The members of somebody's own workspace by name; Forbidden without the right to audit."""
+    if not who.may_audit:
+        raise Forbidden("Needs the role auditor or admin.")
+    roles = queries.roles_in(who.actor.workspace)
+    ids = queries.people_of(who.actor.workspace)
+    users = get_user_model()._default_manager.filter(pk__in=ids).order_by("username")
+    return [_row(user, roles.get(user.pk, set())) for user in users]
+
+
+def make_user(
+    who: Administrator, username: str, *, password: str | None, roles: Iterable[str], **values: Any
+) -> UserRow:
+    """A new member with at least one role; see `create_user` for errors."""
+    require(who.actor, "people")
+    _check_texts({"username": username, "password": password, **values})
+    wanted = list(dict.fromkeys(roles))
+    _check_roles(wanted)
+    if not wanted:
+        raise Invalid("$.roles", "names no role: without one nobody is a member of the workspace")
+    user = create_user(who, username, password=password, roles=wanted, **values)
+    return _row(user, set(wanted))
+
+
+def edit_user(
+    who: Administrator,
+    user_id: int,
+    values: Mapping[str, Any],
+    *,
+    roles: Iterable[str] | None = None,
+) -> UserRow:
+    """Change a member's values and roles, all or none; see `change_user` for errors."""
+    require(who.actor, "people")
+    _check_texts(values)
+    user = people_within_reach(who).filter(pk=user_id).first()
+    if user is None:
+        raise Missing("There is no such user in this workspace.")
+    try:
+        with transaction.atomic():
+            if values:
+                change_user(who, user_id, values)
+            if roles is not None:
+                wanted = list(roles)
+                _check_roles(wanted)
+                set_roles(who, user_id, wanted)
+            user.refresh_from_db()
+    except Forbidden as error:
+        if error.afterwards is not None:
+            error.afterwards()
+        raise
+    return _row(user, queries.roles_in(who.actor.workspace).get(user_id, set()))
+
+
+def user_by_name(who: Administrator, username: str) -> int:
+    """The id of a user within an admin's reach; raises Missing."""
+    require(who.actor, "people")
+    user = people_within_reach(who).filter(username=username).first()
+    if user is None:
+        raise Missing(f"There is no user {username} in this workspace.")
+    return int(user.pk)
+
+
+def _check_texts(values: Mapping[str, Any]) -> None:
+    for name, limit in LIMITS.items():
+        if values.get(name) is not None:
+            check_text(f"$.{name}", values[name], limit, required=name == "username")
+
+
+def _check_roles(roles: Iterable[str]) -> None:
+    for i, role in enumerate(roles):
+        if role not in ROLES:
+            raise Invalid(f"$.roles[{i}]", f"is none of {', '.join(ROLES)}")
+
+
+def _row(user: Any, roles: Collection[str]) -> UserRow:
+    return UserRow(
+        user.pk,
+        user.get_username(),
+        user.email,
+        user.first_name,
+        user.last_name,
+        user.is_active,
+        tuple(role for role in ROLES if role in roles),
+    )

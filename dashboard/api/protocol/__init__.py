@@ -1,0 +1,1 @@
+"""What all API calls share: authentication, limits, parsing, idempotency, streams."""

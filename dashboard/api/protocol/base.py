@@ -1,0 +1,181 @@
+"""What the views of the API share: the actor, strict bodies, versions, pages."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import partial
+from typing import Any, ClassVar
+
+from django.http import QueryDict
+from drf_spectacular.utils import OpenApiParameter
+from pydantic import BaseModel, ValidationError
+from rest_framework.exceptions import NotFound
+from rest_framework.request import Request
+from rest_framework.response import Response
+from rest_framework.views import APIView
+
+from checkpoints.errors import InvalidValue
+from checkpoints.state import deltas
+from dashboard.api.shapes.previews import SecondPersonAsked
+from dashboard.api.shapes.rows import Problem
+from dashboard.errors import Fault, Invalid, Malformed, NeedsSecondPerson
+from dashboard.identity.permissions import Actor, Grant, actor_of, require
+
+from . import idempotency_key, limits, query_parameters
+from .parameters import LIMIT_DEFAULT, SEQ_MAX, YES, flag, version_in
+from .renderers import Negotiation
+
+PREVIEW = flag("preview", "Answer the plan, do nothing.")
+PROBLEM = "application/problem+json"
+
+
+class Door(APIView):
+    """A view for members of a workspace; `self.actor` is who calls, with the roles of now.
+
+    A view with a POST names in `changes` the action that it performs. `previews` says whether
+    `?preview=1` only tells the plan, `keyed` whether Idempotency-Key is honoured. Which query
+    parameters a call takes is what `extend_schema` says; all others are refused.
+    """
+
+    changes: ClassVar[str] = ""
+    previews: ClassVar[bool] = False
+    keyed: ClassVar[bool] = True
+    content_negotiation_class = Negotiation
+    actor: Actor
+
+    def initial(self, request: Request, *args: Any, **kwargs: Any) -> None:
+        """Sign-in first, then membership and the right, then whether this was answered before."""
+        limits.known(request, self.perform_authentication)
+        self.check_permissions(request)  # before what only members may learn about the call
+        super().initial(request, *args, **kwargs)
+        self.actor = actor_of(request.user, _grant(request))
+        changes = self.changes if request.method == "POST" else ""
+        # Here as well as in the action: whoever lost the right is shown no stored answer either.
+        require(self.actor, changes or "read")
+        query_parameters.check(request, self)
+        acts = changes and not (self.previews and self.flag("preview"))
+        if acts:
+            # DRF looks for the handler right after this, and a view serves one request.
+            handler = str(request.method).lower()
+            act = partial(_or_asked, getattr(self, handler))
+            if self.keyed and (call := idempotency_key.call_of(request, self.actor)):
+                act = partial(idempotency_key.once, call, act)
+            self.__dict__[handler] = act
+
+    def body[T: BaseModel](self, shape: type[T]) -> T:
+        """The request's body as `shape`; raises Invalid with all faults."""
+        data = self.request.data
+        if isinstance(data, QueryDict):
+            data = data.dict()  # an empty body has no type and comes as an empty form
+        try:
+            return shape.model_validate(data)
+        except ValidationError as error:
+            raise refusal_of(error) from error
+
+    def expected_version(self) -> int | None:
+        """The thread's version named by If-Match, or None where any will do."""
+        return self._version_in("If-Match")
+
+    def _version_in(self, name: str) -> int | None:
+        try:
+            return version_in(self.request.headers.get(name, "").strip())
+        except ValueError:
+            message = f'{name} takes a thread\'s version such as "12".'
+            raise Malformed(message, path=name) from None
+
+    def header_number(self, name: str) -> int:
+        """A whole number in a header, 0 where it is missing; raises Malformed."""
+        raw = self.request.headers.get(name, "").strip()
+        if raw and not (raw.isascii() and raw.isdigit() and int(raw[:20]) <= SEQ_MAX):
+            raise Malformed(f"{name} takes a whole number from 0.", path=name)
+        return int(raw or 0)
+
+    def seen_version(self) -> int | None:
+        """The thread's version named by If-None-Match, or None where any would be news."""
+        return self._version_in("If-None-Match")
+
+    def flag(self, name: str) -> bool:
+        """Whether a query parameter says yes."""
+        return self.text(name) in YES
+
+    def text(self, name: str) -> str:
+        """A query parameter, empty where it is missing; refused if it could not be stored."""
+        value = self.request.query_params.get(name, "")
+        try:
+            deltas.check(value, name)
+        except InvalidValue as error:
+            raise Invalid(name, error.reason) from error
+        return str(value)
+
+    def number(self, parameter: OpenApiParameter, default: int) -> int:
+        """A whole number among the query parameters."""
+        raw = self.text(parameter.name)
+        return int(raw) if raw else default
+
+    def limit(self, parameter: OpenApiParameter) -> int:
+        """How many rows a page has."""
+        return self.number(parameter, LIMIT_DEFAULT)
+
+
+def _or_asked(act: Callable[..., Response], *args: Any, **kwargs: Any) -> Response:
+    """The answer of `act`; 202 with the request where a policy lets a second person decide first.
+
+    An answer and no error: what was asked is kept, also beside an Idempotency-Key.
+    """
+    try:
+        return act(*args, **kwargs)
+    except NeedsSecondPerson as error:
+        told = SecondPersonAsked(detail=error.detail, **error.facts)
+        return answer(told, status=error.status, Location=str(error.facts["url"]))
+
+
+def _grant(request: Request) -> Grant | None:
+    return request.auth if isinstance(request.auth, Grant) else None
+
+
+def refusal_of(error: ValidationError) -> Invalid:
+    """What a shape refuses, with the path of each value."""
+    told = error.errors(include_url=False, include_input=False)
+    return Invalid.of(map(_fault, told))
+
+
+def _fault(error: Any) -> Fault:
+    path = "$"
+    for key in error["loc"]:
+        path = deltas.at(path, key)
+    kind = error["type"]
+    if kind == "missing":
+        return Fault(path, "is required")
+    if kind == "extra_forbidden":
+        return Fault(path, "is not taken here")
+    if kind == "model_type":
+        return Fault(path, "must be an object")
+    if kind == "string_too_long":
+        return Fault(path, f"is longer than {error['ctx']['max_length']:,} characters")
+    if kind == "literal_error":
+        known = error["ctx"]["expected"].replace("'", "").replace(" or ", ", ")
+        return Fault(path, f"must be one of {known.lstrip(', ')}")
+    message = str(error["msg"])
+    return Fault(path, message[:1].lower() + message[1:300])
+
+
+def answer(shape: BaseModel, status: int = 200, **headers: str) -> Response:
+    """A response from one of our shapes; header names with underscores for hyphens."""
+    named = {name.replace("_", "-"): value for name, value in headers.items()}
+    return Response(shape.model_dump(mode="json", by_alias=True), status=status, headers=named)
+
+
+def refusals(*codes: int) -> dict[Any, Any]:
+    """The refusals of a call, for the schema."""
+    return {(code, PROBLEM): Problem for code in (401, 403, *codes)}
+
+
+class Nowhere(Door):
+    """Whatever no address stands for: 404 as problem+json."""
+
+    schema = None
+
+    def initial(self, request: Request, *args: Any, **kwargs: Any) -> None:
+        """Also strangers get no other answer than members."""
+        super().initial(request, *args, **kwargs)
+        raise NotFound("There is nothing at this address.")

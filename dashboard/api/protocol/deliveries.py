@@ -1,0 +1,259 @@
+"""Decisions that were made elsewhere: a signed delivery becomes a person's decision here, once.
+
+Who signed is found by the secrets of the hook, who decided by the admin's mapping, what they may by
+their roles of this moment: then it goes through `actions.decide` like every other decision. What
+that answers is kept under the delivery's id in the same transaction, so the same id again gets the
+same answer. What is turned away before that is kept nowhere, and may be sent again once it is
+mended.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Annotated, Any, Final
+from uuid import UUID
+
+import structlog
+from django.contrib.auth import get_user_model
+from django.db import OperationalError, transaction
+from psycopg.errors import LockNotAvailable
+from pydantic import Field, ValidationError
+
+from approvals import gates
+from approvals.hooks import changes as hooks
+from approvals.hooks import deliveries
+from approvals.hooks import signature as hook_signature
+from approvals.hooks.deliveries import Presented
+from approvals.queries import ApprovalRow
+from checkpoints.errors import InvalidValue
+from checkpoints.state import deltas
+from dashboard import actions
+from dashboard.api.shapes.problems import of_action
+from dashboard.api.shapes.requests import Asked, Hash, Word
+from dashboard.api.shapes.texts import Comment, Id, NotBlank, OneOf
+from dashboard.errors import ActionError, Forbidden, Invalid, Malformed, Missing, StillWorking
+from dashboard.identity.permissions import Actor, Grant, actor_of, require
+
+from .base import refusal_of
+
+BODY_MAX: Final = 1024 * 1024
+TOLERANCE: Final = 300  # seconds, both ways, by the database's clock
+NAMES: Final = ("webhook-id", "webhook-timestamp", "webhook-signature")
+ID_MAX: Final = 255
+ID: Final = re.compile(r"^[!-~]+$")
+TIME: Final = re.compile(r"^[0-9]{1,12}$")
+
+log = structlog.get_logger("gatepost.hooks")
+
+
+class Unsigned(ActionError):
+    """Nothing says that this hook has sent it."""
+
+    status, code, title = 401, "bad-signature", "The signature does not hold"
+
+
+class OutOfTime(ActionError):
+    """It was signed too long ago, or in the future: it may be a recording."""
+
+    status, code, title = 401, "out-of-time", "Not sent just now"
+
+
+class IdReused(Invalid):
+    """The id came before, with something else."""
+
+    code, title = "key-reused", "The id belongs to another delivery"
+
+
+class Carried(Asked):
+    """A decision made elsewhere; `by` is the sender's word for the person who made it."""
+
+    approval: Id
+    verdict: Word = Field(description="approve, edit, respond or reject, as the request takes it")
+    proposal_hash: Hash = Field(description="`standing_hash` of what the person saw.")
+    comment: Comment = Field("", description="Needed to reject, and to ask the agent at a gate.")
+    args: Any = Field(
+        None, description="edit: all arguments anew; respond to a question: the answer."
+    )
+    what_next: Annotated[str, OneOf(gates.WHAT_NEXT)] = Field(
+        "", description="reject: go_on, stop or roll_back."
+    )
+    by: Annotated[str, NotBlank(hooks.IDENTITY_MAX)] = Field(
+        description="The sender's word for the person; an admin says whom it stands for.",
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class Answer:
+    """What the sender gets: status, JSON text, and whether it was answered so before."""
+
+    status: int
+    text: str
+    replayed: bool = False
+
+
+def deliver(hook_id: str, headers: Mapping[str, str], body: bytes) -> Answer:
+    """Carry out one delivery, or give the answer that its id had; refusals are ActionErrors.
+
+    `headers` are those of the request by any spelling; `body` is what was sent, byte by byte.
+    """
+    hook = None
+    try:
+        hook = _hook(hook_id)
+        ident = _signed(hook, headers, body)
+        return _once(hook, ident, body)
+    except ActionError as error:
+        if not error.retry_after:
+            _tell(hook, error, headers)
+        raise
+
+
+def _hook(hook_id: str) -> Presented:
+    try:
+        found = deliveries.presented(UUID(hook_id))
+    except ValueError:
+        found = None
+    if found is None:
+        raise Missing("There is no such hook; its address ends with ?hook= and the hook's id.")
+    return found
+
+
+def _signed(hook: Presented, headers: Mapping[str, str], body: bytes) -> str:
+    """The delivery's id, once its signature and its time hold."""
+    ident, timestamp, given = (headers.get(name, "") for name in NAMES)
+    if not (
+        0 < len(ident) <= ID_MAX and ID.fullmatch(ident) and TIME.fullmatch(timestamp) and given
+    ):
+        raise Malformed(
+            f"A delivery carries webhook-id (1 to {ID_MAX} printable ASCII characters), "
+            "webhook-timestamp (whole seconds) and webhook-signature.",
+            path=next((n for n in NAMES if not headers.get(n)), NAMES[0]),
+        )
+    if not _is_text(body):  # JSON is, and nothing else can be signed by Standard Webhooks
+        raise Malformed("The body is not UTF-8.", path="$")
+    fits = hook_signature.holds(
+        given, hook.secrets, ident=ident, timestamp=int(timestamp), body=body
+    )
+    if not fits:
+        raise Unsigned("The signature fits none of the hook's secrets.", path=NAMES[2])
+    if abs(hook.now.timestamp() - int(timestamp)) > TOLERANCE:
+        raise OutOfTime(
+            f"The delivery was signed more than {TOLERANCE // 60} minutes away from now "
+            f"({hook.now:%Y-%m-%d %H:%M:%S} UTC here); sign it again with the time of sending.",
+            path=NAMES[1],
+        )
+    return ident
+
+
+def _is_text(body: bytes) -> bool:
+    try:
+        body.decode()
+    except UnicodeDecodeError:
+        return False
+    return True
+
+
+def _once(hook: Presented, ident: str, body: bytes) -> Answer:
+    digest = hashlib.sha256(body).digest()
+    with transaction.atomic():
+        try:
+            former = deliveries.take(hook.id, ident)
+        except OperationalError as error:
+            if isinstance(error.__cause__, LockNotAvailable):
+                raise StillWorking from error
+            raise
+        if former is not None:
+            if former.body_hash != digest:
+                raise IdReused(NAMES[0], "was used before with another body; take a new one")
+            return Answer(former.status, former.answer, replayed=True)
+        carried = _read(body)
+        actor = _actor(hook, carried.by)
+        status, told = _decided(actor, carried)
+        answer = Answer(status, json.dumps(told, ensure_ascii=False))
+        deliveries.keep(
+            hook,
+            ident,
+            body_hash=digest,
+            approval=carried.approval,
+            actor=actor.id,
+            status=answer.status,
+            answer=answer.text,
+        )
+    log.info("delivery", hook=hook.name, webhook_id=ident, actor=actor.id, status=status)
+    return answer
+
+
+def _read(body: bytes) -> Carried:
+    try:
+        return Carried.model_validate(deltas.decode_request(body))
+    except InvalidValue as error:
+        raise Malformed(str(error), path=error.path) from error
+    except ValidationError as error:
+        raise refusal_of(error) from error
+
+
+def _actor(hook: Presented, word: str) -> Actor:
+    """The person behind the sender's word, with their roles of now; Forbidden for strangers."""
+    user_id = hooks.user_of(hook.id, word)
+    users = get_user_model()._default_manager
+    user = None if user_id is None else users.filter(pk=user_id, is_active=True).first()
+    if user is None:
+        raise Forbidden(
+            "The hook's word for this person stands for no active user here; an admin says whom "
+            "it stands for.",
+            path="$.by",
+        )
+    grant = Grant(
+        prefix=hook.name,
+        label=hook.name,
+        workspace=hook.workspace,
+        workspace_name=hook.workspace_name,
+        scopes=frozenset({"decide"}),
+        kind="hook",
+    )
+    actor = actor_of(user, grant)
+    require(actor, "decide")
+    return actor
+
+
+def _decided(actor: Actor, carried: Carried) -> tuple[int, dict[str, Any]]:
+    """(status, JSON) of the decision; what it refuses is an answer as well, and stands."""
+    asked = carried.model_dump(exclude={"approval", "by"}, exclude_unset=True)
+    try:
+        row = actions.decide(actor, carried.approval, **asked)
+    except ActionError as error:
+        if error.retry_after:
+            raise
+        return error.status, of_action(error)
+    return 200, told_of(row)
+
+
+def told_of(row: ApprovalRow) -> dict[str, Any]:
+    """What the sender learns of the request: no argument of it, only what became of it."""
+    return {
+        "approval": str(row.id),
+        "thread": str(row.thread),
+        "status": row.status,
+        "outcome": row.outcome,
+        "proposal_hash": row.standing_hash,
+        "decided_by": row.decided_by,
+        "decided_by_name": row.decided_by_name,
+        "decided_at": None if row.decided_at is None else row.decided_at.isoformat(),
+        "effective_at": None if row.effective_at is None else row.effective_at.isoformat(),
+    }
+
+
+def _tell(hook: Presented | None, error: ActionError, headers: Mapping[str, str]) -> None:
+    """Say in the log, and at most once a minute in the workspace's own, what was turned away."""
+    log.warning(
+        "delivery refused",
+        hook=hook.name if hook else "",
+        webhook_id=headers.get(NAMES[0], "")[:255],
+        code=error.code,
+        why=error.detail,
+    )
+    if hook is not None:
+        deliveries.note_refused(hook, f"{error.title}: {error.detail}")

@@ -1,0 +1,78 @@
+"""What the OpenAPI document says of each call without being told: its refusals and headers."""
+
+from __future__ import annotations
+
+from typing import Any, Literal
+
+from drf_spectacular.openapi import AutoSchema
+
+from dashboard.api.shapes.rows import Problem
+
+from . import idempotency_key
+from .base import PROBLEM
+
+# Who may come in, what can be answered at all, and a database that is away.
+ALWAYS = (401, 403, 406, 429, 503)
+WITH_BODY = (400, 413, 415, 422)
+_TEXT = {"type": "string"}
+ETAG = {"description": "The thread's version, for If-Match.", "schema": _TEXT}
+LOCATION = {"description": "The address of what was made.", "schema": _TEXT}
+RETRY_AFTER = {"description": "Seconds until trying again makes sense.", "schema": _TEXT}
+REPLAYED = {"description": "`true`: the answer that the same call had before.", "schema": _TEXT}
+DECIDED = ("200", "403", "404", "409", "422")  # what a delivery's id keeps
+VERSIONED = ("ThreadDetail", "State", "EditAnswer", "CancelAnswer", "RollBackPreview")
+
+
+class Described(AutoSchema):
+    """Adds to each operation the refusals its kind can meet, and the headers of its answers."""
+
+    def _get_response_bodies(
+        self, direction: Literal["request", "response"] = "response"
+    ) -> dict[str, Any]:
+        found: dict[str, Any] = super()._get_response_bodies(direction)
+        for number in self._refusals():
+            if (code := str(number)) not in found:
+                found[code] = self._get_response_for_code(Problem, code, [PROBLEM])  # type: ignore[no-untyped-call]
+        for code in ("429", "503"):
+            found[code]["headers"] = {"Retry-After": RETRY_AFTER}
+        for code, body in found.items():
+            shapes = {
+                media.get("schema", {}).get("$ref", "").rpartition("/")[2]
+                for media in body.get("content", {}).values()
+            }
+            if code == "304":  # the shape is that of 200, and is not sent again
+                body["headers"] = {"ETag": ETAG}
+            if shapes & {*VERSIONED}:
+                body.setdefault("headers", {})["ETag"] = ETAG
+                if code == "201":
+                    body["headers"]["Location"] = LOCATION
+            if code.startswith("2") and self._takes_key():
+                body.setdefault("headers", {})[idempotency_key.REPLAYED] = REPLAYED
+            if code in DECIDED and (name := getattr(self.view, "replayed_as", "")):
+                body.setdefault("headers", {})[name] = REPLAYED
+        return dict(sorted(found.items()))
+
+    def get_override_parameters(self) -> list[Any]:
+        """The header that every change but an upload takes."""
+        own = super().get_override_parameters()
+        return [*own, idempotency_key.PARAMETER] if self._takes_key() else own
+
+    def _takes_key(self) -> bool:
+        return self.method == "POST" and bool(getattr(self.view, "keyed", False))
+
+    def _refusals(self) -> set[int]:
+        codes = {*ALWAYS}
+        if self.method == "POST":
+            codes |= {*WITH_BODY} - ({415} if getattr(self.view, "reads_any", False) else set())
+        for parameter in self._get_parameters():
+            if parameter["in"] == "path":
+                codes.add(404)
+            elif parameter["name"] == "If-Match":
+                codes |= {400, 412}
+            elif parameter["name"] == idempotency_key.NAME:
+                codes |= {400, 409, 422}
+            elif parameter["in"] == "header":  # a version or a number that cannot be read
+                codes.add(400)
+            if parameter["in"] == "query" or parameter["schema"].get("format") != "uuid":
+                codes.add(422)
+        return codes

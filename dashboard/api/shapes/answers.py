@@ -1,0 +1,65 @@
+"""Answers that API and commands build alike from rows of the readers."""
+
+from __future__ import annotations
+
+from uuid import UUID
+
+from approvals import queries as gates
+from approvals.queries import ApprovalRow
+from checkpoints import queries
+from checkpoints.queries.why import why_waiting
+from checkpoints.views import CheckpointRow, EventRow, ThreadRow
+from dashboard.drawing.compare import Comparison
+from dashboard.identity.permissions import Actor
+
+from .rows import Diff, Event, EventList, Place, ThreadDetail
+
+
+def thread_detail(
+    actor: Actor, thread_id: UUID
+) -> tuple[ThreadRow, ThreadDetail, list[ApprovalRow]]:
+    """One thread as it is now, for one caller, and its open requests; raises NotFound."""
+    row = queries.thread(thread_id, workspace=actor.workspace)
+    open_ones = gates.for_thread(thread_id, open_only=True)
+    why = why_waiting(row, open_ones, queries.workers())
+    inputs = queries.waiting_inputs(thread_id) if row.inbox else []
+    told = ThreadDetail.told(
+        row,
+        why=why,
+        actor=actor,
+        approvals=open_ones,
+        inputs=inputs,
+        storage=queries.storage(thread_id),
+        saved=queries.saved(row),
+    )
+    return row, told, open_ones
+
+
+def events_answer(rows: list[EventRow], *, after: int, limit: int) -> EventList:
+    """The first `limit` of events read after a number; one more in `rows` says there are more."""
+    shown = [Event.model_validate(row) for row in rows[:limit]]
+    last = shown[-1].seq if shown else after
+    return EventList(
+        results=shown, last_seq=last, next_cursor=str(last) if len(rows) > limit else ""
+    )
+
+
+def diff_answer(found: Comparison) -> Diff:
+    """A comparison of two checkpoints."""
+    return Diff.model_validate(
+        {
+            "from": _place(found.old),
+            "to": _place(found.new),
+            "patch": found.patch,
+            "common": None if found.common is None else _place(found.common),
+            "diverged": {"from": _event(found.old_event), "to": _event(found.new_event)},
+        }
+    )
+
+
+def _place(row: CheckpointRow) -> Place:
+    return Place(thread=row.thread, checkpoint=row.id, number=row.number, step=row.step)
+
+
+def _event(row: EventRow | None) -> Event | None:
+    return None if row is None else Event.model_validate(row)

@@ -1,0 +1,204 @@
+"""One request with all that a decision needs: what stands, who is needed, what was asked back."""
+
+from __future__ import annotations
+
+from datetime import datetime
+from typing import Any, Self
+from uuid import UUID
+
+from pydantic import Field
+
+from approvals import queries as gates
+from approvals.queries import ApprovalRow
+from approvals.rules.votes import Vote as VoteRow
+from checkpoints import queries
+from dashboard.documents.state_shape import Shape
+from dashboard.identity.permissions import Actor
+from dashboard.pages import evidence
+from dashboard.pages.repeats import repeat_of
+from dashboard.pages.reviewers import Stage, Standing, standing
+from dashboard.wording.turns import nobody_can
+
+from .approvals import NAMES_VERDICTS, Approval
+
+REPLIES = 200
+
+
+class Vote(Shape):
+    """One reviewer's verdict; `counts` says whether it stands for what stands now."""
+
+    reviewer: str
+    reviewer_name: str
+    verdict: str
+    proposal_hash: str
+    comment: str
+    what_next: str
+    at: datetime
+    counts: bool
+    args: Any = Field(description="The arguments of an edit.")
+
+
+class Seats(Shape):
+    """One stage of a request: whose approval it waits for, how many, how many came."""
+
+    who: str
+    count: int
+    given: int
+    now: bool = Field(description="Whether it is this stage that is waited for.")
+
+    @classmethod
+    def told(cls, stage: Stage) -> Self:
+        """A stage as it stands."""
+        return cls(who=stage.who, count=stage.count, given=len(stage.given), now=stage.now)
+
+
+class Progress(Shape):
+    """How many approvals count and how many are needed, by stages in their order."""
+
+    got: int
+    needed: int
+    stages: list[Seats]
+
+
+class AskedBack(Shape):
+    """A question of a reviewer and the agent's reply; null while it has not answered."""
+
+    reviewer_name: str
+    question: str
+    at: datetime
+    reply: str | None
+    replied_at: datetime | None
+
+
+class Former(Shape):
+    """The revision before this one, and why the request came back."""
+
+    id: UUID
+    proposal: Any
+    status: str
+    outcome: str
+    why: str
+
+
+class RepeatedLine(Shape):
+    """One line of a list: what was done before and what would be done now; empty where absent."""
+
+    name: str
+    before: str
+    now: str
+    again: bool
+
+
+class RepeatedList(Shape):
+    """A list of the arguments, line by line; `twice` and `once` are sums with their currency."""
+
+    name: str
+    field: str
+    rows: list[RepeatedLine] = Field(description="Those done already first; at most 200.")
+    more: int
+    again: int
+    new: int
+    twice: str
+    once: str
+
+
+class Repeated(Shape):
+    """What was done before, of a request of the kind `repeat`."""
+
+    at: datetime
+    state: str
+    thread: UUID
+    title: str
+    fork: bool
+    approval: str
+    approved_by: str
+    args: str
+    result: str
+    lists: list[RepeatedList]
+    only_new: dict[str, Any] | None = Field(
+        description="The arguments of an edit that leaves out what was done before; null where "
+        "all or none of it was."
+    )
+
+
+class ApprovalDetail(Approval):
+    """A request with all that a decision needs; `decide` is about the very person who asks."""
+
+    revision: int
+    proposal: Any = Field(description="Exactly what would be done: the arguments that stand.")
+    arguments_schema: Any = Field(
+        description="What the arguments of an edit have to be.", json_schema_extra=NAMES_VERDICTS
+    )
+    rule: str = Field(description="Why a person is asked, in a sentence.")
+    terms: Any = Field(description="What is demanded: stages, four eyes, deadlines, undo window.")
+    undo_window: int = Field(description="Seconds in which a decision can be taken back.")
+    progress: Progress
+    nobody_can: str = Field(
+        description="Why too few people can approve it as rights are now; empty where enough can."
+    )
+    votes: list[Vote]
+    questions: list[AskedBack]
+    former: Former | None
+    repeats: Repeated | None
+
+    @classmethod
+    def read(cls, row: ApprovalRow, actor: Actor) -> Self:
+        """The request as it stands, for one caller."""
+        version = queries.agent_version(row.agent_version_id)
+        now = standing(row, gates.votes(row.id))
+        basis = Approval.told(row, actor)
+        before = _former(row)
+        earlier = repeat_of(row, workspace=row.workspace)
+        told = basis.model_dump(by_alias=True) | {
+            "revision": row.revision,
+            "proposal": row.shown_args,
+            "arguments_schema": evidence.arguments_schema(row, version),
+            "rule": now.terms.rule,
+            "terms": now.terms.to_json(),
+            "undo_window": now.window,
+            "progress": Progress(
+                got=now.got, needed=now.needed, stages=[Seats.told(stage) for stage in now.stages]
+            ),
+            "nobody_can": nobody_can(row.progress, row.workspace) if row.open else "",
+            "votes": [_vote(vote) for vote in now.votes],
+            "questions": _questions(row, now),
+            "former": before,
+            "repeats": None if earlier is None else Repeated.model_validate(earlier),
+        }
+        return cls(**told)
+
+
+def _vote(vote: VoteRow) -> Vote:
+    return Vote.model_validate(vote)
+
+
+def _questions(row: ApprovalRow, now: Standing) -> list[AskedBack]:
+    if row.kind == "question" or not any(v.verdict == "respond" for v in now.votes):
+        return []
+    log = queries.events(row.thread, kinds=("approval.replied",), limit=REPLIES).rows
+    return [
+        AskedBack(
+            reviewer_name=one.vote.reviewer_name,
+            question=one.vote.comment,
+            at=one.vote.at,
+            reply=one.reply,
+            replied_at=one.replied_at,
+        )
+        for one in evidence.questions(now.votes, evidence.about(row, log))
+        if one.vote.at is not None
+    ]
+
+
+def _former(row: ApprovalRow) -> Former | None:
+    if not row.revision:
+        return None
+    before = evidence.former(row, gates.at_step(row.thread, branch=row.branch, step=row.step))
+    if before is None:
+        return None
+    return Former(
+        id=before.id,
+        proposal=before.shown_args,
+        status=before.status,
+        outcome=before.outcome,
+        why=evidence.reappeared(row, before),
+    )

@@ -1,0 +1,69 @@
+"""What changed in an agent's code, and what became of choices for many threads."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Literal, Self
+from uuid import UUID
+
+from pydantic import Field
+
+from checkpoints.code_parts import Change
+from dashboard.actions.code_choice import Chosen
+from dashboard.documents.state_shape import Shape
+
+from .problems import of_action
+from .rows import Problem
+
+
+class CodeChange(Shape):
+    """A function, method, class or name of a module, or (without a name) a file."""
+
+    file: str
+    name: str
+    kind: Literal["changed", "added", "removed"]
+    before: str | None = Field(description="Normalised source; null where there is none or large.")
+    after: str | None
+
+
+class CodeChanges(Shape):
+    """How the offered code differs; empty where it was not recorded or nothing is offered."""
+
+    changes: list[CodeChange]
+    alike: list[UUID] = Field(description="Threads that ask the very same, up to 200.")
+
+    @classmethod
+    def told(cls, found: Sequence[Change], alike: list[UUID]) -> Self:
+        """The answer."""
+        return cls(changes=[CodeChange.model_validate(one) for one in found], alike=alike)
+
+
+class ChosenOne(Shape):
+    """What became of the choice for one thread."""
+
+    id: UUID
+    status: int = Field(description="The status that a single call would answer.")
+    goes_on: UUID | None = Field(description="This thread, or the fork that goes on.")
+    problem: Problem | None
+
+    @classmethod
+    def told(cls, one: Chosen) -> Self:
+        """One result."""
+        done = 200 if one.goes_on == one.thread else 201
+        return cls(
+            id=one.thread,
+            status=done if one.error is None else one.error.status,
+            goes_on=one.goes_on,
+            problem=None if one.error is None else Problem.model_validate(of_action(one.error)),
+        )
+
+
+class ChosenMany(Shape):
+    """One result per thread, in their order."""
+
+    results: list[ChosenOne]
+
+    @classmethod
+    def told(cls, done: Sequence[Chosen]) -> Self:
+        """The answer."""
+        return cls(results=[ChosenOne.told(one) for one in done])

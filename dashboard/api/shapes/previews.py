@@ -1,0 +1,199 @@
+"""What the API answers before an edit, a fork or a rollback is done."""
+
+from __future__ import annotations
+
+from typing import Any, Literal, Self
+from uuid import UUID
+
+from pydantic import RootModel
+
+from dashboard.actions.cancellation import CancelPlan
+from dashboard.actions.previews.expected_calls import AGAIN, MAYBE, REUSED, Expected
+from dashboard.actions.previews.plans import EditPlan, ForkPlan, RollBackPlan
+from dashboard.documents.state_shape import Shape
+
+from .rows import Activity, Checkpoint, ThreadDetail
+
+CALLS_TOLD = 200
+
+
+class EffectFate(Shape):
+    """What a rollback does about an effect: undoable, stays or unknown."""
+
+    activity: Activity
+    fate: str
+    text: str
+
+
+class EditPreview(Shape):
+    """What an edit would change and withdraw."""
+
+    head: UUID
+    version: int
+    patch: list[dict[str, Any]]
+    withdrawn_approvals: list[UUID]
+
+    @classmethod
+    def of(cls, plan: EditPlan) -> Self:
+        """The plan for the wire."""
+        return cls(
+            head=plan.head,
+            version=plan.version,
+            patch=list(plan.patch),
+            withdrawn_approvals=[a.id for a in plan.approvals],
+        )
+
+
+class SecondPersonAsked(Shape):
+    """Nothing is done yet: somebody else is asked first, in the request `approval`."""
+
+    detail: str
+    approval: UUID
+    url: str
+
+
+class EditAnswer(RootModel[ThreadDetail | EditPreview]):
+    """The thread as it is after an edit; with `?preview=1` what the edit would do."""
+
+
+class ExpectedCall(Shape):
+    """What becomes of one recorded call; `tokens` and `cost` are those it took."""
+
+    activity: UUID
+    step: int
+    node: str
+    tool: str
+    kind: str
+    fate: Literal["reused", "again", "maybe"]
+    why: str
+    tokens: int
+    cost: str
+
+
+class ExpectedCalls(Shape):
+    """What becomes of the calls ahead, by what was recorded when these steps were taken before.
+
+    `reused` results are not asked for again; those of `maybe` are not either where their input
+    turns out to be the same; `again` is called in any case. Tokens and cost are of `again`.
+    `calls` are the first 200.
+    """
+
+    reused: int
+    again: int
+    maybe: int
+    tokens: int
+    cost: str
+    tokens_maybe: int
+    cost_maybe: str
+    tokens_reused: int
+    cost_reused: str
+    calls: list[ExpectedCall]
+
+    @classmethod
+    def told(cls, expected: Expected) -> dict[str, Any]:
+        """The fields, for the wire."""
+        return {
+            "reused": expected.count(REUSED),
+            "again": expected.count(AGAIN),
+            "maybe": expected.count(MAYBE),
+            "tokens": expected.tokens(AGAIN),
+            "cost": expected.cost(AGAIN),
+            "tokens_maybe": expected.tokens(MAYBE),
+            "cost_maybe": expected.cost(MAYBE),
+            "tokens_reused": expected.tokens(REUSED),
+            "cost_reused": expected.cost(REUSED),
+            "calls": [
+                {
+                    "activity": call.activity.id,
+                    "step": call.activity.step,
+                    "node": call.activity.node,
+                    "tool": call.activity.tool,
+                    "kind": call.activity.kind,
+                    "fate": call.fate,
+                    "why": call.why,
+                    "tokens": call.tokens,
+                    "cost": f"{call.cost:f}",
+                }
+                for call in expected.calls[:CALLS_TOLD]
+            ],
+        }
+
+
+class ForkPreview(ExpectedCalls):
+    """What a fork would do and call again."""
+
+    checkpoint: Checkpoint
+    patch: list[dict[str, Any]]
+    next_nodes: list[str]
+    first_effect: str
+    config: dict[str, Any]
+
+    @classmethod
+    def of(cls, plan: ForkPlan) -> Self:
+        """The plan for the wire."""
+        return cls(
+            checkpoint=Checkpoint.model_validate(plan.target),
+            patch=list(plan.patch),
+            next_nodes=list(plan.next_nodes),
+            first_effect=plan.first_effect,
+            config=plan.config,
+            **cls.told(plan.expected),
+        )
+
+
+class CancelPreview(Shape):
+    """What cancelling would undo, in this order, what it leaves, and where the head goes back to.
+
+    `checkpoint` is null where nothing is undone: the head stays. Effects of branches that rollbacks
+    left are among them: they stay.
+    """
+
+    checkpoint: Checkpoint | None
+    head: UUID
+    version: int
+    effects: list[EffectFate]
+    undo: list[UUID]
+    withdrawn_approvals: list[UUID]
+
+    @classmethod
+    def of(cls, plan: CancelPlan) -> Self:
+        """The plan for the wire."""
+        return cls(
+            checkpoint=None if plan.target is None else Checkpoint.model_validate(plan.target),
+            head=plan.head,
+            version=plan.version,
+            effects=[EffectFate.model_validate(e) for e in plan.all_effects],
+            undo=list(plan.undo),
+            withdrawn_approvals=[a.id for a in plan.approvals],
+        )
+
+
+class CancelAnswer(RootModel[ThreadDetail | CancelPreview]):
+    """The thread as it is afterwards; with `?preview=1` what cancelling would do."""
+
+
+class RollBackPreview(ExpectedCalls):
+    """What a rollback would undo, leave and withdraw; effects last first.
+
+    The calls are those of the thread that goes on from there.
+    """
+
+    checkpoint: Checkpoint
+    head: UUID
+    version: int
+    steps: int
+    effects: list[EffectFate]
+    withdrawn_approvals: list[UUID]
+
+    @classmethod
+    def of(cls, plan: RollBackPlan) -> Self:
+        """The plan for the wire."""
+        return cls(
+            checkpoint=Checkpoint.model_validate(plan.target),
+            head=plan.head,
+            version=plan.version,
+            steps=plan.steps,
+            effects=[EffectFate.model_validate(e) for e in plan.effects],
+            withdrawn_approvals=[a.id for a in plan.approvals],
+            **cls.told(plan.expected),
+        )

@@ -1,0 +1,203 @@
+"""What requests carry, as strict shapes: no value is turned into another type."""
+
+from __future__ import annotations
+
+from typing import Annotated, Any, Literal
+
+from pydantic import BaseModel, ConfigDict, Field, RootModel, model_validator
+from pydantic.config import JsonDict
+from pydantic_core import PydanticCustomError
+
+from checkpoints.limits import AGENT_MAX, NAME_MAX, NODE_MAX
+from checkpoints.state.deltas import LIMITS
+from checkpoints.verdicts import Verdict
+from dashboard.actions import code_choice, decisions
+from dashboard.actions.unknown_effects import RESULT_MAX_BYTES
+from dashboard.errors import FAULTS_MAX
+from dashboard.fields.validation import CONFIG_BYTES, LABEL_KEY_MAX, LABELS_MAX, MESSAGE_BYTES
+
+from .texts import NOT_BLANK, Comment, Id, NotBlank, OneOf, Reason, Title
+
+Changes = Annotated[
+    dict[str, Any],
+    Field(
+        description="New values by channel; each replaces the old one. The state afterwards may "
+        f"have {LIMITS.state_bytes:,} bytes."
+    ),
+]
+
+
+class Asked(BaseModel):
+    """A body without unknown members."""
+
+    model_config = ConfigDict(strict=True, extra="forbid")
+
+    @model_validator(mode="before")
+    @classmethod
+    def _few_unknown(cls, value: Any) -> Any:
+        """Refuse very many unknown members as one, before each of them becomes a fault."""
+        if isinstance(value, dict) and len(value) > len(cls.model_fields) + FAULTS_MAX:
+            known = {field.alias or name for name, field in cls.model_fields.items()}
+            unknown = [name for name in value if name not in known]
+            shown = ", ".join(name[:80] for name in unknown[:3])
+            raise PydanticCustomError(
+                "unknown",
+                "{shown} and {n_more} more members are not taken here",
+                {"shown": shown, "n_more": f"{len(unknown) - 3:,}"},
+            )
+        return value
+
+
+CONFIG_SIZE = f"At most {CONFIG_BYTES:,} bytes."
+Config = Annotated[
+    dict[str, Any],
+    Field(description=f"Model, temperature, prompt texts: what nodes read there. {CONFIG_SIZE}"),
+]
+# The keys' rule is stated by hand: pydantic would drop the pattern. `check_labels` enforces it.
+KEYS: JsonDict = {"minLength": 1, "maxLength": LABEL_KEY_MAX, "pattern": NOT_BLANK}
+Labels = Annotated[
+    dict[str, Annotated[str, Field(max_length=NAME_MAX)]],
+    Field(max_length=LABELS_MAX, json_schema_extra={"propertyNames": KEYS}),
+]
+
+
+class StartThread(Asked):
+    """A new thread, or the continuation of the one of that name."""
+
+    agent: Annotated[str, NotBlank(AGENT_MAX)]
+    input: dict[str, Any] = Field(
+        default_factory=dict,
+        description="Values by channel, which the agent's state takes; the state may have "
+        f"{LIMITS.state_bytes:,} bytes.",
+    )
+    name: Annotated[str, NotBlank(NAME_MAX)] | None = None
+    title: Title = ""
+    labels: Labels = Field(default_factory=dict)
+    pause_at: Annotated[str, Field(max_length=NODE_MAX)] = Field(
+        "", description="A node to stop before."
+    )
+    config: Config = Field(default_factory=dict)
+
+
+class Nothing(Asked):
+    """An empty body."""
+
+
+class Pause(Asked):
+    """A pause at the next step, or before a node."""
+
+    before_node: Annotated[str, Field(max_length=NODE_MAX)] = Field(
+        "", description="A node of the agent."
+    )
+
+
+class Settle(Asked):
+    """The answer to what a thread asks about one effect."""
+
+    activity: Id = Field(description="The effect: `why_waiting.facts.activity`.")
+    verdict: Annotated[str, OneOf(Verdict)] = Field(
+        description="`happened` (with `result`), `not_happened` or `undo` for one whose outcome is "
+        "unknown; `keep`, `again` or `undo_again` for one that is asked with other arguments."
+    )
+    result: Any = Field(
+        None,
+        description="What it answered, if it happened: any JSON, "
+        f"at most {RESULT_MAX_BYTES:,} bytes.",
+    )
+    reason: Reason = ""
+
+
+class ChooseCode(Asked):
+    """What shall become of a thread whose agent's code changed."""
+
+    choice: Annotated[str, OneOf(code_choice.CHOICES)]
+
+
+class ChooseCodeMany(Asked):
+    """The same choice for several threads, each by itself."""
+
+    choice: Annotated[str, OneOf(code_choice.CHOICES)]
+    threads: Annotated[list[Id], Field(min_length=1, max_length=code_choice.AT_ONCE)]
+
+
+class Cancel(Asked):
+    """The end of a thread."""
+
+    reason: Reason = ""
+    undo: bool = Field(
+        False, description="Take back what it did outside, last first, before it is cancelled."
+    )
+    undo_unknown: bool = Field(
+        False, description="With `undo`: also what may have happened, where it has an undo."
+    )
+
+
+class SendInput(Asked):
+    """A message for the next step: any JSON that fits an item of the agent's inbox."""
+
+    message: Any = Field(description=f"At most {MESSAGE_BYTES:,} bytes.")
+
+
+class Edit(Asked):
+    """New values over the head; `reason` is required unless it is a preview."""
+
+    changes: Changes
+    reason: Reason = ""
+
+
+class Fork(Asked):
+    """A new thread from a checkpoint of this one."""
+
+    checkpoint: Id
+    changes: Changes = Field(default_factory=dict)
+    title: Title = ""
+    effects: Literal["ask", "run"] = "ask"
+    reason: Reason = ""
+    config: Config = Field(
+        default_factory=dict,
+        description="What differs from the thread's own configuration; null takes a member away. "
+        f"{CONFIG_SIZE}",
+    )
+
+
+class RollBack(Asked):
+    """The head moved back; `reason` is required unless it is a preview."""
+
+    checkpoint: Id
+    reason: Reason = ""
+    compensate: bool = Field(True, description="Undo the effects after it; false leaves them done.")
+    run_on: bool = False
+
+
+Word = Annotated[str, NotBlank(decisions.WORD_MAX)]
+Hash = Annotated[str, NotBlank(decisions.HASH_MAX)]
+
+
+class Decide(Asked):
+    """A verdict on exactly the proposal of this hash."""
+
+    verdict: Word = Field(description="One of `verdicts` of the request: approve, edit, ...")
+    proposal_hash: Hash = Field(description="`standing_hash` of what was seen.")
+    comment: Comment = Field("", description="Needed to reject, and to ask the agent at a gate.")
+    args: Any = Field(
+        None, description="edit: all arguments anew; respond to a question: the answer."
+    )
+    what_next: Literal["", "go_on", "stop", "roll_back"] = Field(
+        "", description="reject: let the agent go on, stop the thread, or stop and undo."
+    )
+
+
+class DecideOne(Decide):
+    """One verdict of many."""
+
+    id: Id
+
+
+class DecideMany(RootModel[list[DecideOne]]):
+    """Verdicts on several requests, approve or reject, each with the hash that was seen; 1 to 200.
+
+    What is decided on its own page only is refused here, for that item alone.
+    """
+
+    model_config = ConfigDict(strict=True)
+    root: Annotated[list[DecideOne], Field(min_length=1, max_length=decisions.AT_ONCE)]

@@ -1,0 +1,69 @@
+"""Types of texts and ids in bodies: the document states each limit from the constant that holds."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable
+from dataclasses import dataclass
+from typing import Annotated, Any
+from uuid import UUID
+
+from pydantic import BeforeValidator, Field, GetCoreSchemaHandler, GetJsonSchemaHandler
+from pydantic_core import CoreSchema, PydanticCustomError, core_schema
+
+from approvals.gates import COMMENT_MAX
+from checkpoints.limits import TITLE_MAX
+from dashboard.fields.validation import REASON_MAX
+
+NOT_BLANK = r"\S"
+_UUID = re.compile(r"[0-9a-fA-F]{8}(-[0-9a-fA-F]{4}){3}-[0-9a-fA-F]{12}")
+
+
+def is_id(text: str) -> bool:
+    """Whether a text is an id in the one spelling that the document knows as `format: uuid`."""
+    return _UUID.fullmatch(text) is not None
+
+
+def _check_id(value: Any) -> Any:
+    if isinstance(value, str) and not is_id(value):
+        raise PydanticCustomError("id", "must be an id, 32 hexadecimal digits with four hyphens")
+    return value
+
+
+def _check_not_blank(value: str) -> str:
+    if not value.strip():
+        raise PydanticCustomError("blank", "is required")
+    return value
+
+
+@dataclass(frozen=True, slots=True)
+class NotBlank:
+    """A text of at most so many characters, one of which can be seen."""
+
+    most: int
+
+    def __get_pydantic_core_schema__(self, _: Any, __: GetCoreSchemaHandler) -> CoreSchema:
+        text = core_schema.str_schema(min_length=1, max_length=self.most)
+        return core_schema.no_info_after_validator_function(_check_not_blank, text)
+
+    def __get_pydantic_json_schema__(
+        self, schema: CoreSchema, handler: GetJsonSchemaHandler
+    ) -> dict[str, Any]:
+        return {**handler(schema), "pattern": NOT_BLANK}
+
+
+@dataclass(frozen=True, slots=True)
+class OneOf:
+    """One of these words."""
+
+    words: Iterable[str]
+
+    def __get_pydantic_core_schema__(self, _: Any, __: GetCoreSchemaHandler) -> CoreSchema:
+        return core_schema.literal_schema([str(word) for word in self.words])
+
+
+# JSON has no ids, so the text of one is taken; everything else keeps its type.
+Id = Annotated[UUID, Field(strict=False), BeforeValidator(_check_id)]
+Title = Annotated[str, Field(max_length=TITLE_MAX)]
+Reason = Annotated[str, Field(max_length=REASON_MAX)]
+Comment = Annotated[str, Field(max_length=COMMENT_MAX)]

@@ -1,0 +1,181 @@
+"""Writing capsules: a thread with all that it rests on, or one checkpoint with its files."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from functools import partial
+from typing import Any
+from uuid import UUID
+
+from django.core.files.storage import default_storage
+from django.db import connection, transaction
+
+from approvals import capsules as requests
+from checkpoints import payloads, queries
+from checkpoints.capsules import layout
+from checkpoints.errors import NotAllowedNow
+from checkpoints.state import deltas, references
+from checkpoints.states import EventKind
+from checkpoints.views import CheckpointRow, ThreadRow
+from dashboard.documents.json_text import json_of
+from dashboard.documents.state_document import files_in, state_answer
+from dashboard.documents.yaml_text import YAMLRenderer
+
+
+@dataclass(frozen=True, slots=True)
+class Capsule:
+    """A capsule about to be written; `chunks` gives its bytes once, `close` forgets them."""
+
+    name: str
+    manifest_sha: str
+    seq: int
+    hash: str
+    writer: layout.Writer
+
+    def chunks(self) -> Iterator[bytes]:
+        """Its bytes; memory holds one chunk."""
+        return self.writer.chunks()
+
+    def close(self) -> None:
+        """Forget what was not written."""
+        self.writer.close()
+
+
+def capsule_of(thread: ThreadRow, point: CheckpointRow | None) -> Capsule:
+    """A thread as of one moment with its bases, or only one checkpoint of it.
+
+    Rows are collected in a temporary file as of one moment of the database; files are read when
+    they are written out, since they never change. Raises NotAllowedNow where one is lost.
+    """
+    writer = layout.Writer()
+    try:
+        with _one_moment():
+            row = _Collected(writer, thread).everything(point)
+    except BaseException:
+        writer.close()
+        raise
+    which = f"-checkpoint-{point.number}" if point else ""
+    return Capsule(
+        name=f"{thread.agent}-{thread.id!s}{which}.zip",
+        manifest_sha=layout.sha_of(writer.manifest),
+        seq=row["last_seq"],
+        hash=row["last_hash"],
+        writer=writer,
+    )
+
+
+@contextmanager
+def _one_moment() -> Iterator[None]:
+    """All reads see the database as of one moment."""
+    if connection.in_atomic_block:
+        yield
+        return
+    with transaction.atomic():
+        with connection.cursor() as cursor:
+            cursor.execute("SET TRANSACTION ISOLATION LEVEL REPEATABLE READ, READ ONLY")
+        yield
+
+
+class _Collected:
+    """Members of one capsule, and the files that they refer to."""
+
+    def __init__(self, writer: layout.Writer, thread: ThreadRow) -> None:
+        self._writer = writer
+        self._thread = thread
+        self._files: set[str] = set()
+        self._contents: set[str] = set()
+
+    def everything(self, point: CheckpointRow | None) -> dict[str, Any]:
+        """Add all members; the thread's row."""
+        row = queries.thread_row(self._thread.id)
+        bases = [] if point else _bases(row)
+        about = {
+            "format": layout.FORMAT,
+            "exporter": "gatepost",
+            "kind": "checkpoint" if point else "thread",
+            "thread": row,
+            "checkpoint": point.number if point else None,
+            "inputs": [] if point else queries.inputs_waiting(self._thread.id),
+            "bases": [base["id"] for base in bases],
+        }
+        self._writer.add_json(layout.THREAD, about)
+        self._add_state(point or queries.checkpoint(self._thread.id, self._thread.head))
+        versions = set()
+        if point:
+            versions.add(point.agent_version_id)
+            self._add_checkpoints("", [queries.checkpoint_row(self._thread.id, point.number)])
+        else:
+            self._add_past("", self._thread.id)
+            versions |= queries.agent_versions_of(self._thread.id)
+        for base in bases:
+            folder = layout.base_folder(base["id"])
+            told = about | {"thread": base, "inputs": queries.inputs_waiting(UUID(base["id"]))}
+            self._writer.add_json(folder + layout.THREAD, told | {"bases": []})
+            self._add_past(folder, UUID(base["id"]))
+            versions |= queries.agent_versions_of(UUID(base["id"]))
+        for version in sorted(versions):
+            self._writer.add_json(layout.agent_name(version), queries.agent_version_row(version))
+        self._add_files()
+        return row
+
+    def _add_state(self, point: CheckpointRow) -> None:
+        """The whole state for people, in both forms, as the API answers it."""
+        answer = state_answer(self._thread, point)
+        self._files |= {ref["$artifact"] for ref in files_in(answer.state)}
+        text = json_of(answer)
+        self._writer.add(layout.STATE, [text.encode(), b"\n"])
+        self._writer.add(layout.STATE_YAML, [YAMLRenderer().render(json.loads(text))])
+
+    def _add_past(self, folder: str, thread: UUID) -> None:
+        add = self._writer.add_lines
+        add(folder + layout.EVENTS, self._noting(queries.event_rows(thread)))
+        self._contents.clear()
+        self._add_checkpoints(folder, self._noting(queries.checkpoint_rows(thread)))
+        for sha in sorted(self._contents):
+            raw = payloads.fetched([thread], [sha]).get(sha)
+            if raw is None or layout.sha_of(raw) != sha:
+                raise NotAllowedNow(f"The content {sha[:12]} is lost; see `verify` for where.")
+            self._writer.add(folder + layout.content_name(sha), [raw])
+            self._files |= {ref["$artifact"] for ref in files_in(deltas.decode(raw))}
+        add(folder + layout.ACTIVITIES, self._noting(queries.activity_rows(thread)))
+        add(folder + layout.CURSORS, self._noting(queries.cursor_rows(thread)))
+        add(folder + layout.APPROVALS, self._noting(requests.approval_rows(thread)))
+        add(folder + layout.DECISIONS, self._noting(requests.decision_rows(thread)))
+
+    def _add_checkpoints(self, folder: str, found: Iterable[dict[str, Any]]) -> None:
+        for one in found:
+            self._writer.add_json(folder + layout.checkpoint_name(one["number"]), one)
+
+    def _noting(self, found: Iterable[dict[str, Any]]) -> Iterator[dict[str, Any]]:
+        for row in found:
+            self._files |= {ref["$artifact"] for ref in files_in(row)}
+            if row.get("kind") == EventKind.ARTIFACT_STORED:
+                self._files.add(row["data"]["sha256"])
+            if put := row.get("delta", {}).get(references.PUT):
+                self._contents |= {told["sha256"] for told in put.values()}
+            yield row
+
+    def _add_files(self) -> None:
+        rows = []
+        for sha in sorted(self._files):
+            row = queries.artifact_row(sha, workspace=self._thread.workspace)
+            if row is None:
+                continue  # the state names a file that this workspace never had
+            path = row.pop("path")
+            if not default_storage.exists(path):
+                raise NotAllowedNow(f"The file {row['name']} is lost; see `verify` for where.")
+            rows.append(row)
+            self._writer.add_file(sha, partial(default_storage.open, path, "rb"))
+        self._writer.add_lines(layout.FILES, rows)
+
+
+def _bases(row: dict[str, Any]) -> list[dict[str, Any]]:
+    """The threads that a fork reads through, the nearest first."""
+    found = []
+    while row["base"] is not None:
+        row = queries.thread_row(UUID(row["base"]))
+        found.append(row)
+    return found

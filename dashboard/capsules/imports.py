@@ -1,0 +1,345 @@
+"""Reading capsules: everything is checked, and what does not hold leaves nothing behind."""
+
+from __future__ import annotations
+
+from collections.abc import Generator, Iterator, Mapping
+from contextlib import AbstractContextManager, closing, contextmanager
+from dataclasses import dataclass
+from functools import partial
+from pathlib import Path
+from typing import Any
+from uuid import UUID
+
+from django.conf import settings
+from django.db import DataError, IntegrityError, connection, transaction
+from jsonschema import Draft202012Validator
+from jsonschema.exceptions import SchemaError
+
+from approvals import capsules as requests
+from approvals import gates
+from checkpoints import queries, store
+from checkpoints.capsules import columns, folder, layout
+from checkpoints.capsules.layout import BadCapsule, Reader
+from checkpoints.errors import GatepostError, InvalidValue, NotAllowedNow, NotFound
+from checkpoints.state import deltas
+from dashboard.identity.permissions import Actor
+from dashboard.operating.proof import verify
+
+_ABOUT = {"format", "exporter", "kind", "thread", "checkpoint", "inputs", "bases"}
+AGENT_MAX = 4 * 1024 * 1024
+WITHDRAWN = "The thread was imported; working on asks anew."
+
+
+@dataclass(frozen=True, slots=True)
+class Imported:
+    """What came in: the thread, the bases that came with it, events verified."""
+
+    thread: UUID
+    bases: tuple[UUID, ...]
+    events: int
+    withdrawn: int
+
+
+@dataclass(frozen=True, slots=True)
+class _About:
+    """What thread.json says; the thread's row as parameters by column."""
+
+    folder: str
+    kind: str
+    row: dict[str, Any]
+    checkpoint: int | None
+    inputs: list[str]
+    bases: list[UUID]
+
+    @property
+    def id(self) -> UUID:
+        found: UUID = self.row["id"]
+        return found
+
+
+def import_capsule(actor: Actor, path: Path, *, name: str | None = None) -> Imported:
+    """Bring in the thread or the checkpoint of a capsule, into the actor's workspace.
+
+    `path` is the file, or a folder that holds the same unpacked: a thread's of the file store.
+
+    Each member is compared with MANIFEST first. The rows are then written and verified in one
+    transaction: nobody sees them before all of them hold. `name` replaces the thread's own.
+    Raises BadCapsule, NotAllowedNow.
+    """
+    with _opened(path) as reader, _in_shape():
+        about = _about(reader, "")
+        files = _files(reader)
+        taken = _OneImport(actor, reader, about, files, name or about.row["name"])
+        with taken.files_in_place() as paths, transaction.atomic():
+            with connection.cursor() as cursor:
+                # Folding a long past takes a while; nobody waits for the rows of this one.
+                cursor.execute("SET LOCAL idle_in_transaction_session_timeout = '10min'")
+            taken.agents()
+            for row in files:
+                store.import_artifact(row, workspace=actor.workspace, path=paths[row["sha256"]])
+            return taken.checkpoint() if about.kind == "checkpoint" else taken.threads()
+
+
+def _opened(path: Path) -> AbstractContextManager[Reader]:
+    return folder.opened(path) if path.is_dir() else layout.opened(path)
+
+
+@contextmanager
+def _in_shape() -> Iterator[None]:
+    """Whatever a hostile capsule makes fail is a refusal of that capsule."""
+    try:
+        yield
+    except InvalidValue as error:
+        raise BadCapsule(f"The capsule is not in order: {error.path} {error.reason}.") from error
+    except SchemaError as error:
+        raise BadCapsule(f"The capsule's agent has no JSON Schema: {error.message}.") from error
+    except (DataError, IntegrityError) as error:
+        said = str(error).partition("\n")[0]
+        raise BadCapsule(f"The database refuses a row of the capsule: {said}.") from error
+    except (LookupError, TypeError, ValueError, AttributeError) as error:
+        raise BadCapsule(f"The capsule is not in order: {type(error).__name__} {error}.") from error
+
+
+def _about(reader: Reader, folder: str) -> _About:
+    name = folder + layout.THREAD
+    told = reader.json(name)
+    if not isinstance(told, dict) or told.get("exporter") != "gatepost":
+        raise BadCapsule(f"{name} in the capsule is not one of Gatepost's.")
+    if (form := told.get("format")) not in layout.READABLE:
+        upto = f"up to {layout.FORMAT}"
+        has = "says no format" if form is None else f"has format {form!r}"
+        raise BadCapsule(f"The capsule {has}; this version reads {upto}.")
+    if told.keys() != _ABOUT or told["kind"] not in ("thread", "checkpoint"):
+        raise BadCapsule(f"{name} in the capsule is not in order.")
+    inputs, bases = told["inputs"], told["bases"]
+    if not all(isinstance(one, str) for one in (*inputs, *bases)):
+        raise BadCapsule(f"{name} in the capsule is not in order.")
+    row = columns.read(columns.THREAD, told["thread"], f"{name}: $.thread")
+    number = told["checkpoint"]
+    if (told["kind"] == "checkpoint") != (type(number) is int):
+        raise BadCapsule(f"{name} in the capsule is not in order.")
+    return _About(folder, told["kind"], row, number, inputs, [UUID(base) for base in bases])
+
+
+def _files(reader: Reader) -> list[dict[str, Any]]:
+    rows = [
+        columns.read(columns.ARTIFACT, row, f"{layout.FILES}: $")
+        for row in reader.lines(layout.FILES)
+    ]
+    most = settings.GATEPOST_UPLOAD_MAX_BYTES
+    if large := next((row for row in rows if row["size"] > most), None):
+        raise BadCapsule(f"The file {large['sha256']} has more than the {most:,} bytes taken here.")
+    named = {layout.artifact_name(row["sha256"]): row["size"] for row in rows}
+    there = {name: reader.size(name) for name in reader.names if name.startswith("artifacts/")}
+    if named != there or len(named) != len(rows):
+        raise BadCapsule("The files in the capsule are not those that it lists.")
+    return rows
+
+
+def _is_agent(told: Mapping[str, Any]) -> bool:
+    """Whether pages can show what is told of an agent: they read it without asking."""
+    graph, nodes = told["graph"], told["graph"]["nodes"]
+    Draft202012Validator.check_schema(told["schema"])
+    return (
+        all(isinstance(one, dict) for one in (told["schema"], *told["channels"].values()))
+        and all(isinstance(tool, dict) for tool in told["tools"].values())
+        and all(isinstance(name, str) for name in graph["entry"])
+        and all(isinstance(node["name"], str) for node in nodes)
+        and all(isinstance(way, str) for node in nodes for way in node.get("then", []))
+    )
+
+
+class _OneImport:
+    """One capsule on its way in."""
+
+    def __init__(
+        self,
+        actor: Actor,
+        reader: Reader,
+        about: _About,
+        files: list[dict[str, Any]],
+        name: str | None,
+    ) -> None:
+        self._actor = actor
+        self._reader = reader
+        self._about = about
+        self._files = files
+        self._name = name
+        self._described: set[UUID] = set()  # the agent versions that the capsule brings
+
+    @contextmanager
+    def files_in_place(self) -> Iterator[dict[str, str]]:
+        """Path by hash; taken away again where the import fails."""
+        place = self._actor.workspace
+        placed: dict[str, str] = {}
+        try:
+            for row in self._files:
+                sha = row["sha256"]
+                chunks = self._reader.chunks(layout.artifact_name(sha))
+                placed[sha] = store.place_file(place, chunks)[2]
+            yield placed
+        except BaseException:
+            for sha, path in placed.items():
+                store.forget_file(place, sha, path)
+            raise
+
+    def agents(self) -> None:
+        """Keep the agent versions that are not known here, for the threads of this capsule."""
+        for name in self._reader.names:
+            if name.startswith("agents/"):
+                if self._reader.size(name) > AGENT_MAX:
+                    raise BadCapsule(f"{name} in the capsule is too large.")
+                told = self._reader.json(name)
+                row = columns.read(columns.AGENT_VERSION, told, f"{name}: $")
+                if not _is_agent(told):
+                    raise BadCapsule(f"{name} in the capsule does not describe an agent.")
+                store.import_agent_version(row, workspace=self._actor.workspace)
+                self._described.add(row["id"])
+
+    def threads(self) -> Imported:
+        """Bases first, the oldest before all, then the thread itself."""
+        about, here = self._about, []
+        if queries.head("thread", about.id, 0) is not None:
+            raise NotAllowedNow(f"The thread {about.id} is here already; it is not imported twice.")
+        line = [_about(self._reader, layout.base_folder(base)) for base in about.bases]
+        for younger, base in zip((about, *line), (*line, None), strict=True):
+            if younger.row["base"] != (base.id if base else None) or younger.kind != "thread":
+                raise BadCapsule("The bases in the capsule are not those of its forks.")
+        for base in reversed(line):
+            if not self._known(base):
+                self._bring(base, base.row["name"])
+                here.append(base)
+        self._bring(about, self._name)
+        here.append(about)
+        # The event that tells where a thread came from is needed to verify what is before it.
+        self._check_agents(
+            set().union(*(queries.agent_versions_of(one.id) for one in (about, *line)))
+        )
+        withdrawn = sum(self._settled(one) for one in here)
+        n_events = sum(self._verified(one) for one in here)
+        return Imported(about.id, tuple(one.id for one in here[:-1]), n_events, withdrawn)
+
+    def checkpoint(self) -> Imported:
+        """A thread that begins with the state of one checkpoint."""
+        about, reader = self._about, self._reader
+        name = layout.checkpoint_name(about.checkpoint or 0)
+        point = columns.read(columns.CHECKPOINT, reader.json(name), f"{name}: $")
+        self._check_agents({point["agent_version_id"]})
+        told = reader.json(layout.STATE)
+        state, config = told["state"], told["context"]["config"]
+        if not isinstance(state, dict) or not isinstance(config, dict):
+            raise BadCapsule(f"{layout.STATE} in the capsule is not in order.")
+        row = about.row
+        made = store.import_checkpoint(
+            row,
+            point,
+            state,
+            workspace=self._actor.workspace,
+            name=self._name,
+            config=config,
+            origin=self._origin(row)
+            | {"thread": str(about.id), "checkpoint": str(point["id"]), "number": point["number"]},
+            actor=self._actor.id,
+        )
+        return Imported(made, (), 0, 0)
+
+    def _check_agents(self, named: set[UUID]) -> None:
+        """Refuse a capsule that describes agents which its threads have nothing to do with."""
+        if strange := self._described - named:
+            one = layout.agent_name(min(strange, key=str))
+            raise BadCapsule(f"{one} in the capsule describes an agent that its thread never had.")
+
+    def _known(self, base: _About) -> bool:
+        """Whether a base is here with the very past that the capsule has of it."""
+        row = base.row
+        stands = queries.head("thread", base.id, row["last_seq"])
+        if stands is None:
+            return False
+        try:
+            queries.thread(base.id, workspace=self._actor.workspace)
+        except NotFound:
+            raise NotAllowedNow("A base of the thread is here in another workspace.") from None
+        if (stands.chain, stands.hash) != (row["chain_id"], row["last_hash"].hex()):
+            raise NotAllowedNow(f"The base {base.id} is here already, with another past.")
+        return True
+
+    def _bring(self, about: _About, name: str | None) -> None:
+        row, reader, workspace = about.row, self._reader, self._actor.workspace
+        folder = f"{about.folder}checkpoints/"
+        points = sorted(
+            (name for name in reader.names if name.startswith(folder)),
+            key=lambda name: (len(name), name),
+        )
+        # Closed also where one of them is refused.
+        with closing(self._cursors(about.folder + layout.CURSORS)) as cursors:
+            store.import_thread(
+                row,
+                workspace=workspace,
+                name=name,
+                actor=self._actor.id,
+                events=self._rows(columns.EVENT, about.folder + layout.EVENTS),
+                checkpoints=(
+                    columns.read(columns.CHECKPOINT, reader.json(one), f"{one}: $")
+                    for one in points
+                ),
+                contents=self._contents(about.folder + layout.CONTENTS),
+                activities=self._rows(columns.ACTIVITY, about.folder + layout.ACTIVITIES),
+                cursors=cursors,
+                inputs=about.inputs,
+                files={file["sha256"]: file["size"] for file in self._files},
+            )
+        approvals = self._rows(requests.APPROVAL, about.folder + layout.APPROVALS)
+        decisions = self._rows(requests.DECISION, about.folder + layout.DECISIONS)
+        gates.import_requests(
+            about.id,
+            workspace=workspace,
+            origin=row["workspace_id"],
+            approvals=(requests.APPROVAL, approvals),
+            decisions=(requests.DECISION, decisions),
+        )
+
+    def _contents(self, folder: str) -> Iterator[tuple[str, bytes]]:
+        for name in self._reader.names:
+            if name.startswith(folder):
+                raw = deltas.canonical(self._reader.json(name))
+                if not name.endswith(layout.content_name(sha := layout.sha_of(raw))):
+                    raise BadCapsule(f"{name} in the capsule is not as it was written.")
+                yield sha, raw
+
+    def _cursors(self, name: str) -> Generator[dict[str, Any]]:
+        if self._reader.has(name):  # formerly there were none
+            yield from self._rows(columns.CURSOR, name)
+
+    def _rows(self, of: columns.Columns, name: str) -> Iterator[dict[str, Any]]:
+        for n, line in enumerate(self._reader.lines(name), 1):
+            yield columns.read(of, line, f"{name} line {n}: $")
+
+    def _verified(self, about: _About) -> int:
+        """Fold everything again; raises BadCapsule. The bytes of files were compared before."""
+        try:
+            report = verify(about.id, files=False)
+        except GatepostError as error:
+            raise BadCapsule(f"The history in the capsule does not hold: {error}.") from error
+        if not report.intact:
+            raise BadCapsule(f"The history in the capsule does not hold: {report.what}")
+        return report.n_events
+
+    def _settled(self, about: _About) -> int:
+        """Withdraw what was open, log where it came from; how many requests were withdrawn."""
+        actor = self._actor.id
+        gone = gates.withdraw_open(about.id, reason=WITHDRAWN, actor=actor)
+        store.note_import(about.id, data=self._origin(about.row), actor=actor)
+        transaction.on_commit(partial(store.keep_head, about.id), robust=True)
+        return gone
+
+    def _origin(self, row: Mapping[str, Any]) -> dict[str, Any]:
+        return {
+            "workspace": str(row["workspace_id"]),
+            "seq": row["last_seq"],
+            "hash": row["last_hash"].hex(),
+            "chain": str(row["chain_id"]),
+            "status": row["status"],
+            "title": row["title"],
+            "capsule": self._reader.manifest_sha,
+            "by_name": self._actor.name,
+        }

@@ -1,0 +1,1 @@
+"""What the commands share: arguments, output as table or JSON, exit codes."""

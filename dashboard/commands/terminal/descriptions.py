@@ -1,0 +1,161 @@
+"""How threads and plans are told in a terminal."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Any
+from uuid import UUID
+
+from checkpoints import queries
+from checkpoints.state import deltas
+from checkpoints.views import EffectFate, ThreadRow
+from dashboard.actions.cancellation import CancelPlan
+from dashboard.actions.previews.expected_calls import AGAIN, MAYBE, REUSED, Expected
+from dashboard.actions.previews.plans import EditPlan, ForkPlan, RollBackPlan
+from dashboard.api.shapes.answers import thread_detail
+from dashboard.identity.permissions import Actor
+
+from .console import PersonalCommand
+from .tables import Table, facts, table
+
+SHORT = 300
+
+
+def lease_of(row: ThreadRow) -> str:
+    """Who has the thread, under which fence and until when unless it is renewed."""
+    if not row.lease_owner:
+        return f"nobody, fence {row.fence}"
+    return f"{row.lease_owner}, fence {row.fence}, until {row.lease_until:%H:%M:%S} UTC"
+
+
+def tell_thread(
+    command: PersonalCommand, actor: Actor, thread_id: UUID, *, state: bool = False
+) -> None:
+    """Where a thread stands now, with its state if asked."""
+    row, told, open_ones = thread_detail(actor, thread_id)
+    why = told.why_waiting
+    shown = facts(
+        "",
+        [
+            ("thread", row.id),
+            ("title", row.title),
+            *([("name", row.name)] if row.name else []),
+            ("agent", f"{row.agent} {row.version_label}"),
+            ("status", row.status),
+            ("why", f"{why.sentence} {why.action}".strip()),
+            ("step", f"{row.step} (checkpoint {row.number}, version {row.version})"),
+            ("next", ", ".join(row.next_nodes) or "-"),
+            ("lease", lease_of(row)),
+            *([("pinned", f"to version {row.version_label}")] if row.pinned else []),
+            *([("code", f"choose: {', '.join(told.code_choices)}")] if told.code_choices else []),
+            *(("approval", f"{a.id} {a.headline}") for a in open_ones),
+            *(("not taken yet", short(i.message)) for i in told.inputs),
+        ],
+    )
+    tables = [shown]
+    if state and not command.as_json:
+        now = queries.state_at(thread_id, row.head)
+        tables.append(facts("State", ((c, short(v)) for c, v in now.items())))
+    command.tell(told, *tables)
+
+
+def short(value: Any, limit: int = SHORT) -> str:
+    """A value as text, cut."""
+    text = value if isinstance(value, str) else deltas.canonical(value).decode()
+    return text if len(text) <= limit else f"{text[: limit - 1]}…"
+
+
+def patch_table(patch: Any) -> Table:
+    """JSON Patch, one operation per row."""
+    rows = ((op["op"], op["path"], short(op["value"]) if "value" in op else "") for op in patch)
+    return table("", ("op", "path", "value"), rows)
+
+
+def edit_table(plan: EditPlan) -> Table:
+    """What an edit would do."""
+    return facts(
+        "An edit would",
+        [
+            ("change", ", ".join(op["path"][1:] for op in plan.patch) or "nothing"),
+            ("withdraw", ", ".join(a.headline for a in plan.approvals) or "no request"),
+        ],
+    )
+
+
+def _ahead(expected: Expected) -> list[tuple[str, str]]:
+    """What is reused and called again when the recorded steps are taken once more."""
+
+    def told(fate: str) -> str:
+        return (
+            f"{expected.count(fate)} recorded calls, {expected.tokens(fate)} tokens, "
+            f"{expected.cost(fate)}"
+        )
+
+    found = [("reuse", told(REUSED)), ("call again", told(AGAIN))]
+    if expected.count(MAYBE):
+        found.append(("call again if asked otherwise", told(MAYBE)))
+    return found
+
+
+def fork_table(plan: ForkPlan) -> Table:
+    """What a fork would do."""
+    return facts(
+        "A fork would",
+        [
+            ("start at", f"checkpoint {plan.target.number} (step {plan.target.step})"),
+            ("do next", ", ".join(plan.next_nodes) or "nothing"),
+            *_ahead(plan.expected),
+            ("change", ", ".join(op["path"][1:] for op in plan.patch) or "nothing"),
+            ("first effect", plan.first_effect or "none recorded"),
+            *(("config", f"{key} = {short(value)}") for key, value in plan.config.items()),
+        ],
+    )
+
+
+def cancel_tables(plan: CancelPlan) -> tuple[Table, ...]:
+    """What cancelling would do, and each effect's fate."""
+    target = plan.target
+    return (
+        facts(
+            "Cancelling would",
+            [
+                ("undo", f"{len(plan.undo)} of {len(plan.all_effects)} effects"),
+                (
+                    "go back to",
+                    f"checkpoint {target.number} (step {target.step})" if target else "nothing",
+                ),
+                ("withdraw", ", ".join(a.headline for a in plan.approvals) or "no request"),
+            ],
+        ),
+        _fates(plan.all_effects),
+    )
+
+
+def roll_back_tables(plan: RollBackPlan) -> tuple[Table, ...]:
+    """What a rollback would do, and each effect's fate."""
+    return (
+        facts(
+            "A rollback would",
+            [
+                ("go back to", f"checkpoint {plan.target.number} (step {plan.target.step})"),
+                ("leave behind", f"{plan.steps} checkpoint{'s' * (plan.steps != 1)}"),
+                ("withdraw", ", ".join(a.headline for a in plan.approvals) or "no request"),
+                (
+                    "undo",
+                    f"{len(plan.undo)} of {len(plan.effects)} effects"
+                    if plan.effects
+                    else "nothing: no effect happened since",
+                ),
+                *_ahead(plan.expected),
+            ],
+        ),
+        _fates(plan.effects),
+    )
+
+
+def _fates(effects: Iterable[EffectFate]) -> Table:
+    return table(
+        "Effects, last first",
+        ("effect", "fate", "what"),
+        ((e.activity.tool, e.fate, e.text) for e in effects),
+    )

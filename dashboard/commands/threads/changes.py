@@ -1,0 +1,246 @@
+"""Verbs of `threads` that change the past's course: edit, fork, rollback."""
+
+from __future__ import annotations
+
+import argparse
+from pathlib import Path
+from typing import Any
+
+from checkpoints import queries
+from checkpoints.views import CheckpointRow, ThreadRow
+from dashboard import actions
+from dashboard.actions.code_choice import CHOICES, RIGHT, alike
+from dashboard.api.shapes.code import ChosenMany
+from dashboard.api.shapes.previews import EditPreview, ForkPreview, RollBackPreview
+from dashboard.commands.terminal.arguments import checkpoint_named, values
+from dashboard.commands.terminal.console import (
+    REFUSED,
+    PersonalCommand,
+    Usage,
+    Verb,
+    add_yes_argument,
+)
+from dashboard.commands.terminal.descriptions import (
+    edit_table,
+    fork_table,
+    patch_table,
+    roll_back_tables,
+    short,
+    tell_thread,
+)
+from dashboard.commands.terminal.state_files import Changed, changed_in
+from dashboard.commands.terminal.tables import table
+from dashboard.identity.permissions import Actor
+
+from .control import config_of, takes_config, takes_reason, takes_values, takes_version
+from .reads import on_thread, thread_of
+
+
+def _preview_option(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("--preview", action="store_true", help="only say what it would do")
+
+
+def _changes(command: PersonalCommand, actor: Actor, thread: ThreadRow) -> dict[str, Any]:
+    version = queries.agent_version(thread.agent_version_id)
+    return values(actor, version, command.options["set"], command.options["file"])
+
+
+def _takes_file(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument(
+        "--from",
+        dest="from_file",
+        type=Path,
+        metavar="FILE",
+        help="a state that `threads state --yaml` or --json wrote, changed in an editor",
+    )
+
+
+def _from_file(
+    command: PersonalCommand, thread: ThreadRow, at: CheckpointRow | None
+) -> Changed | None:
+    """What the given file changes; None when it changes nothing, which is said."""
+    o = command.options
+    if o["set"] or o["file"]:
+        raise Usage("--from", "and --set or --file exclude each other")
+    changed = changed_in(o["from_file"], thread, at=at)
+    if not changed.changes:
+        command.say("The file says what the state says; nothing was done.")
+        return None
+    return changed
+
+
+def _agreed(command: PersonalCommand, patch: Any, question: str) -> bool:
+    """Show the difference, ask."""
+    if command.stdout.isatty() and not command.as_json:
+        patch_table(patch).draw(command.stdout)
+    else:
+        for op in patch:
+            command.say(f"{op['op']} {op['path']} {short(op['value']) if 'value' in op else ''}")
+    return command.confirmed(question)
+
+
+def edit(command: PersonalCommand) -> None:
+    """Write new values over the head."""
+    o = command.options
+    actor, thread = thread_of(command, "edit")
+    version = o["version"]
+    if o["from_file"]:
+        head = queries.checkpoint(thread.id, thread.head)
+        changed = _from_file(command, thread, head)
+        if changed is None:
+            return
+        changes = changed.changes
+        if not o["preview"]:
+            plan = actions.preview_edit(actor, thread.id, changes)
+            if not _agreed(command, plan.patch, "Write this over the head?"):
+                return
+            # Exactly what was shown is done, or nothing.
+            version = thread.version if version is None else version
+    else:
+        changes = _changes(command, actor, thread)
+    if o["preview"]:
+        plan = actions.preview_edit(actor, thread.id, changes)
+        command.tell(EditPreview.of(plan), edit_table(plan), patch_table(plan.patch))
+        return
+    actions.edit(actor, thread.id, changes, o["reason"], version)
+    tell_thread(command, actor, thread.id)
+
+
+def _fork_options(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("--checkpoint", default="", help="number or id; else the head")
+    takes_values(parser)
+    parser.add_argument("--title", default="")
+    parser.add_argument(
+        "--effects",
+        choices=("ask", "run"),
+        default="ask",
+        help="stop before the first effect (ask), or not (run)",
+    )
+    takes_config(parser)
+
+
+def fork(command: PersonalCommand) -> None:
+    """Begin a new thread from a checkpoint of this one."""
+    o = command.options
+    actor, thread = thread_of(command, "fork")
+    given = checkpoint_named(thread.id, o["checkpoint"]) if o["checkpoint"] else None
+    target, config = given.id if given else thread.head, config_of(command)
+    if o["from_file"]:
+        changed = _from_file(command, thread, given)
+        if changed is None:
+            return
+        target, changes = changed.point.id, changed.changes
+        if not o["preview"]:
+            shown = actions.preview_fork(actor, thread.id, target, changes, config)
+            if not _agreed(command, shown.patch, "Fork with this?"):
+                return
+    else:
+        changes = _changes(command, actor, thread)
+    if o["preview"]:
+        plan = actions.preview_fork(actor, thread.id, target, changes, config)
+        command.tell(ForkPreview.of(plan), fork_table(plan))
+        return
+    new = actions.fork(
+        actor, thread.id, target, changes, o["title"], o["effects"], o["reason"], config
+    )
+    tell_thread(command, actor, new)
+
+
+def _rollback_options(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("checkpoint", help="number or id")
+    parser.add_argument("--run-on", action="store_true", help="go on instead of pausing there")
+    parser.add_argument("--keep-effects", action="store_true", help="undo nothing outside")
+
+
+def rollback(command: PersonalCommand) -> None:
+    """Show the plan, ask, move the head back."""
+    o = command.options
+    actor, thread = thread_of(command, "roll_back")
+    target = checkpoint_named(thread.id, o["checkpoint"]).id
+    version = o["version"]
+    if o["preview"] or not o["yes"]:
+        plan = actions.preview_roll_back(actor, thread.id, target)
+        if o["preview"]:
+            command.tell(RollBackPreview.of(plan), *roll_back_tables(plan))
+            return
+        if command.stdout.isatty() and not command.as_json:
+            command.tell(RollBackPreview.of(plan), *roll_back_tables(plan))
+        else:
+            undone = f"{len(plan.undo)} of {len(plan.effects)} effects would be undone"
+            command.say(f"Back to checkpoint {plan.target.number}: {undone}.")
+        if not command.confirmed("Roll back?"):
+            return
+        # Exactly what was shown is done, or nothing.
+        version = plan.version if version is None else version
+    undo = not o["keep_effects"]
+    actions.roll_back(actor, thread.id, target, o["reason"], version, o["run_on"], compensate=undo)
+    tell_thread(command, actor, thread.id)
+
+
+def _code_options(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("choice", choices=CHOICES, help="what shall become of it")
+    parser.add_argument(
+        "--alike", action="store_true", help="and of all threads that ask the very same"
+    )
+
+
+def code(command: PersonalCommand) -> None:
+    """Choose which code goes on with a thread."""
+    o = command.options
+    choice = o["choice"]
+    actor, thread = thread_of(command, RIGHT[choice])
+    if o["alike"]:
+        done = actions.choose_code_many(actor, alike(actor, thread) or [thread.id], choice)
+        rows = ((c.thread, c.goes_on or "-", c.error.detail if c.error else choice) for c in done)
+        columns = ("thread", "goes on", "what came of it")
+        command.tell(ChosenMany.told(done), table("", columns, rows))
+        if any(c.error for c in done):
+            raise SystemExit(REFUSED)
+        return
+    found = actions.choose_code(actor, thread.id, choice, expected_version=o["version"])
+    tell_thread(command, actor, found)
+
+
+CHANGING = (
+    Verb(
+        "code",
+        "say which code goes on with a thread whose agent changed: pin, accept, fork, unpin",
+        code,
+        on_thread(_code_options, takes_version),
+        "threads code order-17 pin\nthreads code order-17 accept --alike",
+    ),
+    Verb(
+        "edit",
+        "write new values over the head; open requests are withdrawn",
+        edit,
+        on_thread(
+            takes_values,
+            takes_reason,
+            takes_version,
+            _preview_option,
+            _takes_file,
+            add_yes_argument,
+        ),
+        "threads edit demo-flights --set question='And in winter?' --reason 'asked wrongly'\n"
+        "threads edit demo-flights --from state.yaml --reason 'asked wrongly'",
+    ),
+    Verb(
+        "fork",
+        "start a new thread from a checkpoint of this one, which stays as it is",
+        fork,
+        on_thread(_fork_options, takes_reason, _preview_option, _takes_file, add_yes_argument),
+        "threads fork demo-flights --checkpoint 2 --set limit=5 --preview\n"
+        "threads fork demo-flights --checkpoint 2 --title 'What if'\n"
+        "threads fork demo-flights --from state.yaml --yes",
+    ),
+    Verb(
+        "rollback",
+        "move the head back and undo effects, last first; shows the plan and asks",
+        rollback,
+        on_thread(
+            _rollback_options, takes_reason, takes_version, _preview_option, add_yes_argument
+        ),
+        "threads rollback demo-flights 2 --preview\n"
+        "threads rollback demo-flights 2 --reason 'wrong data' --yes",
+    ),
+)

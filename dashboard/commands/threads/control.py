@@ -1,0 +1,200 @@
+"""Verbs of `threads` that start and control."""
+
+from __future__ import annotations
+
+import argparse
+from collections.abc import Callable
+from typing import Any
+
+from checkpoints import queries
+from dashboard import actions
+from dashboard.api.shapes.previews import CancelPreview
+from dashboard.commands.terminal.arguments import json_given, number_from, pair, values
+from dashboard.commands.terminal.console import PersonalCommand, Usage, Verb
+from dashboard.commands.terminal.descriptions import cancel_tables, tell_thread
+
+from .reads import on_thread, thread_of
+
+
+def takes_values(parser: argparse.ArgumentParser) -> None:
+    """Values of channels."""
+    parser.add_argument("--set", action="append", default=[], metavar="CHANNEL=VALUE")
+    parser.add_argument(
+        "--file", action="append", default=[], metavar="CHANNEL=PATH", help="upload a file"
+    )
+
+
+def takes_version(parser: argparse.ArgumentParser) -> None:
+    """The guard against acting on what one has not seen."""
+    parser.add_argument(
+        "--version",
+        type=number_from(1, 2**62),
+        metavar="N",
+        help="only if the thread has not moved since",
+    )
+
+
+def takes_reason(parser: argparse.ArgumentParser) -> None:
+    """Why; kept in the log."""
+    parser.add_argument("--reason", default="", help="kept in the log")
+
+
+def _start_options(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("agent", help="its name; `agent list` shows them")
+    parser.add_argument("--input", default="{}", metavar="JSON|@PATH")
+    takes_values(parser)
+    parser.add_argument("--title", default="")
+    parser.add_argument("--name", help="continue the thread of this name if there is one")
+    parser.add_argument("--label", action="append", default=[], metavar="KEY=VALUE")
+    parser.add_argument("--pause-at", default="", metavar="NODE", help="stop before this node")
+    takes_config(parser)
+
+
+def takes_config(parser: argparse.ArgumentParser) -> None:
+    """Model, temperature, prompt texts."""
+    parser.add_argument(
+        "--config",
+        default="{}",
+        metavar="JSON|@PATH",
+        help="model, temperature, prompt texts: what nodes read as ctx.config",
+    )
+
+
+def config_of(command: PersonalCommand) -> dict[str, Any]:
+    """The object given as --config."""
+    given = json_given(command.options["config"], "--config")
+    if not isinstance(given, dict):
+        raise Usage("--config", "must be an object")
+    return given
+
+
+def start(command: PersonalCommand) -> None:
+    """Start a thread, or find the one of this name."""
+    o, actor = command.options, command.actor("start")
+    given = json_given(o["input"], "--input")
+    if not isinstance(given, dict):
+        raise Usage("--input", "must be an object of channels")
+    if o["set"] or o["file"]:
+        given |= values(actor, queries.agent(o["agent"]), o["set"], o["file"])
+    thread, new = actions.start_or_continue(
+        actor,
+        agent=o["agent"],
+        input=given,
+        title=o["title"],
+        name=o["name"],
+        labels=dict(pair("--label", word, "key=value") for word in o["label"]),
+        pause_at=o["pause_at"],
+        config=config_of(command),
+    )
+    command.say("Started." if new else "A thread of this name exists already; here it is.")
+    tell_thread(command, actor, thread)
+
+
+def _control(action: str, option: str = "") -> Callable[[PersonalCommand], None]:
+    """A verb that is one action, with the value of one option if named."""
+
+    def act(command: PersonalCommand) -> None:
+        actor, thread = thread_of(command, action)
+        given: list[Any] = [command.options[option]] if option else []
+        done = getattr(actions, action)
+        done(actor, thread.id, *given, expected_version=command.options["version"])
+        tell_thread(command, actor, thread.id)
+
+    return act
+
+
+def _input_options(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("message", nargs="?", metavar="JSON|@PATH", help="a message as JSON")
+    parser.add_argument("--text", help="a message that is text, as it is")
+
+
+def send_input(command: PersonalCommand) -> None:
+    """Send a message that the next step takes."""
+    o = command.options
+    if (o["message"] is None) == (o["text"] is None):
+        raise Usage("JSON", "or --text: give one of them")
+    message = json_given(o["message"], "JSON") if o["text"] is None else o["text"]
+    actor, thread = thread_of(command, "input")
+    actions.send_input(actor, thread.id, message, expected_version=o["version"])
+    command.say("Sent. The next step will use it.")
+    tell_thread(command, actor, thread.id)
+
+
+def _pause_options(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("--before", default="", metavar="NODE", help="stop before this node")
+
+
+def _cancel_options(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument(
+        "--undo", action="store_true", help="take back what it did outside, last first"
+    )
+    parser.add_argument(
+        "--undo-unknown",
+        action="store_true",
+        help="with --undo: also what may have happened, where it has an undo",
+    )
+    parser.add_argument("--preview", action="store_true", help="only say what it would do")
+
+
+def cancel(command: PersonalCommand) -> None:
+    """End a thread; say what is undone and what stays."""
+    o = command.options
+    actor, thread = thread_of(command, "cancel")
+    how = {"undo_effects": o["undo"], "undo_unknown": o["undo_unknown"]}
+    if o["preview"]:
+        plan = actions.preview_cancel(actor, thread.id, **how)
+        command.tell(CancelPreview.of(plan), *cancel_tables(plan))
+        return
+    undone = actions.cancel(actor, thread.id, o["reason"], **how, expected_version=o["version"])
+    if undone:
+        n, all_of_them = len(undone.undo), len(undone.effects)
+        command.say(f"A worker undoes {n} of {all_of_them} effects, last first.")
+    elif unknown := queries.thread(thread.id, workspace=actor.workspace).status_reason:
+        command.say(unknown)
+    tell_thread(command, actor, thread.id)
+
+
+DOING = (
+    Verb(
+        "start",
+        "start a thread, or continue the one of this name",
+        start,
+        _start_options,
+        "threads start market-research --set question='What delays flights?' --title Delays\n"
+        "threads start market-research --input @input.json --name order-17 --json",
+    ),
+    Verb(
+        "pause",
+        "pause a thread at its next step, or before a node",
+        _control("pause", "before"),
+        on_thread(_pause_options, takes_version),
+    ),
+    Verb(
+        "resume",
+        "let a paused thread go on",
+        _control("resume"),
+        on_thread(takes_version),
+    ),
+    Verb(
+        "retry",
+        "try a failed step again, or go on after looking at a problem",
+        _control("retry"),
+        on_thread(takes_version),
+    ),
+    Verb(
+        "input",
+        "send a message that the next step takes",
+        send_input,
+        on_thread(_input_options, takes_version),
+        "threads input demo-flights --text 'Look at the north as well'\n"
+        """threads input order-17 '{"text": "use the other file"}'""",
+    ),
+    Verb(
+        "cancel",
+        "end a thread; what it did stays done, or is undone with --undo",
+        cancel,
+        on_thread(_cancel_options, takes_reason, takes_version),
+        "threads cancel order-17 --undo --preview\n"
+        "threads cancel order-17 --undo --reason 'ordered twice'",
+    ),
+)

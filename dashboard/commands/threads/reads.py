@@ -1,0 +1,336 @@
+"""Verbs of `threads` that only look."""
+
+from __future__ import annotations
+
+import argparse
+import json
+import time
+from collections.abc import Callable
+from typing import Any
+
+from django.db import InterfaceError, OperationalError, connection
+
+from checkpoints import queries
+from checkpoints.views import CheckpointRow, EventRow, ThreadRow
+from dashboard.api.shapes.answers import diff_answer, events_answer
+from dashboard.api.shapes.rows import (
+    Activity,
+    ActivityList,
+    Checkpoint,
+    CheckpointList,
+    Event,
+    Thread,
+    ThreadList,
+)
+from dashboard.commands.terminal.arguments import (
+    checkpoint_named,
+    number_from,
+    pair,
+    statuses_named,
+    thread_named,
+)
+from dashboard.commands.terminal.console import PersonalCommand, Usage, Verb
+from dashboard.commands.terminal.descriptions import patch_table, short, tell_thread
+from dashboard.commands.terminal.tables import facts, table
+from dashboard.documents.json_text import json_of
+from dashboard.documents.state_document import state_answer
+from dashboard.documents.yaml_text import YAMLRenderer
+from dashboard.drawing.compare import compare
+from dashboard.identity.people import people
+from dashboard.identity.permissions import Actor
+from dashboard.wording.sentences import event_sentence
+from dashboard.wording.text import span
+
+FOLLOW_SECONDS = 0.5
+BATCH = 200
+SEQ_MAX = 2**62
+
+
+def thread_argument(parser: argparse.ArgumentParser) -> None:
+    """Which thread."""
+    parser.add_argument("thread", help="id, how it begins, or name")
+
+
+def on_thread(
+    *more: Callable[[argparse.ArgumentParser], None],
+) -> Callable[[argparse.ArgumentParser], None]:
+    """The thread, then further options."""
+
+    def declare(parser: argparse.ArgumentParser) -> None:
+        thread_argument(parser)
+        for one in more:
+            one(parser)
+
+    return declare
+
+
+def limit_option(default: int, high: int) -> Callable[[argparse.ArgumentParser], None]:
+    """How many rows."""
+
+    def declare(parser: argparse.ArgumentParser) -> None:
+        parser.add_argument(
+            "--limit", type=number_from(1, high), default=default, help=f"rows ({default})"
+        )
+
+    return declare
+
+
+def thread_of(command: PersonalCommand, action: str = "read") -> tuple[Actor, ThreadRow]:
+    """Who acts, and the thread that is meant."""
+    actor = command.actor(action)
+    ident = thread_named(actor, command.options["thread"])
+    return actor, queries.thread(ident, workspace=actor.workspace)
+
+
+# --- list, show ----------------------------------------------------------------------------------
+
+
+def _list_options(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("--status", default="", help="one or several, by commas")
+    parser.add_argument("--stuck", action="store_true", help="only those that need attention")
+    parser.add_argument("--agent", default="", help="only threads of this agent")
+    parser.add_argument("--label", default="", metavar="KEY=VALUE")
+    parser.add_argument("-q", default="", metavar="TEXT", help="part of a title or of an id")
+    parser.add_argument("--cursor", default="", help="where the page before ended")
+    limit_option(30, 1_000)(parser)
+
+
+def list_threads(command: PersonalCommand) -> None:
+    """A page of threads."""
+    o, actor = command.options, command.actor("read")
+    page = queries.threads(
+        workspace=actor.workspace,
+        statuses=statuses_named("attention" if o["stuck"] else o["status"]),
+        agent=o["agent"],
+        q=o["q"],
+        label=pair("--label", o["label"], "key=value") if o["label"] else None,
+        limit=o["limit"],
+        after=o["cursor"],
+    )
+    rows = [
+        (t.id, t.status, f"{t.status_since:%Y-%m-%d %H:%M:%S}", t.agent, t.step, t.title)
+        for t in page.rows
+    ]
+    columns = ("thread", "status", "since", "agent", "step", "title")
+    found = [Thread.of(t) for t in page.rows]
+    command.tell(ThreadList(results=found, next_cursor=page.next_cursor), table("", columns, rows))
+    if not rows:
+        command.say("No threads.")
+    elif page.next_cursor and not command.as_json:
+        command.say(f"There are more: --cursor {page.next_cursor}")
+
+
+def show(command: PersonalCommand) -> None:
+    """One thread."""
+    actor, row = thread_of(command)
+    tell_thread(command, actor, row.id, state=True)
+
+
+# --- the past ------------------------------------------------------------------------------------
+
+
+def _event_options(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument(
+        "--after", type=number_from(0, SEQ_MAX), default=0, help="a sequence number"
+    )
+    parser.add_argument("--kind", default="", help="kinds or nouns, by commas")
+    parser.add_argument(
+        "--follow", action="store_true", help="go on with what happens, until the thread is done"
+    )
+    limit_option(100, 10_000)(parser)
+
+
+def events(command: PersonalCommand) -> None:
+    """What happened, oldest first."""
+    o = command.options
+    actor, row = thread_of(command)
+    kinds = [kind for kind in o["kind"].split(",") if kind]
+    if o["follow"]:
+        _follow(command, actor, row, kinds)
+        return
+    rows = queries.events_after(row.id, o["after"], limit=o["limit"] + 1, kinds=kinds)
+    answer = events_answer(rows, after=o["after"], limit=o["limit"])
+    columns = ("seq", "at", "kind", "what")
+    names = people(e.actor for e in rows)
+    shown = [_event_cells(e, names) for e in rows[: o["limit"]]]
+    command.tell(answer, table("", columns, shown))
+    if answer.next_cursor and not command.as_json:
+        command.say(f"There are more: --after {answer.next_cursor}")
+
+
+def _event_cells(event: EventRow, names: dict[str, str]) -> tuple[object, ...]:
+    return event.seq, f"{event.at:%H:%M:%S.%f}"[:12], event.kind, event_sentence(event, names)
+
+
+def _follow(command: PersonalCommand, actor: Actor, row: ThreadRow, kinds: list[str]) -> None:
+    """Print events as they come, each once, in order; JSON Lines with --json."""
+    seq, said_away = int(command.options["after"]), False
+    while True:
+        try:
+            # Read before the events: what comes between the two is shown in the next turn.
+            live = queries.thread(row.id, workspace=actor.workspace).live
+            found = queries.events_after(row.id, seq, limit=BATCH, kinds=kinds)
+            names = people(e.actor for e in found)
+            said_away = False
+        except (OperationalError, InterfaceError):
+            connection.close()
+            if not said_away:
+                command.say("The database does not answer; trying again.")
+            said_away = True
+            time.sleep(FOLLOW_SECONDS)
+            continue
+        for event in found:
+            seq = event.seq
+            if command.as_json:
+                line = json.dumps(json.loads(json_of(Event.model_validate(event))))
+            else:
+                cells = table("", ("",) * 4, [_event_cells(event, names)]).rows[0]
+                line = f"{cells[0]:>5}  {cells[1]}  {cells[2]:<22}  {' '.join(cells[3].split())}"
+            command.stdout.write(line)
+        command.stdout.flush()
+        if len(found) == BATCH:
+            continue
+        if not live:
+            return
+        time.sleep(FOLLOW_SECONDS)
+
+
+def _checkpoint_options(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("--before", type=number_from(0, 2**31 - 1), help="a checkpoint's number")
+    limit_option(50, 1_000)(parser)
+
+
+def checkpoints(command: PersonalCommand) -> None:
+    """A thread's own checkpoints."""
+    o = command.options
+    _, row = thread_of(command)
+    page = queries.checkpoints(row.id, limit=o["limit"], before=o["before"])
+    answer = CheckpointList(
+        results=[Checkpoint.model_validate(c) for c in page.rows], next_cursor=page.next_cursor
+    )
+    columns = ("number", "step", "source", "at", "nodes", "next", "bytes", "note", "checkpoint")
+    command.tell(answer, table("", columns, (_checkpoint_cells(c, row) for c in page.rows)))
+    if page.next_cursor and not command.as_json:
+        command.say(f"There are more: --before {page.next_cursor}")
+
+
+def _checkpoint_cells(c: CheckpointRow, thread: ThreadRow) -> tuple[object, ...]:
+    note = "head" if c.id == thread.head else "left behind" if c.abandoned else ""
+    at = f"{c.created_at:%Y-%m-%d %H:%M:%S}"
+    nodes, following = ", ".join(c.nodes), ", ".join(c.next_nodes)
+    return c.number, c.step, c.source, at, nodes, following, c.state_bytes, note, c.id
+
+
+def activities(command: PersonalCommand) -> None:
+    """What happened once, newest first."""
+    _, row = thread_of(command)
+    rows = queries.activities(row.id, limit=command.options["limit"])
+    columns = ("step", "node", "kind", "tool", "state", "took", "tries", "result")
+    shown = (
+        (
+            a.step,
+            a.node,
+            a.kind,
+            a.tool,
+            a.state,
+            span((a.finished_at - a.started_at).total_seconds()) if a.finished_at else "",
+            a.attempts,
+            a.error or short(a.result, 100),
+        )
+        for a in rows
+    )
+    answer = ActivityList(results=[Activity.model_validate(a) for a in rows])
+    command.tell(answer, table("", columns, shown))
+    if not rows:
+        command.say("Nothing is recorded yet.")
+
+
+def _state_options(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("--checkpoint", default="", help="number or id; else the head")
+    parser.add_argument("--yaml", action="store_true", help="the same answer as --json, in YAML")
+
+
+def state(command: PersonalCommand) -> None:
+    """The whole state at a checkpoint."""
+    o = command.options
+    if o["yaml"] and o["as_json"]:
+        raise Usage("--yaml", "and --json exclude each other")
+    _, row = thread_of(command)
+    point = checkpoint_named(row.id, o["checkpoint"] or str(row.head))
+    answer = state_answer(row, point)
+    if o["yaml"]:
+        text = YAMLRenderer().render(json.loads(json_of(answer))).decode()
+        command.stdout.write(text, ending="")
+        return
+    shown = ((channel, short(value, 100_000)) for channel, value in answer.state.items())
+    command.tell(answer, facts(f"State at checkpoint {point.number} (step {point.step})", shown))
+
+
+def _diff_options(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("--from", dest="old", required=True, metavar="CHECKPOINT")
+    parser.add_argument("--to", dest="new", default="", metavar="CHECKPOINT", help="else the head")
+    parser.add_argument("--to-thread", default="", metavar="THREAD", help="a fork, for example")
+
+
+def diff(command: PersonalCommand) -> None:
+    """What differs between two checkpoints, and where their ways part."""
+    o = command.options
+    actor, row = thread_of(command)
+    other = row
+    if o["to_thread"]:
+        ident = thread_named(actor, o["to_thread"])
+        other = queries.thread(ident, workspace=actor.workspace)
+    old = checkpoint_named(row.id, o["old"])
+    found = compare(old, checkpoint_named(other.id, o["new"] or str(other.head)))
+    ends: list[tuple[str, Any]] = [("common", found.common and f"checkpoint {found.common.number}")]
+    for name, event in (("from", found.old_event), ("to", found.new_event)):
+        ends.append((name, event and f"event {event.seq}: {event_sentence(event)}"))
+    told = facts("Ways", ((name, value or "ends there") for name, value in ends))
+    command.tell(diff_answer(found), patch_table(found.patch), told)
+    if not found.patch:
+        command.say("The two states are the same.")
+
+
+LOOKING = (
+    Verb(
+        "list",
+        "list threads, those that moved last first",
+        list_threads,
+        _list_options,
+        "threads list --status waiting,attention\nthreads list --json | jq -r '.results[].id'",
+    ),
+    Verb("show", "show a thread, what it waits for and its state", show, thread_argument),
+    Verb(
+        "events",
+        "show what happened, oldest first",
+        events,
+        on_thread(_event_options),
+        "threads events 0199a3 --kind approval,effect\nthreads events demo-flights --follow",
+    ),
+    Verb(
+        "checkpoints",
+        "list a thread's own checkpoints, newest first",
+        checkpoints,
+        on_thread(_checkpoint_options),
+    ),
+    Verb(
+        "activities",
+        "list calls, effects and finished nodes, newest first",
+        activities,
+        on_thread(limit_option(50, 1_000)),
+    ),
+    Verb(
+        "state",
+        "show the whole state at a checkpoint",
+        state,
+        on_thread(_state_options),
+        "threads state demo-flights --checkpoint 2\nthreads state demo-flights --yaml > state.yaml",
+    ),
+    Verb(
+        "diff",
+        "show what differs between two checkpoints",
+        diff,
+        on_thread(_diff_options),
+        "threads diff demo-flights --from 2\nthreads diff 0199a3 --from 2 --to-thread 0199b7",
+    ),
+)

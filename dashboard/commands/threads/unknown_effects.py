@@ -1,0 +1,59 @@
+"""The verb of `threads` that answers what a thread asks about an effect."""
+
+from __future__ import annotations
+
+import argparse
+
+from checkpoints.verdicts import Verdict
+from dashboard import actions
+from dashboard.actions import unknown_effects
+from dashboard.commands.terminal.arguments import json_given
+from dashboard.commands.terminal.console import PersonalCommand, Usage, Verb
+from dashboard.commands.terminal.descriptions import tell_thread
+from dashboard.errors import NotAllowedNow
+
+from .control import takes_reason, takes_version
+from .reads import on_thread, thread_of
+
+
+def _options(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("verdict", choices=[str(one).replace("_", "-") for one in Verdict])
+    parser.add_argument(
+        "--result", metavar="JSON|@PATH", help="what the tool answered, with happened; else null"
+    )
+
+
+def settle(command: PersonalCommand) -> None:
+    """Answer exactly the question that stands now."""
+    o = command.options
+    actor, thread = thread_of(command, "settle")
+    asked = unknown_effects.asked_of(thread)
+    if asked is None:
+        raise NotAllowedNow(
+            "The thread has no open question about an effect.", status=str(thread.status)
+        )
+    if o["result"] is not None and o["verdict"] != "happened":
+        raise Usage("--result", "goes with happened only")
+    actions.settle(
+        actor,
+        thread.id,
+        asked.effect.id,
+        o["verdict"].replace("-", "_"),
+        None if o["result"] is None else json_given(o["result"], "--result"),
+        o["reason"],
+        expected_version=o["version"],
+    )
+    tell_thread(command, actor, thread.id)
+
+
+SETTLING = (
+    Verb(
+        "settle",
+        "say what holds of an effect that needs a person",
+        settle,
+        on_thread(_options, takes_reason, takes_version),
+        "threads settle order-17 happened --result '{\"receipt\": 4711}' --reason 'asked'\n"
+        "threads settle order-17 not-happened\n"
+        "threads settle order-17 undo-again --reason 'wrong account'",
+    ),
+)

@@ -1,0 +1,1 @@
+"""Graphs, trees, timelines and differences as data for templates; pure."""

@@ -1,0 +1,132 @@
+"""What differs between two values of JSON: counted and item by item, lists by what their items are.
+
+`Part` walks the JSON Schema beside the values, which may declare the key of a list.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from checkpoints.state.list_keys import Part
+from dashboard.wording.parties import ACCOUNTS
+from dashboard.wording.text import number
+
+from . import list_pairs
+from .list_pairs import MISSING
+
+SHA256 = re.compile("[0-9a-f]{64}")
+FILE_KEYS = {"$artifact", "name", "media_type", "size"}
+ACCOUNT = "acc"
+
+
+@dataclass(frozen=True, slots=True)
+class Changes:
+    """How many values a comparison found added, changed and removed; an item of a list is one.
+
+    `accounts` of the changed ones are where money goes.
+    """
+
+    added: int
+    changed: int
+    removed: int
+    accounts: int = 0
+
+    @property
+    def words(self) -> str:
+        """The sum in a line, what is most grave first; empty where nothing differs."""
+        others = self.changed - self.accounts
+        parts = [
+            f"~ {number(self.accounts)} account{'' if self.accounts == 1 else 's'} changed",
+            f"~ {number(others)} changed",
+            f"+ {number(self.added)}",
+            f"− {number(self.removed)}",
+        ]
+        counts = (self.accounts, others, self.added, self.removed)
+        return ", ".join(part for part, n in zip(parts, counts, strict=True) if n)
+
+
+def changes(new: Any, old: Any, schema: Mapping[str, Any] | None = None) -> Changes:
+    """Count the outermost differences: a whole new object counts once, so does a changed item.
+
+    Lists are compared by what their items are, see `list_keys`; `schema` may declare their keys.
+    """
+    marks = list(_differences(new, old, Part.of(schema)))
+    accounts = marks.count(ACCOUNT)
+    changed = marks.count("chg") + accounts
+    return Changes(marks.count("add"), changed, marks.count("del"), accounts)
+
+
+def _differences(new: Any, old: Any, part: Part) -> Iterator[str]:
+    listed = isinstance(new, list)
+    for key, after, before in pairs_of(new, old, part):
+        if before is MISSING:
+            yield "add"
+        elif after is MISSING:
+            yield "del"
+        elif same(after, before):
+            continue
+        elif container(after) and container(before) and type(after) is type(before):
+            inner = _differences(after, before, part.under(key))
+            if not listed:
+                yield from inner
+            elif found := list(inner):
+                yield ACCOUNT if ACCOUNT in found else "chg"
+        else:
+            yield ACCOUNT if key in ACCOUNTS else "chg"
+
+
+def pairs_of(new: Any, old: Any, part: Part) -> Iterator[tuple[str, Any, Any]]:
+    """(key, new, old) of two objects or lists; lists by what their items are."""
+    if isinstance(new, Mapping):
+        before = old if isinstance(old, Mapping) else {}
+        for key, value in new.items():
+            yield str(key), value, before.get(key, MISSING)
+        for key, value in before.items():
+            if key not in new:
+                yield str(key), MISSING, value
+    elif not isinstance(old, list):
+        yield from ((str(i), value, MISSING) for i, value in enumerate(new))
+    else:
+        for pair in list_pairs.pairs(new, old, part.key):
+            yield pair.label, pair.new, pair.old
+
+
+def container(value: Any) -> bool:
+    return isinstance(value, Mapping | list) and not is_file(value)
+
+
+def same(a: Any, b: Any) -> bool:
+    """Whether two values are the same JSON."""
+    if type(a) is not type(b) or a != b:
+        return False
+    return not isinstance(a, dict | list) or list_pairs.text_of(a) == list_pairs.text_of(b)
+
+
+def is_file(value: Any) -> bool:
+    """Whether a value is a reference to an artifact and nothing else."""
+    return (
+        isinstance(value, Mapping)
+        and value.keys() <= FILE_KEYS
+        and bool(SHA256.fullmatch(str(value.get("$artifact", ""))))
+    )
+
+
+def standing(key: str, new: Any, old: Any, part: Part) -> str:
+    """What became of an item: its mark, "" where it is the same."""
+    if new is MISSING:
+        return "del"
+    if old is MISSING:
+        return "add"
+    return "chg" if any(_differences({key: new}, {key: old}, part)) else ""
+
+
+def account_changed(pair: tuple[str, Any, Any]) -> bool:
+    """Whether where money goes differs: the value itself, or a field of an object that changed."""
+    key, new, old = pair
+    if new is MISSING or old is MISSING or same(new, old):
+        return False
+    fields = list_pairs.changed_fields(new, old)
+    return key in ACCOUNTS or any(field in ACCOUNTS for field in fields)

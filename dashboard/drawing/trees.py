@@ -1,0 +1,254 @@
+"""JSON as a folding tree in HTML, alone or with what changed against an older value.
+
+Agent data is text: keys and strings pass through `visible`. Only what changed is unfolded in a
+comparison; long lists and strings are cut, with the rest behind a fold or counted.
+"""
+
+from __future__ import annotations
+
+import json
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any
+
+from django.urls import NoReverseMatch
+from django.utils.html import escape
+from django.utils.safestring import SafeString, mark_safe
+
+from checkpoints.state.list_keys import Part
+from dashboard.wording.parties import ACCOUNTS
+from dashboard.wording.text import number, size, visible
+
+from . import list_pairs
+from .differences import account_changed, container, is_file, pairs_of, same, standing
+from .file_links import file_url
+from .list_pairs import MISSING
+
+MAX_CHILDREN = 200
+MAX_NODES = 3000
+MAX_DEPTH = 60
+CUT = 400  # characters of a string before the rest is folded
+MAX_STRING = 20_000
+OPEN_MAX = 12  # an added object of at most so many keys starts open
+SHOWN = 3  # so many added items of a list are seen at once where there are more than a handful
+HANDFUL = 6
+
+
+def render(
+    new: Any,
+    old: Any = MISSING,
+    *,
+    unfold: int = 1,
+    whole: bool = False,
+    schema: Mapping[str, Any] | None = None,
+) -> SafeString:
+    """The tree of `new`; with `old`, its differences marked. `unfold` levels start open.
+
+    A `whole` one is decided on: strings are complete behind their folds, what did not change is
+    shown as well, and rows that are too many are counted and said to stand in the exact JSON.
+    """
+    writer = _Writer(unfold, whole)
+    if old is MISSING:
+        mode, old = "plain", None
+    else:
+        mode = "compare"
+    if container(new):
+        items = writer.children(new, old, 0, mode, Part.of(schema))
+    else:
+        items = writer.line("value", new, old, 0, mode, Part.of(schema))
+    return mark_safe(f'<ul class="tree">{items}</ul>')  # noqa: S308 - built from escaped parts
+
+
+class _Writer:
+    """Writes lines; `mode` is plain, compare, or the mark that a whole branch inherits."""
+
+    def __init__(self, unfold: int, whole: bool = False) -> None:
+        self.unfold, self.whole = unfold, whole
+        self.left = MAX_NODES
+
+    def children(self, new: Any, old: Any, depth: int, mode: str, part: Part) -> str:
+        if mode == "compare" and isinstance(new, list) and isinstance(old, list):
+            return self.compared(new, old, depth, part)
+        pairs = list(pairs_of(new, old if mode == "compare" else None, part))
+        return self.some(pairs, depth, mode, part)
+
+    def some(self, pairs: Sequence[tuple[str, Any, Any]], depth: int, mode: str, part: Part) -> str:
+        """The lines of these pairs, cut where they are too many."""
+        parts: list[str] = []
+        for done, (key, after, before) in enumerate(pairs):
+            if done >= MAX_CHILDREN or self.left <= 0:
+                where = ", in the exact JSON below" if self.whole else ""
+                parts.append(_aside(f"… {number(len(pairs) - done)} more{where}", depth))
+                break
+            self.left -= 1
+            parts.append(self.line(key, after, before, depth, mode, part.under(key)))
+        return "".join(parts)
+
+    def compared(self, new: list[Any], old: list[Any], depth: int, part: Part) -> str:
+        """A list beside an older one: the sum, then what changed, came, went and stayed."""
+        groups: dict[str, list[tuple[str, Any, Any]]] = {m: [] for m in ("chg", "add", "del", "")}
+        for pair in pairs_of(new, old, part):
+            groups[standing(*pair, part)].append(pair)
+        groups["chg"].sort(key=lambda pair: not account_changed(pair))
+        parts = [_aside(text, depth) for text in _sum(groups)]
+        parts.append(self.some(groups["chg"], depth, "compare", part))
+        parts += [self.folded(groups[mark], mark, depth, part) for mark in ("add", "del")]
+        same = groups[""]
+        if same and self.whole:
+            lines = self.some(same, depth, "plain", part)
+            parts.append(_fold(f"… {number(len(same))} unchanged", "", depth, lines))
+        elif same:
+            parts.append(_aside(f"… {number(len(same))} unchanged", depth))
+        if list_pairs.reordered(new, old, part.key):
+            parts.append(_aside("… the order differs", depth))
+        return "".join(parts)
+
+    def folded(self, pairs: list[tuple[str, Any, Any]], mark: str, depth: int, part: Part) -> str:
+        """What came or went; of more than a handful of objects the rest is behind one fold."""
+        large = any(container(old if new is MISSING else new) for _, new, old in pairs)
+        if self.whole or not large or len(pairs) <= HANDFUL:
+            return self.some(pairs, depth, "compare", part)
+        rest = self.some(pairs[SHOWN:], depth, "compare", part)
+        more = f"… {number(len(pairs) - SHOWN)} more {'added' if mark == 'add' else 'removed'}"
+        return self.some(pairs[:SHOWN], depth, "compare", part) + _fold(more, mark, depth, rest)
+
+    def line(self, key: str, new: Any, old: Any, depth: int, mode: str, part: Part) -> str:
+        mark, inner = _mark(new, old, mode)
+        if mode == "compare" and account_changed((key, new, old)):
+            mark = f"{mark} alarm".strip()
+        if inner == "compare" and depth >= MAX_DEPTH:
+            mark = "chg"  # too deep to show what, but not that
+        value = old if new is MISSING else new
+        css = _css(depth, mark)
+        name = f'<span class="k">{visible(key)}:</span>'
+        if container(value) and (value or inner == "compare") and depth < MAX_DEPTH:
+            if mode == "plain" or inner == "plain":
+                opened = (mode == "plain" or self.whole) and depth < self.unfold
+            else:
+                opened = inner == "compare" or (mode == "compare" and len(value) <= OPEN_MAX)
+            return (
+                f'<li><details{" open" if opened else ""}><summary class="{css}">{name}'
+                f'<span class="x">{_count(value)}</span></summary>'
+                f"<ul>{self.children(value, old, depth + 1, inner, part)}</ul></details></li>"
+            )
+        if mode == "compare" and mark.startswith("chg"):
+            shown = f"<del>{self.scalar(old)}</del> <ins>{self.scalar(new)}</ins>"
+        elif mark == "del":
+            shown = f"<del>{self.scalar(value)}</del>"
+        else:
+            shown = self.scalar(value)
+        return f'<li class="{css}">{name}<span class="v">{shown}</span></li>'
+
+    def scalar(self, value: Any) -> str:
+        return scalar(value, whole=self.whole)
+
+
+def _mark(new: Any, old: Any, mode: str) -> tuple[str, str]:
+    """(mark of this line, mode of the lines below it)."""
+    if mode != "compare":
+        return ("" if mode == "plain" else mode), mode
+    if new is MISSING:
+        return "del", "del"
+    if old is MISSING:
+        return "add", "add"
+    if same(new, old):
+        return "", "plain"
+    if container(new) and container(old) and type(new) is type(old):
+        return "", "compare"
+    return "chg", "chg"
+
+
+def _sum(groups: Mapping[str, Sequence[tuple[str, Any, Any]]]) -> Iterator[str]:
+    """What differs between two lists, in a line; nothing where only a little was added."""
+    if not groups["chg"] and not groups["del"]:
+        return
+    names = Counter(
+        name
+        for _, new, old in groups["chg"]
+        for name in list_pairs.changed_fields(new, old)[:1] or ["item"]
+    )
+    ranked = sorted(names.items(), key=lambda pair: (pair[0] not in ACCOUNTS, -pair[1]))
+    words = [f"~ {number(n)} {visible(name)} changed" for name, n in ranked[:SHOWN]]
+    if rest := sum(n for _, n in ranked[SHOWN:]):
+        words.append(f"~ {number(rest)} others changed")
+    words += [f"{s} {number(len(groups[m]))}" for s, m in (("+", "add"), ("−", "del")) if groups[m]]
+    yield ", ".join(words)
+
+
+def _fold(text: str, mark: str, depth: int, lines: str) -> str:
+    css = _css(depth, mark)
+    return (
+        f'<li><details><summary class="{css}"><span class="x">{text}</span></summary>'
+        f"<ul>{lines}</ul></details></li>"
+    )
+
+
+def _aside(text: str, depth: int) -> str:
+    return f'<li class="{_css(depth, "")}"><span class="x">{text}</span></li>'
+
+
+def _css(depth: int, mark: str) -> str:
+    return " ".join(filter(None, ("ln", f"d{min(depth, 8)}" if depth else "", mark)))
+
+
+def files(value: Any) -> Iterator[Mapping[str, Any]]:
+    """The references to artifacts anywhere inside a value."""
+    if is_file(value):
+        yield value
+    elif container(value):
+        for inner in value.values() if isinstance(value, Mapping) else value:
+            yield from files(inner)
+
+
+def _file(value: Mapping[str, Any]) -> str:
+    """A file as a link: what is decided on must be readable with one click."""
+    sha, length = value["$artifact"], value.get("size")
+    name: str = visible(value.get("name") or "file")
+    about = [size(length)] if isinstance(length, int | float) else []
+    about += [visible(value.get("media_type") or ""), f"sha256 {sha[:8]}…{sha[-4:]}"]
+    try:
+        link = file_url(sha, str(value.get("name") or "file"))
+        name = f'<a class="link" href="{escape(link)}">{name}</a>'
+    except NoReverseMatch:  # a page of its own settings, as in a test
+        pass
+    return f'{name} <span class="x" title="{sha}">{" · ".join(filter(None, about))}</span>'
+
+
+def _count(value: Any) -> str:
+    n = len(value)
+    if isinstance(value, Mapping):
+        return f"{{ {number(n)} {'key' if n == 1 else 'keys'} }}"
+    return f"[ {number(n)} {'item' if n == 1 else 'items'} ]"
+
+
+def scalar(value: Any, *, whole: bool = False) -> str:
+    """One value as HTML, typed by colour and by form: strings keep their quotes."""
+    if isinstance(value, str):
+        return f'<span class="s">{_string(value, len(value) if whole else MAX_STRING)}</span>'
+    if isinstance(value, bool) or value is None:
+        return f'<span class="b">{json.dumps(value)}</span>'
+    if isinstance(value, int | float):
+        return f'<span class="n">{json.dumps(value)}</span>'
+    if is_file(value):
+        return _file(value)
+    if container(value):
+        empty = "{ }" if isinstance(value, Mapping) else "[ ]"
+        return f'<span class="x">{_count(value) if value else empty}</span>'
+    return visible(value)
+
+
+def _string(value: str, most: int) -> str:
+    if len(value) <= CUT:
+        return f'"{visible(value)}"'
+    tail = value[CUT:most]
+    rest = "" if len(value) <= most else f"… {number(len(value) - most)} more"
+    return (
+        f'<details class="long"><summary>"{visible(value[:CUT])}'
+        f'<span class="cut">… {number(len(value) - CUT)} more characters</span></summary>'
+        f'{visible(tail)}"{rest}</details>'
+    )
+
+
+def pretty(value: Any) -> SafeString:
+    """JSON text with indents, hidden characters marked, for a <pre>."""
+    return visible(json.dumps(value, ensure_ascii=False, indent=2, sort_keys=True))

@@ -1,0 +1,1 @@
+"""Child processes of `up`: start, supervise, end, and their folders."""

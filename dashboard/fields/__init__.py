@@ -1,0 +1,1 @@
+"""Forms from JSON Schema: inputs, values and their faults."""

@@ -1,0 +1,1 @@
+"""The HTTP edge: request handling, body limits, middleware, access log."""

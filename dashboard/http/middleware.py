@@ -1,0 +1,119 @@
+"""Headers of all answers, probes, static files."""
+
+import os
+from collections.abc import Callable
+from email.utils import formatdate
+from typing import Any, ClassVar
+
+from asgiref.sync import async_to_sync
+from django.http import HttpRequest, HttpResponse
+from servestatic.middleware import ServeStaticMiddleware
+from servestatic.responders import MissingFileError, StaticFile
+
+from dashboard.errors import ActionError
+from dashboard.views import health, metrics
+from dashboard.views.base import refused
+
+
+class NoStore:
+    """Pages and answers show what people may see now: no cache keeps them, unless one says so."""
+
+    def __init__(self, get_response: Callable[[HttpRequest], HttpResponse]) -> None:
+        self.get_response = get_response
+
+    def __call__(self, request: HttpRequest) -> HttpResponse:
+        response = self.get_response(request)
+        if "Cache-Control" not in response:
+            response["Cache-Control"] = "no-store"
+        return response
+
+
+class Probes:
+    """Answers supervisors under whatever name they came: they know addresses, not our hosts.
+
+    Stands before everything that looks at the host, the login or the database.
+    """
+
+    VIEWS: ClassVar = {
+        "/healthz": health.healthz,
+        "/readyz": health.readyz,
+        "/metrics": metrics.metrics,
+    }
+
+    def __init__(self, get_response: Callable[[HttpRequest], HttpResponse]) -> None:
+        self.get_response = get_response
+
+    def __call__(self, request: HttpRequest) -> HttpResponse:
+        view = self.VIEWS.get(request.path_info)
+        if view is None:
+            return self.get_response(request)
+        response = view(request)
+        # Told once when it changes; an error line per probe would hide it.
+        response._has_been_logged = True  # type: ignore[attr-defined]
+        return response
+
+
+class Refusals:
+    """Turns an action's refusal that no view has answered into its page, without a traceback."""
+
+    def __init__(self, get_response: Callable[[HttpRequest], HttpResponse]) -> None:
+        self.get_response = get_response
+
+    def __call__(self, request: HttpRequest) -> HttpResponse:
+        return self.get_response(request)
+
+    def process_exception(self, request: HttpRequest, error: Exception) -> HttpResponse | None:
+        """The page of an ActionError; None leaves everything else to Django."""
+        return refused(request, error) if isinstance(error, ActionError) else None
+
+
+class Static:
+    """Static files; what is none passes by in its thread, which the library's own would leave.
+
+    The library looks at sizes and times once. A file that another release, or its author, wrote
+    over since would go out under the length of the former one, and the server would cut it off:
+    a page without its style until a restart. So each is looked at again before it is served.
+    """
+
+    def __init__(self, get_response: Callable[[HttpRequest], HttpResponse]) -> None:
+        self.get_response = get_response
+        self.known = self.look()
+
+    def look(self) -> ServeStaticMiddleware:
+        """The library's middleware with the files that are there now."""
+        return ServeStaticMiddleware(_nobody)
+
+    def __call__(self, request: HttpRequest) -> Any:
+        file = self.known.files.get(request.path_info)
+        if isinstance(file, StaticFile) and not _as_known(file):
+            file = self._anew(file, request.path_info)
+        if file is None:
+            return self.get_response(request)
+        return async_to_sync(self.known.aserve)(file, request)
+
+    def _anew(self, file: StaticFile, url: str) -> StaticFile | None:
+        """The file as it lies there now; None where it is gone."""
+        path = next(path for encoding, path, _ in file.alternatives if encoding is None)
+        try:
+            self.known.files[url] = fresh = self.known.get_static_file(path, url)
+        except MissingFileError:
+            return None
+        return fresh
+
+
+def _as_known(file: StaticFile) -> bool:
+    """Whether each form of a file has the size and time that its headers tell."""
+    try:
+        for encoding, path, headers in file.alternatives:
+            found, told = os.stat(path), dict(headers)
+            same_time = formatdate(found.st_mtime, usegmt=True) == told.get("Last-Modified")
+            if str(found.st_size) != told["Content-Length"] or not (encoding or same_time):
+                return False
+    except FileNotFoundError:
+        return False
+    return True
+
+
+async def _nobody(request: HttpRequest) -> HttpResponse:
+    """Whom the library would ask next, were it asked for what is no file."""
+    raise LookupError(request.path_info)

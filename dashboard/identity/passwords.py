@@ -1,0 +1,75 @@
+"""Hashing of passwords: a few at a time, and never while a database connection is held.
+
+One hash takes about half a second of a processor. Without a bound, a few dozen anonymous sign-ins
+would take every connection and every core from the rest of the site.
+"""
+
+from __future__ import annotations
+
+import os
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Final
+
+from django.conf import settings
+from django.contrib.auth.hashers import PBKDF2PasswordHasher
+from django.db import connection
+
+from dashboard.errors import Busy
+
+WAITING_MAX: Final = 16
+WAIT_SECONDS: Final = 5.0
+
+
+class Slots:
+    """At most `size` hashes at once; `WAITING_MAX` more wait for up to `WAIT_SECONDS`."""
+
+    def __init__(self, size: int) -> None:
+        self._free = threading.BoundedSemaphore(size)
+        self._waiting = threading.BoundedSemaphore(WAITING_MAX)
+
+    @contextmanager
+    def slot(self) -> Iterator[None]:
+        """Hold a slot for one hash; raises Busy."""
+        if not self._free.acquire(blocking=False):
+            if not self._waiting.acquire(blocking=False):
+                raise Busy("Too many people are signing in at this moment. Try again soon.")
+            try:
+                taken = self._free.acquire(timeout=WAIT_SECONDS)
+            finally:
+                self._waiting.release()
+            if not taken:
+                raise Busy("Too many people are signing in at this moment. Try again soon.")
+        try:
+            yield
+        finally:
+            self._free.release()
+
+
+def slot_count() -> int:
+    """GATEPOST_PASSWORD_SLOTS, or half of the processors: the other half serves the site."""
+    return settings.GATEPOST_PASSWORD_SLOTS or max(1, (os.cpu_count() or 1) // 2)
+
+
+_slots: Final = Slots(slot_count())
+
+
+class BoundedHasher(PBKDF2PasswordHasher):
+    """Django's PBKDF2 in a slot; a pooled connection goes back before the hash begins."""
+
+    def must_update(self, encoded: str) -> bool:
+        """Never: Django would save the new hash without an event. `user_changes` renews hashes."""
+        return False
+
+    def is_outdated(self, encoded: str) -> bool:
+        """Whether a hash is weaker than one made now."""
+        return bool(super().must_update(encoded))
+
+    def encode(self, password: str, salt: str, iterations: int | None = None) -> str:
+        """Hash a password; raises Busy."""
+        if not connection.in_atomic_block and connection.settings_dict["OPTIONS"].get("pool"):
+            connection.close()
+        with _slots.slot():
+            encoded: str = super().encode(password, salt, iterations)
+        return encoded

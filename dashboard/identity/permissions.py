@@ -1,0 +1,269 @@
+"""Who may do what: the table of rights, and why a button may not be pressed; no writes.
+
+Roles are rows, read again for each request. `may` and `allowed_actions` look at roles only, and
+at the scopes of whoever comes with a token; so one rendering can serve everybody who is signed in
+with the same roles.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+from typing import Any, Final, Protocol
+from uuid import UUID
+
+from checkpoints import queries
+from checkpoints.errors import NotFound
+from checkpoints.states import CANCELLABLE, EDITABLE, TAKES_INPUT, EventKind, Status, sources
+from checkpoints.verdicts import question_of
+from checkpoints.views import ThreadRow
+from dashboard.errors import Forbidden
+
+# Of a very long name this much is kept beside what the person did, so that a token's fits as well.
+NAME_SHOWN: Final = 120
+ROLES: Final = ("viewer", "operator", "reviewer", "auditor", "admin")
+
+_OPERATOR: Final = frozenset({"operator"})
+_REVIEWER: Final = frozenset({"reviewer"})
+_EITHER: Final = _OPERATOR | _REVIEWER
+
+# An admin looks after people, policies, hooks and who is told what, and decides nothing.
+RIGHTS: Final[dict[str, frozenset[str]]] = {
+    "read": frozenset(ROLES),
+    "verify": frozenset(ROLES),
+    "export": _OPERATOR | {"auditor"},
+    "import": _OPERATOR,
+    "start": _OPERATOR,
+    "upload": _OPERATOR,
+    "pause": _OPERATOR,
+    "resume": _OPERATOR,
+    "retry": _OPERATOR,
+    "settle": _OPERATOR,
+    "code": _OPERATOR,
+    "input": _OPERATOR,
+    "edit": _OPERATOR,
+    "cancel": _OPERATOR,
+    "fork": _EITHER,
+    "roll_back": _EITHER,
+    "decide": _REVIEWER,
+    "policy": frozenset({"admin"}),
+    "notify": frozenset({"admin"}),
+    "hook": frozenset({"admin"}),
+    "people": frozenset({"admin"}),
+}
+
+# What a token can be narrowed to. Each scope reads, since every call answers what is there.
+SCOPES: Final[dict[str, frozenset[str]]] = {
+    "read": frozenset({"read", "verify", "export"}),
+    "start": frozenset({"read", "start", "upload", "input", "import"}),
+    "control": frozenset({"read", "pause", "resume", "retry", "settle", "code", "cancel", "edit"}),
+    "fork": frozenset({"read", "fork", "roll_back"}),
+    "decide": frozenset({"read", "decide"}),
+    "administer": frozenset({"read", "policy", "notify", "hook", "people"}),
+}
+
+# What can be done to a thread, in the order of its buttons.
+THREAD_ACTIONS: Final = (
+    "pause",
+    "resume",
+    "retry",
+    "settle",
+    "input",
+    "edit",
+    "fork",
+    "roll_back",
+    "cancel",
+)
+
+_PAUSABLE: Final = (Status.QUEUED, Status.RUNNING, Status.WAITING, Status.SLEEPING)
+_FROM: Final[dict[str, tuple[Status, ...]]] = {
+    "pause": _PAUSABLE,
+    "resume": sources(EventKind.THREAD_RESUMED),
+    "retry": sources(EventKind.THREAD_RETRIED),
+    "settle": (Status.ATTENTION,),
+    "input": tuple(s for s in Status if s in TAKES_INPUT),
+    "edit": tuple(s for s in Status if s in EDITABLE),
+    "fork": tuple(Status),
+    "roll_back": sources(EventKind.ROLLBACK_STARTED),
+    "cancel": tuple(s for s in Status if s in CANCELLABLE),
+}
+
+
+class HasRoles(Protocol):
+    """Anybody with roles in one workspace."""
+
+    @property
+    def roles(self) -> frozenset[str]: ...
+
+
+@dataclass(frozen=True, slots=True)
+class Grant:
+    """What a token, or an inbound hook, lets through: a workspace, and scopes that narrow roles.
+
+    `kind` is token or hook, `prefix` what names it in the log.
+    """
+
+    prefix: str
+    label: str
+    workspace: UUID
+    workspace_name: str
+    scopes: frozenset[str]
+    kind: str = "token"
+
+
+@dataclass(frozen=True, slots=True)
+class Actor:
+    """A person who acts, in the one workspace they act in, signed in or through a token."""
+
+    user_id: int
+    name: str
+    workspace: UUID
+    workspace_name: str
+    roles: frozenset[str]
+    grant: Grant | None = None
+    # (id, name) of all workspaces they may choose from, the oldest first.
+    places: tuple[tuple[UUID, str], ...] = field(default=(), compare=False, repr=False)
+    # (user name, groups) where they were read together with the roles.
+    seat: tuple[str, tuple[str, ...]] | None = field(default=None, compare=False, repr=False)
+
+    @property
+    def person(self) -> str:
+        """Who they are, whatever they act through: `user:7`."""
+        return f"user:{self.user_id}"
+
+    @property
+    def id(self) -> str:
+        """How the log names them: `user:7`, `user:7/token:<prefix>` or `user:7/hook:<name>`."""
+        grant = self.grant
+        return f"{self.person}/{grant.kind}:{grant.prefix}" if grant else self.person
+
+
+@dataclass(frozen=True, slots=True)
+class Allowance:
+    """Whether something may be done now; `why` says in a sentence what is missing."""
+
+    allowed: bool
+    why: str = ""
+
+
+def actor_of(user: Any, grant: Grant | None = None) -> Actor:
+    """The person behind a Django user, with the roles as they are now.
+
+    With several workspaces the one counts that their login has chosen (`user.acts_in`), else the
+    oldest; with a token that of the token. A superuser is an
+    admin of the default workspace. Raises Forbidden for whoever is not signed in, not active or a
+    member of nothing.
+    """
+    if not user.is_authenticated or not user.is_active:
+        raise Forbidden("Sign in first.")
+    read: queries.Member | None = getattr(user, "read_now", None)
+    if read is not None:
+        user.read_now = None  # whoever asks again, asks the database
+    rows = queries.memberships(user.pk) if read is None else read.memberships
+    seat = None if read is None else (str(user.get_username()), read.groups)
+    name = str(user.get_full_name() or user.get_username())[:NAME_SHOWN]
+    places = () if grant else tuple(dict.fromkeys(row[:2] for row in rows))
+    if chosen := grant.workspace if grant else getattr(user, "acts_in", None):
+        theirs = [row for row in rows if row[0] == chosen]
+        # Whoever is a member of the chosen one no more is back in their oldest.
+        rows = theirs if grant else theirs or rows
+    if grant:
+        name = f"{name} ({grant.kind} {grant.label})"
+    roles = {role for workspace, _, role in rows if workspace == rows[0][0]}
+    if rows:
+        workspace, workspace_name = rows[0][:2]
+    elif not user.is_superuser:
+        where = f"the {grant.kind}'s workspace any more" if grant else "any workspace yet"
+        raise Forbidden(f"You are not a member of {where}; ask an admin.")
+    elif grant:
+        workspace, workspace_name = grant.workspace, grant.workspace_name
+    else:
+        workspace, workspace_name = _default_workspace()
+    if user.is_superuser:
+        roles.add("admin")
+    return Actor(user.pk, name, workspace, workspace_name, frozenset(roles), grant, places, seat)
+
+
+def _default_workspace() -> tuple[UUID, str]:
+    try:
+        return queries.default_workspace(), "default"
+    except NotFound as error:
+        raise Forbidden(error.message) from error
+
+
+def may(actor: HasRoles, action: str) -> bool:
+    """Whether roles and token allow `action`, whatever the thread's status."""
+    return not lacks(actor, action)
+
+
+def require(actor: HasRoles, action: str) -> None:
+    """Raise Forbidden unless roles and token allow `action`."""
+    if said := lacks(actor, action):
+        raise Forbidden(said)
+
+
+def lacks(actor: HasRoles, action: str) -> str:
+    """What `action` needs and the actor has not, as a sentence; empty when nothing is missing."""
+    if RIGHTS[action].isdisjoint(actor.roles):
+        return needs(action)
+    grant = getattr(actor, "grant", None)
+    if grant is None or any(action in SCOPES.get(scope, ()) for scope in grant.scopes):
+        return ""
+    scope = scope_of(action)
+    if scope:
+        return f"This {grant.kind} lacks the scope '{scope}'."
+    return f"No {grant.kind} may do this."
+
+
+def scope_of(action: str) -> str:
+    """The first scope that opens an action; empty where none does."""
+    return next((scope for scope, actions in SCOPES.items() if action in actions), "")
+
+
+def needs(action: str) -> str:
+    """Which role an action needs, as a sentence."""
+    roles = [role for role in ROLES if role in RIGHTS[action]]
+    return f"Needs the role {either(roles)}."
+
+
+def allowed_actions(actor: HasRoles, thread: ThreadRow) -> dict[str, Allowance]:
+    """For each of THREAD_ACTIONS whether it is possible now, and in words why not."""
+    return {action: _allowance(actor, thread, action) for action in THREAD_ACTIONS}
+
+
+def _allowance(actor: HasRoles, thread: ThreadRow, action: str) -> Allowance:
+    if said := lacks(actor, action):
+        return Allowance(False, said)
+    if action == "input" and not thread.inbox:
+        return Allowance(False, no_inbox(thread))
+    if thread.status not in _FROM[action]:
+        return Allowance(
+            False,
+            f"Only possible while the thread is {either(map(in_words, _FROM[action]))}; "
+            f"now it is {in_words(thread.status)}.",
+        )
+    if action == "settle" and question_of(thread.status, thread.waiting_on) is None:
+        return Allowance(False, "The thread has no open question about an effect.")
+    if action == "pause" and thread.wish == "pause":
+        return Allowance(False, "A pause is already requested; it comes after this step.")
+    if action == "roll_back" and thread.number == 0:
+        return Allowance(False, "The thread is at its first checkpoint.")
+    return Allowance(True)
+
+
+def no_inbox(thread: ThreadRow) -> str:
+    """Why an agent takes no new input, as a sentence."""
+    return f"{thread.agent} takes no new input: its graph names no inbox. Edit the state instead."
+
+
+def in_words(status: str) -> str:
+    """A status as it stands in a sentence."""
+    if status == Status.ATTENTION:
+        return "in need of attention"
+    return str(status).replace("_", " ")
+
+
+def either(words: Iterable[str]) -> str:
+    """a, b or c."""
+    *most, last = words
+    return f"{', '.join(most)} or {last}" if most else last

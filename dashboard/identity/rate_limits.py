@@ -1,0 +1,115 @@
+"""How much one address, account or token may ask for in a time; counted for all web processes.
+
+Valkey counts. While it is away each process counts for itself: limits are looser then, and nobody
+is kept out. A limit of 0 is none.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import threading
+import time
+from collections import Counter
+from dataclasses import dataclass
+from typing import Any, Final
+
+from django.conf import settings
+from django.http import HttpRequest
+
+from dashboard.errors import ActionError
+from dashboard.wire.hints import attempt
+
+from .client_address import client_address, limited_as
+
+PREFIX: Final = "gatepost:rate:"
+MINUTE: Final = 60
+QUARTER: Final = 15 * MINUTE
+LOCAL_MAX: Final = 20_000
+
+
+class TooMany(ActionError):
+    """One sender asks too often; facts: nothing, `retry_after` says how long to wait."""
+
+    status, code, title = 429, "too-many-requests", "Too many requests"
+
+    def __init__(self, detail: str, retry_after: int) -> None:
+        super().__init__(detail)
+        self.retry_after = retry_after
+
+
+@dataclass(frozen=True, slots=True)
+class Limit:
+    """At most what the setting says, in each period of so many seconds."""
+
+    setting: str
+    seconds: int
+    said: str
+
+    def spend(self, who: str) -> None:
+        """Count one more; raises TooMany beyond the limit."""
+        most = int(getattr(settings, self.setting))
+        if most and self._count(who, 1) > most:
+            raise TooMany(self.said, self._left())
+
+    def check(self, who: str) -> None:
+        """Raise TooMany where the limit is used up; counts nothing."""
+        most = int(getattr(settings, self.setting))
+        if most and self._count(who, 0) >= most:
+            raise TooMany(self.said, self._left())
+
+    def give_back(self, who: str) -> None:
+        """What was counted was no guess after all."""
+        if getattr(settings, self.setting):
+            self._count(who, -1)
+
+    def _left(self) -> int:
+        return max(1, round(self.seconds - time.time() % self.seconds))
+
+    def _count(self, who: str, more: int) -> int:
+        """How often this was counted in the present period, with `more`."""
+        # A name may hold anything, and a key is no place for people's names.
+        digest = hashlib.sha256(f"{self.setting}:{who}".encode()).hexdigest()[:32]
+        key = f"{PREFIX}{digest}:{int(time.time() // self.seconds)}"
+
+        def count(valkey: Any) -> int:
+            with valkey.pipeline(transaction=False) as pipe:
+                pipe.incrby(key, more)
+                pipe.expire(key, self.seconds)
+                return int(pipe.execute()[0])
+
+        found = attempt(count)
+        return _local.count(key, more) if found is None else found
+
+
+class _Local:
+    """Counts of this process alone, for as long as Valkey is away."""
+
+    def __init__(self) -> None:
+        self._lock = threading.Lock()
+        self._counts: Counter[str] = Counter()
+
+    def count(self, key: str, more: int) -> int:
+        with self._lock:
+            if len(self._counts) >= LOCAL_MAX:
+                self._counts.clear()
+            self._counts[key] += more
+            return self._counts[key]
+
+
+_local: Final = _Local()
+
+_SLOWER = "Slow down: this is more than {} may ask for in a minute."
+API_ADDRESS: Final = Limit("GATEPOST_API_PER_ADDRESS", MINUTE, _SLOWER.format("one address"))
+API_ACCOUNT: Final = Limit("GATEPOST_API_PER_ACCOUNT", MINUTE, _SLOWER.format("one token or login"))
+HOOKS: Final = Limit("GATEPOST_HOOK_PER_MINUTE", MINUTE, _SLOWER.format("one hook"))
+STRANGERS: Final = Limit(
+    "GATEPOST_UNKNOWN_PER_ADDRESS", MINUTE, "Too many calls that nobody is known to have sent."
+)
+_WAIT = "Too many attempts to sign in. Wait a quarter of an hour, or use a one-time link."
+LOGIN_ADDRESS: Final = Limit("GATEPOST_LOGINS_PER_ADDRESS", QUARTER, _WAIT)
+LOGIN_ACCOUNT: Final = Limit("GATEPOST_LOGINS_PER_ACCOUNT", QUARTER, _WAIT)
+
+
+def address_of(request: HttpRequest) -> str:
+    """What limits per address count for this request."""
+    return limited_as(client_address(request))

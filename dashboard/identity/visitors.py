@@ -1,0 +1,45 @@
+"""Who is behind a login cookie right now: the same answer for a new socket and an open one."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from importlib import import_module
+from types import SimpleNamespace
+from typing import Any, cast
+
+from django.conf import settings
+from django.contrib.auth import get_user
+from django.http import HttpRequest, parse_cookie
+
+from dashboard.errors import Forbidden
+
+from .permissions import Actor, actor_of
+from .signed_in import choosing
+
+
+def login_key(headers: Iterable[tuple[bytes, bytes]]) -> str:
+    """The key of the login that a request's cookies carry; empty when there is none."""
+    for name, value in headers:
+        if name == b"cookie":
+            found = parse_cookie(value.decode("latin-1")).get(settings.SESSION_COOKIE_NAME)
+            if found:
+                return found
+    return ""
+
+
+def visitor(key: str) -> Actor | None:
+    """The signed-in member with the roles of this moment, or None; blocking."""
+    store: Any = import_module(settings.SESSION_ENGINE).SessionStore
+    session = store(session_key=key)
+    user = get_user(cast(HttpRequest, SimpleNamespace(session=session)))
+    if not user.is_authenticated:
+        return None
+    try:
+        return actor_of(choosing(user, session))
+    except Forbidden:
+        return None
+
+
+def visitors(keys: Iterable[str]) -> Mapping[str, Actor]:
+    """The signed-in people behind these keys; blocking."""
+    return {key: actor for key in keys if (actor := visitor(key)) is not None}

@@ -1,0 +1,1 @@
+"""Running an installation: health, logs, keys, verification, anchors."""

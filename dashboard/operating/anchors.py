@@ -1,0 +1,176 @@
+"""Anchors: the ends of all logs in one signed file, to be kept where no database reaches.
+
+A chain proves that nothing inside it was altered. That its end was cut off, that a whole thread is
+gone, or that an old dump was put back, shows only against what was noted elsewhere before.
+
+The file is JSON Lines: a first line that says what it is, one line per thread and workspace
+(its chain, the number and hash of its last event), and a last line with the number of lines
+between and an HMAC-SHA256 over every byte before it.
+"""
+
+from __future__ import annotations
+
+import hmac
+import json
+import os
+import tempfile
+from collections.abc import Iterator
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from hashlib import sha256
+from pathlib import Path
+from typing import IO, Any
+from uuid import UUID
+
+from django.conf import settings
+
+from checkpoints import queries
+from checkpoints.views import HeadRow
+from dashboard.errors import Invalid
+
+from .secret_key import kept_key
+
+FORM = "gatepost-anchor-1"
+OWNERS = ("workspace", "thread")
+LINE_MAX = 1_000
+
+
+@dataclass(frozen=True, slots=True)
+class Anchored:
+    """What was written: how many logs, and the signature of the file."""
+
+    path: Path
+    n_threads: int
+    n_workspaces: int
+    signature: str
+
+
+@dataclass(frozen=True, slots=True)
+class Deviation:
+    """A log that does not continue what the anchor noted; `seq` is where."""
+
+    of: str
+    ident: UUID
+    seq: int
+    what: str
+
+
+def write(path: Path) -> Anchored:
+    """Write an anchor of everything; the file appears whole or not at all."""
+    path.parent.mkdir(parents=True, exist_ok=True)
+    counts = dict.fromkeys(OWNERS, 0)
+    handle, scratch = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}-")
+    try:
+        with os.fdopen(handle, "wb") as file:
+            seal = hmac.new(_key(), digestmod=sha256)
+            at = datetime.now(UTC).isoformat(timespec="seconds")
+            _line(file, seal, {"form": FORM, "at": at})
+            for of in OWNERS:
+                for head in queries.heads(of):
+                    _line(file, seal, _told(head))
+                    counts[of] += 1
+            signature = seal.hexdigest()
+            last = {"lines": sum(counts.values()), "signature": signature}
+            file.write(json.dumps(last).encode() + b"\n")
+            file.flush()
+            os.fsync(file.fileno())
+        os.replace(scratch, path)
+    except BaseException:
+        Path(scratch).unlink(missing_ok=True)
+        raise
+    return Anchored(path, counts["thread"], counts["workspace"], signature)
+
+
+def deviations(path: Path) -> Iterator[Deviation]:
+    """What does not continue the anchor; raises Invalid for a file that is not ours or altered."""
+    check_signature(path)
+    with path.open("rb") as file:
+        for line in _between(file):
+            told = json.loads(line)
+            of = told["of"]
+            noted = HeadRow(of, UUID(told["id"]), UUID(told["chain"]), told["seq"], told["hash"])
+            what = _deviates(noted, queries.head(of, noted.ident, noted.seq))
+            if what:
+                yield Deviation(of, noted.ident, noted.seq, what)
+
+
+def _deviates(noted: HeadRow, stands: HeadRow | None) -> str:
+    if stands is None:
+        return f"The whole {noted.of} is gone."
+    if stands.chain != noted.chain:
+        return f"Another {noted.of} stands in its place."
+    if not stands.hash:
+        return f"Its log ends before event {noted.seq}, which stood there when it was anchored."
+    if stands.hash != noted.hash:
+        return f"Event {noted.seq} is not the one that was anchored."
+    return ""
+
+
+def check_signature(path: Path) -> str:
+    """When the anchor was written; raises Invalid unless it is whole and signed with our key."""
+    try:
+        with path.open("rb") as file:
+            seal = hmac.new(_key(), digestmod=sha256)
+            first = file.readline(LINE_MAX)
+            seal.update(first)
+            begin = _json(first)
+            if begin.get("form") != FORM:
+                raise Invalid("--anchor", f"{path} is not an anchor of Gatepost")
+            n, line = 0, file.readline(LINE_MAX)
+            while line and b'"signature"' not in line:
+                seal.update(line)
+                n, line = n + 1, file.readline(LINE_MAX)
+            end = _json(line)
+            signed = hmac.compare_digest(str(end.get("signature", "")), seal.hexdigest())
+            if not signed or end.get("lines") != n or file.read(1):
+                raise Invalid(
+                    "--anchor",
+                    f"{path} was altered, cut off, or signed with another key; "
+                    "GATEPOST_ANCHOR_KEY must be the one it was written with",
+                )
+    except OSError as error:
+        raise Invalid("--anchor", f"{path} cannot be read: {error.strerror}") from error
+    return str(begin["at"])
+
+
+def default_path() -> Path:
+    """A new name in the data folder's `anchors`."""
+    now = datetime.now(UTC).strftime("%Y%m%d-%H%M%S-%f")
+    return Path(settings.GATEPOST_DATA) / "anchors" / f"{now}.anchor"
+
+
+def _key() -> bytes:
+    given = os.environ.get("GATEPOST_ANCHOR_KEY", "")
+    return (given or kept_key(Path(settings.GATEPOST_DATA), "anchor-key")).encode()
+
+
+def _told(head: HeadRow) -> dict[str, Any]:
+    return {
+        "of": head.of,
+        "id": str(head.ident),
+        "chain": str(head.chain),
+        "seq": head.seq,
+        "hash": head.hash,
+    }
+
+
+def _line(file: IO[bytes], seal: hmac.HMAC, content: dict[str, Any]) -> None:
+    raw = json.dumps(content).encode() + b"\n"
+    seal.update(raw)
+    file.write(raw)
+
+
+def _between(file: IO[bytes]) -> Iterator[bytes]:
+    file.readline(LINE_MAX)
+    for line in file:
+        if b'"signature"' in line:
+            return
+        yield line
+
+
+def _json(line: bytes) -> dict[str, Any]:
+    try:
+        found = json.loads(line)
+    except ValueError:
+        return {}
+    return found if isinstance(found, dict) else {}

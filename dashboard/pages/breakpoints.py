@@ -1,0 +1,31 @@
+"""The nodes before which a thread can be told to stop."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from checkpoints.states import STOPS_AHEAD, Status
+from dashboard.drawing import graphs
+from dashboard.identity.permissions import may
+
+from .rights import Class, Roles
+from .thread import ThreadPage
+
+
+def thread_stop(page: ThreadPage, roles: Roles) -> dict[str, Any]:
+    """Region thread-stop."""
+    thread = page.thread
+    possible = may(Class(roles), "pause") and thread.status in STOPS_AHEAD and not page.past
+    graph = page.version.graph
+    # What is being worked on cannot be stopped before any more; what is queued has not begun.
+    begun = thread.status != Status.QUEUED
+    ahead = graphs.ahead(graph, thread.next_nodes, begun=begun) if possible else frozenset()
+    return {
+        "thread": thread,
+        "past": page.past,
+        "stops": [
+            (node["name"], node.get("label") or node["name"])
+            for node in graph.get("nodes", [])
+            if node["name"] in ahead
+        ],
+    }

@@ -1,0 +1,35 @@
+"""What every page's frame shows: who is signed in, where, what waits."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from django.conf import settings
+from django.http import HttpRequest
+
+from approvals import queries as gates
+from dashboard.actions.administration import AUDIT
+from dashboard.errors import Forbidden
+from dashboard.identity.permissions import actor_of, may
+
+
+def shell(request: HttpRequest) -> dict[str, Any]:
+    """Context processor of the pages; nothing for strangers."""
+    context: dict[str, Any] = {"poll_seconds": settings.GATEPOST_POLL_SECONDS}
+    user = getattr(request, "user", None)
+    if user is None or not user.is_authenticated or request.path.startswith("/admin/"):
+        return context
+    actor = getattr(request, "actor", None)
+    if actor is None:
+        try:
+            actor = actor_of(user)
+        except Forbidden:
+            return context
+    return context | {
+        "role_labels": sorted(actor.roles),
+        "may_audit": not AUDIT.isdisjoint(actor.roles),
+        "may_decide": may(actor, "decide"),
+        "workspace_name": actor.workspace_name,
+        "other_workspaces": [place for place in actor.places if place[0] != actor.workspace],
+        "open_approvals": gates.open_count(workspace=actor.workspace),
+    }

@@ -1,0 +1,87 @@
+"""The regions of a thread's page that need its state, and what they say while it cannot be read."""
+
+from __future__ import annotations
+
+from collections.abc import Hashable, Iterator
+from typing import TYPE_CHECKING, Any
+from uuid import UUID
+
+from checkpoints.views import ArtifactRow
+from dashboard.pages import published
+
+from .rights import Roles
+
+if TYPE_CHECKING:
+    from .thread import ThreadPage
+
+
+def thread_state(page: ThreadPage, roles: Roles) -> dict[str, Any]:
+    """Region thread-state."""
+    return {
+        "thread": page.thread,
+        "checkpoint": page.checkpoint,
+        "state": page.state.state,
+        "before": page.before_state.state,
+        "schema": page.version.schema,
+        "unread": page.state.unread,
+        "before_unread": None if page.state.unread else page.before_state.unread,
+        "tab": page.tab,
+        "past": page.past,
+    }
+
+
+def state_key(page: ThreadPage) -> Hashable:
+    """What region thread-state depends on: a checkpoint never changes, only what is known of it."""
+    return _shown(page), page.past, page.tab, _standing(page)
+
+
+def thread_artifacts(page: ThreadPage, roles: Roles) -> dict[str, Any]:
+    """Region thread-artifacts; while the state cannot be read, those of recorded results."""
+    return {
+        "thread": page.thread,
+        "artifacts": _artifacts(page),
+        "state_unread": page.state.unread is not None,
+        "published": published.files(page.activities),
+    }
+
+
+def artifacts_key(page: ThreadPage) -> Hashable:
+    """What region thread-artifacts depends on: the state, what was recorded, what lies there."""
+    lies = tuple((f.slug, f.name) for f in published.files(page.activities))
+    return _shown(page), tuple((a.id, a.state) for a in page.activities), lies
+
+
+def _standing(page: ThreadPage) -> tuple[str, bool | None]:
+    found = page.thread.integrity
+    return page.missing, None if found is None else found.intact
+
+
+def _shown(page: ThreadPage) -> UUID | None:
+    return page.checkpoint.id if page.checkpoint else None
+
+
+def _artifacts(page: ThreadPage) -> list[ArtifactRow]:
+    """Files that the shown state and the recorded results refer to, each once."""
+    found: dict[str, ArtifactRow] = {}
+    for value in (page.state.state, *(a.result for a in page.activities)):
+        for ref in _references(value):
+            found.setdefault(ref.sha256, ref)
+    return list(found.values())
+
+
+def _references(value: Any) -> Iterator[ArtifactRow]:
+    if isinstance(value, dict):
+        sha = value.get("$artifact")
+        if isinstance(sha, str):
+            yield ArtifactRow(
+                sha,
+                str(value.get("name") or sha[:12]),
+                str(value.get("media_type") or ""),
+                size if isinstance(size := value.get("size"), int) else 0,
+                "",
+            )
+            return
+        value = list(value.values())
+    if isinstance(value, list):
+        for item in value:
+            yield from _references(item)

@@ -1,0 +1,1 @@
+"""The admin site: the auditors' records and the settings that admins change."""

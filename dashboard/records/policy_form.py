@@ -1,0 +1,228 @@
+"""The form in which an admin writes a policy: plain inputs on one side, a draft on the other."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from typing import Any, Final
+
+from django import forms
+
+from approvals.policies.drafts import Draft
+from approvals.policies.queries import VersionRow
+from approvals.rules.terms import Seat, Terms
+from dashboard.actions.policies import draft_from
+from dashboard.errors import Invalid
+
+MINUTE, HOUR = 60.0, 3600.0
+ANYBODY: Final = "1 of any reviewer"
+_LINE: Final = re.compile(r"\s*(\d{1,3})\s+of\s+(.+?)\s*", re.IGNORECASE)
+_TEAM: Final = "team:"
+# Which input a refused value was written in.
+_INPUTS: Final = {
+    "terms.stages": "stages",
+    "terms.escalate_to": "escalate_to",
+    "terms.escalate_for": "escalate_for",
+    "terms.reminders": "reminders",
+    "terms.on_expiry": "on_expiry",
+    "terms.undo_window": "undo_window",
+    "terms.valid_for": "valid_for",
+    "number": "name",
+}
+
+
+class PolicyForm(forms.Form):
+    """One version of a policy."""
+
+    name = forms.CharField(max_length=100, help_text="The name shown in requests and the log.")
+    condition = forms.CharField(
+        max_length=2_000,
+        widget=forms.Textarea(attrs={"rows": 4, "spellcheck": "false"}),
+        help_text="When it holds, in CEL: tool, args, agent, cost, risk, labels, started_by. "
+        "Money is text, so compare it by amount(args.total) > 1000. A condition with "
+        "operation ('fork', 'roll_back', 'edit', 'retry') is about what people do to threads. "
+        "Where a value is missing, a policy that asks counts as met.",
+    )
+    action = forms.ChoiceField(
+        choices=[("ask", "Ask people"), ("allow", "Allow it and log it")],
+        help_text="The first matching policy decides.",
+    )
+    note = forms.CharField(
+        label="Why",
+        required=False,
+        max_length=1_000,
+        help_text="Why approval is needed; reviewers read it first.",
+    )
+    stages = forms.CharField(
+        label="Who approves",
+        initial=ANYBODY,
+        widget=forms.Textarea(attrs={"rows": 3, "spellcheck": "false"}),
+        help_text="Who approves, one stage per line, in order: “1 of any reviewer”, "
+        "“2 of ada, ben, team:Treasury”.",
+    )
+    four_eyes = forms.BooleanField(
+        required=False,
+        help_text="People who started, forked or edited the thread can’t approve.",
+    )
+    risk = forms.ChoiceField(
+        required=False,
+        choices=[
+            ("", "As the author set it"),
+            ("low", "Low"),
+            ("medium", "Medium"),
+            ("high", "High"),
+        ],
+    )
+    title = forms.CharField(
+        required=False, max_length=300, help_text="Leave empty to keep the agent author’s title."
+    )
+    deadline = forms.FloatField(
+        label="Deadline, in minutes",
+        required=False,
+        min_value=0.05,
+        help_text="Leave empty for no deadline.",
+    )
+    on_expiry = forms.ChoiceField(
+        label="After the deadline",
+        choices=[
+            ("expire", "It expires; the agent is told that nobody decided"),
+            ("reject", "It counts as rejected"),
+            ("escalate", "Others are asked too"),
+        ],
+    )
+    escalate_to = forms.CharField(
+        label="Who is asked then", required=False, help_text="Such as “1 of carla”."
+    )
+    escalate_for = forms.FloatField(label="Minutes they have", required=False, min_value=0)
+    reminders = forms.CharField(
+        label="Reminders, in minutes after the request",
+        required=False,
+        help_text="Such as “30, 60”.",
+    )
+    undo_window = forms.FloatField(
+        label="Undo window, in seconds",
+        initial=0,
+        min_value=0,
+        help_text="How long a decision can be undone before it takes effect.",
+    )
+    valid_for = forms.FloatField(
+        label="Valid for, in hours",
+        initial=24,
+        min_value=0.02,
+        help_text="How long an approval can be used.",
+    )
+
+    def draft(self) -> Draft:
+        """What was written; raises Invalid."""
+        given = self.cleaned_data
+        to = given["escalate_to"].strip()
+        return draft_from(
+            {
+                **{k: given[k] for k in ("name", "condition", "action", "note", "risk", "title")},
+                "deadline": None if given["deadline"] is None else given["deadline"] * MINUTE,
+                "terms": {
+                    "stages": _stages(given["stages"]),
+                    "four_eyes": given["four_eyes"],
+                    "undo_window": given["undo_window"],
+                    "valid_for": given["valid_for"] * HOUR,
+                    "on_expiry": given["on_expiry"],
+                    "escalate_to": _seat(to, "$.terms.escalate_to") if to else None,
+                    "escalate_for": (given["escalate_for"] or 0) * MINUTE,
+                    "reminders": _minutes(given["reminders"]),
+                },
+            }
+        )
+
+    def refuse(self, error: Invalid) -> None:
+        """Show what was refused beside the input that it was written in."""
+        for fault in error.faults:
+            path = fault.path.removeprefix("$.")
+            known = next((i for p, i in _INPUTS.items() if path.startswith(p)), path)
+            at = known if known in self.fields else None
+            self.add_error(at, fault.message if at else f"{fault.path}: {fault.message}")
+
+
+def form_of(row: VersionRow) -> dict[str, Any]:
+    """The inputs for what a policy says now."""
+    terms = row.terms
+    return {
+        "name": row.name,
+        "condition": row.condition,
+        "action": row.action,
+        "note": row.note,
+        "stages": "\n".join(seat_line(seat) for seat in terms.stages),
+        "four_eyes": terms.four_eyes,
+        "risk": row.risk,
+        "title": row.title,
+        "deadline": None if row.deadline is None else _short(row.deadline / MINUTE),
+        "on_expiry": terms.on_expiry,
+        "escalate_to": seat_line(terms.escalate_to) if terms.escalate_to else "",
+        "escalate_for": _short(terms.escalate_for / MINUTE) if terms.escalate_for else None,
+        "reminders": ", ".join(f"{_short(after / MINUTE)}" for after in terms.reminders),
+        "undo_window": _short(terms.undo_window),
+        "valid_for": _short(terms.valid_for / HOUR),
+    }
+
+
+def seat_line(seat: Seat) -> str:
+    """A seat in the words of the form."""
+    names = [*seat.people, *(f"{_TEAM}{team}" for team in seat.teams)]
+    return f"{seat.count} of {', '.join(names) or 'any reviewer'}"
+
+
+def said(row: VersionRow) -> dict[str, str]:
+    """What a version says, by heading, for comparing two of them."""
+    shown = {k: v for k, v in form_of(row).items() if k != "name"}
+    return {
+        name.replace("_", " "): "" if value is None else str(value) for name, value in shown.items()
+    }
+
+
+def differences(newer: VersionRow, older: VersionRow | None) -> list[tuple[str, str, str]]:
+    """(heading, before, after) of what a version changed; of the first one everything it says."""
+    now = said(newer)
+    then: Mapping[str, str] = {} if older is None else said(older)
+    plain = said_by_default() if older is None else then
+    return [(k, then.get(k, ""), v) for k, v in now.items() if plain.get(k, "") != v]
+
+
+def said_by_default() -> dict[str, str]:
+    """What the form says where nobody wrote anything."""
+    plain = Terms()
+    return {
+        "stages": seat_line(plain.stages[0]),
+        "four eyes": "False",
+        "on expiry": plain.on_expiry,
+        "undo window": "0",
+        "valid for": "24",
+    }
+
+
+def _stages(text: str) -> list[dict[str, Any]]:
+    lines = [line for line in text.splitlines() if line.strip()]
+    return [_seat(line, f"$.terms.stages[{i}]") for i, line in enumerate(lines)]
+
+
+def _seat(line: str, path: str) -> dict[str, Any]:
+    found = _LINE.fullmatch(line)
+    if found is None:
+        raise Invalid(path, f"cannot be read: {line[:80]!r}; write “2 of ada, ben, team:Treasury”")
+    names = [name.strip() for name in found[2].split(",")]
+    if len(names) == 1 and names[0].lower() in ("any", "any reviewer", "anybody"):
+        names = []
+    return {
+        "count": int(found[1]),
+        "people": [name for name in names if not name.startswith(_TEAM)],
+        "teams": [name.removeprefix(_TEAM).strip() for name in names if name.startswith(_TEAM)],
+    }
+
+
+def _minutes(text: str) -> list[float]:
+    try:
+        return [float(part) * MINUTE for part in re.split(r"[,\s]+", text.strip()) if part]
+    except ValueError as error:
+        raise Invalid("$.terms.reminders", "takes minutes such as “30, 60”") from error
+
+
+def _short(number: float) -> str:
+    return f"{number:.10g}"

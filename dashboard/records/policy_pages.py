@@ -1,0 +1,240 @@
+"""Policies and spend caps among the records: written, tried against the past, switched, ordered.
+
+Auditors read these pages, admins change what they say; each change goes through `actions`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import wraps
+from typing import Any, cast
+from uuid import UUID
+
+from django.contrib import admin
+from django.http import Http404, HttpRequest, HttpResponse
+from django.shortcuts import render
+from django.urls import reverse
+from django.views.decorators.http import require_POST
+
+from approvals.policies import queries as queries_policies
+from approvals.policies.changes import SCOPES, SPANS
+from approvals.policies.conditions import refusal
+from approvals.policies.queries import VersionRow
+from checkpoints.errors import NotFound
+from dashboard import actions
+from dashboard.actions.policies import WAITING
+from dashboard.errors import ActionError, Conflict, Forbidden, Invalid, Malformed, Missing
+from dashboard.identity.people import people
+from dashboard.identity.permissions import Actor, may
+from dashboard.views.addresses import takes
+from dashboard.views.base import SeeOther, say, say_refusal
+
+from .policy_form import PolicyForm, differences, form_of, seat_line
+
+SHOWN = 100
+
+
+@takes()
+def index(request: HttpRequest) -> HttpResponse:
+    """All policies in their order, and the spend caps."""
+    who = _actor(request)
+    rows = queries_policies.policies(who.workspace)
+    return _page(
+        request,
+        "policy/list.html",
+        "Policies",
+        {
+            "policies": [
+                {
+                    "row": row,
+                    "place": i,
+                    "refused": refusal(row.condition),
+                    "stages": "; then ".join(seat_line(s) for s in row.terms.stages),
+                    "waiting": queries_policies.waiting(row.policy, workspace=who.workspace),
+                }
+                for i, row in enumerate(rows, 1)
+            ],
+            "caps": queries_policies.caps(who.workspace),
+            "scopes": SCOPES,
+            "spans": SPANS,
+        },
+    )
+
+
+def add(request: HttpRequest) -> HttpResponse:
+    """A new policy."""
+    return _form(request, None)
+
+
+def change(request: HttpRequest, policy_id: UUID) -> HttpResponse:
+    """Another version of a policy, below it all that it said before."""
+    return _form(request, _policy(request, policy_id))
+
+
+def _form(request: HttpRequest, row: VersionRow | None) -> HttpResponse:
+    who = _actor(request)
+    posted = request.method == "POST"
+    form = PolicyForm(request.POST if posted else None, initial=form_of(row) if row else None)
+    context: dict[str, Any] = {"form": form, "row": row}
+    context["refused"] = refusal(row.condition) if row else ""
+    status = 200
+    if posted and not form.is_valid():
+        status = 422
+    elif posted:
+        try:
+            if request.POST.get("do") == "try":
+                context["tried"] = _tried(who, form)
+                context["touched"] = actions.preview_policy(
+                    who, row.policy if row else None, draft=form.draft()
+                )
+            else:
+                return _saved(request, who, form, row)
+        except Invalid as error:
+            form.refuse(error)
+            status = error.status
+        except (Forbidden, Missing):
+            raise
+        except ActionError as error:
+            form.add_error(None, error.detail)
+            status = error.status
+            if row is not None and isinstance(error, Conflict):
+                context["ask_waiting"] = True
+                context["touched"] = actions.preview_policy(who, row.policy, draft=form.draft())
+    if row is not None:
+        versions = queries_policies.versions(row.policy, workspace=who.workspace)
+        names = people(v.made_by for v in versions)
+        older: list[VersionRow | None] = [*versions[1:], None]
+        context |= {
+            "n_waiting": queries_policies.waiting(row.policy, workspace=who.workspace),
+            "waiting": request.POST.get("waiting", ""),
+            "versions": [
+                {
+                    "row": v,
+                    "by": names.get(v.made_by, v.made_by),
+                    "changes": differences(v, before),
+                }
+                for v, before in zip(versions, older, strict=True)
+            ],
+        }
+    title = f"Policy {row.name}" if row else "New policy"
+    return _page(request, "policy/detail.html", title, context, status=status)
+
+
+def _tried(who: Actor, form: PolicyForm) -> dict[str, Any]:
+    given = form.cleaned_data
+    found = actions.try_policy(who, given["condition"], given["action"])
+    return {
+        "n": len(found.matched),
+        "looked_at": found.looked_at,
+        "there": found.there,
+        "matched": found.matched[:SHOWN],
+        "more": max(0, len(found.matched) - SHOWN),
+        "n_problems": sum(bool(one.problem) for one in found.matched),
+    }
+
+
+def _saved(
+    request: HttpRequest, who: Actor, form: PolicyForm, row: VersionRow | None
+) -> HttpResponse:
+    draft = form.draft()
+    if row is None:
+        made = actions.make_policy(who, draft)
+        say(request, f"The policy {made.name} is made and switched on.")
+        return SeeOther(_url(made))
+    waiting = request.POST.get("waiting", "")
+    if waiting not in ("", *WAITING):
+        raise Malformed("Say what becomes of waiting requests: keep or reopen.")
+    found, reopened = actions.edit_policy(
+        who, row.policy, draft=draft, seen=_number(request), waiting=waiting
+    )
+    told = f"Version {found.number} holds from now on."
+    if reopened:
+        told += f" Reopened: {reopened}; they are asked anew."
+    say(request, told)
+    return SeeOther(_url(found))
+
+
+def _button(view: Callable[..., str]) -> Callable[..., HttpResponse]:
+    """A POST that leads back to the list with what was done, or why it was not."""
+
+    @require_POST
+    @wraps(view)
+    def pressed(request: HttpRequest, **ids: UUID) -> HttpResponse:
+        try:
+            say(request, view(request, **ids))
+        except Forbidden:
+            raise
+        except Missing as error:
+            raise Http404 from error
+        except ActionError as error:
+            say_refusal(request, error)
+        return SeeOther(reverse("admin:policies"))
+
+    return pressed
+
+
+@_button
+def switch(request: HttpRequest, policy_id: UUID) -> str:
+    """On or off."""
+    active = request.POST.get("active") == "1"
+    row, _ = actions.edit_policy(_actor(request), policy_id, active=active)
+    return f"The policy {row.name} is switched {'on' if active else 'off'}."
+
+
+@_button
+def move(request: HttpRequest, policy_id: UUID) -> str:
+    """To another place of the order."""
+    place = _number(request, "position")
+    row, _ = actions.edit_policy(_actor(request), policy_id, position=place)
+    return f"The policy {row.name} has another place."
+
+
+@_button
+def cap(request: HttpRequest) -> str:
+    """Make or change a spend cap."""
+    given = request.POST
+    found = actions.set_cap(
+        _actor(request),
+        given.get("scope", ""),
+        given.get("per", ""),
+        given.get("max_cost", "").strip(),
+        given.get("agent", "").strip(),
+        given.get("active") == "1",
+    )
+    if not found.active:
+        return "The spend cap is switched off."
+    return f"The spend cap is {found.shown} now."
+
+
+def _actor(request: HttpRequest) -> Actor:
+    return cast(Actor, cast(Any, admin.site).member(request).actor)
+
+
+def _policy(request: HttpRequest, policy_id: UUID) -> VersionRow:
+    try:
+        return queries_policies.policy(policy_id, workspace=_actor(request).workspace)
+    except NotFound as error:
+        raise Http404 from error
+
+
+def _number(request: HttpRequest, name: str = "number") -> int:
+    raw = request.POST.get(name, "")
+    if not (raw.isascii() and raw.isdecimal() and len(raw) < 9):
+        raise Malformed(f"The form's {name} is not a number.")
+    return int(raw)
+
+
+def _url(row: VersionRow) -> str:
+    return reverse("admin:policy", args=[row.policy])
+
+
+def _page(
+    request: HttpRequest, template: str, title: str, context: dict[str, Any], *, status: int = 200
+) -> HttpResponse:
+    everything = {
+        **admin.site.each_context(request),
+        "title": title,
+        "may_change": may(_actor(request), "policy"),
+        **context,
+    }
+    return render(request, template, everything, status=status)

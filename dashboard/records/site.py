@@ -1,0 +1,289 @@
+"""The admin site: the auditors' door to all that is kept, and where admins look after people.
+
+Who enters and what they see is decided by roles, as everywhere; Django's own permissions, groups
+and its second log of changes are not used.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Sequence
+from functools import update_wrapper
+from typing import Any
+from uuid import UUID
+
+from django.contrib import admin, messages
+from django.contrib.admin.models import LogEntry
+from django.contrib.admin.views.main import ERROR_FLAG, ORDER_VAR, PAGE_VAR, SEARCH_VAR
+from django.contrib.auth import get_user_model
+from django.contrib.auth.decorators import login_not_required
+from django.contrib.auth.forms import PasswordChangeForm
+from django.contrib.auth.views import redirect_to_login
+from django.core.exceptions import PermissionDenied
+from django.db.models import QuerySet
+from django.http import HttpRequest, HttpResponse, HttpResponseRedirect
+from django.template.response import TemplateResponse
+from django.urls import path, reverse
+from django.utils.decorators import method_decorator
+
+from checkpoints import queries
+from dashboard.actions import administration
+from dashboard.actions.administration import Administrator
+from dashboard.actions.endpoints import Endpoints
+from dashboard.errors import ActionError, Forbidden, Missing
+from dashboard.views import addresses
+from dashboard.views.base import SeeOther, refused
+
+from . import cells as showing
+from . import policy_pages
+from .hook_service import HookDesk
+
+GROUPS = (
+    ("Threads", ("thread", "checkpoint", "content", "event", "activity", "artifact")),
+    ("Decisions", ("approval", "decision", "policyversion", "hookdelivery")),
+    ("Notifications", ("endpoint", "delivery")),
+    ("Agents", ("agentversion", "worker")),
+    (
+        "People",
+        ("workspaceevent", "membership", "user", "workspace", "token", "hook", "hookidentity"),
+    ),
+)
+ASKED_BY = "administrator"
+NEEDS = "The records are for auditors and admins; ask an admin for one of these roles."
+
+
+class OwnPasswordForm(PasswordChangeForm):
+    """A new password for oneself is an event as well."""
+
+    def save(self, commit: bool = True) -> Any:
+        """Set it through the one door."""
+        who = administration.administrator_of(self.user)
+        administration.set_own_password(who, self.cleaned_data["new_password1"])
+        self.user.refresh_from_db(fields=["password"])
+        return self.user
+
+
+class RecordsSite(HookDesk, admin.AdminSite):
+    """Django's admin by our roles; also the `Desk` and the `Editor` of the floors below."""
+
+    site_header = "Gatepost records"
+    site_title = "Gatepost records"
+    index_title = "Audit records"
+    index_template = "records/index.html"
+    password_change_form = OwnPasswordForm
+    enable_nav_sidebar = False
+
+    def register(self, model_or_iterable: Any, admin_class: Any = None, **options: Any) -> None:
+        """As Django does, and models with a key of several columns if their list can read them.
+
+        Django refuses these since its own pages cannot address such rows; those of `Records` can.
+        """
+        one = isinstance(model_or_iterable, type)
+        models: list[Any] = [model_or_iterable] if one else list(model_or_iterable)
+        for model in models:
+            if model._meta.is_composite_pk and hasattr(admin_class, "url_of"):
+                self._registry[model] = admin_class(model, self)
+            else:
+                super().register(model, admin_class, **options)
+
+    # --- who enters ------------------------------------------------------------------------------
+    def who(self, request: HttpRequest) -> Administrator | None:
+        """Who asks, with the roles as they are now, read once per request; None for strangers."""
+        if not hasattr(request, ASKED_BY):
+            try:
+                found = administration.administrator_of(request.user)
+            except Forbidden:
+                found = None
+            setattr(request, ASKED_BY, found)
+        known: Administrator | None = getattr(request, ASKED_BY)
+        return known
+
+    def member(self, request: HttpRequest) -> Administrator:
+        """Who asks; PermissionDenied for strangers."""
+        found = self.who(request)
+        if found is None or not found.may_audit:
+            raise PermissionDenied(NEEDS)
+        return found
+
+    def has_permission(self, request: HttpRequest) -> bool:
+        found = self.who(request)
+        return found is not None and found.may_audit
+
+    def admin_view(self, view: Any, cacheable: bool = False) -> Any:
+        inner = super().admin_view(_told(view), cacheable)
+
+        def guarded(request: HttpRequest, *args: Any, **kwargs: Any) -> HttpResponse:
+            if not request.user.is_authenticated:
+                return redirect_to_login(request.get_full_path())
+            self.member(request)
+            names = _parameters(view, request)
+            if names is not None:
+                if (told := addresses.refusal(request, names)) is not None:
+                    return told
+                if clean := addresses.without_passed_over(request):
+                    return HttpResponseRedirect(clean)
+            answer: HttpResponse = inner(request, *args, **kwargs)
+            if names is not None and answer.get("Location", "").endswith(f"?{ERROR_FLAG}=1"):
+                return addresses.refuse_values(request)
+            return answer
+
+        return update_wrapper(guarded, inner)
+
+    @method_decorator(login_not_required)
+    def login(self, request: HttpRequest, extra_context: Any = None) -> HttpResponse:
+        """There is one door."""
+        return redirect_to_login(request.GET.get("next") or "/admin/")
+
+    # --- what the floors below ask (checkpoints.admin.lists.Desk) -----------------------------
+    def scope(self, request: HttpRequest) -> UUID | None:
+        """The workspace whose rows a person may read; None for all."""
+        return self.member(request).scope
+
+    def may_administer(self, request: HttpRequest) -> bool:
+        """Whether a person may change users, roles and workspaces."""
+        return self.member(request).may_administer
+
+    def is_superuser(self, request: HttpRequest) -> bool:
+        """Whether every workspace is theirs."""
+        return self.member(request).superuser
+
+    def actors_named(self, name: str) -> list[str]:
+        """How logs name the user of that name."""
+        users = get_user_model()._default_manager.filter(username__iexact=name)
+        return [f"user:{pk}" for pk in users.values_list("pk", flat=True)]
+
+    def prepare(self, rows: Sequence[Any], actors: Iterable[str], threads: Iterable[UUID]) -> None:
+        """Look up names of people and titles of threads for all rows of a page at once."""
+        showing.prepare(rows, actors, threads)
+
+    def cell(self, row: Any, name: str) -> Any:
+        """A column's value in a list."""
+        return showing.cell(row, name)
+
+    def full(self, row: Any, name: str) -> Any:
+        """A column's value on the page of its row."""
+        return showing.full(row, name)
+
+    def sentence(self, row: Any) -> Any:
+        """What an event says."""
+        return showing.sentence(row)
+
+    def marked(self, row: Any, value: Any) -> Any:
+        """The first value of a row in a list, with a mark where its record is damaged."""
+        return showing.marked(row, value)
+
+    def damage(self, row: Any) -> str:
+        """What is wrong with the record that a row is part of; empty where nothing is known."""
+        return showing.damage(row)
+
+    # --- what the forms below do (checkpoints.admin.Editor) --------------------------------------
+    def choose_from(self, request: HttpRequest) -> QuerySet[Any]:
+        """The users whom this person may give a role."""
+        found: QuerySet[Any] = administration.people_within_reach(self.member(request))
+        return found.order_by("username")
+
+    def grant(self, request: HttpRequest, workspace: UUID | None, user: int, role: str) -> UUID:
+        """Give a role; the workspace."""
+        return administration.grant_role(self.member(request), user, role, workspace=workspace)
+
+    def withdraw(self, request: HttpRequest, workspace: UUID, user: int, role: str) -> None:
+        """Take a role."""
+        administration.withdraw_role(self.member(request), user, role, workspace=workspace)
+
+    def create_workspace(self, request: HttpRequest, name: str) -> UUID:
+        """Make a workspace."""
+        return administration.create_workspace(self.member(request), name)
+
+    def rename_workspace(self, request: HttpRequest, workspace: UUID, name: str) -> None:
+        """Give a workspace another name."""
+        administration.rename_workspace(self.member(request), workspace, name)
+
+    # --- policies, which have pages of their own -------------------------------------------------
+    def get_urls(self) -> list[Any]:
+        view = self.admin_view
+        one = "policies/<uuid:policy_id>/"
+        return [
+            path("policies/", view(policy_pages.index), name="policies"),
+            path("policies/add/", view(policy_pages.add), name="policy_add"),
+            path("policies/cap/", view(policy_pages.cap), name="policy_cap"),
+            path(one, view(policy_pages.change), name="policy"),
+            path(f"{one}switch/", view(policy_pages.switch), name="policy_switch"),
+            path(f"{one}move/", view(policy_pages.move), name="policy_move"),
+            *super().get_urls(),
+        ]
+
+    def endpoint(self, request: HttpRequest, workspace: UUID | None = None) -> Endpoints:
+        """What can be done about places that are told news; a superuser may in each workspace."""
+        return Endpoints(self.member(request), workspace)
+
+    def each_context(self, request: HttpRequest) -> dict[str, Any]:
+        """Also the workspace whose records these are, and the others of this person."""
+        found = super().each_context(request)
+        who = self.who(request)
+        if who is None or who.superuser:
+            return found
+        others = [place for place in who.actor.places if place[0] != who.actor.workspace]
+        return found | {
+            "workspace_name": who.actor.workspace_name if others else "",
+            "other_workspaces": others,
+        }
+
+    # --- the first page --------------------------------------------------------------------------
+    def index(self, request: HttpRequest, extra_context: Any = None) -> TemplateResponse:
+        """All lists, and above them how the record stands."""
+        scope = self.member(request).scope
+        stands = queries.integrity(workspace=scope)
+        damages = queries.damages(workspace=scope) if stands.damaged else []
+        told = {"integrity": stands, "damages": damages, **(extra_context or {})}
+        return super().index(request, told)
+
+    def get_app_list(self, request: HttpRequest, app_label: str | None = None) -> list[Any]:
+        """What this person may open, by what it is about."""
+        found = {
+            model["model"]._meta.model_name: model
+            | {"about": (self.get_model_admin(model["model"]).__doc__ or "").partition("\n")[0]}
+            for app in super().get_app_list(request)
+            for model in app["models"]
+        }
+        return [
+            {"name": name, "models": [found[m] for m in members if m in found]}
+            for name, members in GROUPS
+        ]
+
+    def app_index(self, *_: Any, **__: Any) -> Any:
+        """Apps are of no interest here."""
+        return HttpResponseRedirect(reverse("admin:index"))
+
+    def get_log_entries(self, request: HttpRequest) -> QuerySet[LogEntry]:
+        """None: the workspace's own log is the record."""
+        return LogEntry.objects.none()
+
+
+def _parameters(view: Any, request: HttpRequest) -> frozenset[str] | None:
+    """The query parameters of a list of records; None for every other page."""
+    records = getattr(view, "__self__", None)
+    if not isinstance(records, admin.ModelAdmin) or view.__name__ != "changelist_view":
+        return None
+    names = {SEARCH_VAR, PAGE_VAR, ERROR_FLAG}
+    if records.get_sortable_by(request):
+        names.add(ORDER_VAR)
+    filters: Iterable[Any] = records.get_list_filter(request)
+    for one in filters:
+        names.add(f"{one}__exact" if isinstance(one, str) else one.parameter_name)
+    return frozenset(names)
+
+
+def _told(view: Callable[..., HttpResponse]) -> Callable[..., HttpResponse]:
+    """A view whose refused changes become a notice above the form they came from."""
+
+    def told(request: HttpRequest, *args: Any, **kwargs: Any) -> HttpResponse:
+        try:
+            return view(request, *args, **kwargs)
+        except ActionError as error:
+            if error.afterwards is not None:
+                error.afterwards()  # it went with the transaction of the form
+            if request.method != "POST" or isinstance(error, Forbidden | Missing):
+                return refused(request, error)
+            messages.error(request, error.detail)
+            return SeeOther(request.get_full_path())
+
+    return update_wrapper(told, view)

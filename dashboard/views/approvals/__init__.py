@@ -1,0 +1,1 @@
+"""Views of the inbox and of one request."""

@@ -1,0 +1,88 @@
+"""What comes after a verdict: a sentence for the person who gave it, and where they go then."""
+
+from __future__ import annotations
+
+from contextlib import suppress
+from typing import Any
+from uuid import UUID
+
+from django.http import HttpRequest
+from django.urls import reverse
+
+from approvals import queries as gates
+from approvals.queries import ApprovalRow
+from approvals.rules.votes import person
+from checkpoints.errors import NotFound
+from dashboard.pages.approvals import ApprovalPage
+from dashboard.pages.reviewers import Viewer
+from dashboard.views.base import SeeOther, actor, say
+
+from . import flow
+
+HELD = "held"  # names in an address what its reader decided on the page before
+
+_NEXT = {
+    "stop": "The thread stops.",
+    "roll_back": "The thread stops, and what it did is undone, last first.",
+}
+
+
+def page_for(request: HttpRequest, approval_id: UUID, *, seen: str = "") -> ApprovalPage:
+    """The page of a request as this person sees it, who has looked at the proposal `seen`."""
+    who, user = actor(request), request.user
+    teams = lambda: list(user.groups.values_list("name", flat=True))  # noqa: E731
+    viewer = Viewer(who, user.get_username(), teams)
+    opened = flow.opened_from(request)
+    trail = opened.trail if opened else ""
+    return ApprovalPage(who.workspace, approval_id, viewer=viewer, seen=seen, trail=trail)
+
+
+def context(request: HttpRequest, page: ApprovalPage) -> dict[str, Any]:
+    """What the whole page shows beside its regions: what was seen, and what can be taken back."""
+    held: ApprovalRow | None = None
+    with suppress(ValueError, NotFound):
+        if raw := request.GET.get(HELD, ""):
+            held = gates.approval(UUID(raw), workspace=page.workspace)
+    if held is not None:
+        mine = person(held.decided_by) == actor(request).person
+        held = held if mine and held.status == "held" else None
+    return {"seen": page.looked if page.approval.open else "", "held": held}
+
+
+def onward(request: HttpRequest, row: ApprovalRow, told: str, way: flow.Way | None) -> SeeOther:
+    """Back to the request, or to the next one of the list that it was opened from.
+
+    There a bar lets the person take back what they have just decided.
+    """
+    if way is None:
+        say(request, told)
+        return SeeOther(reverse("approval", args=[row.id]))
+    answer = flow.onward(request, way, told)
+    if row.status == "held" and way.next is not None:
+        answer["Location"] += f"&{HELD}={row.id}"
+    return answer
+
+
+def said(page: ApprovalPage, row: ApprovalRow, verdict: str, void: int = 0) -> str:
+    """What the next page says of a verdict that was recorded; `void` approvals it made void."""
+    parts = {
+        "approve": ["Approved."],
+        "edit": ["Your edit is recorded and counts as your approval."],
+        "reject": ["Rejected. The agent gets your reason."],
+        "respond": ["Answered. The thread goes on."],
+    }.get(verdict, ["Recorded."])
+    if verdict == "respond" and row.kind != "question":
+        return "Asked. The agent answers here; the request stays open meanwhile."
+    if void:
+        one = "1 approval so far is void"
+        parts.append(f"{one if void == 1 else f'{void} approvals so far are void'}.")
+    missing = page.standing.needed - page.standing.got
+    if row.status == "pending" and missing > 0:
+        parts.append(f"{missing} more {'is' if missing == 1 else 'are'} needed.")
+    elif row.status == "held":
+        parts.append(f"You can undo this for {page.standing.window} seconds.")
+    elif verdict in ("approve", "edit"):
+        parts.append("The thread goes on.")
+    if verdict == "reject" and row.what_next in _NEXT:
+        parts = ["Rejected.", _NEXT[row.what_next]]
+    return " ".join(parts)

@@ -1,0 +1,143 @@
+"""One request, and the decision. A GET never decides."""
+
+from __future__ import annotations
+
+from typing import Any
+from uuid import UUID
+
+from django.http import HttpRequest, HttpResponse, HttpResponseRedirect
+from django.urls import reverse
+from django.views.decorators.http import require_http_methods, require_safe
+
+from approvals.queries import ApprovalRow
+from approvals.rules.votes import person
+from dashboard import actions, errors
+from dashboard.fields import form as fields
+from dashboard.identity.permissions import require
+from dashboard.views import forms
+from dashboard.views.base import SeeOther, actor, live_page, say, show, wants_regions
+
+from . import after_verdict, flow
+from . import edit as editing
+from .after_verdict import page_for, said
+
+DETAIL = "approval/detail.html"
+SEEN_HEADER = "X-Gatepost-Seen"  # the hash of the proposal that the page has shown
+
+
+@require_safe
+@live_page
+def approval(request: HttpRequest, approval_id: UUID) -> HttpResponse:
+    """One request with everything a decision needs; notes that this person has it open."""
+    flow.note_look(request, approval_id)
+    return _page(request, approval_id)
+
+
+def _page(
+    request: HttpRequest,
+    approval_id: UUID,
+    extra: dict[str, Any] | None = None,
+    *,
+    status: int = 200,
+    seen: str = "",
+) -> HttpResponse:
+    page = page_for(request, approval_id, seen=seen or request.headers.get(SEEN_HEADER, ""))
+    more: dict[str, Any] = {}
+    if not wants_regions(request):
+        more = (
+            flow.context(request, approval_id)
+            | after_verdict.context(request, page)
+            | (extra or {})
+        )
+    return show(request, page, DETAIL, more, status=status)
+
+
+@require_http_methods(["GET", "POST"])
+@live_page
+def decide(request: HttpRequest, approval_id: UUID) -> HttpResponse:
+    """Record the verdict on the proposal that was seen; a refusal shows what stands now."""
+    if request.method != "POST":
+        return _again(request, approval_id)
+    require(actor(request), "decide")
+    seen = request.POST.get("proposal_hash", "")
+    page = page_for(request, approval_id, seen=seen)
+    way = flow.way(request, approval_id)  # before the request leaves its box
+    verdict = request.POST.get("verdict", "")
+    if verdict == "edit":
+        return editing.send(request, page, way)
+    comment = request.POST.get("comment", "").replace("\r\n", "\n")
+    answers = verdict == "respond" and page.approval.kind == "question"
+    args, problems = _answer(request, page.approval) if answers else (None, {})
+    what_next = request.POST.get("what_next", "") if verdict == "reject" else ""
+    draft: dict[str, Any] = {"comment": comment, "what_next": what_next}
+    if problems:
+        draft["answer_fields"] = _answer_fields(request, page.approval, problems)
+        draft["notice"] = problems.get(forms.WHOLE, "")
+        return _page(request, approval_id, draft, status=422)
+    try:
+        row = actions.decide(
+            actor(request), approval_id, verdict, seen, comment, args, what_next=what_next
+        )
+    except errors.Missing:
+        raise
+    except errors.ActionError as error:
+        found = forms.problems_of(error)
+        draft["comment_error"] = found.pop("comment", "")
+        # What the person looked at is shown beside what stands now; nobody can approve by mistake.
+        late = isinstance(error, errors.AlreadyDecided)
+        before = seen if late or isinstance(error, errors.ProposalChanged) else ""
+        # Who was first is said by the page itself, beside the kept note; not of oneself.
+        first = error.facts["approval"].decided_by if late else ""
+        by_other = late and person(first) != actor(request).person
+        draft["notice"] = "" if draft["comment_error"] or by_other else error.detail
+        return _page(request, approval_id, draft, status=error.status, seen=before)
+    told = said(page_for(request, approval_id), row, verdict)
+    return after_verdict.onward(
+        request, row, told, None if row.open and verdict == "respond" else way
+    )
+
+
+@require_http_methods(["GET", "POST"])
+@live_page
+def take_back(request: HttpRequest, approval_id: UUID) -> HttpResponse:
+    """Take one's own decision back while it is held."""
+    if request.method != "POST":
+        return _again(request, approval_id)
+    try:
+        actions.take_back(actor(request), approval_id)
+    except errors.Missing:
+        raise
+    except errors.ActionError as error:
+        return _page(request, approval_id, {"notice": error.detail}, status=error.status)
+    say(request, "Taken back. Nothing was done; the request is open again.")
+    return SeeOther(reverse("approval", args=[approval_id]))
+
+
+def _again(request: HttpRequest, approval_id: UUID) -> HttpResponse:
+    """A reload of an answer leads to the request; the polls of that answer find its regions."""
+    if wants_regions(request):
+        return _page(request, approval_id)
+    return HttpResponseRedirect(reverse("approval", args=[approval_id]))
+
+
+def _answer(request: HttpRequest, row: ApprovalRow) -> tuple[Any, dict[str, str]]:
+    """(the answer to a question, {field or "": problem}); the gate judges it by its schema."""
+    schema = row.schema if isinstance(row.schema, dict) else {}
+    if "properties" in schema:
+        return fields.parse(schema, {}, forms.posted(request), every=True)
+    text = request.POST.get("answer", "").replace("\r\n", "\n")
+    if not text.strip():
+        return None, {forms.WHOLE: "Write an answer."}
+    kinds = {"string": "text", "integer": "integer", "number": "number", "boolean": "bool"}
+    kind = kinds.get(str(schema.get("type", "string")), "json")
+    try:
+        return fields.from_text(text, kind), {}
+    except fields.Unreadable as error:
+        return None, {forms.WHOLE: str(error)}
+
+
+def _answer_fields(request: HttpRequest, row: ApprovalRow, problems: dict[str, str]) -> list[Any]:
+    schema = row.schema if isinstance(row.schema, dict) else {}
+    if "properties" not in schema:
+        return []
+    return fields.build(schema, {}, posted=forms.posted(request), errors=problems, compare=False)

@@ -1,0 +1,74 @@
+"""The way through a box: from the inbox to a request, and after its decision to the next one.
+
+The address of a request carries the list that it was opened from (`?box=mine&sort=age`), so two
+windows with different boxes do not disturb each other, and a reload shows the same.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+from uuid import UUID
+
+from django.http import HttpRequest
+from django.urls import reverse
+
+from approvals import gates
+from approvals.inbox.boxes import WALKED
+from dashboard.actions import may
+from dashboard.identity.seats import person_of
+from dashboard.pages.inbox import BOX, InboxPage, page_from
+from dashboard.views.base import SeeOther, actor, say, wants_regions
+
+
+@dataclass(frozen=True, slots=True)
+class Way:
+    """Where a decision leads on to: the next request of the box and how many are left."""
+
+    page: InboxPage
+    next: UUID | None
+    left: int
+
+
+def opened_from(request: HttpRequest) -> InboxPage | None:
+    """The list that the request's address carries; None where somebody came another way."""
+    if "box" not in request.GET:
+        return None
+    who = actor(request)
+    return page_from(who.workspace, person_of(who), request.GET)
+
+
+def context(request: HttpRequest, approval_id: UUID) -> dict[str, Any]:
+    """What the page of a request shows of the way: its place and the words for its links."""
+    page = opened_from(request)
+    shown = page or InboxPage(actor(request).workspace, sort="age")
+    return {
+        "place": shown.place(approval_id),
+        "trail": page.trail if page else "",
+        "box_query": page.query(cursor="") or f"box={BOX}" if page else "",
+    }
+
+
+def way(request: HttpRequest, approval_id: UUID) -> Way | None:
+    """What comes after this request in the list that it was opened from."""
+    page = opened_from(request)
+    return Way(page, *page.following(approval_id)) if page is not None else None
+
+
+def onward(request: HttpRequest, way: Way, said: str) -> SeeOther:
+    """Go to the next request of the list, or back to the list when it is empty."""
+    if way.next is None:
+        say(request, f"{said} That was the last one here.")
+        query = way.page.query(cursor="") or f"box={BOX}"
+        return SeeOther(f"{reverse('approvals')}?{query}")
+    n = f"{WALKED:,}+" if way.left >= WALKED else f"{way.left:,}"
+    left = f"{n} request{'' if way.left == 1 else 's'} left to review."
+    say(request, f"{said} {left}")
+    return SeeOther(f"{reverse('approval', args=[way.next])}?{way.page.trail}")
+
+
+def note_look(request: HttpRequest, approval_id: UUID) -> None:
+    """Note the first look of somebody who may decide; a poll for regions is no look."""
+    who = actor(request)
+    if request.method == "GET" and not wants_regions(request) and may(who, "decide"):
+        gates.note_look(approval_id, workspace=who.workspace, person=who.person)

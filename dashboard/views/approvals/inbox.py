@@ -1,0 +1,202 @@
+"""The inbox, decisions on several requests together, and how reviewers do."""
+
+from __future__ import annotations
+
+from typing import Any
+from uuid import UUID
+
+from django.http import HttpRequest, HttpResponse, JsonResponse
+from django.shortcuts import render
+from django.urls import reverse
+from django.views.decorators.http import require_POST, require_safe
+
+from approvals.inbox import boxes as inbox_floor
+from approvals.inbox import reviewers
+from approvals.inbox import rows as inbox_rows
+from dashboard import actions, errors
+from dashboard.actions import bulk
+from dashboard.actions.administration import AUDIT
+from dashboard.identity.people import people
+from dashboard.identity.seats import person_of
+from dashboard.pages.inbox import page_from
+from dashboard.views.addresses import takes
+from dashboard.views.base import (
+    SeeOther,
+    actor,
+    live_page,
+    member,
+    next_url,
+    say,
+    show,
+    wants_regions,
+)
+from dashboard.wording import amounts, sentences_of_decisions
+
+from .after_verdict import HELD
+
+LIST, SHEET, LOAD = "approval/list.html", "approval/bulk.html", "approval/load.html"
+DONE = {"approve": "approved", "reject": "rejected"}
+
+
+@require_safe
+@live_page
+@takes("box", "sort", "agent", "q", "alike", "cursor", HELD)
+def inbox(request: HttpRequest) -> HttpResponse:
+    """What waits: ?box= mine, team, due, high, open or done; &sort= risk, age or deadline.
+
+    &agent= and &q= narrow it, &alike= shows the equals of a request, &cursor= goes on.
+    """
+    who = actor(request)
+    page = page_from(
+        who.workspace, person_of(who), request.GET, cursor=request.GET.get("cursor", "")
+    )
+    extra: dict[str, Any] = {}
+    if not wants_regions(request):
+        extra = {
+            "page": page,
+            "sorts": [
+                {"name": name, "word": word, "query": page.query(sort=name, cursor="") or "sort="}
+                for name, word in (("risk", "Risk"), ("age", "Age"), ("deadline", "Deadline"))
+            ],
+            "sort": page.sort,
+            "agents": page.agents,
+            "here": request.get_full_path(),
+            "habit": _habit(request),
+        }
+    return show(request, page, LIST, extra)
+
+
+def _habit(request: HttpRequest) -> reviewers.Habit | None:
+    """The asking person's own habits, where they are worth a word."""
+    who = actor(request)
+    if not actions.may(who, "decide"):
+        return None
+    found = reviewers.habit(who.workspace, who.person)
+    return found if found is not None and found.worth_a_word else None
+
+
+@require_safe
+@member
+@takes(many=("id",))
+def ended(request: HttpRequest) -> HttpResponse:
+    """What became of requests that left somebody's list: ?id= as often as needed.
+
+    {"ended": {id: a few words}}, without those that are still open; 100 at most.
+    """
+    ids = [_request_id(text) for text in request.GET.getlist("id")]
+    if len(ids) > inbox_floor.ROWS:
+        raise errors.Invalid("$.id", f"is given more than {inbox_floor.ROWS} times")
+    rows = inbox_rows.rows(ids, workspace=actor(request).workspace).values()
+    words = {
+        str(row.id): sentences_of_decisions.ended(
+            status=row.status, outcome=row.outcome, by_name=row.decided_by_name
+        )
+        for row in rows
+        if not row.open
+    }
+    return JsonResponse({"ended": words})
+
+
+def _request_id(text: str) -> UUID:
+    try:
+        return UUID(text)
+    except ValueError:
+        raise errors.Invalid("$.id", "is not the id of a request") from None
+
+
+@require_POST
+@member
+def together(request: HttpRequest) -> HttpResponse:
+    """Show the ticked requests once more with their hashes; confirmed, decide each by itself."""
+    who = actor(request)
+    one = request.POST.get("one", "")  # a button of a row: its verdict and item
+    verdict, _, item = one.partition(":") if one else (request.POST.get("verdict", ""), "", "")
+    items = bulk.read_items([item] if one else request.POST.getlist("item"))
+    comment = request.POST.get("comment", "").replace("\r\n", "\n")
+    back = next_url(request, reverse("approvals"))
+    context: dict[str, Any] = {"verdict": verdict, "comment": comment, "back": back}
+    if not items:
+        say(request, "Nothing was ticked, so nothing was decided.")
+        return SeeOther(back)
+    if verdict not in bulk.VERDICTS:
+        raise errors.Invalid("$.verdict", f"together it is {' or '.join(bulk.VERDICTS)} only")
+    if not request.POST.get("confirmed"):
+        return _sheet(request, bulk.preview(who, items, verdict), context)
+    try:
+        results = bulk.decide_together(who, items, verdict, comment)
+    except errors.Invalid as error:
+        context["comment_error"] = error.reason
+        return _sheet(request, bulk.preview(who, items, verdict), context, status=error.status)
+    done = [told for told in results if told.good]
+    refused = [told for told in results if not told.good]
+    if refused:
+        context |= {"done": done, "refused": refused, "results": True, "did": DONE[verdict]}
+        return render(request, SHEET, context, status=200 if done else 409)
+    say(request, _said(results, DONE[verdict]))
+    return SeeOther(back)
+
+
+def _said(results: list[bulk.Told], did: str) -> str:
+    """Results in a sentence or two, when nothing was refused."""
+    after = [told.after for told in results if told.after is not None]
+    parts = [f"{len(results):,} requests {did}."]
+    if len(results) == 1 and results[0].row is not None:
+        parts = [f"{did.capitalize()}: {results[0].row.headline}"]
+    if waiting := sum(row.status == "pending" for row in after):
+        parts.append(
+            "Others still have to approve."
+            if len(results) == 1
+            else f"Of {waiting:,} others have to approve, too."
+        )
+    if held := sum(row.status == "held" for row in after):
+        which = "its page" if held == 1 else "their pages"
+        parts.append(f"For some seconds you can take it back on {which}, see Done.")
+    return " ".join(parts)
+
+
+def _sheet(
+    request: HttpRequest, told: list[bulk.Told], context: dict[str, Any], *, status: int = 200
+) -> HttpResponse:
+    good = [one for one in told if one.good]
+    rows = [one.row for one in good if one.row]
+    context |= {
+        "good": good,
+        "sum": _sum(rows),
+        "n_summed": sum(amounts.money_of(row.args) is not None for row in rows),
+        "refused": [one for one in told if not one.good],
+        "results": False,
+    }
+    return render(request, SHEET, context, status=status)
+
+
+def _sum(rows: list[inbox_rows.InboxRow]) -> amounts.Sum | None:
+    """What those that name an amount come to; None where arguments are too large to be known."""
+    if any(row.args is None for row in rows):
+        return None
+    return amounts.sum_of(row.args for row in rows if amounts.money_of(row.args))
+
+
+@require_safe
+@member
+@takes()
+def load(request: HttpRequest) -> HttpResponse:
+    """Open requests by reviewer, and how long reviewers take; who decides unseen, for auditors."""
+    who = actor(request)
+    oversees = not AUDIT.isdisjoint(who.roles)
+    habits = reviewers.habits(who.workspace)
+    waiting = reviewers.load(who.workspace)
+    many = sum(one.waiting for one in waiting) >= reviewers.WAITING_CAP
+    return render(
+        request,
+        LOAD,
+        {
+            "waiting": waiting,
+            "habits": habits,
+            "oversees": oversees,
+            "worth": [habit for habit in habits if habit.worth_a_word] if oversees else [],
+            "people": people(habit.person for habit in habits),
+            "days": reviewers.DAYS,
+            "quick_seconds": int(reviewers.QUICK_SECONDS),
+            "capped": reviewers.WAITING_CAP if many else 0,
+        },
+    )

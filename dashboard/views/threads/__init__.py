@@ -1,0 +1,1 @@
+"""Views of a thread and of everything a person does to it."""

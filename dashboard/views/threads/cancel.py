@@ -1,0 +1,73 @@
+"""Cancel a thread: what it did first, and whether that is undone; then the deed."""
+
+from __future__ import annotations
+
+from uuid import UUID
+
+from django.http import HttpRequest, HttpResponse
+from django.shortcuts import render
+from django.views.decorators.http import require_http_methods
+
+from checkpoints import queries
+from dashboard import actions, errors
+from dashboard.identity.permissions import require
+from dashboard.views import forms
+from dashboard.views.base import SeeOther, actor, member, refused, say, thread_url, version_of
+from dashboard.wording.interruptions import interrupted
+
+
+@require_http_methods(["GET", "POST"])
+@member
+def cancel(request: HttpRequest, thread_id: UUID) -> HttpResponse:
+    """End it for good; a refusal comes back with what was written."""
+    who = actor(request)
+    require(who, "cancel")
+    thread = queries.thread(thread_id, workspace=who.workspace)
+    posted = request.method == "POST"
+    reason = request.POST.get("reason", "").strip()
+    undo = bool(request.POST.get("undo"))
+    undo_unknown = bool(request.POST.get("undo_unknown"))
+
+    def form(problems: dict[str, str], status: int) -> HttpResponse:
+        plan = actions.preview_cancel(who, thread.id)
+        maybe = [f for f in plan.effects if f.fate == "unknown" and f.activity.undo]
+        if not maybe and "undo_unknown" in problems:
+            # Its box is not on this page, so the message stands above the form.
+            said = problems.pop("undo_unknown")
+            problems[""] = f"Undoing what nobody knows the outcome of {said}."
+        context = {
+            "thread": plan.thread,
+            "fates": plan.all_effects,
+            "target": plan.target,
+            "undoable_unknown": len(maybe),
+            "interrupted": interrupted(plan.thread, [f.activity for f in plan.effects]),
+            "withdrawn": plan.approvals,
+            "reason": reason,
+            "undo": undo,
+            "undo_unknown": undo_unknown,
+            "errors": problems,
+        }
+        return render(request, "thread/cancel.html", context, status=status)
+
+    allowance = actions.allowed_actions(who, thread)["cancel"]
+    if not allowance.allowed:
+        return refused(request, errors.NotAllowedNow(allowance.why), back=thread_url(thread.id))
+    if not posted:
+        return form({}, 200)
+    try:
+        plan = actions.cancel(
+            who, thread.id, reason, undo, undo_unknown, expected_version=version_of(request)
+        )
+    except (errors.Forbidden, errors.Missing):
+        raise
+    except errors.ActionError as error:
+        return form(forms.problems_of(error), error.status)
+    if plan:
+        say(
+            request,
+            "A worker is undoing what it did, most recent first. Then the thread is cancelled.",
+        )
+    else:
+        unknown = queries.thread(thread.id, workspace=who.workspace).status_reason
+        say(request, f"Cancelled. {unknown or 'What it did so far stays.'}")
+    return SeeOther(thread_url(thread.id))

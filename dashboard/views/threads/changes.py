@@ -1,0 +1,309 @@
+"""Fork, edit and roll back: what it would do first, then the deed."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from typing import Any
+from uuid import UUID
+
+from django.http import HttpRequest, HttpResponse
+from django.shortcuts import render
+from django.views.decorators.http import require_http_methods
+
+from approvals import queries as gates
+from checkpoints import queries
+from checkpoints.errors import ContentAway, NotFound
+from checkpoints.views import CheckpointRow, ThreadRow
+from dashboard import actions, errors
+from dashboard.actions.previews.expected_calls import AGAIN, MAYBE, REUSED, Expected
+from dashboard.actions.previews.plans import ForkPlan
+from dashboard.drawing import lineage
+from dashboard.fields import form as fields
+from dashboard.fields import message as inbox
+from dashboard.fields.shapes import Ahead, ForkPreview
+from dashboard.identity.permissions import require
+from dashboard.views import forms
+from dashboard.views.base import SeeOther, actor, member, refused, say, thread_url, version_of
+
+CALLS_SHOWN = 50
+_form_page = require_http_methods(["GET", "POST"])
+
+
+def _checkpoint(request: HttpRequest, thread: ThreadRow) -> CheckpointRow | None:
+    """The checkpoint that ?checkpoint= or the form names by id or number; None without a name."""
+    raw = request.POST.get("checkpoint") or request.GET.get("checkpoint", "")
+    if not raw:
+        return None
+    if raw.isascii() and raw.isdecimal() and len(raw) < 10:
+        return queries.checkpoint_by_number(thread.id, int(raw))
+    try:
+        return queries.checkpoint(thread.id, UUID(raw))
+    except ValueError:
+        raise errors.Missing("There is no such checkpoint in this thread.") from None
+
+
+def _head(thread: ThreadRow) -> CheckpointRow:
+    """The checkpoint that the thread stands at."""
+    try:
+        return queries.checkpoint(thread.id, thread.head)
+    except NotFound:
+        raise errors.NotAllowedNow(
+            f"Checkpoint #{thread.number}, where this thread stands, is missing from the record."
+        ) from None
+
+
+def _thread(request: HttpRequest, action: str, thread_id: UUID) -> ThreadRow:
+    require(actor(request), action)
+    return queries.thread(thread_id, workspace=actor(request).workspace)
+
+
+@_form_page
+@member
+def fork(request: HttpRequest, thread_id: UUID) -> HttpResponse:
+    """A new thread from a checkpoint (the head when none is named) with other values."""
+    who, thread = actor(request), _thread(request, "fork", thread_id)
+    target = _checkpoint(request, thread) or _head(thread)
+    schema = queries.agent_version(target.agent_version_id).schema
+    values, away = _values(thread, target)
+    as_it_is = bool(request.POST.get("as_it_is"))
+    if request.method == "POST" and away and not as_it_is:
+        raise errors.StorageAway(away)
+    as_it_is = as_it_is or bool(away)
+    if as_it_is:
+        schema = {}  # no value can be changed
+    plan = actions.preview_fork(who, thread.id, target.id)
+    shown = json.dumps(plan.config, ensure_ascii=False, indent=2, sort_keys=True)
+    config = request.POST.get("config", shown)
+    title = request.POST.get("title", f"{thread.title} (fork)"[:300]).strip()
+    effects = request.POST.get("effects", "ask")
+    reason = request.POST.get("reason", "").strip()
+
+    def form(problems: dict[str, str], status: int) -> HttpResponse:
+        context = {
+            "thread": thread,
+            "checkpoint": target,
+            "fields": forms.state_fields(schema, values, request, problems, compare=True),
+            "title": title,
+            "effects": effects,
+            "reason": reason,
+            "config": config,
+            "preview": _preview(plan),
+            "away": away,
+            "as_it_is": as_it_is,
+            "errors": problems,
+        }
+        return render(request, "thread/fork.html", context, status=status)
+
+    def act(changes: dict[str, Any]) -> str:
+        other = forms.changed_config(plan.config, config)
+        born = actions.fork(who, thread.id, target.id, changes, title, effects, reason, other)
+        say(request, "Forked. The original stays as it is.")
+        return thread_url(born)
+
+    if request.method != "POST":
+        return form({}, 200)
+    return _post(request, schema, values, act, form)
+
+
+def _values(thread: ThreadRow, target: CheckpointRow) -> tuple[dict[str, Any], str]:
+    """(the state at a checkpoint, "") or ({}, why its contents cannot be reached)."""
+    try:
+        return queries.state_at(thread.id, target.id), ""
+    except ContentAway as error:
+        return {}, error.message
+
+
+def _preview(plan: ForkPlan) -> ForkPreview:
+    return ForkPreview(**_ahead(plan.expected), first_effect=plan.first_effect, config=plan.config)
+
+
+def _ahead(expected: Expected) -> dict[str, Any]:
+    cost, maybe = expected.cost(AGAIN), expected.cost(MAYBE)
+    return {
+        "reused": expected.count(REUSED),
+        "again": expected.count(AGAIN),
+        "maybe": expected.count(MAYBE),
+        "tokens": expected.tokens(AGAIN),
+        "cost": cost if cost != "0" else "",
+        "tokens_maybe": expected.tokens(MAYBE),
+        "cost_maybe": maybe if maybe != "0" else "",
+        "tokens_reused": expected.tokens(REUSED),
+        "calls": expected.calls[:CALLS_SHOWN],
+    }
+
+
+@_form_page
+@member
+def edit(request: HttpRequest, thread_id: UUID) -> HttpResponse:
+    """Other values at the head, as a checkpoint by a person."""
+    who, thread = actor(request), _thread(request, "edit", thread_id)
+    allowance = actions.allowed_actions(who, thread)["edit"]
+    if request.method != "POST" and not allowance.allowed:
+        return refused(request, errors.NotAllowedNow(allowance.why), back=thread_url(thread.id))
+    head = _head(thread)
+    schema = queries.agent_version(head.agent_version_id).schema
+    values, away = _values(thread, head)
+    # What the form showed when it was opened: what differs from it is what this person wrote.
+    seen = _checkpoint(request, thread) if request.method == "POST" else None
+    shown, away = (values, away) if seen is None else _values(thread, seen)
+    if away:
+        error = errors.StorageAway(away)
+        return refused(request, error, back=thread_url(thread.id), label="Back to the thread")
+    reason = request.POST.get("reason", "").strip()
+
+    draft = fields.touched(schema, shown, forms.posted(request)) if seen else None
+
+    def form(problems: dict[str, str], status: int) -> HttpResponse:
+        if status == errors.Stale.status:
+            problems = forms.overtaken(draft or {}, shown, values) | problems
+        context = {
+            "thread": thread,
+            "checkpoint": head,
+            "fields": forms.state_fields(
+                schema, values, request, problems, compare=True, draft=draft
+            ),
+            "reason": reason,
+            "withdrawn": gates.unsettled(thread.id),
+            "errors": problems,
+        }
+        return render(request, "thread/edit.html", context, status=status)
+
+    def act(changes: dict[str, Any]) -> str:
+        version = version_of(request)
+        if not changes:
+            raise errors.Invalid("$", "Change at least one value.")
+        actions.edit(who, thread.id, changes, reason, version)
+        say(request, "Saved as a new checkpoint. Resume or retry to continue from it.")
+        return thread_url(thread.id)
+
+    if request.method != "POST":
+        return form({}, 200)
+    return _post(request, schema, shown, act, form)
+
+
+@_form_page
+@member
+def send_input(request: HttpRequest, thread_id: UUID) -> HttpResponse:
+    """A message for the next step; one that is refused comes back with what was written."""
+    who, thread = actor(request), _thread(request, "input", thread_id)
+    version = queries.agent_version(thread.agent_version_id)
+    text = request.POST.get(fields.PREFIX + inbox.NAME, "")
+
+    def form(problem: str, status: int, *, beside: bool = True) -> HttpResponse:
+        field = inbox.message_field(
+            version, text=text or None, error=problem if beside and problem else ""
+        )
+        context = {
+            "thread": thread,
+            "field": field,
+            "fields": [field],
+            "errors": {} if beside else {forms.WHOLE: problem},
+        }
+        return render(request, "thread/input.html", context, status=status)
+
+    allowance = actions.allowed_actions(who, thread)["input"]
+    if request.method != "POST":
+        if not allowance.allowed:
+            refusal = errors.NotAllowedNow(allowance.why)
+            return refused(request, refusal, back=thread_url(thread.id))
+        return form("", 200)
+    message, problem = inbox.message_of(version, text)
+    if problem and allowance.allowed:
+        return form(problem, 422)
+    try:
+        actions.send_input(who, thread.id, message)
+    except (errors.Forbidden, errors.Missing, errors.NeedsSecondPerson):
+        raise
+    except errors.Invalid as error:
+        return form(errors.rooted(f"{error.path}: {error.reason}", ""), error.status)
+    except errors.ActionError as error:
+        return form(error.detail, error.status, beside=False)
+    say(request, "Sent. The next step will use it.")
+    return SeeOther(thread_url(thread.id))
+
+
+def _post(
+    request: HttpRequest,
+    schema: dict[str, Any],
+    values: dict[str, Any],
+    act: Callable[[dict[str, Any]], str],
+    form: Callable[[dict[str, str], int], HttpResponse],
+) -> HttpResponse:
+    """Read the fields and act; the form again with the problems beside their fields if refused."""
+    changes, problems = forms.read(request, actor(request), schema, values)
+    if problems:
+        return form(problems, 422)
+    try:
+        return SeeOther(act(changes))
+    except (errors.Forbidden, errors.Missing, errors.NeedsSecondPerson):
+        raise
+    except errors.ActionError as error:
+        return form(forms.problems_of(error, schema), error.status)
+
+
+@_form_page
+@member
+def rollback(request: HttpRequest, thread_id: UUID) -> HttpResponse:
+    """Back to a checkpoint (the one before the head when none is named), with what that undoes."""
+    who, thread = actor(request), _thread(request, "roll_back", thread_id)
+    target = _checkpoint(request, thread) or _before_head(thread)
+    reason = request.POST.get("reason", "").strip()
+    known = bool(request.POST.get("known"))
+    run_on = bool(request.POST.get("run_on"))
+    keep_effects = bool(request.POST.get("keep_effects"))
+
+    def form(problems: dict[str, str], status: int) -> HttpResponse:
+        plan = actions.preview_roll_back(who, thread.id, target.id)
+        context = {
+            "thread": plan.thread,
+            "checkpoint": target,
+            "behind": plan.steps,
+            "fates": plan.effects,
+            "ahead": Ahead(**_ahead(plan.expected)),
+            "withdrawn": plan.approvals,
+            "reason": reason,
+            "run_on": run_on,
+            "keep_effects": keep_effects,
+            "known": known,
+            "errors": problems,
+        }
+        return render(request, "thread/rollback.html", context, status=status)
+
+    allowance = actions.allowed_actions(who, thread)["roll_back"]
+    if not allowance.allowed:
+        return refused(request, errors.NotAllowedNow(allowance.why), back=thread_url(thread.id))
+    if request.method != "POST":
+        return form({}, 200)
+    problems = {}
+    if not reason:
+        problems["reason"] = "Enter a reason; it is kept in the log."
+    if not known and any(
+        fate.fate != "undoable"
+        for fate in actions.preview_roll_back(who, thread.id, target.id).effects
+    ):
+        problems["known"] = "Confirm that you know what can’t be undone."
+    if problems:
+        return form(problems, 422)
+    try:
+        version = version_of(request)
+        actions.roll_back(
+            who, thread.id, target.id, reason, version, run_on, compensate=not keep_effects
+        )
+    except (errors.Forbidden, errors.Missing, errors.NeedsSecondPerson):
+        raise
+    except errors.ActionError as error:
+        return form(forms.problems_of(error), error.status)
+    say(request, "Rolling back: a worker is undoing what came after.")
+    return SeeOther(thread_url(thread.id))
+
+
+def _before_head(thread: ThreadRow) -> CheckpointRow:
+    """The thread's own checkpoint that the head was made from."""
+    path = lineage.head_path(queries.lineage(thread.id, limit=2_000), thread.head)
+    own = [row for row in path[1:] if row.thread == thread.id]
+    if not own:
+        raise errors.NotAllowedNow(
+            "The thread is at its first checkpoint; fork the thread it came from instead."
+        )
+    return own[0]

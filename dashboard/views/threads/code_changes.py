@@ -1,0 +1,56 @@
+"""What changed in the code offered to a thread, and the choice for all that ask the very same."""
+
+from __future__ import annotations
+
+from uuid import UUID
+
+from django.http import HttpRequest, HttpResponse
+from django.shortcuts import render
+
+from checkpoints import queries
+from dashboard import actions, errors
+from dashboard.actions.code_choice import WORDS, Chosen, changed_parts, choices_for
+from dashboard.identity.permissions import lacks
+from dashboard.views.base import actor
+
+TEMPLATE = "thread/code.html"
+
+
+def page(request: HttpRequest, thread_id: UUID, done: list[Chosen] | None = None) -> HttpResponse:
+    """Old and new side by side, by function; below it the threads that ask the very same."""
+    who = actor(request)
+    row = queries.thread(thread_id, workspace=who.workspace)
+    asked = row.waiting_on if isinstance(row.waiting_on, dict) else {}
+    asks = asked.get("kind") == "code" and "version" in asked
+    offered = UUID(str(asked["version"])) if asks else None
+    rows = (
+        queries.asking_alike(row.agent_version_id, offered, workspace=who.workspace)
+        if offered is not None
+        else []
+    )
+    context = {
+        "thread": row,
+        "changes": changed_parts(row),
+        "hidden": lacks(who, "code"),
+        "alike": rows,
+        "choices": choices_for(who, row) if rows else [],
+        "done": [(one, _title(one, who.workspace)) for one in done or ()],
+    }
+    return render(request, TEMPLATE, context)
+
+
+def _title(one: Chosen, workspace: UUID) -> str:
+    if isinstance(one.error, errors.Missing):
+        return str(one.thread)
+    return queries.thread(one.thread, workspace=workspace).title
+
+
+def choose(request: HttpRequest, thread_id: UUID, choice: str) -> HttpResponse:
+    """One choice for the ticked threads; what came of each is shown."""
+    try:
+        threads = [UUID(value) for value in request.POST.getlist("thread")]
+    except ValueError:
+        raise errors.Invalid("$.thread", "is not the id of a thread") from None
+    if choice not in WORDS:
+        raise errors.Invalid("$.choice", "is none of the buttons")
+    return page(request, thread_id, actions.choose_code_many(actor(request), threads, choice))

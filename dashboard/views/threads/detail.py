@@ -1,0 +1,218 @@
+"""The page of a thread and its buttons."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+from uuid import UUID
+
+from django.http import Http404, HttpRequest, HttpResponse, HttpResponseRedirect
+from django.http.response import HttpResponseBase
+from django.views.decorators.http import require_GET, require_http_methods, require_safe
+
+from checkpoints import queries
+from checkpoints.states import Status
+from checkpoints.views import ThreadRow, VerificationRow
+from dashboard import actions, errors
+from dashboard.capsules import downloads
+from dashboard.pages import published
+from dashboard.pages.rights import rights_of
+from dashboard.pages.thread import TABS, ThreadPage
+from dashboard.views.addresses import takes
+from dashboard.views.artifacts import download
+from dashboard.views.base import (
+    SeeOther,
+    actor,
+    live_page,
+    member,
+    next_url,
+    number_in,
+    say,
+    say_refusal,
+    show,
+    thread_url,
+    version_of,
+    wants_regions,
+)
+
+from . import code_changes
+
+TEMPLATE = "thread/detail.html"
+CHOSEN = {
+    "pin": "Pinned: it waits for a worker with the code it stopped with.",
+    "accept": "It continues with the new code.",
+    "unpin": "Unpinned.",
+}
+
+
+@require_GET
+@member
+def capsule(request: HttpRequest, thread_id: UUID) -> HttpResponseBase:
+    """The thread as one file to take elsewhere."""
+    return downloads.download(request, actions.export(actor(request), thread_id))
+
+
+@require_http_methods(["GET", "HEAD", "POST"])
+@live_page
+@takes("cp", "kind", "before", "event", "tab")
+def page(request: HttpRequest, thread_id: UUID) -> HttpResponse:
+    """A thread; ?cp=<number or id> looks at the past, ?kind= ?before= ?event= at events, ?tab=."""
+    if request.method == "POST":
+        queries.thread(thread_id, workspace=actor(request).workspace)
+        raise errors.Malformed("Nothing was chosen: use one of the buttons.")
+    return _page(request, thread_id)
+
+
+def _page(
+    request: HttpRequest, thread_id: UUID, *, status: int = 200, row: ThreadRow | None = None
+) -> HttpResponse:
+    tab = request.GET.get("tab", "")
+    shown = ThreadPage(
+        actor(request).workspace,
+        thread_id,
+        cp=request.GET.get("cp", "")[:40],
+        kind=request.GET.get("kind", "").replace("\0", "")[:50],
+        before=number_in(request, "before"),
+        event=number_in(request, "event"),
+        tab=tab if tab in TABS else TABS[0],
+        _thread=row,
+    )
+    shown.thread, shown.past  # noqa: B018 - unknown ones are refused before anything is shown
+    rights = rights_of(actor(request).roles)
+    return show(
+        request, shown, TEMPLATE, {"rights": rights, "newest": shown.thread.number}, status=status
+    )
+
+
+def _control(
+    request: HttpRequest,
+    thread_id: UUID,
+    act: Callable[[int | None], Any],
+    done: Callable[[Any], str],
+) -> HttpResponse:
+    """Do it and show the page again, by 303 when it is done, else as it is with the reason."""
+    if request.method == "GET":
+        # Somebody reloads the answer to a refusal; its polls want the thread's regions.
+        if wants_regions(request):
+            return _page(request, thread_id)
+        return HttpResponseRedirect(thread_url(thread_id))
+    try:
+        if past := request.POST.get("past", ""):
+            raise errors.NotAllowedNow(
+                f"That page shows checkpoint #{past[:9]} of the past. Open the newest one to act."
+            )
+        result = act(version_of(request))
+    except (errors.Missing, errors.NeedsSecondPerson):
+        raise
+    except errors.ActionError as error:
+        say_refusal(request, error)
+        return _page(request, thread_id, status=error.status)
+    if text := done(result):
+        say(request, text)
+    return SeeOther(next_url(request, thread_url(thread_id)))
+
+
+_either = require_http_methods(["GET", "POST"])
+
+
+@_either
+@live_page
+def pause(request: HttpRequest, thread_id: UUID) -> HttpResponse:
+    """Stop it now, or after the step that is being worked on."""
+    node = request.POST.get("before_node", "")
+    return _control(
+        request,
+        thread_id,
+        lambda version: actions.pause(actor(request), thread_id, node, expected_version=version),
+        lambda how: (
+            f"It stops before {node}."
+            if node
+            else "Paused."
+            if how == "paused"
+            else "It pauses after this step."
+        ),
+    )
+
+
+@_either
+@live_page
+def resume(request: HttpRequest, thread_id: UUID) -> HttpResponse:
+    """Let a paused thread go on."""
+    return _control(
+        request,
+        thread_id,
+        lambda version: actions.resume(actor(request), thread_id, expected_version=version),
+        lambda _: "Resumed: it goes on as soon as a worker is free.",
+    )
+
+
+@_either
+@live_page
+def retry(request: HttpRequest, thread_id: UUID) -> HttpResponse:
+    """Work the step that failed again."""
+    return _control(
+        request,
+        thread_id,
+        lambda version: actions.retry(actor(request), thread_id, expected_version=version),
+        lambda status: (
+            "The rollback goes on where it stopped."
+            if status == Status.ROLLING_BACK
+            else "Retrying from the newest checkpoint."
+        ),
+    )
+
+
+@_either
+@live_page
+def code(request: HttpRequest, thread_id: UUID) -> HttpResponse:
+    """Choose which code goes on with it; a fork is shown at once."""
+    choice = request.POST.get("choice", "")
+    if request.method == "GET" and not wants_regions(request):
+        return code_changes.page(request, thread_id)
+    if request.POST.getlist("thread"):
+        return code_changes.choose(request, thread_id, choice)
+    if request.method == "POST" and choice == "fork":
+        try:
+            born = actions.choose_code(
+                actor(request), thread_id, choice, expected_version=version_of(request)
+            )
+        except errors.Missing:
+            raise
+        except errors.ActionError as error:
+            say_refusal(request, error)
+            return _page(request, thread_id, status=error.status)
+        say(request, "Forked: this thread goes on with the new code, the other stays as it is.")
+        return SeeOther(thread_url(born))
+    return _control(
+        request,
+        thread_id,
+        lambda version: actions.choose_code(
+            actor(request), thread_id, choice, expected_version=version
+        ),
+        lambda _: CHOSEN[choice],
+    )
+
+
+@_either
+@live_page
+def verify(request: HttpRequest, thread_id: UUID) -> HttpResponse:
+    """Compute its past again and say whether anything was altered."""
+    return _control(
+        request, thread_id, lambda _version: actions.verify(actor(request), thread_id), _verified
+    )
+
+
+def _verified(result: VerificationRow) -> str:
+    """Damage is no success: it stands on the page itself, in red, until it is gone."""
+    return f"Verified: all {result.n_events:,} events are intact." if result.intact else ""
+
+
+@require_safe
+@live_page
+def published_file(request: HttpRequest, thread_id: UUID, slug: str, name: str) -> HttpResponseBase:
+    """A file that an effect of this thread published and that is still there."""
+    row = queries.thread(thread_id, workspace=actor(request).workspace)
+    for file in published.files(queries.activities(row.id)):
+        if (file.slug, file.name) == (slug, name):
+            return download(request, file.path.open("rb"), name=name, size=file.path.stat().st_size)
+    raise Http404

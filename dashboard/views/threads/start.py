@@ -1,0 +1,75 @@
+"""Starting a thread: a form made from the agent's schema."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from django.http import HttpRequest, HttpResponse
+from django.shortcuts import render
+from django.views.decorators.http import require_http_methods
+
+from checkpoints import queries
+from checkpoints.views import AgentRow
+from dashboard import actions, errors
+from dashboard.identity.permissions import require
+from dashboard.views import forms
+from dashboard.views.base import SeeOther, actor, member, say, thread_url
+
+TEMPLATE = "thread/new.html"
+
+
+@require_http_methods(["GET", "POST"])
+@member
+def new(request: HttpRequest) -> HttpResponse:
+    """The form for ?agent=, and the start."""
+    who = actor(request)
+    require(who, "start")
+    agents = queries.agents()
+    named = request.POST.get("agent") or request.GET.get("agent", "")
+    if named and named not in {a.agent for a in agents}:
+        raise errors.Missing("No worker has announced an agent of this name.")
+    agent = queries.agent(named or agents[0].agent) if agents else None
+    if request.method != "POST" or agent is None:
+        return _form(request, agents, agent, {})
+    defaults = {c: spec["default"] for c, spec in agent.channels.items() if "default" in spec}
+    values, problems = forms.read(request, who, agent.schema, defaults, every=True)
+    if problems:
+        return _form(request, agents, agent, problems, status=422)
+    try:
+        thread_id = actions.start_thread(
+            who,
+            agent=agent.agent,
+            input=values,
+            title=request.POST.get("title", "").strip() or agent.label,
+            pause_at=request.POST.get("pause_at", ""),
+        )
+    except errors.ActionError as error:
+        problems = forms.problems_of(error, agent.schema)
+        return _form(request, agents, agent, problems, status=error.status)
+    say(request, "Started.")
+    return SeeOther(thread_url(thread_id))
+
+
+def _form(
+    request: HttpRequest,
+    agents: list[AgentRow],
+    agent: AgentRow | None,
+    problems: dict[str, str],
+    *,
+    status: int = 200,
+) -> HttpResponse:
+    context: dict[str, Any] = {
+        "agents": agents,
+        "agent": agent,
+        "fields": _fields(request, agent, problems) if agent else [],
+        "title": request.POST.get("title", ""),
+        "pause_at": request.POST.get("pause_at", ""),
+        "errors": problems,
+        "sample": "",
+    }
+    return render(request, TEMPLATE, context, status=status)
+
+
+def _fields(request: HttpRequest, agent: AgentRow, problems: dict[str, str]) -> list[Any]:
+    defaults = {c: spec["default"] for c, spec in agent.channels.items() if "default" in spec}
+    return forms.state_fields(agent.schema, defaults, request, problems, compare=False)

@@ -1,0 +1,78 @@
+"""The form over an effect that needs a person: posted from the thread's page, or by its address."""
+
+from __future__ import annotations
+
+from uuid import UUID
+
+from django.http import HttpRequest, HttpResponse
+from django.shortcuts import render
+from django.views.decorators.http import require_http_methods
+
+from checkpoints import queries
+from checkpoints.states import Status
+from dashboard import actions, errors
+from dashboard.actions import unknown_effects
+from dashboard.identity.permissions import require
+from dashboard.views import forms
+from dashboard.views.base import SeeOther, actor, member, refused, say, thread_url, version_of
+
+
+@require_http_methods(["GET", "POST"])
+@member
+def settle(request: HttpRequest, thread_id: UUID) -> HttpResponse:
+    """Answer what the thread asks; what is refused comes back with what was written."""
+    who = actor(request)
+    require(who, "settle")
+    thread = queries.thread(thread_id, workspace=who.workspace)
+    text = request.POST.get("f-result", "null")
+    reason = request.POST.get("f-reason", "").strip()
+
+    def form(problems: dict[str, str], status: int) -> HttpResponse:
+        asked = unknown_effects.asked_of(thread)
+        inputs = (
+            ()
+            if asked is None
+            else unknown_effects.inputs_of(
+                asked.question, result=text, reason=reason, errors=problems
+            )
+        )
+        context = {"thread": thread, "asked": asked, "fields": inputs, "errors": problems}
+        return render(request, "thread/settle.html", context, status=status)
+
+    if request.method != "POST":
+        allowance = actions.allowed_actions(who, thread)["settle"]
+        if not allowance.allowed:
+            refusal = errors.NotAllowedNow(allowance.why)
+            return refused(request, refusal, back=thread_url(thread.id))
+        return form({}, 200)
+    try:
+        verdict = request.POST.get("verdict", "")
+        given = unknown_effects.result_given(text) if verdict == "happened" else None
+        status = actions.settle(
+            who,
+            thread.id,
+            _activity(request),
+            verdict,
+            given,
+            reason,
+            expected_version=version_of(request),
+        )
+    except (errors.Forbidden, errors.Missing, errors.NeedsSecondPerson):
+        raise
+    except errors.ActionError as error:
+        thread = queries.thread(thread_id, workspace=who.workspace)
+        return form(forms.problems_of(error), error.status)
+    say(
+        request,
+        "A worker undoes it now."
+        if status == Status.ROLLING_BACK
+        else "Answered: it goes on as soon as a worker is free.",
+    )
+    return SeeOther(thread_url(thread.id))
+
+
+def _activity(request: HttpRequest) -> UUID:
+    try:
+        return UUID(request.POST.get("activity", ""))
+    except ValueError:
+        raise errors.Malformed("The form does not name an effect.") from None

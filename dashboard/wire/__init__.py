@@ -1,0 +1,1 @@
+"""Short messages over Valkey: hints, progress and their topics."""

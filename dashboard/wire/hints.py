@@ -1,0 +1,97 @@
+"""Saying "look" through Valkey: short, never raising, never waited for.
+
+A hint is `{"t": thread, "w": workspace, "s": seq}`, with `"again": true` when its pages show
+something new that is no event of its own; news of progress is `{"t", "w", "p": {...}}`.
+Losing one costs a page at most one poll.
+"""
+
+from __future__ import annotations
+
+import logging
+import threading
+import time
+from collections.abc import Callable
+from typing import TYPE_CHECKING
+from uuid import UUID
+
+from django.conf import settings
+
+if TYPE_CHECKING:
+    import redis
+
+log = logging.getLogger(__name__)
+
+CHANNEL = "gatepost:hints"
+TIMEOUT = 0.2  # seconds a commit or a page may lose to a Valkey that does not answer
+SILENCE = 1.0  # seconds without a try after that
+
+_lock = threading.Lock()
+_clients: dict[str, redis.Redis] = {}
+_away = False
+_silent_until = 0.0
+
+
+def client() -> redis.Redis:
+    """This process's client; its pool opens connections of its own after a fork."""
+    # Here: a command that only reads has no use for it, and its import takes a while.
+    from redis.backoff import NoBackoff
+    from redis.retry import Retry
+
+    from .valkey import client as new_client
+
+    url = settings.REDIS_URL
+    found = _clients.get(url)
+    if found is None:
+        with _lock:
+            found = _clients.setdefault(
+                url,
+                new_client(
+                    url,
+                    protocol=2,
+                    socket_timeout=TIMEOUT,
+                    socket_connect_timeout=TIMEOUT,
+                    retry=Retry(NoBackoff(), 0),
+                ),
+            )
+    return found
+
+
+def attempt[T](call: Callable[[redis.Redis], T]) -> T | None:
+    """The answer of `call`, or None while Valkey is away; logs once per outage."""
+    from redis.exceptions import RedisError
+
+    global _away, _silent_until
+    if _away and time.monotonic() < _silent_until:
+        return None
+    try:
+        answer = call(client())
+    except (RedisError, OSError) as error:
+        _silent_until = time.monotonic() + SILENCE
+        if not _away:
+            log.warning("Valkey is away, hints are lost and pages poll: %s", error)
+        _away = True
+        return None
+    if _away:
+        log.warning("Valkey is back: hints go out again")
+    _away = False
+    return answer
+
+
+def publish(*texts: str) -> None:
+    """Send messages to all hubs, in one round trip."""
+    if len(texts) == 1:
+        attempt(lambda valkey: valkey.publish(CHANNEL, texts[0]))
+        return
+
+    def together(valkey: redis.Redis) -> None:
+        with valkey.pipeline(transaction=False) as pipe:
+            for text in texts:
+                pipe.publish(CHANNEL, text)
+            pipe.execute()
+
+    attempt(together)
+
+
+def look_again(thread_id: UUID, workspace: UUID) -> None:
+    """Pages of this thread show something new beside its events, for example a fork of it."""
+    publish(f'{{"t":"{thread_id}","w":"{workspace}","s":0,"again":true}}')

@@ -1,0 +1,1 @@
+"""Facts in plain words, the same for pages, API and commands; pure."""

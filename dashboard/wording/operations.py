@@ -1,0 +1,69 @@
+"""What a person asks another person to allow: a fork, a rollback, an edit or a retry, in words."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from approvals.queries import ApprovalRow
+from checkpoints.views import EventRow
+from dashboard.identity.people import people
+
+WORDS = {
+    "fork": "Fork the thread: a new thread begins from a checkpoint of this one",
+    "roll_back": "Roll the thread back: what came after a checkpoint is undone, most recent first",
+    "edit": "Edit the thread’s state: a person overwrites values the agent computed",
+    "retry": "Retry the thread from where it stopped",
+    "settle": "State what happened to an effect with an unknown outcome",
+}
+# The arguments that people read, in this order; the exact JSON below has all of them.
+DETAILS = (
+    ("checkpoint_id", "Checkpoint"),
+    ("title", "Title"),
+    ("effects", "Effects"),
+    ("verdict", "What holds"),
+    ("activity", "Effect"),
+    ("compensate", "Undo effects"),
+    ("run_on", "Continue afterwards"),
+)
+OUTCOMES = ("operation.done", "operation.failed")
+
+
+@dataclass(frozen=True, slots=True)
+class Operation:
+    """Who asked for what; `changes` are new values by channel, `details` (name, text)."""
+
+    by: str
+    words: str
+    reason: str
+    details: tuple[tuple[str, str], ...]
+    changes: Any
+
+
+def operation(row: ApprovalRow) -> Operation:
+    """The operation of a request of the kind `operation`."""
+    args: Mapping[str, Any] = row.args if isinstance(row.args, Mapping) else {}
+    given = args.get("arguments")
+    told: Mapping[str, Any] = given if isinstance(given, Mapping) else args
+    by = str(args.get("asked_by") or "")
+    who = str(args.get("asked_by_name") or people([by]).get(by) or by or "A person")
+    details = tuple(
+        (label, _text(told[key])) for key, label in DETAILS if told.get(key) not in (None, "")
+    )
+    words = WORDS.get(row.tool, row.tool.replace("_", " ").capitalize())
+    return Operation(who, words, str(told.get("reason") or ""), details, told.get("changes"))
+
+
+def carried_out(row: ApprovalRow, log: Iterable[EventRow]) -> str:
+    """What became of an approved operation, as the log tells it; empty before."""
+    for event in log:
+        if event.kind in OUTCOMES and event.data.get("approval") == str(row.id):
+            return str(event.data.get("said") or "Done.")
+    return ""
+
+
+def _text(value: Any) -> str:
+    if isinstance(value, bool):
+        return "yes" if value else "no"
+    return str(value)
