@@ -3,7 +3,7 @@
 The library cannot be interrupted, and its process answers nothing while it works. So a condition
 whose regular expressions take long to build is refused when it is saved, and one that would take
 longer than SECONDS_MAX with the values at hand is not asked: it has no answer then. The figures are
-upper bounds of what was measured; tests/approvals/test_condition_cost.py measures them again.
+upper bounds of what was measured; test_condition_cost.py measures them again.
 """
 
 from __future__ import annotations

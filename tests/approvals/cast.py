@@ -11,7 +11,7 @@ from approvals.rules.terms import Seat, Terms
 from checkpoints.records import Work
 from tests.checkpoints.builders import drive, make_thread, one, rows
 
-from .test_gates import gate
+from .gates.test_gates import gate
 
 MIRA = Reviewer("user:2", "Mira", "mira", ("finance",))
 OMAR = Reviewer("user:3", "Omar", "omar", ("finance", "legal"))

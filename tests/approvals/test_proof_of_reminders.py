@@ -16,7 +16,7 @@ from checkpoints import queries, store
 from dashboard.operating.proof import verify
 from tests.cast import Cast
 from tests.checkpoints.builders import rows
-from tests.dashboard.capsules import brought, empty, export
+from tests.dashboard.carried import brought, empty, export
 
 from .news import asked
 

@@ -11,10 +11,10 @@ from approvals.gates import Reviewer
 from approvals.rules.terms import Seat, Terms
 from dashboard.operating.proof import verify
 from tests.checkpoints.builders import drive, make_thread, rows
-from tests.dashboard.test_proof import FREE, _altered, columns_of, unguarded
+from tests.dashboard.operating.test_proof import FREE, _altered, columns_of, unguarded
 
 from .cast import LENA, MIRA, NEW, OMAR, asked, back, now, say
-from .test_gates import gate
+from .gates.test_gates import gate
 
 pytestmark = pytest.mark.django_db
 __all__ = ["unguarded"]

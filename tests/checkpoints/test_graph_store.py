@@ -15,7 +15,7 @@ from checkpoints.chain import verify_thread
 from contrib.graph_store import StateGraphStore
 
 from .builders import drive, head_of, make_thread, rows
-from .test_fork import Model, moves, rows_of
+from .store.test_fork import Model, moves, rows_of
 
 pytestmark = pytest.mark.django_db
 

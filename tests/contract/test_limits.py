@@ -1,6 +1,6 @@
 """Every limit at every door that takes values: 4xx with the place, and the thread as it was.
 
-What a node, a tool or an edge gives is tried in tests/workers/test_limits.py.
+What a node, a tool or an edge gives is tried in tests/workers/step/test_limits.py.
 """
 
 from __future__ import annotations

@@ -23,7 +23,7 @@ from checkpoints.capsules import folder as folders
 from checkpoints.states import EventKind, Status
 from dashboard.capsules.folders import keep
 from dashboard.operating.proof import verify
-from tests.dashboard.capsules import another_workspace, empty, run
+from tests.dashboard.carried import another_workspace, empty, run
 from tests.embedded.helpers import ROOT
 from tests.workers.conftest import Bench
 from workers.code.registry import announce

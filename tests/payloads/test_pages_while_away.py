@@ -21,7 +21,7 @@ from dashboard.operating.proof import verify
 from dashboard.pages import regions
 from dashboard.wire.topics import parse
 from tests.cast import Cast
-from tests.dashboard.capsules import run
+from tests.dashboard.carried import run
 from tests.workers.conftest import Bench, bench_of
 
 from . import agents

@@ -15,7 +15,7 @@ from django.test.utils import CaptureQueriesContext
 from checkpoints import queries, store
 from contrib.graph_store import StateGraphStore
 from tests.checkpoints.builders import head_of, one, rows
-from tests.checkpoints.test_state_plan import nodes
+from tests.checkpoints.queries.test_state_plan import nodes
 
 from .agents import LARGE, text_of
 from .conftest import Place

@@ -1,0 +1,193 @@
+"""Two people edit one state at once: what the second sends never undoes what the first wrote."""
+
+from __future__ import annotations
+
+import html as escapes
+import json
+import re
+from itertools import product
+from typing import Any
+from uuid import UUID
+
+import pytest
+from django.test import Client
+
+from approvals import queries as requests
+from approvals.queries import ApprovalRow
+from approvals.rules.terms import Seat, Terms
+from checkpoints import queries
+from dashboard import actions
+from dashboard.fields import form as fields
+from dashboard.views import forms
+from tests.cast import Cast
+from tests.dashboard import scene
+
+MINE = {"goal": "my goal", "limit": "7", "findings": "mine"}
+THEIRS: dict[str, Any] = {"goal": "their goal", "limit": 9, "findings": ["theirs"]}
+MINE_READ: dict[str, Any] = {"goal": "my goal", "limit": 7, "findings": ["mine"]}
+NAMES = tuple(MINE)
+SUBSETS = [
+    tuple(name for name, there in zip(NAMES, bits, strict=True) if there)
+    for bits in product((False, True), repeat=len(NAMES))
+]
+
+
+def _inputs(page: str) -> dict[str, str]:
+    """Everything that a browser would send of the form as it stands."""
+    form = re.split(r'<form class="sheet" id="edit(?:-first)?"', page)[1].partition("</form>")[0]
+    found = {
+        name: escapes.unescape(value)
+        for name, value in re.findall(r'<input [^>]*name="([\w-]+)"[^>]*?value="([^"]*)"', form)
+    }
+    for name, value in re.findall(
+        r'<textarea [^>]*name="([\w-]+)"[^>]*>(.*?)</textarea>', form, re.S
+    ):
+        found[name] = escapes.unescape(value)
+    found.pop("csrfmiddlewaretoken", None)
+    return found
+
+
+def _type(sent: dict[str, str], names: tuple[str, ...]) -> dict[str, str]:
+    return sent | {f"f-{name}": MINE[name] for name in names} | {"reason": "typo"}
+
+
+@pytest.fixture
+def client(cast: Cast) -> Client:
+    return cast.client("operator")
+
+
+@pytest.mark.parametrize("mine", SUBSETS[1:], ids="+".join)
+def test_every_pair_of_edits(cast: Cast, client: Client, mine: tuple[str, ...]) -> None:
+    agent = scene.make_agent()
+    for theirs in SUBSETS[1:]:
+        thread = scene.waiting(cast.workspace, agent).thread
+        url = f"/threads/{thread}/edit/"
+        opened = _inputs(client.get(url).content.decode())
+        assert "checkpoint" in opened
+        written = {name: THEIRS[name] for name in theirs}
+        actions.edit(cast.actor("operator"), thread, written, "r")
+        late = client.post(url, _type(opened, mine))
+        page = late.content.decode()
+        assert late.status_code == 412
+        again = _inputs(page)
+        # What this person wrote is kept, everything else stands as it does now.
+        for name in NAMES:
+            if name in mine:
+                assert again[f"f-{name}"].replace("\r", "") == MINE[name]
+            elif name in theirs:
+                text = written[name]
+                shown = "\n".join(text) if isinstance(text, list) else str(text)
+                assert again[f"f-{name}"] == shown
+        overtaken = set(mine) & set(theirs)
+        assert page.count("Somebody else changed this meanwhile") == len(overtaken)
+        sent = client.post(url, again)
+        assert sent.status_code == 303, sent.content.decode()
+        row = queries.thread(thread, workspace=cast.workspace)
+        state = queries.state_at(thread, row.head)
+        for name in NAMES:
+            wanted = MINE_READ[name] if name in mine else written.get(name, state[name])
+            assert json.dumps(state[name]) == json.dumps(wanted), (mine, theirs, name)
+
+
+def test_nothing_typed_is_nothing_changed_though_the_state_moved(
+    cast: Cast, client: Client
+) -> None:
+    thread = scene.waiting(cast.workspace, scene.make_agent()).thread
+    url = f"/threads/{thread}/edit/"
+    opened = _inputs(client.get(url).content.decode()) | {"reason": "typo"}
+    actions.edit(cast.actor("operator"), thread, {"goal": "their goal"}, "r")
+    answer = client.post(url, opened)
+    assert answer.status_code == 422
+    assert "Change at least one value." in answer.content.decode()
+    head = queries.thread(thread, workspace=cast.workspace).head
+    assert queries.state_at(thread, head)["goal"] == "their goal"
+
+
+# --- the arguments of a request -------------------------------------------------------------------
+
+ARGS: dict[str, Any] = {"goal": "tea", "limit": 3, "findings": ["a"]}
+BOTH = Terms(stages=(Seat(count=2),))
+TOOL: dict[str, Any] = {
+    "type": "object",
+    "properties": {
+        "goal": {"type": "string"},
+        "limit": {"type": "integer", "maximum": 100},
+        "findings": {"type": "array", "items": {"type": "string"}},
+    },
+}
+FORM, JSON = "form", "json"
+
+
+def _asked(cast: Cast, agent: UUID) -> ApprovalRow:
+    return scene.waiting(cast.workspace, agent, args=ARGS, schema=TOOL, terms=BOTH)
+
+
+def _edit(cast: Cast, row: ApprovalRow, args: dict[str, Any]) -> None:
+    stands = requests.approval(row.id, workspace=row.workspace)
+    actions.decide(cast.actor("manager"), row.id, "edit", stands.standing_hash, "", args)
+
+
+def _typed(sent: dict[str, str], names: tuple[str, ...], tab: str) -> dict[str, str]:
+    if tab == FORM:
+        return sent | {f"f-{name}": MINE[name] for name in names} | {"as": FORM}
+    args = json.loads(sent["args"]) | {name: MINE_READ[name] for name in names}
+    return sent | {"as": JSON, "args": json.dumps(args)}
+
+
+@pytest.mark.parametrize("tab", [FORM, JSON])
+@pytest.mark.parametrize("mine", SUBSETS[1:], ids="+".join)
+def test_every_pair_of_edits_of_one_request(cast: Cast, mine: tuple[str, ...], tab: str) -> None:
+    agent, client = scene.make_agent(), cast.client("second_manager")
+    for theirs in SUBSETS[1:]:
+        row = _asked(cast, agent)
+        url = f"/approvals/{row.id}/decide/"
+        opened = _inputs(client.get(f"/approvals/{row.id}/edit/").content.decode())
+        written = {name: THEIRS[name] for name in theirs}
+        _edit(cast, row, ARGS | written)
+        late = client.post(url, _typed(opened, mine, tab))
+        page = late.content.decode()
+        assert late.status_code == 409
+        assert "Someone edited it in the meantime." in page
+        again = _inputs(page)
+        wanted = ARGS | written | {name: MINE_READ[name] for name in mine}
+        if tab == FORM:
+            assert page.count(forms.OVERTAKEN) == len(set(mine) & set(theirs))
+            for name in NAMES:
+                assert again[f"f-{name}"].replace("\r", "") == fields.to_text(
+                    wanted[name], "lines" if name == "findings" else ""
+                )
+        else:
+            assert json.loads(again["args"]) == wanted
+        sent = client.post(url, again | {"as": tab})
+        assert sent.status_code == 303, sent.content.decode()
+        stands = requests.approval(row.id, workspace=row.workspace)
+        assert stands.shown_args == wanted
+
+
+def test_a_mistake_in_an_old_form_undoes_nobodys_edit(cast: Cast) -> None:
+    row, client = _asked(cast, scene.make_agent()), cast.client("second_manager")
+    url = f"/approvals/{row.id}/decide/"
+    opened = _inputs(client.get(f"/approvals/{row.id}/edit/").content.decode())
+    _edit(cast, row, ARGS | {"goal": "their goal"})
+    late = client.post(url, opened | {"as": FORM, "f-limit": "many"})
+    assert late.status_code == 422
+    again = _inputs(late.content.decode())
+    assert (again["f-goal"], again["f-limit"]) == ("their goal", "many")
+    assert client.post(url, again | {"as": FORM, "f-limit": "8"}).status_code == 303
+    stands = requests.approval(row.id, workspace=row.workspace)
+    assert stands.shown_args == ARGS | {"goal": "their goal", "limit": 8}
+
+
+def test_broken_json_over_an_old_request_undoes_nobodys_edit(cast: Cast) -> None:
+    row, client = _asked(cast, scene.make_agent()), cast.client("second_manager")
+    url = f"/approvals/{row.id}/decide/"
+    opened = _inputs(client.get(f"/approvals/{row.id}/edit/").content.decode())
+    _edit(cast, row, ARGS | {"goal": "their goal"})
+    late = client.post(url, opened | {"as": JSON, "args": opened["args"] + "}"})
+    assert late.status_code == 422
+    again = _inputs(late.content.decode())
+    mended = json.dumps(ARGS | {"limit": 8})
+    late = client.post(url, again | {"as": JSON, "args": mended})
+    assert late.status_code == 409
+    wanted = ARGS | {"goal": "their goal", "limit": 8}
+    assert json.loads(_inputs(late.content.decode())["args"]) == wanted

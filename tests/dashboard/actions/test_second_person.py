@@ -1,0 +1,346 @@
+"""Fork, rollback, edit and answers about effects that a policy lets a second person decide."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+from uuid import UUID
+
+import pytest
+from django.db import connection, transaction
+
+from approvals import queries
+from approvals.policies import changes as policies
+from approvals.policies import queries as queries_policies
+from approvals.policies.drafts import Draft
+from approvals.rules.terms import Seat, Terms
+from checkpoints import queries as threads
+from checkpoints import store
+from checkpoints.chain import verify_thread
+from checkpoints.states import EventKind, Status
+from dashboard import actions
+from dashboard.actions import second_person
+from dashboard.errors import ActionError, Invalid, NeedsSecondPerson, Stale
+from dashboard.operating import proof
+from tests.cast import Cast
+from tests.contract.calls import make_world
+from tests.dashboard import scene
+
+pytestmark = pytest.mark.django_db
+
+
+def demand(cast: Cast, condition: str, **more: Any) -> Any:
+    """An active policy on what people do."""
+    return policies.make(cast.workspace, Draft("Two people", condition, **more), actor="user:9")
+
+
+def paused(cast: Cast, agent: UUID) -> UUID:
+    """A paused thread with two checkpoints."""
+    work = scene.lease(scene.start(cast.workspace, agent))
+    scene.step(work, report="draft", leave_by=EventKind.THREAD_PAUSED)
+    return work.thread
+
+
+def asked(act: Any) -> Any:
+    """The request that an action opened instead of acting."""
+    with pytest.raises(NeedsSecondPerson) as error:
+        act()
+    ident = UUID(error.value.facts["approval"])
+    assert error.value.facts["url"] == f"/approvals/{ident}/"
+    return ident
+
+
+def request_of(cast: Cast, ident: UUID) -> Any:
+    return queries.approval(ident, workspace=cast.workspace)
+
+
+def approve(cast: Cast, ident: UUID, who: str = "manager", verdict: str = "approve") -> Any:
+    row = request_of(cast, ident)
+    return actions.decide(
+        cast.actor(who), ident, verdict, row.standing_hash, "" if verdict == "approve" else "no"
+    )
+
+
+def kinds(thread: UUID) -> list[str]:
+    return [str(e.kind) for e in threads.events_after(thread, 0, limit=500)]
+
+
+def test_an_edit_waits_for_a_second_person_and_is_carried_out_as_it_was_asked(
+    cast: Cast, agent: UUID
+) -> None:
+    demand(cast, "operation == 'edit' && has(args.changes.goal)", note="goals are agreed")
+    thread, operator = paused(cast, agent), cast.actor("operator")
+    before = threads.thread(thread, workspace=cast.workspace)
+    actions.edit(operator, thread, {"report": "free"}, "typo")  # not what the policy is about
+    now = threads.thread(thread, workspace=cast.workspace)
+    assert now.head != before.head
+    ident = asked(lambda: actions.edit(operator, thread, {"goal": "other goal"}, "new goal"))
+    row = request_of(cast, ident)
+    assert (row.kind, row.tool, row.status) == ("operation", "edit", "pending")
+    assert row.args["arguments"] == {
+        "changes": {"goal": "other goal"},
+        "reason": "new goal",
+        "expected_version": now.version,
+    }
+    assert row.terms["barred"] == [operator.person]
+    assert row.terms["four_eyes"]
+    assert row.terms["undo_window"] == 0
+    assert row.terms["rule"] == "The policy “Two people” asks for it: goals are agreed."
+    assert threads.thread(thread, workspace=cast.workspace).head == now.head
+    approve(cast, ident)
+    after = threads.thread(thread, workspace=cast.workspace)
+    assert threads.state_at(thread, after.head)["goal"] == "other goal"
+    point = threads.checkpoint(thread, after.head)
+    assert point.created_by == operator.person
+    assert queries_policies.carried_out(ident) == ("done", "Done.")
+    told = kinds(thread)
+    assert told[-1] == "operation.done"
+    assert told.index("approval.decided") < len(told) - told[::-1].index("state.edited")
+    assert verify_thread(thread).intact
+    # Once and never again.
+    assert second_person.carry_out(request_of(cast, ident), cast.actor("manager")) is None
+    assert threads.thread(thread, workspace=cast.workspace).head == after.head
+
+
+def test_a_fork_is_made_once_and_rejecting_makes_none(cast: Cast, agent: UUID) -> None:
+    demand(cast, "operation == 'fork'")
+    thread, manager = paused(cast, agent), cast.actor("manager")
+    head = threads.thread(thread, workspace=cast.workspace).head
+    n = len(threads.threads(workspace=cast.workspace).rows)
+    first = asked(lambda: actions.fork(manager, thread, head, {"goal": "trains"}, "Fork"))
+    assert len(threads.threads(workspace=cast.workspace).rows) == n
+    approve(cast, first, "second_manager")
+    found = queries_policies.carried_out(first)
+    assert found is not None
+    assert found[0] == "done"
+    assert len(threads.threads(workspace=cast.workspace).rows) == n + 1
+    born = UUID(found[1].rpartition(" ")[2].rstrip("."))
+    row = threads.thread(born, workspace=cast.workspace)
+    assert threads.state_at(born, row.head)["goal"] == "trains"
+    assert row.started_by == manager.person
+    second = asked(lambda: actions.fork(manager, thread, head))
+    approve(cast, second, "second_manager", "reject")
+    assert queries_policies.carried_out(second) is None
+    assert len(threads.threads(workspace=cast.workspace).rows) == n + 1
+
+
+def test_a_rollback_waits_and_a_thread_that_moved_on_is_told_honestly(
+    cast: Cast, agent: UUID
+) -> None:
+    demand(cast, "operation == 'roll_back'")
+    thread, operator = paused(cast, agent), cast.actor("operator")
+    first = threads.checkpoint_by_number(thread, 0).id
+    good = asked(lambda: actions.roll_back(operator, thread, first, "wrong data"))
+    stale = asked(lambda: actions.roll_back(operator, thread, first, "wrong data too"))
+    actions.edit(operator, thread, {"report": "meanwhile"}, "meanwhile")  # withdraws both
+    assert request_of(cast, good).status == "withdrawn"
+    assert request_of(cast, stale).status == "withdrawn"
+    again = asked(lambda: actions.roll_back(operator, thread, first, "still wrong"))
+    actions.resume(operator, thread)
+    approve(cast, again)
+    row = request_of(cast, again)
+    assert (row.status, row.outcome) == ("settled", "approve")
+    found = queries_policies.carried_out(again)
+    assert found is not None
+    assert found[0] == "failed"
+    assert found[1].startswith("Not done: ")
+    assert kinds(thread)[-1] == "operation.failed"
+    now = threads.thread(thread, workspace=cast.workspace)
+    assert now.status == Status.QUEUED
+    last = asked(lambda: actions.roll_back(operator, thread, first, "now"))
+    approve(cast, last)
+    assert threads.thread(thread, workspace=cast.workspace).status == Status.ROLLING_BACK
+
+
+def test_an_answer_about_an_unknown_effect_can_need_two(cast: Cast, agent: UUID) -> None:
+    demand(cast, "operation == 'retry' && tool == 'settle' && args.verdict == 'not_happened'")
+    thread, effect = scene.asking(cast.workspace, agent)
+    operator = cast.actor("operator")
+    ident = asked(lambda: actions.settle(operator, thread, effect, "not_happened", reason="looked"))
+    assert threads.thread(thread, workspace=cast.workspace).status == Status.ATTENTION
+    approve(cast, ident)
+    assert queries_policies.carried_out(ident) == ("done", "Done.")
+    assert threads.thread(thread, workspace=cast.workspace).status == Status.QUEUED
+
+
+def test_nobody_is_asked_for_what_is_not_possible(cast: Cast, agent: UUID) -> None:
+    demand(cast, "operation != ''")
+    thread, operator = paused(cast, agent), cast.actor("operator")
+    before = threads.thread(thread, workspace=cast.workspace)
+    with pytest.raises(Invalid):
+        actions.edit(operator, thread, {"goal": 7}, "because")
+    with pytest.raises(Stale):
+        actions.edit(operator, thread, {"goal": "fine"}, "because", before.version + 5)
+    assert queries.for_thread(thread) == []
+    assert threads.thread(thread, workspace=cast.workspace) == before
+
+
+def test_rights_lost_meanwhile_let_nothing_happen(cast: Cast, agent: UUID) -> None:
+    demand(cast, "operation == 'edit'")
+    thread, operator = paused(cast, agent), cast.actor("operator")
+    head = threads.thread(thread, workspace=cast.workspace).head
+    ident = asked(lambda: actions.edit(operator, thread, {"goal": "other"}, "because"))
+    store.withdraw(cast.workspace, operator.user_id, "operator", actor="user:0")
+    approve(cast, ident)
+    found = queries_policies.carried_out(ident)
+    assert found is not None
+    assert found[0] == "failed"
+    assert threads.thread(thread, workspace=cast.workspace).head == head
+
+
+def test_allow_lets_it_happen_and_other_workspaces_are_not_asked(cast: Cast, agent: UUID) -> None:
+    demand(cast, "operation == 'fork'", action="allow")
+    policies.make(cast.elsewhere, Draft("All", "operation != ''"), actor="user:9")
+    thread = paused(cast, agent)
+    head = threads.thread(thread, workspace=cast.workspace).head
+    assert actions.fork(cast.actor("operator"), thread, head)
+
+
+def test_the_call_answers_202_once_with_the_request(cast: Cast, agent: UUID) -> None:
+    demand(
+        cast,
+        "operation == 'fork'",
+        terms=Terms(stages=(Seat(people=("second_manager",)),)),
+        deadline=3600,
+    )
+    thread = paused(cast, agent)
+    head = threads.thread(thread, workspace=cast.workspace).head
+    client = cast.client("operator")
+
+    def post(**headers: str) -> Any:
+        return client.post(
+            f"/api/v1/threads/{thread}/fork/",
+            json.dumps({"checkpoint": str(head)}),
+            content_type="application/json",
+            headers=headers,
+        )
+
+    answer = post(**{"Idempotency-Key": "one"})
+    assert answer.status_code == 202
+    told = answer.json()
+    assert answer["Location"] == told["url"] == f"/approvals/{told['approval']}/"
+    assert post(**{"Idempotency-Key": "one"}).json() == told
+    assert len(queries.for_thread(thread)) == 1
+    row = queries.for_thread(thread)[0]
+    assert row.deadline is not None
+    assert client.get(f"/api/v1/approvals/{row.id}/").json()["verdicts"] == ["approve", "reject"]
+    assert client.get(told["url"]).status_code == 200
+
+
+def test_the_page_leads_to_the_request(cast: Cast, agent: UUID) -> None:
+    demand(cast, "operation == 'fork' || operation == 'edit' || operation == 'retry'")
+    thread, client = paused(cast, agent), cast.client("operator")
+    answer = client.post(f"/threads/{thread}/fork/", {"f-goal": "weather", "effects": "ask"})
+    assert answer.status_code == 303
+    assert answer["Location"] == f"/approvals/{queries.for_thread(thread)[0].id}/"
+    page = client.get(answer["Location"])
+    assert "needs a second person" in page.content.decode()
+    failed = scene.lease(scene.start(cast.workspace, agent))
+    scene.step(failed, leave_by=EventKind.THREAD_FAILED)
+    answer = client.post(f"/threads/{failed.thread}/retry/", {})
+    assert answer["Location"] == f"/approvals/{queries.for_thread(failed.thread)[0].id}/"
+    assert threads.thread(failed.thread, workspace=cast.workspace).status == Status.FAILED
+
+
+def test_the_request_says_what_became_of_it(cast: Cast, agent: UUID) -> None:
+    demand(cast, "operation == 'fork' || operation == 'roll_back'")
+    thread, operator = paused(cast, agent), cast.actor("operator")
+    head = threads.thread(thread, workspace=cast.workspace).head
+    first = threads.checkpoint_by_number(thread, 0).id
+    good = asked(lambda: actions.fork(operator, thread, head))
+    client = cast.client("manager")
+    row = request_of(cast, good)
+    form = {"verdict": "approve", "proposal_hash": row.standing_hash}
+    answer = client.post(f"/approvals/{good}/decide/", form, follow=True)
+    assert answer.status_code == 200
+    said = queries_policies.carried_out(good)
+    assert said is not None
+    assert said[1].rstrip(".").rpartition(" ")[2] in answer.content.decode()
+    bad = asked(lambda: actions.roll_back(operator, thread, first, "wrong"))
+    actions.resume(operator, thread)
+    form = {"verdict": "approve", "proposal_hash": request_of(cast, bad).standing_hash}
+    page = client.post(f"/approvals/{bad}/decide/", form, follow=True).content.decode()
+    assert "Not done: " in page
+    assert proof.verify(thread).intact
+
+
+@pytest.mark.requirement("E11")
+@pytest.mark.parametrize(
+    "change",
+    [
+        "UPDATE gp_carried_out SET outcome = 'failed' RETURNING 1",
+        "UPDATE gp_carried_out SET said = said || 'x' RETURNING 1",
+        "UPDATE gp_carried_out SET approval_id = gen_random_uuid() RETURNING 1",
+        "DELETE FROM gp_carried_out RETURNING 1",
+    ],
+)
+def test_what_became_of_an_operation_is_compared_with_the_log(
+    cast: Cast, agent: UUID, change: str
+) -> None:
+    demand(cast, "operation == 'fork'")
+    thread, operator = paused(cast, agent), cast.actor("operator")
+    head = threads.thread(thread, workspace=cast.workspace).head
+    request = asked(lambda: actions.fork(operator, thread, head))
+    form = {"verdict": "approve", "proposal_hash": request_of(cast, request).standing_hash}
+    cast.client("manager").post(f"/approvals/{request}/decide/", form)
+    assert proof.verify(thread).intact
+    with transaction.atomic(), connection.cursor() as cursor:
+        # Somebody with all rights, who wants the same operation once more.
+        cursor.execute("SET LOCAL session_replication_role = replica")
+        cursor.execute(change)
+        assert cursor.fetchall()
+        assert "what became of approved operations" in proof.verify(thread).what
+        transaction.set_rollback(True)
+
+
+def test_whoever_asked_may_not_approve_and_the_try_is_logged(cast: Cast, agent: UUID) -> None:
+    store.grant(cast.workspace, cast.users["operator"].pk, "reviewer", actor="user:0")
+    demand(cast, "operation == 'edit'")
+    thread, operator = paused(cast, agent), cast.actor("operator")
+    ident = asked(lambda: actions.edit(operator, thread, {"goal": "other"}, "because"))
+    with pytest.raises(ActionError):
+        approve(cast, ident, "operator")
+    assert request_of(cast, ident).status == "pending"
+    assert kinds(thread).count("decision.refused") == 1
+    assert threads.state_at(thread, threads.thread(thread, workspace=cast.workspace).head) != {}
+    approve(cast, ident)
+    assert queries_policies.carried_out(ident) == ("done", "Done.")
+
+
+def test_two_stages_carry_out_with_the_last_vote(cast: Cast, agent: UUID) -> None:
+    demand(cast, "operation == 'edit'", terms=Terms(stages=(Seat(count=2),)))
+    thread, operator = paused(cast, agent), cast.actor("operator")
+    ident = asked(lambda: actions.edit(operator, thread, {"goal": "other"}, "because"))
+    approve(cast, ident)
+    assert request_of(cast, ident).status == "pending"
+    assert queries_policies.carried_out(ident) is None
+    approve(cast, ident, "second_manager")
+    assert queries_policies.carried_out(ident) == ("done", "Done.")
+    assert proof.verify(thread).intact
+
+
+def test_a_fork_under_other_code_asks_too(cast: Cast) -> None:
+    demand(cast, "operation == 'fork'")
+    world = make_world(cast)
+    ident = asked(lambda: actions.choose_code(cast.actor("operator"), world.changed, "fork"))
+    assert request_of(cast, ident).tool == "choose_code"
+    approve(cast, ident)
+    found = queries_policies.carried_out(ident)
+    assert found is not None
+    assert found[0] == "done"
+    assert actions.choose_code(cast.actor("operator"), world.changed, "pin") == world.changed
+
+
+def test_what_a_capsule_says_was_approved_is_not_carried_out(cast: Cast, agent: UUID) -> None:
+    demand(cast, "operation == 'edit'")
+    thread, operator = paused(cast, agent), cast.actor("operator")
+    before = threads.thread(thread, workspace=cast.workspace)
+    ident = asked(lambda: actions.edit(operator, thread, {"goal": "other"}, "new goal"))
+    with connection.cursor() as cursor:
+        cursor.execute(
+            "UPDATE gp_approval SET status = 'settled', outcome = 'approve', imported = true, "
+            "due_seats = '{}', decided_at = clock_timestamp() WHERE id = %s",
+            [ident],
+        )
+    assert second_person.carry_out(request_of(cast, ident), cast.actor("manager")) is None
+    assert threads.thread(thread, workspace=cast.workspace).head == before.head

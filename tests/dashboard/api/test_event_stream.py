@@ -1,0 +1,204 @@
+"""Following a thread with a token: a stream of events, a call that waits, and an unchanged one."""
+
+from __future__ import annotations
+
+import json
+import time
+from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
+from datetime import timedelta
+from typing import Any
+
+import httpx
+import pytest
+from django.db import connection
+from pytest_django import DjangoDbBlocker
+
+from checkpoints import queries, store
+from dashboard.identity import tokens
+from tests.cast import Cast, make_cast
+from tests.conftest import real_database
+from tests.dashboard import scene
+from tests.dashboard.live.test_live import LATE, Place, Server, started
+
+
+@pytest.fixture(scope="module")
+def house(django_db_setup: None, django_db_blocker: DjangoDbBlocker) -> Iterator[tuple[Any, ...]]:
+    """One server for all tests here; only hints can move it: its poll comes after ten minutes."""
+    with django_db_blocker.unblock(), real_database("gatepost_test_streams"):
+        cast, agent = make_cast(), scene.make_agent()
+        scene.alive(agent)
+        with started(600) as server:
+            yield server, cast, agent
+
+
+@pytest.fixture
+def place(house: tuple[Server, Cast, Any]) -> Place:
+    return Place(*house)
+
+
+class Caller:
+    """A program with a token."""
+
+    def __init__(self, place: Place, who: str = "operator", **more: Any) -> None:
+        _, self.token = tokens.make(place.cast.users[who], made_by="test", **more)
+        self.url = f"{place.server.origin}/api/v1/threads/{place.thread}/"
+
+    def get(self, path: str = "", **headers: str) -> httpx.Response:
+        sent = {"Authorization": f"Bearer {self.token}", **headers}
+        return httpx.get(f"{self.url}{path}", headers=sent, timeout=60, trust_env=False)
+
+    @contextmanager
+    def stream(self, path: str = "events/", **headers: str) -> Iterator[Iterator[dict[str, str]]]:
+        sent = {"Authorization": f"Bearer {self.token}", "Accept": "text/event-stream"}
+        url = f"{self.url}{path}"
+        with httpx.stream("GET", url, headers=sent | headers, timeout=60) as response:
+            assert response.status_code == 200, response.read()
+            assert response.headers["content-type"].startswith("text/event-stream")
+            yield messages(response.iter_lines())
+
+
+def messages(lines: Iterator[str]) -> Iterator[dict[str, str]]:
+    """The messages of a stream that carry data."""
+    fields: dict[str, str] = {}
+    for line in lines:
+        if line:
+            name, _, value = line.partition(": ")
+            fields[name] = value
+        elif "data" in fields:
+            yield fields
+            fields = {}
+
+
+def test_events_come_as_they_are_committed_and_go_on_where_a_client_was(place: Place) -> None:
+    caller = Caller(place)
+    with caller.stream() as stream:
+        first = next(stream)
+        assert (first["id"], first["event"]) == ("1", "thread.started")
+        assert json.loads(first["data"])["seq"] == 1
+        began = time.monotonic()
+        place.pause()
+        paused = next(stream)
+        assert paused["event"] == "thread.paused"
+        assert time.monotonic() - began < LATE  # by the hint: the poll comes after ten minutes
+    place.resume()
+    place.pause()
+    with caller.stream(**{"Last-Event-ID": paused["id"]}) as stream:
+        again = [next(stream) for _ in range(2)]
+    assert [int(m["id"]) for m in again] == [3, 4]
+    assert [m["event"] for m in again] == ["thread.resumed", "thread.paused"]
+
+
+def test_a_long_past_comes_whole_in_order_and_by_kind(place: Place) -> None:
+    for turn in range(450):
+        place.turn(turn)
+    with Caller(place).stream() as stream:
+        seqs = [int(next(stream)["id"]) for _ in range(451)]
+    assert seqs == list(range(1, 452))
+    with Caller(place).stream("events/?kind=thread.resumed&after=400") as stream:
+        kinds = {next(stream)["event"] for _ in range(20)}
+    assert kinds == {"thread.resumed"}
+
+
+def test_a_stream_ends_when_its_token_is_revoked(place: Place) -> None:
+    caller = Caller(place)
+    with caller.stream() as stream:
+        next(stream)
+        tokens.revoke(caller.token.split("_")[1], by="test")
+        time.sleep(1.1)  # the server looks at rights again each second
+        place.pause()
+        seen = [m["event"] for m in stream]
+    assert seen[-1] == "closed"
+    assert "thread.paused" not in seen
+
+
+def test_streams_and_waits_hold_no_connection_and_no_thread(place: Place) -> None:
+    """Many more than there are connections, all told of the same event."""
+    many = 60
+    caller = Caller(place)
+    version = queries.thread(place.thread, workspace=place.cast.workspace).version
+    with ThreadPoolExecutor(2 * many) as pool:
+        waits = [
+            pool.submit(Caller(place).get, "?wait=25", **{"If-None-Match": f'"{version}"'})
+            for _ in range(many)
+        ]
+        streams = [pool.submit(second_event, Caller(place)) for _ in range(many)]
+        time.sleep(2)
+        with connection.cursor() as cursor:
+            cursor.execute(
+                "SELECT count(*) FROM pg_stat_activity WHERE datname = current_database() "
+                "AND state <> 'idle' AND pid <> pg_backend_pid()"
+            )
+            assert cursor.fetchone()[0] == 0
+        assert caller.get().status_code == 200  # others are served meanwhile
+        place.pause()
+        assert {future.result(30) for future in streams} == {"thread.paused"}
+        answers = [future.result(30) for future in waits]
+    assert {a.status_code for a in answers} == {200}
+    assert {a.json()["status"] for a in answers} == {"paused"}
+
+
+def second_event(caller: Caller) -> str:
+    with caller.stream() as stream:
+        next(stream)
+        return next(stream)["event"]
+
+
+def test_a_wait_without_news_answers_the_same_version(place: Place) -> None:
+    caller = Caller(place)
+    before = caller.get()
+    began = time.monotonic()
+    after = caller.get("?wait=1")
+    assert after.json()["version"] == before.json()["version"]
+    assert time.monotonic() - began >= 1
+    # News that came before the call is answered at once.
+    place.pause()
+    began = time.monotonic()
+    moved = caller.get("?wait=30", **{"If-None-Match": before.headers["ETag"]})
+    assert (moved.status_code, moved.json()["status"]) == (200, "paused")
+    assert time.monotonic() - began < LATE
+
+
+def test_an_unchanged_thread_is_304(place: Place) -> None:
+    caller = Caller(place)
+    tag = caller.get().headers["ETag"]
+    same = caller.get(**{"If-None-Match": tag})
+    assert (same.status_code, same.content, same.headers["ETag"]) == (304, b"", tag)
+    place.pause()
+    other = caller.get(**{"If-None-Match": tag})
+    assert other.status_code == 200
+    assert other.headers["ETag"] != tag
+
+
+def test_what_cannot_be_followed_is_refused_before_the_stream_begins(place: Place) -> None:
+    caller = Caller(place)
+    stream = {"Accept": "text/event-stream"}
+    assert caller.get("events/", **stream, **{"Last-Event-ID": "x"}).status_code == 400
+    assert caller.get("events/?after=-1", **stream).status_code == 422
+    assert caller.get("?wait=61").status_code == 422
+    assert caller.get("?wait=x").status_code == 422
+    assert caller.get("", **{"If-None-Match": "x"}).status_code == 400
+    other = Caller(place, "stranger") if "stranger" in place.cast.users else None
+    if other is not None:
+        assert other.get("events/", **stream).status_code in (403, 404)
+    expired = Caller(place, expires_in=timedelta(seconds=1))
+    time.sleep(1.2)
+    assert expired.get("events/", **stream).status_code == 401
+
+
+def test_a_thread_of_nobody_has_no_stream(place: Place) -> None:
+    caller = Caller(place)
+    caller.url = caller.url.replace(str(place.thread), "01890a5d-ac96-774b-bcce-b302099a8057")
+    assert caller.get("events/", Accept="text/event-stream").status_code == 404
+
+
+def test_the_store_is_untouched(place: Place) -> None:
+    """Reading writes nothing."""
+    before = queries.thread(place.thread, workspace=place.cast.workspace).last_seq
+    caller = Caller(place)
+    caller.get("?wait=1")
+    with caller.stream() as stream:
+        next(stream)
+    assert queries.thread(place.thread, workspace=place.cast.workspace).last_seq == before
+    store.pause(place.thread, actor="user:1")

@@ -1,0 +1,62 @@
+"""docs/howto/commands.md names each command, verb and exit code, and nothing that is not there."""
+
+from __future__ import annotations
+
+import re
+import shlex
+from pathlib import Path
+from typing import Any
+
+import pytest
+from django.core.management import get_commands, load_command_class
+
+from dashboard.commands.terminal import console as terminal
+
+ROOT = Path(__file__).resolve().parents[3]
+TEXT = (ROOT / "docs/howto/commands.md").read_text()
+COMMANDS = sorted(name for name, app in get_commands().items() if app == "dashboard")
+EXAMPLES = re.findall(r"^(?:\S+: )?\./manage\.py (.+?)(?:\s+[#|>&\\].*)?$", TEXT, re.MULTILINE)
+
+
+def command(name: str) -> Any:
+    return load_command_class("dashboard", name)
+
+
+@pytest.mark.parametrize("name", COMMANDS)
+def test_each_command_and_verb_is_explained(name: str) -> None:
+    assert re.search(rf"^## .*\b{name}\b", TEXT, re.MULTILINE)
+    assert f"./manage.py {name}" in TEXT
+    for verb in getattr(command(name), "verbs", ()):
+        assert f"./manage.py {name} {verb.name}" in TEXT, f"{name} {verb.name}"
+
+
+def test_each_example_is_understood() -> None:
+    """By the command's own parser; what it names need not be there."""
+    assert len(EXAMPLES) > 40
+    for example in EXAMPLES:
+        name, *words = shlex.split(example)
+        assert name in COMMANDS, example
+        made = command(name)
+        if name == "token" and words[0] not in {verb.name for verb in made.verbs}:
+            words = ["create", *words]
+        if "--help" not in words:
+            made.create_parser("manage.py", name).parse_args(words)
+
+
+def test_each_example_of_help_is_understood() -> None:
+    for name in COMMANDS:
+        made = command(name)
+        texts = [getattr(made, "examples", ""), *(v.examples for v in getattr(made, "verbs", ()))]
+        for line in filter(None, (line.strip() for text in texts for line in text.splitlines())):
+            first, *words = shlex.split(line.partition(" | ")[0].partition(" > ")[0])
+            assert first == name, line
+            if name == "token" and words and words[0] not in {v.name for v in made.verbs}:
+                words = ["create", *words]
+            if "--help" not in words:
+                made.create_parser("manage.py", name).parse_args(words)
+
+
+def test_each_exit_code_is_explained() -> None:
+    codes = {terminal.DONE, terminal.REFUSED, terminal.USAGE, terminal.MISSING, terminal.AWAY}
+    told = {int(code) for code in re.findall(r"^\| (\d+) \|", TEXT, re.MULTILINE)}
+    assert told == codes | {terminal.STOPPED, 141}

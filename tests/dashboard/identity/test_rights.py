@@ -1,0 +1,178 @@
+"""Who may do what, where, and what may be done now: roles, workspaces, the thread's status."""
+
+from __future__ import annotations
+
+import contextlib
+import itertools
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+from uuid import UUID, uuid4
+
+import pytest
+from django.core.files.uploadedfile import SimpleUploadedFile
+
+from approvals import queries as gates
+from approvals.notify.endpoints import Wanted
+from approvals.notify.recipients import DECIDES
+from checkpoints import queries
+from checkpoints.states import ROLES as ROLES_OF_TABLE
+from dashboard import actions
+from dashboard.actions import hooks
+from dashboard.actions.administration import Administrator
+from dashboard.errors import Conflict, Forbidden, Missing, NotAllowedNow
+from dashboard.identity import permissions
+from dashboard.identity.permissions import Actor, may
+from tests.cast import PEOPLE, Cast
+from tests.dashboard import scene
+
+HASH = "0" * 64
+
+
+def attempts(thread: UUID, head: UUID, approval: UUID) -> dict[str, Callable[[Actor], Any]]:
+    """Every action that changes something, as a call by somebody."""
+    return {
+        "start": lambda who: actions.start_thread(who, agent="research", input={"goal": "abc"}),
+        "upload": lambda who: actions.upload(who, SimpleUploadedFile("a.csv", b"a")),
+        "pause": lambda who: actions.pause(who, thread),
+        "resume": lambda who: actions.resume(who, thread),
+        "retry": lambda who: actions.retry(who, thread),
+        "settle": lambda who: actions.settle(who, thread, head, "happened"),
+        "code": lambda who: actions.choose_code(who, thread, "pin"),
+        "input": lambda who: actions.send_input(who, thread, "more"),
+        "edit": lambda who: actions.edit(who, thread, {"goal": "abc"}, "because"),
+        "cancel": lambda who: actions.cancel(who, thread, "because"),
+        "fork": lambda who: actions.fork(who, thread, head),
+        "roll_back": lambda who: actions.roll_back(who, thread, head, "because"),
+        "decide": lambda who: actions.decide(who, approval, "approve", HASH),
+        "verify": lambda who: actions.verify(who, thread),
+        "export": lambda who: actions.export(who, thread).close(),
+        "import": lambda who: actions.import_thread(who, Path("there is none")),
+        "policy": lambda who: actions.edit_policy(who, approval, active=False),
+        "notify": lambda who: actions.make_endpoint(who, "email", Wanted(name=str(uuid4()))),
+        "hook": lambda who: hooks.disable_hook(who, approval),
+        "people": lambda who: actions.edit_user(Administrator(who, False), 2**31 - 1, {}),
+    }
+
+
+def test_rights_name_known_roles_and_an_admin_decides_nothing() -> None:
+    assert permissions.ROLES == ROLES_OF_TABLE
+    assert all(roles <= set(ROLES_OF_TABLE) for roles in permissions.RIGHTS.values())
+    assert [a for a, roles in permissions.RIGHTS.items() if "admin" in roles] == [
+        "read",
+        "verify",
+        "policy",
+        "notify",
+        "hook",
+        "people",
+    ]
+    assert set(attempts(uuid4(), uuid4(), uuid4())) == set(permissions.RIGHTS) - {"read"}
+
+
+@pytest.mark.parametrize(
+    ("name", "action"),
+    list(
+        itertools.product(
+            ("operator", "manager", "auditor", "viewer", "admin"),
+            sorted(set(permissions.RIGHTS) - {"read"}),
+        )
+    ),
+)
+def test_every_right(cast: Cast, agent: UUID, name: str, action: str) -> None:
+    """Whoever may is not refused as Forbidden; whoever may not is, and nothing is written."""
+    row = scene.waiting(cast.workspace, agent)
+    before = queries.thread(row.thread, workspace=cast.workspace)
+    actor = cast.actor(name)
+    allowed = {
+        "operator": {"start", "upload", "pause", "resume", "retry", "edit", "cancel", "fork"}
+        | {"settle", "roll_back", "input", "code", "export", "import"},
+        "manager": {"fork", "roll_back", "decide"},
+        "auditor": {"export"},
+        "admin": {"policy", "notify", "hook", "people"},
+    }.get(name, set()) | {"verify"}
+    assert may(actor, action) is (action in allowed)
+    call = attempts(row.thread, before.head, row.id)[action]
+    if action in allowed:
+        # No policy, hook or user has that id: whoever may is told just that.
+        missing = [Missing] if action in ("policy", "hook", "people") else []
+        with contextlib.suppress(Conflict, *missing):
+            call(actor)
+    else:
+        with pytest.raises(Forbidden, match="Needs the role") as caught:
+            call(actor)
+        assert caught.value.status == 403
+        assert queries.thread(row.thread, workspace=cast.workspace) == before
+
+
+@pytest.mark.parametrize(
+    "action", sorted(set(permissions.RIGHTS) - {"read", "start", "upload", "import", "notify"})
+)
+def test_other_workspaces_do_not_exist(cast: Cast, agent: UUID, action: str) -> None:
+    row = scene.waiting(cast.workspace, agent)
+    head = queries.thread(row.thread, workspace=cast.workspace).head
+    with pytest.raises(Missing) as caught:
+        attempts(row.thread, head, row.id)[action](cast.actor("stranger"))
+    with pytest.raises(Missing) as unknown:
+        attempts(uuid4(), head, uuid4())[action](cast.actor("stranger"))
+    assert caught.value.detail == unknown.value.detail
+    assert gates.approval(row.id, workspace=cast.workspace).open
+
+
+def test_who_is_told_is_who_may_decide() -> None:
+    assert permissions.RIGHTS["decide"] == {DECIDES}
+
+
+def test_who_is_who(cast: Cast, django_user_model: Any) -> None:
+    actor = cast.actor("operator")
+    assert actor.id == f"user:{cast.users['operator'].pk}"
+    assert (actor.workspace, actor.workspace_name) == (cast.workspace, "default")
+    for name, (place, roles) in PEOPLE.items():
+        if place:
+            assert cast.actor(name).roles == set(roles)
+    with pytest.raises(Forbidden, match="not a member"):
+        cast.actor("nobody")
+    root = django_user_model.objects.create_superuser("root", password="x")
+    assert actions.actor_of(root).roles == {"admin"}
+    assert actions.actor_of(root).workspace == cast.workspace
+    cast.users["operator"].is_active = False
+    with pytest.raises(Forbidden, match="Sign in"):
+        cast.actor("operator")
+
+
+# --- what may be done now -------------------------------------------------------------------------
+
+
+def test_allowed_actions_say_why_not(cast: Cast, agent: UUID) -> None:
+    row = scene.waiting(cast.workspace, agent)
+    thread = queries.thread(row.thread, workspace=cast.workspace)
+    found = actions.allowed_actions(cast.actor("operator"), thread)
+    assert list(found) == list(permissions.THREAD_ACTIONS)
+    allowed = {name for name, a in found.items() if a.allowed}
+    assert allowed == {"pause", "edit", "fork", "roll_back", "cancel"}
+    assert found["resume"].why == "Only possible while the thread is paused; now it is waiting."
+    assert found["retry"].why == (
+        "Only possible while the thread is in need of attention or failed; now it is waiting."
+    )
+    seen = actions.allowed_actions(cast.actor("auditor"), thread)
+    assert not any(a.allowed for a in seen.values())
+    assert seen["pause"].why == "Needs the role operator."
+    assert seen["fork"].why == "Needs the role operator or reviewer."
+
+
+def test_allowed_actions_agree_with_the_store(cast: Cast, agent: UUID) -> None:
+    """What is shown as possible is possible, and what is not is refused, in three statuses."""
+    who = cast.actor("operator")
+    for make in (
+        lambda: scene.start(cast.workspace, agent),
+        lambda: scene.waiting(cast.workspace, agent).thread,
+        lambda: scene.lease(scene.start(cast.workspace, agent)).thread,
+    ):
+        for action in ("pause", "resume", "retry", "edit", "cancel", "fork"):
+            thread = queries.thread(make(), workspace=cast.workspace)
+            expected = actions.allowed_actions(who, thread)[action].allowed
+            call = attempts(thread.id, thread.head, uuid4())[action]
+            if expected:
+                call(who)
+            else:
+                with pytest.raises(NotAllowedNow):
+                    call(who)

@@ -1,0 +1,132 @@
+"""Addresses of listing pages: what a page does not take is refused, never dropped in silence."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+from django.contrib.admin import ModelAdmin
+from django.urls import URLPattern, URLResolver, get_resolver, reverse
+
+from tests.cast import Cast
+from tests.dashboard import scene
+
+pytestmark = pytest.mark.django_db
+# Pages without an id in their address that list nothing: what they take narrows nothing.
+NO_LISTS = {
+    "thread_new",
+    "approvals_decide",
+    "workspace",
+    "login",
+    "logout",
+    "welcome",
+    "favicon",
+    "healthz",
+    "readyz",
+    "metrics",
+    "index",
+    "policy_add",
+    "policy_cap",
+    "password_change",
+    "password_change_done",
+    "autocomplete",
+    "jsi18n",
+}
+KNOWN = ("utm_source", "utm_campaign", "fbclid", "gclid", "next", "sesame")
+
+
+def patterns(resolver: Any = None, prefix: str = "") -> Iterator[tuple[str, URLPattern]]:
+    """(address without leading slash, pattern) of each page; the API has its own sweep."""
+    for one in (resolver or get_resolver()).url_patterns:
+        address = prefix + str(one.pattern)
+        if isinstance(one, URLResolver):
+            if not address.startswith("api/"):
+                yield from patterns(one, address)
+        else:
+            yield address, one
+
+
+def lists() -> dict[str, str]:
+    """{name: address} of all listing pages, by the URLs of the product."""
+    found = {}
+    for address, pattern in patterns():
+        plain = "<" not in address and "(?P" not in address
+        name = str(pattern.name)
+        if plain and name not in NO_LISTS and not name.endswith("_add"):
+            found[name] = f"/{address}"
+    return found
+
+
+def test_every_list_refuses_a_parameter_that_it_does_not_take(cast: Cast) -> None:
+    client = cast.client("admin")
+    assert len(lists()) > 20, lists()
+    for name, address in lists().items():
+        answer = client.get(address, {"zzz": "1"})
+        text = answer.content.decode()
+        assert answer.status_code == 422, (name, address, answer.status_code)
+        assert "zzz" in text, name
+        assert "This address is not right" in text, name
+        known = client.get(address, dict.fromkeys(KNOWN, "1"), follow=True)
+        assert known.status_code == 200, name
+
+
+def test_records_refuse_values_that_they_do_not_know(cast: Cast) -> None:
+    address = reverse("admin:checkpoints_thread_changelist")
+    answer = cast.client("auditor").get(address, {"status": "faild"})
+    assert answer.status_code == 422
+    assert "status=faild" in answer.content.decode()
+
+
+def test_every_filter_of_the_records_goes_on_working(cast: Cast) -> None:
+    client, n = cast.client("admin"), 0
+    for address, pattern in patterns():
+        records = getattr(pattern.callback, "model_admin", None)
+        if not isinstance(records, ModelAdmin) or not str(pattern.name).endswith("_changelist"):
+            continue
+        request = client.get(f"/{address}").wsgi_request
+        for one in records.get_list_filter(request):
+            name = f"{one}__exact" if isinstance(one, str) else one.parameter_name
+            answer = client.get(f"/{address}", {name: ""})
+            assert "This page does not take" not in answer.content.decode(), (address, name)
+            n += 1
+        assert client.get(f"/{address}", {"q": "x", "p": ""}).status_code == 200, address
+    assert n > 20
+
+
+@pytest.mark.parametrize(
+    ("address", "near", "link"),
+    [
+        ("/?statsu=failed", "status", "/?status=failed"),
+        ("/?status=failed&agnet=child", "agent", "/?status=failed&amp;agent=child"),
+        ("/approvals/?bxo=done&sort=age", "box", "/approvals/?sort=age&amp;box=done"),
+        ("/?zzz=1&status=failed", "", "/?status=failed"),
+    ],
+)
+def test_the_page_offers_what_was_probably_meant(
+    cast: Cast, address: str, near: str, link: str
+) -> None:
+    client = cast.client("operator")
+    answer = client.get(address)
+    text = answer.content.decode()
+    assert answer.status_code == 422
+    assert (f"Did you mean “{near}”?" in text) == bool(near)
+    assert f'href="{link}"' in text
+    assert client.get(link.replace("&amp;", "&")).status_code == 200
+
+
+def test_a_parameter_twice_is_refused(cast: Cast) -> None:
+    answer = cast.client("operator").get("/?status=failed&status=queued")
+    assert answer.status_code == 422
+    assert "2 times" in answer.content.decode()
+
+
+def test_what_a_thread_lists_is_narrowed_by_known_names_only(cast: Cast) -> None:
+    thread = scene.start(cast.workspace, scene.make_agent())
+    client, page = cast.client("operator"), reverse("thread", args=[thread])
+    assert client.get(page, {"knid": "thread"}).status_code == 422
+    assert client.get(page, {"kind": "thread", "tab": "events"}).status_code == 200
+
+
+def test_strangers_learn_nothing_of_it(cast: Cast) -> None:
+    assert cast.client("nobody").get("/?zzz=1").status_code == 403

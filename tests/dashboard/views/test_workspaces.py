@@ -1,0 +1,185 @@
+"""A member of two workspaces acts in the one that they chose, and sees nothing of the other."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from typing import Any
+from uuid import UUID
+
+import pytest
+from django.test import Client
+from django.urls import URLPattern, URLResolver, get_resolver
+
+from approvals.queries import ApprovalRow
+from checkpoints import queries, store
+from dashboard.identity import tokens
+from dashboard.identity.permissions import Actor
+from dashboard.identity.visitors import visitor
+from tests.cast import Cast
+from tests.dashboard import scene
+
+pytestmark = pytest.mark.django_db
+MARKS = ("Northern", "Southern")
+ROLES = ("operator", "reviewer", "auditor", "admin")
+
+
+class Both:
+    """Somebody with every role in two workspaces, each with a thread that waits for a decision."""
+
+    def __init__(self, cast: Cast) -> None:
+        self.cast = cast
+        self.user = cast.users["nobody"]
+        self.places: list[UUID] = []
+        self.rows: list[ApprovalRow] = []
+        agent = scene.make_agent()
+        for mark in MARKS:
+            place = store.create_workspace(mark, actor="user:0")
+            for role in ROLES:
+                store.grant(place, self.user.pk, role, actor="user:0")
+            thread = store.start(
+                agent,
+                input={"goal": f"{mark} goal"},
+                workspace=place,
+                actor="user:1",
+                title=f"{mark} thread",
+                labels={"of": mark},
+            )
+            work = scene.lease(thread)
+            scene.step(work, report="draft")
+            self.rows.append(scene.gate(work, title=f"{mark} request"))
+            self.places.append(place)
+        self.client = cast.client("nobody")
+
+    def choose(self, n: int) -> Any:
+        return self.client.post("/workspace/", {"workspace": str(self.places[n])})
+
+    def marked(self, n: int) -> set[str]:
+        """What names the workspace: words and ids."""
+        row = self.rows[n]
+        return {f"{MARKS[n]} thread", f"{MARKS[n]} request", str(row.thread), str(row.id)}
+
+
+@pytest.fixture
+def both(cast: Cast) -> Both:
+    return Both(cast)
+
+
+def addresses(both: Both, n: int) -> Iterator[str]:
+    """Every address of the site that takes no other arguments than ids of threads and requests."""
+    values = {"thread_id": both.rows[n].thread, "approval_id": both.rows[n].id}
+
+    def walk(patterns: Any, prefix: str) -> Iterator[str]:
+        for one in patterns:
+            route = prefix + str(one.pattern).replace("\\Z", "")
+            if isinstance(one, URLResolver):
+                yield from walk(one.url_patterns, route)
+            elif isinstance(one, URLPattern):
+                yield route
+
+    for route in walk(get_resolver().url_patterns, ""):
+        address = route
+        for name, value in values.items():
+            address = address.replace(f"<uuid:{name}>", str(value))
+        if not re.search(r"[<>^$()]|^(logout|healthz|readyz)", address):
+            yield f"/{address}"
+
+
+def test_no_page_shows_anything_of_the_other_workspace(both: Both) -> None:
+    seen = 0
+    for n, other in ((0, 1), (1, 0)):
+        assert both.choose(n).status_code == 303
+        pages = set(addresses(both, n)) | {
+            "/?q=thread",
+            "/approvals/?box=open",
+            "/approvals/?box=mine",
+            "/api/v1/threads/?q=thread",
+            "/api/v1/approvals/?status=pending",
+        }
+        for page in sorted(pages):
+            answer = both.client.get(page)
+            assert answer.status_code < 500, page
+            text = b"".join(answer) if answer.streaming else answer.content
+            for mark in both.marked(other):
+                assert mark.encode() not in text, (page, mark)
+            seen += any(mark.encode() in text for mark in both.marked(n))
+        for page in addresses(both, other):
+            answer = both.client.get(page)
+            text = b"".join(answer) if answer.streaming else answer.content
+            # The ids stand in the address that was asked for.
+            for mark in (f"{MARKS[other]} thread", f"{MARKS[other]} request"):
+                assert mark.encode() not in text, (page, mark)
+    assert seen >= 40, "the pages did show the chosen one"
+
+
+def test_the_header_names_the_workspace_and_offers_the_others(both: Both) -> None:
+    text = both.client.get("/").content.decode()
+    assert 'id="workspaces"' in text
+    assert f'name="workspace" value="{both.places[1]}">Southern<' in text
+    assert both.choose(1).url == "/"
+    text = both.client.get("/").content.decode()
+    assert "You are in the workspace Southern now." in text
+    assert f'name="workspace" value="{both.places[0]}">Northern<' in text
+    assert "Switch to Northern" in both.client.get("/admin/").content.decode()
+    assert 'id="workspaces"' not in both.cast.client("operator").get("/").content.decode()
+
+
+def test_a_link_into_the_other_workspace_offers_the_switch(both: Both) -> None:
+    both.choose(0)
+    row = both.rows[1]
+    for address in (f"/threads/{row.thread}/?tab=state", f"/approvals/{row.id}/"):
+        answer = both.client.get(address)
+        text = answer.content.decode()
+        assert answer.status_code == 404
+        assert "Switch to Southern" in text
+        assert "Southern thread" not in text
+        [following] = re.findall(r'name="next" value="([^"]+)"', text)
+        form = {"workspace": str(both.places[1]), "next": following}
+        there = both.client.post("/workspace/", form, follow=True)
+        assert there.status_code == 200
+        assert there.request["PATH_INFO"] + "?" + there.request["QUERY_STRING"] in (
+            address,
+            f"{address}?",
+        )
+        assert "Southern" in there.content.decode()
+        both.choose(0)
+    stranger = both.cast.client("operator").get(f"/threads/{row.thread}/")
+    assert stranger.status_code == 404
+    assert b"Southern" not in stranger.content
+
+
+def test_only_ones_own_can_be_chosen_and_a_lost_one_is_left(both: Both) -> None:
+    for wanted in (both.cast.workspace, "nothing", ""):
+        assert both.client.post("/workspace/", {"workspace": str(wanted)}).status_code == 404
+    assert both.client.get("/workspace/").status_code == 405
+    both.choose(1)
+    for role in ("operator", "reviewer", "auditor"):
+        store.withdraw(both.places[1], both.user.pk, role, actor="user:0")
+    assert b"Southern thread" in both.client.get("/").content
+    store.grant(both.places[1], both.cast.users["admin"].pk, "admin", actor="user:0")
+    store.withdraw(both.places[1], both.user.pk, "admin", actor="user:0")
+    text = both.client.get("/").content
+    assert b"Northern thread" in text
+    assert b"Southern" not in text
+
+
+def test_sockets_follow_the_login(both: Both) -> None:
+    key = both.client.session.session_key
+    first = visitor(key)
+    both.choose(1)
+    second = visitor(both.client.session.session_key)
+    assert isinstance(first, Actor)
+    assert isinstance(second, Actor)
+    assert (first.workspace, second.workspace) == tuple(both.places)
+
+
+def test_a_token_keeps_to_its_workspace_whatever_the_login_chose(both: Both) -> None:
+    _, secret = tokens.make(both.user, made_by="user:0", workspace="Southern")
+    both.choose(0)
+    head = {"Authorization": f"Bearer {secret}"}
+    for client in (Client(), both.client):
+        found = client.get("/api/v1/threads/", headers=head).json()["results"]
+        assert [row["title"] for row in found] == ["Southern thread"]
+    address = f"/api/v1/threads/{both.rows[0].thread}/"
+    assert Client().get(address, headers=head).status_code == 404
+    assert queries.in_workspace([both.rows[0].thread], workspace=both.places[0])

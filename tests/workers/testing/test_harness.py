@@ -1,0 +1,514 @@
+"""The author's bench: the same engine on memory, word for word what the real store would log."""
+
+from __future__ import annotations
+
+import dataclasses
+import os
+import re
+import subprocess
+import sys
+import time
+from collections.abc import Callable
+from pathlib import Path
+from typing import Annotated, Any
+
+import pytest
+
+from approvals.errors import AlreadyDecided, ProposalChanged
+from approvals.gates import Reviewer
+from checkpoints import leases
+from checkpoints.errors import CorruptHistory, InvalidValue, LeaseLost, NotAllowedNow
+from checkpoints.state.deltas import canonical
+from checkpoints.states import Status
+from tests.workers import samples, talking
+from tests.workers.conftest import Bench, bench_of
+from tests.workers.memory_bench import MemoryBench, memory_bench_of
+from tests.workers.samples import counter, graph
+from workers.authoring.errors import Expired, GraphError, Rejected
+from workers.authoring.graph import END, Append, Gate, Graph, State, tool
+from workers.node.context import Context
+from workers.testing.harness import Approve, Harness, Reject, Respond, Scripted
+from workers.testing.memory import people, requests
+from workers.testing.memory.book import read, written
+from workers.testing.memory.ledger import MemoryLedger
+
+ROOT = Path(__file__).parents[3]
+
+
+@pytest.fixture(autouse=True)
+def _emptied() -> None:
+    counter.calls.clear()
+    talking.during.calls.clear()
+
+
+# ---- the play itself -----------------------------------------------------------------------------
+
+
+@pytest.mark.requirement("B12")
+def test_it_needs_no_settings_no_server_and_no_database(tmp_path: Path) -> None:
+    script = tmp_path / "play.py"
+    script.write_text(
+        "from tests.workers.samples import graph\n"
+        "from workers.testing.harness import Harness\n"
+        "thread = Harness(graph).play({'folder': '.', 'rounds': 2}, decide='approve')\n"
+        "assert thread.status == 'succeeded', thread\n"
+        "thread.roll_back(to=1)\n"
+        "assert thread.fork(1, decide='approve').status == 'succeeded'\n"
+        "assert thread.verify() > 20\n"
+        "from django.conf import settings\n"
+        "assert not settings.configured\n"
+        "import sys\n"
+        "assert not [m for m in sys.modules if m.startswith(('checkpoints.models', 'psycopg.'))]\n"
+    )
+    clean = {
+        k: v for k, v in os.environ.items() if not k.startswith(("DJANGO", "GATEPOST", "DATA"))
+    }
+    done = subprocess.run(
+        [sys.executable, "-W", "error", str(script)],
+        cwd=tmp_path,
+        env=clean | {"PYTHONPATH": str(ROOT)},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert done.returncode == 0, done.stderr
+    assert (tmp_path / "order.txt").stat().st_size > 0
+
+
+@pytest.mark.requirement("B12")
+def test_a_play_stops_at_its_gate_goes_on_forks_and_rolls_back(tmp_path: Path) -> None:
+    thread = Harness(graph).play({"folder": str(tmp_path), "rounds": 2})
+    assert thread.status == "waiting"
+    assert "asks 'Place the order?'" in repr(thread)
+    (asked,) = thread.open
+    assert asked.args == {"folder": str(tmp_path), "goal": "tea"}
+    assert thread.decide(Approve("go ahead")).status == "succeeded"
+    assert thread.state["outcome"] == "bought, go ahead"
+    assert [e.state for e in thread.effects] == ["done"]
+    assert [thread.state_at(n)["done"] for n in range(4)] == [0, 1, 2, 2]
+
+    other = thread.fork(1, {"goal": "milk"}, decide="approve")
+    assert other.state["notes"] == ["tea 1", "milk 2"]
+    assert thread.state["notes"] == ["tea 1", "tea 2"]
+
+    assert [f.fate for f in thread.would_undo(to=1)] == ["undoable"]
+    assert thread.roll_back(to=1).status == "paused"
+    assert not (tmp_path / "order.txt").exists()
+    assert counter.count("take_back") == 1
+    assert [c.number for c in thread.checkpoints if c.abandoned] == [2, 3]
+    thread.edit({"goal": "coffee"}).resume(decide="approve")
+    assert thread.status == "succeeded"
+    assert (tmp_path / "order.txt").read_text().startswith("coffee ")
+    assert thread.verify() == len(thread.events)
+    assert other.verify() == len(other.events)
+
+
+@pytest.mark.parametrize(
+    ("decide", "outcome"),
+    [
+        ("approve", "bought, "),
+        (Approve("yes"), "bought, yes"),
+        (["approve"], "bought, "),
+        ([Reject("too dear")], "rejected: too dear"),
+        ({"Place the order?": Reject("no")}, "rejected: no"),
+        ({"order.place": Approve("by tool")}, "bought, by tool"),
+        ({"buy": Approve("by node")}, "bought, by node"),
+        (lambda a: Approve(a.risk), "bought, high"),
+        (None, ""),
+        ([], ""),
+        ({"another": "approve"}, ""),
+        (lambda a: None, ""),
+    ],
+)
+def test_verdicts_come_by_script(tmp_path: Path, decide: Any, outcome: str) -> None:
+    thread = Harness(graph).play({"folder": str(tmp_path), "rounds": 1}, decide=decide)
+    assert thread.state["outcome"] == outcome
+    assert thread.status == ("succeeded" if outcome else "waiting")
+
+
+def test_a_verdict_that_is_none_is_refused_with_those_there_are(tmp_path: Path) -> None:
+    thread = Harness(graph).play({"folder": str(tmp_path), "rounds": 1})
+    with pytest.raises(TypeError, match=r"Approve\(comment\), Reject\(reason\)"):
+        thread.decide("yes")
+    with pytest.raises(InvalidValue, match="say why"):
+        thread.decide(Reject(" "))
+    with pytest.raises(AssertionError, match="open: 'Place the order\\?'"):
+        thread.decide("approve", which="something else")
+    assert thread.status == "waiting"
+
+
+class Many(State):
+    said: Annotated[list[str], Append()] = []
+
+
+@tool("note.keep")
+def keep(text: str, *, key: str) -> str:
+    """Keep a note."""
+    counter(f"keep {text}")
+    return text
+
+
+def undo_last(args: dict[str, Any], result: Any, *, key: str) -> None:
+    counter(f"undo {args['text']}")
+
+
+@tool("note.pin", undo=undo_last, idempotent=True)
+def pin(text: str, *, key: str) -> str:
+    """Pin a note."""
+    counter(f"pin {text}")
+    return text
+
+
+def gates() -> Graph:
+    """Two nodes ask in one step, then one sleeps and asks a question."""
+    many = Graph("many", Many)
+
+    @many.node(then=("left", "right"))
+    def begin(state: Many, ctx: Context) -> None: ...
+
+    def asks(name: str) -> Callable[[Many, Context], Any]:
+        def ask(state: Many, ctx: Context) -> Any:
+            try:
+                ctx.effect(pin, {"text": name}, gate=Gate(f"Pin {name}?", expires_in=60))
+            except Rejected as no:
+                return {"said": [f"{name}: {no.comment}"]}
+            except Expired:
+                return {"said": [f"{name}: late"]}
+            return {"said": [name]}
+
+        return ask
+
+    many.node("left", then="last")(asks("left"))
+    many.node("right", then="last")(asks("right"))
+
+    @many.node(then=END)
+    def last(state: Many, ctx: Context) -> Any:
+        ctx.sleep(3600)
+        answer = ctx.ask("How many?", schema={"type": "integer"})
+        return {"said": [f"{answer.value}"]}
+
+    return many
+
+
+def test_several_gates_a_sleep_and_a_question_cost_no_time() -> None:
+    began = time.monotonic()
+    thread = Harness(gates()).play()
+    assert [a.title for a in thread.open] == ["Pin left?", "Pin right?"]
+    thread.decide("approve", which="right")
+    assert thread.status == "waiting"
+    thread.decide(Reject("not this"), which="left")
+    with pytest.raises(InvalidValue, match="is not of type 'integer'"):
+        thread.decide(Respond("seven"))
+    thread.decide(Respond(7))
+    assert thread.status == "succeeded"
+    assert thread.state["said"] == ["left: not this", "right", "7"]
+    assert time.monotonic() - began < 60
+    assert (thread.events[-1].at - thread.events[0].at).total_seconds() > 3600
+
+
+def test_requests_expire_when_time_passes() -> None:
+    thread = Harness(gates()).play()
+    assert thread.pass_time(59).status == "waiting"
+    thread.pass_time(2)
+    assert [a.status for a in thread.approvals[:2]] == ["expired", "expired"]
+    assert thread.decide(Respond(1)).state["said"] == ["left: late", "right: late", "1"]
+
+
+def test_effects_are_undone_last_first() -> None:
+    line = Graph("line", Many)
+
+    def pins(name: str) -> Callable[[Many, Context], Any]:
+        return lambda state, ctx: {"said": [ctx.effect(pin, {"text": name}).result]}
+
+    line.node("one", then="two")(pins("one"))
+    line.node("two", then="three")(pins("two"))
+
+    @line.node(then=END)
+    def three(state: Many, ctx: Context) -> None:
+        ctx.effect(keep, {"text": "three"})
+
+    thread = Harness(line).play()
+    assert [(f.activity.args["text"], f.fate) for f in thread.would_undo(0)] == [
+        ("three", "stays"),
+        ("two", "undoable"),
+        ("one", "undoable"),
+    ]
+    assert thread.roll_back(to=0).state["said"] == []
+    assert [c for c in counter.calls if c.startswith("undo")] == ["undo two", "undo one"]
+    assert [e.state for e in thread.effects] == ["compensated", "compensated", "done"]
+
+
+# ---- the outside world ---------------------------------------------------------------------------
+
+
+def test_stand_ins_are_called_and_recorded_in_place_of_the_real_thing(tmp_path: Path) -> None:
+    done: list[str] = []
+    thread = Harness(
+        graph,
+        tools={
+            "look_up": lambda goal: {"goal": goal, "price": "9.99"},
+            "order.place": lambda folder, goal, *, key: done.append(key) or {"receipt": "R-1"},
+        },
+    ).play({"folder": str(tmp_path), "rounds": 1})
+    assert thread.open[0].schema["required"] == ["folder", "goal"]
+    thread.decide("approve")
+    assert thread.status == "succeeded"
+    assert counter.count("look_up") == counter.count("place") == 0
+    assert [a.tool for a in thread.activities] == ["look_up", "order.place"]
+    assert done == [thread.effects[0].idempotency_key]
+    assert thread.state["receipt"] == "R-1"
+    thread.roll_back(to=0)
+    assert counter.count("take_back") == 1
+
+
+def test_a_script_answers_one_call_after_the_other(tmp_path: Path) -> None:
+    model = Scripted({"goal": "a", "price": "1"}, RuntimeError("overloaded"), {"goal": "b"})
+    harness = Harness(graph, tools={"look_up": model})
+    thread = harness.play({"folder": str(tmp_path), "rounds": 2})
+    assert thread.status == "failed"
+    assert "overloaded" in thread.reason
+    thread.retry()
+    assert "KeyError: 'price'" in thread.reason
+    assert model.calls == [(("tea",), {})] * 3
+    # What the third call answered is recorded: a retry does not call again.
+    assert "KeyError: 'price'" in thread.retry().reason
+    with pytest.raises(AssertionError, match="Call 4 of a script with 3 answers: \\('tea',\\)"):
+        model("tea")
+
+
+def test_a_lost_worker_costs_no_recorded_call(tmp_path: Path) -> None:
+    lost = 0
+    for n in range(1, 12):
+        counter.calls.clear()
+        harness = Harness(graph, stop_after=n)
+        thread = harness.play({"folder": str(tmp_path), "rounds": 2}, decide="approve")
+        assert thread.status == "succeeded", f"{n}: {thread}"
+        assert counter.count("look_up") == 2
+        assert counter.count("place") == 1
+        lost += thread.kinds.count("lease.taken_over")
+        assert thread.verify()
+    assert lost >= 6
+
+
+def test_a_failing_step_says_where_and_can_be_retried(tmp_path: Path) -> None:
+    calls: list[int] = []
+
+    def flaky(goal: str) -> dict[str, str]:
+        calls.append(1)
+        if len(calls) == 1:
+            raise RuntimeError("the shop is closed")
+        return {"goal": goal, "price": "1.00"}
+
+    harness = Harness(graph, tools={"look_up": flaky})
+    thread = harness.play({"folder": str(tmp_path), "rounds": 1}, decide="approve")
+    assert thread.status == "failed"
+    assert "the shop is closed" in repr(thread)
+    assert isinstance(thread.error, RuntimeError)
+    assert thread.error.__traceback__ is not None
+    assert thread.retry(decide="approve").status == "succeeded"
+    assert thread.error is None
+
+
+@pytest.mark.requirement("A43")
+def test_pauses_messages_and_files(tmp_path: Path) -> None:
+    thread = Harness(talking.graph).play({"rounds": 1}, pause_at="second")
+    assert (thread.status, thread.next_nodes) == ("paused", ("second",))
+    assert thread.send({"text": "hello"}).resume().status == "succeeded"
+    assert thread.state["heard"] == ["first: ", "second: hello"]
+    assert thread.thoughts == ["I listen"]
+    with pytest.raises(NotAllowedNow, match="names no inbox"):
+        Harness(graph).play({"folder": str(tmp_path)}).send("hello")
+
+    filing = Graph("filing", Many)
+
+    @filing.node(then=END)
+    def put(state: Many, ctx: Context) -> Any:
+        ref = ctx.artifact("a.txt", b"bytes", "text/plain")
+        assert ctx.artifact_path(ref).read_bytes() == ctx.open_artifact(ref).read() == b"bytes"
+        return {"said": [ref["$artifact"]]}
+
+    filed = Harness(filing).play()
+    assert filed.file({"$artifact": filed.state["said"][0]}) == b"bytes"
+
+
+def test_what_does_not_fit_is_refused_before_anything_is_played(tmp_path: Path) -> None:
+    with pytest.raises(InvalidValue, match=r"\$\.gaol: the state has no such channel; it has goal"):
+        Harness(graph).play({"gaol": "tea"})
+    with pytest.raises(InvalidValue, match=r"\$\.rounds: Input should be a valid integer"):
+        Harness(graph).play({"rounds": "many"})
+    with pytest.raises(InvalidValue, match="NaN"):
+        Harness(graph).play({"facts": {"x": float("nan")}})
+    with pytest.raises(GraphError, match="no nodes"):
+        Harness(Graph("empty", Many))
+    thread = Harness(graph).play({"folder": str(tmp_path), "rounds": 1})
+    with pytest.raises(InvalidValue, match=r"\$\.rounds"):
+        thread.edit({"rounds": "many"})
+    with pytest.raises(NotAllowedNow, match="Resuming is not possible while the thread is waiting"):
+        thread.resume()
+    assert thread.cancel("enough").status == "cancelled"
+    assert [a.status for a in thread.approvals] == ["withdrawn"]
+
+
+# ---- the same as the real store ------------------------------------------------------------------
+
+
+def scenario(bench: Bench | MemoryBench, folder: Path) -> list[Any]:
+    """Much of what can happen to a thread; its threads."""
+    base = bench.start(folder=str(folder), rounds=2)
+    bench.pause(base, before_node="buy")
+    bench.advance(base)
+    bench.resume(base)
+    bench.advance(base)
+    bench.edit(base, {"goal": "coffee", "facts": {"zz": 1, "a": [1.0, 1e16, {"b": None}]}}, "why")
+    bench.resume(base)
+    bench.advance(base)
+    fork = bench.fork(base, 1, {"goal": "milk"}, reason="try milk")
+    bench.advance(fork)
+    bench.decide(base, "approve", "fine")
+    bench.advance(base)
+    bench.roll_back(base, 1)
+    bench.resume(base)
+    bench.advance(base)
+    bench.decide(base, "reject", "no")
+    bench.advance(base)
+    bench.cancel(fork)
+    return [base, fork]
+
+
+PLACES = (
+    (re.compile(r"[0-9a-f]{8}-([0-9a-f]{4}-){3}[0-9a-f]{12}"), "<id>"),
+    (re.compile(r"\b[0-9a-f]{64}\b"), "<hash>"),
+    (re.compile(r"\d{4}-\d\d-\d\dT[\d:.]+\+00:00"), "<time>"),
+    (re.compile(r',"usage":\{"milliseconds":\d+\}'), ""),
+    (re.compile(r'"milliseconds":\d+,'), ""),
+)
+
+
+def log_of(bench: Bench | MemoryBench, thread: Any) -> list[str]:
+    """A log with ids, hashes and times taken out."""
+    found = []
+    for e in bench.events(thread):
+        text = canonical(e.data).decode()
+        for pattern, name in PLACES:
+            text = pattern.sub(name, text)
+        found.append(f"{e.seq} {e.kind} {e.actor} {text}")
+    return found
+
+
+@pytest.mark.requirement("B12")
+def test_memory_and_database_write_the_same_log_and_states(db: None, tmp_path: Path) -> None:
+    real, memory = bench_of(samples), memory_bench_of(samples)
+    there, here = scenario(real, tmp_path), scenario(memory, tmp_path)
+    for one, other in zip(there, here, strict=True):
+        assert log_of(memory, other) == log_of(real, one)
+        assert len(real.events(one)) > 4
+        for a, b in zip(real.checkpoints(one), memory.checkpoints(other), strict=True):
+            same = ("number", "branch", "step", "source", "nodes", "next_nodes")
+            same += ("state_bytes", "schema_version", "abandoned", "parent_number", "created_by")
+            assert [getattr(a, k) for k in same] == [getattr(b, k) for k in same]
+            assert real.checkpoint(one, a.number).delta == b.delta
+            # Equal down to the order of keys, which an author's loop may depend on.
+            state, state_b = real.state_at(one, a.id), memory.state_at(other, b.id)
+            assert repr(state["facts"]) == repr(state_b["facts"])
+            assert state == state_b
+            assert a.state_hash == b.state_hash
+        row, row_b = real.row(one), memory.row(other)
+        same = ("status", "status_reason", "version", "last_seq", "step", "fence", "n_steps")
+        assert [getattr(row, k) for k in same] == [getattr(row_b, k) for k in same]
+        for x, y in zip(real.activities(one), memory.activities(other), strict=True):
+            same = ("node", "key", "kind", "tool", "state", "args", "error", "attempts", "undo")
+            assert [getattr(x, k) for k in same] == [getattr(y, k) for k in same]
+    assert all(real.intact(t) for t in there)
+    assert all(memory.intact(t) for t in here)
+
+
+def test_a_worker_without_the_lease_cannot_write(tmp_path: Path) -> None:
+    bench = memory_bench_of(samples)
+    thread = bench.start(folder=str(tmp_path))
+    first = people.acquire(bench.book, thread, owner="worker:a")
+    assert first is not None
+    assert people.acquire(bench.book, thread, owner="worker:b") is None
+    assert people.take_over(bench.book, thread, owner="worker:b") is None
+    bench.pass_time(people.LEASE_SECONDS + 1)
+    second = people.take_over(bench.book, thread, owner="worker:b")
+    assert second is not None
+    before = log_of(bench, thread)
+    with pytest.raises(LeaseLost):
+        MemoryLedger(bench.book).leave(first, leases.EventKind.THREAD_FAILED)
+    with pytest.raises(LeaseLost):
+        MemoryLedger(bench.book).hand_back(first, "too late")
+    assert log_of(bench, thread) == before
+    assert bench.row(thread).status is Status.RUNNING
+
+
+def test_a_request_is_decided_once_and_as_it_was_seen(tmp_path: Path) -> None:
+    bench = memory_bench_of(samples)
+    thread = bench.start(folder=str(tmp_path), rounds=1)
+    bench.advance(thread)
+    seen = bench.open(thread)
+    said: dict[str, Any] = {"reviewer": Reviewer("user:2", "manager"), "verdict": "approve"}
+    with pytest.raises(ProposalChanged):
+        requests.decide(bench.book, seen.id, proposal_hash="0" * 64, **said)
+    requests.decide(bench.book, seen.id, proposal_hash=seen.proposal_hash, **said)
+    with pytest.raises(AlreadyDecided, match="manager already decided this request: approve"):
+        requests.decide(bench.book, seen.id, proposal_hash=seen.proposal_hash, **said)
+    assert bench.kinds(thread).count("approval.decided") == 1
+    assert bench.advance(thread).status is Status.SUCCEEDED
+
+
+def test_three_lost_workers_are_enough(tmp_path: Path) -> None:
+    bench = memory_bench_of(samples)
+    thread = bench.start(folder=str(tmp_path))
+    assert people.acquire(bench.book, thread, owner="worker:a")
+    taken = 0
+    while bench.row(thread).status is Status.RUNNING:
+        bench.pass_time(people.LEASE_SECONDS + 1)
+        taken += people.take_over(bench.book, thread, owner="worker:b") is not None
+    assert (taken, bench.row(thread).status) == (2, Status.ATTENTION)
+
+
+def test_what_was_altered_in_memory_is_found(tmp_path: Path) -> None:
+    thread = Harness(graph).play({"folder": str(tmp_path), "rounds": 1}, decide="approve")
+    log = thread._book.events[thread.id]
+    was = log[3]
+    log[3] = was.__class__(**{f: getattr(was, f) for f in was.__slots__} | {"data": "{}"})
+    with pytest.raises(CorruptHistory, match="Event 4"):
+        thread.verify()
+
+
+def test_what_is_read_is_a_copy(tmp_path: Path) -> None:
+    thread = Harness(graph).play({"folder": str(tmp_path), "rounds": 1}, decide="approve")
+    thread.state["notes"].append("sneaked in")
+    thread.activities[0].result["price"] = "0"
+    thread.events[0].data.clear()
+    assert thread.state["notes"] == ["tea 1"]
+    assert thread.activities[0].result["price"] == "3.50"
+    assert thread.verify()
+    assert read(written({"bb": 1, "a": 1.0})) == {"a": 1, "bb": 1}
+
+
+def test_other_code_can_be_put_in_place(tmp_path: Path) -> None:
+    harness = Harness(graph)
+    thread = harness.play({"folder": str(tmp_path), "rounds": 1})
+    changed = dataclasses.replace(graph, nodes=dict(graph.nodes))
+    harness.install(changed)
+    assert thread.decide("approve").status == "attention"
+    assert "changed since this thread last worked" in thread.reason
+    # What was decided under other code is asked again.
+    assert thread.retry().status == "waiting"
+    assert thread.decide("approve").status == "succeeded"
+    harness.install(dataclasses.replace(changed, on_code_change="go_on"))
+    assert thread.roll_back(to=0).resume(decide="approve").status == "succeeded"
+    assert thread.kinds.count("code.changed") == 2
+
+
+def test_a_play_that_comes_to_no_end_is_said(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("workers.testing.harness.ROUNDS_MAX", 20)
+    waiting = Graph("waiting", Many)
+
+    @waiting.node(then="again")
+    def again(state: Many, ctx: Context) -> None:
+        ctx.sleep(1)
+
+    with pytest.raises(AssertionError, match="comes to no end in 20 rounds"):
+        Harness(waiting).play()
