@@ -22,7 +22,7 @@ PYTEST_NICE := MAKEFLAGS= MFLAGS= GATEPOST_REQUIRE_BROWSER=1 nice -n 10 $(PY) -m
 BRING := python=$(PY); [ -x $(PY) ] || python=$$(tools/find-python) || exit 1; "$$python" tools/install.py
 
 .DEFAULT_GOAL := help
-.PHONY: help up test test-all test-processes test-calls test-rest check lint format demo bench bench-peers bench-log bench-inbox bench-files bench-wasted chaos mutants requirements pictures reset lock install install-dev
+.PHONY: help up test test-all test-processes test-calls test-rest check lint format demo bench bench-peers bench-log bench-inbox bench-files bench-wasted chaos mutants requirements pictures reset size lock install install-dev
 
 help:  ## list what can be called
 	@echo "make up            start Gatepost (PORT=8000 HOST=127.0.0.1 DATA=.gatepost WORKERS=2 ARGS=...)"
@@ -42,6 +42,7 @@ help:  ## list what can be called
 	@echo "make requirements  prove the promises of a stage (STAGE=1)"
 	@echo "make pictures      take docs/pictures anew from the working product"
 	@echo "make lock          write the lock files anew from pyproject.toml"
+	@echo "make size          lines and files of each room, circles of imports"
 	@echo "make reset         delete the data folder (asks first)"
 
 install:
@@ -120,6 +121,9 @@ pictures: install-dev
 
 lock:
 	@$(PY) tools/lock.py
+
+size:
+	@$(PY) tools/size.py
 
 reset:
 	@$(PY) manage.py reset --data-dir $(DATA)

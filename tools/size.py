@@ -1,0 +1,137 @@
+"""Size of the product: lines and files per room, circles of files and rooms. `make size`."""
+
+from __future__ import annotations
+
+import ast
+import subprocess
+import sys
+from collections import Counter, defaultdict
+from collections.abc import Iterable, Mapping
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parent.parent
+FLOORS = ("checkpoints", "approvals", "workers", "gatepost", "agents", "contrib", "dashboard")
+FILES_MAX = 15
+
+type Arrows = dict[str, set[str]]
+
+
+def modules() -> dict[str, Path]:
+    """{module name: file} of the product, without migrations."""
+    listed = subprocess.run(
+        ["git", "ls-files", "-z", "--cached", "--others", "--exclude-standard", "*.py"],
+        cwd=ROOT,
+        capture_output=True,
+        text=True,
+        check=True,
+    ).stdout
+    paths = [Path(name) for name in listed.split("\0") if name]
+    return {
+        ".".join(path.with_suffix("").parts).removesuffix(".__init__"): path
+        for path in paths
+        if path.parts[0] in FLOORS and "migrations" not in path.parts and (ROOT / path).is_file()
+    }
+
+
+def imports(known: Mapping[str, Path]) -> Arrows:
+    """{module: modules of the same floor that it imports}, anywhere in its text."""
+    arrows: Arrows = {}
+    for module, path in known.items():
+        package = path.with_suffix("").parts[:-1]
+        reached: set[str] = set()
+        for node in ast.walk(ast.parse((ROOT / path).read_text())):
+            if isinstance(node, ast.Import):
+                reached |= {alias.name for alias in node.names}
+            elif isinstance(node, ast.ImportFrom):
+                start = package[: len(package) - node.level + 1] if node.level else ()
+                base = ".".join([*start, *([node.module] if node.module else [])])
+                for alias in node.names:
+                    full = f"{base}.{alias.name}"
+                    reached.add(full if full in known else base)
+        floor = path.parts[0]
+        arrows[module] = {m for m in reached & set(known) - {module} if m.split(".")[0] == floor}
+    return arrows
+
+
+def room_of(module: str, known: Mapping[str, Path]) -> str:
+    """The folder of a module; a module at the top of its floor is a room of its own."""
+    if known[module].name == "__init__.py":
+        return module
+    folder = module.rpartition(".")[0]
+    return module if folder in FLOORS else folder
+
+
+def rooms(known: Mapping[str, Path], arrows: Arrows) -> Arrows:
+    """{room: rooms that it imports}; what a package's own `__init__` re-exports is no arrow."""
+    between: Arrows = defaultdict(set)
+    for module, reached in arrows.items():
+        if known[module].name == "__init__.py":
+            continue
+        here = room_of(module, known)
+        between[here] |= {room_of(other, known) for other in reached} - {here}
+    return dict(between)
+
+
+def circles(arrows: Mapping[str, Iterable[str]]) -> list[list[str]]:
+    """Groups in which each reaches each other, by Tarjan's algorithm."""
+    number: dict[str, int] = {}
+    low: dict[str, int] = {}
+    stack: list[str] = []
+    groups: list[list[str]] = []
+
+    def visit(one: str) -> None:
+        number[one] = low[one] = len(number)
+        stack.append(one)
+        for other in arrows.get(one, ()):
+            if other not in number:
+                visit(other)
+                low[one] = min(low[one], low[other])
+            elif other in stack:
+                low[one] = min(low[one], number[other])
+        if low[one] == number[one]:
+            at = stack.index(one)
+            group = stack[at:]
+            del stack[at:]
+            if len(group) > 1:
+                groups.append(sorted(group))
+
+    for one in arrows:
+        if one not in number:
+            visit(one)
+    return groups
+
+
+def files_per_level(known: Mapping[str, Path]) -> Counter[str]:
+    """{folder: Python files at its level}; Django keeps commands at one level."""
+    levels = Counter(str(path.parent) for path in known.values())
+    return Counter({k: n for k, n in levels.items() if not k.endswith("management/commands")})
+
+
+def main() -> int:
+    sys.setrecursionlimit(10_000)
+    known = modules()
+    arrows = imports(known)
+    facades = {m for m, path in known.items() if path.name == "__init__.py"}
+    between = rooms(known, arrows)
+    lines: Counter[str] = Counter()
+    for path in known.values():
+        lines[str(path.parent)] += len((ROOT / path).read_text().splitlines())
+    levels = Counter(str(path.parent) for path in known.values())
+    print(f"{'files':>5} {'lines':>6}  room")
+    for room in sorted(levels):
+        print(f"{levels[room]:5} {lines[room]:6}  {room}")
+    for floor in FLOORS:
+        n = sum(count for room, count in lines.items() if room.split("/")[0] == floor)
+        out = sum(len(v) for k, v in between.items() if k.split(".")[0] == floor)
+        print(f"{n:12}  {floor}, {out} arrows between its rooms")
+    print(f"{sum(lines.values()):12}  lines of product code in {len(known)} files")
+    print(
+        "circles of files:",
+        circles({k: v for k, v in arrows.items() if k not in facades}) or "none",
+    )
+    print("circles of rooms:", circles(between) or "none")
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
