@@ -96,7 +96,7 @@ def test_the_shipped_graphs_are_worked_node_for_node(bench: Graph, agent: Graph)
     assert len(bench.nodes) == shipped_courses.SHIPPED[agent.name].steps
     assert [n.then for n in bench.nodes.values()] == [n.then for n in agent.nodes.values()]
     assert set(agent.state.model_fields) | {"course"} == set(bench.state.model_fields)
-    home = f"workers.agents.{agent.name.replace('-', '_')}"
+    home = f"agents.{agent.name.replace('-', '_')}"
     ((_, needed, _),) = installed([home])
     for _, tools, _ in installed(["benchmarks.agents.shipped"]):
         assert needed.keys() <= tools.keys()
