@@ -135,10 +135,11 @@ def test_a_worker_that_takes_no_messages_ends_itself(
     (ground / "deaf.py").write_text(
         "import os, signal, threading\n"
         "from celery.signals import worker_ready\n"
-        "from workers import broker, canary\n"
+        "from workers.broker import transport\n"
+        "from workers.slot import canary\n"
         "canary.EVERY_SECONDS, canary.GIVE_UP_RINGS, canary.ENDING_RINGS = 0.5, 4, 4\n"
         "def deaf(answer, **_options): return None\n"
-        "broker.read_bell = deaf\n"
+        "transport.read_bell = deaf\n"
         "@worker_ready.connect\n"
         "def wedge(**_kwargs):\n"
         f"    {wedged} and signal.signal(signal.SIGTERM, signal.SIG_IGN)\n"
