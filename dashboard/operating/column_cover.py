@@ -40,7 +40,9 @@ class Column:
 def model_columns() -> Iterator[tuple[str, str]]:
     """(table, column) of every model of ours, and of Django's users and groups."""
     for label in APPS:
-        for model in apps.get_app_config(label).get_models(include_auto_created=True):
+        found = apps.get_app_config(label).get_models(include_auto_created=True)
+        # By table: models are registered in the order in which modules happen to be imported.
+        for model in sorted(found, key=lambda model: model._meta.db_table):
             for column in _columns(model):
                 yield model._meta.db_table, column
 
