@@ -31,7 +31,7 @@ MADE = HERE / "made.json"
 THEMES: tuple[Literal["light", "dark"], ...] = ("light", "dark")
 WIDTHS = {1440: 900, 390: 844}
 TALLEST = {1440: 1900, 390: 2400}  # pixels of the page; what lies below is left out
-COLOURS = 256
+COLOURS = 192
 REFERENCE = re.compile(
     r"""\{%\s*(?:extends|include)\s+"([^"]+)"|\{%\s*static\s+'([^']+\.(?:css|svg))'"""
 )
