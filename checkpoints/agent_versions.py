@@ -3,25 +3,50 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import dataclass
 from typing import Any, Final
 from uuid import NAMESPACE_URL, UUID, uuid5
 
 from .state import deltas
+from .tables.columns import AGENT_VERSION
 
-# In the order in which they enter the id.
-VERSION_CONTENT: Final = (
-    "agent",
-    "version",
-    "fingerprint",
-    "schema_version",
-    "schema",
-    "channels",
-    "graph",
-    "tools",
-)
+# The queue of agents that work elsewhere, through the API: no worker of ours takes their threads.
+EXTERNAL_QUEUE: Final = "gatepost:external"
+# The framework of agents that this installation's workers work on.
+OURS: Final = "Gatepost"
+# What people can do to a thread that its agent has to be able to go on from.
+CAN: Final = ("edit", "fork", "roll_back")
+
+
+@dataclass(frozen=True, slots=True)
+class External:
+    """What an agent that works elsewhere says of itself: its framework, what it can go on from.
+
+    `can` names what people may do to its threads: edit, fork, roll_back. `is_open`: it announced no
+    schema, so its state has any channels. `watched`: what it does is only observed; nothing that
+    people do here reaches it.
+    """
+
+    framework: str
+    can: tuple[str, ...]
+    is_open: bool
+    watched: bool = False
+
+    @classmethod
+    def of(cls, payload: Mapping[str, Any] | None) -> External | None:
+        """What the graph of an agent version says; None of an agent of ours."""
+        if payload is None:
+            return None
+        can, watched = tuple(payload["can"]), bool(payload.get("watched"))
+        return cls(payload["framework"], can, payload["open"], watched)
+
+    @classmethod
+    def read(cls, text: str | None) -> External | None:
+        """The same as it is stored."""
+        return cls.of(None if text is None else deltas.decode(text))
 
 
 def version_id(content: Mapping[str, Any]) -> UUID:
     """The id of the version with this content, the same in every installation."""
-    values = deltas.canonical([content[name] for name in VERSION_CONTENT]).decode()
+    values = deltas.canonical([content[name] for name in AGENT_VERSION.sealed]).decode()
     return uuid5(NAMESPACE_URL, "gatepost-agent-version-1" + values)

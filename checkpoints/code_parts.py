@@ -43,23 +43,23 @@ def changes(before: Mapping[str, Any] | None, after: Mapping[str, Any] | None) -
     if not before or not after:
         return []
     old, new = _by_place(before), _by_place(after)
-    found: list[Change] = []
+    changes: list[Change] = []
     for file in sorted({file for file, _ in (*old, *new)}):
         of_file = list(_of_file(file, old, new))
         named = [c for c in of_file if c.name]
         if named or not of_file:
-            found += named
+            changes += named
         elif _has_names(file, old) and _has_names(file, new):
-            found.append(Change(file, REORDERED, "changed"))
+            changes.append(Change(file, REORDERED, "changed"))
         else:
-            found += of_file
-    return found
+            changes += of_file
+    return changes
 
 
-def summary(found: Sequence[Change], at_most: int = NAMED_AT_MOST) -> str:
+def summary(changes: Sequence[Change], at_most: int = NAMED_AT_MOST) -> str:
     """The changes as part of a sentence; empty without any."""
-    named = ", ".join(str(change) for change in found[:at_most])
-    more = len(found) - at_most
+    named = ", ".join(str(change) for change in changes[:at_most])
+    more = len(changes) - at_most
     return f"{named} and {more} more" if more > 0 else named
 
 

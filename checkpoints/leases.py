@@ -16,36 +16,22 @@ from django.db import connection
 from .limits import CRASHES_ALLOWED, lease_seconds
 from .log.seals import LEASE_V
 from .postgres import reads as prepared
+from .postgres.named_rows import fetch_named
 from .queries import savings
 from .queries.installation.live_code import SERVED, WORKER_ALIVE_SECONDS
-from .records import Work
+from .records import Work, environment
 from .state import deltas
 from .states import EventKind, Status
 from .store.statement.moves import Move, NewEvent, perform
 
-_COLUMNS = (
-    "fence",
-    "agent",
-    "agent_version_id",
-    "title",
-    "head",
-    "number",
-    "step",
-    "branch",
-    "branch_start",
-    "next_nodes::text",
-    "version",
-    "wake_seq",
-    "wish",
-    "wish_by",
-    "pause_at",
-    "effects",
-    "chain_id",
-    "crash_count",
-    "started_by",
-    "base",
-    "rollback::text",
+# What `Work` calls as the thread's row does.
+_ALIKE = (
+    *("fence", "agent", "title", "head", "number", "step", "branch", "branch_start", "version"),
+    *("wake_seq", "wish", "wish_by", "pause_at", "effects", "chain_id", "crash_count"),
+    *("started_by", "base", "parent", "root", "depth"),
 )
+_COLUMNS = (*_ALIKE, "agent_version_id", "next_nodes::text", "rollback::text")
+_HELD = ("workspace_id", "last_seq", "status", "lease_owner", "lease_token")
 
 
 @dataclass(frozen=True, slots=True)
@@ -80,53 +66,81 @@ def _for(
 
 
 def _take(
-    move: Move, thread: UUID, owner: str, kind: EventKind, said: Mapping[str, Any] = {}
+    move: Move,
+    thread: UUID,
+    owner: str,
+    kind: EventKind,
+    payload: Mapping[str, Any] = {},
+    *,
+    seconds: float | None,
 ) -> Work | None:
     token = uuid4()
-    move.set("lease_owner", owner, "varchar")
-    move.set("lease_token", token, "uuid")
-    move.express("lease_until", "clock_timestamp() + make_interval(secs => %s)", lease_seconds())
+    term = lease_seconds() if seconds is None else seconds
+    move.set("lease_owner", owner)
+    move.set("lease_token", token)
+    move.express("lease_until", "clock_timestamp() + make_interval(secs => %s)", term)
     move.express("fence", "th.fence + 1")
-    move.events = [NewEvent(kind, {"owner": owner, **said}, owner, LEASE_V)]
+    data = {"owner": owner, **environment(), **payload}
+    move.events = [NewEvent(kind, data, owner, LEASE_V)]
     move.returning = _COLUMNS
     row = perform(move)
-    if row is None:
-        return None
-    rollback = row[-1]
+    return None if row is None else _work(thread, row, owner, token, move.brought)
+
+
+def _work(
+    thread: UUID, row: Any, owner: str, token: UUID, brought: list[list[tuple[Any, ...]]]
+) -> Work:
     return Work(
         thread=thread,
-        workspace=row[0],
-        last_seq=row[1],
-        status=Status(row[2]),
+        workspace=row.workspace_id,
+        last_seq=row.last_seq,
+        status=Status(row.status),
         owner=owner,
         token=token,
-        fence=row[4],
-        agent=row[5],
-        agent_version=row[6],
-        title=row[7],
-        head=row[8],
-        number=row[9],
-        step=row[10],
-        branch=row[11],
-        branch_start=row[12],
-        next_nodes=tuple(deltas.decode(row[13])),
-        version=row[14],
-        wake_seq=row[15],
-        wish=row[16],
-        wish_by=row[17],
-        pause_at=row[18],
-        effects=row[19],
-        chain_id=row[20],
-        crash_count=row[21],
-        started_by=row[22],
-        base=row[23],
-        rollback=None if rollback is None else deltas.decode(rollback),
-        brought=move.brought,
+        agent_version=row.agent_version_id,
+        next_nodes=tuple(deltas.decode(row.next_nodes)),
+        rollback=None if row.rollback is None else deltas.decode(row.rollback),
+        brought=brought,
+        **{name: getattr(row, name) for name in _ALIKE},
     )
 
 
+def held(thread: UUID, *, token: UUID, workspace: UUID) -> Work | None:
+    """The work of whoever has this lease, as the thread's row is now; None where nobody has.
+
+    For holders that keep nothing between two calls. An expired lease that nobody took still counts.
+    """
+    return _held(thread, workspace, " AND lease_token = %s::uuid", token)
+
+
+def held_by_any(thread: UUID, *, workspace: UUID) -> Work | None:
+    """The work under the thread's lease, whoever has it; None where nobody has.
+
+    For what only reports and decides nothing: spans that come in carry no token.
+    """
+    return _held(thread, workspace, " AND lease_token IS NOT NULL")
+
+
+def _held(thread: UUID, workspace: UUID, where: str, *params: UUID) -> Work | None:
+    result = fetch_named(
+        f"SELECT {', '.join((*_HELD, *_COLUMNS))} FROM gp_thread WHERE id = %s::uuid "
+        f"AND workspace_id = %s::uuid{where}",
+        (thread, workspace, *params),
+    )
+    if not result:
+        return None
+    (row,) = result
+    return _work(thread, row, row.lease_owner, row.lease_token, [])
+
+
 def acquire(
-    thread: UUID, *, owner: str, code: Code | None = None, along: Sequence[prepared.Asked] = ()
+    thread: UUID,
+    *,
+    owner: str,
+    code: Code | None = None,
+    along: Sequence[prepared.Asked] = (),
+    seconds: float | None = None,
+    flushed: bool = False,
 ) -> Work | None:
     """queued -> running, or take a rollback that nobody works on; None when there is nothing.
 
@@ -134,13 +148,14 @@ def acquire(
     trip; the answers are `brought`.
 
     Written without waiting for the flush: losing it in a crash of the server loses no work, and
-    the first step's flush makes it durable.
+    the first step's flush makes it durable. `flushed` for who writes more in the same transaction:
+    its commit waits for the flush.
     """
     idle = (
         "th.status = 'queued' OR (th.status = 'rolling_back' AND th.lease_token IS NULL "
         "AND (th.wake_at IS NULL OR th.wake_at <= clock_timestamp()))"
     )
-    move = Move(thread, *_for(code, idle), unflushed=True, along=along)
+    move = Move(thread, *_for(code, idle), unflushed=not flushed, along=along)
     move.express(
         "status", "CASE WHEN th.status = 'queued' THEN 'running' ELSE th.status END::varchar"
     )
@@ -153,17 +168,19 @@ def acquire(
     move.express("version", "th.version + (th.status = 'queued')::integer")
     move.express("waiting_on", "NULL")
     move.express("wake_at", "NULL")
-    return _take(move, thread, owner, EventKind.LEASE_ACQUIRED)
+    return _take(move, thread, owner, EventKind.LEASE_ACQUIRED, seconds=seconds)
 
 
-def take_over(thread: UUID, *, owner: str, code: Code | None = None) -> Work | None:
+def take_over(
+    thread: UUID, *, owner: str, code: Code | None = None, seconds: float | None = None
+) -> Work | None:
     """Take a lease that its holder let expire; counts a crash. `code` as for `acquire`.
 
     Nobody takes over until PostgreSQL has been up for one lease: after a restart every holder
     first gets the chance to renew. From the third crash on the sweep parks the thread instead.
     What a restart would do again is noted (ADR 0021): read before, since the past only grows.
     """
-    recorded = savings.recorded_work(thread, guard=savings.EXPIRED)
+    recorded = savings.work_before_takeover(thread)
     if recorded is None:
         return None
     expired = (
@@ -175,17 +192,18 @@ def take_over(thread: UUID, *, owner: str, code: Code | None = None) -> Work | N
     move = Move(thread, *_for(code, expired, (lease_seconds(), CRASHES_ALLOWED - 1)))
     move.express("crash_count", "th.crash_count + 1")
     move.express("tokens_saved", "th.tokens_saved + %s::bigint", recorded.tokens)
-    return _take(move, thread, owner, EventKind.LEASE_TAKEN_OVER, savings.told(recorded))
+    payload = savings.as_json(recorded)
+    return _take(move, thread, owner, EventKind.LEASE_TAKEN_OVER, payload, seconds=seconds)
 
 
-def renew(thread: UUID, *, token: UUID) -> bool:
+def renew(thread: UUID, *, token: UUID, seconds: float | None = None) -> bool:
     """Prolong the lease by a full term; False when it is no longer ours."""
     with connection.cursor() as cursor:
         cursor.execute(
             "WITH s AS MATERIALIZED (SELECT set_config('synchronous_commit', 'off', true) AS v) "
             "UPDATE gp_thread th SET lease_until = clock_timestamp() + make_interval(secs => %s) "
             "FROM s WHERE th.id = %s::uuid AND th.lease_token = %s::uuid AND s.v = 'off'",
-            (lease_seconds(), thread, token),
+            (lease_seconds() if seconds is None else seconds, thread, token),
         )
         return bool(cursor.rowcount)
 

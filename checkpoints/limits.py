@@ -29,3 +29,8 @@ def answer_seconds() -> float:
 def step_seconds() -> float:
     """How long a node may work in one go where its agent does not say."""
     return float(getattr(settings, "GATEPOST_STEP_SECONDS", 900))
+
+
+def nodes_at_once() -> int:
+    """How many nodes of one step work at the same time where their agent does not say."""
+    return int(getattr(settings, "GATEPOST_NODES_AT_ONCE", 8))

@@ -3,14 +3,24 @@
 from __future__ import annotations
 
 import os
+import platform
 from dataclasses import dataclass, field
+from functools import cache
 from typing import Any
 from uuid import UUID
+
+from gatepost_command import __version__
 
 from .states import Status
 
 SALT_BYTES = 16
 CURSOR_BYTES = 1 << 20
+
+
+@cache
+def environment() -> dict[str, str]:
+    """What this process works with, as the event of each lease says."""
+    return {"python": platform.python_version(), "gatepost": __version__}
 
 
 @dataclass(slots=True)
@@ -52,6 +62,10 @@ class Work:
     unfolded_rows: int = 0
     # The thread that this one was forked from.
     base: UUID | None = None
+    # Its place in its family tree: who started it, the first of all, how far below that one.
+    parent: UUID | None = None
+    root: UUID | None = None
+    depth: int = 0
     # Answers to what was asked together with the lease; whoever takes them leaves none.
     brought: list[list[tuple[Any, ...]]] = field(default_factory=list, compare=False, repr=False)
 

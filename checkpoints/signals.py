@@ -11,11 +11,14 @@ class Store:
 
 
 thread_changed = Signal(use_caching=True)
-"""thread_id: UUID, workspace: UUID, seq: int, soon: bool. Something about this thread is new; with
-`soon` more is about to follow, and both can be told together."""
+"""thread_id: UUID, workspace: UUID, seq: int, more_follows: bool. Something about this thread is
+new; with `more_follows` the next change is about to come, and one hint can stand for both."""
 
 thread_queued = Signal(use_caching=True)
 """thread_id: UUID, queue: str. A worker should look at this thread."""
+
+child_ended = Signal(use_caching=True)
+"""thread_id: UUID, parent: UUID. A thread that another one started has ended."""
 
 record_judged = Signal()
 """thread_id: UUID, workspace: UUID. A verification found the record damaged, or intact again."""

@@ -66,6 +66,9 @@ class EventKind(StrEnum):
     ACTIVITY_FAILED = "activity.failed"
     MODEL_ANSWERED = "model.answered"
     MODEL_FAILED = "model.failed"
+    MODEL_REASONED = "model.reasoned"
+    MODEL_TOOL_CALLED = "model.tool_called"
+    CONVERSATION_LOST = "conversation.lost"
     EFFECT_STARTED = "effect.started"
     EFFECT_FINISHED = "effect.finished"
     EFFECT_FAILED = "effect.failed"
@@ -93,6 +96,9 @@ class EventKind(StrEnum):
     CODE_UNPINNED = "code.unpinned"
     CHECKPOINT_SKIPPED = "checkpoint.skipped"
     THREAD_IMPORTED = "thread.imported"
+    CHILD_STARTED = "child.started"
+    CHILD_JOINED = "child.joined"
+    THREAD_HANDED_OFF = "thread.handed_off"
 
 
 class WorkspaceEventKind(StrEnum):
@@ -127,6 +133,12 @@ class WorkspaceEventKind(StrEnum):
     HOOK_MAPPED = "hook.mapped"
     HOOK_UNMAPPED = "hook.unmapped"
     HOOK_REFUSED = "hook.refused"
+    MCP_SERVER_ADDED = "server.added"
+    MCP_SERVER_CHANGED = "server.changed"
+    MCP_SERVER_REMOVED = "server.removed"
+    MCP_TOOL_LISTED = "tool.listed"
+    MCP_TOOL_ACCEPTED = "tool.accepted"
+    MCP_TOOL_CHANGED = "tool.changed"
     RECORD_BEGUN = "record.begun"
     RECORD_DAMAGED = "record.damaged"
     RECORD_RESTORED = "record.restored"

@@ -32,7 +32,7 @@ def plan(
     stays: Sequence[str] = (),
 ) -> dict[str, Any]:
     """The plan as data; `stays` names what happened and is not taken back."""
-    found: dict[str, Any] = {
+    results: dict[str, Any] = {
         "target": str(target),
         "number": number,
         "step": step,
@@ -41,7 +41,7 @@ def plan(
         "run_on": run_on,
         "by": by,
     }
-    return found | ({"then": then, "stays": list(stays)} if then else {})
+    return results | ({"then": then, "stays": list(stays)} if then else {})
 
 
 def version(plan: dict[str, Any]) -> int:
@@ -105,7 +105,7 @@ def named(activity: ActivityRow) -> str:
 
 def ended(plan: dict[str, Any], undone: Sequence[str]) -> str:
     """The sentence with which a thread ends after its undo."""
-    said = [plan["reason"].rstrip(". ") + "." if plan["reason"] else ""]
-    said.append(f"Undone: {', '.join(undone)}." if undone else "")
-    said.append(f"Not undone: {', '.join(plan['stays'])}." if plan.get("stays") else "")
-    return " ".join(s for s in said if s)[:SENTENCE_MAX]
+    messages = [plan["reason"].rstrip(". ") + "." if plan["reason"] else ""]
+    messages.append(f"Undone: {', '.join(undone)}." if undone else "")
+    messages.append(f"Not undone: {', '.join(plan['stays'])}." if plan.get("stays") else "")
+    return " ".join(s for s in messages if s)[:SENTENCE_MAX]

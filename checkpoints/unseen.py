@@ -46,7 +46,7 @@ def strangers(text: str) -> frozenset[int]:
     """
     if text.isascii() or not _ALIKE.search(text):
         return frozenset()
-    found: set[int] = set()
+    results: set[int] = set()
     for word in _WORD.finditer(text):
         if not _ALIKE.search(word[0]):
             continue
@@ -54,8 +54,8 @@ def strangers(text: str) -> frozenset[int]:
         counts = Counter(filter(None, scripts))
         if len(counts) > 1:
             own = max(counts, key=lambda name: (counts[name], name == "LATIN"))
-            found |= {word.start() + i for i, name in enumerate(scripts) if name not in ("", own)}
-    return frozenset(found)
+            results |= {word.start() + i for i, name in enumerate(scripts) if name not in ("", own)}
+    return frozenset(results)
 
 
 def places(text: str) -> list[int]:

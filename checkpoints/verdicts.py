@@ -60,8 +60,8 @@ class Question:
     def choices(self, state: str, undo: str) -> tuple[Verdict, ...]:
         """The possible answers, for an effect in this state with this undo (empty: none)."""
         if self.kind == "unknown":
-            found = [Verdict.HAPPENED, Verdict.NOT_HAPPENED]
-            return (*found, Verdict.UNDO) if undo else tuple(found)
+            results = [Verdict.HAPPENED, Verdict.NOT_HAPPENED]
+            return (*results, Verdict.UNDO) if undo else tuple(results)
         bound = bool(self.args_hash)
         offered = {
             Verdict.KEEP: bound and state == "done",
@@ -102,10 +102,10 @@ def about_unknown(activity: UUID) -> dict[str, Any]:
 
 def about_args(activity: UUID, args: Any, *, once: bool) -> dict[str, Any]:
     """The question what holds for other arguments."""
-    asked = {"kind": "effect", "activity": str(activity), "args_hash": args_hash(args)}
+    query = {"kind": "effect", "activity": str(activity), "args_hash": args_hash(args)}
     if len(deltas.canonical(args)) <= ARGS_SHOWN_BYTES:
-        asked["args"] = args
-    return asked | ({"once": True} if once else {})
+        query["args"] = args
+    return query | ({"once": True} if once else {})
 
 
 def plan_of_undo(
@@ -121,13 +121,13 @@ def plan_of_undo(
 ) -> dict[str, Any]:
     """A rollback that takes one effect back and stays where it is, in its branch and step."""
     again = verdict is Verdict.UNDO_AGAIN
-    said = f"{tool!r} is undone" + (f": {reason}" if reason else ".")
+    message = f"{tool!r} is undone" + (f": {reason}" if reason else ".")
     return {
         "target": str(head),
         "number": number,
         "step": step,
         "undo": [str(activity)],
-        "reason": said if again else f"{said.rstrip('.')}. Resuming does it again.",
+        "reason": message if again else f"{message.rstrip('.')}. Resuming does it again.",
         "run_on": again,
         "by": actor,
         "stay": True,

@@ -7,6 +7,7 @@ from datetime import datetime
 from typing import Any
 from uuid import UUID
 
+from .agent_versions import External
 from .states import LIVE, Status
 
 
@@ -84,12 +85,15 @@ class ThreadRow:
     imported_number: int = -1
     pinned: bool = False
     integrity: VerificationRow | None = None
+    root: UUID | None = None
+    depth: int = 0
+    external: External | None = None
 
     @property
     def damage(self) -> VerificationRow | None:
         """What is wrong with its record; None as long as nothing was found."""
-        found = self.integrity
-        return None if found is None or found.intact else found
+        result = self.integrity
+        return None if result is None or result.intact else result
 
     @property
     def live(self) -> bool:
@@ -258,6 +262,11 @@ class AgentRow:
     created_at: datetime
     live_workers: int = 0
 
+    @property
+    def external(self) -> External | None:
+        """What it says of itself where it works elsewhere; None of an agent of ours."""
+        return External.of(self.graph.get("external"))
+
 
 @dataclass(frozen=True, slots=True)
 class WorkerRow:
@@ -306,7 +315,8 @@ class OwedFolder:
 class SavedRow:
     """Work that was not done again because a thread went on from its record after a fault.
 
-    `calls` are those of activities, effects and models together; `cost` in dollars.
+    `calls` are those of activities, effects and models together; `cost` in dollars, without
+    `unpriced_calls` of models whose price nobody knows.
     """
 
     resumes: int
@@ -315,6 +325,7 @@ class SavedRow:
     tokens: int
     cost: str
     milliseconds: int
+    unpriced_calls: int = 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -335,6 +346,20 @@ class Why:
     since: datetime
     action: str = ""
     facts: dict[str, Any] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True)
+class Awaited:
+    """The children that a thread waits for: in all, not ended, succeeded; statuses of the open.
+
+    `held` of them begin when others end.
+    """
+
+    n: int = 0
+    open: int = 0
+    succeeded: int = 0
+    statuses: dict[Status, int] = field(default_factory=dict)
+    held: int = 0
 
 
 @dataclass(frozen=True, slots=True)

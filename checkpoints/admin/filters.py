@@ -20,6 +20,7 @@ class Narrow(admin.SimpleListFilter):
     """Narrows a list by one column; the list itself asks for `equal` and `condition`."""
 
     column = ""
+    values: tuple[str, ...] = ()  # those that it takes; empty where it takes an id
 
     def lookups(self, request: HttpRequest, model_admin: Any) -> Iterable[tuple[str, str]]:
         return ()
@@ -37,8 +38,6 @@ class Narrow(admin.SimpleListFilter):
 
 
 class _Choice(Narrow):
-    values: tuple[str, ...] = ()
-
     def lookups(self, request: HttpRequest, model_admin: Any) -> Iterable[tuple[str, str]]:
         return [(value, value.replace("_", " ")) for value in self.values]
 
@@ -84,6 +83,8 @@ class _Ident(Narrow):
 
 
 class _Since(Narrow):
+    values = tuple(SINCE)
+
     def lookups(self, request: HttpRequest, model_admin: Any) -> Iterable[tuple[str, str]]:
         return [(name, f"Past {name}") for name in SINCE]
 

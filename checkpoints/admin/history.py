@@ -55,18 +55,18 @@ def of_thread(thread: UUID) -> list[tuple[str, str]]:
 
 def record_of(thread: UUID) -> str:
     """What verifying the thread found last, and when."""
-    found = verification(thread)
-    if found is None:
+    result = verification(thread)
+    if result is None:
         return "Record: not verified yet"
-    if not found.intact:
-        return f"Record: damaged at event {found.broken_seq or 0:,}"
-    at = found.checked_at.astimezone(UTC)
-    return f"Record: intact, events 1 to {found.n_events:,}, checked {at:%Y-%m-%d %H:%M:%S} UTC"
+    if not result.intact:
+        return f"Record: damaged at event {result.broken_seq or 0:,}"
+    at = result.checked_at.astimezone(UTC)
+    return f"Record: intact, events 1 to {result.n_events:,}, checked {at:%Y-%m-%d %H:%M:%S} UTC"
 
 
 @admin.register(Thread)
 class ThreadRecords(Records):
-    """Threads as rows."""
+    """One row for each thread: its agent, status and totals."""
 
     columns = ("title", "agent", "status", "step", "status_since", "started_by")
     record = "id"
@@ -170,7 +170,7 @@ class CheckpointRecords(Records):
 
 @admin.register(Content)
 class ContentRecords(Records):
-    """Large values that changes of a state name by their hash; those in files are not here."""
+    """Large values of a state, stored once by their hash. Files are under Artifacts."""
 
     columns = ("thread_id", "sha256", "size")
     walks = (Walk(("sha256",), ("thread_id",)), Walk(("thread_id", "sha256")))
@@ -188,10 +188,10 @@ class ContentRecords(Records):
         """The size as well: a list reads no value for it."""
         super().prepare(rows)
         length = Func("body", function="octet_length", output_field=BigIntegerField())
-        found = Content._default_manager.filter(
+        result = Content._default_manager.filter(
             thread_id__in={row.thread_id for row in rows}, sha256__in={row.sha256 for row in rows}
         ).values_list("thread_id", "sha256", length)
-        sizes = {(thread, sha256): size for thread, sha256, size in found}
+        sizes = {(thread, sha256): size for thread, sha256, size in result}
         for row in rows:
             row.size = sizes.get((row.thread_id, row.sha256))
 
@@ -205,7 +205,7 @@ class ContentRecords(Records):
 
 @admin.register(Event)
 class EventRecords(Records):
-    """Events of all threads in the order they were committed; those of one thread by number."""
+    """Every event of every thread, in the order of commit."""
 
     columns = ("at", "thread_id", "seq", "kind", "says", "actor")
     needs = ("data",)
@@ -235,7 +235,7 @@ class EventRecords(Records):
 
 @admin.register(Activity)
 class ActivityRecords(Records):
-    """Save points; those of one thread in the order of their positions."""
+    """Save points: each call of a tool or model, with its result."""
 
     columns = ("started_at", "thread_id", "tool", "kind", "state", "node", "step", "finished_at")
     walks = (
@@ -299,7 +299,7 @@ class ArtifactRecords(Records):
 
 @admin.register(AgentVersion)
 class AgentVersionRecords(Records):
-    """What workers have announced; the same for all workspaces."""
+    """Every version of every agent that a worker has loaded; shared by all workspaces."""
 
     columns = ("agent", "version", "label", "queue", "fingerprint", "created_at")
     workspace_column = ""
@@ -318,7 +318,7 @@ class AgentVersionRecords(Records):
 
 @admin.register(Worker)
 class WorkerRecords(Records):
-    """Workers and their last signs of life; they work for all workspaces."""
+    """Worker processes and when each last reported; shared by all workspaces."""
 
     columns = ("id", "host", "pid", "slots", "started_at", "seen_at", "stopped_at")
     workspace_column = ""

@@ -55,6 +55,9 @@ class Desk(Protocol):
     def full(self, row: Any, name: str) -> Any:
         """A column's value on the page of its row, all of it."""
 
+    def account(self, row: Any) -> Any:
+        """Which participant created the account behind a decision, where that needs a look."""
+
     def sentence(self, row: Any) -> Any:
         """What an event says."""
 
@@ -96,16 +99,16 @@ class SheetList(ChangeList):
             equal |= spec.equal()
             condition &= spec.condition()
         equal = records.in_scope(request, equal)
-        begun, found = Q(), dict[str, Any]()
+        begun, result = Q(), dict[str, Any]()
         if self.query:
-            found, by_text, begun = records.search(request, self.query.strip(), equal)
-            equal |= found
+            result, by_text, begun = records.search(request, self.query.strip(), equal)
+            equal |= result
             condition &= by_text
         self.walk = records.walk(equal, begun=bool(begun))
         self.clear_all_filters_qs = "?"
         rows = records.model._default_manager.all()
         # What an index finds need not be looked for along the walk.
-        along = {name: equal[name] for name in self.walk.equal} | found
+        along = {name: equal[name] for name in self.walk.equal} | result
         self.every = rows.filter(begun, **along)
         wanted: QuerySet[Any] = rows.filter(begun & condition, **equal)
         if records.joins:
@@ -302,7 +305,7 @@ class Records(admin.ModelAdmin):  # type: ignore[type-arg]
             "related": self.related(row),
             "acts": self.acts(row) if self.desk.may_administer(request) else [],
             "groups": [
-                (headline, [(self.called(n), self.desk.full(row, n)) for n in group])
+                (headline, [(self.called(n), self.value_of(row, n)) for n in group])
                 for headline, group in groups
                 if group
             ],
@@ -312,6 +315,10 @@ class Records(admin.ModelAdmin):  # type: ignore[type-arg]
     def name_of(self, row: Any) -> str:
         """What the headline of a row's page calls it."""
         return ".".join(str(getattr(row, n))[-8:] for n in self.key)
+
+    def value_of(self, row: Any, name: str) -> Any:
+        """What the page of a row shows under a name: all of a column."""
+        return self.desk.full(row, name)
 
     def called(self, name: str) -> str:
         """What a column is called."""

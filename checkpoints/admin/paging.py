@@ -90,16 +90,16 @@ def read_sheet(
         # Before its first row a list has a whole page again.
         back, start = False, None
         part = _part(_named(every, walk), _named(wanted, walk), walk, None, False, rows, window)
-    found = part.rows[::-1] if back else part.rows
-    first = _encode(_key(found[0], walk)) if found else ""
-    last = _encode(_key(found[-1], walk)) if found else ""
+    result = part.rows[::-1] if back else part.rows
+    first = _encode(_key(result[0], walk)) if result else ""
+    last = _encode(_key(result[-1], walk)) if result else ""
     edge = "" if part.edge is None else _encode(part.edge)
     if back:
         newer, older = (first if part.more else edge), last
     else:
         # From a page without rows the way back is the first page.
         newer, older = (first if start else ""), (last if part.more else edge)
-    return Sheet(tuple(found), older, newer and f"-{newer}", part.count, part.edge is None)
+    return Sheet(tuple(result), older, newer and f"-{newer}", part.count, part.edge is None)
 
 
 @dataclass(frozen=True, slots=True)
@@ -132,8 +132,8 @@ def _part(
     wanted = wanted.order_by(*order)
     # In order, or the planner might begin anywhere in the table.
     count = wanted[: COUNT_CAP + 1].count()
-    found = list(wanted[: rows + 1])
-    return _Part(found[:rows], len(found) > rows, edges[0] if edges else None, count)
+    results = list(wanted[: rows + 1])
+    return _Part(results[:rows], len(results) > rows, edges[0] if edges else None, count)
 
 
 def _named(rows: models.QuerySet[Any], walk: Walk) -> models.QuerySet[Any]:
@@ -163,10 +163,12 @@ def _decode(model: type[models.Model], walk: Walk, cursor: str) -> tuple[Any, ..
             raise BadCursor
         if any(isinstance(v, str) and "\0" in v for v in values):
             raise BadCursor
-        found = [_column(model, n).clean(v, None) for n, v in zip(walk.order, values, strict=True)]
+        results = [
+            _column(model, n).clean(v, None) for n, v in zip(walk.order, values, strict=True)
+        ]
     except (binascii.Error, ValueError, TypeError, RecursionError, ValidationError) as error:
         raise BadCursor from error
-    return tuple(found)
+    return tuple(results)
 
 
 def _column(model: type[models.Model], name: str) -> Any:

@@ -23,7 +23,7 @@ from .paging import Walk
 
 @admin.register(WorkspaceEvent)
 class WorkspaceEventRecords(Records):
-    """Who was given or lost which right, and what was changed about people."""
+    """Changes to rights, people and settings of the workspace, in order."""
 
     columns = ("at", "seq", "kind", "says", "actor")
     needs = ("data",)
@@ -81,10 +81,10 @@ class Edited(Logged, admin.ModelAdmin):  # type: ignore[type-arg]
         return rows if scope is None else rows.filter(**{self.workspace_column: scope})
 
     def get_object(self, request: HttpRequest, object_id: str, from_field: Any = None) -> Any:
-        found = super().get_object(request, object_id, from_field)
-        if found is None:
+        result = super().get_object(request, object_id, from_field)
+        if result is None:
             raise Http404
-        return found
+        return result
 
     def has_view_permission(self, request: HttpRequest, obj: Any = None) -> bool:
         return self.admin_site.has_permission(request)
@@ -104,7 +104,7 @@ class Edited(Logged, admin.ModelAdmin):  # type: ignore[type-arg]
 
 @admin.register(Workspace)
 class WorkspaceAdmin(Edited):
-    """The tenants: a superuser makes them, their admins name them."""
+    """Each workspace is a tenant. A superuser creates it; its admins rename it."""
 
     list_display = ("name", "created_at")
     fields = ("name",)
@@ -125,7 +125,7 @@ class WorkspaceAdmin(Edited):
 
 @admin.register(Membership)
 class MembershipAdmin(Edited):
-    """Roles: one row per person, workspace and role. Withdrawing one counts at once."""
+    """Roles: one row for each person, workspace and role. A withdrawal takes effect at once."""
 
     list_display = ("user", "role", "workspace")
     list_filter = ("role",)

@@ -25,8 +25,8 @@ def name_of(number: int) -> str:
 
 def number_of(name: str) -> int | None:
     """The checkpoint of a folder of this name; None where it is none."""
-    found = _NEWEST.fullmatch(name)
-    return int(found[1]) if found else None
+    match = _NEWEST.fullmatch(name)
+    return int(match[1]) if match else None
 
 
 def newest(path: Path) -> Path:

@@ -23,14 +23,15 @@ from typing import IO, Any
 from ..errors import GatepostError, InvalidValue
 from ..state import deltas
 
-# 2 brought the pin and the cursors; a capsule of 1 has none of its own.
-FORMAT = 2
-READABLE = (1, 2)
-MANIFEST, THREAD, STATE, STATE_YAML, FILES = (
+# 2 brought the pin and the cursors, which a capsule of 1 lacks, 3 the anatomy, 4 the children.
+FORMAT = 4
+READABLE = (1, 2, 3, 4)
+MANIFEST, THREAD, STATE, STATE_YAML, ANATOMY, FILES = (
     "MANIFEST",
     "thread.json",
     "state.json",
     "state.yaml",
+    "anatomy.json",
     "artifacts.jsonl",
 )
 EVENTS, ACTIVITIES, CURSORS, APPROVALS, DECISIONS = (
@@ -42,14 +43,13 @@ EVENTS, ACTIVITIES, CURSORS, APPROVALS, DECISIONS = (
 )
 CONTENTS = "contents/"
 CHUNK = 1024 * 1024
-# A state has at most 8 MiB; as text for people it may take a few times that.
-TEXT_MAX = 64 * 1024 * 1024
+TEXT_MAX = 64 * CHUNK  # a state of 8 MiB takes a few times that as text for people
 MEMBERS_MAX = 2_000_000
 MANIFEST_MAX = 256 * 1024 * 1024
 _ID = "[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}"
 _NAMES = re.compile(
-    rf"MANIFEST|state\.(?:json|yaml)|artifacts\.jsonl|artifacts/[0-9a-f]{{64}}|agents/{_ID}\.json"
-    rf"|(?:bases/{_ID}/)?(?:thread\.json|(?:events|activities|cursors|approvals|decisions)\.jsonl"
+    rf"MANIFEST|state\.(?:json|yaml)|anatomy\.json|artifacts\.jsonl|artifacts/[0-9a-f]{{64}}|agents/{_ID}\.json"
+    rf"|(?:(?:bases|children)/{_ID}/)?(?:thread\.json|(?:events|activities|cursors|approvals|decisions)\.jsonl"
     r"|checkpoints/[0-9]{6,10}\.json|contents/[0-9a-f]{64}\.json)"
 )
 _LINE = re.compile(r"([0-9a-f]{64})  (\S+)")
@@ -83,6 +83,11 @@ def content_name(sha: str) -> str:
 def base_folder(thread: object) -> str:
     """Where a thread that another was forked from stands."""
     return f"bases/{thread}/"
+
+
+def child_folder(thread: object) -> str:
+    """Where a thread of the tree below stands."""
+    return f"children/{thread}/"
 
 
 def agent_name(version: object) -> str:
@@ -144,9 +149,9 @@ class Writer:
     @property
     def manifest(self) -> bytes:
         """sha256 and name of each member."""
-        lines = [f"{m.sha}  {m.name}\n" for m in self._members]
-        lines += [f"{sha}  {artifact_name(sha)}\n" for sha in sorted(self._files)]
-        return "".join(lines).encode()
+        lines = [(m.sha, m.name) for m in self._members]
+        lines += [(sha, artifact_name(sha)) for sha in sorted(self._files)]
+        return "".join(f"{sha}  {name}\n" for sha, name in lines).encode()
 
     def members(self) -> Iterator[tuple[str, Iterator[bytes]]]:
         """Name and bytes of each member but MANIFEST and the files, one after the other."""
@@ -220,9 +225,9 @@ class _Sink:
 
     def taken(self) -> bytes:
         """What was written since the last time."""
-        found = b"".join(self._parts)
+        text = b"".join(self._parts)
         self._parts.clear()
-        return found
+        return text
 
 
 # --- reading ------------------------------------------------------------------------------------
@@ -288,8 +293,8 @@ class Reader:
             raise BadCapsule("The capsule has no MANIFEST.")
         named = self._manifest()
         if strange := sorted(named.keys() ^ set(self.names)):
-            told = "is missing" if strange[0] in named else "is not named in MANIFEST"
-            raise BadCapsule(f"{strange[0]} {told} in the capsule.")
+            message = "is missing" if strange[0] in named else "is not named in MANIFEST"
+            raise BadCapsule(f"{strange[0]} {message} in the capsule.")
         for name, sha in named.items():
             digest = hashlib.sha256()
             for chunk in self.chunks(name):
@@ -317,13 +322,13 @@ class Reader:
 
 def manifest_of(raw: bytes) -> dict[str, str]:
     """{name: sha256} as a MANIFEST says; raises BadCapsule."""
-    found: dict[str, str] = {}
+    results: dict[str, str] = {}
     for line in raw.decode("ascii", "replace").splitlines():
         parts = _LINE.fullmatch(line)
-        if parts is None or parts[2] in found:
+        if parts is None or parts[2] in results:
             raise BadCapsule("The capsule's MANIFEST cannot be read.")
-        found[parts[2]] = parts[1]
-    return found
+        results[parts[2]] = parts[1]
+    return results
 
 
 def open_regular(path: Path) -> IO[bytes]:
@@ -384,12 +389,12 @@ def _damage(name: str) -> Iterator[None]:
         raise BadCapsule(f"{name} in the capsule cannot be read.") from error
 
 
-def _decoded(raw: bytes, place: str) -> Any:
+def _decoded(raw: bytes, path: str) -> Any:
     try:
-        value = deltas.decode(raw)
+        value = deltas.decode_file(raw)
         deltas.canonical(value)  # also refuses what is too deep or cannot be stored
     except InvalidValue as error:
-        raise BadCapsule(f"{place} in the capsule: {error.path} {error.reason}.") from error
+        raise BadCapsule(f"{path} in the capsule: {error.path} {error.reason}.") from error
     except RecursionError:
-        raise BadCapsule(f"{place} in the capsule is nested too deeply.") from None
+        raise BadCapsule(f"{path} in the capsule is nested too deeply.") from None
     return value

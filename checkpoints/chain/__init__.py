@@ -7,7 +7,7 @@ elsewhere.
 
 from .events import Event
 from .files import Files
-from .installation import unrecorded_users, version_reports
+from .installation import unrecorded_users_in_slices, version_reports
 from .links import LINK_TEXT, NO_HASH, Broken, link
 from .verify import (
     CHECKS,
@@ -32,7 +32,7 @@ __all__ = [
     "WitnessFor",
     "link",
     "returned",
-    "unrecorded_users",
+    "unrecorded_users_in_slices",
     "verify_in_slices",
     "verify_thread",
     "verify_workspace",

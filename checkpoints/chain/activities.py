@@ -9,10 +9,12 @@ from uuid import UUID
 from django.db import connection
 
 from ..log.seals import activity_seal
+from ..postgres.named_rows import fetch_named
 from ..state import deltas
 from ..states import EventKind
+from ..tables.columns import ACTIVITY
 from .cursors import Cursors
-from .events import Event, plain
+from .events import Event
 from .links import Broken, fits
 
 _NAMING = frozenset(
@@ -39,38 +41,10 @@ _EFFECTS = frozenset(
         EventKind.EFFECT_SETTLED,
     }
 )
-_COLUMNS = (
-    "id",
-    "thread_id",
-    "workspace_id",
-    "branch",
-    "step",
-    "node",
-    "index",
-    "key",
-    "revision",
-    "kind",
-    "tool",
-    "state",
-    "args",
-    "salt",
-    "input_hash",
-    "result",
-    "result_hash",
-    "error",
-    "attempts",
-    "usage",
-    "idempotency_key",
-    "undo",
-    "undo_result",
-    "approval_id",
-    "started_at",
-    "finished_at",
-)
-_JSON = ("args", "result", "usage", "undo_result")
+# A cursor is what `Cursors` compares.
+_COLUMNS = ACTIVITY.proved.without("cursor")
 # Rows per statement.
 AT_ONCE = 200
-_SELECT = ", ".join(f"{name}::text" if name in _JSON else name for name in _COLUMNS)
 
 
 class Activities:
@@ -89,8 +63,8 @@ class Activities:
 
     def see(self, events: Sequence[Event]) -> None:
         """Check the activities that these events name; raises Broken."""
-        told = [(e, deltas.decode(e.data)) for e in events if e.kind in _NAMING]
-        naming = [(e, data) for e, data in told if "activity" in data and _writes(e, data)]
+        named = [(e, deltas.decode(e.data)) for e in events if e.kind in _NAMING]
+        naming = [(e, data) for e, data in named if "activity" in data and _writes(e, data)]
         self._cursors.see(events, {event.seq: data for event, data in naming})
         rows = self._rows({UUID(data["activity"]) for _, data in naming})
         for event, data in naming:
@@ -104,24 +78,22 @@ class Activities:
 
     def end(self, last_seq: int) -> None:
         """Refuse activities that no event describes as they stand; raises Broken."""
-        with connection.cursor() as cursor:
+        (n,) = fetch_named(
             # What has merely shown progress, or kept a cursor, is no record yet.
-            cursor.execute(
-                "SELECT count(*) FILTER (WHERE state <> 'started' OR kind = 'effect'), "
-                "count(*) FILTER (WHERE state = 'compensated'), "
-                "count(*) FILTER (WHERE state = 'started' AND kind <> 'effect'), "
-                "count(*) FILTER (WHERE cursor IS NOT NULL) "
-                "FROM gp_activity WHERE thread_id = %s::uuid",
-                (self._thread,),
-            )
-            counts = cursor.fetchone()
-        if counts[0] != self._sealed:
+            "SELECT count(*) FILTER (WHERE state <> 'started' OR kind = 'effect') AS recorded, "
+            "count(*) FILTER (WHERE state = 'compensated') AS undone, "
+            "count(*) FILTER (WHERE state = 'started' AND kind <> 'effect') AS at_work, "
+            "count(*) FILTER (WHERE cursor IS NOT NULL) AS with_cursor "
+            "FROM gp_activity WHERE thread_id = %s::uuid",
+            (self._thread,),
+        )
+        if n.recorded != self._sealed:
             raise Broken(last_seq, "the activities are not those that the events describe")
-        if counts[1] != self._compensated:
+        if n.undone != self._compensated:
             raise Broken(last_seq, "the undone effects are not those that the events describe")
-        if counts[2]:
+        if n.at_work:
             self._check_at_work(last_seq)
-        self._cursors.end(last_seq, counts[3])
+        self._cursors.end(last_seq, n.with_cursor)
 
     def _check_at_work(self, last_seq: int) -> None:
         """Refuse what no call that is at work has; raises Broken.
@@ -130,52 +102,51 @@ class Activities:
         """
         after = UUID(int=0)
         while True:
-            with connection.cursor() as cursor:
-                cursor.execute(
-                    "SELECT id, tool, workspace_id, args::text, salt, input_hash, error <> '' OR "
-                    "num_nonnulls(result, result_hash, usage, undo_result, approval_id, "
-                    "finished_at) > 0 FROM gp_activity WHERE thread_id = %s::uuid "
-                    "AND state = 'started' AND kind <> 'effect' AND id > %s::uuid "
-                    "ORDER BY id LIMIT %s",
-                    (self._thread, after, AT_ONCE),
-                )
-                found = [plain(row) for row in cursor.fetchall()]
-            for ident, tool, workspace, args, salt, input_hash, ended in found:
-                self._cursors.begun_again(ident)
-                right = workspace == self._workspace and not ended
-                if not (right and fits(last_seq, salt, args) == input_hash):
-                    raise Broken(last_seq, f"the call of {tool!r} that is at work was altered")
-            if len(found) < AT_ONCE:
+            result = fetch_named(
+                "SELECT id, tool, workspace_id, args::text, salt, input_hash, error <> '' OR "
+                "num_nonnulls(result, result_hash, usage, undo_result, approval_id, "
+                "finished_at) > 0 AS has_ended FROM gp_activity WHERE thread_id = %s::uuid "
+                "AND state = 'started' AND kind <> 'effect' AND id > %s::uuid "
+                "ORDER BY id LIMIT %s",
+                (self._thread, after, AT_ONCE),
+            )
+            for row in result:
+                self._cursors.begun_again(row.id)
+                right = row.workspace_id == self._workspace and not row.has_ended
+                if not (right and fits(last_seq, bytes(row.salt), row.args) == row.input_hash):
+                    raise Broken(last_seq, f"the call of {row.tool!r} that is at work was altered")
+            if len(result) < AT_ONCE:
                 return
-            after = found[-1][0]
+            after = result[-1].id
 
     def _rows(self, wanted: set[UUID]) -> dict[UUID, dict[str, Any]]:
         if not wanted:
             return {}
         with connection.cursor() as cursor:
             cursor.execute(
-                f"SELECT {_SELECT} FROM gp_activity WHERE id = ANY(%s::uuid[])", (list(wanted),)
+                f"SELECT {_COLUMNS.select()} FROM gp_activity WHERE id = ANY(%s::uuid[])",
+                (list(wanted),),
             )
-            found = [dict(zip(_COLUMNS, plain(r), strict=True)) for r in cursor.fetchall()]
-        return {row["id"]: row for row in found}
+            results = [_COLUMNS.row(values) for values in cursor.fetchall()]
+        return {row["id"]: row for row in results}
 
     def _check(self, event: Event, data: dict[str, Any], row: dict[str, Any]) -> None:
         state = _state_after(event, data)
         # What goes without saying: today a first attempt; in the first days nobody counted them.
         unsaid = 1 if event.v > 1 else row["attempts"]
         was = _before_undo(row)
-        told = (data.get("attempt", unsaid), _phase(state))
-        stands = (row["attempts"], _phase(was))
-        if told > stands:
+        payload = (data.get("attempt", unsaid), _phase(state))
+        current = (row["attempts"], _phase(was))
+        if payload > current:
             raise Broken(event.seq, "the activity it names was set back")
         # Only what failed or was lost is called again; no write leads away from a result.
-        if told < stands and state == "done":
+        if payload < current and state == "done":
             raise Broken(event.seq, "the activity it names was done, and was begun again")
         if not _in_place(event, data, row):
             raise Broken(event.seq, "the activity it names became another")
-        if event.kind == EventKind.EFFECT_STARTED and told[0] == stands[0]:
+        if event.kind == EventKind.EFFECT_STARTED and payload[0] == current[0]:
             _same(event, row["started_at"], event.at)
-        if told < stands:
+        if payload < current:
             return
         if row["workspace_id"] != self._workspace:
             raise Broken(event.seq, "the activity it names lies in another workspace")

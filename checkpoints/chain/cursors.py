@@ -9,11 +9,10 @@ from itertools import batched
 from typing import Any
 from uuid import UUID
 
-from django.db import connection
-
 from ..log.seals import LEASE_V
+from ..postgres.named_rows import fetch_named
 from ..states import EventKind
-from .events import Event, plain
+from .events import Event
 from .links import Broken, fits
 
 _LEASES = frozenset({EventKind.LEASE_ACQUIRED, EventKind.LEASE_TAKEN_OVER})
@@ -72,8 +71,8 @@ class Cursors:
     def _follow(self, event: Event, data: Mapping[str, Any]) -> None:
         ident, attempt = UUID(data["activity"]), data.get("attempt", 1)
         if event.kind == EventKind.CURSOR_KEPT:
-            kept = _Kept(data["cursor_hash"], data["input_hash"], event.at, attempt)
-            self._stands[ident] = _Stand(event.seq, kept)
+            saved = _Kept(data["cursor_hash"], data["input_hash"], event.at, attempt)
+            self._stands[ident] = _Stand(event.seq, saved)
         elif event.kind in _FAILED:
             was = self._stands.get(ident, _Stand(1, None))
             # A first call finds nothing that it could leave as it is.
@@ -98,49 +97,45 @@ class Cursors:
             self._check_untold(last_seq)
 
     def _check_kept(self) -> None:
-        told = [i for i, s in self._stands.items() if s.kept and not self._may_be_untold(s)]
-        for some in batched(told, _WHOLE_AT_ONCE):
-            with connection.cursor() as cursor:
-                cursor.execute(
-                    "SELECT id, state, attempts, salt, input_hash, started_at, cursor::text "
-                    "FROM gp_activity WHERE id = ANY(%s::uuid[]) "
-                    "AND state IN ('started', 'failed')",
-                    (list(some),),
-                )
-                found = [plain(row) for row in cursor.fetchall()]
-            for ident, state, attempts, salt, input_hash, started_at, stood in found:
-                stand = self._stands[ident]
-                kept = stand.kept
-                if kept is None:
+        positions = [i for i, s in self._stands.items() if s.kept and not self._may_be_untold(s)]
+        for some in batched(positions, _WHOLE_AT_ONCE):
+            result = fetch_named(
+                "SELECT id, state, attempts, salt, input_hash, started_at, cursor::text "
+                "FROM gp_activity WHERE id = ANY(%s::uuid[]) AND state IN ('started', 'failed')",
+                (list(some),),
+            )
+            for row in result:
+                stand = self._stands[row.id]
+                saved = stand.kept
+                if saved is None:
                     continue
-                if state == "started" and (attempts, started_at) != (kept.attempt, kept.at):
+                at_work = row.state == "started"
+                if at_work and (row.attempts, row.started_at) != (saved.attempt, saved.at):
                     raise Broken(stand.seq, "the call whose cursor it kept was altered")
-                if input_hash.hex() != kept.input:
+                if row.input_hash.hex() != saved.input:
                     continue  # it failed, asked otherwise: the cursor went with the question
-                if stood is None:
+                if row.cursor is None:
                     raise Broken(stand.seq, "the cursor of the activity it names is gone")
-                if fits(stand.seq, salt, stood).hex() != kept.cursor:
+                if fits(stand.seq, bytes(row.salt), row.cursor).hex() != saved.cursor:
                     raise Broken(stand.seq, "the cursor of the activity it names was altered")
 
     def _check_untold(self, last_seq: int) -> None:
         after = UUID(int=0)
         while True:
-            with connection.cursor() as cursor:
-                cursor.execute(
-                    "SELECT id, tool, state, kind, input_hash FROM gp_activity "
-                    "WHERE thread_id = %s::uuid AND cursor IS NOT NULL AND id > %s::uuid "
-                    "ORDER BY id LIMIT %s",
-                    (self._thread, after, _AT_ONCE),
-                )
-                found = [plain(row) for row in cursor.fetchall()]
-            for ident, tool, state, kind, input_hash in found:
-                stand = self._stands.get(ident, _Stand(1, None))
-                seq = stand.seq if ident in self._stands else last_seq
-                if state not in ("started", "failed") or kind in ("effect", "node"):
-                    raise Broken(seq, f"{tool!r} has a cursor, and goes on nowhere")
-                told = stand.kept is not None and stand.kept.input == input_hash.hex()
-                if not told and not self._may_be_untold(stand):
-                    raise Broken(seq, f"no event tells of the cursor of {tool!r}")
-            if len(found) < _AT_ONCE:
+            result = fetch_named(
+                "SELECT id, tool, state, kind, input_hash FROM gp_activity "
+                "WHERE thread_id = %s::uuid AND cursor IS NOT NULL AND id > %s::uuid "
+                "ORDER BY id LIMIT %s",
+                (self._thread, after, _AT_ONCE),
+            )
+            for row in result:
+                stand = self._stands.get(row.id, _Stand(1, None))
+                seq = stand.seq if row.id in self._stands else last_seq
+                if row.state not in ("started", "failed") or row.kind in ("effect", "node"):
+                    raise Broken(seq, f"{row.tool!r} has a cursor, and goes on nowhere")
+                payload = stand.kept is not None and stand.kept.input == row.input_hash.hex()
+                if not payload and not self._may_be_untold(stand):
+                    raise Broken(seq, f"no event tells of the cursor of {row.tool!r}")
+            if len(result) < _AT_ONCE:
                 return
-            after = found[-1][0]
+            after = result[-1].id

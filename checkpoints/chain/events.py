@@ -5,11 +5,12 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass
 from datetime import datetime
-from typing import Any
 from uuid import UUID
 
 from django.db import connection
 
+from ..tables.columns import EVENT
+from ..tables.readers import Reader
 from .links import NO_HASH, Broken, fits, link
 
 # Rows per statement: an event has at most 256 KiB.
@@ -32,6 +33,11 @@ class Event:
     at: datetime
     prev_hash: bytes
     hash: bytes
+
+
+_read = Reader(
+    Event, EVENT.without("thread_id"), sql={"workspace": "workspace_id"}, json_as_text=True
+)
 
 
 @dataclass(slots=True)
@@ -58,17 +64,16 @@ class Log:
         while True:
             with connection.cursor() as cursor:
                 cursor.execute(
-                    "SELECT seq, workspace_id, kind, v, actor, data::text, salt, data_hash, at, "
-                    f"prev_hash, hash FROM {table} WHERE {column} = %s::uuid "
+                    f"SELECT {_read.select} FROM {table} WHERE {column} = %s::uuid "
                     "AND seq > %s::bigint AND seq <= %s::bigint ORDER BY seq LIMIT %s",
                     (self.ident, seq, self.last_seq, EVENTS_AT_ONCE),
                 )
-                rows = cursor.fetchall()
-            if rows:
-                yield [Event(*plain(r)) for r in rows]
-            if len(rows) < EVENTS_AT_ONCE:
+                results = [_read(values) for values in cursor.fetchall()]
+            if results:
+                yield results
+            if len(results) < EVENTS_AT_ONCE:
                 return
-            seq = rows[-1][0]
+            seq = results[-1].seq
 
     def check(self, event: Event) -> None:
         """Take `event` as the next one; raises Broken."""
@@ -107,8 +112,3 @@ class Log:
             )
         if self.prev != self.last_hash:
             raise Broken(self.last_seq, f"its hash is not the one that the {self.of} ends with")
-
-
-def plain(row: tuple[Any, ...]) -> list[Any]:
-    """The values of a row, bytes as bytes."""
-    return [bytes(v) if isinstance(v, memoryview) else v for v in row]

@@ -20,7 +20,9 @@ from ..state import deltas, references
 from ..state.channels import Digests
 from ..state.deltas import Folder
 from ..states import EventKind
-from .events import Event, plain
+from ..tables.columns import CHECKPOINT
+from ..tables.readers import Reader
+from .events import Event
 from .links import Broken, fits
 
 # Rows per statement: a delta has at most what a state may have.
@@ -70,7 +72,7 @@ class _Checkpoint:
             "next": deltas.decode(self.next_nodes),
         }
         if "seal" in named:
-            found = checkpoint_seal(
+            result = checkpoint_seal(
                 branch=self.branch,
                 parent=self.parent,
                 source=self.source,
@@ -80,7 +82,7 @@ class _Checkpoint:
                 agent_version=self.agent_version,
                 config_hash=config_hash,
             )
-            return place | {"seal": found} == named
+            return place | {"seal": result} == named
         # Before there were seals each column was named; in the first days two were not.
         listed = place | {
             "branch": self.branch,
@@ -94,6 +96,14 @@ class _Checkpoint:
         }
         unnamed = {"schema_version", "agent_version"} - set(named)
         return {key: value for key, value in listed.items() if key not in unnamed} == named
+
+
+_read = Reader(
+    _Checkpoint,
+    CHECKPOINT,
+    sql={"agent_version": "agent_version_id", "workspace": "workspace_id"},
+    json_as_text=True,
+)
 
 
 class Past:
@@ -117,31 +127,27 @@ class Past:
                 "SELECT NULL, sha256, workspace_id FROM gp_content WHERE thread_id = %s::uuid",
                 (thread, thread),
             )
-            found = cursor.fetchall()
-        self._keyframes = {number for number, _, _ in found if number is not None}
+            rows = cursor.fetchall()
+        self._keyframes = {number for number, _, _ in rows if number is not None}
         # What was there before the first look at the events must be named by one of them.
-        self._contents = {sha: workspace for number, sha, workspace in found if number is None}
+        self._contents = {sha: workspace for number, sha, workspace in rows if number is None}
 
     def _next(self) -> _Checkpoint | None:
         """The next one in the order of numbers, up to `upto`."""
         if not self._batch:
             with connection.cursor() as cursor:
                 cursor.execute(
-                    "SELECT id, number, step, branch, branch_start, parent, parent_thread, "
-                    "parent_number, source, nodes::text, next_nodes::text, delta::text, salt, "
-                    "delta_hash, state_hash, state_bytes, agent_version_id, created_by, "
-                    "created_at, workspace_id, schema_version, config::text, digests "
-                    "FROM gp_checkpoint "
+                    f"SELECT {_read.select} FROM gp_checkpoint "
                     "WHERE thread_id = %s::uuid AND number > %s::integer AND number <= %s::integer "
                     "ORDER BY number LIMIT %s",
                     (self._thread, self._number, self.upto, CHECKPOINTS_AT_ONCE),
                 )
-                self._batch.extend(_Checkpoint(*plain(r)) for r in cursor.fetchall())
+                self._batch.extend(map(_read, cursor.fetchall()))
         if not self._batch:
             return None
-        found = self._batch.popleft()
-        self._number = found.number
-        return found
+        result = self._batch.popleft()
+        self._number = result.number
+        return result
 
     def check_next(self, event: Event) -> tuple[UUID, int, int, int, int, int, str]:
         """Check the checkpoint that `event` names; it as `_Facts.head` has it."""
@@ -202,7 +208,7 @@ class Past:
         hashes = references.wanted(references.named(delta[references.PUT]).values())
         try:
             contents = payloads.fetched([self._thread], hashes, agent_version=c.agent_version)
-            found = references.resolved(delta, contents)
+            result = references.resolved(delta, contents)
         except ContentAway:
             raise
         except GatepostError as error:
@@ -210,7 +216,7 @@ class Past:
             raise Broken(event.seq, f"checkpoint {c.number} is not whole: {why}") from error
         for sha in hashes:
             self._named.setdefault(sha, event.seq)
-        return found
+        return result
 
     def _fold(self, event: Event, c: _Checkpoint) -> None:
         """Bring state and digests from the checkpoint's parent to the checkpoint."""
@@ -219,8 +225,8 @@ class Past:
         begins = former is None or (former.branch, former.id) != (c.branch, c.parent)
         if c.number != c.branch_start:
             expected = former and (former.id, self._thread, former.number, former.branch_start)
-            stands = (c.parent, c.parent_thread, c.parent_number, c.branch_start)
-            if begins or expected != stands:
+            current = (c.parent, c.parent_thread, c.parent_number, c.branch_start)
+            if begins or expected != current:
                 raise Broken(event.seq, "its checkpoint does not continue the one before it")
             self._folder.add(delta)
             if former and former.agent_version == c.agent_version:
@@ -248,9 +254,9 @@ class Past:
                     (c.parent_thread, c.parent_number),
                 )
                 row = cursor.fetchone()
-            stands = None if row is None else row[0]
+            current = None if row is None else row[0]
             foreign = c.number > 0 and c.parent_thread != self._thread
-            if foreign or stands != c.parent:
+            if foreign or current != c.parent:
                 raise Broken(event.seq, "the place of its checkpoint's parent was altered")
         elif (c.parent_thread, c.parent_number) != (None, None):
             raise Broken(event.seq, "its checkpoint was given a parent")

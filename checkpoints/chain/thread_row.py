@@ -7,17 +7,13 @@ from decimal import Decimal
 from typing import Any, Final
 from uuid import UUID
 
-from ..log import steering
+from ..log import control_columns
 from ..state import deltas
 from ..states import TRANSITIONS, EventKind, Status
+from ..tables.columns import THREAD
+from ..tables.readers import Reader
 from .events import Event
 
-# What older events did not tell is compared with nothing.
-ROW = (
-    "th.agent_version_id, th.agent, av.agent, th.title, th.status, th.n_steps, th.name, th.queue, "
-    "th.labels::text, th.pause_at, th.effects, th.parent, th.waiting_on::text, th.rollback::text, "
-    "th.tokens, th.cost"
-)
 # The status after an event, by the status before it; where it may be one of several, all of them.
 _AFTER: Final[dict[str, dict[Status, Status]]] = {
     kind: {old: moves[kind] for old, moves in TRANSITIONS.items() if old and kind in moves}
@@ -46,13 +42,23 @@ class Row:
     pause_at: str
     effects: str
     parent: UUID | None
+    root: UUID | None
+    depth: int
     waiting_on: str | None
     rollback: str | None
     tokens: int
     cost: Decimal
 
 
-N_ROW = len(fields(Row))
+# What older events did not tell is compared with nothing.
+read_row = Reader(
+    Row,
+    THREAD,
+    alias="th",
+    sql={"agent_version": "agent_version_id", "described": "av.agent"},
+    json_as_text=True,
+)
+N_ROW: Final = len(fields(Row))
 
 
 class Told:
@@ -78,20 +84,20 @@ class Told:
         self._statuses = _followed(self._statuses, event.kind)
         match event.kind:
             case EventKind.THREAD_STARTED:
-                told = deltas.decode(event.data)
-                self._version, self._agent = told.get("agent_version"), told.get("agent")
-                self._title = told.get("title") or told.get("agent")
-                self._begin(told)
+                payload = deltas.decode(event.data)
+                self._version, self._agent = payload.get("agent_version"), payload.get("agent")
+                self._title = payload.get("title") or payload.get("agent")
+                self._begin(payload)
             case EventKind.THREAD_FORKED:
-                told = deltas.decode(event.data)
-                self._version = told.get("agent_version", str(at_head))
-                self._begin(told)
+                payload = deltas.decode(event.data)
+                self._version = payload.get("agent_version", str(at_head))
+                self._begin(payload)
             case EventKind.THREAD_IMPORTED:
                 self._import(deltas.decode(event.data).get("row"))
             case EventKind.CODE_CHANGED:
-                told = deltas.decode(event.data)
-                self._version = told["to"]
-                self._set("queue", told.get("queue"))
+                payload = deltas.decode(event.data)
+                self._version = payload["to"]
+                self._set("queue", payload.get("queue"))
             case EventKind.PAUSE_REQUESTED:
                 self._set("pause_at", deltas.decode(event.data).get("before"))
             case EventKind.THREAD_PAUSED:
@@ -104,11 +110,14 @@ class Told:
         if '"usage"' in event.data:
             self._add(deltas.decode(event.data).get("usage") or {})
 
-    def _begin(self, told: dict[str, Any]) -> None:
-        if "row" in told:
-            self._row = steering.USUAL | told["row"]
-            self._title = told["row"].get("title", self._title)
+    def _begin(self, payload: dict[str, Any]) -> None:
+        if "row" in payload:
+            self._row = control_columns.USUAL | payload["row"]
+            self._title = payload["row"].get("title", self._title)
             self._sums = True
+        if "waiting_on" in payload:
+            # A child that waits for its turn is born so.
+            self._statuses = {Status.WAITING}
 
     def _import(self, row: dict[str, Any] | None) -> None:
         self._waiting = self._rests_with = None
@@ -116,7 +125,7 @@ class Told:
             # A former version told nothing of how the row stood then.
             self._row, self._statuses = None, set(Status)
             return
-        self._row = steering.USUAL | row
+        self._row = control_columns.USUAL | row
         self._title, self._statuses = row["title"], {Status(row["status"])}
 
     def _set(self, column: str, value: Any) -> None:
@@ -124,8 +133,8 @@ class Told:
             self._row[column] = value
 
     def _add(self, usage: dict[str, Any]) -> None:
+        self._tokens += usage.get("tokens", 0)
         if "cost" in usage:
-            self._tokens += usage["tokens"]
             self._cost += Decimal(str(usage["cost"]))
 
     def differs(self, row: Row, *, n_steps: int) -> str:
@@ -145,10 +154,10 @@ class Told:
         """{words: whether it is wrong} of what only later versions tell."""
         if self._row is None:
             return {}
-        told, stands = self._row, _of(row)
-        wrong = {f"the thread's {c}": told[c] != stands[c] for c in steering.USUAL}
+        payload, current = self._row, _of(row)
+        wrong = {f"the thread's {c}": payload[c] != current[c] for c in control_columns.USUAL}
         if row.waiting_on is not None:
-            waits = steering.waiting_hash(deltas.decode(row.waiting_on))
+            waits = control_columns.waiting_hash(deltas.decode(row.waiting_on))
             wrong["what the thread waits for"] = waits != self._waiting
         elif row.status in _RESTS:
             wrong["what the thread waits for"] = self._rests_with is not None
@@ -167,14 +176,15 @@ class Told:
 
 
 def _of(row: Row) -> dict[str, Any]:
-    parent = None if row.parent is None else str(row.parent)
     return {
         "name": row.name,
         "queue": row.queue,
         "labels": deltas.decode(row.labels),
         "pause_at": row.pause_at,
         "effects": row.effects,
-        "parent": parent,
+        "parent": None if row.parent is None else str(row.parent),
+        "root": None if row.root is None else str(row.root),
+        "depth": row.depth,
     }
 
 

@@ -8,17 +8,17 @@ from datetime import datetime
 from typing import Any, Final, Protocol
 from uuid import UUID
 
-from django.db import connection
-
 from ..errors import NotFound
 from ..log.pins import pinned_after
+from ..postgres.named_rows import fetch_named
 from ..state import deltas
 from ..states import EventKind
 from .activities import Activities
+from .children import Children
 from .events import EVENTS_AT_ONCE, Event, Log
 from .links import Broken
 from .past import NAMING, Past
-from .thread_row import N_ROW, ROW, Row, Told
+from .thread_row import N_ROW, Row, Told, read_row
 from .versions import altered_versions
 
 # A thread that is worked on grows meanwhile; after so many looks the rest is for the next time.
@@ -79,15 +79,13 @@ def verify_thread(
     return returned(verify_in_slices(thread_id, witnesses=witnesses), seen=seen)
 
 
-def returned(
-    slices: Generator[int, None, ChainReport], *, seen: Callable[[int], None] | None = None
-) -> ChainReport:
-    """The report of a verification in slices, driven to its end in one go."""
+def returned[R](slices: Generator[int, None, R], *, seen: Callable[[int], None] | None = None) -> R:
+    """The result of a verification in slices, driven to its end in one go."""
     while True:
         try:
             n_verified = next(slices)
         except StopIteration as end:
-            result: ChainReport = end.value
+            result: R = end.value
             return result
         if seen is not None:
             seen(n_verified)
@@ -111,8 +109,8 @@ def verify_in_slices(
         return report(log, broken)
     except (LookupError, TypeError, ValueError, AttributeError) as error:
         # Chained anew by somebody who knows how, around what no code of ours wrote.
-        said = f"it, or one of the {EVENTS_AT_ONCE} before it, has no form that was ever written"
-        return report(log, Broken(max(log.n_verified, 1), f"{said} ({type(error).__name__})"))
+        message = f"it, or one of the {EVENTS_AT_ONCE} before it, has no form that was ever written"
+        return report(log, Broken(max(log.n_verified, 1), f"{message} ({type(error).__name__})"))
     return report(log)
 
 
@@ -123,7 +121,7 @@ class _Facts:
     `end` is (last_seq, last_hash, highest seq), `head` (id, number, step, branch, bytes, first of
     the branch, next nodes as text), `brought` the last event and checkpoint that came with a
     capsule, `origin` (who started it, base, checkpoint of the base), `pinned` whether only the very
-    code that it stopped with may take it, `told` what else of the row the log tells.
+    code that it stopped with may take it, `columns` what else of the row the log tells.
     """
 
     chain: UUID
@@ -134,30 +132,35 @@ class _Facts:
     brought: tuple[int, int]
     origin: tuple[str, str | None, str | None]
     pinned: bool
-    told: Row
+    columns: Row
 
 
 def _facts(thread: UUID) -> _Facts | None:
-    with connection.cursor() as cursor:
-        cursor.execute(
-            "SELECT th.chain_id, th.workspace_id, th.last_seq, th.last_hash, "
-            "(SELECT coalesce(max(seq), 0) FROM gp_event WHERE thread_id = th.id), "
-            "(SELECT coalesce(max(number), -1) FROM gp_checkpoint WHERE thread_id = th.id), "
-            "th.imported_seq, th.imported_number, th.started_by, th.base::text, "
-            f"th.forked_from::text, th.pinned, {ROW}, th.head, th.number, th.step, th.branch, "
-            "th.state_bytes, th.branch_start, th.next_nodes::text "
-            "FROM gp_thread th LEFT JOIN gp_agent_version av ON av.id = th.agent_version_id "
-            "WHERE th.id = %s::uuid",
-            (thread,),
-        )
-        row: Any = cursor.fetchone()
-    if row is None:
+    result = fetch_named(
+        f"SELECT {read_row.select}, th.chain_id, th.workspace_id, th.last_seq, th.last_hash, "
+        "(SELECT coalesce(max(seq), 0) FROM gp_event WHERE thread_id = th.id) AS highest_seq, "
+        "(SELECT coalesce(max(number), -1) FROM gp_checkpoint WHERE thread_id = th.id) "
+        "AS highest_number, th.imported_seq, th.imported_number, th.started_by, th.base::text, "
+        "th.forked_from::text, th.pinned, th.head, th.number, th.step, th.branch, th.state_bytes, "
+        "th.branch_start, th.next_nodes::text "
+        "FROM gp_thread th LEFT JOIN gp_agent_version av ON av.id = th.agent_version_id "
+        "WHERE th.id = %s::uuid",
+        (thread,),
+    )
+    if not result:
         return None
-    chain, workspace, last_seq, last_hash, highest_seq, number, seq, at, *more = row
-    end = (last_seq, bytes(last_hash), highest_seq)
-    by, base, forked_from, pinned, *rest = more
-    origin, told, head = (by, base, forked_from), Row(*rest[:N_ROW]), tuple(rest[N_ROW:])
-    return _Facts(chain, workspace, end, head, number, (seq, at), origin, pinned, told)
+    (r,) = result
+    return _Facts(
+        chain=r.chain_id,
+        workspace=r.workspace_id,
+        end=(r.last_seq, bytes(r.last_hash), r.highest_seq),
+        head=(r.head, r.number, r.step, r.branch, r.state_bytes, r.branch_start, r.next_nodes),
+        highest_number=r.highest_number,
+        brought=(r.imported_seq, r.imported_number),
+        origin=(r.started_by, r.base, r.forked_from),
+        pinned=r.pinned,
+        columns=read_row(r[:N_ROW]),
+    )
 
 
 class _Verification:
@@ -177,7 +180,7 @@ class _Verification:
         self._pinned = False
         self._told = Told()
         self._past = Past(log.ident, facts.workspace, upto=facts.highest_number)
-        makers: tuple[WitnessFor, ...] = (Activities, *witnesses)
+        makers: tuple[WitnessFor, ...] = (Activities, Children, *witnesses)
         self._witnesses = [make(log.ident, facts.workspace) for make in makers]
 
     def slices(self) -> Generator[int]:
@@ -200,17 +203,17 @@ class _Verification:
                 raise Broken(self._log.last_seq, "what was imported is not what the log tells of")
             if self._pinned != self._facts.pinned:
                 raise Broken(self._log.last_seq, "the pin is not what the log tells of")
-            if wrong := self._told.differs(self._facts.told, n_steps=self._past.n_steps):
+            if wrong := self._told.differs(self._facts.columns, n_steps=self._past.n_steps):
                 raise Broken(self._log.last_seq, f"{wrong} is not what the log tells of")
-            for _, wrong in altered_versions(self._facts.told.agent_version):
+            for _, wrong in altered_versions(self._facts.columns.agent_version):
                 raise Broken(self._log.last_seq, wrong)
-            found = self._witnesses_end()
+            result = self._witnesses_end()
             now = _facts(self._log.ident)
             if now is None:
                 raise Broken(self._log.last_seq, "the thread is gone")
             if now.end == self._facts.end:
-                if found is not None:
-                    raise found
+                if result is not None:
+                    raise result
                 return
             # It moved between the two: what is there belongs to events not yet read.
             self._facts = now
@@ -246,12 +249,12 @@ class _Verification:
         if event.kind in NAMING:
             self._at_head = self._past.check_next(event)
             if event.kind == EventKind.THREAD_FORKED:
-                told = deltas.decode(event.data)
-                self._origin = (event.actor, told["base"], told["base_checkpoint"])
+                payload = deltas.decode(event.data)
+                self._origin = (event.actor, payload["base"], payload["base_checkpoint"])
         elif event.kind == EventKind.THREAD_IMPORTED:
-            told = deltas.decode(event.data)
-            if "checkpoint" not in told:
-                self._brought = (told["seq"], self._at_head[1])
+            payload = deltas.decode(event.data)
+            if "checkpoint" not in payload:
+                self._brought = (payload["seq"], self._at_head[1])
                 # Whoever brought it counts as its initiator.
                 self._origin = (event.actor, *self._origin[1:])
         self._told.follow(event, self._past.agent_version)

@@ -12,13 +12,12 @@ from uuid import UUID
 
 from django.db import connection
 
-from ..agent_versions import VERSION_CONTENT, version_id
+from ..agent_versions import version_id
 from ..errors import GatepostError
 from ..state import deltas
+from ..tables.columns import AGENT_VERSION
 
 FORMER_IDS = 7  # uuid7
-_JSON = ("schema", "channels", "graph", "tools")
-
 
 _RECORDED = """
 SELECT data -> 'versions' IS NOT NULL, coalesce(data -> 'versions', '{}')::text
@@ -52,30 +51,31 @@ def altered_versions(only: UUID | None = None) -> Iterator[tuple[UUID, str]]:
 
 def versions(only: UUID | None = None) -> Iterator[tuple[UUID, dict[str, Any]]]:
     """(id, content) of agent versions, or of the one."""
-    selected = ", ".join(f"{n}::text" if n in _JSON else n for n in VERSION_CONTENT)
+    content = AGENT_VERSION.sealed
     with connection.cursor() as cursor:
         cursor.execute(
-            f"SELECT id, {selected} FROM gp_agent_version WHERE %s::uuid IS NULL OR id = %s::uuid "
-            "ORDER BY id",
+            f"SELECT id, {content.select()} FROM gp_agent_version "
+            "WHERE %s::uuid IS NULL OR id = %s::uuid ORDER BY id",
             (only, only),
         )
-        found = cursor.fetchall()
-    for ident, *values in found:
-        yield ident, dict(zip(VERSION_CONTENT, values, strict=True))
+        rows = cursor.fetchall()
+    for ident, *values in rows:
+        yield ident, content.row(values)
 
 
 def content_id(content: dict[str, Any]) -> UUID | None:
     """The id that follows from a version's content as it is stored; None of what has none."""
+    stored = AGENT_VERSION.sealed.json
     try:
-        return version_id(content | {name: deltas.decode(content[name]) for name in _JSON})
+        return version_id(content | {name: deltas.decode(content[name]) for name in stored})
     except GatepostError:
         return None
 
 
 def former_versions() -> dict[str, str | None]:
     """{id: what its id would be now} of versions with ids of before, for the record."""
-    found = {ident: content for ident, content in versions() if ident.version == FORMER_IDS}
-    ids = {ident: content_id(content) for ident, content in found.items()}
+    results = {ident: content for ident, content in versions() if ident.version == FORMER_IDS}
+    ids = {ident: content_id(content) for ident, content in results.items()}
     return {str(ident): None if made is None else str(made) for ident, made in ids.items()}
 
 
@@ -84,10 +84,10 @@ def _recorded() -> dict[UUID, UUID | None] | None:
     with connection.cursor() as cursor:
         cursor.execute(_RECORDED)
         begun = cursor.fetchall()
-    told = [deltas.decode(text) for has_versions, text in begun if has_versions]
-    if begun and not told:
+    payloads = [deltas.decode(text) for has_versions, text in begun if has_versions]
+    if begun and not payloads:
         return None
-    return {UUID(i): made and UUID(made) for one in told for i, made in one.items()}
+    return {UUID(i): made and UUID(made) for one in payloads for i, made in one.items()}
 
 
 def _altered(content: Mapping[str, Any], what: str) -> str:

@@ -37,7 +37,7 @@ def verify_workspace_in_slices(workspace_id: UUID) -> Generator[int, None, Chain
     if facts is None:
         raise NotFound("There is no such workspace.")
     log = Log("workspace", workspace_id, workspace_id, facts.chain, *facts.end)
-    given: set[str] = set()
+    values: set[str] = set()
     from_birth = False
     settings = Settings(workspace_id)
     try:
@@ -46,22 +46,22 @@ def verify_workspace_in_slices(workspace_id: UUID) -> Generator[int, None, Chain
                 for event in batch:
                     log.check(event)
                     from_birth = from_birth or event.kind == K.WORKSPACE_CREATED
-                    _fold(given, event)
+                    _fold(values, event)
                     settings.follow(event)
                 yield log.n_verified
             log.check_end()
-            found = None
+            result = None
             try:
-                _compare_roles(given if from_birth else facts.roles, facts)
+                _compare_roles(values if from_birth else facts.roles, facts)
                 settings.compare(facts.end[0])
             except Broken as broken:
-                found = broken
+                result = broken
             now = _facts(workspace_id)
             if now is None:
                 raise Broken(facts.end[0], "the workspace is gone")
             if now.end == facts.end:
-                if found is not None:
-                    raise found
+                if result is not None:
+                    raise result
                 break
             # It moved between the two: what is there belongs to events not yet read.
             facts = now
@@ -97,9 +97,9 @@ def _facts(workspace: UUID) -> _Facts | None:
     return _Facts(chain, (last_seq, bytes(last_hash), highest_seq), set(roles))
 
 
-def _compare_roles(given: set[str], facts: _Facts) -> None:
+def _compare_roles(values: set[str], facts: _Facts) -> None:
     """Refuse roles that are not those which the events gave; raises Broken."""
-    if strange := given ^ facts.roles:
+    if strange := values ^ facts.roles:
         user, _, role = min(strange).partition(" ")
         has = "has" if min(strange) in facts.roles else "lacks"
         raise Broken(facts.end[0], f"user {user} {has} the role {role} against the log")
@@ -143,9 +143,9 @@ class Settings:
         table = recorded.tables().get(name)
         if table is None:
             return
-        told = self._rows.get(name, {}).get(ident, (0, None))[1]
+        payload = self._rows.get(name, {}).get(ident, (0, None))[1]
         before = was or columns
-        if told is None:
+        if payload is None:
             # A user is on record in the logs of some workspaces, and comes into others.
             if may_change is not None and columns and table.of and name in self._tables:
                 who = _called(table, ident, columns)
@@ -153,39 +153,39 @@ class Settings:
         elif before is not None:
             open_to = () if was is not None else may_change or ()
             wrong = _differs(
-                {c: v for c, v in told.items() if c not in open_to},
+                {c: v for c, v in payload.items() if c not in open_to},
                 {c: v for c, v in before.items() if c not in open_to},
             )
             if wrong:
-                raise Broken(event.seq, f"before it {_called(table, ident, told)} {wrong}")
+                raise Broken(event.seq, f"before it {_called(table, ident, payload)} {wrong}")
 
     def compare(self, last_seq: int) -> None:
         """Compare each row on record with its table; raises Broken."""
         for name, table in recorded.tables().items():
-            told = self._rows.get(name, {})
+            payload = self._rows.get(name, {})
             stored = (
                 recorded.read_workspace(table, self._workspace)
                 if table.of
-                else recorded.read(table, list(told))
+                else recorded.read(table, list(payload))
             )
-            for ident, (seq, columns) in told.items():
+            for ident, (seq, columns) in payload.items():
                 wrong = _differs(columns, stored.get(ident))
                 if wrong:
                     who = _called(table, ident, columns or stored.get(ident))
                     raise Broken(seq, f"{who} {wrong}")
-            if name in self._tables and (strange := sorted(set(stored) - set(told))):
+            if name in self._tables and (strange := sorted(set(stored) - set(payload))):
                 who = _called(table, strange[0], stored[strange[0]])
                 raise Broken(last_seq, f"{who} is there, and no event tells of it")
 
 
-def _differs(told: recorded.Columns | None, stored: recorded.Columns | None) -> str:
+def _differs(columns: recorded.Columns | None, stored: recorded.Columns | None) -> str:
     """What of a row is not as it was told of, in words; "" when it fits."""
-    if told is None or stored is None:
-        if told is stored:
+    if columns is None or stored is None:
+        if columns is stored:
             return ""
         return "is gone, and no event tells of it" if stored is None else "is there again"
     # A column that a later version added is not in older events.
-    other = [name for name in stored if name in told and told[name] != stored[name]]
+    other = [name for name in stored if name in columns and columns[name] != stored[name]]
     return f"was altered past the log: {', '.join(other)}" if other else ""
 
 
@@ -194,13 +194,13 @@ def _called(table: recorded.RecordedTable, ident: str, columns: recorded.Columns
     return f"the {table.noun} {label!r}"
 
 
-def _fold(given: set[str], event: Event) -> None:
+def _fold(values: set[str], event: Event) -> None:
     """Add or take the role that an event is about, written "user role"."""
     if event.kind not in (K.ROLE_GRANTED, K.ROLE_WITHDRAWN):
         return
     data = deltas.decode(event.data)
     role = f"{data['user']} {data['role']}"
     if event.kind == K.ROLE_GRANTED:
-        given.add(role)
+        values.add(role)
     else:
-        given.discard(role)
+        values.discard(role)

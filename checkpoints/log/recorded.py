@@ -129,13 +129,13 @@ def _read(table: RecordedTable, condition: str, param: Any) -> dict[str, Columns
         cursor.execute(
             f"SELECT t.{table.key}::text, {values} FROM {table.name} t WHERE {condition}", (param,)
         )
-        found = cursor.fetchall()
+        rows = cursor.fetchall()
     return {
         row[0]: {
             name: _recorded(table, row[0], name, value)
             for name, value in zip(names, row[1:], strict=True)
         }
-        for row in found
+        for row in rows
     }
 
 
@@ -143,8 +143,8 @@ def _recorded(table: RecordedTable, ident: str, name: str, value: str | None) ->
     if value is None or (name not in table.secrets and len(value) <= LONG):
         return value
     # With the place, so that equal secrets of two rows do not show as equal.
-    place = f"gatepost-column-1|{table.name}|{ident}|{name}|"
-    return "sha256:" + sha256((place + value).encode()).hexdigest()
+    path = f"gatepost-column-1|{table.name}|{ident}|{name}|"
+    return "sha256:" + sha256((path + value).encode()).hexdigest()
 
 
 _TEXT: Final = {

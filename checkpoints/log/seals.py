@@ -12,30 +12,10 @@ from typing import Any
 from uuid import UUID
 
 from ..state import deltas
+from ..tables.columns import ACTIVITY
 
 # Of the events by which a lease is taken: since 2 each cursor that its holder keeps is an event.
 LEASE_V = 2
-
-_ACTIVITY = (
-    "id",
-    "branch",
-    "step",
-    "node",
-    "index",
-    "key",
-    "revision",
-    "kind",
-    "tool",
-    "state",
-    "input_hash",
-    "result_hash",
-    "error",
-    "attempts",
-    "usage",
-    "idempotency_key",
-    "undo",
-    "approval_id",
-)
 
 
 def seal(kind: str, values: Mapping[str, Any]) -> str:
@@ -73,7 +53,7 @@ def checkpoint_seal(
 
 def activity_seal(row: Mapping[str, Any]) -> str:
     """What an event binds of an activity, as it stands after that event."""
-    return seal("activity", {name: row[name] for name in _ACTIVITY})
+    return seal("activity", {name: row[name] for name in ACTIVITY.sealed})
 
 
 def _plain(value: Any) -> Any:

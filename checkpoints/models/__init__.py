@@ -3,15 +3,16 @@
 Log tables (checkpoint, event, keyframe) carry the thread first in every unique key and have no
 foreign keys in the database: the one statement that writes them has just locked the thread row,
 and tables without references can be partitioned by thread later. What a status, kind or source may
-be is said by domains (migration 0003), since a step would read each CHECK anew. Nobody above
-imports this module: upper floors write through `store` and read through `queries`.
+be is said by domains (migrations/schema/domains.sql), since a step would read each CHECK anew.
+Nobody above imports this module: upper floors write through `store` and read through `queries`.
 """
 
-from .fleet import Backoff, ClockStep, Duty, SetAside, Wake, Worker
+from .fleet import Backoff, ClockStep, Duty, SetAside, SpanExport, Wake, Watched, Worker
 from .history import Activity, Artifact, Checkpoint, Content, Event, Keyframe
 from .threads import (
     AgentAnnouncement,
     AgentVersion,
+    Child,
     Membership,
     Thread,
     Verification,
@@ -27,6 +28,7 @@ __all__ = [
     "Artifact",
     "Backoff",
     "Checkpoint",
+    "Child",
     "ClockStep",
     "Content",
     "Duty",
@@ -34,9 +36,11 @@ __all__ = [
     "Keyframe",
     "Membership",
     "SetAside",
+    "SpanExport",
     "Thread",
     "Verification",
     "Wake",
+    "Watched",
     "Worker",
     "Workspace",
     "WorkspaceEvent",

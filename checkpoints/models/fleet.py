@@ -15,6 +15,7 @@ class Wake(models.Model):
     kind = models.CharField(max_length=30)
     ref = models.CharField(max_length=200)
     created_at = models.DateTimeField(db_default=Now())
+    due_at = models.DateTimeField(db_default=Now(), help_text="not delivered before")
 
     class Meta:
         db_table = "gp_wake"
@@ -36,6 +37,9 @@ class Worker(models.Model):
     seen_at = models.DateTimeField(db_default=Now())
     stopped_at = models.DateTimeField(null=True)
     messages_refused = models.BigIntegerField(db_default=0)
+    models = models.JSONField(
+        db_default={}, default=dict, help_text="by agent and workspace (its name, or empty)"
+    )
 
     class Meta:
         db_table = "gp_worker"
@@ -95,3 +99,31 @@ class Duty(models.Model):
 
     class Meta:
         db_table = "gp_duty"
+
+
+class Watched(models.Model):
+    """The thread of the spans of a trace or a conversation; `key` names either."""
+
+    pk = models.CompositePrimaryKey("workspace_id", "key")
+    workspace_id = models.UUIDField()
+    key = models.CharField(max_length=250)
+    thread_id = models.UUIDField()
+    created_at = models.DateTimeField(db_default=Now())
+
+    class Meta:
+        db_table = "gp_watched"
+
+
+class SpanExport(models.Model):
+    """The last event that an export of spans has read, with counts of spans sent and dropped."""
+
+    name = models.CharField(primary_key=True, max_length=50)
+    xid = models.BigIntegerField()
+    thread_id = models.UUIDField()
+    seq = models.BigIntegerField()
+    sent = models.BigIntegerField(db_default=0)
+    dropped = models.BigIntegerField(db_default=0)
+    moved_at = models.DateTimeField(db_default=Now())
+
+    class Meta:
+        db_table = "gp_span_export"

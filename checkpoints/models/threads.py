@@ -46,6 +46,9 @@ class Membership(models.Model):
             models.CheckConstraint(condition=models.Q(role__in=ROLES), name="gp_member_role"),
         )
 
+    def __str__(self) -> str:
+        return f"{self.user}, {self.role} in {self.workspace}"
+
 
 class WorkspaceEvent(models.Model):
     """One immutable entry of a workspace's log: who belongs to it and who was given which right."""
@@ -166,6 +169,9 @@ class Thread(models.Model):
     crash_count = models.SmallIntegerField(default=0)
     started_by = models.CharField(max_length=200)
     parent = models.UUIDField(null=True)
+    # The first of its family tree and how far below it this one is; none and 0 of that one itself.
+    root = models.UUIDField(null=True)
+    depth = models.SmallIntegerField(db_default=0)
     base = models.UUIDField(null=True)
     forked_from = models.UUIDField(null=True)
     # Up to here (event, checkpoint) the past was written by another installation.
@@ -200,6 +206,45 @@ class Thread(models.Model):
                 fields=("forked_from",),
                 name="gp_thread_forks",
                 condition=models.Q(forked_from__isnull=False),
+            ),
+        )
+
+
+class Child(models.Model):
+    """A thread that another one started: what its parent has to know of it without looking at it.
+
+    `hold` is empty without a limit, `held` until it may begin, then `released`, and `passed` once
+    another one may begin for it. `outcome` is the status in which it ended, empty before.
+    `awaited` numbers the join of the parent that waits for it. `successor` is the thread that it
+    handed over to, which has taken its place here.
+    """
+
+    child = models.OneToOneField(
+        Thread, models.DO_NOTHING, primary_key=True, db_constraint=False, related_name="+"
+    )
+    workspace_id = models.UUIDField()
+    parent = models.UUIDField()
+    fan_out = models.UUIDField(help_text="the activity that started it, with others")
+    ordinal = models.IntegerField(help_text="its place among those of the fan-out")
+    hold = models.CharField(max_length=10, db_default="", blank=True)
+    outcome = models.CharField(max_length=20, db_default="", blank=True)
+    awaited = models.SmallIntegerField(null=True)
+    successor = models.UUIDField(null=True)
+
+    class Meta:
+        db_table = "gp_child"
+        verbose_name_plural = "children"
+        indexes = (
+            models.Index(fields=("parent", "fan_out", "ordinal"), name="gp_child_order"),
+            models.Index(
+                fields=("fan_out", "ordinal"),
+                name="gp_child_held",
+                condition=models.Q(hold="held"),
+            ),
+            models.Index(
+                fields=("parent", "awaited", "outcome"),
+                name="gp_child_awaited",
+                condition=models.Q(awaited__isnull=False),
             ),
         )
 

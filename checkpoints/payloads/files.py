@@ -56,15 +56,15 @@ class FilePayloads:
         A file that is not there is missing; any other failure is ContentAway, since a history is
         not corrupt because a drive does not answer.
         """
-        found: dict[str, bytes] = {}
+        results: dict[str, bytes] = {}
         for sha in hashes:
             for thread in threads:
                 raw = _read(content_path(thread, sha))
                 if raw is not None:
-                    found[sha] = raw
+                    results[sha] = raw
                     if sha256(raw).hexdigest() == sha:
                         break
-        return found
+        return results
 
     def there(self, threads: Sequence[UUID]) -> bool:
         """Whether the storage has a folder of any of these threads."""

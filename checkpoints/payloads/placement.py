@@ -78,14 +78,14 @@ def fetched(
     a drive that is not mounted must not look like damage, which would take threads back. Others
     may have been started meanwhile on what lies below the mount.
     """
-    found = DatabasePayloads().get(threads, hashes)
-    missing = [sha for sha in hashes if sha not in found]
+    result = DatabasePayloads().get(threads, hashes)
+    missing = [sha for sha in hashes if sha not in result]
     if not missing:
-        return found
+        return result
     files = FilePayloads()
-    found |= files.get(threads, missing)
-    lost = any(sha not in found for sha in missing)
+    result |= files.get(threads, missing)
+    lost = any(sha not in result for sha in missing)
     if lost and agent_version and kind_of(agent_version) == FILE and not files.there(threads):
         folder = thread_folder(threads[0])
         raise ContentAway(f"The storage has no folder {folder!r}; is its drive mounted?")
-    return found
+    return result

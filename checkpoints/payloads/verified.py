@@ -78,24 +78,24 @@ class _Proven(io.RawIOBase):
             while self._hashed < self._row.size:
                 self._pass(BLOCK)
             self._at = wished
-        found = self._pass(len(into))
-        into[: len(found)] = found
-        return len(found)
+        result = self._pass(len(into))
+        into[: len(result)] = result
+        return len(result)
 
     def _pass(self, most: int) -> bytes:
         """The next bytes, hashed where they were not yet; the last ones only if all fit."""
         if self._stands != self._at:
             self._file.seek(self._at)
-        found: bytes = self._file.read(most)
-        new = found[self._hashed - self._at :] if self._at <= self._hashed else b""
-        self._at += len(found)
+        text: bytes = self._file.read(most)
+        new = text[self._hashed - self._at :] if self._at <= self._hashed else b""
+        self._at += len(text)
         self._stands = self._at
         self._digest.update(new)
         self._hashed += len(new)
-        ended = not found or self._hashed >= self._row.size
+        ended = not text or self._hashed >= self._row.size
         if ended and (self._hashed, self._digest.hexdigest()) != (self._row.size, self._row.sha256):
             raise _altered(self._row)
-        return found
+        return text
 
     def close(self) -> None:
         self._file.close()

@@ -91,7 +91,7 @@ def set_aside(part: str, row: UUID, *, thread: UUID | None, error: Exception) ->
         return
     if isinstance(error, DatabaseError | InterfaceError) and not connection.is_usable():
         raise error
-    said: Any = f"{type(error).__name__}: {error}".strip().splitlines()[0][:500]
+    message: Any = f"{type(error).__name__}: {error}".strip().splitlines()[0][:500]
     with connection.cursor() as cursor:
         cursor.execute(
             "INSERT INTO gp_set_aside (part, row_id, thread_id, error, attempts, next_at) VALUES "
@@ -100,7 +100,7 @@ def set_aside(part: str, row: UUID, *, thread: UUID | None, error: Exception) ->
             "attempts = gp_set_aside.attempts + 1, next_at = clock_timestamp() + make_interval("
             "secs => least(%s::float8, 2 * 2 ^ least(gp_set_aside.attempts, 20))) "
             "RETURNING attempts, extract(epoch FROM next_at - clock_timestamp())::float8",
-            (part, row, thread, said.replace("\0", ""), SET_ASIDE_SECONDS_MAX),
+            (part, row, thread, message.replace("\0", ""), SET_ASIDE_SECONDS_MAX),
         )
         attempts, pause = cursor.fetchone()
     log.error(
@@ -110,7 +110,7 @@ def set_aside(part: str, row: UUID, *, thread: UUID | None, error: Exception) ->
         thread=str(thread),
         attempts=attempts,
         again_in=round(pause, 1),
-        error=said,
+        error=message,
         exc_info=error,
     )
 

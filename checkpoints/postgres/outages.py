@@ -6,6 +6,8 @@ from typing import Final
 
 from django.db import DatabaseError, InterfaceError, OperationalError
 
+from gatepost_command import COMMAND
+
 AWAY: Final = "The database does not answer; try again."
 # By SQLSTATE.
 _OUTAGES: Final = {
@@ -16,10 +18,10 @@ _OUTAGES: Final = {
     "55P03": "Somebody else is changing this right now; try again.",
     "57014": "The database took too long; try again, if possible with less.",
     "40P01": "Two changes stood in each other's way; try again.",
-    "42501": "The database login lacks a right that this code needs: run `./manage.py doctor`.",
-    "42P01": "The database lacks a table that this code needs: run `./manage.py migrate`.",
-    "42703": "The database lacks a column that this code needs: run `./manage.py migrate`.",
-    "42883": "The database lacks a function that this code needs: run `./manage.py migrate`.",
+    "42501": f"The database login lacks a right that this code needs: run `{COMMAND} doctor`.",
+    "42P01": f"The database lacks a table that this code needs: run `{COMMAND} migrate`.",
+    "42703": f"The database lacks a column that this code needs: run `{COMMAND} migrate`.",
+    "42883": f"The database lacks a function that this code needs: run `{COMMAND} migrate`.",
 }
 # Data exceptions, integrity violations and exceeded limits of a statement: another try ends alike.
 _REFUSING: Final = ("22", "23", "54")

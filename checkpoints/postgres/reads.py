@@ -19,20 +19,20 @@ def both(one: Asked | None, other: Asked | None) -> Asked | None:
 
 def fetch(text: str, values: Sequence[Any]) -> list[tuple[Any, ...]]:
     """All rows of a statement whose text is the same at each call; each %s has its cast."""
-    (found,) = fetch_all((text, values))
-    return found
+    (result,) = fetch_all((text, values))
+    return result
 
 
-def fetch_all(*asked: Asked) -> list[list[tuple[Any, ...]]]:
+def fetch_all(*request: Asked) -> list[list[tuple[Any, ...]]]:
     """The rows of several such statements, which do not need each other's, in one round trip."""
     # Here: whoever keeps a ledger in memory has no driver.
     from . import statements
 
-    return statements.fetch(*asked)
+    return statements.fetch(*request)
 
 
-def stream(asked: Asked, take: Take) -> None:
+def stream(request: Asked, take: Take) -> None:
     """Hand each row of such a statement to `take` as it arrives; what that raises ends it."""
     from . import streams
 
-    streams.stream(*asked, take)
+    streams.stream(*request, take)

@@ -38,8 +38,8 @@ def rights() -> dict[str, tuple[str, ...]]:
     with connection.cursor() as cursor:
         cursor.execute(TABLES)
         return {
-            table: READ if only_read else ADD if log else CHANGE if kept else ALL
-            for table, only_read, log, kept in cursor.fetchall()
+            table: READ if only_read else ADD if log else CHANGE if saved else ALL
+            for table, only_read, log, saved in cursor.fetchall()
         }
 
 
@@ -95,7 +95,7 @@ def excess(role: str = "") -> list[str]:
 
     Empty is safe; otherwise one sentence each, for `doctor`.
     """
-    found: list[str] = []
+    results: list[str] = []
     with connection.cursor() as cursor:
         cursor.execute(
             "SELECT r.rolname, r.rolsuper, has_parameter_privilege(r.rolname, "
@@ -107,13 +107,15 @@ def excess(role: str = "") -> list[str]:
         if superuser:
             return [f"The role {name} is a superuser: it can switch every guard off."]
         if replica:
-            found.append(f"The role {name} may set session_replication_role: triggers stay silent.")
+            results.append(
+                f"The role {name} may set session_replication_role: triggers stay silent."
+            )
         cursor.execute(
             "SELECT rolname FROM pg_roles WHERE rolsuper AND pg_has_role(%s::name, oid, 'MEMBER') "
             "ORDER BY 1",
             [name],
         )
-        found += [
+        results += [
             f"The role {name} is a member of {above}, a superuser: it can switch every guard off."
             for (above,) in cursor.fetchall()
         ]
@@ -126,9 +128,9 @@ def excess(role: str = "") -> list[str]:
         )
         schema, refusal = cursor.fetchone()
         if schema:
-            found.append(f"The role {name} owns the schema: it can drop tables and guards.")
+            results.append(f"The role {name} owns the schema: it can drop tables and guards.")
         if refusal:
-            found.append(f"The role {name} owns gp_refuse: it can empty the guards.")
+            results.append(f"The role {name} owns gp_refuse: it can empty the guards.")
         guarded = logs()
         cursor.execute(
             "SELECT c.relname, pg_has_role(%s::name, c.relowner, 'MEMBER') FROM pg_class c "
@@ -137,7 +139,7 @@ def excess(role: str = "") -> list[str]:
         )
         owned = [table for table, mine in cursor.fetchall() if mine]
         if owned:
-            found.append(f"The role {name} owns {', '.join(sorted(owned))}: it can drop guards.")
+            results.append(f"The role {name} owns {', '.join(sorted(owned))}: it can drop guards.")
         for word in ("UPDATE", "DELETE", "TRUNCATE", "TRIGGER"):
             cursor.execute(
                 "SELECT t FROM unnest(%s::text[]) t WHERE has_table_privilege(%s::name, "
@@ -146,8 +148,8 @@ def excess(role: str = "") -> list[str]:
             )
             tables = [row[0] for row in cursor.fetchall() if row[0] not in owned]
             if tables:
-                found.append(f"The role {name} has {word} on {', '.join(tables)}.")
-    return found
+                results.append(f"The role {name} has {word} on {', '.join(tables)}.")
+    return results
 
 
 def _text(cursor: Any, statement: sql.Composed) -> str:

@@ -7,6 +7,6 @@ import select
 
 def is_quiet(socket: int) -> bool:
     """Whether nothing has come that nobody asked for: a server that ends its side says so."""
-    ear = select.poll()
-    ear.register(socket, select.POLLIN)
-    return not ear.poll(0)
+    poller = select.poll()
+    poller.register(socket, select.POLLIN)
+    return not poller.poll(0)

@@ -71,7 +71,7 @@ class _Kept(threading.local):
     link: Link | None = None
 
 
-_kept = _Kept()
+_saved = _Kept()
 # A pool hands one connection to many threads, one after the other: what is prepared on it stays.
 _prepared_on: WeakKeyDictionary[Any, dict[str, bytes]] = WeakKeyDictionary()
 _meeting = threading.Lock()
@@ -92,8 +92,8 @@ def send(text: str, values: Mapping[str, Any]) -> tuple[Any, ...] | None:
                 if not result.ntuples:
                     return None
                 link.reader.set_pgresult(result)
-                found: tuple[Any, ...] = link.reader.load_row(0, tuple)
-                return found
+                outcome: tuple[Any, ...] = link.reader.load_row(0, tuple)
+                return outcome
     with database.cursor() as cursor:
         cursor.execute(text, values)
         row: tuple[Any, ...] | None = cursor.fetchone()
@@ -101,7 +101,7 @@ def send(text: str, values: Mapping[str, Any]) -> tuple[Any, ...] | None:
 
 
 def send_and_fetch(
-    text: str, values: Mapping[str, Any], *asked: Asked
+    text: str, values: Mapping[str, Any], *request: Asked
 ) -> tuple[tuple[Any, ...] | None, list[list[tuple[Any, ...]]]]:
     """`send`, and in the same round trip and transaction what is asked once that is done.
 
@@ -112,16 +112,16 @@ def send_and_fetch(
     if link is not None:
         order, numbered = by_name(text)
         with database.wrap_database_errors:
-            own, more = form([values[name] for name in order]), _ready(asked)
+            own, more = form([values[name] for name in order]), _ready(request)
             if own is not None and more is not None:
-                done, *found = _together(link, [(text, numbered, own), *more])
-                return (done[0] if done else None), found
+                done, *result = _together(link, [(text, numbered, own), *more])
+                return (done[0] if done else None), result
     with transaction.atomic():
         row = send(text, values)
-        return row, [by_cursor(database, given, sent) for given, sent in asked]
+        return row, [by_cursor(database, value, sent) for value, sent in request]
 
 
-def fetch(*asked: Asked) -> list[list[tuple[Any, ...]]]:
+def fetch(*request: Asked) -> list[list[tuple[Any, ...]]]:
     """All rows of each statement, asked in one round trip; Django's errors.
 
     For texts that are the same at each call: every one stays prepared on its connection.
@@ -130,24 +130,25 @@ def fetch(*asked: Asked) -> list[list[tuple[Any, ...]]]:
     link = link_of(database)
     if link is not None:
         with database.wrap_database_errors:
-            ready = _ready(asked)
+            ready = _ready(request)
             if ready is not None and len(ready) == 1:
                 return [_rows(link, perform_on(link, *ready[0]))]
             if ready is not None:
                 return _together(link, ready)
-    return [by_cursor(database, text, values) for text, values in asked]
+    return [by_cursor(database, text, values) for text, values in request]
 
 
-def _ready(asked: Sequence[Asked]) -> list[tuple[str, bytes, Formed]] | None:
+def _ready(requests: Sequence[Asked]) -> list[tuple[str, bytes, Formed]] | None:
     """Questions as they travel; None where the ordinary cursor has to ask one of them."""
-    formed = [(text, by_place(text), form(values)) for text, values in asked]
+    formed = [(text, by_place(text), form(values)) for text, values in requests]
     ready = [(text, numbered, sent) for text, numbered, sent in formed if sent is not None]
-    return ready if len(ready) == len(asked) else None
+    return ready if len(ready) == len(requests) else None
 
 
 def by_cursor(
     database: BaseDatabaseWrapper, text: str, values: Sequence[Any]
 ) -> list[tuple[Any, ...]]:
+    """Execute a statement through a Django cursor; all rows."""
     with database.cursor() as cursor:
         cursor.execute(text, values)
         return list(cursor.fetchall())
@@ -176,14 +177,14 @@ def link_of(database: Any) -> Link | None:
         or not inner.autocommit
     ):
         return None
-    kept = _kept.link
-    if kept is None or _kept.database is not database or kept.psycopg is not inner:
+    saved = _saved.link
+    if saved is None or _saved.database is not database or saved.psycopg is not inner:
         with _meeting:
             names = _prepared_on.setdefault(inner, {})
         with database.cursor() as cursor:
-            kept = Link(inner, Transformer(cursor.cursor), names)
-        _kept.database, _kept.link = database, kept
-    return kept
+            saved = Link(inner, Transformer(cursor.cursor), names)
+        _saved.database, _saved.link = database, saved
+    return saved
 
 
 def form(values: Sequence[Any]) -> Formed | None:
@@ -235,24 +236,24 @@ def _answer(link: Link, ask: Callable[..., None], *what: Any) -> Any:
 
 
 def _together(
-    link: Link, asked: Sequence[tuple[str, bytes, Formed]]
+    link: Link, requests: Sequence[tuple[str, bytes, Formed]]
 ) -> list[list[tuple[Any, ...]]]:
     """The rows of statements that are sent at once, all of them or none: one transaction."""
-    results = _in_one_go(link, asked)
+    results = _in_one_go(link, requests)
     if any(result.status != ExecStatus.TUPLES_OK for result in results):
         # None is done. What the server refuses to know any more is prepared anew, once.
-        for text, _, _ in asked:
+        for text, _, _ in requests:
             link.names.pop(text, None)
-        results = _in_one_go(link, asked)
+        results = _in_one_go(link, requests)
         for result in results:
             check(link, result)
     return [_rows(link, result) for result in results]
 
 
-def _in_one_go(link: Link, asked: Sequence[tuple[str, bytes, Formed]]) -> list[Any]:
+def _in_one_go(link: Link, requests: Sequence[tuple[str, bytes, Formed]]) -> list[Any]:
     """The results of statements in a pipeline of libpq; after one that fails the rest are void."""
     server = link.psycopg.pgconn
-    named = [(name_on(link, text, numbered), *formed) for text, numbered, formed in asked]
+    named = [(name_on(link, text, numbered), *formed) for text, numbered, formed in requests]
     try:
         server.enter_pipeline_mode()
         for one in named:
@@ -285,9 +286,10 @@ def _answers(server: Any) -> Iterator[Any]:
 
 
 def wait(server: Any, what: int) -> None:
-    ear = select.poll()
-    ear.register(server.socket, what)
-    if not ear.poll(answer_seconds() * 1000):
+    """Wait until the server's socket is ready for `what`; OperationalError after the time limit."""
+    poller = select.poll()
+    poller.register(server.socket, what)
+    if not poller.poll(answer_seconds() * 1000):
         raise OperationalError(f"no answer from the database within {answer_seconds():g} s")
 
 
@@ -302,6 +304,7 @@ def name_on(link: Link, text: str, numbered: bytes) -> bytes:
 
 
 def check(link: Link, result: Any) -> None:
+    """Raise what the server reported: a lost connection, or the error of the statement."""
     server = link.psycopg.pgconn
     if server.status == ConnStatus.BAD:
         raise OperationalError(server.get_error_message() or "the connection is lost")

@@ -45,13 +45,13 @@ def _streamed(link: statements.Link, text: str, formed: statements.Formed, take:
     failed: Any = None
     complete = False
     raised: Exception | None = None
-    ear = select.poll()
+    poller = select.poll()
     name = statements.name_on(link, text, statements.by_place(text))
     try:
-        ear.register(server.socket, select.POLLIN)
+        poller.register(server.socket, select.POLLIN)
         server.send_query_prepared(name, *formed)
         server.set_single_row_mode()
-        while (result := _next(server, ear)) is not None:
+        while (result := _next(server, poller)) is not None:
             if result.status == ExecStatus.TUPLES_OK:
                 complete = True
             elif result.status != ExecStatus.SINGLE_TUPLE:
@@ -71,9 +71,9 @@ def _streamed(link: statements.Link, text: str, formed: statements.Formed, take:
     return failed
 
 
-def _next(server: Any, ear: select.poll) -> Any:
+def _next(server: Any, poller: select.poll) -> Any:
     """The next result; to wait in libpq itself would keep this process's other threads waiting."""
     while server.is_busy():
-        ear.poll()
+        poller.poll()
         server.consume_input()
     return server.get_result()

@@ -8,17 +8,26 @@ from uuid import UUID
 
 from ..errors import NotFound
 from ..postgres import reads as prepared
-from ..views import ActivityRow, EffectFate
+from ..tables import columns as tables
+from ..tables.readers import Reader
+from ..views import ActivityRow, CheckpointRow, EffectFate, ThreadRow
 from .past import checkpoint, way
-from .rows import decoded, row_of, rows
+from .rows import rows
 
-COLUMNS = """
-  id, thread_id, branch, step, node, index, key, kind, tool, state, args::text, result::text,
-  error, attempts, idempotency_key, progress::text, usage::text, undo, undo_result::text,
-  revision, approval_id, started_at, finished_at, cursor::text,
-  CASE WHEN cursor IS NOT NULL THEN salt END
-"""
+activity_of = Reader(
+    ActivityRow,
+    tables.ACTIVITY,
+    sql={
+        "thread": "thread_id",
+        "approval": "approval_id",
+        "salt": "CASE WHEN cursor IS NOT NULL THEN salt END",
+    },
+    decode={"salt": lambda value: None if value is None else bytes(value)},
+)
+COLUMNS = activity_of.select
 ACTIVITY = f"SELECT {COLUMNS} FROM gp_activity "
+# Answered by the index gp_activity_unpriced.
+_UNPRICED = "SELECT count(*) FROM gp_activity WHERE thread_id = %s::uuid AND usage ? 'unpriced'"
 _AT_STEP = (
     ACTIVITY + "WHERE thread_id = %s::uuid AND branch = %s::integer AND step = %s::integer "
     "ORDER BY started_at, revision"
@@ -31,38 +40,28 @@ _AT_NEXT_STEP = (
 )
 
 
-def activity_of(values: Sequence[Any]) -> ActivityRow:
-    """An activity as selected by COLUMNS."""
-    places = (10, 11, 15, 16, 18, 23)
-    return row_of(ActivityRow, values, dict.fromkeys(places, decoded) | {24: _bytes})
-
-
-def _bytes(value: Any) -> bytes | None:
-    return None if value is None else bytes(value)
-
-
 def activities(thread_id: UUID, *, limit: int = 200) -> list[ActivityRow]:
     """Save points of the thread, newest first."""
-    found = rows(
+    result = rows(
         ACTIVITY + "WHERE thread_id = %s::uuid "
         "ORDER BY branch DESC, step DESC, started_at DESC, id DESC LIMIT %s",
         (thread_id, limit),
     )
-    return [activity_of(r) for r in found]
+    return [activity_of(r) for r in result]
 
 
 def activity(activity_id: UUID) -> ActivityRow:
     """One activity; raises NotFound."""
-    found = rows(ACTIVITY + "WHERE id = %s::uuid", (activity_id,))
-    if not found:
+    result = rows(ACTIVITY + "WHERE id = %s::uuid", (activity_id,))
+    if not result:
         raise NotFound("There is no such activity.")
-    return activity_of(found[0])
+    return activity_of(result[0])
 
 
 def activity_under(approval: UUID) -> ActivityRow | None:
     """The effect that was carried out under a request; None where none was."""
-    found = rows(ACTIVITY + "WHERE approval_id = %s::uuid", (approval,))
-    return activity_of(found[0]) if found else None
+    result = rows(ACTIVITY + "WHERE approval_id = %s::uuid", (approval,))
+    return activity_of(result[0]) if result else None
 
 
 def next_step_asked(thread_id: UUID) -> prepared.Asked:
@@ -82,11 +81,27 @@ def step_activities(
     return [activity_of(r) for r in rows]
 
 
+def activities_after(
+    thread_id: UUID, checkpoints: Sequence[CheckpointRow]
+) -> dict[UUID, list[ActivityRow]]:
+    """The records of the step after each of these checkpoints, oldest first; one query."""
+    steps = [(row.branch, row.step + 1) for row in checkpoints]
+    result = rows(
+        ACTIVITY + "WHERE thread_id = %s::uuid AND (branch, step) IN "
+        "(SELECT * FROM unnest(%s::integer[], %s::integer[])) ORDER BY started_at, revision",
+        (thread_id, [branch for branch, _ in steps], [step for _, step in steps]),
+    )
+    by_step: dict[tuple[int, int], list[ActivityRow]] = {}
+    for row in map(activity_of, result):
+        by_step.setdefault((row.branch, row.step), []).append(row)
+    return {row.id: by_step.get(at, []) for row, at in zip(checkpoints, steps, strict=True)}
+
+
 def effects_after(thread_id: UUID, checkpoint_id: UUID) -> list[EffectFate]:
     """What happened outside after a checkpoint on the way to the head, last first, and its fate."""
     target = checkpoint(thread_id, checkpoint_id)
     head = rows("SELECT head FROM gp_thread WHERE id = %s::uuid", (thread_id,))[0][0]
-    found: list[ActivityRow] = []
+    activities: list[ActivityRow] = []
     for i, (owner, branch, lo, hi, hi_step) in enumerate(way(thread_id, head)):
         if owner != thread_id:
             break
@@ -100,10 +115,10 @@ def effects_after(thread_id: UUID, checkpoint_id: UUID) -> list[EffectFate]:
             "ORDER BY step DESC, started_at DESC, id DESC",
             (thread_id, branch, target.step if here else -1, top),
         )
-        found += [activity_of(r) for r in raw]
+        activities += [activity_of(r) for r in raw]
         if here:
             break
-    return [fate_of(a) for a in found]
+    return [fate_of(a) for a in activities]
 
 
 def fate_of(a: ActivityRow) -> EffectFate:
@@ -113,3 +128,11 @@ def fate_of(a: ActivityRow) -> EffectFate:
     if a.undo:
         return EffectFate(a, "undoable", f"will be undone by {a.undo}")
     return EffectFate(a, "stays", "cannot be undone and stays done")
+
+
+def unpriced_calls(thread: ThreadRow) -> int:
+    """How many model calls of a thread are in no sum, since nobody knows their price."""
+    if not thread.tokens:
+        return 0
+    ((count,),) = rows(_UNPRICED, (thread.id,))
+    return int(count)

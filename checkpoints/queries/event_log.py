@@ -7,25 +7,41 @@ from datetime import datetime
 from typing import Any
 from uuid import UUID
 
+from ..postgres.named_rows import fetch_named
 from ..states import EventKind
+from ..tables import columns as tables
+from ..tables.readers import Reader, record_of
 from ..views import EventRow, InputRow, Page
-from .rows import decoded, row_of, rows
+from .rows import decoded, rows
 
-EVENT = """
-SELECT thread_id, seq, kind, actor, data::text, at, encode(hash, 'hex'), encode(prev_hash, 'hex'),
-  seq <= (SELECT th.imported_seq FROM gp_thread th WHERE th.id = thread_id),
-  coalesce(seq >= (SELECT coalesce(k.broken_seq, 0) FROM gp_verification k
-    WHERE k.thread_id = gp_event.thread_id AND NOT k.intact), false)
-FROM gp_event
-"""
+
+def _reader(event: str, imported_seq: str) -> Reader[EventRow]:
+    broken = (
+        "SELECT coalesce(k.broken_seq, 0) FROM gp_verification k "
+        f"WHERE k.thread_id = {event}.thread_id AND NOT k.intact"
+    )
+    return Reader(
+        EventRow,
+        tables.EVENT,
+        alias=event,
+        sql={
+            "thread": "thread_id",
+            "hash": f"encode({event}.hash, 'hex')",
+            "prev_hash": f"encode({event}.prev_hash, 'hex')",
+            "imported": f"{event}.seq <= {imported_seq}",
+            "untrusted": f"coalesce({event}.seq >= ({broken}), false)",
+        },
+    )
+
+
+event_of = _reader(
+    "gp_event", "(SELECT th.imported_seq FROM gp_thread th WHERE th.id = gp_event.thread_id)"
+)
+EVENT = f"SELECT {event_of.select} FROM gp_event"
+_RECENT = _reader("e", "th.imported_seq").select
 # So many events are looked at for those of some kinds, and counted by noun.
 SEARCHED = 5_000
 COUNTED = 1_000
-
-
-def event_of(values: Sequence[Any]) -> EventRow:
-    """An event as selected by EVENT."""
-    return row_of(EventRow, values, {4: decoded})
 
 
 def events_after(
@@ -40,22 +56,22 @@ def events_after(
     if kinds:
         where = "AND (kind = ANY(%s::text[]) OR split_part(kind, '.', 1) = ANY(%s::text[])) "
         params += [list(kinds), list(kinds)]
-    found = rows(
+    result = rows(
         f"{EVENT} WHERE thread_id = %s::uuid AND seq > %s::bigint {where}ORDER BY seq LIMIT %s",
         (*params, limit),
     )
-    return [event_of(r) for r in found]
+    return [event_of(r) for r in result]
 
 
 def event_of_checkpoint(thread_id: UUID, checkpoint_id: UUID) -> EventRow | None:
     """The event that proves a checkpoint: its commit, or the birth of its thread."""
-    found = rows(
+    result = rows(
         f"{EVENT} WHERE thread_id = %s::uuid AND kind IN ('checkpoint.committed', "
         "'thread.started', 'thread.forked') AND coalesce(data -> 'checkpoint' ->> 'checkpoint', "
         "data ->> 'checkpoint') = %s::text ORDER BY seq LIMIT 1",
         (thread_id, str(checkpoint_id)),
     )
-    return event_of(found[0]) if found else None
+    return event_of(result[0]) if result else None
 
 
 def events(
@@ -79,8 +95,8 @@ def events(
             f"{EVENT} WHERE thread_id = %s::uuid AND seq < %s::bigint ORDER BY seq DESC LIMIT %s",
             (thread_id, 2**62 if before is None else before, limit + 1),
         )
-        found = tuple(event_of(r) for r in raw[:limit])
-        return Page(found, str(found[-1].seq) if len(raw) > limit else "")
+        results = tuple(event_of(r) for r in raw[:limit])
+        return Page(results, str(results[-1].seq) if len(raw) > limit else "")
     if before is None:
         newest = rows("SELECT last_seq FROM gp_thread WHERE id = %s::uuid", (thread_id,))
         before = newest[0][0] + 1 if newest else 1
@@ -91,10 +107,10 @@ def events(
         "ORDER BY seq DESC LIMIT %s",
         (thread_id, before, low, list(kinds), list(kinds), limit + 1),
     )
-    found = tuple(event_of(r) for r in raw[:limit])
+    results = tuple(event_of(r) for r in raw[:limit])
     if len(raw) > limit:
-        return Page(found, str(found[-1].seq))
-    return Page(found, str(low) if low > 1 else "")
+        return Page(results, str(results[-1].seq))
+    return Page(results, str(low) if low > 1 else "")
 
 
 def _folded(thread_id: UUID, before: int | None, limit: int) -> Page[EventRow]:
@@ -117,13 +133,13 @@ def _folded(thread_id: UUID, before: int | None, limit: int) -> Page[EventRow]:
                 shown.append(row)
             newer = kind
         looked += len(raw)
-        found = tuple(event_of(row) for row in shown[:limit])
+        results = tuple(event_of(row) for row in shown[:limit])
         if len(shown) > limit:
-            return Page(found, str(found[-1].seq))
+            return Page(results, str(results[-1].seq))
         if len(raw) < take:
-            return Page(found, "")
+            return Page(results, "")
         if looked >= SEARCHED:
-            return Page(found, str(top))
+            return Page(results, str(top))
         take = min(take * 4, max(SEARCHED - looked, 1))
 
 
@@ -131,27 +147,27 @@ def changes_of(
     thread_ids: Sequence[UUID], kinds: Sequence[str], *, newest: int = COUNTED
 ) -> dict[UUID, list[tuple[str, datetime]]]:
     """{thread: (kind, time) of its events of these kinds, oldest first}, among its newest ones."""
-    found = rows(
+    result = rows(
         "SELECT e.thread_id, e.kind, e.at FROM gp_thread th CROSS JOIN LATERAL (SELECT * FROM "
         "gp_event WHERE thread_id = th.id AND seq > th.last_seq - %s::bigint) e "
         "WHERE th.id = ANY(%s::uuid[]) AND e.kind = ANY(%s::text[]) ORDER BY e.thread_id, e.seq",
         (newest, list(thread_ids), list(kinds)),
     )
     changes: dict[UUID, list[tuple[str, datetime]]] = {thread: [] for thread in thread_ids}
-    for thread, kind, at in found:
+    for thread, kind, at in result:
         changes[thread].append((kind, at))
     return changes
 
 
 def event_nouns(thread_id: UUID, *, newest: int = COUNTED) -> dict[str, int]:
     """How many of the thread's newest events are of each noun; no event before them is read."""
-    found = rows(
+    result = rows(
         "SELECT split_part(kind, '.', 1), count(*) FROM gp_event WHERE thread_id = %s::uuid "
         "AND seq > (SELECT last_seq - %s::bigint FROM gp_thread WHERE id = %s::uuid) "
         "GROUP BY 1 ORDER BY 1",
         (thread_id, newest, thread_id),
     )
-    return {r[0]: r[1] for r in found}
+    return {r[0]: r[1] for r in result}
 
 
 def recent_events(*, workspace: UUID, limit: int = 30) -> list[EventRow]:
@@ -159,11 +175,8 @@ def recent_events(*, workspace: UUID, limit: int = 30) -> list[EventRow]:
 
     Without kept cursors: where a call stands its progress shows.
     """
-    found = rows(
-        "SELECT e.thread_id, e.seq, e.kind, e.actor, e.data::text, e.at, encode(e.hash, 'hex'), "
-        "encode(e.prev_hash, 'hex'), e.seq <= th.imported_seq, "
-        "coalesce(e.seq >= (SELECT coalesce(k.broken_seq, 0) FROM gp_verification k "
-        "WHERE k.thread_id = e.thread_id AND NOT k.intact), false) "
+    result = rows(
+        f"SELECT {_RECENT} "
         "FROM (SELECT id, imported_seq, last_seq FROM gp_thread WHERE workspace_id = %s::uuid "
         "ORDER BY status_since DESC, id DESC LIMIT 50) th CROSS JOIN LATERAL (SELECT * FROM "
         "gp_event WHERE thread_id = th.id AND seq > th.last_seq - %s::bigint "
@@ -171,12 +184,12 @@ def recent_events(*, workspace: UUID, limit: int = 30) -> list[EventRow]:
         "ORDER BY e.at DESC LIMIT %s",
         (workspace, COUNTED, limit),
     )
-    return [event_of(r) for r in found]
+    return [event_of(r) for r in result]
 
 
 def recorded_thoughts(thread_id: UUID, *, branch: int, step: int) -> set[tuple[str, int]]:
     """(node, ordinal) of the thoughts recorded so far at one step."""
-    found = rows(
+    result = rows(
         "SELECT data ->> 'node', (data ->> 'ordinal')::integer FROM gp_event "
         "WHERE thread_id = %s::uuid AND kind = 'thought.recorded' AND seq > (SELECT "
         "coalesce(max(seq), 0) FROM gp_event WHERE thread_id = %s::uuid AND seq > (SELECT "
@@ -185,19 +198,19 @@ def recorded_thoughts(thread_id: UUID, *, branch: int, step: int) -> set[tuple[s
         "AND (data ->> 'step')::integer = %s::integer",
         (thread_id, thread_id, thread_id, branch, step),
     )
-    return {(r[0], r[1]) for r in found}
+    return {(r[0], r[1]) for r in result}
 
 
 def waiting_inputs(thread_id: UUID, *, limit: int = 100) -> list[InputRow]:
     """Messages that the thread has received and not taken yet, oldest first."""
     # The number is read only from rows of this kind: other news names other things.
-    found = rows(
-        "SELECT e.seq, (e.data -> 'message')::text, e.actor, e.at, e.seq <= (SELECT "
-        "th.imported_seq FROM gp_thread th WHERE th.id = e.thread_id) "
+    result = fetch_named(
+        "SELECT e.seq, (e.data -> 'message')::text AS message, e.actor, e.at, e.seq <= (SELECT "
+        "th.imported_seq FROM gp_thread th WHERE th.id = e.thread_id) AS imported "
         "FROM gp_wake w JOIN gp_event e "
         "ON e.thread_id = w.thread_id AND e.seq = CASE WHEN w.kind = 'input' "
         "THEN w.ref::bigint END WHERE w.thread_id = %s::uuid AND w.kind = 'input' "
         "ORDER BY e.seq LIMIT %s",
         (thread_id, limit),
     )
-    return [row_of(InputRow, r, {1: decoded}) for r in found]
+    return [record_of(InputRow, r, message=decoded) for r in result]

@@ -3,24 +3,39 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import Any
 from uuid import UUID
 
 import jsonpatch
 
+from .. import payloads
 from ..errors import CorruptHistory, NotFound
 from ..log.pins import accepted_after
+from ..postgres.named_rows import fetch_named
+from ..state import references
+from ..tables import columns as tables
+from ..tables.readers import Reader, record_of
 from ..views import CheckpointRow, Page, StepRow
-from .rows import decoded, names, row_of, rows
+from .rows import decoded, names, rows
 from .states import materialized
 
-CHECKPOINT = """
-SELECT c.id, c.thread_id, c.number, c.branch, c.step, c.parent, c.parent_thread, c.parent_number,
-  c.source, c.nodes::text, c.next_nodes::text, {delta}, encode(c.state_hash, 'hex'),
-  c.state_bytes, c.schema_version, c.agent_version_id, c.created_by, c.created_at, {abandoned},
-  c.number <= (SELECT th.imported_number FROM gp_thread th WHERE th.id = c.thread_id)
-FROM gp_checkpoint c
-"""
+# Lists leave the delta out.
+checkpoint_of = Reader(
+    CheckpointRow,
+    tables.CHECKPOINT,
+    alias="c",
+    sql={
+        "thread": "thread_id",
+        "delta": "{delta}",
+        "state_hash": "encode(c.state_hash, 'hex')",
+        "abandoned": "{abandoned}",
+        "imported": "c.number <= (SELECT th.imported_number FROM gp_thread th "
+        "WHERE th.id = c.thread_id)",
+    },
+    decode={"nodes": names, "next_nodes": names, "delta": lambda text: decoded(text) or {}},
+)
+CHECKPOINT = f"SELECT {checkpoint_of.select} FROM gp_checkpoint c "
 # The part of a thread's way to its head that lies in the thread itself.
 _OWN_WAY = """
 WITH RECURSIVE seg AS (
@@ -36,13 +51,6 @@ WITH RECURSIVE seg AS (
 _BESIDE_THE_WAY = "NOT EXISTS (SELECT FROM seg s WHERE c.number BETWEEN s.lo AND s.hi)"
 
 
-def checkpoint_of(values: Sequence[Any]) -> CheckpointRow:
-    """A checkpoint as selected by CHECKPOINT; without its delta where that was left out."""
-    return row_of(
-        CheckpointRow, values, {9: names, 10: names, 11: lambda text: decoded(text) or {}}
-    )
-
-
 def state_at(thread_id: UUID, checkpoint_id: UUID) -> dict[str, Any]:
     """The full state at a checkpoint of this thread, from one query; raises NotFound."""
     return materialized.materialise(thread_id, checkpoint_id).state
@@ -50,26 +58,26 @@ def state_at(thread_id: UUID, checkpoint_id: UUID) -> dict[str, Any]:
 
 def checkpoint(thread_id: UUID, checkpoint_id: UUID) -> CheckpointRow:
     """One checkpoint of this thread; raises NotFound."""
-    found = rows(
+    result = rows(
         CHECKPOINT.format(delta="c.delta::text", abandoned="false")
         + "WHERE c.thread_id = %s::uuid AND c.id = %s::uuid",
         (thread_id, checkpoint_id),
     )
-    if not found:
+    if not result:
         raise NotFound("There is no such checkpoint in this thread.")
-    return checkpoint_of(found[0])
+    return checkpoint_of(result[0])
 
 
 def checkpoint_by_number(thread_id: UUID, number: int) -> CheckpointRow:
     """The checkpoint with this ordinal in the thread; raises NotFound."""
-    found = rows(
+    result = rows(
         CHECKPOINT.format(delta="c.delta::text", abandoned="false")
         + "WHERE c.thread_id = %s::uuid AND c.number = %s::integer",
         (thread_id, number),
     )
-    if not found:
+    if not result:
         raise NotFound("There is no such checkpoint in this thread.")
-    return checkpoint_of(found[0])
+    return checkpoint_of(result[0])
 
 
 def checkpoints(
@@ -79,27 +87,66 @@ def checkpoints(
 
     `abandoned` are those that the way to the head does not go through. One query, no state.
     """
-    found = rows(
+    result = rows(
         _OWN_WAY
         + CHECKPOINT.format(delta="NULL", abandoned=_BESIDE_THE_WAY)
         + "WHERE c.thread_id = %s::uuid AND c.number < %s::integer "
         "ORDER BY c.number DESC LIMIT %s",
         (thread_id, thread_id, thread_id, 2**31 - 1 if before is None else before, limit + 1),
     )
-    shown = tuple(checkpoint_of(r) for r in found[:limit])
-    return Page(shown, str(shown[-1].number) if len(found) > limit else "")
+    shown = tuple(checkpoint_of(r) for r in result[:limit])
+    return Page(shown, str(shown[-1].number) if len(result) > limit else "")
 
 
-def config_of(thread_id: UUID) -> dict[str, Any]:
-    """Model, temperature, prompt texts and the like that hold for the thread; {} where none do.
-
-    Given when the thread began and kept on its first checkpoint; a fork's has its base's in it.
-    """
-    found = rows(
-        "SELECT config::text FROM gp_checkpoint WHERE thread_id = %s::uuid AND number = 0",
-        (thread_id,),
+# The first checkpoint comes whatever it weighs.
+_DELTAS = (
+    CHECKPOINT.format(delta="c.delta::text", abandoned="false").replace(
+        "FROM gp_checkpoint c",
+        "FROM (SELECT own.*, sum(pg_column_size(own.delta)) OVER (ORDER BY own.number) "
+        "- pg_column_size(own.delta) AS before FROM gp_checkpoint own "
+        "WHERE own.thread_id = %s::uuid AND own.number >= %s::integer "
+        "ORDER BY own.number LIMIT %s) c",
     )
-    return (decoded(found[0][0]) or {}) if found else {}
+    + "WHERE c.before < %s ORDER BY c.number"
+)
+PAGE_BYTES = 2 * 1024 * 1024
+
+
+def deltas_from(thread_id: UUID, number: int, *, limit: int = 50) -> list[CheckpointRow]:
+    """A thread's own checkpoints from a number on, with whole deltas, oldest first.
+
+    At most `limit`, and no more once they hold 2 MiB. One query, and one for each that has large
+    values kept beside it; no state.
+    """
+    result = [checkpoint_of(r) for r in rows(_DELTAS, (thread_id, number, limit, PAGE_BYTES))]
+    return [replace(row, delta=_whole(row)) for row in result]
+
+
+def _whole(row: CheckpointRow) -> dict[str, Any]:
+    """The delta of a checkpoint with the values that it only names."""
+    if references.PUT not in row.delta:
+        return row.delta
+    hashes = references.wanted(references.named(row.delta[references.PUT]).values())
+    contents = payloads.fetched([row.thread], hashes, agent_version=row.agent_version_id)
+    return references.resolved(row.delta, contents)
+
+
+def values_set(
+    thread_id: UUID, checkpoints: Sequence[UUID], channels: Sequence[str]
+) -> dict[UUID, dict[str, Any]]:
+    """What each of these checkpoints itself set these channels to; one query, no state.
+
+    A large value that is kept beside its delta is left out.
+    """
+    if not checkpoints or not channels:
+        return {}
+    result = rows(
+        "SELECT c.id, (SELECT jsonb_object_agg(s.key, s.value) FROM jsonb_each(c.delta -> 'set') s "
+        "WHERE s.key = ANY(%s::text[]))::text FROM gp_checkpoint c "
+        "WHERE c.thread_id = %s::uuid AND c.id = ANY(%s::uuid[])",
+        (list(channels), thread_id, list(checkpoints)),
+    )
+    return {ident: decoded(text) or {} for ident, text in result if text is not None}
 
 
 # The whole way from a checkpoint to the first input, one row per branch gone through.
@@ -119,7 +166,10 @@ _WAY = f"{BRANCHES} SELECT thread_id, branch, lo, hi, hi_step FROM seg ORDER BY 
 
 def way(thread_id: UUID, checkpoint_id: UUID) -> list[tuple[UUID, int, int, int, int]]:
     """Ranges (thread, branch, first number, last number, last step), newest first."""
-    return [(r[0], r[1], r[2], r[3], r[4]) for r in rows(_WAY, (thread_id, checkpoint_id))]
+    return [
+        (thread, branch, first, last, step)
+        for thread, branch, first, last, step in rows(_WAY, (thread_id, checkpoint_id))
+    ]
 
 
 def lineage(thread_id: UUID, *, limit: int = 200) -> list[CheckpointRow]:
@@ -130,19 +180,19 @@ def lineage(thread_id: UUID, *, limit: int = 200) -> list[CheckpointRow]:
         for base, _, lo, hi, _ in way(first.thread, first.id)[1:]:
             if len(own) >= limit:
                 break
-            found = rows(
+            result = rows(
                 CHECKPOINT.format(delta="NULL", abandoned="false") + "WHERE c.thread_id = %s::uuid "
                 "AND c.number BETWEEN %s::integer AND %s::integer ORDER BY c.number DESC LIMIT %s",
                 (base, lo, hi, limit - len(own)),
             )
-            own += [checkpoint_of(r) for r in found]
+            own += [checkpoint_of(r) for r in result]
     return own
 
 
 # Of each part of a way the end is named by its numbers, so that no plan reads more of it.
 _STEPS = f"""{BRANCHES}
-SELECT c.number, c.step, c.source, c.nodes::text, c.next_nodes::text, c.created_at,
-  c.thread_id, (SELECT sum(hi - lo + 1) FROM seg)::bigint
+SELECT c.number, c.step, c.source, c.nodes::text, c.next_nodes::text, c.created_at AS at,
+  c.thread_id AS thread, (SELECT sum(hi - lo + 1) FROM seg)::bigint AS n_all
 FROM (SELECT * FROM seg ORDER BY depth LIMIT %s) s CROSS JOIN LATERAL (
   SELECT * FROM gp_checkpoint own WHERE own.thread_id = s.thread_id
   AND own.number BETWEEN greatest(s.lo, s.hi - %s::integer + 1) AND s.hi OFFSET 0
@@ -157,9 +207,9 @@ def steps_before(
 
     They never change: neither does what lies before them. No state is read.
     """
-    found = rows(_STEPS, (thread_id, checkpoint_id, limit, limit, limit))
-    shown = [row_of(StepRow, r[:-1], {3: names, 4: names}) for r in reversed(found)]
-    return shown, found[0][-1] if found else 0
+    result = fetch_named(_STEPS, (thread_id, checkpoint_id, limit, limit, limit))
+    shown = [record_of(StepRow, r, nodes=names, next_nodes=names) for r in reversed(result)]
+    return shown, result[0].n_all if result else 0
 
 
 def newest_sound(thread_id: UUID, checkpoint_id: UUID) -> CheckpointRow | None:
@@ -168,45 +218,45 @@ def newest_sound(thread_id: UUID, checkpoint_id: UUID) -> CheckpointRow | None:
     Goes back within the thread and to where its branch began: the steps after it find what was
     recorded of them, those before it stand in another branch and would happen once more.
     """
-    found = first = checkpoint(thread_id, checkpoint_id)
-    while found.parent is not None and found.parent_thread == thread_id:
-        before, found = found, checkpoint(thread_id, found.parent)
-        if found.branch != first.branch and found.step != before.step:
+    result = first = checkpoint(thread_id, checkpoint_id)
+    while result.parent is not None and result.parent_thread == thread_id:
+        before, result = result, checkpoint(thread_id, result.parent)
+        if result.branch != first.branch and result.step != before.step:
             return None
         try:
-            materialized.checked(thread_id, found.id)
+            materialized.checked(thread_id, result.id)
         except CorruptHistory:
             continue
-        return found
+        return result
     return None
 
 
 def upgraded_from(thread_id: UUID) -> set[UUID]:
     """The agent versions that wrote what upgrades of this thread's state began with."""
-    found = rows(
+    result = rows(
         "SELECT DISTINCT p.agent_version_id FROM gp_checkpoint c JOIN gp_checkpoint p "
         "ON p.thread_id = c.parent_thread AND p.number = c.parent_number "
         "WHERE c.thread_id = %s::uuid AND c.source = 'upgrade'",
         (thread_id,),
     )
-    return {version for (version,) in found}
+    return {version for (version,) in result}
 
 
 def accepted_from(thread_id: UUID) -> set[UUID]:
     """The agent versions whose decisions hold under the code that people accepted since."""
-    found = rows(
+    result = rows(
         "SELECT data::text FROM gp_event WHERE thread_id = %s::uuid AND kind = 'code.changed' "
         "ORDER BY seq",
         (thread_id,),
     )
     upgraded = {str(version) for version in upgraded_from(thread_id)}
     accepted: set[str] = set()
-    for (data,) in found:
+    for (data,) in result:
         accepted = accepted_after(accepted, decoded(data), upgraded)
     return {UUID(version) for version in accepted}
 
 
 def diff(old: dict[str, Any], new: dict[str, Any]) -> list[dict[str, Any]]:
     """What changed between two states, as RFC 6902 operations."""
-    found: list[dict[str, Any]] = jsonpatch.make_patch(old, new).patch
-    return found
+    results: list[dict[str, Any]] = jsonpatch.make_patch(old, new).patch
+    return results

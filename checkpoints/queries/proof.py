@@ -8,9 +8,11 @@ from datetime import datetime
 from typing import Any
 from uuid import UUID
 
+from ..postgres.named_rows import fetch_named
 from ..state import deltas
+from ..tables.readers import record_of
 from ..views import DamageRow, HeadRow, IntegrityRow, VerificationRow
-from .rows import row_of, rows
+from .rows import rows
 
 AT_ONCE = 1_000
 _FIRST = UUID(int=0)
@@ -25,15 +27,15 @@ FROM gp_workspace_verification WHERE workspace_id = %s::uuid) k
 
 def verification(thread_id: UUID) -> VerificationRow | None:
     """What the last verification of a thread found; None when there was none."""
-    found = rows(_FOUND.format(table="gp_verification", owner="thread_id"), (thread_id,))
-    return verification_of(found[0][0]) if found else None
+    result = rows(_FOUND.format(table="gp_verification", owner="thread_id"), (thread_id,))
+    return verification_of(result[0][0]) if result else None
 
 
 def workspace_verification(workspace: UUID) -> VerificationRow | None:
     """The same of a workspace's own log."""
     table = "gp_workspace_verification"
-    found = rows(_FOUND.format(table=table, owner="workspace_id"), (workspace,))
-    return verification_of(found[0][0]) if found else None
+    result = rows(_FOUND.format(table=table, owner="workspace_id"), (workspace,))
+    return verification_of(result[0][0]) if result else None
 
 
 def verification_of(text: str | None) -> VerificationRow | None:
@@ -61,50 +63,50 @@ def threads_to_verify(
 
     Due is what was not verified for `every_seconds`, and whatever is damaged.
     """
-    found = rows(
+    result = rows(
         "SELECT th.id, th.workspace_id, coalesce(k.n_events, 0), k.checked_at IS NULL "
         "OR NOT k.intact OR k.checked_at < clock_timestamp() - make_interval(secs => %s) "
         "FROM (SELECT id, workspace_id FROM gp_thread WHERE id < %s::uuid ORDER BY id DESC "
         "LIMIT %s) th LEFT JOIN gp_verification k ON k.thread_id = th.id ORDER BY th.id DESC",
         (every_seconds, before, limit),
     )
-    return [(r[0], r[1], r[2], r[3]) for r in found]
+    return [(thread, workspace, seen, is_due) for thread, workspace, seen, is_due in result]
 
 
 def damaged_from(thread_ids: Sequence[UUID]) -> dict[UUID, int]:
     """{thread: the first event that is broken} of those of these threads that are damaged."""
-    found = rows(
+    result = rows(
         "SELECT thread_id, coalesce(broken_seq, 0) FROM gp_verification "
         "WHERE thread_id = ANY(%s::uuid[]) AND NOT intact",
         (list(thread_ids),),
     )
-    return {r[0]: r[1] for r in found}
+    return {r[0]: r[1] for r in result}
 
 
 def workspaces_damaged_from(workspaces: Sequence[UUID]) -> dict[UUID, int]:
     """The same of the logs of these workspaces."""
-    found = rows(
+    result = rows(
         "SELECT workspace_id, coalesce(broken_seq, 0) FROM gp_workspace_verification "
         "WHERE workspace_id = ANY(%s::uuid[]) AND NOT intact",
         (list(workspaces),),
     )
-    return {r[0]: r[1] for r in found}
+    return {r[0]: r[1] for r in result}
 
 
 def damages(*, workspace: UUID | None = None, limit: int = 50) -> list[DamageRow]:
     """Damaged records of a workspace, or of all of them, the first found first."""
-    found = rows(
-        "SELECT * FROM (SELECT 'thread', k.thread_id, k.workspace_id, coalesce(th.title, ''), "
-        "k.broken_seq, k.what, k.found_at AS at, k.found_by, k.checked_at FROM gp_verification k "
-        "LEFT JOIN gp_thread th ON th.id = k.thread_id WHERE NOT k.intact "
-        "AND (%s::uuid IS NULL OR k.workspace_id = %s::uuid) UNION ALL "
+    result = fetch_named(
+        "SELECT * FROM (SELECT 'thread' AS of, k.thread_id AS id, k.workspace_id AS workspace, "
+        "coalesce(th.title, '') AS title, k.broken_seq, k.what, k.found_at, k.found_by, "
+        "k.checked_at FROM gp_verification k LEFT JOIN gp_thread th ON th.id = k.thread_id "
+        "WHERE NOT k.intact AND (%s::uuid IS NULL OR k.workspace_id = %s::uuid) UNION ALL "
         "SELECT 'workspace', w.id, w.id, w.name, k.broken_seq, k.what, k.found_at, k.found_by, "
         "k.checked_at FROM gp_workspace_verification k JOIN gp_workspace w "
         "ON w.id = k.workspace_id WHERE NOT k.intact AND (%s::uuid IS NULL OR w.id = %s::uuid)"
-        ") d ORDER BY d.at LIMIT %s",
+        ") d ORDER BY d.found_at LIMIT %s",
         (workspace, workspace, workspace, workspace, limit),
     )
-    return [row_of(DamageRow, r, {}) for r in found]
+    return [record_of(DamageRow, r) for r in result]
 
 
 def integrity(*, workspace: UUID | None = None) -> IntegrityRow:
@@ -112,9 +114,11 @@ def integrity(*, workspace: UUID | None = None) -> IntegrityRow:
 
     Of several workspaces the one that was verified longest ago counts.
     """
-    found = rows(
-        "SELECT d.n, d.at, coalesce(sum(k.n_verified), 0)::bigint, "
+    result = fetch_named(
+        "SELECT d.n AS damaged, d.at AS found_at, "
+        "coalesce(sum(k.n_verified), 0)::bigint AS n_verified, "
         "CASE WHEN bool_and(k.completed_at IS NOT NULL) THEN min(k.completed_at) END "
+        "AS completed_at "
         "FROM (SELECT count(*) AS n, min(found_at) AS at FROM (SELECT found_at, workspace_id "
         "FROM gp_verification WHERE NOT intact UNION ALL SELECT found_at, workspace_id "
         "FROM gp_workspace_verification WHERE NOT intact) all_of WHERE %s::uuid IS NULL "
@@ -123,7 +127,7 @@ def integrity(*, workspace: UUID | None = None) -> IntegrityRow:
         "OR w.id = %s::uuid GROUP BY d.n, d.at",
         (workspace, workspace, workspace, workspace),
     )
-    return row_of(IntegrityRow, found[0], {}) if found else IntegrityRow(0, None, 0, None)
+    return record_of(IntegrityRow, result[0]) if result else IntegrityRow(0, None, 0, None)
 
 
 def heads(of: str, *, workspace: UUID | None = None) -> Iterator[HeadRow]:
@@ -133,12 +137,12 @@ def heads(of: str, *, workspace: UUID | None = None) -> Iterator[HeadRow]:
     """
     last = _FIRST
     while True:
-        found = rows(_HEADS[of], (last, workspace, workspace, AT_ONCE))
-        for ident, chain, seq, digest in found:
+        result = rows(_HEADS[of], (last, workspace, workspace, AT_ONCE))
+        for ident, chain, seq, digest in result:
             yield HeadRow(of, ident, chain, seq, bytes(digest).hex())
-        if len(found) < AT_ONCE:
+        if len(result) < AT_ONCE:
             return
-        last = found[-1][0]
+        last = result[-1][0]
 
 
 def head(of: str, ident: UUID, seq: int) -> HeadRow | None:
@@ -146,10 +150,10 @@ def head(of: str, ident: UUID, seq: int) -> HeadRow | None:
 
     None when there is no such thread or workspace.
     """
-    found = rows(_AT[of], (seq, ident))
-    if not found:
+    result = rows(_AT[of], (seq, ident))
+    if not result:
         return None
-    chain, digest = found[0]
+    chain, digest = result[0]
     if seq == 0:
         return HeadRow(of, ident, chain, 0, hash=bytes(32).hex())
     return HeadRow(of, ident, chain, seq, hash="" if digest is None else bytes(digest).hex())
@@ -182,17 +186,17 @@ def ownerless_pages(table: str, of: str) -> Iterator[list[tuple[UUID, int | None
         f"LEFT JOIN gp_{of} o ON o.id = w.id WHERE w.id IS NOT NULL ORDER BY w.id"
     )
     while True:
-        found = rows(sql, (last, AT_ONCE))
-        yield [(ident, seq) for ident, gone, seq in found if gone]
-        if len(found) < AT_ONCE:
+        result = rows(sql, (last, AT_ONCE))
+        yield [(ident, seq) for ident, gone, seq in result if gone]
+        if len(result) < AT_ONCE:
             return
-        last = found[-1][0]
+        last = result[-1][0]
 
 
 def workspace_of_rows(table: str, of: str, ident: UUID) -> UUID | None:
     """The workspace that rows of `table` name whose thread, approval or workspace is gone."""
-    found = rows(f"SELECT workspace_id FROM {table} WHERE {of}_id = %s::uuid LIMIT 1", (ident,))
-    return found[0][0] if found else None
+    result = rows(f"SELECT workspace_id FROM {table} WHERE {of}_id = %s::uuid LIMIT 1", (ident,))
+    return result[0][0] if result else None
 
 
 _LOGS = frozenset({"gp_event", "gp_workspace_event"})

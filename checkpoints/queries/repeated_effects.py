@@ -30,13 +30,13 @@ SELECT * FROM (
 
 def course(thread_id: UUID, head: UUID) -> tuple[list[tuple[UUID, int, int]], dict[UUID, int]]:
     """([(thread, branch, last step) on the way, newest first], {thread: its newest branch})."""
-    found = [(owner, branch, step) for owner, branch, _, _, step in way(thread_id, head)]
-    owners = list({owner for owner, _, _ in found})
+    results = [(owner, branch, step) for owner, branch, _, _, step in way(thread_id, head)]
+    owners = list({owner for owner, _, _ in results})
     newest = rows("SELECT id, branch FROM gp_thread WHERE id = ANY(%s::uuid[])", (owners,))
-    return found, {row[0]: row[1] for row in newest}
+    return results, {row[0]: row[1] for row in newest}
 
 
-def at_place(ranges: Sequence[Range], place: Position, *, limit: int) -> list[ActivityRow]:
+def at_place(ranges: Sequence[Range], position: Position, *, limit: int) -> list[ActivityRow]:
     """What is recorded at one node, index and key in these ranges, at most `limit` of each.
 
     In the order of the ranges, then by step; of several revisions the newest last.
@@ -44,16 +44,16 @@ def at_place(ranges: Sequence[Range], place: Position, *, limit: int) -> list[Ac
     if not ranges:
         return []
     threads, branches, low, high = (list(part) for part in zip(*ranges, strict=True))
-    params = (threads, branches, low, high, place.node, place.index, place.key, limit)
+    params = (threads, branches, low, high, position.node, position.index, position.key, limit)
     return [activity_of(row[1:]) for row in rows(_AT_PLACE, params)]
 
 
 def settled(thread_id: UUID, activity_id: UUID) -> tuple[str, str] | None:
     """(verdict, hash of the arguments it is about) that people last gave about an effect."""
-    found: list[Any] = rows(
+    result: list[Any] = rows(
         "SELECT data ->> 'verdict', coalesce(data ->> 'args_hash', '') FROM gp_event "
         "WHERE thread_id = %s::uuid AND kind = 'effect.settled' "
         "AND data ->> 'activity' = %s::text ORDER BY seq DESC LIMIT 1",
         (thread_id, str(activity_id)),
     )
-    return (found[0][0], found[0][1]) if found else None
+    return (result[0][0], result[0][1]) if result else None

@@ -4,16 +4,20 @@ from __future__ import annotations
 
 import base64
 from collections.abc import Collection, Iterable, Sequence
+from dataclasses import dataclass
 from datetime import datetime
-from typing import Any
+from typing import Any, Final
 from uuid import UUID
 
+from ..agent_versions import OURS, External
 from ..errors import InvalidValue, NotFound
 from ..state import deltas
 from ..states import FINISHED, LIVE, Status
+from ..tables import columns as tables
+from ..tables.readers import Reader
 from ..views import Page, ThreadRow
 from .proof import DAMAGE_MARK, verification_of
-from .rows import decoded, names, row_of, rows
+from .rows import names, rows
 
 COUNT_CAP = 10_000
 STANDSTILL_SECONDS = 3
@@ -23,23 +27,59 @@ _DESCENDING = "ORDER BY th.status_since DESC, th.id DESC"
 MOVING = (Status.QUEUED, Status.RUNNING, Status.PAUSED, Status.ATTENTION, Status.ROLLING_BACK)
 
 
-THREAD = """
-SELECT th.id, th.workspace_id, th.name, th.title, th.agent, v.version::text, th.agent_version_id,
-  th.labels::text, th.status, th.status_since, th.status_reason, th.version, th.last_seq,
-  th.last_at, th.number, th.step, th.branch, th.next_nodes::text, th.waiting_on::text, th.wake_at,
-  th.wish, th.pause_at, th.effects, th.lease_owner, th.lease_until, th.fence, th.crash_count,
-  th.head, th.parent, th.base, th.forked_from, th.started_by, th.rollback::text, th.n_steps,
-  th.tokens, trim_scale(th.cost)::text, th.tokens_saved, th.state_bytes, th.created_at,
-  coalesce(v.graph ->> 'inbox', ''), th.imported_seq, th.imported_number, th.pinned,
-  (SELECT to_jsonb(k)::text FROM gp_verification k WHERE k.thread_id = th.id)
-FROM gp_thread th JOIN gp_agent_version v ON v.id = th.agent_version_id
-"""
+thread_of = Reader(
+    ThreadRow,
+    tables.THREAD,
+    alias="th",
+    sql={
+        "workspace": "workspace_id",
+        "version_label": "v.version::text",
+        "cost": "trim_scale(th.cost)::text",
+        "inbox": "coalesce(v.graph ->> 'inbox', '')",
+        "external": "(v.graph -> 'external')::text",
+        "integrity": "(SELECT to_jsonb(k)::text FROM gp_verification k WHERE k.thread_id = th.id)",
+    },
+    decode={
+        "status": Status,
+        "next_nodes": names,
+        "integrity": verification_of,
+        "external": External.read,
+    },
+)
+THREAD = (
+    f"SELECT {thread_of.select} FROM gp_thread th "
+    "JOIN gp_agent_version v ON v.id = th.agent_version_id "
+)
 
 
-def thread_of(values: Sequence[Any]) -> ThreadRow:
-    """A thread as selected by THREAD."""
-    columns = {7: decoded, 8: Status, 17: names, 18: decoded, 32: decoded, 43: verification_of}
-    return row_of(ThreadRow, values, columns)
+@dataclass(frozen=True, slots=True)
+class TreeFilter:
+    """A place in family trees: whose children, whose tree (with its first), how far below it.
+
+    `top`: threads that no other thread started, and children only where they are in attention.
+    `held`: children that begin when others end, or all but these.
+    """
+
+    parent: UUID | None = None
+    root: UUID | None = None
+    depth: int | None = None
+    top: bool = False
+    held: bool | None = None
+
+    def __bool__(self) -> bool:
+        return self.parent is not None or self.root is not None or self.depth is not None
+
+
+ANYWHERE: Final = TreeFilter()
+DEPTH_MAX: Final = 32_767
+# As the index gp_thread_top has it.
+_TOP = "(th.parent IS NULL OR th.status = 'attention')"
+# Few versions beside many threads: read once.
+_OF_FRAMEWORK = (
+    "SELECT v.id FROM gp_agent_version v WHERE CASE WHEN v.graph -> 'external' IS NULL "
+    f"THEN %s::text = '{OURS}' ELSE v.graph -> 'external' ->> 'framework' = %s::text END"
+)
+_HELD = "coalesce(th.status = 'waiting' AND th.waiting_on ->> 'kind' = 'limit', false)"
 
 
 def _cursor_out(at: datetime, ident: UUID) -> str:
@@ -57,30 +97,38 @@ def _cursor_in(cursor: str) -> tuple[datetime, UUID]:
 
 def thread(thread_id: UUID, *, workspace: UUID) -> ThreadRow:
     """One thread; raises NotFound for unknown ids and those of other workspaces alike."""
-    found = rows(
+    result = rows(
         THREAD + "WHERE th.id = %s::uuid AND th.workspace_id = %s::uuid", (thread_id, workspace)
     )
-    if not found:
+    if not result:
         raise NotFound("There is no such thread in this workspace.")
-    return thread_of(found[0])
+    return thread_of(result[0])
 
 
 def thread_named(name: str, *, agent: str, workspace: UUID) -> ThreadRow | None:
     """The workspace's thread of this agent and name, or None."""
-    found = rows(
+    result = rows(
         THREAD + "WHERE th.workspace_id = %s::uuid AND th.agent = %s::varchar "
         "AND th.name = %s::varchar",
         (workspace, agent, name),
     )
-    return thread_of(found[0]) if found else None
+    return thread_of(result[0]) if result else None
 
 
-def _search(*, agent: str, q: str, damaged: bool = False) -> tuple[list[str], list[Any]]:
-    """Conditions on th.* for an agent's name, text in the title or a begun id, a damaged record."""
+def _search(
+    agent: str, framework: str, q: str, damaged: bool, tree: TreeFilter
+) -> tuple[list[str], list[Any]]:
+    """Conditions on th.* for an agent's name, text in the title or a begun id, a damaged record.
+
+    And for a framework (OURS: agents of ours) and a place in a family tree.
+    """
     deltas.check(agent, "agent")
     deltas.check(q, "q")
-    where: list[str] = []
-    params: list[Any] = []
+    deltas.check(framework, "framework")
+    where, params = _in_tree(tree)
+    if framework:
+        where.append(f"th.agent_version_id = ANY(ARRAY({_OF_FRAMEWORK}))")
+        params += [framework, framework]
     if agent:
         where.append("th.agent = %s::varchar")
         params.append(agent)
@@ -95,14 +143,40 @@ def _search(*, agent: str, q: str, damaged: bool = False) -> tuple[list[str], li
     return where, params
 
 
+def _in_tree(tree: TreeFilter) -> tuple[list[str], list[Any]]:
+    """Conditions on th.* for a place in a family tree."""
+    where: list[str] = []
+    params: list[Any] = []
+    if tree.parent is not None:
+        where.append("th.parent = %s::uuid")
+        params.append(tree.parent)
+    if tree.root is not None:
+        where.append("(th.root = %s::uuid OR th.id = %s::uuid)")
+        params += [tree.root, tree.root]
+    if tree.depth is not None:
+        where.append("th.depth = %s::smallint")
+        params.append(tree.depth)
+        if tree.depth and tree.parent is None:
+            # An index knows all children; those of one depth are among them.
+            where.append("th.parent IS NOT NULL")
+    if tree.top:
+        where.append(_TOP)
+    if tree.held is not None:
+        where.append(_HELD if tree.held else f"NOT {_HELD}")
+    return where, params
+
+
 def threads(
     *,
     workspace: UUID,
     statuses: Iterable[Status] = (),
     agent: str = "",
+    framework: str = "",
+    name: str = "",
     q: str = "",
     label: tuple[str, str] | None = None,
     damaged: bool = False,
+    tree: TreeFilter = ANYWHERE,
     limit: int = 50,
     after: str = "",
     oldest_first: bool = False,
@@ -113,13 +187,15 @@ def threads(
     """
     where = ["th.workspace_id = %s::uuid"]
     params: list[Any] = [workspace]
-    wanted = [str(s) for s in statuses]
-    if wanted:
+    if wanted := [str(s) for s in statuses]:
         where.append("th.status = ANY(%s::text[])")
         params.append(wanted)
-    searched, values = _search(agent=agent, q=q, damaged=damaged)
-    where += searched
-    params += values
+    searched, values = _search(agent, framework, q, damaged, tree)
+    where, params = where + searched, params + values
+    if name:
+        deltas.check(name, "name")
+        where.append("th.name = %s::varchar")
+        params.append(name)
     if label:
         where.append("th.labels ->> %s::text = %s::text")
         params += label
@@ -128,13 +204,10 @@ def threads(
         where.append(f"(th.status_since, th.id) {beyond} (%s::timestamptz, %s::uuid)")
         params += _cursor_in(after)
     order = _ASCENDING if oldest_first else _DESCENDING
-    raw = rows(
-        f"{THREAD} WHERE {' AND '.join(where)} {order} LIMIT %s",
-        (*params, limit + 1),
-    )
-    found = tuple(thread_of(r) for r in raw[:limit])
-    more = _cursor_out(found[-1].status_since, found[-1].id) if len(raw) > limit else ""
-    return Page(found, more)
+    raw = rows(f"{THREAD} WHERE {' AND '.join(where)} {order} LIMIT %s", (*params, limit + 1))
+    results = tuple(thread_of(r) for r in raw[:limit])
+    more = _cursor_out(results[-1].status_since, results[-1].id) if len(raw) > limit else ""
+    return Page(results, more)
 
 
 def lanes(
@@ -143,15 +216,17 @@ def lanes(
     statuses: Sequence[Status],
     newest_first: Collection[Status] = (),
     agent: str = "",
+    framework: str = "",
     q: str = "",
     damaged: bool = False,
+    tree: TreeFilter = ANYWHERE,
     limit: int = 25,
 ) -> dict[Status, list[ThreadRow]]:
     """Up to `limit` threads of each status in one statement, those longest in it first.
 
     Of the statuses in `newest_first` those that came last stand first.
     """
-    where, params = _search(agent=agent, q=q, damaged=damaged)
+    where, params = _search(agent, framework, q, damaged, tree)
     conditions = "".join(f"AND {condition} " for condition in where)
 
     def lane(flag: str, order: str) -> str:
@@ -175,28 +250,37 @@ def lanes(
             *(workspace, *params, limit),
         ),
     )
-    found: dict[Status, list[ThreadRow]] = {status: [] for status in statuses}
+    results: dict[Status, list[ThreadRow]] = {status: [] for status in statuses}
     for row in map(thread_of, raw):
-        found[row.status].append(row)
-    for status, lane_rows in found.items():
+        results[row.status].append(row)
+    for status, lane_rows in results.items():
         lane_rows.sort(key=lambda row: (row.status_since, row.id), reverse=status in newest_first)
-    return found
+    return results
 
 
 def titles(thread_ids: Sequence[UUID]) -> dict[UUID, str]:
     """Titles of these threads."""
-    found = rows("SELECT id, title FROM gp_thread WHERE id = ANY(%s::uuid[])", (list(thread_ids),))
-    return {r[0]: r[1] for r in found}
+    result = rows("SELECT id, title FROM gp_thread WHERE id = ANY(%s::uuid[])", (list(thread_ids),))
+    return dict(result)
+
+
+def titles_in(thread_ids: Collection[UUID], *, workspace: UUID) -> dict[UUID, str]:
+    """Titles of those of these threads that lie in the workspace."""
+    result = rows(
+        "SELECT id, title FROM gp_thread WHERE id = ANY(%s::uuid[]) AND workspace_id = %s::uuid",
+        (list(thread_ids), workspace),
+    )
+    return dict(result)
 
 
 def imports(thread_ids: Sequence[UUID]) -> dict[UUID, tuple[int, int]]:
     """{thread: last event and checkpoint that came with a capsule} for those that were imported."""
-    found = rows(
+    result = rows(
         "SELECT id, imported_seq, imported_number FROM gp_thread "
         "WHERE id = ANY(%s::uuid[]) AND imported_seq > 0",
         (list(thread_ids),),
     )
-    return {r[0]: (r[1], r[2]) for r in found}
+    return {ident: (seq, number) for ident, seq, number in result}
 
 
 def thread_marks(
@@ -207,7 +291,7 @@ def thread_marks(
     The number of the newest event, and whether it waits for a worker suspiciously long: that
     writes no event, but people want to know. And since when its record is damaged.
     """
-    found = rows(
+    result = rows(
         "SELECT id, last_seq, CASE WHEN status = 'queued' OR lease_until IS NULL "
         "THEN status IN ('queued', 'rolling_back') "
         "AND status_since < clock_timestamp() - make_interval(secs => %s) "
@@ -215,60 +299,66 @@ def thread_marks(
         "WHERE k.thread_id = th.id) FROM gp_thread th WHERE id = ANY(%s::uuid[])",
         (STANDSTILL_SECONDS, list(thread_ids)),
     )
-    return {r[0]: (r[1], r[2], r[3]) for r in found}
+    return {ident: (seq, stands_still, damaged) for ident, seq, stands_still, damaged in result}
 
 
 def ids_beginning(begins: str, *, workspace: UUID) -> list[UUID]:
     """Up to two threads whose ids begin with these hexadecimal digits and hyphens."""
     digits = begins.replace("-", "")[:32]
     low, high = UUID(digits.ljust(32, "0")), UUID(digits.ljust(32, "f"))
-    found = rows(
+    result = rows(
         "SELECT id FROM gp_thread WHERE id BETWEEN %s::uuid AND %s::uuid "
         "AND workspace_id = %s::uuid AND id::text LIKE %s::text LIMIT 2",
         (low, high, workspace, f"{begins}%"),
     )
-    return [r[0] for r in found]
+    return [ident for (ident,) in result]
 
 
 def ids_named(name: str, *, workspace: UUID) -> list[UUID]:
     """Up to two threads of this name; it is unique per agent only."""
     deltas.check(name, "name")
-    found = rows(
+    result = rows(
         "SELECT id FROM gp_thread WHERE workspace_id = %s::uuid AND name = %s::varchar LIMIT 2",
         (workspace, name),
     )
-    return [r[0] for r in found]
+    return [ident for (ident,) in result]
 
 
 def in_workspace(thread_ids: Sequence[UUID], *, workspace: UUID) -> set[UUID]:
     """Those of these threads that lie in the workspace."""
-    found = rows(
+    result = rows(
         "SELECT id FROM gp_thread WHERE id = ANY(%s::uuid[]) AND workspace_id = %s::uuid",
         (list(thread_ids), workspace),
     )
-    return {r[0] for r in found}
+    return {ident for (ident,) in result}
 
 
 def board_mark(*, workspace: UUID) -> tuple[int, tuple[Any, ...]]:
     """(microseconds of the database's clock, a value that differs when the board moved)."""
-    row = rows(
+    [(clock, *moved)] = rows(
         "SELECT (extract(epoch FROM clock_timestamp()) * 1000000)::bigint, "
         "(SELECT max(status_since) FROM gp_thread WHERE workspace_id = %s::uuid), "
         f"({DAMAGE_MARK}), n, total "
         "FROM (SELECT count(*) AS n, sum(last_seq) AS total FROM gp_thread WHERE "
         "workspace_id = %s::uuid AND status = ANY(%s::text[])) moving",
         (workspace, workspace, workspace, workspace, [str(s) for s in MOVING]),
-    )[0]
-    return row[0], tuple(row[1:])
+    )
+    return clock, tuple(moved)
 
 
 def counts(
-    *, workspace: UUID, agent: str = "", q: str = "", damaged: bool = False
+    *,
+    workspace: UUID,
+    agent: str = "",
+    framework: str = "",
+    q: str = "",
+    damaged: bool = False,
+    tree: TreeFilter = ANYWHERE,
 ) -> dict[Status, int]:
     """Threads per status that match: live ones exactly, finished ones up to COUNT_CAP + 1."""
-    where, params = _search(agent=agent, q=q, damaged=damaged)
+    where, params = _search(agent, framework, q, damaged, tree)
     conditions = "".join(f"AND {condition} " for condition in where)
-    found = rows(
+    result = rows(
         "SELECT th.status, count(*) FROM gp_thread th WHERE th.workspace_id = %s::uuid "
         f"AND th.status = ANY(%s::text[]) {conditions}GROUP BY th.status UNION ALL "
         "SELECT f.status, (SELECT count(*) FROM (SELECT 1 FROM gp_thread th WHERE "
@@ -284,14 +374,27 @@ def counts(
             [str(s) for s in FINISHED],
         ),
     )
-    return dict.fromkeys(Status, 0) | {Status(s): n for s, n in found}
+    return dict.fromkeys(Status, 0) | {Status(s): n for s, n in result}
 
 
-def children(thread_id: UUID) -> list[ThreadRow]:
+def children_beside(*, workspace: UUID, statuses: Iterable[Status] = ()) -> int:
+    """How many children the filter `top` leaves out, up to COUNT_CAP + 1."""
+    wanted = [str(s) for s in statuses]
+    return int(
+        rows(
+            "SELECT count(*) FROM (SELECT 1 FROM gp_thread th WHERE th.parent IS NOT NULL "
+            f"AND th.workspace_id = %s::uuid AND NOT {_TOP} "
+            "AND (%s::text[] = '{}' OR th.status = ANY(%s::text[])) LIMIT %s) x",
+            (workspace, wanted, wanted, COUNT_CAP + 1),
+        )[0][0]
+    )
+
+
+def forks_of(thread_id: UUID) -> list[ThreadRow]:
     """Threads forked from any checkpoint of this one, newest first."""
-    found = rows(
+    result = rows(
         THREAD + "WHERE th.forked_from IN (SELECT id FROM gp_checkpoint "
         "WHERE thread_id = %s::uuid) ORDER BY th.created_at DESC LIMIT 100",
         (thread_id,),
     )
-    return [thread_of(r) for r in found]
+    return [thread_of(r) for r in result]

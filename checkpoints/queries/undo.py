@@ -18,8 +18,8 @@ def effects_of(thread_id: UUID) -> list[EffectFate]:
     Of a thread whose first checkpoint was deleted no way is known.
     """
     first = "SELECT id FROM gp_checkpoint WHERE thread_id = %s::uuid AND number = 0"
-    found = rows(first, (thread_id,))
-    return effects_after(thread_id, found[0][0]) if found else []
+    result = rows(first, (thread_id,))
+    return effects_after(thread_id, result[0][0]) if result else []
 
 
 def effects_left(thread_id: UUID, on_way: Sequence[EffectFate]) -> list[EffectFate]:
@@ -27,13 +27,13 @@ def effects_left(thread_id: UUID, on_way: Sequence[EffectFate]) -> list[EffectFa
 
     `on_way` are those of `effects_of`. No undo of the thread takes the others back.
     """
-    found = rows(
+    result = rows(
         ACTIVITY + "WHERE thread_id = %s::uuid AND kind = 'effect' "
         "AND state IN ('done', 'started', 'unknown') AND NOT id = ANY(%s::uuid[]) "
         "ORDER BY branch DESC, step DESC, started_at DESC, id DESC",
         (thread_id, [fate.activity.id for fate in on_way]),
     )
-    return [_left(activity_of(row)) for row in found]
+    return [_left(activity_of(row)) for row in result]
 
 
 def _left(activity: ActivityRow) -> EffectFate:
@@ -50,19 +50,19 @@ def checkpoint_before(activity: ActivityRow) -> CheckpointRow:
     head = rows("SELECT head FROM gp_thread WHERE id = %s::uuid", (thread,))[0][0]
     for owner, branch, lo, hi, _ in way(thread, head):
         if owner == thread and branch == activity.branch:
-            found = rows(
+            result = rows(
                 CHECKPOINT.format(delta="NULL", abandoned="false") + "WHERE c.thread_id = %s::uuid "
                 "AND c.number BETWEEN %s::integer AND %s::integer AND c.step < %s::integer "
                 "ORDER BY c.number DESC LIMIT 1",
                 (thread, lo, hi, activity.step),
             )
-            return checkpoint_of(found[0])
+            return checkpoint_of(result[0])
     raise NotFound("This activity does not lie on the way to the thread's head.")
 
 
 def undo_failures(thread_id: UUID) -> dict[str, tuple[int, str]]:
     """{effect: (how often its undo failed, the last error)} since the undo was wanted last."""
-    found = rows(
+    result = rows(
         "SELECT data ->> 'activity', count(*), "
         "(array_agg(data ->> 'error' ORDER BY seq DESC))[1] FROM gp_event "
         "WHERE thread_id = %s::uuid AND kind = 'compensation.failed' AND seq > coalesce(("
@@ -71,4 +71,4 @@ def undo_failures(thread_id: UUID) -> dict[str, tuple[int, str]]:
         "GROUP BY 1",
         (thread_id, thread_id),
     )
-    return {effect: (count, error or "") for effect, count, error in found}
+    return {effect: (count, error or "") for effect, count, error in result}

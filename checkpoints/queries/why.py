@@ -7,9 +7,9 @@ from datetime import UTC, datetime
 from typing import Protocol
 from uuid import UUID
 
-from ..states import Status
+from ..states import FINISHED, Status
 from ..verdicts import question_of
-from ..views import ThreadRow, Why, WorkerRow
+from ..views import Awaited, ThreadRow, Why, WorkerRow
 
 
 class OpenRequest(Protocol):
@@ -36,21 +36,27 @@ def why_waiting(
     approvals: Sequence[OpenRequest] = (),
     workers: Sequence[WorkerRow] = (),
     *,
+    awaited: Awaited | None = None,
     now: datetime | None = None,
 ) -> Why:
     """Explain any standstill from the row, its open requests and the workers as they are seen.
 
-    Kinds: working, pause, lease, gate, wake, timer, queue, no_worker, no_code, paused, attention,
-    failed, finished. `action` says what a person can do, empty where nothing is needed.
+    `awaited` are the children that it waits for.
+
+    Kinds: working, agent, pause, lease, gate, children, wake, timer, queue, no_worker, no_code,
+    watched, paused, attention, failed, finished. `action` says what a person can do, empty where
+    nothing is needed.
     """
     clock = now or datetime.now(UTC)
+    if thread.external is not None and thread.external.watched:
+        return _watched(thread)
     match thread.status:
         case Status.RUNNING | Status.ROLLING_BACK:
             return _leased(thread, workers, clock)
         case Status.QUEUED:
             return _queued(thread, workers)
         case Status.WAITING:
-            return _waiting(thread, approvals)
+            return _waiting(thread, approvals, awaited)
         case Status.SLEEPING:
             return _sleeping(thread, workers, clock)
         case Status.PAUSED:
@@ -72,15 +78,24 @@ def why_waiting(
                 thread.status_since,
                 "Edit the state where needed, then retry.",
             )
-    said = thread.status_reason or f"The thread has {thread.status}"
+    message = thread.status_reason or f"The thread has {thread.status}"
     if thread.status is Status.CANCELLED:
-        said, check = "The thread was cancelled", ""
+        message, check = "The thread was cancelled", ""
         if thread.status_reason:
-            said = f"{said}. {thread.status_reason}"
+            message = f"{message}. {thread.status_reason}"
         if thread.status_reason.endswith("is unknown."):
             check = "Check outside whether it happened."
-        return Why("finished", sentence(said), thread.status_since, check)
-    return Why("finished", sentence(said), thread.status_since)
+        return Why("finished", sentence(message), thread.status_since, check)
+    return Why("finished", sentence(message), thread.status_since)
+
+
+def _watched(thread: ThreadRow) -> Why:
+    """Explain the standstill of a thread that nobody here controls."""
+    if thread.status in FINISHED:
+        message = thread.status_reason or f"The thread has {thread.status}"
+        return Why("finished", sentence(message), thread.status_since)
+    message = f"Watched, not controlled: {thread.agent} works elsewhere and waits for nothing here."
+    return Why("watched", message, thread.status_since)
 
 
 def _half_undone(thread: ThreadRow) -> bool:
@@ -123,7 +138,15 @@ def _no_worker(thread: ThreadRow, workers: Sequence[WorkerRow]) -> Why | None:
     return None
 
 
+def _elsewhere(thread: ThreadRow, what: str) -> Why:
+    """A thread that its agent, which works elsewhere, could take now."""
+    message = f"Waiting for its agent, which works elsewhere, to {what}."
+    return Why("agent", message, thread.status_since, "Start the agent if it isn't running.")
+
+
 def _queued(thread: ThreadRow, workers: Sequence[WorkerRow]) -> Why:
+    if thread.external is not None:
+        return _elsewhere(thread, f"take it; next is {_nodes(thread)}")
     alive = [w for w in workers if w.alive]
     if thread.pinned and not any(str(thread.agent_version_id) in w.agents for w in alive):
         return Why(
@@ -152,10 +175,21 @@ def _leased(thread: ThreadRow, workers: Sequence[WorkerRow], now: datetime) -> W
                 thread.status_since,
                 facts={"wake_at": thread.wake_at.isoformat()},
             )
+        if thread.external is not None:
+            return _elsewhere(thread, "undo effects")
         lost = _no_worker(thread, workers)
         return lost or Why("queue", "Waiting for a worker to undo effects.", thread.status_since)
     facts = {"owner": thread.lease_owner, "fence": thread.fence}
     if thread.lease_until is not None and thread.lease_until < now:
+        if thread.external is not None:
+            return Why(
+                "lease",
+                f"Its agent has been silent; the lease ran out at {_time(thread.lease_until)}. "
+                "Whoever takes the thread goes on.",
+                thread.lease_until,
+                "Start the agent if it isn't running.",
+                facts,
+            )
         return _no_worker(thread, workers) or Why(
             "lease",
             f"Its worker has been silent; the lease ran out at {_time(thread.lease_until)} "
@@ -164,15 +198,15 @@ def _leased(thread: ThreadRow, workers: Sequence[WorkerRow], now: datetime) -> W
             facts=facts,
         )
     if undoing:
-        said = "A worker is undoing effects."
-        return Why("working", said, thread.status_since, facts=facts)
+        message = "A worker is undoing effects."
+        return Why("working", message, thread.status_since, facts=facts)
     if thread.wish == "pause":
-        said = f"Working on {_nodes(thread)}; pauses after this step."
-        return Why("pause", said, thread.status_since, facts=facts)
+        message = f"Working on {_nodes(thread)}; pauses after this step."
+        return Why("pause", message, thread.status_since, facts=facts)
     return Why("working", f"Working on {_nodes(thread)}.", thread.status_since, facts=facts)
 
 
-def _waiting(thread: ThreadRow, approvals: Sequence[OpenRequest]) -> Why:
+def _waiting(thread: ThreadRow, approvals: Sequence[OpenRequest], awaited: Awaited | None) -> Why:
     if approvals:
         first = min(approvals, key=lambda a: a.requested_at)
         many = f" and {len(approvals) - 1} more" if len(approvals) > 1 else ""
@@ -184,6 +218,8 @@ def _waiting(thread: ThreadRow, approvals: Sequence[OpenRequest]) -> Why:
             "A reviewer decides.",
             {"approvals": [str(a.id) for a in approvals]},
         )
+    if awaited is not None and awaited.n:
+        return _for_children(thread, awaited)
     if isinstance(thread.waiting_on, dict) and thread.waiting_on.get("sentence"):
         return Why("wake", sentence(str(thread.waiting_on["sentence"])), thread.status_since)
     return Why(
@@ -193,13 +229,40 @@ def _waiting(thread: ThreadRow, approvals: Sequence[OpenRequest]) -> Why:
     )
 
 
+def _for_children(thread: ThreadRow, awaited: Awaited) -> Why:
+    """Whom it waits for, and whether one of them waits for a person."""
+    joins = thread.waiting_on.get("joins") if isinstance(thread.waiting_on, dict) else None
+    first = joins[0] if joins and len(joins) == 1 else {}
+    need, of = first.get("need"), first.get("of")
+    children = "child" if awaited.n == 1 else "children"
+    message = f"Waiting for {awaited.open} of {awaited.n} {children}"
+    if need is not None and need != of:
+        succeeded = f"{awaited.succeeded} {'has' if awaited.succeeded == 1 else 'have'}"
+        message = f"Waiting until {need} of {of} children succeed: {succeeded}"
+    stuck = sum(awaited.statuses.get(status, 0) for status in (Status.ATTENTION, Status.PAUSED))
+    decide = awaited.statuses.get(Status.WAITING, 0) - awaited.held
+    action = ""
+    if stuck:
+        action = f"{stuck} of them {'needs' if stuck == 1 else 'need'} a person to continue."
+    elif decide and decide == awaited.open:
+        action = "All of them are waiting too."
+    facts = {
+        "open": awaited.open,
+        "of": awaited.n,
+        "succeeded": awaited.succeeded,
+        "statuses": {str(status): n for status, n in awaited.statuses.items()},
+        **({"held": awaited.held} if awaited.held else {}),
+    }
+    return Why("children", f"{message}.", thread.status_since, action, facts)
+
+
 def _sleeping(thread: ThreadRow, workers: Sequence[WorkerRow], now: datetime) -> Why:
     if thread.wake_at is not None and thread.wake_at > now:
-        said = thread.status_reason.rstrip(".")
+        message = thread.status_reason.rstrip(".")
         return Why(
             "timer",
             # "attempt 3 of 5 at ...", "waits with all others until ..."
-            f"{said or 'Sleeps'} {'at' if said[-1:].isdigit() else 'until'} "
+            f"{message or 'Sleeps'} {'at' if message[-1:].isdigit() else 'until'} "
             f"{_time(thread.wake_at)}.",
             thread.status_since,
             facts={"wake_at": thread.wake_at.isoformat()},
@@ -210,36 +273,36 @@ def _sleeping(thread: ThreadRow, workers: Sequence[WorkerRow], now: datetime) ->
 
 
 def _attention(thread: ThreadRow) -> Why:
-    said = sentence(thread.status_reason or "The engine can't continue without a person")
-    asked = question_of(thread.status, thread.waiting_on)
-    if asked is None:
+    message = sentence(thread.status_reason or "The engine can't continue without a person")
+    request = question_of(thread.status, thread.waiting_on)
+    if request is None:
         action = "Read the reason, edit the state where needed, then retry or roll back."
         kind = thread.waiting_on.get("kind") if isinstance(thread.waiting_on, dict) else ""
         if kind == "code":
             action = "Choose which version of the code continues it."
         elif kind == "history":
             action = "Verify the record, restore what was altered from a backup, then retry."
-        return Why("attention", said, thread.status_since, action)
-    facts = {"asks": asked.kind, "activity": str(asked.activity)}
-    if asked.kind == "unknown":
-        return Why("attention", said, thread.status_since, "Say whether it happened.", facts)
+        return Why("attention", message, thread.status_since, action)
+    facts = {"asks": request.kind, "activity": str(request.activity)}
+    if request.kind == "unknown":
+        return Why("attention", message, thread.status_since, "Say whether it happened.", facts)
     return Why(
         "attention",
-        said,
+        message,
         thread.status_since,
         "Say whether its outcome holds.",
-        facts | {"args": asked.args},
+        facts | {"args": request.args},
     )
 
 
 def _paused(thread: ThreadRow, approvals: Sequence[OpenRequest]) -> Why:
-    said = (thread.status_reason or "Paused").rstrip(".")
+    message = (thread.status_reason or "Paused").rstrip(".")
     if thread.next_nodes:
-        said += f"; next is {_nodes(thread)}"
+        message += f"; next is {_nodes(thread)}"
     if approvals:
         number = len(approvals)
-        said += f"; {number} request{'s' if number > 1 else ''} can be decided meanwhile"
-    return Why("paused", sentence(said), thread.status_since, "Resume it.")
+        message += f"; {number} request{'s' if number > 1 else ''} can be decided meanwhile"
+    return Why("paused", sentence(message), thread.status_since, "Resume it.")
 
 
 def _time(at: datetime) -> str:

@@ -17,6 +17,7 @@ from .deltas import (
     LIMITS,
     Delta,
     Limits,
+    as_stored,
     at,
     check,
     copied,
@@ -187,7 +188,8 @@ def build_delta(
     """The delta of one step from `(node, {channel: value})` pairs in node order.
 
     Raises `InvalidValue` for values that are not storable JSON, unknown channels and what a reducer
-    refuses. Channels come sorted; an append or merge of nothing is left out.
+    refuses. Values are as the store gives them back. Channels come sorted; an append or merge of
+    nothing is left out.
     """
     gathered: dict[str, tuple[list[str], list[Any]]] = {}
     for node, update in updates:
@@ -210,7 +212,7 @@ def build_delta(
         except InvalidValue as error:
             raise _blaming(error, nodes) from None
         if op == "set" or payload:
-            delta.setdefault(op, {})[channel] = payload
+            delta.setdefault(op, {})[channel] = as_stored(payload)
     return cast(Delta, delta)
 
 

@@ -2,7 +2,8 @@
 
 A delta is `{"set": {ch: v}, "append": {ch: [..]}, "merge": {ch: {..}}, "unset": [ch]}`; each
 channel stands in one operation only. Refusals are `InvalidValue` with a JSON path: `$.a.b[3]`.
-As stored it may also name values that lie elsewhere (see `references`); only `replay` knows those.
+As stored it may also name values that lie elsewhere (see `references`); only a `Folder` of stored
+deltas knows those.
 """
 
 from __future__ import annotations
@@ -12,7 +13,7 @@ from typing import Any, TypedDict, cast
 
 from ..errors import InvalidValue
 from .references import PUT, named
-from .stored import decode_stored
+from .stored import decode
 from .values import (
     LIMITS,
     MAX_INTEGER,
@@ -20,12 +21,13 @@ from .values import (
     JsonObject,
     Limits,
     Refused,
+    as_stored,
     at,
     canonical,
     check,
     check_size,
     copied,
-    decode,
+    decode_file,
     decode_request,
     heaviest,
 )
@@ -40,19 +42,19 @@ __all__ = [
     "Limits",
     "Refused",
     "apply",
+    "as_stored",
     "at",
     "canonical",
     "check",
     "check_size",
     "copied",
     "decode",
+    "decode_file",
     "decode_request",
-    "decode_stored",
     "delta_of_changes",
     "fold",
     "heaviest",
     "is_empty",
-    "replay",
     "validate_delta",
 ]
 
@@ -121,41 +123,61 @@ class Folder:
 
     `state` is live: read it, never write to it. Lists and dicts that came from outside are copied
     before the first append or merge and grown in place afterwards; nothing given is ever mutated.
+
+    `stored`: the deltas come from the store and belong to nobody else. Their shapes were checked
+    when they were written, all is grown in place, and `put` leaves values to be filled in.
     """
 
-    def __init__(self, base: Mapping[str, Any]) -> None:
+    def __init__(self, base: Mapping[str, Any], *, stored: bool = False) -> None:
         self.state: dict[str, Any] = dict(base)
+        self._stored = stored
         self._owned: set[str] = set()
 
-    def add(self, delta: Mapping[str, Any]) -> None:
-        """Apply one delta; a refused one (`InvalidValue`) leaves the state as it was."""
-        _check_shape(delta)
-        state, owned = self.state, self._owned
-        appends, merges = delta.get("append"), delta.get("merge")
-        for channel in appends or ():
-            self._need(channel, list)
-        for channel in merges or ():
-            self._need(channel, dict)
-        if changed := delta.get("set"):
-            state.update(changed)
-            owned.difference_update(changed)
-        if appends:
-            for channel, items in appends.items():
-                self._own(channel, list).extend(items)
-        if merges:
-            for channel, members in merges.items():
-                self._own(channel, dict).update(members)
-        for channel in delta.get("unset", ()):
-            state.pop(channel, None)
-            owned.discard(channel)
+    def add(self, *deltas: Mapping[str, Any]) -> None:
+        """Apply deltas; a refused one (`InvalidValue`) leaves the state as it was before it.
 
-    def _need(self, channel: str, kind: type) -> None:
-        if not isinstance(self.state.get(channel, kind()), kind):
-            raise InvalidValue(at("$", channel), f"the channel does not hold {_NOUNS[kind]}")
+        A stored one is refused where it cannot be applied at all, perhaps half-way.
+        """
+        state, owned, own = self.state, self._owned, self._own
+        try:
+            for delta in deltas:
+                if not self._stored:
+                    self._check(delta)
+                for op, body in delta.items():
+                    if op == "append":
+                        for channel, items in body.items():
+                            own(channel, list).extend(items)
+                    elif op == "set":
+                        state.update(body)
+                        owned.difference_update(body)
+                    elif op == "merge":
+                        for channel, members in body.items():
+                            own(channel, dict).update(members)
+                    elif op == "unset":
+                        for channel in body:
+                            state.pop(channel, None)
+                            owned.discard(channel)
+                    elif op == PUT and self._stored:
+                        state.update(named(body))
+                    else:
+                        raise InvalidValue(at("$", op), "unknown operation")
+        except (AttributeError, TypeError, ValueError) as error:
+            raise InvalidValue("$", f"a delta cannot be applied ({error})") from error
+
+    def _check(self, delta: Mapping[str, Any]) -> None:
+        _check_shape(delta)
+        for op, kind in _ITEMS.items():
+            for channel in delta.get(op, ()):
+                if not isinstance(self.state.get(channel, kind()), kind):
+                    raise InvalidValue(
+                        at("$", channel), f"the channel does not hold {_NOUNS[kind]}"
+                    )
 
     def _own(self, channel: str, kind: type) -> Any:
         if channel not in self._owned:
-            self.state[channel] = kind(self.state.get(channel, ()))
+            current = self.state.get(channel, ())
+            # Nobody else has what comes from the store: `put` may even stand in for it.
+            self.state[channel] = current if self._stored and current != () else kind(current)
             self._owned.add(channel)
         return self.state[channel]
 
@@ -165,39 +187,10 @@ def apply(state: Mapping[str, Any], delta: Mapping[str, Any]) -> dict[str, Any]:
     return fold(state, (delta,))
 
 
-def fold(base: Mapping[str, Any], deltas: Iterable[Mapping[str, Any]]) -> dict[str, Any]:
-    """The state after many deltas, in time linear in what they hold."""
-    folder = Folder(base)
-    for delta in deltas:
-        folder.add(delta)
+def fold(
+    base: Mapping[str, Any], deltas: Iterable[Mapping[str, Any]], *, stored: bool = False
+) -> dict[str, Any]:
+    """The state after many deltas, in time linear in what they hold; `stored` as in `Folder`."""
+    folder = Folder(base, stored=stored)
+    folder.add(*deltas)
     return folder.state
-
-
-def replay(state: dict[str, Any], stored: Iterable[Mapping[str, Any]]) -> dict[str, Any]:
-    """Fold what was just decoded and belongs to nobody else: everything given is grown in place.
-
-    As `fold`, a third of its time: what is stored was checked before, so only what cannot be
-    applied at all is refused (`InvalidValue`). Values that lie elsewhere are left to be filled in.
-    """
-    try:
-        state.keys()  # whatever was cached is an object
-        for delta in stored:
-            for op, body in delta.items():
-                if op == "set":
-                    state.update(body)
-                elif op == "append":
-                    for channel, items in body.items():
-                        state.setdefault(channel, []).extend(items)
-                elif op == "merge":
-                    for channel, members in body.items():
-                        state.setdefault(channel, {}).update(members)
-                elif op == "unset":
-                    for channel in body:
-                        state.pop(channel, None)
-                elif op == PUT:
-                    state.update(named(body))
-                else:
-                    raise InvalidValue(at("$", op), "unknown operation")
-    except (AttributeError, TypeError, ValueError) as error:
-        raise InvalidValue("$", f"a stored delta cannot be applied ({error})") from error
-    return state

@@ -172,10 +172,10 @@ class Digests:
         return b"".join(whole)
 
     @classmethod
-    def resumed(cls, kept: bytes, reducers: Mapping[str, HasName]) -> Digests:
+    def resumed(cls, saved: bytes, reducers: Mapping[str, HasName]) -> Digests:
         """The digests that were kept; raises ValueError where these bytes are none."""
         digests = cls(reducers)
-        rest = memoryview(kept)
+        rest = memoryview(saved)
         while rest:
             at = 4 + int.from_bytes(rest[:4])
             name, kind = bytes(rest[4:at]), bytes(rest[at : at + 1])
@@ -194,10 +194,10 @@ class Digests:
         """
         for channel, value in stored.get("set", {}).items():
             self._place(channel, value)
-        for channel, told in named(stored.get(PUT, {})).items():
+        for channel, payload in named(stored.get(PUT, {})).items():
             if self._joined_by(channel) in (_APPEND, _MERGE):
                 raise NeedsState
-            self._put(channel, _Standing(_Whole.kind, bytes.fromhex(told.sha256), told.size))
+            self._put(channel, _Standing(_Whole.kind, bytes.fromhex(payload.sha256), payload.size))
         for op, kind in (("append", _Chain), ("merge", _Tree)):
             for channel, added in stored.get(op, {}).items():
                 part = self._parts.get(channel)

@@ -13,7 +13,7 @@ from hashlib import sha256
 from typing import Any
 
 from ..errors import CorruptHistory, InvalidValue
-from .stored import decode_stored
+from .stored import decode
 from .values import at, canonical
 
 PUT = "put"
@@ -40,13 +40,15 @@ def named(body: Any) -> dict[str, Elsewhere]:
     """What a `put` operation names, by channel; InvalidValue where it is none."""
     if not isinstance(body, dict):
         raise InvalidValue(at("$", PUT), "must be an object")
-    found = {}
-    for channel, told in body.items():
-        sha, size = (told.get("sha256"), told.get("size")) if isinstance(told, dict) else (None, 0)
+    results = {}
+    for channel, payload in body.items():
+        sha, size = (
+            (payload.get("sha256"), payload.get("size")) if isinstance(payload, dict) else (None, 0)
+        )
         if not isinstance(sha, str) or type(size) is not int:
             raise InvalidValue(at(at("$", PUT), channel), "names no content")
-        found[channel] = Elsewhere(sha, size)
-    return found
+        results[channel] = Elsewhere(sha, size)
+    return results
 
 
 def moved_out(delta: Mapping[str, Any], limit: int) -> tuple[dict[str, Any], dict[str, bytes]]:
@@ -90,20 +92,22 @@ def resolved(delta: Mapping[str, Any], contents: Mapping[str, bytes]) -> dict[st
         return dict(delta)
     values: dict[str, Any] = dict(named(delta[PUT]))
     fill(values, contents)
-    found = {op: body for op, body in delta.items() if op != PUT}
-    return {**found, "set": {**found.get("set", {}), **values}}
+    results = {op: body for op, body in delta.items() if op != PUT}
+    return {**results, "set": {**results.get("set", {}), **values}}
 
 
-def _whole(channel: str, told: Elsewhere, contents: Mapping[str, bytes]) -> Any:
-    raw = contents.get(told.sha256)
+def _whole(channel: str, elsewhere: Elsewhere, contents: Mapping[str, bytes]) -> Any:
+    raw = contents.get(elsewhere.sha256)
     if raw is None:
-        raise CorruptHistory(f"The content of channel {channel!r} ({told.sha256[:12]}) is missing.")
-    if len(raw) != told.size or sha256(raw).hexdigest() != told.sha256:
         raise CorruptHistory(
-            f"The content of channel {channel!r} ({told.sha256[:12]}) does not fit its hash."
+            f"The content of channel {channel!r} ({elsewhere.sha256[:12]}) is missing."
         )
-    value = decode_stored(raw.decode())
-    for more in told.added:
+    if len(raw) != elsewhere.size or sha256(raw).hexdigest() != elsewhere.sha256:
+        raise CorruptHistory(
+            f"The content of channel {channel!r} ({elsewhere.sha256[:12]}) does not fit its hash."
+        )
+    value = decode(raw)
+    for more in elsewhere.added:
         if type(more) is not type(value):
             raise InvalidValue(at("$", channel), "what was added to it does not fit its kind")
         if isinstance(value, list):

@@ -15,12 +15,12 @@ def without_descriptions(schema: Any) -> Any:
         return [without_descriptions(part) for part in schema]
     if not isinstance(schema, Mapping):
         return schema
-    found: dict[str, Any] = {}
+    results: dict[str, Any] = {}
     for name, value in schema.items():
         if name in _BY_NAME and isinstance(value, Mapping):
-            found[name] = {key: without_descriptions(part) for key, part in value.items()}
+            results[name] = {key: without_descriptions(part) for key, part in value.items()}
         elif name in _SCHEMAS:
-            found[name] = without_descriptions(value)
+            results[name] = without_descriptions(value)
         elif name != "description":
-            found[name] = value
-    return found
+            results[name] = value
+    return results

@@ -1,8 +1,7 @@
 """Reading back what this program wrote, several times as fast as what others sent; pure.
 
 The parser is that of pydantic. It gives every integer as one and a number that no double can hold
-as infinite, so numbers are looked at afterwards; what it refuses, the decoder of the standard
-library judges. Tests hold one against the other.
+as infinite, so numbers are looked at afterwards; what it refuses, the decoder of files judges.
 """
 
 from __future__ import annotations
@@ -13,26 +12,36 @@ from typing import Any
 from pydantic_core import from_json
 
 from ..errors import InvalidValue
-from .values import MAX_INTEGER, decode_own, utf8
+from .values import MAX_INTEGER, decode_file
 
 _AS_THEY_ARE = frozenset({str, bool, type(None)})
 
 
-def decode_stored(text: str | bytes) -> Any:
-    """As `decode`, for canonical text or jsonb as the database spells it; bytes are UTF-8.
+def decode(raw: str | bytes) -> Any:
+    """Read stored JSON; an integer beyond 2^53 is the double it was before jsonb spelt it out.
 
-    Neither has a key twice, so that is not looked for.
+    For canonical text or jsonb as the database spells it: neither has a key twice, NUL or lone
+    surrogates, so those are not looked for. Bytes are UTF-8.
     """
+    return with_doubles(parse(raw))
+
+
+def parse(raw: str | bytes) -> Any:
+    """As `decode`, with all numbers as they are spelt: `with_doubles` has to follow."""
     try:
-        value = from_json(text, allow_inf_nan=False)
+        return from_json(raw, allow_inf_nan=False)
     except ValueError:
         # Refused, or only beyond what that parser takes: a number of thousands of digits.
-        return decode_own(text if isinstance(text, str) else utf8(text))
+        return decode_file(raw)
+
+
+def with_doubles(value: Any) -> Any:
+    """The value with each integer beyond 2^53 as a double, changed in place where it can be."""
     kind = type(value)
     if kind is dict or kind is list:
         _as_doubles(value)
         return value
-    return value if kind in _AS_THEY_ARE else _double(value)
+    return _double(value) if kind is int or kind is float else value
 
 
 def _as_doubles(value: Any) -> None:
@@ -56,9 +65,9 @@ def _double(number: float) -> float:
     if type(number) is int and -MAX_INTEGER <= number <= MAX_INTEGER:
         return number
     try:
-        found = float(number)
+        result = float(number)
     except OverflowError:
-        found = math.inf
-    if math.isinf(found):
+        result = math.inf
+    if math.isinf(result):
         raise InvalidValue("$", "the number is beyond the range of a double")
-    return found
+    return result

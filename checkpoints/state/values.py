@@ -179,25 +179,14 @@ def _first(pair: tuple[int, str | int]) -> int:
     return pair[0]
 
 
-def _encoder() -> Callable[[Any], str]:
-    """The stdlib's encoder with sorted keys and no spaces, for values that `_walk` has seen."""
-    slow = json.JSONEncoder(
-        sort_keys=True,
-        ensure_ascii=False,
-        check_circular=False,
-        allow_nan=False,
-        separators=(",", ":"),
-    )
-    fast = getattr(json.encoder, "c_make_encoder", None)
-    if fast is None:  # another Python than CPython
-        return slow.encode
-    # JSONEncoder.encode makes a new one of these for each call, which takes longer than using it.
-    text = json.encoder.encode_basestring
-    parts = fast(None, slow.default, text, None, ":", ",", True, False, False)
-    return lambda value: "".join(parts(value, 0))
-
-
-_encode = _encoder()
+# For values that `_walk` has seen.
+_encode = json.JSONEncoder(
+    sort_keys=True,
+    ensure_ascii=False,
+    check_circular=False,
+    allow_nan=False,
+    separators=(",", ":"),
+).encode
 
 
 def canonical(value: object) -> bytes:
@@ -222,7 +211,19 @@ def _whole_as_integers(value: Any) -> Any:
         return {key: _whole_as_integers(item) for key, item in value.items()}
     if kind is list:
         return [_whole_as_integers(item) for item in value]
-    return int(value) if kind is float and value.is_integer() else value
+    if kind is float and value.is_integer() and -MAX_INTEGER <= value <= MAX_INTEGER:
+        return int(value)
+    return value
+
+
+def as_stored(value: Any) -> Any:
+    """The value as the store gives it back: JSON has one zero, and 2.0 is written as 2.
+
+    Who goes on with a value and who loads it see the same. What cannot be stored is left alone.
+    """
+    odd: set[str] = set()
+    _walk(value, _WRAPPED_DEPTH, sys.maxsize, odd)
+    return _whole_as_integers(value) if "whole" in odd else value
 
 
 def copied(value: Any) -> Any:
@@ -243,13 +244,8 @@ def _stop(message: str) -> object:
     raise _Stop(message)
 
 
-def _decoder(
-    refuse: Callable[[str], object], *, stored: bool, pairs: bool = True
-) -> json.JSONDecoder:
-    """A strict decoder whose hooks answer `refuse(message)` for what is not taken.
-
-    Without `pairs` duplicate keys are not looked for, which takes half the time.
-    """
+def _decoder(refuse: Callable[[str], object], *, stored: bool) -> json.JSONDecoder:
+    """A strict decoder whose hooks answer `refuse(message)` for what is not taken."""
 
     def members(pairs: list[tuple[str, object]]) -> dict[str, object]:
         result = dict(pairs)
@@ -280,16 +276,15 @@ def _decoder(
         return refuse(f"{text} is not JSON")
 
     return json.JSONDecoder(
-        object_pairs_hook=members if pairs else None,
+        object_pairs_hook=members,
         parse_int=integer,
         parse_float=fraction,
         parse_constant=constant,
     )
 
 
-_STORED = _decoder(_stop, stored=True)
-_OWN = _decoder(_stop, stored=True, pairs=False)
-_STORED_MARKING = _decoder(Refused, stored=True)
+_FILE = _decoder(_stop, stored=True)
+_FILE_MARKING = _decoder(Refused, stored=True)
 _SENT_MARKING = _decoder(Refused, stored=False)
 
 
@@ -297,8 +292,8 @@ def _parse(decoder: json.JSONDecoder, text: str) -> Any:
     try:
         return decoder.decode(text)
     except json.JSONDecodeError as error:
-        place = f"line {error.lineno} column {error.colno}"
-        raise InvalidValue("$", f"not JSON: {error.msg} at {place}") from None
+        path = f"line {error.lineno} column {error.colno}"
+        raise InvalidValue("$", f"not JSON: {error.msg} at {path}") from None
     except RecursionError:
         raise InvalidValue("$", "nested too deeply") from None
 
@@ -311,34 +306,18 @@ def utf8(raw: bytes) -> str:
         raise InvalidValue("$", f"not UTF-8 at byte {error.start}") from None
 
 
-def decode(raw: str | bytes) -> Any:
-    """Read stored JSON; an integer beyond 2^53 is the double it was before jsonb spelt it out.
+def decode_file(raw: str | bytes) -> Any:
+    """Read JSON of a file; an integer beyond 2^53 is the double that canonical text spells so.
 
-    Duplicate keys, NaN and infinities are refused. Depth, NUL and surrogates are not looked for:
-    the database cannot hold the latter two. A file from elsewhere needs a `check` afterwards.
+    Duplicate keys, NaN and infinities are refused. Depth, NUL and surrogates are not looked for: a
+    `check` has to follow.
     """
     text = raw if isinstance(raw, str) else utf8(raw)
     try:
-        return _parse(_STORED, text)
+        return _parse(_FILE, text)
     except _Stop as stop:
-        fault = _walk(_parse(_STORED_MARKING, text), sys.maxsize, sys.maxsize, set())
+        fault = _walk(_parse(_FILE_MARKING, text), sys.maxsize, sys.maxsize, set())
         raise (fault or _Fault(str(stop))).error("$") from None
-
-
-def decode_own(text: str) -> Any:
-    """As `decode`, for what this program wrote: it has no key twice, and nothing around it."""
-    try:
-        # Without the decoder's search for white space around it: there is none.
-        value, end = _OWN.raw_decode(text)
-    except json.JSONDecodeError as error:
-        raise InvalidValue("$", f"not JSON: {error.msg}") from None
-    except RecursionError:
-        raise InvalidValue("$", "nested too deeply") from None
-    except _Stop as stop:
-        raise InvalidValue("$", str(stop)) from None
-    if end != len(text):
-        raise InvalidValue("$", "not JSON: something stands behind it")
-    return value
 
 
 _TOKENS = re.compile(r'"(?:[^"\\]+|\\.)*+"?|[\[{]|[\]}]', re.DOTALL)

@@ -1,7 +1,14 @@
 """The only writer of threads and their history; import the verbs from here."""
 
 from ..postgres.guarded_rows import forget_rows_set_aside
-from .activities import finish_activity, record_activity, report_progress, start_activity
+from ..state.model_configuration import joined_config
+from .activities import (
+    finish_activity,
+    record_activities,
+    record_activity,
+    report_progress,
+    start_activity,
+)
 from .clock_steps import bring_back_sleepers, note_clock_step
 from .code import accept, pin, unpin
 from .control import cancel, edit, pause, resume, retry
@@ -26,6 +33,7 @@ from .installation.imports import (
     note_import,
 )
 from .installation.record_begin import begin_record
+from .installation.span_exports import begin_export, move_export
 from .installation.sweep import (
     claim_duty,
     forget_duty,
@@ -35,6 +43,7 @@ from .installation.sweep import (
     wake_sleepers,
 )
 from .installation.verifications import Noted, note_complete, note_verification
+from .installation.watched import keep_keys, locked_keys, record_watched
 from .installation.workspaces import (
     create_workspace,
     ensure_workspace,
@@ -46,7 +55,7 @@ from .installation.workspaces import (
     rename_workspace,
     withdraw,
 )
-from .keyframes import drop_keyframe, write_keyframe
+from .keyframes import drop_keyframe, keep_state, known_digests, write_keyframe
 from .rollbacks import (
     cancel_and_undo,
     fail_and_undo,
@@ -54,14 +63,33 @@ from .rollbacks import (
     roll_back,
     take_back,
 )
-from .starts import fork, joined_config, start
+from .starts import fork, start
+from .statement.locks import LOCK_THREAD, join_thread, lock_free, lock_thread
 from .statement.moves import NewCheckpoint, NewEvent, next_checkpoint
 from .steps import adopt_version, commit_step, hand_back, leave, record
-from .unknown_effects import note_unknown, settle
+from .tree.births import AT_ONCE as CHILDREN_AT_ONCE
+from .tree.births import NewChild, derived_id, spawn
+from .tree.ends import await_children, bring_children, deliver, deliver_due
+from .tree.hand_offs import HandOff, commit_and_hand_off, reach_successor
+from .tree.messages import deliver_messages, send_message
+from .tree.reach import (
+    STOOD,
+    cancel_child,
+    forget_reach,
+    reach_children,
+    reached,
+    take_pause,
+)
+from .unknown_effects import effect_as_written, note_unknown, settle
 from .wakes import add_event, wake
 
 __all__ = [
+    "CHILDREN_AT_ONCE",
+    "LOCK_THREAD",
+    "STOOD",
+    "HandOff",
     "NewCheckpoint",
+    "NewChild",
     "NewEvent",
     "Noted",
     "accept",
@@ -69,22 +97,33 @@ __all__ = [
     "adopt_version",
     "announce_version",
     "announce_worker",
+    "await_children",
+    "begin_export",
     "begin_record",
     "bring_back_sleepers",
+    "bring_children",
     "cancel",
     "cancel_and_undo",
+    "cancel_child",
     "claim_duty",
     "claim_folder",
+    "commit_and_hand_off",
     "commit_step",
     "create_workspace",
+    "deliver",
+    "deliver_due",
+    "deliver_messages",
+    "derived_id",
     "drop_keyframe",
     "edit",
+    "effect_as_written",
     "ensure_workspace",
     "fail_and_undo",
     "finish_activity",
     "folder_kept",
     "forget_duty",
     "forget_file",
+    "forget_reach",
     "forget_rows_set_aside",
     "fork",
     "grant",
@@ -95,15 +134,23 @@ __all__ = [
     "import_artifact",
     "import_checkpoint",
     "import_thread",
+    "join_thread",
     "joined_config",
     "keep_cursor",
     "keep_head",
+    "keep_keys",
+    "keep_state",
+    "known_digests",
     "leave",
+    "lock_free",
+    "lock_thread",
+    "locked_keys",
     "log_export",
     "log_refused_role",
     "log_setting",
     "log_user",
     "lose_step",
+    "move_export",
     "next_checkpoint",
     "note_clock_step",
     "note_complete",
@@ -118,9 +165,14 @@ __all__ = [
     "place_file",
     "postpone_folder",
     "put_artifact",
+    "reach_children",
+    "reach_successor",
+    "reached",
     "record",
+    "record_activities",
     "record_activity",
     "record_compensation",
+    "record_watched",
     "rename_workspace",
     "report_progress",
     "resume",
@@ -128,12 +180,15 @@ __all__ = [
     "retry",
     "roll_back",
     "send_input",
+    "send_message",
     "settle",
     "shorten_leases",
+    "spawn",
     "start",
     "start_activity",
     "stranded_threads",
     "take_back",
+    "take_pause",
     "unpin",
     "wake",
     "wake_sleepers",

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from decimal import Decimal
 from hashlib import sha256
-from typing import Any
+from typing import Any, Required, TypedDict, Unpack
 
 from django.db import connection
 
@@ -14,18 +15,19 @@ from ..postgres import reads as prepared
 from ..records import NewActivity, Position, Work
 from ..state import deltas
 from ..states import EventKind
-from .statement.moves import Insert, NewEvent, perform
-from .statement.text import Columns
-from .steps import _SEEN, _see, leased, refresh
+from ..tables.columns import ACTIVITY, PLACE
+from .statement.moves import Insert, Move, NewEvent, perform
+from .statement.text import row_sql
+from .steps import SEEN, leased, refresh, update_work
 
-_POSITION = "(thread_id, branch, step, node, index, key, revision)"
+_POSITION = f"(thread_id, {', '.join(PLACE)})"
 
 
 # Of events that name an activity; since 2 a first attempt and the first place go without saying.
 NAMING_V = 2
 
 
-def _named(activity: NewActivity) -> dict[str, Any]:
+def name_activity(activity: NewActivity) -> dict[str, Any]:
     """How an event names an activity."""
     p = activity.position
     named = {
@@ -50,52 +52,12 @@ def described(usage: Any) -> dict[str, str]:
 
 
 _OF_ITS_OWN = {"node": EventKind.NODE_FINISHED, "value": EventKind.VALUE_RECORDED}
-_COLUMNS = {
-    "thread_id": "t.id",
-    "workspace_id": "t.workspace_id",
-    "id": "%s::uuid",
-    "branch": "%s::integer",
-    "step": "%s::integer",
-    "node": "%s::varchar",
-    "index": "%s::integer",
-    "key": "%s::varchar",
-    "revision": "%s::smallint",
-    "kind": "%s::varchar",
-    "tool": "%s::varchar",
-    "state": "%s::varchar",
-    "args": "%s::jsonb",
-    "salt": "%s::bytea",
-    "input_hash": "%s::bytea",
-    "result": "%s::jsonb",
-    "result_hash": "%s::bytea",
-    "error": "%s::text",
-    "attempts": "%s::smallint",
-    "usage": "%s::jsonb",
-    "idempotency_key": "%s::varchar",
-    "undo": "%s::varchar",
-    "approval_id": "%s::uuid",
-    "started_at": "t.last_at",
-}
+OF_THREAD = {"thread_id": "t.id", "workspace_id": "t.workspace_id", "started_at": "t.last_at"}
+_COLUMNS = ACTIVITY.without("cursor", "progress", "undo_result")
 # A row of this position may stand there as merely started (progress was shown, or the worker died
-# in the call); what is done is never written over. All that the event seals is written anew.
-_WRITTEN_ANEW = (
-    "tool",
-    "state",
-    "args",
-    "salt",
-    "input_hash",
-    "result",
-    "result_hash",
-    "error",
-    "attempts",
-    "usage",
-    # The same for an effect; formerly activities had one too.
-    "idempotency_key",
-    "undo",
-    "approval_id",
-    "started_at",
-    "finished_at",
-)
+# in the call); what is done is never written over. All that the event seals is written anew: also
+# the idempotency key, which formerly activities had too.
+_WRITTEN_ANEW = _COLUMNS.without("id", "thread_id", "workspace_id", *PLACE, "kind")
 
 
 def upsert(**more: str) -> str:
@@ -108,51 +70,59 @@ def upsert(**more: str) -> str:
     )
 
 
-_STARTED = Columns("gp_activity", _COLUMNS | {"finished_at": "NULL::timestamptz"}, upsert())
+_STARTED = row_sql(_COLUMNS, OF_THREAD | {"finished_at": "NULL::timestamptz"}, upsert())
 # A result takes the place of the cursor that led to it; after a failure the next call needs it,
 # if it is asked the same. The hash also says the same salt: what seals the cursor still fits it.
-_ENDED = Columns(
-    "gp_activity",
-    _COLUMNS | {"finished_at": "t.last_at"},
+_ENDED = row_sql(
+    _COLUMNS,
+    OF_THREAD | {"finished_at": "t.last_at"},
     upsert(
         cursor="CASE WHEN EXCLUDED.state = 'failed' "
         "AND EXCLUDED.input_hash = gp_activity.input_hash THEN gp_activity.cursor END"
     ),
 )
-
-
-# What `as_written` reads, in this order.
-WRITTEN = (
-    "id, branch, step, node, index, key, kind, tool, args::text, idempotency_key, undo, "
-    "approval_id, revision, attempts, usage::text, salt"
+# How far a working activity is, shown before anything is recorded of it.
+_SHOWN = row_sql(
+    ACTIVITY.without("cursor", "undo_result", "started_at", "finished_at"),
+    {"thread_id": "th.id", "workspace_id": "th.workspace_id"},
+    f"ON CONFLICT {_POSITION} DO UPDATE SET progress = EXCLUDED.progress "
+    "WHERE gp_activity.state = 'started'",
+)
+_SHOW = (
+    f"INSERT INTO gp_activity ({', '.join(_SHOWN.sql)}) SELECT {', '.join(_SHOWN.sql.values())} "
+    "FROM gp_thread th WHERE th.id = %s::uuid AND th.lease_token = %s::uuid " + _SHOWN.conflict
+)
+# What `as_written` reads.
+WRITTEN = ACTIVITY.only(
+    *("id", *PLACE, "kind", "tool", "state", "args", "salt", "attempts", "usage"),
+    *("idempotency_key", "undo", "approval_id"),
 )
 
 
-def as_written(row: Sequence[Any]) -> NewActivity:
+def as_written(row: Mapping[str, Any]) -> NewActivity:
     """An activity as its writer described it, from the columns WRITTEN: enough for its seal."""
-    ident, branch, step, node, index, key, kind, tool, args, *more = row
-    idempotency_key, undo, approval, revision, attempts, usage, salt = more
     return NewActivity(
-        id=ident,
-        position=Position(branch, step, node, index, key),
-        kind=kind,
-        tool=tool,
-        args=deltas.decode(args),
-        idempotency_key=idempotency_key,
-        undo=undo,
-        approval=approval,
-        revision=revision,
-        attempts=attempts,
-        usage=None if usage is None else deltas.decode(usage),
-        salt=bytes(salt),
+        id=row["id"],
+        position=Position(row["branch"], row["step"], row["node"], row["index"], row["key"]),
+        kind=row["kind"],
+        tool=row["tool"],
+        args=deltas.decode(row["args"]),
+        idempotency_key=row["idempotency_key"],
+        undo=row["undo"],
+        approval=row["approval_id"],
+        revision=row["revision"],
+        attempts=row["attempts"],
+        usage=None if row["usage"] is None else deltas.decode(row["usage"]),
+        salt=row["salt"],
     )
 
 
-def _hashed(activity: NewActivity, encoded: bytes) -> bytes:
+def salted_hash(activity: NewActivity, encoded: bytes) -> bytes:
+    """The hash under which the log knows a value of the activity."""
     return sha256(activity.salt + encoded).digest()
 
 
-def _sealed(
+def seal_of(
     activity: NewActivity, state: str, *, result: bytes | None, error: str, usage: Any
 ) -> str:
     """The seal of the row as it is after this write; `result` is its hash."""
@@ -169,7 +139,7 @@ def _sealed(
             "kind": activity.kind,
             "tool": activity.tool,
             "state": state,
-            "input_hash": _hashed(activity, deltas.canonical(activity.args)),
+            "input_hash": salted_hash(activity, deltas.canonical(activity.args)),
             "result_hash": result,
             "error": error,
             "attempts": activity.attempts,
@@ -188,40 +158,41 @@ def written_as(
     p = activity.position
     args = deltas.canonical(activity.args)
     encoded = None if state != "done" else deltas.canonical(result)
-    result_hash = None if encoded is None else _hashed(activity, encoded)
-    params = (
-        activity.id,
-        p.branch,
-        p.step,
-        p.node,
-        p.index,
-        p.key,
-        activity.revision,
-        activity.kind,
-        activity.tool,
-        state,
-        args.decode(),
-        activity.salt,
-        _hashed(activity, args),
-        None if encoded is None else encoded.decode(),
-        result_hash,
-        error,
-        activity.attempts,
-        None if usage is None else deltas.canonical(usage).decode(),
-        activity.idempotency_key,
-        activity.undo,
-        activity.approval,
+    result_hash = None if encoded is None else salted_hash(activity, encoded)
+    into = _STARTED if state == "started" else _ENDED
+    row = into.values(
+        id=activity.id,
+        branch=p.branch,
+        step=p.step,
+        node=p.node,
+        index=p.index,
+        key=p.key,
+        revision=activity.revision,
+        kind=activity.kind,
+        tool=activity.tool,
+        state=state,
+        args=args.decode(),
+        salt=activity.salt,
+        input_hash=salted_hash(activity, args),
+        result=None if encoded is None else encoded.decode(),
+        result_hash=result_hash,
+        error=error,
+        attempts=activity.attempts,
+        usage=None if usage is None else deltas.canonical(usage).decode(),
+        idempotency_key=activity.idempotency_key,
+        undo=activity.undo,
+        approval_id=activity.approval,
     )
-    data = _named(activity) | {
-        "seal": _sealed(activity, state, result=result_hash, error=error, usage=usage)
+    data = name_activity(activity) | {
+        "seal": seal_of(activity, state, result=result_hash, error=error, usage=usage)
     }
-    return Insert(_STARTED if state == "started" else _ENDED, params), data
+    return Insert(into, row), data
 
 
 def failing(error: str, retry_in: float | None) -> dict[str, Any]:
     """What the event of a failed attempt says besides: why, and in how many seconds the next is."""
-    said: dict[str, Any] = {"error": error} if error else {}
-    return said if retry_in is None else said | {"retry_in": round(retry_in, 3)}
+    payload: dict[str, Any] = {"error": error} if error else {}
+    return payload if retry_in is None else payload | {"retry_in": round(retry_in, 3)}
 
 
 def told_by(activity: NewActivity, error: str) -> EventKind:
@@ -233,42 +204,115 @@ def told_by(activity: NewActivity, error: str) -> EventKind:
     return EventKind.ACTIVITY_FAILED if error else EventKind.ACTIVITY_FINISHED
 
 
-def record_activity(
-    work: Work,
+class Outcome(TypedDict, total=False):
+    """What came of a call: its result or error, seconds until the next attempt, its usage."""
+
+    result: Any
+    error: str
+    retry_in: float | None
+    usage: Any
+
+
+class EffectOutcome(Outcome):
+    """What came of an effect, and the state in which that leaves it."""
+
+    state: Required[str]
+
+
+def recorded(
+    owner: str,
     activity: NewActivity,
     *,
     result: Any = None,
     error: str = "",
     retry_in: float | None = None,
     usage: Any = None,
-    events: Sequence[NewEvent] = (),
-) -> None:
-    """Commit a finished (or failed) activity as a save point, in one statement.
-
-    `retry_in`: seconds until a failed one is called again; None when it is not. Tokens and cost of
-    `usage` are added to the thread's. Raises LeaseLost: the result then counts for nothing.
-    """
-    state = "failed" if error else "done"
-    move = leased(work)
-    row, data = written_as(activity, state, result, error, usage)
-    kind = told_by(activity, error)
+) -> tuple[Insert, NewEvent]:
+    """The row of a finished or failed activity, and the event that tells of it."""
+    row, data = written_as(activity, "failed" if error else "done", result, error, usage)
     data |= failing(error, retry_in)
     if usage:
         data["usage"] = usage
-        if "cost" in usage:
-            move.express("tokens", "th.tokens + %s::bigint", usage["tokens"])
-            move.express("cost", "th.cost + %s::numeric", usage["cost"])
-    move.inserts = [row]
-    move.events = [*events, NewEvent(kind, data, work.owner, NAMING_V)]
-    if work.crash_count and not error:
+    return row, NewEvent(told_by(activity, error), data, owner, NAMING_V)
+
+
+def started(owner: str, activity: NewActivity) -> tuple[Insert, NewEvent]:
+    """The row of an effect that is about to happen, and the event that tells of it."""
+    row, data = written_as(activity, "started", usage=activity.usage)
+    data["idempotency_key"] = activity.idempotency_key
+    data["approval"] = None if activity.approval is None else str(activity.approval)
+    return row, NewEvent(EventKind.EFFECT_STARTED, data, owner, NAMING_V)
+
+
+def ended(
+    owner: str,
+    activity: NewActivity,
+    *,
+    state: str,
+    result: Any = None,
+    error: str = "",
+    retry_in: float | None = None,
+    usage: Any = None,
+) -> tuple[Insert, NewEvent]:
+    """The row of an effect with its outcome, and the event that tells of it."""
+    row, data = written_as(activity, state, result, error, usage)
+    data |= {"state": state} | described(usage) | failing(error, retry_in)
+    kind = EventKind.EFFECT_FINISHED if state == "done" else EventKind.EFFECT_FAILED
+    return row, NewEvent(kind, data, owner, NAMING_V)
+
+
+def record_activity(
+    work: Work,
+    activity: NewActivity,
+    *,
+    events: Sequence[NewEvent] = (),
+    **outcome: Unpack[Outcome],
+) -> None:
+    """Commit a finished (or failed) activity as a save point, in one statement.
+
+    `outcome` is that of `recorded`; `retry_in` there: seconds until a failed one is called again,
+    None when it is not. Tokens and cost of `usage` are added to the thread's. Raises LeaseLost: the
+    result then counts for nothing.
+    """
+    record_activities(work, [(activity, outcome)], events=events)
+
+
+def record_activities(
+    work: Work,
+    made: Sequence[tuple[NewActivity, Outcome]],
+    *,
+    events: Sequence[NewEvent] = (),
+) -> None:
+    """Commit several of them in one statement, each with its outcome."""
+    move = leased(work)
+    add_activities(move, work.owner, made, events)
+    worked = not all(outcome.get("error") for _, outcome in made)
+    if work.crash_count and worked:
         move.express("crash_count", "0")
-    move.returning = _SEEN
+    move.returning = SEEN
     seen = perform(move)
     if seen is None:
         raise LeaseLost(thread=work.thread)
-    if not error:
+    if worked:
         work.crash_count = 0
-    _see(work, seen)
+    update_work(work, seen)
+
+
+def add_activities(
+    move: Move,
+    owner: str,
+    made: Sequence[tuple[NewActivity, Outcome]],
+    events: Sequence[NewEvent] = (),
+) -> None:
+    """Let a move write activities with their outcomes, and count what they took."""
+    rows = [recorded(owner, activity, **outcome) for activity, outcome in made]
+    usages = [usage for _, outcome in made if (usage := outcome.get("usage"))]
+    if counts := [usage["tokens"] for usage in usages if "tokens" in usage]:
+        move.express("tokens", "th.tokens + %s::bigint", sum(counts))
+    if costs := [Decimal(usage["cost"]) for usage in usages if "cost" in usage]:
+        move.express("cost", "th.cost + %s::numeric", str(sum(costs)))
+    move.inserts = [row for row, _ in rows]
+    move.events = [*events, *(event for _, event in rows)]
 
 
 def start_activity(
@@ -288,18 +332,16 @@ def start_activity(
         condition, values = only_if
         move.guard += f" AND ({condition})"
         move.guard_params = (*move.guard_params, *values)
-    row, data = written_as(activity, "started", usage=activity.usage)
+    row, event = started(work.owner, activity)
     move.inserts = [row]
-    data["idempotency_key"] = activity.idempotency_key
-    data["approval"] = None if activity.approval is None else str(activity.approval)
-    move.events = [*events, NewEvent(EventKind.EFFECT_STARTED, data, work.owner, NAMING_V)]
-    move.returning = _SEEN
+    move.events = [*events, event]
+    move.returning = SEEN
     seen = perform(move)
     if seen is None:
         if only_if is not None and refresh(work):
             return False
         raise LeaseLost(thread=work.thread)
-    _see(work, seen)
+    update_work(work, seen)
     return True
 
 
@@ -307,81 +349,35 @@ def finish_activity(
     work: Work,
     activity: NewActivity,
     *,
-    state: str,
-    result: Any = None,
-    error: str = "",
-    retry_in: float | None = None,
-    usage: Any = None,
     events: Sequence[NewEvent] = (),
+    **outcome: Unpack[EffectOutcome],
 ) -> None:
-    """Commit the outcome of a started effect: done, failed or unknown; raises LeaseLost."""
+    """Commit the outcome of a started effect, as `ended` has it; raises LeaseLost."""
     move = leased(work)
-    encoded = deltas.canonical(result) if state == "done" else None
-    result_hash = None if encoded is None else _hashed(activity, encoded)
+    row, event = ended(work.owner, activity, **outcome)
+    now = row.params
     move.updates = [
         (
             "UPDATE gp_activity a SET state = %s::varchar, result = %s::jsonb, "
             "result_hash = %s::bytea, error = %s::text, usage = %s::jsonb, "
             "finished_at = t.last_at FROM t "
             "WHERE a.id = %s::uuid AND a.thread_id = t.id AND a.state = 'started'",
-            (
-                state,
-                None if encoded is None else encoded.decode(),
-                result_hash,
-                error,
-                None if usage is None else deltas.canonical(usage).decode(),
-                activity.id,
-            ),
+            (now.state, now.result, now.result_hash, now.error, now.usage, activity.id),
         )
     ]
-    kind = EventKind.EFFECT_FINISHED if state == "done" else EventKind.EFFECT_FAILED
-    data = _named(activity) | {
-        "state": state,
-        "seal": _sealed(activity, state, result=result_hash, error=error, usage=usage),
-    }
-    data |= described(usage) | failing(error, retry_in)
-    move.events = [NewEvent(kind, data, work.owner, NAMING_V), *events]
-    if state == "done" and work.crash_count:
+    move.events = [event, *events]
+    if now.state == "done" and work.crash_count:
         move.express("crash_count", "0")
-    move.returning = _SEEN
+    move.returning = SEEN
     seen = perform(move)
     if seen is None:
         raise LeaseLost(thread=work.thread)
-    _see(work, seen)
+    update_work(work, seen)
 
 
 def report_progress(work: Work, activity: NewActivity, progress: dict[str, Any]) -> None:
     """Show how far a working activity is; mutable, unchained, at most once a second."""
-    p = activity.position
-    args = deltas.canonical(activity.args)
+    row, _ = written_as(activity, "started")
+    shown = _SHOWN.values(**row.params._asdict(), progress=deltas.canonical(progress).decode())
     with connection.cursor() as cursor:
-        cursor.execute(
-            "INSERT INTO gp_activity (id, thread_id, workspace_id, branch, step, node, index, key,"
-            " revision, kind, tool, state, args, salt, input_hash, idempotency_key, undo, error,"
-            " attempts, progress) SELECT %s::uuid, th.id, th.workspace_id, %s::integer,"
-            " %s::integer, %s::varchar, %s::integer, %s::varchar, %s::smallint, %s::varchar,"
-            " %s::varchar, 'started', %s::jsonb, %s::bytea, %s::bytea, %s::varchar, '', '',"
-            " %s::smallint, %s::jsonb FROM gp_thread th WHERE th.id = %s::uuid"
-            " AND th.lease_token = %s::uuid"
-            f" ON CONFLICT {_POSITION} DO UPDATE SET progress = EXCLUDED.progress"
-            " WHERE gp_activity.state = 'started'",
-            (
-                activity.id,
-                p.branch,
-                p.step,
-                p.node,
-                p.index,
-                p.key,
-                activity.revision,
-                activity.kind,
-                activity.tool,
-                args.decode(),
-                activity.salt,
-                _hashed(activity, args),
-                activity.idempotency_key,
-                activity.attempts,
-                deltas.canonical(progress).decode(),
-                work.thread,
-                work.token,
-            ),
-        )
+        cursor.execute(_SHOW, (*shown, work.thread, work.token))

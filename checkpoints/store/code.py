@@ -73,14 +73,14 @@ def accept(
         NewEvent(EventKind.CODE_CHANGED, changed, actor),
         NewEvent(EventKind.THREAD_RETRIED, {}, actor),
     )
-    for asked, events in ((_ASKED, both), (_WAITS, both[:1])):
+    for where, events in ((_ASKED, both), (_WAITS, both[:1])):
         guard = (
-            f"{asked} AND th.waiting_on ->> 'version' = %s::text AND th.agent_version_id = %s::uuid"
+            f"{where} AND th.waiting_on ->> 'version' = %s::text AND th.agent_version_id = %s::uuid"
         )
         move = versioned(Move(thread, guard, ("accept", str(version), former)), expected_version)
         move.to_status(Status.QUEUED)
-        move.set("agent_version_id", version, "uuid")
-        move.set("queue", queue, "varchar")
+        move.set("agent_version_id", version)
+        move.set("queue", queue)
         move.express("pinned", "FALSE")
         move.express("wish", "''")
         move.express("waiting_on", "NULL")

@@ -7,11 +7,12 @@ from functools import partial
 from typing import Any
 from uuid import UUID
 
-from django.db import connection, transaction
+from django.db import transaction
 from uuid_utils.compat import uuid7
 
 from .. import payloads
 from ..errors import NotFound, StaleVersion
+from ..postgres.named_rows import fetch_named
 from ..queries import savings
 from ..signals import state_settled
 from ..state import deltas
@@ -40,7 +41,7 @@ def pause(
     if before_node:
         check_texts(before_node=before_node)
         ahead = versioned(Move(thread, in_statuses(STOPS_AHEAD)), expected_version)
-        ahead.set("pause_at", before_node, "varchar")
+        ahead.set("pause_at", before_node)
         ahead.events = [NewEvent(EventKind.PAUSE_REQUESTED, {"before": before_node}, actor)]
         if perform(ahead) is None:
             refuse(thread, expected_version=expected_version, wanted="Pausing before a node")
@@ -54,20 +55,18 @@ def pause(
             return "paused"
         busy = Move(thread, "th.status = 'running' AND th.wish <> 'pause'")
         versioned(busy, expected_version)
-        busy.set("wish", "pause", "varchar")
-        busy.set("wish_by", actor, "varchar")
+        busy.set("wish", "pause")
+        busy.set("wish_by", actor)
         busy.events = [NewEvent(EventKind.PAUSE_REQUESTED, {}, actor)]
         if perform(busy) is not None:
             return "requested"
-        with connection.cursor() as cursor:
-            cursor.execute(
-                "SELECT status, wish, version FROM gp_thread WHERE id = %s::uuid", (thread,)
-            )
-            row = cursor.fetchone()
-        if row is not None and expected_version not in (None, row[2]):
+        rows = fetch_named(
+            "SELECT status, wish, version FROM gp_thread WHERE id = %s::uuid", (thread,)
+        )
+        if rows and expected_version not in (None, rows[0].version):
             break
-        if row is not None and (row[1] == "pause" or row[0] == Status.PAUSED):
-            return "requested" if row[1] else "paused"
+        if rows and (rows[0].wish == "pause" or rows[0].status == Status.PAUSED):
+            return "requested" if rows[0].wish else "paused"
     refuse(thread, expected_version=expected_version, wanted="Pausing")
     raise AssertionError("unreachable")
 
@@ -108,8 +107,8 @@ def _move_on(
         move.express("rollback", "NULL")
     else:
         move.express("crash_count", "0")
-    told = {**(data or {}), **savings.told(saved), **interrupted_effects.told(effects)}
-    move.events = [NewEvent(by, told, actor)]
+    payload = {**(data or {}), **savings.as_json(saved), **interrupted_effects.as_json(effects)}
+    move.events = [NewEvent(by, payload, actor)]
     why = "The thread was cancelled while this was under way; whether it happened is unknown."
     interrupted_effects.mark(move, effects, actor=actor, why=why)
     return perform(move) is not None
@@ -136,7 +135,7 @@ def retry(thread: UUID, *, actor: str, expected_version: int | None = None) -> S
         actor=actor,
         expected_version=expected_version,
         guard=f"NOT {_UNDONE_HALF}",
-        saved=savings.recorded_work(thread, guard=savings.FAULTY),
+        saved=savings.work_before_retry(thread),
     ):
         refuse(thread, expected_version=expected_version, wanted="Retrying")
     return Status.QUEUED
@@ -192,49 +191,48 @@ def edit(
     Values are validated by the caller against the agent's JSON Schema. Returns the checkpoint.
     Raises StaleVersion when the thread moved since `expected_version` or since it was read here.
     """
-    with connection.cursor() as cursor:
-        cursor.execute(
-            "SELECT head, number, step, branch, branch_start, next_nodes::text, status "
-            "FROM gp_thread WHERE id = %s::uuid",
-            (thread,),
-        )
-        row = cursor.fetchone()
-        if row is None:
-            raise NotFound("There is no such thread.")
-        cursor.execute(
-            # The head's: after a rollback over an upgrade the thread has worked with newer code.
-            "SELECT c.schema_version, c.agent_version_id, v.graph ->> 'payloads' "
-            "FROM gp_checkpoint c JOIN gp_agent_version v ON v.id = c.agent_version_id "
-            "WHERE c.thread_id = %s::uuid AND c.id = %s::uuid",
-            (thread, row[0]),
-        )
-        schema_version, agent_version, kind = cursor.fetchone()
+    rows = fetch_named(
+        "SELECT head, number, step, branch, branch_start, next_nodes::text, status "
+        "FROM gp_thread WHERE id = %s::uuid",
+        (thread,),
+    )
+    if not rows:
+        raise NotFound("There is no such thread.")
+    (row,) = rows
+    (point,) = fetch_named(
+        # The head's: after a rollback over an upgrade the thread has worked with newer code.
+        "SELECT c.schema_version, c.agent_version_id, v.graph ->> 'payloads' AS payloads "
+        "FROM gp_checkpoint c JOIN gp_agent_version v ON v.id = c.agent_version_id "
+        "WHERE c.thread_id = %s::uuid AND c.id = %s::uuid",
+        (thread, row.head),
+    )
     delta = deltas.delta_of_changes(dict(changes))
-    digests = known_digests(thread, row[0])
+    digests = known_digests(thread, row.head)
     digests.follow(delta)
     checkpoint = NewCheckpoint(
         id=uuid7(),
-        number=row[1] + 1,
-        step=row[2],
-        branch=row[3],
-        branch_start=row[4],
-        parent=row[0],
+        number=row.number + 1,
+        step=row.step,
+        branch=row.branch,
+        branch_start=row.branch_start,
+        parent=row.head,
         parent_thread=thread,
-        parent_number=row[1],
+        parent_number=row.number,
         source="edit",
         nodes=(),
-        next_nodes=tuple(deltas.decode(row[5])),
+        next_nodes=tuple(deltas.decode(row.next_nodes)),
         delta=delta,
         state_hash=digests.root,
         state_bytes=digests.size,
-        schema_version=schema_version,
-        agent_version=agent_version,
+        schema_version=point.schema_version,
+        agent_version=point.agent_version_id,
         created_by=actor,
         digests=digests,
     )
     inserts, committed = checkpoint_insert(thread, checkpoint)
     move = versioned(
-        Move(thread, f"{in_statuses(EDITABLE)} AND th.head = %s::uuid", (row[0],)), expected_version
+        Move(thread, f"{in_statuses(EDITABLE)} AND th.head = %s::uuid", (row.head,)),
+        expected_version,
     )
     head_sets(move, checkpoint)
     move.express(
@@ -254,17 +252,17 @@ def edit(
     move.inserts = inserts
     moved = perform(move)
     if moved is None:
-        if Status(row[6]) in EDITABLE and expected_version is None:
+        if Status(row.status) in EDITABLE and expected_version is None:
             raise StaleVersion
         refuse(thread, expected_version=expected_version, wanted="Editing the state")
-    elif kind == payloads.FILE:
+    elif point.payloads == payloads.FILE:
         owed = str(checkpoint.id)
         owe_folder(thread, by=owed)
         settled = partial(
             state_settled.send_robust,
             sender=None,
             thread_id=thread,
-            workspace=moved[0],
+            workspace=moved.workspace_id,
             owed=owed,
         )
         transaction.on_commit(settled, robust=True)

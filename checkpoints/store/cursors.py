@@ -9,38 +9,36 @@ from uuid import UUID
 
 from django.db import connection
 
-from ..capsules import columns as c
 from ..capsules.layout import BadCapsule
+from ..capsules.rows import CURSOR
 from ..errors import LeaseLost
 from ..records import CURSOR_BYTES, NewActivity, Work
 from ..state import deltas
 from ..states import EventKind
-from .activities import _COLUMNS, NAMING_V, _hashed, upsert, written_as
+from ..tables.columns import ACTIVITY, PLACE
+from .activities import NAMING_V, OF_THREAD, salted_hash, upsert, written_as
 from .statement.moves import Insert, NewEvent, perform
-from .statement.text import Columns
-from .steps import _SEEN, _see, leased
+from .statement.text import row_sql
+from .steps import SEEN, leased, update_work
 
 # The database counts attempts in two bytes, and there is one more to come.
 ATTEMPTS_MAX = 2**15 - 1
 
-_KEPT = Columns(
-    "gp_activity",
-    _COLUMNS
-    | {
-        "finished_at": "NULL::timestamptz",
-        "cursor": "%s::jsonb",
-        "progress": "%s::jsonb",
-    },
+_KEPT = row_sql(
+    ACTIVITY.without("undo_result"),
+    OF_THREAD | {"finished_at": "NULL::timestamptz"},
     # A call that tells no numbers leaves those of the one before.
     upsert(cursor="EXCLUDED.cursor", progress="coalesce(EXCLUDED.progress, gp_activity.progress)"),
 )
 
 
-def kept(work: Work, activity: NewActivity, told: Mapping[str, Any], cursor: bytes) -> NewEvent:
+def cursor_event(
+    work: Work, activity: NewActivity, payload: Mapping[str, Any], cursor: bytes
+) -> NewEvent:
     """The event that seals where an activity stands; `told` is what it says of the row at work."""
-    data = dict(told) | {
-        "input_hash": _hashed(activity, deltas.canonical(activity.args)).hex(),
-        "cursor_hash": _hashed(activity, cursor).hex(),
+    data = dict(payload) | {
+        "input_hash": salted_hash(activity, deltas.canonical(activity.args)).hex(),
+        "cursor_hash": salted_hash(activity, cursor).hex(),
         "size": len(cursor),
     }
     return NewEvent(EventKind.CURSOR_KEPT, data, work.owner, NAMING_V)
@@ -61,39 +59,32 @@ def keep_cursor(
     takes its place. `moved_on` forgives crashes, as a
     record does. Raises LeaseLost: a fenced worker's cursor is refused.
     """
-    row, told = written_as(activity, "started")
+    row, payload = written_as(activity, "started")
     shown = None if progress is None else deltas.canonical(progress).decode()
     move = leased(work)
     # The row of the thread is written in any case: who takes it over waits, or is waited for.
     move.express("crash_count", "0" if moved_on else "th.crash_count")
-    move.inserts = [Insert(_KEPT, (*row.params, cursor.decode(), shown))]
-    move.events = [*events, kept(work, activity, told, cursor)]
-    move.returning = _SEEN
+    at_work = row.params._asdict() | {"cursor": cursor.decode(), "progress": shown}
+    move.inserts = [Insert(_KEPT, _KEPT.values(**at_work))]
+    move.events = [*events, cursor_event(work, activity, payload, cursor)]
+    move.returning = SEEN
     seen = perform(move)
     if seen is None:
         raise LeaseLost(thread=work.thread)
     if moved_on:
         work.crash_count = 0
-    _see(work, seen)
+    update_work(work, seen)
 
 
-_PLACE = ("branch", "step", "node", "index", "key", "revision", "kind", "tool", "input_hash")
 # What failed came with its record and gets its cursor back; what was at work had none yet.
+_HERE = ("thread_id", "workspace_id", "state", "undo", "error")
 _BROUGHT = (
-    c.inserted(
-        "gp_activity",
-        c.CURSOR,
-        {
-            "thread_id": "uuid",
-            "workspace_id": "uuid",
-            "state": "varchar",
-            "undo": "varchar",
-            "error": "text",
-        },
-    )
+    ACTIVITY.only(*CURSOR, *_HERE).insert
     + " ON CONFLICT (id) DO UPDATE SET cursor = EXCLUDED.cursor"
     + " WHERE gp_activity.thread_id = EXCLUDED.thread_id AND gp_activity.state = 'failed'"
-    + "".join(f" AND gp_activity.{one} = EXCLUDED.{one}" for one in _PLACE)
+    + "".join(
+        f" AND gp_activity.{one} = EXCLUDED.{one}" for one in (*PLACE, "kind", "tool", "input_hash")
+    )
 )
 
 
@@ -103,19 +94,20 @@ def bring_cursors(thread: UUID, rows: Iterable[Mapping[str, Any]], *, workspace:
     Whether they are those that the log tells of is verified with all else that came; here stands
     what a former version kept without an event, and what the verifier could not speak of.
     """
+    here: dict[str, Any] = dict(zip(_HERE, (thread, workspace, "started", "", ""), strict=True))
     for row in rows:
         _check(row)
         with connection.cursor() as cursor:
-            cursor.execute(_BROUGHT, (*row.values(), thread, workspace, "started", "", ""))
+            cursor.execute(_BROUGHT, {**row, **here})
             if not cursor.rowcount:
                 raise BadCapsule(f"The cursor of {_named(row)} is of another activity than its id.")
 
 
 def _check(row: Mapping[str, Any]) -> None:
-    args, said = row["args"], row["cursor"].encode()
+    args, stood = row["args"], (row["cursor"] or "").encode()
     if row["kind"] in ("effect", "node"):
         raise BadCapsule(f"The capsule has a cursor of {_named(row)}, which can have none.")
-    if said == b"null" or len(said) > CURSOR_BYTES:
+    if not stood or len(stood) > CURSOR_BYTES:
         raise BadCapsule(f"The cursor of {_named(row)} is empty or over {CURSOR_BYTES:,} bytes.")
     if not 0 < row["attempts"] < ATTEMPTS_MAX:
         raise BadCapsule(f"The cursor of {_named(row)} cannot be of attempt {row['attempts']}.")

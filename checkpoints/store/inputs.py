@@ -7,18 +7,18 @@ seen exactly once whoever is killed in between.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 from uuid import UUID
 
 from ..states import TAKES_INPUT, EventKind
 from .statement.guards import in_statuses, refuse, versioned
 from .statement.moves import Insert, Move, NewEvent, perform
-from .statement.text import Columns
+from .statement.text import RowSql
 
 WAKE_KIND = "input"
 # In a column of `t` the event's own number is only known to the statement.
-_WAKE = Columns(
+_WAKE = RowSql(
     "gp_wake",
     {"thread_id": "t.id", "kind": "%s::varchar", "ref": "t.last_seq::varchar"},
 )
@@ -38,14 +38,22 @@ def send_input(
     next commit that there is something to take.
     """
     move = versioned(Move(thread, in_statuses(TAKES_INPUT)), expected_version)
-    move.express("wake_seq", "th.wake_seq + 1")
-    move.events = [NewEvent(EventKind.INPUT_RECEIVED, {"message": message}, actor)]
-    move.inserts = [Insert(_WAKE, (WAKE_KIND,))]
+    receive(move, message, actor=actor)
     row = perform(move)
     if row is None:
         refuse(thread, expected_version=expected_version, wanted="Taking new input")
         raise AssertionError("unreachable")
-    return int(row[1])
+    return int(row.last_seq)
+
+
+def receive(
+    move: Move, message: Any, *, actor: str, sent_by: Mapping[str, str] | None = None
+) -> None:
+    """Let `move` append a message to the log of its thread; `sent_by` names a thread."""
+    move.express("wake_seq", "th.wake_seq + 1")
+    data = {"message": message, **({"sent_by": dict(sent_by)} if sent_by else {})}
+    move.events = [NewEvent(EventKind.INPUT_RECEIVED, data, actor)]
+    move.inserts = [Insert(_WAKE, (WAKE_KIND,))]
 
 
 def take(move: Move, seqs: Sequence[int]) -> None:

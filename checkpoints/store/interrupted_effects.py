@@ -16,27 +16,13 @@ from django.db import connection
 from ..log.seals import activity_seal
 from ..state import deltas
 from ..states import EventKind
+from ..tables.columns import ACTIVITY
 from .activities import NAMING_V, described
+from .statement.locks import lock_thread
 from .statement.moves import Move, NewEvent
 
-_COLUMNS = (
-    "id",
-    "branch",
-    "step",
-    "node",
-    "index",
-    "key",
-    "revision",
-    "kind",
-    "tool",
-    "input_hash",
-    "result_hash",
-    "attempts",
-    "usage",
-    "idempotency_key",
-    "undo",
-    "approval_id",
-)
+# What the event of the change says is the rest of what it seals.
+COLUMNS = ACTIVITY.sealed.without("state", "error")
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,8 +34,8 @@ class Underway:
     @property
     def id(self) -> UUID:
         """The activity's id."""
-        found: UUID = self.row["id"]
-        return found
+        result: UUID = self.row["id"]
+        return result
 
     @property
     def tool(self) -> str:
@@ -62,14 +48,14 @@ class Underway:
         return str(self.row["idempotency_key"])
 
     @property
-    def told(self) -> dict[str, Any]:
+    def as_json(self) -> dict[str, Any]:
         """How the event of the change names it."""
         return {"activity": str(self.id), "tool": self.tool, "idempotency_key": self.key}
 
     def event(self, actor: str, why: str) -> NewEvent:
         """The event that seals the row as `unknown`."""
         sealed = self.row | {"state": "unknown", "error": why}
-        data = self.told | {n: self.row[n] for n in ("branch", "step", "node", "key")}
+        data = self.as_json | {n: self.row[n] for n in ("branch", "step", "node", "key")}
         if self.row["index"]:
             data["index"] = self.row["index"]
         if self.row["attempts"] > 1:
@@ -84,15 +70,15 @@ def locked(thread: UUID) -> list[Underway]:
 
     Takes the thread's lock: until the transaction ends no worker can start or finish one.
     """
+    lock_thread(thread)
     with connection.cursor() as cursor:
-        cursor.execute("SELECT 1 FROM gp_thread WHERE id = %s::uuid FOR UPDATE", (thread,))
         cursor.execute(
-            f"SELECT {', '.join(_COLUMNS).replace('usage', 'usage::text')} FROM gp_activity "
+            f"SELECT {COLUMNS.select()} FROM gp_activity "
             "WHERE thread_id = %s::uuid AND kind = 'effect' AND state = 'started' "
             "ORDER BY started_at, id",
             (thread,),
         )
-        rows = [dict(zip(_COLUMNS, r, strict=True)) for r in cursor.fetchall()]
+        rows = [COLUMNS.row(values) for values in cursor.fetchall()]
     for row in rows:
         row["usage"] = None if row["usage"] is None else deltas.decode(row["usage"])
     return [Underway(row) for row in rows]
@@ -112,9 +98,9 @@ def mark(move: Move, effects: Sequence[Underway], *, actor: str, why: str) -> No
     move.events = [*(effect.event(actor, why) for effect in effects), *move.events]
 
 
-def told(effects: Sequence[Underway]) -> dict[str, Any]:
+def as_json(effects: Sequence[Underway]) -> dict[str, Any]:
     """What the event of the change says of them; nothing where there are none."""
-    return {"unknown": [effect.told for effect in effects]} if effects else {}
+    return {"unknown": [effect.as_json for effect in effects]} if effects else {}
 
 
 def sentence(tools: Sequence[str]) -> str:
@@ -122,5 +108,5 @@ def sentence(tools: Sequence[str]) -> str:
     names = list(dict.fromkeys(tools))
     if not names:
         return ""
-    said, they = " and ".join(names), "they" if len(tools) > 1 else "it"
-    return f"{said} had started; whether {they} happened is unknown."
+    text, they = " and ".join(names), "they" if len(tools) > 1 else "it"
+    return f"{text} had started; whether {they} happened is unknown."

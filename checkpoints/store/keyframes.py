@@ -34,8 +34,8 @@ def drop_keyframe(thread: UUID, number: int) -> None:
 
 def keep_state(thread: UUID, checkpoint: UUID, number: int) -> None:
     """Keep the state at a checkpoint: for one that is read through many branches."""
-    found, _ = trusted(thread, checkpoint)
-    write_keyframe(thread, number, found.state)
+    result, _ = trusted(thread, checkpoint)
+    write_keyframe(thread, number, result.state)
 
 
 def keep_far_state(thread: UUID, checkpoint: UUID, number: int) -> None:
@@ -46,10 +46,10 @@ def keep_far_state(thread: UUID, checkpoint: UUID, number: int) -> None:
 
 def trusted(thread: UUID, checkpoint: UUID) -> tuple[materialized.Materialised, Digests]:
     """A state to build upon, checked against its hash; a keyframe that does not fit is dropped."""
-    found, digests = materialized.checked(thread, checkpoint)
-    if found.refused:
-        drop_keyframe(*found.refused)
-    return found, digests
+    result, digests = materialized.checked(thread, checkpoint)
+    if result.refused:
+        drop_keyframe(*result.refused)
+    return result, digests
 
 
 def known_digests(

@@ -11,13 +11,14 @@ from django.db import connection, transaction
 from .. import queries
 from .. import undo as plans
 from ..errors import LeaseLost, NotAllowedNow, NotFound, StaleVersion
+from ..postgres.named_rows import fetch_named
 from ..records import Work
 from ..state import deltas
 from ..states import CANCELLABLE, EventKind, Status, sources
 from . import interrupted_effects
 from .statement.guards import in_statuses, refuse, versioned
 from .statement.moves import Move, NewEvent, perform
-from .steps import _SEEN, _see, leased, release
+from .steps import SEEN, leased, release, update_work
 
 
 def roll_back(
@@ -39,26 +40,25 @@ def roll_back(
     happens beyond what was shown. The target must be a checkpoint of this very thread, on the
     way to its head.
     """
-    with connection.cursor() as cursor:
-        cursor.execute(
-            "SELECT number, step FROM gp_checkpoint WHERE thread_id = %s::uuid AND id = %s::uuid",
-            (thread, checkpoint),
-        )
-        row = cursor.fetchone()
-    if row is None:
+    rows = fetch_named(
+        "SELECT number, step FROM gp_checkpoint WHERE thread_id = %s::uuid AND id = %s::uuid",
+        (thread, checkpoint),
+    )
+    if not rows:
         raise NotFound("This checkpoint belongs to another thread; fork that one instead.")
     if checkpoint == head:
         raise NotAllowedNow("The thread is already at this checkpoint.")
+    [target] = rows
     # Beside the way there is no "after": the plan would undo what the target's past rests on.
     way = queries.way(thread, head)
-    if not any(owner == thread and lo <= row[0] <= hi for owner, _, lo, hi, _ in way):
+    if not any(owner == thread and lo <= target.number <= hi for owner, _, lo, hi, _ in way):
         raise NotAllowedNow(
             "An earlier rollback left this checkpoint behind; fork from it to continue there."
         )
     plan = plans.plan(
         target=checkpoint,
-        number=row[0],
-        step=row[1],
+        number=target.number,
+        step=target.step,
         undo=undo,
         reason=reason,
         run_on=run_on,
@@ -118,8 +118,10 @@ def _take_away(
     _carry(move, plan, plan["by"])
     with transaction.atomic(savepoint=False):
         effects = interrupted_effects.locked(thread)
-        told = {**plan, **interrupted_effects.told(effects)}
-        move.events = [NewEvent(EventKind.ROLLBACK_STARTED, told, plan["by"], plans.version(plan))]
+        payload = {**plan, **interrupted_effects.as_json(effects)}
+        move.events = [
+            NewEvent(EventKind.ROLLBACK_STARTED, payload, plan["by"], plans.version(plan))
+        ]
         how = "cancelled" if plan.get("then") == plans.CANCELLED else "rolled back"
         why = f"The thread was {how} while this was under way; whether it happened is unknown."
         interrupted_effects.mark(move, effects, actor=plan["by"], why=why)
@@ -142,17 +144,17 @@ def fail_and_undo(work: Work, plan: dict[str, Any], *, events: Sequence[NewEvent
     move = leased(work)
     _carry(move, plan, work.owner)
     move.events = [*events, *move.events]
-    move.returning = _SEEN
+    move.returning = SEEN
     seen = perform(move)
     if seen is None:
         raise LeaseLost(thread=work.thread)
-    _see(work, seen)
+    update_work(work, seen)
 
 
 def _carry(move: Move, plan: dict[str, Any], actor: str) -> None:
     """Let the thread carry the plan, ready for any worker."""
     move.to_status(Status.ROLLING_BACK, reason=plan["reason"])
-    move.set("rollback", deltas.canonical(plan).decode(), "jsonb")
+    move.set("rollback", deltas.canonical(plan).decode())
     move.express("wish", "''")
     move.express("waiting_on", "NULL")
     move.express("wake_at", "NULL")
@@ -201,9 +203,9 @@ def record_compensation(
         release(move)
         move.express("wake_at", "clock_timestamp() + make_interval(secs => %s)", again_in)
     move.events = [NewEvent(kind, data, work.owner)]
-    move.returning = _SEEN
+    move.returning = SEEN
     seen = perform(move)
     if seen is None:
         raise LeaseLost(thread=work.thread)
-    _see(work, seen)
+    update_work(work, seen)
     return True

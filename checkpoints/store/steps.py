@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 from uuid import UUID
 
 from django.db import InterfaceError, OperationalError, connection
 
 from ..errors import LeaseLost
-from ..log import steering
+from ..log import control_columns
 from ..log.pins import SAME_CODE
 from ..queries.states import keyframes
 from ..records import Work
@@ -17,14 +17,15 @@ from ..state import deltas
 from ..states import EventKind, Status, target
 from .inputs import take
 from .statement.checkpoint_rows import checkpoint_insert, delta_bytes
-from .statement.moves import Move, NewCheckpoint, NewEvent, head_sets, perform
+from .statement.moves import Move, NewCheckpoint, NewEvent, head_sets, perform, returned
+from .statement.text import ALWAYS
 
 RELEASE = {
     "lease_owner": "''",
     "lease_token": "NULL",
     "lease_until": "NULL",
 }
-_SEEN = ("version", "wake_seq", "wish", "wish_by", "pause_at")
+SEEN = ("version", "wake_seq", "wish", "wish_by", "pause_at")
 
 
 def release(move: Move) -> None:
@@ -48,11 +49,13 @@ def commit_step(
     reason: str = "",
     taken: Sequence[int] = (),
     left_by: str = "",
+    also: Callable[[Move], None] | None = None,
 ) -> None:
     """Commit one step: checkpoint, events and new head, in one statement and one transaction.
 
     `before` are events of the step itself (thoughts), `events` what follows from it (the way on),
-    `taken` the numbers of the messages that the checkpoint brings into the state.
+    `taken` the numbers of the messages that the checkpoint brings into the state. `also` adds to
+    the statement what else happens with it.
 
     Keeps running -> running, or with `leave_by` moves on (thread.succeeded, thread.paused,
     thread.handed_back ...) and gives the lease back; `left_by` is who wanted that, if a person.
@@ -74,12 +77,12 @@ def commit_step(
     move.events = [*before, committed, *events]
     move.inserts = inserts
     take(move, taken)
-    move.returning = _SEEN
+    move.returning = SEEN
     if leave_by is not None:
         move.to_status(target(leave_by, work.status), reason=reason)
         release(move)
-        said = steering.leaving(leave_by, reason=reason)
-        move.events.append(NewEvent(leave_by, said, left_by or work.owner))
+        message = control_columns.leaving(leave_by, reason=reason)
+        move.events.append(NewEvent(leave_by, message, left_by or work.owner))
         if leave_by is EventKind.THREAD_PAUSED:
             move.express("wish", "''")
             move.express("pause_at", "''")
@@ -87,6 +90,8 @@ def commit_step(
         move.express("rollback", "NULL")
     elif checkpoint.step > work.step:
         move.express("n_steps", "th.n_steps + 1")
+    if also is not None:
+        also(move)
     row = _perform_or_look(move, checkpoint)
     work.head, work.number, work.step = checkpoint.id, checkpoint.number, checkpoint.step
     work.branch, work.branch_start = checkpoint.branch, checkpoint.branch_start
@@ -94,34 +99,39 @@ def commit_step(
     work.unfolded += keyframes.weight(delta_bytes(inserts[0]))
     work.unfolded_rows += 1
     work.crash_count = 0
-    _see(work, row)
+    update_work(work, row)
 
 
-def _perform_or_look(move: Move, checkpoint: NewCheckpoint) -> tuple[Any, ...]:
+def _perform_or_look(move: Move, checkpoint: NewCheckpoint) -> Any:
     """The row of the commit; read from the thread when the answer to it was lost."""
     try:
         row = perform(move)
     except (OperationalError, InterfaceError):
         connection.close()
-        with connection.cursor() as cursor:
-            cursor.execute(
-                "SELECT workspace_id, last_seq, status, queue, version, wake_seq, wish, wish_by, "
-                "pause_at FROM gp_thread WHERE id = %s::uuid AND head = %s::uuid",
-                (move.thread, checkpoint.id),
-            )
-            row = cursor.fetchone()
-            if row is None:
-                raise
+        row = _look(move.thread, "head = %s::uuid", checkpoint.id)
+        if row is None:
+            raise
     if row is None:
         raise LeaseLost(thread=move.thread)
     return row
 
 
-def _see(work: Work, row: tuple[Any, ...]) -> None:
+def update_work(work: Work, row: Any) -> None:
     """Take over what the statement returned: version, wishes, the number of the last event."""
-    work.last_seq = row[1]
-    work.status = Status(row[2])
-    work.version, work.wake_seq, work.wish, work.wish_by, work.pause_at = row[4:9]
+    work.last_seq, work.status = row.last_seq, Status(row.status)
+    work.version, work.wake_seq = row.version, row.wake_seq
+    work.wish, work.wish_by, work.pause_at = row.wish, row.wish_by, row.pause_at
+
+
+def _look(thread: UUID, guard: str, value: UUID) -> Any:
+    """The same of the row as it is now; None where `guard`, about the value, does not hold."""
+    with connection.cursor() as cursor:
+        cursor.execute(
+            f"SELECT {', '.join(ALWAYS + SEEN)} FROM gp_thread WHERE id = %s::uuid AND {guard}",
+            (thread, value),
+        )
+        values = cursor.fetchone()
+    return None if values is None else returned(SEEN)(values)
 
 
 def record(work: Work, events: Sequence[NewEvent], *, taken: Sequence[int] = ()) -> None:
@@ -129,11 +139,11 @@ def record(work: Work, events: Sequence[NewEvent], *, taken: Sequence[int] = ())
     move = leased(work)
     move.events = list(events)
     take(move, taken)
-    move.returning = _SEEN
+    move.returning = SEEN
     row = perform(move)
     if row is None:
         raise LeaseLost(thread=work.thread)
-    _see(work, row)
+    update_work(work, row)
 
 
 def leave(
@@ -161,19 +171,18 @@ def leave(
     move.set(
         "waiting_on",
         None if waiting_on is None else deltas.canonical(waiting_on).decode(),
-        "jsonb",
     )
     if wake_at_seconds is not None:
         move.express("wake_at", "clock_timestamp() + make_interval(secs => %s)", wake_at_seconds)
     if by is EventKind.THREAD_PAUSED:
         move.express("wish", "''")
         move.express("pause_at", "''")
-    body = steering.leaving(by, reason=reason, data=data, waiting_on=waiting_on)
+    body = control_columns.leaving(by, reason=reason, data=data, waiting_on=waiting_on)
     move.events = [*events, NewEvent(by, body, work.owner)]
-    move.returning = _SEEN
+    move.returning = SEEN
     row = perform(move)
     if row is not None:
-        _see(work, row)
+        update_work(work, row)
         return True
     if unless_woken and refresh(work):
         return False
@@ -182,16 +191,10 @@ def leave(
 
 def refresh(work: Work) -> bool:
     """Read wishes and wake_seq again; False when the lease is gone."""
-    with connection.cursor() as cursor:
-        cursor.execute(
-            "SELECT workspace_id, last_seq, status, queue, version, wake_seq, wish, wish_by, "
-            "pause_at FROM gp_thread WHERE id = %s::uuid AND lease_token = %s::uuid",
-            (work.thread, work.token),
-        )
-        row = cursor.fetchone()
+    row = _look(work.thread, "lease_token = %s::uuid", work.token)
     if row is None:
         return False
-    _see(work, row)
+    update_work(work, row)
     return True
 
 
@@ -215,7 +218,7 @@ def adopt_version(work: Work, version: UUID, *, fingerprint: str, same: bool = F
     `same`: it is the same code under another fingerprint.
     """
     move = leased(work)
-    move.set("agent_version_id", version, "uuid")
+    move.set("agent_version_id", version)
     # A pause that somebody asked for since the lease was taken stays asked for.
     move.express("wish", "CASE WHEN th.wish = 'accept' THEN '' ELSE th.wish END")
     move.events = [
@@ -230,9 +233,9 @@ def adopt_version(work: Work, version: UUID, *, fingerprint: str, same: bool = F
             work.owner,
         )
     ]
-    move.returning = _SEEN
+    move.returning = SEEN
     row = perform(move)
     if row is None:
         raise LeaseLost(thread=work.thread)
     work.agent_version = version
-    _see(work, row)
+    update_work(work, row)

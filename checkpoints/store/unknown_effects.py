@@ -18,14 +18,16 @@ from ..records import NewActivity, Work
 from ..state import deltas
 from ..states import EventKind, Status
 from ..verdicts import MEANING, Question, Verdict, plan_of_undo, question_of
-from .activities import NAMING_V, WRITTEN, _hashed, _named, _sealed, as_written
+from .activities import NAMING_V, WRITTEN, as_written, name_activity, salted_hash, seal_of
 from .statement.moves import Move, NewEvent, perform
-from .steps import _SEEN, _see, leased, release
+from .steps import SEEN, leased, release, update_work
 
 LOST = "The worker was lost between its start and its end; nobody knows yet whether it happened."
 NOT_HAPPENED = "It did not happen, as a person found out."
 LOOKS = 3
-_ACTIVITY = f"SELECT {WRITTEN}, state FROM gp_activity WHERE thread_id = %s::uuid AND id = %s::uuid"
+_ACTIVITY = (
+    f"SELECT {WRITTEN.select()} FROM gp_activity WHERE thread_id = %s::uuid AND id = %s::uuid"
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,10 +49,10 @@ def note_unknown(work: Work, activity: UUID) -> None:
 
     Only the holder of the lease writes this row, so what is read before stays as it is.
     """
-    found = _effect(work.thread, activity)
-    if found is None or found[1] != "started":
+    result = effect_as_written(work.thread, activity)
+    if result is None or result[1] != "started":
         return
-    effect = found[0]
+    effect = result[0]
     move = leased(work)
     move.updates = [
         (
@@ -61,21 +63,21 @@ def note_unknown(work: Work, activity: UUID) -> None:
         )
     ]
     move.events = [told_unknown(effect, work.owner)]
-    move.returning = _SEEN
+    move.returning = SEEN
     row = perform(move)
     if row is None:
         raise LeaseLost(thread=work.thread)
-    _see(work, row)
+    update_work(work, row)
 
 
 def told_unknown(effect: NewActivity, actor: str) -> NewEvent:
     """The event that an effect's outcome is unknown."""
-    told = _named(effect) | {
+    payload = name_activity(effect) | {
         "state": "unknown",
-        "seal": _sealed(effect, "unknown", result=None, error=LOST, usage=effect.usage),
+        "seal": seal_of(effect, "unknown", result=None, error=LOST, usage=effect.usage),
         "error": LOST,
     }
-    return NewEvent(EventKind.EFFECT_FAILED, told, actor, NAMING_V)
+    return NewEvent(EventKind.EFFECT_FAILED, payload, actor, NAMING_V)
 
 
 def settle(
@@ -108,7 +110,7 @@ def settle(
         move = _answer(thread, seen, question, verdict, result=result, reason=reason, actor=actor)
         row = perform(move)
         if row is not None:
-            return Status(row[2])
+            return Status(row.status)
     raise StaleVersion
 
 
@@ -137,7 +139,7 @@ def _answer(
             actor=actor,
         )
         move.to_status(Status.ROLLING_BACK, reason=plan["reason"])
-        move.set("rollback", deltas.canonical(plan).decode(), "jsonb")
+        move.set("rollback", deltas.canonical(plan).decode())
         release(move)
     else:
         move.to_status(Status.QUEUED)
@@ -145,15 +147,15 @@ def _answer(
     move.express("waiting_on", "NULL")
     move.express("wake_at", "NULL")
     move.express("crash_count", "0")
-    told = settled_data(effect, question, verdict, result=result, reason=reason)
-    if "seal" in told:
+    payload = settled_data(effect, question, verdict, result=result, reason=reason)
+    if "seal" in payload:
         move.updates = [_update(effect, verdict, result)]
     following = (
         NewEvent(EventKind.THREAD_RETRIED, {}, actor)
         if plan is None
         else NewEvent(EventKind.ROLLBACK_STARTED, plan, actor)
     )
-    move.events = [NewEvent(EventKind.EFFECT_SETTLED, told, actor, NAMING_V), following]
+    move.events = [NewEvent(EventKind.EFFECT_SETTLED, payload, actor, NAMING_V), following]
     return move
 
 
@@ -161,19 +163,19 @@ def settled_data(
     effect: NewActivity, question: Question, verdict: Verdict, *, result: Any, reason: str
 ) -> dict[str, Any]:
     """What the event of an answer says; with a seal where the record is written."""
-    told = _named(effect) | {"verdict": str(verdict), "about": question.kind}
+    payload = name_activity(effect) | {"verdict": str(verdict), "about": question.kind}
     if reason:
-        told["reason"] = reason
+        payload["reason"] = reason
     if question.args_hash:
-        told["args_hash"] = question.args_hash
+        payload["args_hash"] = question.args_hash
     if verdict is Verdict.HAPPENED:
-        hashed = _hashed(effect, deltas.canonical(result))
-        seal = _sealed(effect, "done", result=hashed, error="", usage=effect.usage)
-        return told | {"state": "done", "seal": seal}
+        hashed = salted_hash(effect, deltas.canonical(result))
+        seal = seal_of(effect, "done", result=hashed, error="", usage=effect.usage)
+        return payload | {"state": "done", "seal": seal}
     if verdict is Verdict.NOT_HAPPENED:
-        seal = _sealed(effect, "failed", result=None, error=NOT_HAPPENED, usage=effect.usage)
-        return told | {"state": "failed", "seal": seal}
-    return told
+        seal = seal_of(effect, "failed", result=None, error=NOT_HAPPENED, usage=effect.usage)
+        return payload | {"state": "failed", "seal": seal}
+    return payload
 
 
 def _update(effect: NewActivity, verdict: Verdict, result: Any) -> tuple[str, tuple[Any, ...]]:
@@ -186,7 +188,7 @@ def _update(effect: NewActivity, verdict: Verdict, result: Any) -> tuple[str, tu
         (
             "done" if happened else "failed",
             encoded.decode() if happened else None,
-            _hashed(effect, encoded) if happened else None,
+            salted_hash(effect, encoded) if happened else None,
             "" if happened else NOT_HAPPENED,
             effect.id,
         ),
@@ -196,15 +198,15 @@ def _update(effect: NewActivity, verdict: Verdict, result: Any) -> tuple[str, tu
 # ---- reading -------------------------------------------------------------------------------------
 
 
-def _effect(thread: UUID, activity: UUID) -> tuple[NewActivity, str] | None:
+def effect_as_written(thread: UUID, activity: UUID) -> tuple[NewActivity, str] | None:
     """(an effect of the thread with what its seal needs, its state); None where there is none."""
     with connection.cursor() as cursor:
         cursor.execute(_ACTIVITY, (thread, activity))
-        row = cursor.fetchone()
-    if row is None:
+        values = cursor.fetchone()
+    if values is None:
         return None
-    *written, state = row
-    return as_written(written), state
+    row = WRITTEN.row(values)
+    return as_written(row), row["state"]
 
 
 def _look(thread: UUID, activity: UUID) -> _Seen:
@@ -216,14 +218,14 @@ def _look(thread: UUID, activity: UUID) -> _Seen:
         )
         row = cursor.fetchone()
     # The thread first: a record that is newer than the version fails at the guard.
-    found = _effect(thread, activity)
+    result = effect_as_written(thread, activity)
     if row is None:
         raise NotFound("There is no such thread.")
-    if found is None:
-        raise _not_asked(thread, activity, Status(row[1]))
-    version, status, head, number, step, asked = row
-    question = question_of(status, None if asked is None else deltas.decode(asked))
-    return _Seen(version, Status(status), head, number, step, question, *found)
+    version, status, head, number, step, request = row
+    if result is None:
+        raise _not_asked(thread, activity, Status(status))
+    question = question_of(status, None if request is None else deltas.decode(request))
+    return _Seen(version, Status(status), head, number, step, question, *result)
 
 
 def _not_asked(thread: UUID, activity: UUID, status: Status) -> NotAllowedNow:
@@ -237,10 +239,11 @@ def _not_asked(thread: UUID, activity: UUID, status: Status) -> NotAllowedNow:
         )
         row = cursor.fetchone()
     if row is None:
-        said = f"Nothing is asked about this effect while the thread is {status}."
-        return NotAllowedNow(said, status=status)
-    said = f"This has been answered already: {MEANING[Verdict(row[1])]}."
-    return AlreadySettled(said, status=status, actor=row[0], verdict=row[1])
+        message = f"Nothing is asked about this effect while the thread is {status}."
+        return NotAllowedNow(message, status=status)
+    actor, verdict = row
+    message = f"This has been answered already: {MEANING[Verdict(verdict)]}."
+    return AlreadySettled(message, status=status, actor=actor, verdict=verdict)
 
 
 def _not_offered(verdict: Verdict, offered: Sequence[Verdict], effect: NewActivity) -> str:

@@ -56,21 +56,24 @@ class PlaceInQueue:
 
 def queues() -> list[QueueRow]:
     """Queues with queued threads, the longest wait first."""
-    found = rows(
+    result = rows(
         "SELECT queue, count(*), extract(epoch FROM clock_timestamp() - min(status_since)) "
         "FROM gp_thread WHERE status = 'queued' GROUP BY queue ORDER BY 3 DESC"
     )
-    return [QueueRow(r[0], r[1], float(r[2])) for r in found]
+    return [QueueRow(queue, count, float(seconds)) for queue, count, seconds in result]
 
 
 def duty(name: str) -> DutyRow | None:
     """One duty; None before anybody had it."""
-    found = rows(
+    result = rows(
         "SELECT owner, until, extract(epoch FROM clock_timestamp() - until) FROM gp_duty "
         "WHERE name = %s::varchar AND until IS NOT NULL",
         (name,),
     )
-    return DutyRow(found[0][0], found[0][1], float(found[0][2])) if found else None
+    if not result:
+        return None
+    [(owner, until, seconds)] = result
+    return DutyRow(owner, until, float(seconds))
 
 
 def expired_leases(*, seconds: float) -> LateRow:
@@ -95,12 +98,14 @@ def late_sleepers(*, seconds: float) -> LateRow:
 def late_wakes(*, seconds: float) -> LateRow:
     """News for waiting threads, older than `seconds`, that nobody has delivered.
 
-    A message is no such news: it is taken with the next step, whenever that comes.
+    A message is no such news: it is taken with the next step, whenever that comes. Nor is a pause
+    that is kept for a child until a limit lets it begin.
     """
     return _late(
-        "SELECT w.created_at AS due FROM gp_wake w JOIN gp_thread th ON th.id = w.thread_id "
+        "SELECT w.due_at AS due FROM gp_wake w JOIN gp_thread th ON th.id = w.thread_id "
         "WHERE w.kind <> 'input' AND th.status IN ('waiting', 'sleeping') "
-        "AND w.created_at < clock_timestamp() - make_interval(secs => %s)",
+        "AND NOT (w.kind = 'reach' AND coalesce(th.waiting_on ->> 'kind', '') = 'limit') "
+        "AND w.due_at < clock_timestamp() - make_interval(secs => %s)",
         seconds,
     )
 
@@ -133,12 +138,12 @@ def late_folders(*, seconds: float) -> LateRow:
 
 
 def _late(sql: str, seconds: float) -> LateRow:
-    found = rows(
+    result = rows(
         "SELECT count(*), coalesce(extract(epoch FROM clock_timestamp() - min(due)), 0) "
         f"FROM ({sql} LIMIT 1000) late",
         (seconds,),
     )[0]
-    return LateRow(found[0], float(found[1]))
+    return LateRow(result[0], float(result[1]))
 
 
 @dataclass(frozen=True, slots=True)
@@ -156,14 +161,14 @@ class SetAsideRow:
 
 def rows_set_aside(*, limit: int = 100) -> list[SetAsideRow]:
     """Rows that failed in the sweep and wait for another try, the longest known first."""
-    found = rows(
+    result = rows(
         "SELECT part, row_id, thread_id, error, attempts, "
         "extract(epoch FROM clock_timestamp() - first_at)::float8, "
         "extract(epoch FROM next_at - clock_timestamp())::float8 FROM gp_set_aside "
         "ORDER BY first_at LIMIT %s",
         (limit,),
     )
-    return [SetAsideRow(*row) for row in found]
+    return [SetAsideRow(*row) for row in result]
 
 
 @dataclass(frozen=True, slots=True)
@@ -176,38 +181,38 @@ class ClockStepRow:
 
 def clock_steps(*, seconds: float) -> list[ClockStepRow]:
     """Backward steps of the database's clock that were noticed lately, the newest first."""
-    found = rows(
+    result = rows(
         # One in the future was followed by another step back.
         "SELECT -seconds, greatest(extract(epoch FROM clock_timestamp() - at)::float8, 0) "
         "FROM gp_clock_step WHERE at > clock_timestamp() - make_interval(secs => %s) "
         "ORDER BY at DESC LIMIT 20",
         (seconds,),
     )
-    return [ClockStepRow(*row) for row in found]
+    return [ClockStepRow(*row) for row in result]
 
 
 def version_threads(*, workspace: UUID | None = None) -> dict[UUID, dict[Status, int]]:
     """{agent version: {status: threads that can still go on}}, of one workspace or all."""
-    found = rows(
+    result = rows(
         "SELECT agent_version_id, status, count(*) FROM gp_thread "
         "WHERE status = ANY(%s::text[]) AND (%s::uuid IS NULL OR workspace_id = %s::uuid) "
         "GROUP BY agent_version_id, status",
         ([str(s) for s in LIVE], workspace, workspace),
     )
     counted: dict[UUID, dict[Status, int]] = {}
-    for version, status, n in found:
+    for version, status, n in result:
         counted.setdefault(version, {})[Status(status)] = n
     return counted
 
 
 def place_in_queue(thread_id: UUID) -> PlaceInQueue:
     """A thread's place among the queued ones of its queue; `before` counts up to 1,000."""
-    r = rows(
+    [(queue, before, seconds, wake_seq, lease_expired)] = rows(
         "SELECT th.queue, (SELECT count(*) FROM (SELECT 1 FROM gp_thread o WHERE "
         "o.queue = th.queue AND o.status = 'queued' AND o.status_since < th.status_since "
         "LIMIT 1000) earlier), extract(epoch FROM clock_timestamp() - th.status_since), "
         "th.wake_seq, th.lease_token IS NOT NULL AND th.lease_until < clock_timestamp() "
         "FROM gp_thread th WHERE th.id = %s::uuid",
         (thread_id,),
-    )[0]
-    return PlaceInQueue(r[0], r[1], float(r[2]), r[3], r[4])
+    )
+    return PlaceInQueue(queue, before, float(seconds), wake_seq, lease_expired)

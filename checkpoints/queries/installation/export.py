@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from typing import Any
 from uuid import UUID
 
-from checkpoints.capsules import columns as c
+from checkpoints.capsules.rows import CURSOR, STORED_ARTIFACT, select, to_json
+from checkpoints.tables.columns import ACTIVITY, AGENT_VERSION, CHECKPOINT, EVENT, THREAD
+from checkpoints.tables.listed import Columns
 
 from ..rows import rows
 
@@ -14,87 +16,81 @@ AT_ONCE = 200
 CHECKPOINTS_AT_ONCE = 50
 # A cursor has up to 1 MiB.
 CURSORS_AT_ONCE = 10
+_FIRST = UUID(int=0)
+_OF_THREAD = "thread_id = %s::uuid"
 
 
 def thread_row(thread_id: UUID) -> dict[str, Any]:
     """The row of a thread."""
-    return _one("gp_thread", c.THREAD, thread_id)
+    return _one(THREAD.exported, thread_id)
 
 
 def agent_version_row(version: UUID) -> dict[str, Any]:
     """The row of an agent version."""
-    return _one("gp_agent_version", c.AGENT_VERSION, version)
+    return _one(AGENT_VERSION.exported, version)
 
 
 def agent_versions_of(thread_id: UUID) -> set[UUID]:
     """The agent versions that a thread and its checkpoints name."""
-    found = rows(
+    result = rows(
         "SELECT agent_version_id FROM gp_thread WHERE id = %s::uuid UNION "
         "SELECT agent_version_id FROM gp_checkpoint WHERE thread_id = %s::uuid",
         (thread_id, thread_id),
     )
-    return {version for (version,) in found}
+    return {version for (version,) in result}
 
 
 def event_rows(thread_id: UUID) -> Iterator[dict[str, Any]]:
     """All events, oldest first."""
-    return _by("seq", "gp_event", c.EVENT, thread_id, AT_ONCE, -1)
+    return exported_rows(EVENT.exported, thread_id, key="seq", after=-1)
 
 
-def checkpoint_rows(thread_id: UUID) -> Iterator[dict[str, Any]]:
-    """All of a thread's own checkpoints by their number."""
-    return _by("number", "gp_checkpoint", c.CHECKPOINT, thread_id, CHECKPOINTS_AT_ONCE, -1)
+def checkpoint_rows(
+    thread_id: UUID, *, after: int = -1, at_once: int = CHECKPOINTS_AT_ONCE
+) -> Iterator[dict[str, Any]]:
+    """A thread's own checkpoints `after` a number, by their number."""
+    return exported_rows(CHECKPOINT.exported, thread_id, key="number", after=after, at_once=at_once)
 
 
 def checkpoint_row(thread_id: UUID, number: int) -> dict[str, Any]:
     """The row of one checkpoint that is there."""
-    return next(_by("number", "gp_checkpoint", c.CHECKPOINT, thread_id, 1, number - 1))
+    return next(checkpoint_rows(thread_id, after=number - 1, at_once=1))
 
 
 def activity_rows(thread_id: UUID) -> Iterator[dict[str, Any]]:
     """All activities by their id, without those that have only shown progress so far."""
-    return _by(
-        "id",
-        "gp_activity",
-        c.ACTIVITY,
+    return exported_rows(
+        ACTIVITY.exported,
         thread_id,
-        AT_ONCE,
-        UUID(int=0),
-        "AND (state <> 'started' OR kind = 'effect')",
+        where=f"{_OF_THREAD} AND (state <> 'started' OR kind = 'effect')",
     )
 
 
 def cursor_rows(thread_id: UUID) -> Iterator[dict[str, Any]]:
     """Activities that go on somewhere when they are called again, by their id."""
-    return _by(
-        "id",
-        "gp_activity",
-        c.CURSOR,
-        thread_id,
-        CURSORS_AT_ONCE,
-        UUID(int=0),
-        "AND cursor IS NOT NULL AND state IN ('started', 'failed') AND kind <> 'effect'",
+    goes_on = "cursor IS NOT NULL AND state IN ('started', 'failed') AND kind <> 'effect'"
+    return exported_rows(
+        CURSOR, thread_id, where=f"{_OF_THREAD} AND {goes_on}", at_once=CURSORS_AT_ONCE
     )
 
 
 def artifact_row(sha: str, *, workspace: UUID) -> dict[str, Any] | None:
     """The row of a file, with the path of its bytes as `path`; None where there is none."""
-    names = {**c.ARTIFACT, "path": "varchar"}
-    found = rows(
-        f"SELECT {c.selected(names)} FROM gp_artifact WHERE workspace_id = %s::uuid "
+    result = rows(
+        f"SELECT {select(STORED_ARTIFACT)} FROM gp_artifact WHERE workspace_id = %s::uuid "
         "AND sha256 = %s::varchar",
         (workspace, sha),
     )
-    return c.told(names, found[0]) if found else None
+    return to_json(STORED_ARTIFACT, result[0]) if result else None
 
 
 def inputs_waiting(thread_id: UUID) -> list[str]:
     """What messages are known by that the thread has received and not taken yet."""
-    found = rows(
+    result = rows(
         "SELECT ref FROM gp_wake WHERE thread_id = %s::uuid AND kind = 'input' ORDER BY id",
         (thread_id,),
     )
-    return [ref for (ref,) in found]
+    return [ref for (ref,) in result]
 
 
 def imports_of(thread_id: UUID) -> list[tuple[int, UUID]]:
@@ -102,39 +98,44 @@ def imports_of(thread_id: UUID) -> list[tuple[int, UUID]]:
 
     A thread that began with one checkpoint has brought no event along.
     """
-    found = rows(
+    result = rows(
         "SELECT (data ->> 'seq')::bigint, data ->> 'workspace' FROM gp_event "
         "WHERE thread_id = %s::uuid AND kind = 'thread.imported' AND NOT data ? 'checkpoint' "
         "AND data ->> 'workspace' ~ '^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$' "
         "AND data ->> 'seq' ~ '^[0-9]{1,15}$' ORDER BY seq",
         (thread_id,),
     )
-    return [(seq, UUID(workspace)) for seq, workspace in found]
+    return [(seq, UUID(workspace)) for seq, workspace in result]
 
 
-def _one(table: str, columns: c.Columns, ident: UUID) -> dict[str, Any]:
-    found = rows(f"SELECT {c.selected(columns)} FROM {table} WHERE id = %s::uuid", (ident,))
-    return c.told(columns, found[0])
-
-
-def _by(
-    key: str,
-    table: str,
-    columns: c.Columns,
+def exported_rows(
+    columns: Columns,
     thread: UUID,
-    at_once: int,
-    last: Any,
-    which: str = "",
+    *,
+    where: str = _OF_THREAD,
+    key: str = "id",
+    after: Any = _FIRST,
+    at_once: int = AT_ONCE,
 ) -> Iterator[dict[str, Any]]:
+    """Rows of a table for a capsule, batch by batch in the order of `key`.
+
+    `where` is a condition whose one parameter is the thread.
+    """
+    table = columns.table
     sql = (
-        f"SELECT {c.selected(columns)} FROM {table} WHERE thread_id = %s::uuid "
-        f"AND {key} > %s::{columns[key]} {which} ORDER BY {table}.{key} LIMIT {at_once}"
+        f"SELECT {select(columns)} FROM {table} WHERE {where} "
+        f"AND {table}.{key} > {columns[key].placeholder} ORDER BY {table}.{key} LIMIT {at_once}"
     )
     while True:
-        found: Sequence[tuple[Any, ...]] = rows(sql, (thread, last))
-        for values in found:
-            row = c.told(columns, values)
+        result = rows(sql, (thread, after))
+        for values in result:
+            row = to_json(columns, values)
             yield row
-            last = row[key]
-        if len(found) < at_once:
+            after = row[key]
+        if len(result) < at_once:
             return
+
+
+def _one(columns: Columns, ident: UUID) -> dict[str, Any]:
+    sql = f"SELECT {select(columns)} FROM {columns.table} WHERE id = %s::uuid"
+    return to_json(columns, rows(sql, (ident,))[0])

@@ -30,53 +30,53 @@ class Lease:
 
 def lease(thread_id: UUID) -> Lease | None:
     """The lease on a thread; None when nobody has one. Raises NotFound."""
-    found = rows(
+    result = rows(
         "SELECT id, lease_token, lease_owner, fence, step + 1, (SELECT string_agg(n, ', ') "
         "FROM jsonb_array_elements_text(next_nodes) n) FROM gp_thread WHERE id = %s::uuid",
         (thread_id,),
     )
-    if not found:
+    if not result:
         raise NotFound("There is no such thread.")
-    thread, token, owner, fence, step, nodes = found[0]
+    thread, token, owner, fence, step, nodes = result[0]
     return None if token is None else Lease(thread, token, owner, fence, step, nodes or "")
 
 
 def failures(thread_id: UUID, activity: UUID) -> int:
     """How often an activity of the present step failed since a person last clicked on Retry."""
-    found = rows(
+    result = rows(
         "SELECT count(*) FROM gp_event WHERE thread_id = %s::uuid "
         "AND kind IN ('activity.failed', 'model.failed', 'effect.failed') "
         "AND data ->> 'activity' = %s::text "
         f"AND {_SINCE}",
         (thread_id, str(activity), thread_id),
     )
-    return int(found[0][0])
+    return int(result[0][0])
 
 
 def losses(thread_id: UUID) -> list[tuple[str, str]]:
     """(node, why) of each time the present step was lost and somebody could say why, last first."""
-    found = rows(
+    result = rows(
         "SELECT data ->> 'node', data ->> 'error' FROM gp_event WHERE thread_id = %s::uuid "
         f"AND kind = 'step.failed' AND data ? 'lost' AND {_SINCE} ORDER BY seq DESC",
         (thread_id, thread_id),
     )
-    return [(node, why) for node, why in found]
+    return [(node, why) for node, why in result]
 
 
 def held_off(workspace: UUID, name: str) -> tuple[float, str] | None:
     """(seconds left, what it said) when everybody was asked to leave something in peace."""
-    found = rows(
+    result = rows(
         "SELECT extract(epoch FROM until - clock_timestamp())::float8, said FROM gp_backoff "
         "WHERE workspace_id = %s::uuid AND name = %s::varchar AND until > clock_timestamp()",
         (workspace, name[:250]),
     )
-    return (float(found[0][0]), found[0][1]) if found else None
+    return (float(result[0][0]), result[0][1]) if result else None
 
 
 def held_off_longest() -> float:
     """Seconds until nothing has to be left in peace any more, in any workspace; 0 when it is so."""
-    found = rows(
+    result = rows(
         "SELECT coalesce(max(extract(epoch FROM until - clock_timestamp())), 0)::float8 "
         "FROM gp_backoff WHERE until > clock_timestamp()"
     )
-    return float(found[0][0])
+    return float(result[0][0])

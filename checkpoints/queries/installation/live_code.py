@@ -6,6 +6,8 @@ from dataclasses import dataclass
 from typing import Final
 from uuid import UUID
 
+from checkpoints.agent_versions import EXTERNAL_QUEUE
+
 from ..rows import rows
 
 WORKER_ALIVE_SECONDS: Final = 15
@@ -42,20 +44,21 @@ class Serving:
 
 def takeable(thread_id: UUID) -> Takeable | None:
     """What to know of a thread before taking it with other code; None where nobody could."""
-    found = rows(
+    result = rows(
         "SELECT agent, agent_version_id, queue, pinned FROM gp_thread WHERE id = %s::uuid "
+        f"AND queue <> '{EXTERNAL_QUEUE}' "
         "AND (status = 'queued' OR (status = 'rolling_back' AND lease_token IS NULL) "
         "OR (status IN ('running', 'rolling_back') AND lease_until < clock_timestamp()))",
         (thread_id,),
     )
-    return Takeable(*found[0]) if found else None
+    return Takeable(*result[0]) if result else None
 
 
 def serving(queue: str) -> list[Serving]:
     """Live workers of a queue with what they have, those that started last first."""
-    found = rows(
+    result = rows(
         f"SELECT s.worker, s.version::uuid, s.agent FROM ({SERVED} ORDER BY w.started_at DESC) s "
         "WHERE s.queues ? %s::text",
         (WORKER_ALIVE_SECONDS, queue),
     )
-    return [Serving(*row) for row in found]
+    return [Serving(*row) for row in result]

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Final
 
+from ...postgres.named_rows import fetch_named
 from ..rows import rows
 
 # What keeps rows as they were written: triggers by table. The floors above add their own.
@@ -47,14 +48,15 @@ def server() -> ServerRow:
     settings = dict(
         rows("SELECT name, setting FROM pg_settings WHERE name = ANY(%s::text[])", ([*DURABILITY],))
     )
-    r = rows(
-        "SELECT current_setting('server_version_num')::integer, current_user, "
-        "(SELECT rolsuper FROM pg_roles WHERE rolname = current_user), "
-        "coalesce((SELECT ssl FROM pg_stat_ssl WHERE pid = pg_backend_pid()), false), "
-        "inet_server_addr() IS NULL, current_setting('session_replication_role') = 'replica', "
-        "clock_timestamp(), pg_postmaster_start_time()"
-    )[0]
-    return ServerRow(r[0], r[1], r[2], r[3], r[4], r[5], r[6], r[7], settings)
+    [row] = fetch_named(
+        "SELECT current_setting('server_version_num')::integer AS version, current_user AS role, "
+        "(SELECT rolsuper FROM pg_roles WHERE rolname = current_user) AS superuser, "
+        "coalesce((SELECT ssl FROM pg_stat_ssl WHERE pid = pg_backend_pid()), false) AS encrypted, "
+        "inet_server_addr() IS NULL AS socket, "
+        "current_setting('session_replication_role') = 'replica' AS replica_role, "
+        "clock_timestamp() AS now, pg_postmaster_start_time() AS started_at"
+    )
+    return ServerRow(**row._asdict(), settings=settings)
 
 
 def clock() -> float:
@@ -64,11 +66,11 @@ def clock() -> float:
 
 def triggers() -> dict[str, dict[str, bool]]:
     """{table: {trigger: whether it is switched on}} of the tables of this schema."""
-    found: dict[str, dict[str, bool]] = {}
+    results: dict[str, dict[str, bool]] = {}
     for table, name, on in rows(
         "SELECT c.relname, t.tgname, t.tgenabled IN ('O', 'A') FROM pg_trigger t "
         "JOIN pg_class c ON c.oid = t.tgrelid WHERE NOT t.tgisinternal "
         "AND c.relnamespace = current_schema()::regnamespace ORDER BY 1, 2"
     ):
-        found.setdefault(table, {})[name] = on
-    return found
+        results.setdefault(table, {})[name] = on
+    return results

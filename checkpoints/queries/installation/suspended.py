@@ -6,9 +6,9 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from uuid import UUID
 
+from checkpoints.postgres.named_rows import fetch_named
 from checkpoints.states import Status
-
-from ..rows import names, row_of, rows
+from checkpoints.tables.readers import names, record_of
 
 # A thread that is being worked on is handed back when its worker stops: it meets the new code too.
 STATUSES = (
@@ -49,10 +49,10 @@ def suspended(*, agents: Sequence[str] | None = None) -> Iterator[list[Suspended
     """
     after = UUID(int=0)
     while True:
-        found = rows(
-            "SELECT th.id, th.workspace_id, th.title, th.agent, th.status, th.status_reason, "
-            "th.head, th.step, th.next_nodes::text, th.pinned, v.version, v.fingerprint, "
-            "c.schema_version, v.id FROM gp_thread th "
+        result = fetch_named(
+            "SELECT th.id, th.workspace_id AS workspace, th.title, th.agent, th.status, "
+            "th.status_reason, th.head, th.step, th.next_nodes::text, th.pinned, v.version, "
+            "v.fingerprint, c.schema_version, v.id AS agent_version FROM gp_thread th "
             "JOIN gp_agent_version v ON v.id = th.agent_version_id "
             "JOIN gp_checkpoint c ON c.thread_id = th.id AND c.id = th.head "
             "WHERE th.id > %s::uuid AND th.status = ANY(%s::text[]) "
@@ -65,8 +65,8 @@ def suspended(*, agents: Sequence[str] | None = None) -> Iterator[list[Suspended
                 BATCH,
             ),
         )
-        if found:
-            yield [row_of(SuspendedRow, r, {4: Status, 8: names}) for r in found]
-        if len(found) < BATCH:
+        if result:
+            yield [record_of(SuspendedRow, r, status=Status, next_nodes=names) for r in result]
+        if len(result) < BATCH:
             return
-        after = found[-1][0]
+        after = result[-1].id

@@ -2,17 +2,26 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection
 from uuid import UUID
 
+from checkpoints.tables.columns import EVENT
+from checkpoints.tables.readers import Reader, decoded
 from checkpoints.views import Page, WorkspaceEventRow
 
-from ..rows import decoded, row_of, rows
+from ..rows import rows
 
-EVENT = """
-SELECT workspace_id, seq, kind, actor, (data - '{rows,columns,was,tables}'::text[])::text, at,
-  encode(hash, 'hex'), encode(prev_hash, 'hex')
-FROM gp_workspace_event
-"""
+_event = Reader(
+    WorkspaceEventRow,
+    EVENT.without("thread_id"),
+    sql={
+        "workspace": "workspace_id",
+        "data": "(data - '{rows,columns,was,tables}'::text[])::text",
+        "hash": "encode(hash, 'hex')",
+        "prev_hash": "encode(prev_hash, 'hex')",
+    },
+    decode={"data": decoded},
+)
 
 
 def workspace_events(
@@ -20,40 +29,55 @@ def workspace_events(
 ) -> Page[WorkspaceEventRow]:
     """Who was given or lost which right, newest first; cursor = seq."""
     raw = rows(
-        f"{EVENT} WHERE workspace_id = %s::uuid AND seq < %s::bigint ORDER BY seq DESC LIMIT %s",
+        f"SELECT {_event.select} FROM gp_workspace_event "
+        "WHERE workspace_id = %s::uuid AND seq < %s::bigint ORDER BY seq DESC LIMIT %s",
         (workspace, 2**62 if before is None else before, limit + 1),
     )
-    found = tuple(row_of(WorkspaceEventRow, r, {4: decoded}) for r in raw[:limit])
-    return Page(found, str(found[-1].seq) if len(raw) > limit else "")
+    results = tuple(map(_event, raw[:limit]))
+    return Page(results, str(results[-1].seq) if len(raw) > limit else "")
 
 
 def people_of(workspace: UUID) -> set[int]:
     """Users with a role in the workspace, and those whom it has known and who have none at all."""
-    found = rows(
+    result = rows(
         "SELECT user_id FROM gp_membership WHERE workspace_id = %s::uuid UNION "
         "SELECT known.id FROM (SELECT DISTINCT (data ->> 'user')::integer AS id FROM "
         "gp_workspace_event WHERE workspace_id = %s::uuid AND data ? 'user') known WHERE NOT "
         "EXISTS (SELECT 1 FROM gp_membership m WHERE m.user_id = known.id)",
         (workspace, workspace),
     )
-    return {r[0] for r in found}
+    return {r[0] for r in result}
+
+
+def creators_of(users: Collection[str]) -> dict[str, str]:
+    """{"user:7": who made this account, as the logs of all workspaces name them}; one statement.
+
+    It reads these logs whole: to be asked about young accounts only.
+    """
+    ids = [who.removeprefix("user:") for who in users]
+    result = rows(
+        "SELECT data ->> 'user', actor FROM gp_workspace_event "
+        "WHERE kind = 'user.created' AND data ->> 'user' = ANY(%s::text[])",
+        (ids,),
+    )
+    return {f"user:{user}": actor for user, actor in result}
 
 
 def roles_in(workspace: UUID) -> dict[int, set[str]]:
     """The roles of each member of a workspace by user: one statement."""
-    found: dict[int, set[str]] = {}
+    results: dict[int, set[str]] = {}
     for user, role in rows(
         "SELECT user_id, role FROM gp_membership WHERE workspace_id = %s::uuid", (workspace,)
     ):
-        found.setdefault(user, set()).add(role)
-    return found
+        results.setdefault(user, set()).add(role)
+    return results
 
 
 def only_member_of(user_id: int, workspace: UUID) -> bool:
     """Whether a user has no role in any other workspace."""
-    found = rows(
+    result = rows(
         "SELECT 1 FROM gp_membership WHERE user_id = %s::integer AND workspace_id <> %s::uuid "
         "LIMIT 1",
         (user_id, workspace),
     )
-    return not found
+    return not result

@@ -23,71 +23,20 @@ from checkpoints import payloads
 from checkpoints.errors import CorruptHistory, InvalidValue, NotFound
 from checkpoints.postgres import reads as prepared
 from checkpoints.postgres import row_texts
+from checkpoints.postgres.sql_files import sql_file
 from checkpoints.state import channels as _channels
 from checkpoints.state import deltas, references
 from checkpoints.state.channels import Digests, Reducer
-from checkpoints.state.replay import Replay
+from checkpoints.state.stored import parse, with_doubles
 
 from . import keyframes
 
 log = structlog.get_logger("gatepost.history")
 
-_SEGMENTS = """
-WITH RECURSIVE seg AS (
-  SELECT c.thread_id, c.number AS hi, c.branch_start AS lo, 0 AS depth,
-         {keyframe_of_c} AS kf, jsonb_build_object('hash', encode(c.state_hash, 'hex'),
-         'schema_version', c.schema_version, 'agent_version', c.agent_version_id) AS claims
-  FROM gp_checkpoint c WHERE c.thread_id = %s::uuid AND c.id = {checkpoint}
-  UNION ALL
-  SELECT p.thread_id, p.number, p.branch_start, s.depth + 1, {keyframe_of_p}, NULL::jsonb
-  FROM seg s
-  JOIN gp_checkpoint f ON f.thread_id = s.thread_id AND f.number = s.lo
-  JOIN gp_checkpoint p ON p.thread_id = f.parent_thread AND p.number = f.parent_number
-  WHERE s.kf IS NULL
-)
-"""
 # With 1 KB a step a block stays below 64 KB: for a longer text the server reserves 128 KB, and that
 # its allocator takes from the system for each read and gives back.
 _BLOCK = 48
-# Ranges from the newest to the oldest, the keyframe, deltas from the oldest on: the parts of a
-# UNION ALL come one after the other, and a nested loop keeps the order of both its sides. Blocks
-# are counted by an array, of which the planner expects ten members: of a series it expects 1,000,
-# and what it believes to be dear is compiled first where PostgreSQL can do that.
-_BODIES = f"""
-SELECT NULL::integer AS place, s.depth AS rows, json_build_array(s.thread_id,
-  coalesce(s.kf + 1, s.lo), s.hi, s.kf, s.claims)::text AS body FROM seg s
-UNION ALL
-SELECT -1, 0, k.state
-  FROM seg s, LATERAL (SELECT x.state FROM gp_keyframe x
-    WHERE x.thread_id = s.thread_id AND x.number = s.kf OFFSET 0) k
-UNION ALL
-SELECT b.first, c.rows, c.body
-  FROM (SELECT s.thread_id, coalesce(s.kf + 1, s.lo) AS lo, s.hi FROM seg s
-    ORDER BY s.depth DESC OFFSET 0) r,
-    LATERAL (SELECT greatest(r.lo, n * {_BLOCK}) AS first,
-    least(r.hi, n * {_BLOCK} + {_BLOCK - 1}) AS last
-    FROM unnest(ARRAY(SELECT generate_series(r.lo / {_BLOCK}, r.hi / {_BLOCK}))) n
-    WHERE r.lo <= r.hi) b,
-    LATERAL (SELECT count(*)::integer AS rows,
-    string_agg(x.delta::text, chr(10) ORDER BY x.number) AS body
-    FROM gp_checkpoint x WHERE x.thread_id = r.thread_id
-    AND x.number BETWEEN b.first AND b.last OFFSET 0) c
-"""
-_NEWEST = """(SELECT max(k.number) FROM gp_keyframe k WHERE k.thread_id = {0}.thread_id
-           AND k.number BETWEEN {0}.branch_start AND {0}.number)"""
-_GIVEN = "%s::uuid"
-_NEWEST_OF = {"keyframe_of_c": _NEWEST.format("c"), "keyframe_of_p": _NEWEST.format("p")}
-_NO_KEYFRAME = {"keyframe_of_c": "NULL::integer", "keyframe_of_p": "NULL::integer"}
-_FROM_NEWEST = _SEGMENTS.format(checkpoint=_GIVEN, **_NEWEST_OF)
-_STATE = _FROM_NEWEST + _BODIES
-_STATE_OF_HEAD = (
-    _SEGMENTS.format(
-        checkpoint="(SELECT h.head FROM gp_thread h WHERE h.id = %s::uuid)", **_NEWEST_OF
-    )
-    + _BODIES
-)
-_STATE_FROM_DELTAS = _SEGMENTS.format(checkpoint=_GIVEN, **_NO_KEYFRAME) + _BODIES
-_RANGES = _FROM_NEWEST + "SELECT count(*) FROM seg"
+SQL = sql_file(__file__, block=str(_BLOCK))
 
 
 @dataclass(frozen=True, slots=True)
@@ -111,20 +60,20 @@ class Materialised:
     refused: tuple[UUID, int] | None = None
 
 
-def asked(thread: UUID, checkpoint: UUID, *, from_deltas: bool = False) -> prepared.Asked:
+def state_query(thread: UUID, checkpoint: UUID, *, from_deltas: bool = False) -> prepared.Asked:
     """What `materialise` asks the database."""
-    return _STATE_FROM_DELTAS if from_deltas else _STATE, (thread, checkpoint)
+    return SQL.state_from_deltas if from_deltas else SQL.state, (thread, checkpoint)
 
 
 def asked_of_head(thread: UUID) -> prepared.Asked:
     """The same for the head of the thread as it is then."""
-    return _STATE_OF_HEAD, (thread, thread)
+    return SQL.state_of_head, (thread, thread)
 
 
 def ranges(thread: UUID, checkpoint: UUID) -> int:
     """How many branches a read of this state goes through; no state is read."""
-    ((found,),) = prepared.fetch(_RANGES, (thread, checkpoint))
-    return int(found)
+    ((row,),) = prepared.fetch(SQL.ranges, (thread, checkpoint))
+    return int(row)
 
 
 def materialise(
@@ -142,7 +91,7 @@ def materialise(
     reading = _Reading()
     try:
         if rows is None:
-            question = asked(thread, checkpoint, from_deltas=from_deltas)
+            question = state_query(thread, checkpoint, from_deltas=from_deltas)
             prepared.stream(question, reading.take)
         else:
             row_texts.take_rows(rows, reading.take)
@@ -163,14 +112,18 @@ class _Reading:
         self._ranges: list[range] = []  # numbers still to come, the oldest last
         self._branches = 0
         self._first = 0  # bytes of the first input: it is as good as a keyframe
-        self._folded = Replay({})
+        self._folder = deltas.Folder({}, stored=True)
+        self._rows = self._size = 0  # deltas that were folded, and their bytes
 
     def take(self, place: bytes | None, rows: bytes, body: bytes) -> None:
         """One row of the answer, in its order; raises InvalidValue."""
         if place is None:
-            self._expect(*deltas.decode_stored(body))
+            self._expect(*deltas.decode(body))
         elif place == b"-1":
-            self._folded.state = deltas.replay(deltas.decode_stored(body), ())
+            keyframe = parse(body)
+            if not isinstance(keyframe, dict):
+                raise InvalidValue("$", "a state is an object")
+            self._folder = deltas.Folder(keyframe, stored=True)
         else:
             self._fold(int(place), int(rows), body)
 
@@ -192,32 +145,36 @@ class _Reading:
         wanted = due[: _BLOCK - first % _BLOCK]
         if first not in due[:1] or rows != len(wanted):
             raise InvalidValue("$", f"a checkpoint is missing from number {first} on")
-        if self.keyframe is None and not self._folded.rows:
+        if self.keyframe is None and not self._rows:
             self._first = block.find(b"\n") if rows > 1 else len(block)
             self._branches -= len(due) == 1
-        self._folded.add(block, rows)
+        # JSON as it is stored has no line breaks: one stands between two deltas and nowhere else.
+        self._folder.add(*parse(b"[%b]" % block.replace(b"\n", b",")))
+        self._rows += rows
+        self._size += len(block)
         if due[rows:]:
             self._ranges.append(due[rows:])
 
     def materialised(self) -> Materialised:
         """The whole, once all has arrived; raises InvalidValue, NotFound, ContentAway."""
-        claims, folded = self._claims, self._folded
+        # Once for all: most of what was parsed has no numbers, or has been replaced since.
+        claims, state = self._claims, with_doubles(self._folder.state)
         if not claims:
             raise NotFound("There is no such checkpoint in this thread.")
         if self._ranges:
             raise InvalidValue("$", "the newest checkpoints are missing")
         version = UUID(claims["agent_version"])
-        if missing := references.wanted(folded.state.values()):
-            found = payloads.fetched(sorted(self._owners), missing, agent_version=version)
-            references.fill(folded.state, found)
-        since = folded.rows if self.keyframe else folded.rows - 1
+        if missing := references.wanted(state.values()):
+            result = payloads.fetched(sorted(self._owners), missing, agent_version=version)
+            references.fill(state, result)
+        since = self._rows if self.keyframe else self._rows - 1
         return Materialised(
-            folded.state,
+            state,
             bytes.fromhex(claims["hash"]),
             claims["schema_version"],
-            folded.rows,
+            self._rows,
             version,
-            keyframes.weight(folded.size - self._first, since, self._branches),
+            keyframes.weight(self._size - self._first, since, self._branches),
             since,
             self._branches,
             self.keyframe,
@@ -247,22 +204,22 @@ def checked(
     A state that does not fit its checkpoint's hash is never used. When a keyframe is to blame, the
     state comes from the deltas alone.
     """
-    found = materialise(thread, checkpoint, rows=rows)
-    if reducers is None or (declared_by is not None and found.agent_version != declared_by):
-        reducers = reducers_of(found.agent_version) if found.agent_version else {}
+    result = materialise(thread, checkpoint, rows=rows)
+    if reducers is None or (declared_by is not None and result.agent_version != declared_by):
+        reducers = reducers_of(result.agent_version) if result.agent_version else {}
     try:
-        return found, checked_digests(found, reducers)
+        return result, checked_digests(result, reducers)
     except CorruptHistory:
-        if found.keyframe is None:
+        if result.keyframe is None:
             raise
-        found = _without(found.keyframe, thread, checkpoint)
-        return found, checked_digests(found, reducers)
+        result = _without(result.keyframe, thread, checkpoint)
+        return result, checked_digests(result, reducers)
 
 
-def checked_digests(found: Materialised, reducers: Mapping[str, Reducer]) -> Digests:
+def checked_digests(materialised: Materialised, reducers: Mapping[str, Reducer]) -> Digests:
     """Digests of a materialised state; raises CorruptHistory when they do not fit its hash."""
-    digests = Digests.of(found.state, reducers)
-    if digests.root != found.state_hash:
+    digests = Digests.of(materialised.state, reducers)
+    if digests.root != materialised.state_hash:
         raise CorruptHistory("The stored state does not fit the hash of its checkpoint.")
     return digests
 

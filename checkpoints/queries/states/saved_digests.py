@@ -8,11 +8,12 @@ since. They prove themselves: what comes out must be the hash that the checkpoin
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, NamedTuple
 from uuid import UUID
 
 from checkpoints.errors import GatepostError
 from checkpoints.postgres import reads as prepared
+from checkpoints.postgres.sql_files import sql_file
 from checkpoints.state import deltas
 from checkpoints.state.channels import reducers_of
 from checkpoints.state.digests import Digests, NeedsState
@@ -23,6 +24,7 @@ EVERY = 32
 LARGE = 32 * 1024
 # A fork whose past goes through more threads than these is read as a whole.
 RANGES = 8
+SQL = sql_file(__file__, every=str(EVERY), ranges=str(RANGES))
 
 
 def due(number: int, delta_bytes: int) -> bool:
@@ -33,38 +35,20 @@ def due(number: int, delta_bytes: int) -> bool:
     return (number > 0 and number % EVERY == 0) or delta_bytes >= LARGE
 
 
-_NEWEST = f"""(SELECT max(k.number) FROM gp_checkpoint k WHERE k.thread_id = {{0}}.thread_id
-  AND k.number BETWEEN greatest({{0}}.branch_start, {{0}}.number - {EVERY - 1}) AND {{0}}.number
-  AND k.digests IS NOT NULL)"""
-_DIGESTS = f"""
-WITH RECURSIVE seg AS (
-  SELECT c.thread_id, c.number AS hi, c.branch_start AS lo, 0 AS depth,
-         {_NEWEST.format("c")} AS kept, encode(c.state_hash, 'hex') AS root, c.state_bytes,
-         c.agent_version_id
-  FROM gp_checkpoint c WHERE c.thread_id = %s::uuid AND c.id = %s::uuid
-  UNION ALL
-  SELECT p.thread_id, p.number, p.branch_start, s.depth + 1, {_NEWEST.format("p")},
-         NULL, NULL, NULL
-  FROM seg s
-  JOIN gp_checkpoint f ON f.thread_id = s.thread_id AND f.number = s.lo
-  JOIN gp_checkpoint p ON p.thread_id = f.parent_thread AND p.number = f.parent_number
-  WHERE s.kept IS NULL AND s.hi - s.lo < {EVERY} AND s.depth < {RANGES}
-)
-SELECT s.root, s.state_bytes, CASE WHEN x.number = s.hi THEN (SELECT v.channels::text
-    FROM gp_agent_version v WHERE v.id = s.agent_version_id) END, x.parent IS NULL,
-  encode(CASE WHEN x.number = s.kept THEN x.digests END, 'hex'),
-  CASE WHEN x.number = s.kept THEN NULL ELSE x.delta::text END
-FROM seg s, LATERAL (
-  SELECT c.number, c.parent, c.digests, c.delta FROM gp_checkpoint c
-  WHERE c.thread_id = s.thread_id AND c.number BETWEEN
-    coalesce(s.kept, greatest(s.lo, s.hi - {EVERY - 1})) AND s.hi OFFSET 0) x
-ORDER BY s.depth DESC, x.number
-"""
+class _Part(NamedTuple):
+    """A row of the answer: the digests that were kept, or a delta after them."""
+
+    root: str | None
+    size: int | None
+    channels: str
+    is_first_input: bool
+    saved: str | None
+    delta: str
 
 
-def asked(thread: UUID, checkpoint: UUID) -> prepared.Asked:
+def digests_query(thread: UUID, checkpoint: UUID) -> prepared.Asked:
     """What `digests_at` asks the database."""
-    return _DIGESTS, (thread, checkpoint)
+    return SQL.digests, (thread, checkpoint)
 
 
 def digests_at(
@@ -77,19 +61,19 @@ def digests_at(
     object that members joined since, damage.
     """
     if rows is None:
-        rows = prepared.fetch(*asked(thread, checkpoint))
+        rows = prepared.fetch(*digests_query(thread, checkpoint))
     if not rows:
         return None
-    root, size, channels = rows[-1][:3]
-    reducers = reducers_of(deltas.decode(channels))
-    first_input, kept = rows[0][3], rows[0][4]
-    if kept is None and not first_input:
+    parts = [_Part._make(row) for row in rows]
+    first, last = parts[0], parts[-1]
+    reducers = reducers_of(deltas.decode(last.channels))
+    if first.saved is None and not first.is_first_input:
         return None
     try:
-        digests = Digests.resumed(bytes.fromhex(kept or ""), reducers)
-        for *_, body in rows[1:] if kept is not None else rows:
-            digests.follow(deltas.decode_stored(body))
+        digests = Digests.resumed(bytes.fromhex(first.saved or ""), reducers)
+        for part in parts if first.saved is None else parts[1:]:
+            digests.follow(deltas.decode(part.delta))
     except (NeedsState, GatepostError, ValueError, TypeError, AttributeError):
         return None
-    found = (digests.root.hex(), digests.size)
-    return digests if found == (root, size) else None
+    result = (digests.root.hex(), digests.size)
+    return digests if result == (last.root, last.size) else None

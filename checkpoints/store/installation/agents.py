@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 from uuid import UUID
 
@@ -71,8 +71,8 @@ def announce_version(
             (agent, version, fingerprint),
         )
         if (known := cursor.fetchone()) is not None:
-            found: UUID = known[0]
-            return found
+            result: UUID = known[0]
+            return result
         cursor.execute(
             "INSERT INTO gp_agent_announcement (agent_version_id, label, description, queue) "
             "VALUES (%s::uuid, %s::varchar, %s::text, %s::varchar) ON CONFLICT DO NOTHING",
@@ -89,13 +89,18 @@ def announce_worker(
     slots: int,
     queues: Sequence[str],
     agents: Sequence[UUID],
+    models: Mapping[str, Mapping[str, str]] | None = None,
 ) -> None:
-    """Enter a worker process group as alive."""
+    """Enter a worker process group as alive.
+
+    `models` says which model it would ask, by agent and workspace's name ("" for all others).
+    """
     with connection.cursor() as cursor:
         cursor.execute(
-            "INSERT INTO gp_worker (id, host, pid, slots, queues, agents) VALUES (%s::varchar, "
-            "%s::varchar, %s::integer, %s::integer, %s::jsonb, %s::jsonb) ON CONFLICT (id) DO "
-            "UPDATE SET seen_at = clock_timestamp(), stopped_at = NULL, agents = EXCLUDED.agents",
+            "INSERT INTO gp_worker (id, host, pid, slots, queues, agents, models) "
+            "VALUES (%s::varchar, %s::varchar, %s::integer, %s::integer, %s::jsonb, %s::jsonb, "
+            "%s::jsonb) ON CONFLICT (id) DO UPDATE SET seen_at = clock_timestamp(), "
+            "stopped_at = NULL, agents = EXCLUDED.agents, models = EXCLUDED.models",
             (
                 worker,
                 host,
@@ -103,6 +108,7 @@ def announce_worker(
                 slots,
                 deltas.canonical(list(queues)).decode(),
                 deltas.canonical([str(a) for a in agents]).decode(),
+                deltas.canonical({agent: dict(m) for agent, m in (models or {}).items()}).decode(),
             ),
         )
 

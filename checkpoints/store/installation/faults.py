@@ -14,7 +14,7 @@ from ..statement.moves import Move, NewEvent, perform
 NAME_MAX = 250
 
 
-def hold_off(workspace: UUID, name: str, *, seconds: float, said: str) -> None:
+def hold_off(workspace: UUID, name: str, *, seconds: float, text: str) -> None:
     """Note that what is `name` there wants no call for so long; never shortens what stands."""
     with connection.cursor() as cursor:
         cursor.execute(
@@ -22,7 +22,7 @@ def hold_off(workspace: UUID, name: str, *, seconds: float, said: str) -> None:
             "%s::varchar, clock_timestamp() + make_interval(secs => %s), %s::varchar) "
             "ON CONFLICT (workspace_id, name) DO UPDATE SET until = EXCLUDED.until, "
             "said = EXCLUDED.said WHERE gp_backoff.until < EXCLUDED.until",
-            (workspace, name[:NAME_MAX], seconds, said[:NAME_MAX]),
+            (workspace, name[:NAME_MAX], seconds, text[:NAME_MAX]),
         )
 
 

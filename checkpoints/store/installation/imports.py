@@ -7,31 +7,37 @@ not hold is rolled back, so nobody ever sees it. No worker can touch the threads
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
-from itertools import batched
 from typing import Any
 from uuid import UUID
 
 from django.db import connection
 from uuid_utils.compat import uuid7
 
-from checkpoints.agent_versions import VERSION_CONTENT, version_id
-from checkpoints.capsules import columns as c
+from checkpoints.agent_versions import version_id
 from checkpoints.capsules.layout import BadCapsule
 from checkpoints.errors import NotAllowedNow
-from checkpoints.log import steering
+from checkpoints.log import control_columns
 from checkpoints.log.pins import pinned_after
+from checkpoints.postgres.inserts import insert_rows
 from checkpoints.state import deltas
 from checkpoints.state.channels import Digests, reducers_of
 from checkpoints.states import FINISHED, EventKind, Status
+from checkpoints.tables.columns import (
+    ACTIVITY,
+    AGENT_VERSION,
+    ARTIFACT,
+    CHECKPOINT,
+    CONTENT,
+    EVENT,
+    THREAD,
+)
 
-from ..activities import NAMING_V, WRITTEN, _named, _sealed, as_written
+from ..activities import NAMING_V, WRITTEN, as_written, name_activity, seal_of
 from ..cursors import bring_cursors
 from ..keyframes import keep_state
-from ..starts import _DEFAULTS, _birth
-from ..statement.canonical_texts import started_text
-from ..statement.moves import Move, NewCheckpoint, NewEvent, perform
+from ..starts import ROW_DEFAULTS, insert_thread
+from ..statement.moves import Move, NewEvent, first_checkpoint, perform
 
-AT_ONCE = 200
 DESCRIPTION_MAX = 20_000
 LOST = "It was at work when the thread was exported; nobody here knows whether it happened."
 
@@ -44,28 +50,23 @@ def import_agent_version(row: Mapping[str, Any], *, workspace: UUID) -> None:
     a worker announces the same. Raises BadCapsule.
     """
     content = {
-        name: deltas.decode(row[name]) if c.AGENT_VERSION[name] == "jsonb" else row[name]
-        for name in VERSION_CONTENT
+        name: deltas.decode(row[name]) if name in AGENT_VERSION.json else row[name]
+        for name in AGENT_VERSION.sealed
     }
     if version_id(content) != row["id"]:
         raise BadCapsule(f"The capsule describes {row['agent']} otherwise than its id says.")
     if len(row["description"]) > DESCRIPTION_MAX:
         raise BadCapsule(f"The capsule describes {row['agent']} at too great length.")
-    fixed = {"imported_into": "uuid"}
     with connection.cursor() as cursor:
-        sql = c.inserted("gp_agent_version", c.AGENT_VERSION, fixed)
-        cursor.execute(f"{sql} ON CONFLICT (id) DO NOTHING", [*row.values(), workspace])
+        sql = AGENT_VERSION.only(*AGENT_VERSION.exported, "imported_into").insert
+        cursor.execute(f"{sql} ON CONFLICT (id) DO NOTHING", {**row, "imported_into": workspace})
 
 
 def import_artifact(row: Mapping[str, Any], *, workspace: UUID, path: str) -> None:
     """Keep the row of a file whose bytes lie at `path`, unless the workspace has it."""
+    values = {**row, "id": uuid7(), "workspace_id": workspace, "path": path}
     with connection.cursor() as cursor:
-        cursor.execute(
-            "INSERT INTO gp_artifact (id, workspace_id, sha256, name, media_type, size, path) "
-            "VALUES (%s::uuid, %s::uuid, %s::varchar, %s::varchar, %s::varchar, %s::bigint, "
-            "%s::varchar) ON CONFLICT DO NOTHING",
-            (uuid7(), workspace, *row.values(), path),
-        )
+        cursor.execute(f"{ARTIFACT.only(*values).insert} ON CONFLICT DO NOTHING", values)
 
 
 def import_thread(
@@ -81,10 +82,12 @@ def import_thread(
     cursors: Iterable[Mapping[str, Any]],
     inputs: Iterable[str],
     files: Mapping[str, int],
+    lineage: Mapping[str, Any],
 ) -> None:
-    """Write a thread with its history; parameters by column, as `columns.read` gives them.
+    """Write a thread with its history; parameters by column, as `capsules.rows` reads them.
 
-    `files` are the bytes of each file that is there, `inputs` the messages not taken yet. Contents
+    `files` are the bytes of each file that is there, `inputs` the messages not taken yet, `lineage`
+    are parent, root and depth among the threads that come along. Contents
     (hash, canonical JSON) lie in the database afterwards, whatever the agent chose: so they come
     in the one transaction. Ended and failed ones stand as they stood, `rolling_back` needs a
     person, all others are paused; a pin holds here too, an effect asks first. Whoever imports it
@@ -92,23 +95,18 @@ def import_thread(
     NotAllowedNow where the thread or its name is here already.
     """
     log = _Log(files)
-    ids = {"thread_id": "uuid", "workspace_id": "uuid"}
-    _many("gp_event", c.EVENT, log.seen(events), ids, (row["id"], workspace))
-    if not _insert_thread(_thread_values(row, workspace, name, actor, log)):
+    ids = {"thread_id": row["id"], "workspace_id": workspace}
+    insert_rows(EVENT, log.seen(events), **ids)
+    if not _insert_thread({**_thread_values(row, workspace, name, actor, log), **lineage}):
         raise NotAllowedNow(
             "This thread, or another of its agent and name, is here already; look at it, or give "
             "the imported one another name (--name)."
         )
-    ways = _ways(row, checkpoints)
-    _many("gp_checkpoint", c.CHECKPOINT, ways, ids, (row["id"], workspace))
+    insert_rows(CHECKPOINT, _ways(row, checkpoints), **ids)
     with connection.cursor() as cursor:
         for sha, raw in contents:
-            cursor.execute(
-                "INSERT INTO gp_content (thread_id, workspace_id, sha256, body) "
-                "VALUES (%s::uuid, %s::uuid, %s::varchar, %s::text)",
-                (row["id"], workspace, sha, raw.decode()),
-            )
-    _many("gp_activity", c.ACTIVITY, activities, ids, (row["id"], workspace))
+            cursor.execute(CONTENT.insert, {**ids, "sha256": sha, "body": raw.decode()})
+    insert_rows(ACTIVITY, activities, **ids)
     bring_cursors(row["id"], cursors, workspace=workspace)
     with connection.cursor() as cursor:
         cursor.execute(
@@ -131,13 +129,13 @@ def note_import(thread: UUID, *, data: Mapping[str, Any], actor: str) -> None:
     """Log where a thread came from, after its effects at work were noted as unknown."""
     with connection.cursor() as cursor:
         cursor.execute(
-            f"SELECT {WRITTEN} FROM gp_activity WHERE thread_id = %s::uuid AND state = 'started' "
-            "AND kind = 'effect'",
+            f"SELECT {WRITTEN.select()} FROM gp_activity WHERE thread_id = %s::uuid "
+            "AND state = 'started' AND kind = 'effect'",
             (thread,),
         )
-        found = cursor.fetchall()
-    for row in found:
-        activity = as_written(row)
+        rows = cursor.fetchall()
+    for values in rows:
+        activity = as_written(WRITTEN.row(values))
         move = Move(thread)
         move.updates = [
             (
@@ -146,33 +144,36 @@ def note_import(thread: UUID, *, data: Mapping[str, Any], actor: str) -> None:
                 (LOST, activity.id),
             )
         ]
-        told = _named(activity) | {
+        payload = name_activity(activity) | {
             "state": "unknown",
-            "seal": _sealed(activity, "unknown", result=None, error=LOST, usage=activity.usage),
+            "seal": seal_of(activity, "unknown", result=None, error=LOST, usage=activity.usage),
             "error": LOST,
         }
-        move.events = [NewEvent(EventKind.EFFECT_FAILED, told, actor, NAMING_V)]
+        move.events = [NewEvent(EventKind.EFFECT_FAILED, payload, actor, NAMING_V)]
         perform(move)
-    told = {**data, "row": _row(thread)}
-    perform(Move(thread, events=[NewEvent(EventKind.THREAD_IMPORTED, told, actor)]))
+    payload = {**data, "row": _row(thread)}
+    perform(Move(thread, events=[NewEvent(EventKind.THREAD_IMPORTED, payload, actor)]))
 
 
 def _row(thread: UUID) -> dict[str, Any]:
     """What the row of a thread says here: an import sets some of it otherwise than its log."""
     with connection.cursor() as cursor:
         cursor.execute(
-            "SELECT name, queue, labels::text, pause_at, effects, parent, title, status "
-            "FROM gp_thread WHERE id = %s::uuid",
+            "SELECT name, queue, labels::text, pause_at, effects, parent, root, depth, title, "
+            "status FROM gp_thread WHERE id = %s::uuid",
             (thread,),
         )
-        name, queue, labels, pause_at, effects, parent, title, status = cursor.fetchone()
-    return steering.told(
+        row = cursor.fetchone()
+    name, queue, labels, pause_at, effects, parent, root, depth, title, status = row
+    return control_columns.event_of(
         name=name,
         queue=queue,
         labels=deltas.decode(labels),
         pause_at=pause_at,
         effects=effects,
         parent=parent,
+        root=root,
+        depth=depth,
         title=title,
     ) | {"status": status}
 
@@ -200,25 +201,17 @@ def import_checkpoint(
             "SELECT agent, queue, channels::text FROM gp_agent_version WHERE id = %s::uuid",
             (point["agent_version_id"],),
         )
-        found = cursor.fetchone()
-    if found is None:
+        result = cursor.fetchone()
+    if result is None:
         raise BadCapsule("The capsule does not describe the agent of its checkpoint.")
-    agent, queue, channels = found
+    agent, queue, channels = result
     digests = Digests.of(dict(state), reducers_of(deltas.decode(channels)))
     if digests.root != point["state_hash"]:
         raise BadCapsule("The state in the capsule does not fit the hash of its checkpoint.")
     thread: UUID = uuid7()
-    checkpoint = NewCheckpoint(
-        id=uuid7(),
-        number=0,
+    checkpoint = first_checkpoint(
         step=point["step"],
-        branch=0,
-        branch_start=0,
-        parent=None,
-        parent_thread=None,
-        parent_number=None,
         source="import",
-        nodes=(),
         next_nodes=tuple(deltas.decode(point["next_nodes"])),
         delta={"set": dict(state)},
         state_hash=digests.root,
@@ -230,30 +223,29 @@ def import_checkpoint(
         digests=digests,
     )
     pinned = bool(row["pinned"]) and row["agent_version_id"] == point["agent_version_id"]
-    born = _birth(
+    born = insert_thread(
         thread=thread,
         checkpoint=checkpoint,
         kind=EventKind.THREAD_STARTED,
-        told=lambda committed: started_text(
-            agent=agent,
-            agent_version=point["agent_version_id"],
-            title=row["title"],
-            committed=committed,
-            row={},  # the event of the import tells it
-        ),
+        data={
+            "agent": agent,
+            "agent_version": str(point["agent_version_id"]),
+            "title": row["title"],
+            "row": {},  # the event of the import tells it
+        },
         row={
-            "workspace_id": ("uuid", workspace),
-            "agent_version_id": ("uuid", point["agent_version_id"]),
-            "agent": ("varchar", agent),
-            "queue": ("varchar", queue),
-            "name": ("varchar", name),
-            "title": ("varchar", row["title"]),
-            "labels": ("jsonb", row["labels"]),
-            "status": ("varchar", str(Status.PAUSED)),
-            "status_reason": ("text", "Imported; resume it to go on from here"),
-            "effects": ("varchar", "ask"),
-            "started_by": ("varchar", actor),
-            "pinned": ("boolean", pinned),
+            "workspace_id": workspace,
+            "agent_version_id": point["agent_version_id"],
+            "agent": agent,
+            "queue": queue,
+            "name": name,
+            "title": row["title"],
+            "labels": row["labels"],
+            "status": str(Status.PAUSED),
+            "status_reason": "Imported; resume it to go on from here",
+            "effects": "ask",
+            "started_by": actor,
+            "pinned": pinned,
         },
     )
     if not born:
@@ -270,14 +262,9 @@ def import_checkpoint(
 # ------------------------------------------------------------------------------------------------
 
 
-def _insert_thread(values: Mapping[str, tuple[str, Any]]) -> bool:
-    columns = ", ".join(values)
-    sql = ", ".join(cast if "%s" in cast else f"%s::{cast}" for cast, _ in values.values())
+def _insert_thread(values: Mapping[str, Any]) -> bool:
     with connection.cursor() as cursor:
-        cursor.execute(
-            f"INSERT INTO gp_thread ({columns}) VALUES ({sql}) ON CONFLICT DO NOTHING",
-            [v for _, v in values.values()],
-        )
+        cursor.execute(f"{THREAD.only(*values).insert} ON CONFLICT DO NOTHING", values)
         return bool(cursor.rowcount)
 
 
@@ -299,8 +286,8 @@ class _Log:
             elif kind == EventKind.ROLLBACK_STARTED:
                 self.plan = event["data"]
             elif kind == EventKind.ARTIFACT_STORED:
-                told = deltas.decode(event["data"])
-                if self._files.get(told.get("sha256")) != told.get("size"):
+                payload = deltas.decode(event["data"])
+                if self._files.get(payload.get("sha256")) != payload.get("size"):
                     raise BadCapsule(f"The capsule lacks the file that event {event['seq']} names.")
             yield event
 
@@ -323,71 +310,57 @@ def _ways(
 
 def _thread_values(
     row: Mapping[str, Any], workspace: UUID, name: str | None, actor: str, log: _Log
-) -> dict[str, tuple[str, Any]]:
+) -> dict[str, Any]:
     if row["status"] not in {str(status) for status in Status}:
         raise BadCapsule(f"The capsule's thread has the status {row['status']!r}.")
     was = Status(row["status"])
     ended = was in FINISHED or was is Status.ATTENTION
-    values = {column: (kind, row[column]) for column, kind in c.THREAD.items()}
+    values = dict(row)
     if was is Status.ROLLING_BACK:
-        stands = (Status.ATTENTION, "Imported; it was rolling back. Retry to go on with that.")
+        current = (Status.ATTENTION, "Imported; it was rolling back. Retry to go on with that.")
     elif ended:
-        stands = (was, row["status_reason"])
+        current = (was, row["status_reason"])
     else:
-        stands = (Status.PAUSED, f"Imported; it was {was} when it was exported")
+        current = (Status.PAUSED, f"Imported; it was {was} when it was exported")
     if row["rollback"] is not None and row["rollback"] != log.plan:
         raise BadCapsule("The capsule's rollback is not the one that its events tell of.")
     values |= _DEFAULTS_HERE
     values |= {
-        "workspace_id": ("uuid", workspace),
-        "name": ("varchar", name),
+        "workspace_id": workspace,
+        "name": name,
         # One lease more than there was: only under a thread's first one nothing can be recorded.
-        "fence": ("bigint", max(row["fence"], 0) + 1),
-        "queue": ("varchar", _queue(row["agent_version_id"])),
-        "status": ("varchar", str(stands[0])),
-        "status_reason": ("text", stands[1]),
-        "started_by": ("varchar", actor),
-        "parent": ("uuid", None),
-        "prev_hash": ("bytea", b""),
-        "branch_start": ("integer", 0),
-        "next_nodes": ("jsonb", "[]"),
-        "imported_seq": ("bigint", row["last_seq"]),
-        "imported_number": ("integer", row["number"]),
+        "fence": max(row["fence"], 0) + 1,
+        "queue": _queue(row["agent_version_id"]),
+        "status": str(current[0]),
+        "status_reason": current[1],
+        "started_by": actor,
+        "prev_hash": b"",
+        "branch_start": 0,
+        "next_nodes": "[]",
+        "imported_seq": row["last_seq"],
+        "imported_number": row["number"],
     }
     if row["pinned"] is None:  # written before capsules told; the log always did
-        values["pinned"] = ("boolean", log.pinned)
+        values["pinned"] = log.pinned
     if not ended:
-        values["waiting_on"] = ("jsonb", None)
+        values["waiting_on"] = None
         del values["status_since"]
     return values
 
 
 _DEFAULTS_HERE = {
-    name: _DEFAULTS[name]
+    name: ROW_DEFAULTS[name]
     for name in ("wake_seq", "wish", "wish_by", "pause_at", "lease_owner", "crash_count")
-} | {"effects": ("varchar", "ask")}
+} | {"effects": "ask"}
 
 
 def _queue(version: UUID) -> str:
     with connection.cursor() as cursor:
         cursor.execute("SELECT queue FROM gp_agent_version WHERE id = %s::uuid", (version,))
-        found = cursor.fetchone()
-    if found is None:
+        row = cursor.fetchone()
+    if row is None:
         raise BadCapsule("The capsule does not describe the agent of its thread.")
-    return str(found[0])
-
-
-def _many(
-    table: str,
-    columns: c.Columns,
-    given: Iterable[Mapping[str, Any]],
-    fixed: Mapping[str, str],
-    values: tuple[Any, ...],
-) -> None:
-    sql = c.inserted(table, columns, fixed)
-    with connection.cursor() as cursor:
-        for some in batched(given, AT_ONCE):
-            cursor.executemany(sql, [(*row.values(), *values) for row in some])
+    return str(row[0])
 
 
 def keep_head(thread: UUID) -> None:

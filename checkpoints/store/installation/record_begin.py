@@ -90,14 +90,14 @@ def _parts(workspace: UUID, names: list[str]) -> Iterator[tuple[str, list[str]]]
 def _people(workspace: UUID) -> list[str]:
     """The users of a workspace; those who belong to none are the oldest one's."""
     users = get_user_model()._meta.db_table
-    found = _rows(
+    rows = _rows(
         f"SELECT u.id FROM {users} u WHERE EXISTS (SELECT 1 FROM gp_membership m WHERE "
         "m.user_id = u.id AND m.workspace_id = %s::uuid) OR (NOT EXISTS (SELECT 1 FROM "
         "gp_membership m WHERE m.user_id = u.id) AND %s::uuid = (SELECT id FROM gp_workspace "
         "ORDER BY created_at LIMIT 1)) ORDER BY u.id",
         (workspace, workspace),
     )
-    return [str(ident) for ident in found]
+    return [str(ident) for ident in rows]
 
 
 def _rows(sql: str, params: tuple[Any, ...]) -> list[Any]:

@@ -7,8 +7,11 @@ from uuid import UUID
 
 from django.db import OperationalError, connection, transaction
 
+from checkpoints.agent_versions import EXTERNAL_QUEUE
 from checkpoints.limits import CRASHES_ALLOWED, lease_seconds
 from checkpoints.postgres.guarded_rows import LOCK_WAIT, handle_rows, is_busy, not_set_aside
+from checkpoints.postgres.named_rows import fetch_named
+from checkpoints.postgres.sql_files import sql_file
 from checkpoints.queries.installation.faults import losses
 from checkpoints.queries.installation.live_code import SERVED, WORKER_ALIVE_SECONDS
 from checkpoints.states import EventKind, Status
@@ -17,6 +20,7 @@ from ..clock_steps import CLOCK_SLACK_SECONDS
 from ..statement.moves import Move, NewEvent, perform
 from ..steps import release
 
+SQL = sql_file(__file__, served=SERVED, external=EXTERNAL_QUEUE)
 BATCH = 200
 # Another worker's leases may have a term so many times as long as ours: settings change in turns.
 TERMS_OF_OTHERS = 5.0
@@ -68,6 +72,8 @@ def shorten_leases() -> int:
             "UPDATE gp_thread SET lease_until = clock_timestamp() + make_interval(secs => %s) "
             "WHERE id IN (SELECT th.id FROM gp_thread th "
             "WHERE th.status IN ('running', 'rolling_back') AND th.lease_token IS NOT NULL "
+            # Those who work elsewhere choose their own terms.
+            f"AND th.queue <> '{EXTERNAL_QUEUE}' "
             "AND th.lease_until > clock_timestamp() + make_interval(secs => %s) "
             "LIMIT %s FOR NO KEY UPDATE OF th SKIP LOCKED)",
             (lease_seconds(), TERMS_OF_OTHERS * lease_seconds() + CLOCK_SLACK_SECONDS, BATCH),
@@ -103,34 +109,19 @@ def stranded_threads(*, queued_for_seconds: float) -> list[tuple[UUID, str]]:
     them. A pinned thread whose code no live worker of its queue has is left out: ringing for it
     helps nobody, and thousands of them would hide the others.
     """
-    with connection.cursor() as cursor:
-        cursor.execute(
-            f"WITH served AS MATERIALIZED ({SERVED}) SELECT th.id, th.queue FROM gp_thread th "
-            "WHERE th.status IN ('queued', 'rolling_back', 'running')"
-            " AND ((th.status = 'queued' AND th.status_since < clock_timestamp()"
-            " - make_interval(secs => %s))"
-            " OR (th.status = 'rolling_back' AND th.lease_token IS NULL"
-            " AND (th.wake_at IS NULL OR th.wake_at <= clock_timestamp()))"
-            " OR (th.status <> 'queued' AND th.lease_until < clock_timestamp()"
-            " AND th.crash_count < %s)) AND (NOT th.pinned OR EXISTS (SELECT 1 FROM served s"
-            " WHERE s.version = th.agent_version_id::text AND s.queues ? th.queue))"
-            # A slot that is rung for a locked row waits for the lock and serves nobody else.
-            " ORDER BY th.status = 'queued', th.status_since LIMIT %s"
-            " FOR NO KEY UPDATE OF th SKIP LOCKED",
-            (WORKER_ALIVE_SECONDS, queued_for_seconds, CRASHES_ALLOWED - 1, BATCH),
-        )
-        return [(row[0], row[1]) for row in cursor.fetchall()]
+    values = (WORKER_ALIVE_SECONDS, queued_for_seconds, CRASHES_ALLOWED - 1, BATCH)
+    return [(row.id, row.queue) for row in fetch_named(SQL.stranded, values)]
 
 
 def lost_reason(causes: Sequence[tuple[str, str]] = ()) -> str:
     """Why a thread is parked after its worker was lost again and again; (node, why) last first."""
-    said = f"The worker was lost {CRASHES_ALLOWED} times in a row at this step"
+    message = f"The worker was lost {CRASHES_ALLOWED} times in a row at this step"
     if causes:
         node, why = causes[0]
         always = len(causes) == CRASHES_ALLOWED and len(set(causes)) == 1
         each = " each time" if always else " the last time it could be told"
-        said += f": at {node!r} it {why}{each}" if node else f": it {why}{each}"
-    return f"{said}. Look at the last events, then retry, edit or roll back."
+        message += f": at {node!r} it {why}{each}" if node else f": it {why}{each}"
+    return f"{message}. Look at the last events, then retry, edit or roll back."
 
 
 def park_crash_loops(*, owner: str) -> int:

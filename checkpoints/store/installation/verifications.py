@@ -94,15 +94,15 @@ def _workspace(ident: UUID, of: str) -> UUID | None:
         sql = "SELECT id FROM gp_workspace WHERE id = %s::uuid"
     else:
         sql = "SELECT workspace_id FROM gp_thread WHERE id = %s::uuid"
-    found = _rows(sql, (ident,))
-    return found[0][0] if found else None
+    rows = _rows(sql, (ident,))
+    return rows[0][0] if rows else None
 
 
 def _noted(ident: UUID, of: str) -> UUID | None:
     """Where a thread that is gone lay when it was last verified."""
     table, owner = _TABLES[of]
-    found = _rows(f"SELECT workspace_id FROM {table} WHERE {owner} = %s::uuid", (ident,))
-    return found[0][0] if found and of == "thread" else None
+    rows = _rows(f"SELECT workspace_id FROM {table} WHERE {owner} = %s::uuid", (ident,))
+    return rows[0][0] if rows and of == "thread" else None
 
 
 def _locked(report: ChainReport, of: str, workspace: UUID, actor: str) -> _Before:
@@ -125,7 +125,7 @@ def _locked(report: ChainReport, of: str, workspace: UUID, actor: str) -> _Befor
 
 def _written(report: ChainReport, of: str, before: _Before, actor: str) -> VerificationRow:
     table, owner = _TABLES[of]
-    found = _rows(
+    rows = _rows(
         f"UPDATE {table} SET n_events = %s::bigint, intact = %s::boolean, "
         "broken_seq = %s::bigint, what = %s::text, checked_by = %s::varchar, "
         "checked_at = clock_timestamp(), checks = %s::jsonb, "
@@ -143,7 +143,7 @@ def _written(report: ChainReport, of: str, before: _Before, actor: str) -> Verif
             report.ident,
         ),
     )
-    return VerificationRow(*found[0])
+    return VerificationRow(*rows[0])
 
 
 def _needed(report: ChainReport, before: _Before) -> list[str]:

@@ -42,10 +42,10 @@ def ensure_workspace(name: str, *, actor: str) -> UUID:
     """The workspace of that name, made if there is none."""
     name = _clean(name)
     look = "SELECT id FROM gp_workspace WHERE name = %s::varchar"
-    found = _rows(look, (name,))
-    if not found and (made := _insert(name, actor)) is not None:
+    rows = _rows(look, (name,))
+    if not rows and (made := _insert(name, actor)) is not None:
         return made
-    there: UUID = (found or _rows(look, (name,)))[0][0]
+    there: UUID = (rows or _rows(look, (name,)))[0][0]
     return there
 
 
@@ -204,27 +204,27 @@ def _users() -> str:
 
 def _places_of(user: int) -> list[UUID]:
     """The workspaces whose logs have to go on telling of a user: theirs, and those that have."""
-    found = _rows(
+    rows = _rows(
         "SELECT DISTINCT workspace_id FROM gp_membership WHERE user_id = %s::integer UNION "
         "SELECT DISTINCT workspace_id FROM gp_workspace_event "
         "WHERE data -> 'rows' -> %s::text -> %s::text IS NOT NULL",
         (user, _users(), str(user)),
     )
-    return [row[0] for row in found]
+    return [row[0] for row in rows]
 
 
 def lock_workspaces(workspaces: Iterable[UUID]) -> dict[UUID, str]:
     """Lock these rows, always in the same order; {workspace: name}. Raises NotFound."""
     wanted = list(workspaces)
     # Starting a thread only refers to the key of this row and must not wait.
-    found = _rows(
+    rows = _rows(
         "SELECT id, name FROM gp_workspace WHERE id = ANY(%s::uuid[]) ORDER BY id "
         "FOR NO KEY UPDATE",
         (wanted,),
     )
-    if len(found) < len(wanted):
+    if len(rows) < len(wanted):
         raise NotFound("There is no such workspace.")
-    return {row[0]: row[1] for row in found}
+    return {row[0]: row[1] for row in rows}
 
 
 def append(workspace: UUID, events: Sequence[NewEvent], change: RowChange | None = None) -> None:
@@ -258,19 +258,19 @@ def _append_part(workspace: UUID, events: Sequence[NewEvent]) -> None:
 
 
 def _roles(workspace: UUID, user: int) -> set[str]:
-    found = _rows(
+    rows = _rows(
         "SELECT role FROM gp_membership WHERE workspace_id = %s::uuid AND user_id = %s::integer",
         (workspace, user),
     )
-    return {row[0] for row in found}
+    return {row[0] for row in rows}
 
 
 def _name(user: int) -> str:
     manager = get_user_model()._default_manager
-    found = manager.filter(pk=user).first()
-    if found is None:
+    row = manager.filter(pk=user).first()
+    if row is None:
         raise NotFound("There is no such user.")
-    return found.get_username()
+    return row.get_username()
 
 
 def _refuse_own(user: int, actor: str, what: str) -> None:

@@ -8,7 +8,7 @@ from uuid import UUID
 from django.db import DEFAULT_DB_ALIAS, connections, transaction
 from django.db.backends.base.base import BaseDatabaseWrapper
 
-from checkpoints.signals import Store, thread_changed, thread_queued
+from checkpoints.signals import Store, child_ended, thread_changed, thread_queued
 
 
 def announce(
@@ -17,21 +17,32 @@ def announce(
     seq: int,
     *,
     queue: str = "",
-    soon: bool = False,
+    more_follows: bool = False,
     database: BaseDatabaseWrapper | None = None,
 ) -> None:
     """Tell the floors above after commit; `queue` when a worker should look.
 
-    `soon`: more is about to follow, and the processors have that to do first. `database` is the
-    connection, where it was looked up already.
+    `more_follows`: the next change is about to come, and the processors have that to do first.
+    `database` is the connection, where it was looked up already.
     """
     # The worker first: it has more to do than the pages.
     if queue:
         transaction.on_commit(
             partial(thread_queued.send_robust, sender=Store, thread_id=thread, queue=queue)
         )
-    told = {"thread_id": thread, "workspace": workspace, "seq": seq, "soon": soon}
+    payload = {
+        "thread_id": thread,
+        "workspace": workspace,
+        "seq": seq,
+        "more_follows": more_follows,
+    }
     if (database or connections[DEFAULT_DB_ALIAS]).in_atomic_block:
-        transaction.on_commit(partial(thread_changed.send_robust, sender=Store, **told))
+        transaction.on_commit(partial(thread_changed.send_robust, sender=Store, **payload))
     else:
-        thread_changed.send_robust(sender=Store, **told)
+        thread_changed.send_robust(sender=Store, **payload)
+
+
+def announce_end(thread: UUID, parent: UUID) -> None:
+    """Tell the floors above after commit that a child of `parent` has ended."""
+    payload = {"thread_id": thread, "parent": parent}
+    transaction.on_commit(partial(child_ended.send_robust, sender=Store, **payload))

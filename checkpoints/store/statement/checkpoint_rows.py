@@ -6,47 +6,25 @@ from hashlib import sha256
 from uuid import UUID
 
 from checkpoints import payloads
+from checkpoints.log.seals import checkpoint_seal
 from checkpoints.queries.states import saved_digests
 from checkpoints.state import deltas
 from checkpoints.states import EventKind
+from checkpoints.tables.columns import CHECKPOINT
 
-from .canonical_texts import checkpoint_seal, committed_text, names_text
 from .contents import CONTENT, content_params
-from .moves import Insert, NewCheckpoint, NewEvent, salted
-from .text import Columns
+from .moves import OF_HEAD, Insert, NewCheckpoint, NewEvent, salted
+from .text import row_sql
 
-_CHECKPOINT = Columns(
-    "gp_checkpoint",
-    {
-        "thread_id": "t.id",
-        "workspace_id": "t.workspace_id",
-        "created_at": "t.last_at",
-        "id": "t.head",
-        "number": "t.number",
-        "step": "t.step",
-        "branch": "t.branch",
-        "branch_start": "t.branch_start",
-        "parent": "%s::uuid",
-        "parent_thread": "%s::uuid",
-        "parent_number": "%s::integer",
-        "source": "%s::varchar",
-        "nodes": "%s::jsonb",
-        "next_nodes": "t.next_nodes",
-        "delta": "%s::jsonb",
-        "salt": "%s::bytea",
-        "delta_hash": "%s::bytea",
-        "state_hash": "%s::bytea",
-        "state_bytes": "t.state_bytes",
-        "schema_version": "%s::integer",
-        "agent_version_id": "%s::uuid",
-        "config": "%s::jsonb",
-        "created_by": "%s::varchar",
-    },
-)
-_WITH_DIGESTS = Columns("gp_checkpoint", {**_CHECKPOINT.sql, "digests": "%s::bytea"})
-
-# Where the delta stands among the parameters of that row.
-_DELTA = 5
+# What the statement knows of the thread's row as it moves it.
+_OF_THREAD = {
+    "thread_id": "t.id",
+    "workspace_id": "t.workspace_id",
+    "created_at": "t.last_at",
+    **{name: f"t.{column}" for name, column in OF_HEAD.items()},
+}
+_CHECKPOINT = row_sql(CHECKPOINT.without("digests"), _OF_THREAD)
+_WITH_DIGESTS = row_sql(CHECKPOINT, _OF_THREAD)
 
 
 def checkpoint_insert(
@@ -69,20 +47,20 @@ def checkpoint_insert(
     salt, delta_hash = salted(raw)
     c = checkpoint
     config = None if c.config is None else deltas.canonical(dict(c.config))
-    params = (
-        c.parent,
-        c.parent_thread,
-        c.parent_number,
-        c.source,
-        names_text(c.nodes),
-        raw.decode(),
-        salt,
-        delta_hash,
-        c.state_hash,
-        c.schema_version,
-        c.agent_version,
-        None if config is None else config.decode(),
-        c.created_by,
+    row = _CHECKPOINT.values(
+        parent=c.parent,
+        parent_thread=c.parent_thread,
+        parent_number=c.parent_number,
+        source=c.source,
+        nodes=deltas.canonical(list(c.nodes)).decode(),
+        delta=raw.decode(),
+        salt=salt,
+        delta_hash=delta_hash,
+        state_hash=c.state_hash,
+        schema_version=c.schema_version,
+        agent_version_id=c.agent_version,
+        config=None if config is None else config.decode(),
+        created_by=c.created_by,
     )
     sealed = checkpoint_seal(
         branch=c.branch,
@@ -94,11 +72,10 @@ def checkpoint_insert(
         agent_version=c.agent_version,
         config_hash=None if config is None else sha256(salt + config).hexdigest(),
     )
-    name = str(c.id)
     event = NewEvent(
         EventKind.CHECKPOINT_COMMITTED,
         {
-            "checkpoint": name,
+            "checkpoint": str(c.id),
             "number": c.number,
             "step": c.step,
             "nodes": list(c.nodes),
@@ -107,18 +84,11 @@ def checkpoint_insert(
         },
         c.created_by,
         v=2,
-        raw=committed_text(
-            checkpoint=name,
-            number=c.number,
-            step=c.step,
-            nodes=c.nodes,
-            following=c.next_nodes,
-            seal=sealed,
-        ),
     )
-    inserts = [Insert(_CHECKPOINT, params)]
+    inserts = [Insert(_CHECKPOINT, row)]
     if c.digests is not None and saved_digests.due(c.number, len(whole)):
-        inserts = [Insert(_WITH_DIGESTS, (*params, c.digests.kept()))]
+        whole_row = _WITH_DIGESTS.values(*row, digests=c.digests.kept())
+        inserts = [Insert(_WITH_DIGESTS, whole_row)]
     if contents:
         inserts.append(Insert(CONTENT, content_params(contents)))
     return inserts, event
@@ -126,10 +96,10 @@ def checkpoint_insert(
 
 def delta_of(insert: Insert) -> tuple[bytes, bytes, str]:
     """(salt, hash, canonical JSON) of the delta in the row of a checkpoint."""
-    delta, salt, delta_hash = insert.params[_DELTA : _DELTA + 3]
-    return salt, delta_hash, delta
+    row = insert.params
+    return row.salt, row.delta_hash, row.delta
 
 
 def delta_bytes(insert: Insert) -> int:
     """The size of the delta in the row of a checkpoint, in characters of its JSON."""
-    return len(insert.params[_DELTA])
+    return len(insert.params.delta)

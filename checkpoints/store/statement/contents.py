@@ -5,11 +5,13 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from .text import Columns
+from checkpoints.tables.columns import CONTENT as COLUMNS
+
+from .text import row_sql
 
 # The same content of a thread is there once; a row per content, in one INSERT of one shape.
-CONTENT = Columns(
-    "gp_content",
+CONTENT = row_sql(
+    COLUMNS,
     {
         "thread_id": "t.id",
         "workspace_id": "t.workspace_id",
@@ -20,6 +22,6 @@ CONTENT = Columns(
 )
 
 
-def content_params(contents: Mapping[str, bytes]) -> tuple[Any, ...]:
-    """Hashes and bodies, in the order of the columns."""
-    return list(contents), [body.decode() for body in contents.values()]
+def content_params(contents: Mapping[str, bytes]) -> Any:
+    """Hashes and bodies as parameters."""
+    return CONTENT.values(sha256=list(contents), body=[body.decode() for body in contents.values()])

@@ -8,10 +8,9 @@ from __future__ import annotations
 
 from uuid import UUID
 
-from django.db import connection
-
 from checkpoints.errors import InvalidValue, NotAllowedNow, NotFound, StaleVersion
 from checkpoints.limits import NAME_MAX, NODE_MAX, TITLE_MAX
+from checkpoints.postgres.named_rows import fetch_named
 from checkpoints.state import deltas
 from checkpoints.states import Status
 
@@ -19,10 +18,12 @@ from .moves import Move
 
 
 def in_statuses(statuses: tuple[Status, ...] | frozenset[Status]) -> str:
+    """The condition that the thread has one of these statuses."""
     return "th.status IN (" + ", ".join(f"'{s}'" for s in sorted(statuses)) + ")"
 
 
 def versioned(move: Move, expected_version: int | None) -> Move:
+    """The move, refused unless the thread has this version; None leaves it as it is."""
     if expected_version is not None:
         move.guard = f"({move.guard}) AND th.version = %s::bigint"
         move.guard_params = (*move.guard_params, expected_version)
@@ -31,14 +32,14 @@ def versioned(move: Move, expected_version: int | None) -> Move:
 
 def refuse(thread: UUID, *, expected_version: int | None, wanted: str) -> None:
     """Raise what explains best why a guarded write of `thread` found no row."""
-    with connection.cursor() as cursor:
-        cursor.execute("SELECT status, version FROM gp_thread WHERE id = %s::uuid", (thread,))
-        row = cursor.fetchone()
-    if row is None:
+    rows = fetch_named("SELECT status, version FROM gp_thread WHERE id = %s::uuid", (thread,))
+    if not rows:
         raise NotFound("There is no such thread.")
-    if expected_version is not None and row[1] != expected_version:
-        raise StaleVersion(version=row[1], status=row[0])
-    raise NotAllowedNow(f"{wanted} is not possible while the thread is {row[0]}.", status=row[0])
+    [now] = rows
+    if expected_version is not None and now.version != expected_version:
+        raise StaleVersion(version=now.version, status=now.status)
+    message = f"{wanted} is not possible while the thread is {now.status}."
+    raise NotAllowedNow(message, status=now.status)
 
 
 def check_texts(**texts: str | None) -> None:

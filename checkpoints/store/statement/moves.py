@@ -15,8 +15,10 @@ a thread never carry decreasing times.
 from __future__ import annotations
 
 import os
+from collections import namedtuple
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from functools import lru_cache
 from hashlib import sha256
 from typing import Any, NamedTuple
 from uuid import UUID
@@ -29,14 +31,15 @@ from checkpoints.postgres import reads as prepared
 from checkpoints.records import SALT_BYTES, Work
 from checkpoints.state import deltas
 from checkpoints.state.digests import Digests
-from checkpoints.states import EventKind, Status, WorkspaceEventKind
+from checkpoints.states import FINISHED, EventKind, Status, WorkspaceEventKind
+from checkpoints.tables.columns import THREAD
 
-from .announcements import announce
-from .canonical_texts import names_text
-from .text import EVENTS_AT_ONCE, Columns, batched, statement
+from .announcements import announce, announce_end
+from .text import ALWAYS, EVENTS_AT_ONCE, RowSql, batched, row_sql, statement
 
 NO_HASH = bytes(32)
 EVENT_MAX_BYTES = 256 * 1024
+_PLACEHOLDERS = THREAD.placeholders
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,8 +50,6 @@ class NewEvent:
     data: Mapping[str, Any]
     actor: str
     v: int = 1
-    # `data` as canonical JSON, where whoever made it has written that already.
-    raw: bytes | None = None
 
 
 class NewCheckpoint(NamedTuple):
@@ -74,6 +75,22 @@ class NewCheckpoint(NamedTuple):
     config: Mapping[str, Any] | None = None
     # Those of its state, where the writer has them: some checkpoints keep them (see `kept`).
     digests: Digests | None = None
+
+
+def first_checkpoint(**other: Any) -> NewCheckpoint:
+    """The checkpoint that a thread begins with; `other` says what it is, and where a fork's is."""
+    values: dict[str, Any] = {
+        "id": uuid7(),
+        "number": 0,
+        "step": 0,
+        "branch": 0,
+        "branch_start": 0,
+        "parent": None,
+        "parent_thread": None,
+        "parent_number": None,
+        "nodes": (),
+    }
+    return NewCheckpoint(**values | other)
 
 
 def next_checkpoint(
@@ -116,10 +133,10 @@ def next_checkpoint(
 
 @dataclass(slots=True)
 class Insert:
-    """One row to insert beside the thread's UPDATE; `params` in the order of the columns' %s."""
+    """One row to insert beside the thread's UPDATE; `params` as `into.values` makes them."""
 
-    into: Columns
-    params: tuple[Any, ...]
+    into: RowSql
+    params: Any
 
 
 @dataclass(slots=True)
@@ -132,7 +149,7 @@ class Move:
     thread: UUID
     guard: str = "TRUE"
     guard_params: tuple[Any, ...] = ()
-    head: tuple[Any, ...] = ()
+    head: Sequence[Any] = ()
     sets: dict[str, tuple[str, tuple[Any, ...]]] = field(default_factory=dict)
     events: list[NewEvent] = field(default_factory=list)
     inserts: list[Insert] = field(default_factory=list)
@@ -141,13 +158,20 @@ class Move:
     unflushed: bool = False
     # Whether it goes on with a move of which events are written already: they have one time.
     continues: bool = False
+    # Whether it ends the thread: its parent hears of that.
+    ends: bool = False
     # What is asked in the same round trip once it is done, and the answers.
     along: Sequence[prepared.Asked] = ()
     brought: list[list[tuple[Any, ...]]] = field(default_factory=list)
 
-    def set(self, column: str, value: Any, cast: str) -> None:
-        """Assign a value; `cast` names the SQL type, since parameters are bound by the server."""
-        self.sets[column] = (f"%s::{cast}", (value,))
+    @property
+    def columns(self) -> tuple[str, ...]:
+        """What comes back of the row beside ALWAYS."""
+        return (*self.returning, "parent") if self.ends else self.returning
+
+    def set(self, column: str, value: Any) -> None:
+        """Assign a value, as the type of its column: parameters are bound by the server."""
+        self.sets[column] = (_PLACEHOLDERS[column], (value,))
 
     def express(self, column: str, sql: str, *params: Any) -> None:
         """Assign an SQL expression; the row's old values are th.<column>."""
@@ -155,8 +179,9 @@ class Move:
 
     def to_status(self, status: Status, *, reason: str = "") -> None:
         """Move to `status`; the database refuses what states.TRANSITIONS does not allow."""
-        self.set("status", str(status), "varchar")
-        self.set("status_reason", reason, "text")
+        self.ends = status in FINISHED
+        self.set("status", str(status))
+        self.set("status_reason", reason)
         self.express(
             "status_since",
             "CASE WHEN th.status = %s::varchar THEN th.status_since ELSE clock_timestamp() END",
@@ -173,16 +198,7 @@ def salted(data: bytes) -> tuple[bytes, bytes]:
 
 def encode_event(event: NewEvent) -> tuple[str, bytes, bytes]:
     """(JSON text, salt, hash) of an event's data; InvalidValue beyond the size limit."""
-    return encode(written(event))
-
-
-def written(event: NewEvent) -> bytes:
-    """An event's data as canonical JSON."""
-    return deltas.canonical(dict(event.data)) if event.raw is None else event.raw
-
-
-def encode(raw: bytes) -> tuple[str, bytes, bytes]:
-    """`encode_event` of data that are written already."""
+    raw = deltas.canonical(dict(event.data))
     if len(raw) > EVENT_MAX_BYTES:
         raise InvalidValue("$", f"an event of {len(raw)} bytes exceeds {EVENT_MAX_BYTES}")
     salt, digest = salted(raw)
@@ -198,30 +214,37 @@ def shaped(move: Move) -> tuple[str, dict[str, Any]]:
         tuple([event.v for event in move.events]),
         tuple([row.into for row in move.inserts]),
         tuple([sql for sql, _ in move.updates]),
-        move.returning,
+        move.columns,
         move.unflushed,
         move.continues,
     )
     params: list[Any] = [*move.head]
-    for _, given in move.sets.values():
-        params += given
+    for _, value in move.sets.values():
+        params += value
     params.append(move.thread)
     params += move.guard_params
     for row in move.inserts:
         params += row.params
-    for _, given in move.updates:
-        params += given
+    for _, value in move.updates:
+        params += value
     for event in move.events:
         raw, salt, digest = encode_event(event)
         params += (str(event.kind), event.actor, raw, salt, digest)
     return text, dict(zip(names, params, strict=True))
 
 
-def perform(move: Move) -> tuple[Any, ...] | None:
+@lru_cache(maxsize=64)
+def returned(columns: tuple[str, ...]) -> Any:
+    """Make a row out of the values of ALWAYS and then of these columns, by their names."""
+    make: Any = namedtuple
+    return make("row", [column.partition("::")[0] for column in ALWAYS + columns])._make
+
+
+def perform(move: Move) -> Any:
     """Send `move` as one statement; the RETURNING row, or None when the guard did not hold.
 
-    The row begins with (workspace_id, last_seq, status, queue), then `move.returning`. A move of
-    more than EVENTS_AT_ONCE events becomes several statements of one transaction.
+    The row has the columns of ALWAYS and `move.columns`. A move of more than EVENTS_AT_ONCE
+    events becomes several statements of one transaction.
     """
     # Here: what a row looks like is also asked where there is no driver (a ledger in memory).
     from checkpoints.postgres import statements
@@ -231,29 +254,32 @@ def perform(move: Move) -> tuple[Any, ...] | None:
         return _perform_in_parts(move)
     text, values = shaped(move)
     if move.along:
-        moved, move.brought = statements.send_and_fetch(text, values, *move.along)
+        values_back, move.brought = statements.send_and_fetch(text, values, *move.along)
     else:
-        moved = statements.send(text, values)
-    if moved is not None:
-        # A rollback without a lease needs a worker as much as a queued thread does.
-        given_back = move.sets.get("lease_token") == ("NULL", ())
-        # Until an undo that failed is due again there is nothing for a worker.
-        given_back = given_back and move.sets.get("wake_at", ("NULL",))[0] == "NULL"
-        idle = moved[2] == Status.QUEUED or (moved[2] == Status.ROLLING_BACK and given_back)
-        queue = moved[3] if idle else ""
-        soon = move.unflushed or bool(queue)
-        announce(
-            move.thread,
-            moved[0],
-            moved[1],
-            queue=queue,
-            soon=soon,
-            database=database,
-        )
+        values_back = statements.send(text, values)
+    if values_back is None:
+        return None
+    moved = returned(move.columns)(values_back)
+    # A rollback without a lease needs a worker as much as a queued thread does.
+    given_back = move.sets.get("lease_token") == ("NULL", ())
+    # Until an undo that failed is due again there is nothing for a worker.
+    given_back = given_back and move.sets.get("wake_at", ("NULL",))[0] == "NULL"
+    idle = moved.status == Status.QUEUED or (moved.status == Status.ROLLING_BACK and given_back)
+    queue = moved.queue if idle else ""
+    announce(
+        move.thread,
+        moved.workspace_id,
+        moved.last_seq,
+        queue=queue,
+        more_follows=move.unflushed or bool(queue),
+        database=database,
+    )
+    if move.ends and moved.parent is not None:
+        announce_end(move.thread, moved.parent)
     return moved
 
 
-def _perform_in_parts(move: Move) -> tuple[Any, ...] | None:
+def _perform_in_parts(move: Move) -> Any:
     """Append the first events by statements of their own, then perform the rest of the move.
 
     All of it is one transaction under one lock of the row, so the guard of the first statement
@@ -275,30 +301,24 @@ def _perform_in_parts(move: Move) -> tuple[Any, ...] | None:
         return row
 
 
-_HEAD = Columns(
-    "gp_thread",
-    {
-        "head": "%s::uuid",
-        "number": "%s::integer",
-        "step": "%s::integer",
-        "branch": "%s::integer",
-        "branch_start": "%s::integer",
-        "next_nodes": "%s::jsonb",
-        "state_bytes": "%s::bigint",
-    },
+_HEAD = row_sql(
+    THREAD.only("head", "number", "step", "branch", "branch_start", "next_nodes", "state_bytes"),
+    {},
 )
+# The columns in which a new checkpoint's row and the thread's say the same.
+OF_HEAD = {"id": "head"} | {name: name for name in _HEAD.sql if name != "head"}
 
 
 def head_sets(move: Move, checkpoint: NewCheckpoint) -> None:
     """Make `checkpoint` the head of the thread that `move` changes."""
     c = checkpoint
-    move.head = (
-        c.id,
-        c.number,
-        c.step,
-        c.branch,
-        c.branch_start,
-        names_text(c.next_nodes),
-        c.state_bytes,
+    move.head = _HEAD.values(
+        head=c.id,
+        number=c.number,
+        step=c.step,
+        branch=c.branch,
+        branch_start=c.branch_start,
+        next_nodes=deltas.canonical(list(c.next_nodes)).decode(),
+        state_bytes=c.state_bytes,
     )
     move.express("version", "th.version + 1")

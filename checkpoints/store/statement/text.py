@@ -8,9 +8,14 @@ and its hash share theirs, and a checkpoint takes over what the UPDATE has set.
 from __future__ import annotations
 
 import re
+from collections import namedtuple
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import lru_cache
+from typing import Any
+
+from checkpoints.tables.columns import THREAD
+from checkpoints.tables.listed import Columns
 
 # The statement nests one level for each event, and the planner's work grows with their square:
 # 1,500 took it 7 s, 2,000 more memory than a server gives.
@@ -20,16 +25,27 @@ _COLUMN_OF_T = re.compile(r"\bt\.([a-z_]+)")
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Columns:
-    """A table's columns with their SQL, %s for each value, in order.
+class RowSql:
+    """A row of a table as SQL: its columns in order, %s for each value.
 
     Made once per kind of row and told apart by identity: comparing the texts for each step would
-    cost more than the rest of its preparation.
+    cost more than the rest of its preparation. `values` makes the parameters by their names.
     """
 
     table: str
     sql: Mapping[str, str]
     conflict: str = ""
+    values: Any = field(init=False)
+
+    def __post_init__(self) -> None:
+        names = [name for name, sql in self.sql.items() if "%s" in sql]
+        object.__setattr__(self, "values", namedtuple("values", names))
+
+
+def row_sql(columns: Columns, sql: Mapping[str, str], conflict: str = "") -> RowSql:
+    """A row of these columns: the SQL of some of them, a parameter for each other one."""
+    columns.only(*sql)
+    return RowSql(columns.table, {**columns.placeholders, **sql}, conflict)
 
 
 def batched[T](events: Sequence[T]) -> list[list[T]]:
@@ -86,11 +102,11 @@ def event_insert(versions: tuple[int, ...], *, of_workspace: bool = False) -> st
 
 @lru_cache(maxsize=512)
 def statement(
-    head: Columns | None,
+    head: RowSql | None,
     sets: tuple[tuple[str, str], ...],
     guard: str,
     versions: tuple[int, ...],
-    inserts: tuple[Columns, ...],
+    inserts: tuple[RowSql, ...],
     updates: tuple[str, ...],
     returning: tuple[str, ...],
     unflushed: bool,
@@ -140,21 +156,21 @@ def statement(
 
 @lru_cache(maxsize=64)
 def birth(
-    columns: tuple[tuple[str, str], ...],
+    columns: tuple[str, ...],
     defaults: tuple[tuple[str, str], ...],
     versions: tuple[int, ...],
-    inserts: tuple[Columns, ...],
+    inserts: tuple[RowSql, ...],
 ) -> tuple[str, tuple[str, ...]]:
     """(the text that begins a thread with rows and events, the names of its parameters in order).
 
-    `columns` have the cast of a value each, `defaults` the SQL of others. Together they name
+    `columns` have a value each, `defaults` the SQL of others. Together they name
     chain_id and last_hash, where its chain begins; last_seq comes of the events. The order:
     `columns`, inserts, then kind, actor, data, salt and hash of each event. No row comes back where
     the thread's name is taken.
     """
     n = len(versions)
-    given = {column: f"%(b{i})s::{cast}" for i, (column, cast) in enumerate(columns)}
-    placed = dict(defaults) | given
+    values = {name: f"%(b{i})s::{THREAD[name].type}" for i, name in enumerate(columns)}
+    placed = dict(defaults) | values
     begun = (
         f"SELECT {placed.pop('chain_id')} AS chain_id, 0::bigint AS last_seq, "
         f"{placed.pop('last_hash')} AS last_hash"

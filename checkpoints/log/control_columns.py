@@ -1,0 +1,74 @@
+"""What events tell of those columns of a thread's row that steer it; pure.
+
+The first event of a thread tells all that is not as usual (`row`), also the event of an import.
+Events of former versions told nothing of it: such a thread is compared without these columns.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from hashlib import sha256
+from typing import Any, Final
+from uuid import UUID
+
+from ..state import deltas
+from ..states import EventKind
+
+USUAL: Final[dict[str, Any]] = {
+    "name": None,
+    "queue": "gatepost",
+    "labels": {},
+    "pause_at": "",
+    "effects": "run",
+    "parent": None,
+    "root": None,
+    "depth": 0,
+}
+# A worker that pauses a thread takes the node away that somebody wanted it to stop before.
+CLEARED: Final = {"pause_at": ""}
+
+
+def event_of(
+    *,
+    name: str | None = None,
+    queue: str,
+    labels: Mapping[str, Any] | None = None,
+    pause_at: str = "",
+    effects: str = "run",
+    parent: UUID | None = None,
+    root: UUID | None = None,
+    depth: int = 0,
+    title: str | None = None,
+) -> dict[str, Any]:
+    """The part of a thread's row that its first event tells; what is as usual goes without saying.
+
+    `title` only where the event has no title of its own.
+    """
+    row = {
+        "name": name,
+        "queue": queue,
+        "labels": dict(labels or {}),
+        "pause_at": pause_at,
+        "effects": effects,
+        "parent": None if parent is None else str(parent),
+        "root": None if root is None else str(root),
+        "depth": depth,
+    }
+    payload = {column: value for column, value in row.items() if value != USUAL[column]}
+    return payload if title is None else payload | {"title": title}
+
+
+def leaving(
+    by: EventKind, *, reason: str, data: Mapping[str, Any] | None = None, waiting_on: Any = None
+) -> dict[str, Any]:
+    """What the event says by which a worker leaves its thread."""
+    payload: dict[str, Any] = {"reason": reason} if reason else {}
+    payload |= data or {}
+    if by is EventKind.THREAD_PAUSED:
+        payload |= CLEARED
+    return payload if waiting_on is None else payload | {"waiting_on": waiting_hash(waiting_on)}
+
+
+def waiting_hash(waiting_on: Any) -> str:
+    """What an event says of what its thread waits for, which stands in the row alone."""
+    return sha256(b"gatepost-waiting-1" + deltas.canonical(waiting_on)).hexdigest()

@@ -1,0 +1,1 @@
+"""Threads whose names end in a number, as those of the gateway's conversations do."""

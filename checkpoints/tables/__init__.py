@@ -1,0 +1,1 @@
+"""The columns of each table, listed once, and rows read by the names of their columns."""
