@@ -10,6 +10,9 @@ from django.db import close_old_connections
 
 os.environ.setdefault("DJANGO_SETTINGS_MODULE", "dashboard.settings")
 
+# What a request may wait for a Valkey that is frozen.
+SEND_SECONDS = 0.25
+
 
 class Warm(DjangoWorkerFixup):
     """Keeps a task's database connection for the next one.
@@ -50,6 +53,17 @@ def keep_logging(**_kwargs: Any) -> None:
     """Django has set up all logging; somebody listening here keeps Celery from doing it again."""
 
 
-app = Celery("gatepost", amqp="workers.broker.transport:Broker", fixups=[fixup])
+class App(Celery):
+    """Celery, whose producers give up soon: a doorbell that is lost is rung again by the sweep."""
+
+    def connection_for_write(self, url: str | None = None, **options: Any) -> Any:
+        """A connection on which a Valkey that does not answer holds nobody for long."""
+        value = options.pop("transport_options", None) or {}
+        options["transport_options"] = {"socket_timeout": SEND_SECONDS, **value}
+        parent: Any = super()
+        return parent.connection_for_write(url, **options)
+
+
+app = App("gatepost", amqp="workers.broker.transport:Broker", fixups=[fixup])
 app.config_from_object("django.conf:settings", namespace="CELERY")
 app.autodiscover_tasks(["workers"])

@@ -4,6 +4,7 @@ from .testing.harness import Approve as Approve
 from .testing.harness import AskBack as AskBack
 from .testing.harness import Edit as Edit
 from .testing.harness import Harness as Harness
+from .testing.harness import NotOnTape as NotOnTape
 from .testing.harness import Played as Played
 from .testing.harness import Reject as Reject
 from .testing.harness import Reply as Reply

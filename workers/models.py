@@ -9,8 +9,7 @@ from .authoring.language_models import TOKENS_MAX as TOKENS_MAX
 from .authoring.language_models import Model as Model
 from .authoring.language_models import Reply as Reply
 from .authoring.language_models import Request as Request
-from .authoring.language_models import answering as answering
-from .authoring.language_models import asked as asked
-from .authoring.language_models import configured as configured
 from .authoring.language_models import missing as missing
 from .authoring.language_models import used as used
+from .language.configuration import answering as answering
+from .language.configuration import configured as configured

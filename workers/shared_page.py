@@ -123,7 +123,7 @@ class Stuck:
 
 def _stopped(pid: int) -> bool:
     try:
-        said = Path(f"/proc/{pid}/stat").read_text()
+        text = Path(f"/proc/{pid}/stat").read_text()
     except OSError:
         return False
-    return said.rpartition(")")[2].split()[0] in ("T", "t")
+    return text.rpartition(")")[2].split()[0] in ("T", "t")

@@ -9,6 +9,7 @@ from .broker import trace_ids
 from .slot import canary as own_canary
 from .slot import notifications as telling  # noqa: F401  (the same)
 from .slot import (
+    spans,  # noqa: F401  (the same)
     startup,  # noqa: F401  (connects signals of the worker's main process)
     sweep,  # noqa: F401  (connects the signals of the worker's main process)
 )

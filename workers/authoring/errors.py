@@ -60,6 +60,28 @@ class GateReached(Stop):
         self.proposals = proposals
         self.waits = tuple(waits)
 
+    @classmethod
+    def merged(cls, stops: Sequence[GateReached]) -> GateReached:
+        """Return one stop for all that people are asked at the same time."""
+        proposals = [proposal for stop in stops for proposal in stop.proposals]
+        return cls(*proposals, waits=[title for stop in stops for title in stop.waits])
+
+
+class ChildrenAwaited(Stop):
+    """The node waits for `children`; `need` of them have to succeed, `seconds` are left.
+
+    With `raises` it goes on as soon as more have failed than may.
+    """
+
+    def __init__(
+        self, children: Sequence[Any], need: int, raises: bool, seconds: float | None = None
+    ) -> None:
+        super().__init__()
+        self.children = tuple(children)
+        self.need = need
+        self.raises = raises
+        self.seconds = seconds
+
 
 class Asleep(Stop):
     """The node sleeps; `seconds` are left. `reason` is what people read meanwhile."""
@@ -89,3 +111,16 @@ class Parked(Stop):
         super().__init__(reason)
         self.reason = reason
         self.waiting_on = waiting_on
+
+
+class ConversationGone(GatepostError):
+    """The provider no longer holds the conversation; the function of a model may raise it too."""
+
+    def __init__(self, conversation: str, reason: str = "") -> None:
+        because = f": {reason}" if reason else ""
+        super().__init__(
+            f"The provider no longer holds the conversation {conversation!r}{because}. Call with "
+            'if_gone="restart" to start another one with the recorded messages, or set its '
+            'channel to "".'
+        )
+        self.conversation, self.reason = conversation, reason

@@ -33,6 +33,10 @@ def _refuse(channel: str) -> NoReturn:
     )
 
 
+def _change(self: _Frozen, *_args: Any, **_kwargs: Any) -> NoReturn:
+    _refuse(self._channel)
+
+
 class _Frozen:
     """What lists and dicts have in common; `build` makes an author's type of a stored value."""
 
@@ -64,9 +68,6 @@ class _Frozen:
     def copy(self) -> Any:
         """An ordinary list or dict of the author's own, which may be changed."""
         raise NotImplementedError
-
-    def _change(self, *_args: Any, **_kwargs: Any) -> NoReturn:
-        _refuse(self._channel)
 
     __setitem__ = __delitem__ = __iadd__ = __imul__ = __ior__ = _change
 
@@ -108,7 +109,7 @@ class FrozenList(_Frozen, Sequence[Any]):
         """An ordinary list of the author's own, which may be changed."""
         return list(self) if self._build else copied(self._items)
 
-    append = extend = insert = pop = remove = clear = sort = reverse = _Frozen._change
+    append = extend = insert = pop = remove = clear = sort = reverse = _change
 
 
 class FrozenDict(_Frozen, Mapping[str, Any]):
@@ -146,7 +147,7 @@ class FrozenDict(_Frozen, Mapping[str, Any]):
         """An ordinary dict of the author's own, which may be changed."""
         return dict(self) if self._build else copied(self._items)
 
-    pop = popitem = clear = update = setdefault = _Frozen._change
+    pop = popitem = clear = update = setdefault = _change
 
 
 def freeze(value: Any, channel: str) -> Any:
@@ -179,7 +180,7 @@ def plain(value: Any, room: int = _DEPTH) -> Any:
     if isinstance(value, BaseModel):
         return jsonable(value)
     if isinstance(value, _Frozen):
-        return copied(value._items)
+        return copied(value._items)  # noqa: SLF001 - the same module
     if room == 0:
         return value
     if isinstance(value, list):

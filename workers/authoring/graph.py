@@ -16,7 +16,7 @@ from __future__ import annotations
 
 import os
 import sys
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Any, Final, Literal, Self, get_args, get_origin, get_type_hints
@@ -33,10 +33,13 @@ from .errors import GraphError
 from .frozen import plain
 from .joins import Joins
 from .language_models import Model
+from .prompts import check_prompts, described_model
 from .retry_policy import Retry, RetryLater, policy_of
 from .state_view import Border, holds_list
 from .time_limits import check_limit
 from .tools import Gate, Tool, tool
+
+NODES_MAX: Final = 64
 
 __all__ = [
     "END",
@@ -168,9 +171,16 @@ class Graph:
     the thread then ends failed at the checkpoint before the first effect that was undone.
 
     `model` answers `ctx.model` of this agent; without it the one that GATEPOST_MODEL names does.
+    `temperature` holds where a call names none. `prompts` are texts by name, for `ctx.prompt`. A
+    thread keeps model, temperature and prompts as they were deployed when it started.
 
     `retry` holds for all that its nodes call, where the call or the tool has none of its own.
     `step_seconds` is how long a node may work in one go (default GATEPOST_STEP_SECONDS).
+    `nodes_at_once` bounds how many nodes of one step work at the same time (default
+    GATEPOST_NODES_AT_ONCE); 1: they take turns.
+
+    `tools` are those that stand in no module of the agent, so that they can be undone.
+    `internal`: other agents start it; people are offered it last.
 
     `files` names prompts and data that are part of the agent's code, as globs from the folder of
     the module that makes the graph (`home`).
@@ -189,15 +199,19 @@ class Graph:
     on_failure: Literal["keep", "undo"] = "keep"
     upgrades: Upgrades = field(default_factory=Upgrades)
     model: Model | None = None
+    temperature: float | None = None
+    prompts: Mapping[str, str] = field(default_factory=dict)
     retry: Retry | None = None
     step_seconds: float | None = None
+    nodes_at_once: int | None = None
+    internal: bool = False
     files: Sequence[str] = ()
+    tools: Sequence[Tool] = ()
     home: str = field(default="", repr=False)
     nodes: dict[str, Node] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
-        """Raise GraphError for an inbox that takes no messages, a model that cannot be asked,
-        an unknown store."""
+        """Raise GraphError for what cannot be: an inbox without messages, an unknown store."""
         if self.payloads not in KINDS:
             names = ", ".join(KINDS)
             raise GraphError(
@@ -210,11 +224,15 @@ class Graph:
                 f"model={self.model!r} is no function: it takes a Request and answers a Reply "
                 "(workers.authoring.language_models)."
             )
+        check_prompts(self.temperature, self.prompts)
         policy_of(self.retry)
         check_limit(self.step_seconds, "step_seconds")
+        number = self.nodes_at_once
+        if number is not None and (type(number) is not int or not 1 <= number <= NODES_MAX):
+            raise GraphError(f"nodes_at_once={number!r} must be 1 to {NODES_MAX}.")
         if self.files and not self.home:
             # The caller of the generated __init__: the module in which the graph is written down.
-            file = sys._getframe(2).f_globals.get("__file__") or "."
+            file = sys._getframe(2).f_globals.get("__file__") or "."  # noqa: SLF001 - documented
             self.home = os.path.dirname(os.path.abspath(file))
         if isinstance(self.files, str) or any(os.path.isabs(name) for name in self.files):
             raise GraphError(
@@ -290,7 +308,7 @@ class Graph:
     @cached_property
     def reducers(self) -> dict[str, Reducer]:
         """Reducer per channel; LastValue where none is named."""
-        found: dict[str, Reducer] = {}
+        results: dict[str, Reducer] = {}
         for name, info in self.state.model_fields.items():
             named = [m for m in info.metadata if isinstance(m, Reducer)]
             if len(named) > 1:
@@ -299,8 +317,8 @@ class Graph:
                 raise GraphError(
                     f"Channel {name!r} has the reducer Append: declare it as list[...]."
                 )
-            found[name] = named[0] if named else LastValue()
-        return found
+            results[name] = named[0] if named else LastValue()
+        return results
 
     @cached_property
     def _border(self) -> Border:
@@ -329,15 +347,15 @@ class Graph:
 
     def describe_channels(self) -> dict[str, Any]:
         """How AgentVersion.channels shows the state: reducer and default per channel."""
-        found = {}
+        results = {}
         for name, info in self.state.model_fields.items():
             entry = dict(self.reducers[name].to_json())
             if info.default_factory is not None:
                 entry["default"] = to_jsonable_python(info.get_default(call_default_factory=True))
             elif info.default is not PydanticUndefined:
                 entry["default"] = to_jsonable_python(info.default)
-            found[name] = entry
-        return found
+            results[name] = entry
+        return results
 
     def describe_schema(self) -> dict[str, Any]:
         """How AgentVersion.schema shows the state; jsonb keeps no order, so it is named."""
@@ -364,6 +382,8 @@ class Graph:
             **({"inbox": self.inbox} if self.inbox else {}),
             **({"payloads": self.payloads} if self.payloads != DATABASE else {}),
             **({"on_failure": self.on_failure} if self.on_failure != "keep" else {}),
+            **({"internal": True} if self.internal else {}),
+            **described_model(self.temperature, self.prompts),
         }
 
 

@@ -63,13 +63,13 @@ class Joins:
         """After how many steps branches that begin at these nodes may arrive at a join."""
         if node not in self.joins or len(set(branches)) < 2:
             return ()
-        found = set()
+        results = set()
         for branch in branches:
             if branch == node:
-                found.add(0)
+                results.add(0)
             elif self.waits(node, branch):
-                found.add(self._distance(branch, node))
-        return tuple(sorted(found))
+                results.add(self._distance(branch, node))
+        return tuple(sorted(results))
 
     def _distance(self, begin: str, end: str) -> int:
         """Steps of the shortest path."""
@@ -104,11 +104,11 @@ class Joins:
 
     def _closure(self, begin: Sequence[str], *, without: frozenset[str]) -> set[str]:
         """What can be reached from these nodes, themselves included, on paths around others."""
-        found = {n for n in begin if n not in without}
-        left = list(found)
+        results = {n for n in begin if n not in without}
+        left = list(results)
         while left:
             for following in self._ways[left.pop()]:
-                if following not in found and following not in without:
-                    found.add(following)
+                if following not in results and following not in without:
+                    results.add(following)
                     left.append(following)
-        return found
+        return results

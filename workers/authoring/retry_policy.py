@@ -69,9 +69,9 @@ DEFAULT = Retry(plain=False)
 NEVER = Retry(attempts=1)
 
 
-def policy_of(given: Any, *others: Retry | None) -> Retry:
+def policy_of(value: Any, *others: Retry | None) -> Retry:
     """The first policy that is there; the default when none is. GraphError for another thing."""
-    for policy in (given, *others):
+    for policy in (value, *others):
         if isinstance(policy, Retry):
             return policy
         if policy is not None:

@@ -50,12 +50,12 @@ class Border:
     @cached_property
     def _judges(self) -> tuple[str, ...] | None:
         """The author's whole-state validators by name; None when one cannot judge a view."""
-        found = self._schema.__pydantic_decorators__.model_validators
-        for validator in found.values():
+        result = self._schema.__pydantic_decorators__.model_validators
+        for validator in result.values():
             takes_more = len(inspect.signature(validator.func).parameters) != 1
             if validator.info.mode != "after" or takes_more:
                 return None
-        return tuple(found)
+        return tuple(result)
 
     def _look(self, channel: str) -> Look:
         if self._plain[channel]:
@@ -125,9 +125,9 @@ class Border:
 
     def _no_such(self, channel: str) -> str:
         near = difflib.get_close_matches(channel, self._channels, n=1)
-        meant = f"did you mean {near[0]!r}? " if near else ""
+        expected = f"did you mean {near[0]!r}? " if near else ""
         return (
-            f"the state has no such channel; {meant}Those of {self._schema.__name__} are "
+            f"the state has no such channel; {expected}Those of {self._schema.__name__} are "
             f"{', '.join(self._channels)}"
         )
 

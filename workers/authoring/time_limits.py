@@ -10,8 +10,8 @@ from uuid import UUID
 from .errors import GraphError
 
 SECONDS_MAX = 30 * 86_400.0
-# Lease token -> the node at work. One node at a time works under a lease.
-_at_work: dict[UUID, AtWork] = {}
+# (lease token, node) -> since when; several nodes of a step work at the same time.
+_at_work: dict[tuple[UUID, str], AtWork] = {}
 
 
 @dataclass(frozen=True, slots=True)
@@ -26,14 +26,14 @@ class AtWork:
 class within:
     """A node works in here; once per node, so it is cheap."""
 
-    __slots__ = ("_entry", "_token")
+    __slots__ = ("_entry", "_key")
 
     def __init__(self, token: UUID, node: str, seconds: float | None) -> None:
-        self._token = token
+        self._key = (token, node)
         self._entry = AtWork(node, time.monotonic(), seconds)
 
     def __enter__(self) -> None:
-        _at_work[self._token] = self._entry
+        _at_work[self._key] = self._entry
 
     def __exit__(
         self,
@@ -41,22 +41,21 @@ class within:
         error: BaseException | None,
         trace: TracebackType | None,
     ) -> None:
-        _at_work.pop(self._token, None)
+        _at_work.pop(self._key, None)
 
 
 def past(token: UUID, default: float) -> tuple[str, float] | None:
-    """(node, its limit) when the node that works under this lease is past its limit."""
-    found = _at_work.get(token)
-    if found is None:
+    """(node, its limit) when all that work under this lease are past their limits: the oldest.
+
+    While a sibling is within its limit it may end and be saved: giving the lease up ends them all.
+    """
+    now = time.monotonic()
+    # A copy: nodes begin and end in other threads meanwhile.
+    entries = [entry for (lease, _), entry in list(_at_work.items()) if lease == token]
+    if not entries or any(now - entry.since <= (entry.seconds or default) for entry in entries):
         return None
-    limit = found.seconds or default
-    return (found.node, limit) if time.monotonic() - found.since > limit else None
-
-
-def at_work(token: UUID) -> str:
-    """The node that works under this lease, or an empty string."""
-    found = _at_work.get(token)
-    return "" if found is None else found.node
+    oldest = min(entries, key=lambda entry: entry.since)
+    return (oldest.node, oldest.seconds or default)
 
 
 def check_limit(seconds: float | None, what: str) -> None:

@@ -6,9 +6,11 @@ import inspect
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any, Literal, get_type_hints
+from typing import Any, get_type_hints
 
 from pydantic import TypeAdapter
+
+from approvals.states import DEFAULT_RISK, Risk
 
 from .retry_policy import Retry
 
@@ -23,7 +25,7 @@ class Gate:
 
     title: str
     description: str = ""
-    risk: Literal["low", "medium", "high"] = "medium"
+    risk: Risk = DEFAULT_RISK
     expires_in: float | None = None
     reasons: tuple[str, ...] = ()
     answer: Callable[[str, Any], Any] | None = None
@@ -31,7 +33,10 @@ class Gate:
 
 @dataclass(frozen=True)
 class Tool:
-    """A function that changes the outside world, and what undoes it."""
+    """A function that changes the outside world, and what undoes it.
+
+    `elsewhere`: whoever reports calls it, with any arguments; `call` is never called.
+    """
 
     name: str
     call: Callable[..., Any]
@@ -40,6 +45,7 @@ class Tool:
     once: bool = False
     retry: Retry | None = None
     describe: Callable[[Any, Any], str] | None = None
+    elsewhere: bool = False
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         return self.call(*args, **kwargs)

@@ -17,9 +17,9 @@ HEADER = "gatepost_request"
 _SANE = re.compile(r"[A-Za-z0-9][A-Za-z0-9._:\-]{0,99}")
 
 
-def sane(given: Any) -> bool:
+def sane(value: Any) -> bool:
     """Whether it is a plain word of up to 100 characters, whoever sent it."""
-    return isinstance(given, str) and _SANE.fullmatch(given) is not None
+    return isinstance(value, str) and _SANE.fullmatch(value) is not None
 
 
 def headers() -> dict[str, str]:
@@ -28,6 +28,6 @@ def headers() -> dict[str, str]:
     return {HEADER: str(name)} if sane(name) else {}
 
 
-def bound(given: Any) -> dict[str, str]:
+def bound(value: Any) -> dict[str, str]:
     """What to bind to log lines for the header of a message."""
-    return {NAME: given} if sane(given) else {}
+    return {NAME: value} if sane(value) else {}

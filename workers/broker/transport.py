@@ -9,11 +9,13 @@ counted a message that it then cannot read, the slot's prefetch credit never com
 from __future__ import annotations
 
 import time
-from functools import lru_cache
+from collections.abc import Callable
+from functools import cached_property, lru_cache, partial
 from typing import Any
 
 from celery.app.amqp import AMQP
 from kombu.connection import Connection
+from kombu.transport.redis import Transport
 from redis.exceptions import ResponseError
 
 from . import doorbell, refusals
@@ -38,16 +40,22 @@ def read_bell(answer: Any, **_options: Any) -> tuple[bytes, bytes] | None:
 class BellChannel:
     """Beside a channel of kombu's: takes doorbells only, and survives an error reply of Valkey."""
 
-    def _create_client(self, asynchronous: bool = False) -> Any:
+    def __init__(self, *args: Any, **options: Any) -> None:
+        super().__init__(*args, **options)
+        channel: Any = self
+        channel.handlers["BRPOP"] = partial(self._take, channel.handlers["BRPOP"])
+
+    @cached_property
+    def client(self) -> Any:
+        """The client of the channel, whose answers to BRPOP are read here first."""
         parent: Any = super()
-        client = parent._create_client(asynchronous)
+        client = parent.client
         client.set_response_callback("BRPOP", read_bell)
         return client
 
-    def _brpop_read(self, **options: Any) -> Any:
-        parent: Any = super()
+    def _take(self, take: Callable[[], Any]) -> Any:
         try:
-            return parent._brpop_read(**options)
+            return take()
         except ResponseError as error:
             # Celery connects anew, at once: without a pause it would do nothing else.
             time.sleep(ERROR_PAUSE)
@@ -60,7 +68,7 @@ class BellChannel:
         channel: Any = self
         for queue in channel.active_queues:
             for priority in channel.priority_steps:
-                key = channel._q_for_pri(queue, priority)
+                key = f"{queue}{channel.sep}{priority}" if priority else queue
                 with channel.conn_or_acquire() as client:
                     kind = client.type(key).decode()
                     if kind not in ("list", "none") and client.unlink(key):
@@ -74,14 +82,14 @@ def with_bells(transport: Any) -> Any:
     return type(transport.__name__, (transport,), {"Channel": channel})
 
 
-class SoonAgain(Connection):
+class FastReconnect(Connection):
     """A connection whose pauses between tries end at LONGEST_PAUSE seconds."""
 
     def get_transport_cls(self) -> Any:
         """The transport that the address names, and its channels as they are here."""
         parent: Any = super()
-        found = parent.get_transport_cls()
-        return with_bells(found) if hasattr(found.Channel, "_brpop_read") else found
+        transport_cls = parent.get_transport_cls()
+        return with_bells(transport_cls) if issubclass(transport_cls, Transport) else transport_cls
 
     def ensure_connection(self, *args: Any, **options: Any) -> Any:
         """Try until it is there; the pauses of Celery's own calls are the defaults of kombu."""
@@ -97,7 +105,7 @@ class SoonAgain(Connection):
         that is lost this way is rung again by the sweep.
         """
         parent: Any = super()
-        gone = parent._transport is None
+        gone = channel.connection is None or channel.connection.client is None
         try:
             parent.maybe_close_channel(channel)
         except (AttributeError, AssertionError):
@@ -108,4 +116,4 @@ class SoonAgain(Connection):
 class Broker(AMQP):
     """Celery's side of the broker, with that connection."""
 
-    Connection = SoonAgain
+    Connection = FastReconnect

@@ -6,6 +6,7 @@ import sys
 
 
 def main() -> None:
+    """Examine the module that the command line names; write the findings to stdout as JSON."""
     # What the author prints at import goes to stderr; only the answer goes to stdout.
     answer = os.fdopen(os.dup(1), "w", encoding="utf-8")
     os.dup2(2, 1)

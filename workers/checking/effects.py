@@ -107,23 +107,23 @@ def _is_effect(call: ast.Call, contexts: set[str]) -> bool:
 
 
 def _call(say: Voice, call: ast.Call, module: ModuleType, used: set[str]) -> Iterator[Finding]:
-    given = {k.arg: k.value for k in call.keywords}
-    first = call.args[0] if call.args else given.get("tool")
-    found = _UNKNOWN if first is None else _resolved(first, module)
-    if found is _UNKNOWN:
+    values = {k.arg: k.value for k in call.keywords}
+    first = call.args[0] if call.args else values.get("tool")
+    result = _UNKNOWN if first is None else _resolved(first, module)
+    if result is _UNKNOWN:
         return
-    if not isinstance(found, Tool):
+    if not isinstance(result, Tool):
         named = ast.unparse(first) if first is not None else "what it calls"
         yield say.error(f"{named} is no tool.", "Declare it with @tool(...), or use ctx.activity.")
         return
-    used.add(found.name)
-    gate = given.get("gate")
+    used.add(result.name)
+    gate = values.get("gate")
     without = gate is None or (isinstance(gate, ast.Constant) and gate.value is None)
     # `**options` may well bring one.
-    if without and None not in given and len(call.args) < 3:
-        undo = "and cannot be undone" if found.undo is None else "and only a rollback undoes it"
+    if without and None not in values and len(call.args) < 3:
+        undo = "and cannot be undone" if result.undo is None else "and only a rollback undoes it"
         yield say.warning(
-            f"{found.name} happens without anybody's decision, {undo}.",
+            f"{result.name} happens without anybody's decision, {undo}.",
             "Pass gate=Gate(...), unless that is what you want.",
         )
 

@@ -33,26 +33,26 @@ class Voice:
     file: str = ""
     line: int = 0
 
-    def error(self, said: str, fix: str) -> Finding:
+    def error(self, text: str, fix: str) -> Finding:
         """A worker would not take the agent, or a thread would fail."""
-        return self._finding("error", said, fix)
+        return self._finding("error", text, fix)
 
-    def warning(self, said: str, fix: str) -> Finding:
+    def warning(self, text: str, fix: str) -> Finding:
         """It works, and people may regret it."""
-        return self._finding("warning", said, fix)
+        return self._finding("warning", text, fix)
 
-    def note(self, said: str, fix: str = "") -> Finding:
+    def note(self, text: str, fix: str = "") -> Finding:
         """Good to know."""
-        return self._finding("note", said, fix)
+        return self._finding("note", text, fix)
 
-    def _finding(self, level: Level, said: str, fix: str) -> Finding:
-        return Finding(level, self.agent, self.place, said, fix, self.file, self.line)
+    def _finding(self, level: Level, text: str, fix: str) -> Finding:
+        return Finding(level, self.agent, self.place, text, fix, self.file, self.line)
 
 
-def voice(agent: str, place: str, of: Callable[..., Any] | type | None = None) -> Voice:
+def voice(agent: str, path: str, of: Callable[..., Any] | type | None = None) -> Voice:
     """The voice for a place, with the line of the function or class that it is."""
     file, line = where(of)
-    return Voice(agent, place, file, line)
+    return Voice(agent, path, file, line)
 
 
 def where(of: Callable[..., Any] | type | None) -> tuple[str, int]:

@@ -96,9 +96,9 @@ def _joins(graph: Graph) -> Iterator[Finding]:
             lengths = () if callable(origin.then) else graph.joins.lengths(origin.ways, name)
             if len(lengths) < 2:
                 continue
-            said = f"{' and '.join(map(str, lengths))} steps"
+            message = f"{' and '.join(map(str, lengths))} steps"
             yield voice(graph.name, f"node {name}", node.call).note(
-                f"Branches from {origin.name!r} arrive here after {said}: it waits for those "
+                f"Branches from {origin.name!r} arrive here after {message}: it waits for those "
                 "under way and runs once.",
                 "With join=False it runs at each arrival.",
             )
@@ -123,14 +123,14 @@ def _node(graph: Graph, node: Node) -> Iterator[Finding]:
             "A node is a plain function.",
             "Write `def`, and put what must be awaited into an activity (`async def` is fine).",
         )
-    for what, call, given in (
+    for what, call, value in (
         ("node", node.call, (None, None)),
         ("edge", node.then, (None,)),
     ):
         if not callable(call):
             continue
         try:
-            inspect.signature(call).bind(*given)
+            inspect.signature(call).bind(*value)
         except TypeError as error:
             form = "(state, ctx)" if what == "node" else "(state)"
             yield say.error(f"Its {what} cannot be called: {error}.", f"Write it as {form}.")

@@ -34,17 +34,17 @@ def examine(name: str) -> dict[str, Any]:
     graphs = registry.held(parts, Graph)
     tools = {t.name: t for t in registry.held(parts, Tool)}
     if not graphs:
-        said = "It holds no Graph, in none of its modules."
+        message = "It holds no Graph, in none of its modules."
         fix = "Is `graph = Graph(...)` there, at the top of a module?"
-        findings.append(Finding("error", "", f"module {name}", said, fix, _file(parts[0])))
+        findings.append(Finding("error", "", f"module {name}", message, fix, _file(parts[0])))
     taken = _names_elsewhere(name)
     seen: set[str] = set()
     for graph in graphs:
         if graph.name in seen or graph.name in taken:
             other = taken.get(graph.name, name)
-            said = f"The module {other} holds an agent of this name too."
+            message = f"The module {other} holds an agent of this name too."
             fix = "Rename one of them: a worker takes neither."
-            findings.append(Finding("error", graph.name, "graph", said, fix, _file(parts[0])))
+            findings.append(Finding("error", graph.name, "graph", message, fix, _file(parts[0])))
         seen.add(graph.name)
         findings += check_graph(graph)
         findings += check_outside(graph)
@@ -59,7 +59,7 @@ def examine(name: str) -> dict[str, Any]:
 def _described(
     graph: Graph, tools: dict[str, Tool], parts: list[ModuleType], findings: list[Finding]
 ) -> dict[str, Any]:
-    found: dict[str, Any] = {
+    results: dict[str, Any] = {
         "name": graph.name,
         "version": graph.version,
         "schema_version": graph.schema_version,
@@ -73,33 +73,35 @@ def _described(
     }
     if not any(f.level == "error" for f in findings):
         try:
-            found["code"] = registry.code_of(graph, parts)
+            results["code"] = registry.code_of(graph, parts)
         except GraphError as error:
             fix = "Correct the glob, or take it out."
             findings.append(Finding("error", graph.name, "graph", error.message, fix))
-            return found
-        found["fingerprint"] = registry.fingerprint_of(graph, parts, found["code"])
-        found["schema"] = graph.describe_schema()
-    return found
+            return results
+        results["fingerprint"] = registry.fingerprint_of(graph, parts, results["code"])
+        results["schema"] = graph.describe_schema()
+    return results
 
 
 def import_finding(name: str, error: BaseException) -> Finding:
     """Why a module cannot be imported, at the author's own line."""
-    place, said = f"module {name}", f"{type(error).__name__}: {error}"
+    path, message = f"module {name}", f"{type(error).__name__}: {error}"
     if isinstance(error, ModuleNotFoundError) and error.name and name.startswith(error.name):
         fix = "Is its folder in PYTHONPATH, and is it written package.module?"
-        return Finding("error", "", place, f"There is no module {error.name!r}.", fix)
+        return Finding("error", "", path, f"There is no module {error.name!r}.", fix)
     if isinstance(error, ModuleNotFoundError):
         fix = f"Install {error.name} where the worker is."
-        return Finding("error", "", place, f"It needs {error.name!r}, which is not there.", fix)
+        return Finding("error", "", path, f"It needs {error.name!r}, which is not there.", fix)
     if isinstance(error, SyntaxError):
         file, line = shown(error.filename or ""), error.lineno or 0
-        return Finding("error", "", place, f"{error.msg}.", "Correct the line.", file, line)
+        return Finding("error", "", path, f"{error.msg}.", "Correct the line.", file, line)
     frames = traceback.extract_tb(error.__traceback__)
     # The last line of the author's own code; below it stand our modules or a library's.
     own = [f for f in frames if not _foreign(f.filename)]
     file, line = (shown(own[-1].filename), own[-1].lineno or 0) if own else ("", 0)
-    return Finding("error", "", place, said, "Correct it: nothing may fail at import.", file, line)
+    return Finding(
+        "error", "", path, message, "Correct it: nothing may fail at import.", file, line
+    )
 
 
 def _foreign(file: str) -> bool:
@@ -118,7 +120,7 @@ def _names_elsewhere(name: str) -> dict[str, str]:
 
     Importing them as well would cost seconds, and their faults are not this module's.
     """
-    found: dict[str, str] = {}
+    results: dict[str, str] = {}
     for other in registry.agent_modules():
         if other == name or other.startswith(f"{name}.") or name.startswith(f"{other}."):
             continue
@@ -128,8 +130,8 @@ def _names_elsewhere(name: str) -> dict[str, str]:
                 tree = ast.parse(text) if "Graph(" in text else ast.Module([], [])
             except (OSError, SyntaxError, UnicodeDecodeError):
                 continue
-            found |= dict.fromkeys(filter(None, map(_graph_name, ast.walk(tree))), other)
-    return found
+            results |= dict.fromkeys(filter(None, map(_graph_name, ast.walk(tree))), other)
+    return results
 
 
 def _sources(module: str) -> list[Path]:
@@ -151,10 +153,10 @@ def _graph_name(node: ast.AST) -> str:
     if not (isinstance(node, ast.Call) and isinstance(node.func, ast.Name | ast.Attribute)):
         return ""
     called = node.func.id if isinstance(node.func, ast.Name) else node.func.attr
-    given = [*node.args[:1], *(k.value for k in node.keywords if k.arg == "name")]
-    if called != "Graph" or not given or not isinstance(given[0], ast.Constant):
+    values = [*node.args[:1], *(k.value for k in node.keywords if k.arg == "name")]
+    if called != "Graph" or not values or not isinstance(values[0], ast.Constant):
         return ""
-    return str(given[0].value)
+    return str(values[0].value)
 
 
 def _file(module: ModuleType) -> str:

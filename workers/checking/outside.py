@@ -63,7 +63,7 @@ def check_outside(graph: Graph) -> Iterator[Finding]:
                 yield from _check(graph.name, f"node {node.name}", inspect.unwrap(call))
 
 
-def _check(agent: str, place: str, function: Callable[..., Any]) -> Iterator[Finding]:
+def _check(agent: str, path: str, function: Callable[..., Any]) -> Iterator[Finding]:
     try:
         lines, first = inspect.getsourcelines(function)
         tree = ast.parse(textwrap.dedent("".join(lines)))
@@ -73,7 +73,7 @@ def _check(agent: str, place: str, function: Callable[..., Any]) -> Iterator[Fin
     for call in sorted(_calls(tree), key=lambda c: (c.lineno, c.col_offset)):
         if what := _does(call, names):
             file = shown(inspect.getsourcefile(function) or "")
-            say = Voice(agent, place, file, first + call.lineno - 1)
+            say = Voice(agent, path, file, first + call.lineno - 1)
             yield say.error(
                 f"The line {what} outside of an activity: the guard will refuse it.",
                 f"{FIX[0].upper()}{FIX[1:]}.",
@@ -84,8 +84,8 @@ def _names(function: Callable[..., Any]) -> dict[str, Any]:
     """What the free names of a function stand for."""
     if not inspect.isfunction(function):
         return {}
-    found = inspect.getclosurevars(function)
-    return {**found.builtins, **found.globals, **found.nonlocals}
+    result = inspect.getclosurevars(function)
+    return {**result.builtins, **result.globals, **result.nonlocals}
 
 
 def _calls(tree: ast.AST) -> Iterator[ast.Call]:
@@ -104,14 +104,14 @@ def _calls(tree: ast.AST) -> Iterator[ast.Call]:
 def _does(call: ast.Call, names: Mapping[str, Any]) -> str:
     """What a call does outside, empty where nothing is known of it."""
     function = call.func
-    found = _stands_for(function, names)
-    if found is open:
+    result = _stands_for(function, names)
+    if result is open:
         mode = next((k.value for k in call.keywords if k.arg == "mode"), None)
         mode = call.args[1] if len(call.args) > 1 else mode
         writes = isinstance(mode, ast.Constant) and not set("wax+").isdisjoint(str(mode.value))
         return _WRITES if writes else ""
-    name = getattr(found, "__name__", "")
-    for module in (getattr(found, "__module__", ""), *_modules(function, names)):
+    name = getattr(result, "__name__", "")
+    for module in (getattr(result, "__module__", ""), *_modules(function, names)):
         if what := _FUNCTIONS.get(module, {}).get(name):
             return what
     if isinstance(function, ast.Attribute):

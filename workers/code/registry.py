@@ -21,12 +21,18 @@ from checkpoints.state.schema_texts import without_descriptions
 
 from ..authoring.errors import GraphError
 from ..authoring.graph import RESERVED, Graph, Tool
-from ..authoring.language_models import configured
+from ..language.configuration import Configured
 from ..step.step import Agent
 from . import sources
 from .source_parts import bounded, parts_of_bytes
 
-SHIPPED = ("agents.market_research", "agents.payments")
+SHIPPED = (
+    "agents.market_research",
+    "agents.payments",
+    "agents.deep_research",
+    "agents.dependency_audit",
+    "agents.outreach",
+)
 ENTRY_POINTS = "gatepost.agents"
 
 
@@ -42,10 +48,10 @@ def load(modules: Iterable[str] | None = None) -> dict[str, Agent]:
     A module counts with all modules of its package: graphs and tools may stand in any of them.
     Raises GraphError for two graphs of one name, or a module without any.
     """
-    return {g.name: announce(g, tools, parts) for g, tools, parts in found(modules)}
+    return {g.name: announce(g, tools, parts) for g, tools, parts in discover(modules)}
 
 
-def found(
+def discover(
     modules: Iterable[str] | None = None,
 ) -> Iterator[tuple[Graph, dict[str, Tool], list[ModuleType]]]:
     """Each graph of the modules with the tools and modules beside it; raises as `load` does."""
@@ -53,7 +59,7 @@ def found(
     for name in agent_modules() if modules is None else modules:
         parts = parts_of(importlib.import_module(name))
         graphs = held(parts, Graph)
-        tools = {t.name: t for t in held(parts, Tool)}
+        held_tools = held(parts, Tool)
         if not graphs:
             raise GraphError(f"The module {name!r} holds no Graph; is `graph = Graph(...)` there?")
         for graph in graphs:
@@ -65,7 +71,7 @@ def found(
                     "its threads under this name. Choose another one."
                 )
             seen.add(graph.name)
-            yield graph, tools, parts
+            yield graph, {t.name: t for t in (*held_tools, *graph.tools)}, parts
 
 
 def announce(graph: Graph, tools: dict[str, Tool], parts: Iterable[ModuleType]) -> Agent:
@@ -98,22 +104,24 @@ def announce(graph: Graph, tools: dict[str, Tool], parts: Iterable[ModuleType]) 
     same = queries.same_code(graph.name, graph.version, [fingerprint, *former])
     same |= {version_id(content | {"fingerprint": f}) for f in former}
     others = tuple(sorted(same - {version}))
-    return Agent(graph, tools, version, fingerprint, graph.model or configured, code, others)
+    return Agent(
+        graph, tools, version, fingerprint, graph.model or Configured(graph.name), code, others
+    )
 
 
 def code_of(graph: Graph, parts: Iterable[ModuleType]) -> dict[str, Any]:
     """What the agent consists of, as AgentVersion.code keeps it; raises GraphError."""
     parts = list(parts)
     modules, others = sources.own_modules(parts)
-    found = sources.parts_of_modules(modules)
+    result = sources.parts_of_modules(modules)
     try:
         files = sources.declared_files(graph.home, graph.files)
     except FileNotFoundError as error:
         raise GraphError(f"files={str(error)!r} names no file in {graph.home}.") from None
     for name, path in files.items():
-        found += parts_of_bytes(name, path.read_bytes())
+        result += parts_of_bytes(name, path.read_bytes())
     return {
-        "parts": bounded(found),
+        "parts": bounded(result),
         "packages": sources.package_versions(others),
         "former": former_fingerprint_of(graph, parts),
     }
@@ -152,9 +160,9 @@ def parts_of(module: ModuleType) -> list[ModuleType]:
 
 def held[T](parts: Iterable[ModuleType], kind: type[T]) -> list[T]:
     """Objects of a kind in the modules, each once, in the order of their definition."""
-    found: dict[int, T] = {}
+    results: dict[int, T] = {}
     for module in parts:
         for value in vars(module).values():
             if isinstance(value, kind):
-                found.setdefault(id(value), value)
-    return list(found.values())
+                results.setdefault(id(value), value)
+    return list(results.values())

@@ -44,23 +44,23 @@ class Part:
 def bounded(parts: Sequence[Part]) -> list[dict[str, Any]]:
     """The parts as JSON: texts while there is room, only whole files where parts are too many."""
     shown = parts if len(parts) <= ALL_PARTS_MAX else [p for p in parts if not p.name]
-    found, room = [], TEXTS_MAX
+    results, room = [], TEXTS_MAX
     for part in shown:
         entry = part.to_json()
         room -= len(part.text or "")
         if room < 0:
             entry.pop("text", None)
-        found.append(entry)
-    return found
+        results.append(entry)
+    return results
 
 
 def parts_of_source(file: str, source: bytes) -> list[Part]:
     """The whole module first, then its parts in the order of their first lines."""
     try:
-        found = _normal_parts(source)
+        result = _normal_parts(source)
     except (SyntaxError, ValueError, RecursionError):
         return parts_of_bytes(file, source)
-    return [Part(file, name, digest, text) for name, digest, text in found]
+    return [Part(file, name, digest, text) for name, digest, text in result]
 
 
 def parts_of_bytes(file: str, data: bytes) -> list[Part]:
@@ -86,12 +86,12 @@ def _normal_parts(source: bytes) -> tuple[tuple[str, str, str | None], ...]:
             text = whole[-1] if node is statement else ast.unparse(node)
             # A second definition of a name is a part of its own; imports and the rest are one each.
             texts.setdefault(_free(name, texts), []).append(text)
-    found: list[tuple[str, str, str | None]] = [("", _sha("\n".join(whole)), None)]
+    results: list[tuple[str, str, str | None]] = [("", _sha("\n".join(whole)), None)]
     if len(texts) <= PARTS_MAX:
         for name, lines in texts.items():
             text = "\n".join(lines)
-            found.append((name, _sha(text), text if len(text) <= TEXT_MAX else None))
-    return tuple(found)
+            results.append((name, _sha(text), text if len(text) <= TEXT_MAX else None))
+    return tuple(results)
 
 
 def _free(name: str, taken: dict[str, list[str]]) -> str:

@@ -62,14 +62,14 @@ class Module:
 def own_modules(parts: Iterable[ModuleType]) -> tuple[list[Module], set[str]]:
     """(the parts and the own modules that they import, however deep; packages of others)."""
     begun = [Module(m.__name__, Path(m.__file__) if m.__file__ else None) for m in parts]
-    found = {module.name: module for module in begun}
-    tops = {name.partition(".")[0] for name in found}
+    results = {module.name: module for module in begun}
+    tops = {name.partition(".")[0] for name in results}
     own = tops | _same_distribution(tops, begun)
     others: set[str] = set()
-    left = list(found.values())
-    while left and len(found) < MODULES_MAX:
+    left = list(results.values())
+    while left and len(results) < MODULES_MAX:
         for name in _imported(left.pop()):
-            if name in found:
+            if name in results:
                 continue
             file = _file_of(name)
             if file is None:
@@ -77,30 +77,30 @@ def own_modules(parts: Iterable[ModuleType]) -> tuple[list[Module], set[str]]:
             if not _is_own(name, file, own):
                 others.add(name.partition(".")[0])
                 continue
-            found[name] = module = Module(name, file)
+            results[name] = module = Module(name, file)
             left.append(module)
-    return [found[name] for name in sorted(found)], others
+    return [results[name] for name in sorted(results)], others
 
 
 def parts_of_modules(modules: Iterable[Module]) -> list[Part]:
     """The parts of each module, in the order of its source."""
-    found: list[Part] = []
+    parts: list[Part] = []
     for module in modules:
         data = _bytes(module.file)
         if module.file is not None and module.file.suffix == ".py":
-            found += parts_of_source(module.shown, data)
+            parts += parts_of_source(module.shown, data)
         else:
-            found += parts_of_bytes(module.shown, data)
-    return found
+            parts += parts_of_bytes(module.shown, data)
+    return parts
 
 
 def package_versions(names: Iterable[str]) -> dict[str, str]:
     """{distribution: version} of imported packages; what Python brings has none."""
-    found: dict[str, str] = {}
+    results: dict[str, str] = {}
     for name in sorted(set(names) - sys.stdlib_module_names):
         for distribution in _distributions().get(name, ()):
-            found[distribution] = metadata.version(distribution)
-    return found
+            results[distribution] = metadata.version(distribution)
+    return results
 
 
 def _bytes(file: Path | None) -> bytes:
@@ -141,17 +141,17 @@ def _imports(source: bytes) -> tuple[tuple[int, str, tuple[str, ...]], ...]:
         tree = ast.parse(source)
     except (SyntaxError, ValueError, RecursionError):
         return ()
-    found: list[tuple[int, str, tuple[str, ...]]] = []
+    results: list[tuple[int, str, tuple[str, ...]]] = []
     for node in ast.walk(tree):
         if isinstance(node, ast.Import):
-            found += [(0, alias.name, ()) for alias in node.names]
+            results += [(0, alias.name, ()) for alias in node.names]
         elif isinstance(node, ast.ImportFrom):
-            found.append((node.level, node.module or "", tuple(a.name for a in node.names)))
+            results.append((node.level, node.module or "", tuple(a.name for a in node.names)))
         elif isinstance(node, ast.Call) and node.args and _called(node) in _BY_NAME:
             first = node.args[0]
             if isinstance(first, ast.Constant) and isinstance(first.value, str):
-                found.append((0, first.value, ()))
-    return tuple(found)
+                results.append((0, first.value, ()))
+    return tuple(results)
 
 
 _BY_NAME: Final = ("import_module", "__import__")
@@ -221,10 +221,10 @@ def _distributions() -> dict[str, list[str]]:
 
 def declared_files(home: str, patterns: Iterable[str]) -> dict[str, Path]:
     """{path from `home`: file} of what globs name; raises FileNotFoundError for one without any."""
-    found: dict[str, Path] = {}
+    results: dict[str, Path] = {}
     for pattern in patterns:
         files = [f for f in Path(home).glob(pattern) if f.is_file()]
         if not files:
             raise FileNotFoundError(pattern)
-        found |= {Path(os.path.relpath(f, home)).as_posix(): f for f in files}
-    return dict(sorted(found.items()))
+        results |= {Path(os.path.relpath(f, home)).as_posix(): f for f in files}
+    return dict(sorted(results.items()))

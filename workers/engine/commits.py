@@ -1,4 +1,4 @@
-"""The end of a step: the updates are merged, the way on is chosen, one statement commits."""
+"""Commit a step: merge the updates, choose the way on, send one statement."""
 
 from __future__ import annotations
 
@@ -13,62 +13,67 @@ from checkpoints.state.channels import Digests, build_delta
 from checkpoints.states import EventKind
 from checkpoints.store import NewCheckpoint, NewEvent
 
-from ..authoring.graph import END, Graph, Node
+from ..authoring.graph import END, Graph
 from ..step.advice import TOLD_BYTES, reason_of, storable
 from ..step.guard import guarded
 from ..step.ledger import Ledger
 from ..step.step import OpenStep
+from .hand_offs import hand_off_of
+from .node_outcomes import Done
 from .step_outcomes import fail, rejected
 
 
 def commit(
     graph: Graph,
     ledger: Ledger,
-    run: OpenStep,
+    step: OpenStep,
     folder: deltas.Folder,
     digests: Digests,
-    done: Sequence[tuple[Node, dict[str, Any]]],
+    done: Sequence[Done],
 ) -> bool:
     """Merge, choose the way on, commit; False when the step failed.
 
     State and digests grow in place, at the cost of what the step adds. After a failure they
     are ahead of the head: the caller stops and forgets them.
     """
-    work = run.work
+    work, first = step.work, done[0].node
     try:
         # Reducers, validators and edges are the author's code too.
         with guarded(graph.state):
-            delta = build_delta(folder.state, [(n.name, u) for n, u in done], graph.reducers)
+            delta = build_delta(
+                folder.state, [(d.node.name, d.update) for d in done], graph.reducers
+            )
             folder.add(delta)
             graph.check_state(folder.state)
-            following, ways = _ways(graph, run, folder.state, done)
+            following, ways = _ways(graph, step, folder.state, done)
+        hand_off = hand_off_of(step, folder.state)
     except InvalidValue as error:
-        rejected(run, done[0][0], error)
-        fail(ledger, run, done[0][0], f"The updates do not fit together: {error}")
+        rejected(step, first, error)
+        fail(ledger, step, first, f"The updates do not fit together: {error}")
         return False
     except Exception as error:
-        fail(ledger, run, done[0][0], reason_of(error, done[0][0].call))
+        fail(ledger, step, first, reason_of(error, first.call))
         return False
     root = digests.update(delta, folder.state)
     try:
         deltas.check_size(digests.size, deltas.LIMITS.state_bytes, "the state")
     except InvalidValue as beyond:
         too_large = InvalidValue(deltas.at("$", _largest(delta)), beyond.reason)
-        rejected(run, done[0][0], too_large)
-        fail(ledger, run, done[0][0], f"{too_large}. Keep what is large with ctx.artifact.")
+        rejected(step, first, too_large)
+        fail(ledger, step, first, f"{too_large}. Keep what is large with ctx.artifact.")
         return False
     checkpoint = NewCheckpoint(
         id=uuid7(),
         number=work.number + 1,
-        step=run.step,
+        step=step.number,
         branch=work.branch,
         branch_start=work.branch_start,
         parent=work.head,
         parent_thread=work.thread,
         parent_number=work.number,
         source="step",
-        nodes=[n.name for n, _ in done],
-        next_nodes=following,
+        nodes=[d.node.name for d in done],
+        next_nodes=following if hand_off is None else [],
         delta=delta,
         state_hash=root,
         state_bytes=digests.size,
@@ -77,10 +82,13 @@ def commit(
         created_by=work.owner,
         digests=digests,
     )
+    if hand_off is not None:
+        ledger.hand_off(work, checkpoint, hand_off, before=step.take_events(), events=ways)
+        return True
     ledger.commit(
         work,
         checkpoint,
-        before=run.take_events(),
+        before=step.take_events(),
         events=ways,
         leave_by=None if following else EventKind.THREAD_SUCCEEDED,
     )
@@ -88,12 +96,12 @@ def commit(
 
 
 def _ways(
-    graph: Graph, run: OpenStep, state: dict[str, Any], done: Sequence[tuple[Node, Any]]
+    graph: Graph, step: OpenStep, state: dict[str, Any], done: Sequence[Done]
 ) -> tuple[list[str], list[NewEvent]]:
     # Joins that wait for branches under way come next as well.
-    chosen = set(run.work.next_nodes) - {node.name for node, _ in done}
+    chosen = set(step.work.next_nodes) - {d.node.name for d in done}
     events = []
-    for node, _ in done:
+    for node in (d.node for d in done):
         view = graph.view(state) if callable(node.then) else None
         names, because = node.next_nodes(view)
         chosen.update(n for n in names if n != END)
@@ -103,7 +111,7 @@ def _ways(
                 NewEvent(
                     EventKind.WAY_TAKEN,
                     {"from": node.name, "to": list(names), "because": because},
-                    run.work.owner,
+                    step.work.owner,
                 )
             )
     return [n for n in graph.nodes if n in chosen], events

@@ -15,6 +15,7 @@ from checkpoints.code_parts import changes, summary
 from checkpoints.errors import GatepostError, InvalidValue, UpgradeFailed
 from checkpoints.queries.installation.suspended import SuspendedRow
 from checkpoints.states import Status
+from gatepost_command import COMMAND
 
 from ..authoring.graph import Graph
 from ..code import registry
@@ -51,12 +52,12 @@ def installed(modules: Iterable[str] | None = None) -> dict[str, Installed]:
 
     Raises GraphError, and whatever importing them raises.
     """
-    found = {}
-    for graph, _, parts in registry.found(modules):
+    results = {}
+    for graph, _, parts in registry.discover(modules):
         code = registry.code_of(graph, parts)
         made = registry.fingerprint_of(graph, parts, code)
-        found[graph.name] = Installed(graph, made, code, code["former"])
-    return found
+        results[graph.name] = Installed(graph, made, code, code["former"])
+    return results
 
 
 def judge(
@@ -70,16 +71,16 @@ def judge(
     `state` reads that of its head, `former` the code of a version; both are called when needed.
     """
     own = code.get(row.agent)
-    found = _missing() if own is None else _judged(row, own, state, former)
-    if row.status is Status.ATTENTION and found.verdict != "pinned":
-        then = "" if found.verdict != "stops" else f" After that: {found.why}"
+    result = _missing() if own is None else _judged(row, own, state, former)
+    if row.status is Status.ATTENTION and result.verdict != "pinned":
+        then = "" if result.verdict != "stops" else f" After that: {result.why}"
         return Judgement(
             "stands",
             "needs a person already",
             f"It needs a person already, whatever is installed: {row.status_reason}{then}",
             f"threads show {row.id}",
         )
-    return found
+    return result
 
 
 def _missing() -> Judgement:
@@ -168,4 +169,4 @@ def _fits(row: SuspendedRow, graph: Graph, state: Callable[[], dict[str, Any]]) 
 
 def _unreadable(row: SuspendedRow, error: GatepostError) -> Judgement:
     why = f"Its state cannot be read: {error.message}"
-    return Judgement("stops", "state not read", why, f"./manage.py verify {row.id}")
+    return Judgement("stops", "state not read", why, f"{COMMAND} verify {row.id}")

@@ -14,7 +14,7 @@ from checkpoints.store import NewEvent, next_checkpoint
 
 from ..authoring.errors import OutsideActivity
 from ..authoring.graph import Graph
-from ..step.answers import kept
+from ..step.answers import bounded_text
 from ..step.guard import guarded
 from ..step.ledger import Ledger
 
@@ -39,16 +39,16 @@ def take_input(
     taken: list[int] = []
     senders: set[str] = set()
     refused: list[NewEvent] = []
-    for given in waiting:
+    for value in waiting:
         try:
-            items.append(_fitting(graph, folder.state, digests.size, items, given.message))
+            items.append(_fitting(graph, folder.state, digests.size, items, value.message))
         except InvalidValue as error:
-            why = {"input": given.seq, "path": error.path, "why": kept(error.reason)}
+            why = {"input": value.seq, "path": error.path, "why": bounded_text(error.reason)}
             refused.append(NewEvent(EventKind.UPDATE_REJECTED, why, work.owner))
         else:
-            taken.append(given.seq)
-            senders.add(given.actor)
-    settled = [given.seq for given in waiting]
+            taken.append(value.seq)
+            senders.add(value.actor)
+    settled = [value.seq for value in waiting]
     if not items:
         ledger.events(work, refused, taken=settled)
         return True

@@ -12,6 +12,7 @@ from checkpoints.records import Work
 from checkpoints.state.channels import Digests
 from checkpoints.states import EventKind
 from checkpoints.store import NewEvent, next_checkpoint
+from gatepost_command import COMMAND
 
 from ..authoring.errors import Parked
 from ..authoring.time_limits import within
@@ -61,7 +62,7 @@ def _other_code(work: Work, agent: Agent, ledger: Ledger, *, upgrades: bool) -> 
         return False
     if work.agent_version in agent.same:
         return True
-    asked: dict[str, Any] = {
+    query: dict[str, Any] = {
         "kind": "code",
         "version": str(agent.version_id),
         "fingerprint": agent.fingerprint,
@@ -73,7 +74,7 @@ def _other_code(work: Work, agent: Agent, ledger: Ledger, *, upgrades: bool) -> 
             f"The code of {work.agent!r} changed since this thread last worked "
             f"(now {agent.fingerprint[:12]}) and has no node named {', '.join(missing)}, which "
             "comes next. Install the former code again, or roll back to where both agree.",
-            {**asked, "nodes": missing, "choices": ["pin"]},
+            {**query, "nodes": missing, "choices": ["pin"]},
         )
     rule = agent.graph.on_code_change
     if not (upgrades or rule == "go_on" or work.wish == "accept"):
@@ -83,7 +84,7 @@ def _other_code(work: Work, agent: Agent, ledger: Ledger, *, upgrades: bool) -> 
             f"The code of {work.agent!r} changed since this thread last worked "
             f"(now {agent.fingerprint[:12]}).{what} Accept the new code, stay with the former one "
             "(pin: it waits for a worker that has it), or fork it under the new one.",
-            {**asked, "choices": ["pin", "accept", "fork"]},
+            {**query, "choices": ["pin", "accept", "fork"]},
         )
     return True
 
@@ -100,7 +101,7 @@ def _skip_corrupt(work: Work, ledger: Ledger, error: CorruptHistory) -> None:
         ledger.note_damage(work, work.head, error.message)
         raise Parked(
             f"{error.message} No checkpoint before it is sound either; "
-            f"`./manage.py verify {work.thread}` says where the history was altered.",
+            f"`{COMMAND} verify {work.thread}` says where the history was altered.",
             {"kind": "history"},
         ) from error
     log.critical("checkpoint.skipped", number=work.number, sound=sound.number)
@@ -120,7 +121,7 @@ def _skip_corrupt(work: Work, ledger: Ledger, error: CorruptHistory) -> None:
         parent_number=sound.number,
         next_nodes=sound.next_nodes,
     )
-    told = NewEvent(EventKind.CHECKPOINT_SKIPPED, skipped, work.owner)
-    ledger.commit(work, checkpoint, before=[told])
+    new_event = NewEvent(EventKind.CHECKPOINT_SKIPPED, skipped, work.owner)
+    ledger.commit(work, checkpoint, before=[new_event])
     what = f"Checkpoint #{skipped['from']} was skipped: {error.message}"
     ledger.note_damage(work, corrupt, what)

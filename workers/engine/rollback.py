@@ -91,13 +91,13 @@ class Undoing:
         if activity.state == "compensated":
             self.undone.append(name)
             return True
-        failed, said = self.failures.get(str(ident), (0, ""))
+        failed, message = self.failures.get(str(ident), (0, ""))
         if failed > len(self.pauses):
             # A worker before this one has tried as often as it may.
-            self.left.append((ident, f"{name} ({said})"))
+            self.left.append((ident, f"{name} ({message})"))
             return True
         tell = partial(self.ledger.compensation, self.work, ident, tool=activity.tool)
-        told = log.bind(thread=str(self.work.thread), activity=str(ident), effect=name)
+        payload = log.bind(thread=str(self.work.thread), activity=str(ident), effect=name)
         tool = self.tools.get(activity.tool)
         call = None if tool is None else tool.undo
         again: float | None = None
@@ -107,15 +107,15 @@ class Undoing:
             with within(self.work.token, f"undo of {activity.tool}", None):
                 result = _called(call, activity)
         except Exception as error:
-            said, self.errors[ident] = describe(error), error
+            message, self.errors[ident] = describe(error), error
             if failed < len(self.pauses) and not isinstance(error, UndoMissing):
                 again = self.pauses[failed]
-                told.warning("compensation.again", seconds=again, exc_info=True)
+                payload.warning("compensation.again", seconds=again, exc_info=True)
             else:
-                told.critical("compensation.failed", error=said, exc_info=True)
-            tell(kind=EventKind.COMPENSATION_FAILED, error=said, again_in=again)
+                payload.critical("compensation.failed", error=message, exc_info=True)
+            tell(kind=EventKind.COMPENSATION_FAILED, error=message, again_in=again)
             if again is None:
-                self.left.append((ident, f"{name} ({said})"))
+                self.left.append((ident, f"{name} ({message})"))
             return again is None
         tell(kind=EventKind.COMPENSATION_FINISHED, result=result)
         self.undone.append(name)
@@ -128,7 +128,7 @@ class Undoing:
             self.ledger.leave(
                 work,
                 EventKind.THREAD_PARKED,
-                reason=f"Not undone: {'; '.join(said for _, said in self.left)}"[
+                reason=f"Not undone: {'; '.join(message for _, message in self.left)}"[
                     : undo.SENTENCE_MAX
                 ],
                 waiting_on={"kind": "undo", "activities": [str(ident) for ident, _ in self.left]},

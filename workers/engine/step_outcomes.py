@@ -1,71 +1,169 @@
-"""How a step is left without a checkpoint: it waits, fails, is parked; what was done is kept."""
+"""Ways a step ends without a checkpoint: waiting, asleep, failed, parked, handed back."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
-
-from uuid_utils.compat import uuid7
 
 from approvals.gates import Proposal
 from approvals.rules.headlines import headline
 from checkpoints.errors import InvalidValue
-from checkpoints.records import NewActivity, Position, Work
+from checkpoints.records import Work
 from checkpoints.states import EventKind
 from checkpoints.store import NewEvent
 
-from ..authoring.errors import GateReached, Halted, OutsideActivity, Parked
+from ..authoring.errors import (
+    Asleep,
+    ChildrenAwaited,
+    GateReached,
+    Halted,
+    HandBack,
+    OutsideActivity,
+    Parked,
+    Stop,
+)
 from ..authoring.graph import Node
-from ..step.answers import kept
+from ..step.answers import bounded_text
 from ..step.ledger import Ledger
 from ..step.step import OpenStep
+from .node_outcomes import Done, Failed, NodeOutcome, Stopped, ends_step, save_update
 
 
-def keep(ledger: Ledger, run: OpenStep, fresh: Sequence[tuple[Node, dict[str, Any]]]) -> None:
-    """Save what siblings have finished in a step that stops before its end."""
-    for node, update in fresh:
-        position = Position(run.work.branch, run.step, node.name, 0, "node")
-        ledger.record(
-            run.work,
-            NewActivity(
-                id=uuid7(),
-                position=position,
-                kind="node",
-                tool=node.name,
-                args={},
-                idempotency_key="",
-            ),
-            result=update,
-            events=run.take_events(),
+def leave_unfinished(ledger: Ledger, step: OpenStep, outcomes: Sequence[NodeOutcome]) -> bool:
+    """Leave the thread when not all nodes of the step are done; False when they are.
+
+    1. Save the updates of nodes that have finished: they are not worked again.
+    2. What ended the step for all its nodes comes first: a failure, a cap, a parked thread.
+    3. Then gates: the requests of all nodes are opened together.
+    4. Then children that nodes wait for, until the first of their joins is decided.
+    5. Then sleep, until the first node is due.
+    """
+    stops = [outcome.stop for outcome in outcomes if isinstance(outcome, Stopped)]
+    ending = next((outcome for outcome in outcomes if ends_step(outcome)), None)
+    if not stops and ending is None:
+        return False
+    _save_finished(ledger, step, outcomes)
+    gates = [stop for stop in stops if isinstance(stop, GateReached)]
+    joins = [stop for stop in stops if isinstance(stop, ChildrenAwaited)]
+    if isinstance(ending, Failed):
+        if ending.refused is not None:
+            rejected(step, ending.node, ending.refused)
+        fail(ledger, step, ending.node, ending.reason)
+    elif isinstance(ending, Stopped):
+        _leave_by(ledger, step, ending.stop)
+    elif joins:
+        _await_children(ledger, step, joins, gates, [s for s in stops if isinstance(s, Asleep)])
+    elif gates:
+        wait(ledger, step, gates)
+    else:
+        sleeps = [stop for stop in stops if isinstance(stop, Asleep)]
+        _sleep(ledger, step, min(sleeps, key=lambda stop: stop.seconds))
+    return True
+
+
+def _save_finished(ledger: Ledger, step: OpenStep, outcomes: Sequence[NodeOutcome]) -> None:
+    for outcome in outcomes:
+        if isinstance(outcome, Done) and not outcome.is_saved:
+            save_update(ledger, step, outcome, step.take_events())
+
+
+def _leave_by(ledger: Ledger, step: OpenStep, stop: Stop) -> None:
+    if isinstance(stop, HandBack):
+        ledger.hand_back(step.work, "the worker stops")
+    elif isinstance(stop, Parked):
+        park(ledger, step.work, stop, step.take_events())
+    elif isinstance(stop, Halted):
+        halt(ledger, step, stop)
+    else:
+        raise TypeError(f"{stop!r} does not end a step")
+
+
+def _await_children(
+    ledger: Ledger,
+    step: OpenStep,
+    joins: Sequence[ChildrenAwaited],
+    gates: Sequence[GateReached],
+    sleeps: Sequence[Asleep],
+) -> None:
+    """running -> waiting for children, beside requests where other nodes have some.
+
+    What is awaited is noted before the thread is left; what came in between is looked for after.
+    """
+    times = [j.seconds for j in joins if j.seconds is not None] + [s.seconds for s in sleeps]
+    least = max(0.0, min(times)) if times else None
+    ledger.await_children(step.work, [join.children for join in joins], seconds=least)
+    needs = [
+        {"number": n, "need": j.need, "of": len(j.children), "raises": j.raises}
+        for n, j in enumerate(joins, 1)
+    ]
+    if gates:
+        wait(ledger, step, gates, joins=needs)
+    else:
+        need, of = joins[0].need, len(joins[0].children)
+        which = f"{of} children" if need == of else f"{need} of {of} children"
+        ledger.leave(
+            step.work,
+            EventKind.THREAD_SUSPENDED,
+            events=step.take_events(),
+            waiting_on={
+                "kind": "children",
+                "nodes": list(step.work.next_nodes),
+                "need": need,
+                "of": of,
+                "joins": needs,
+                "sentence": f"Waiting for {which} to end",
+            },
         )
+    ledger.look_for_children(step.work)
 
 
-def wait(ledger: Ledger, run: OpenStep, stops: Sequence[GateReached]) -> None:
+def _sleep(ledger: Ledger, step: OpenStep, sleep: Asleep) -> None:
+    """running -> sleeping, until its time or a person's wish."""
+    ledger.leave(
+        step.work,
+        EventKind.THREAD_SLEPT,
+        reason=sleep.reason,
+        wake_at_seconds=sleep.seconds,
+        events=step.take_events(),
+        data={"seconds": round(sleep.seconds, 3)},
+    )
+
+
+def wait(
+    ledger: Ledger,
+    step: OpenStep,
+    stops: Sequence[GateReached],
+    *,
+    joins: Sequence[Mapping[str, Any]] = (),
+) -> None:
     """running -> waiting, with the new requests; or round once more when news arrived.
 
     News counts from when the step's requests were read: a decision on one of them may have come
     while a sibling worked, and what that recorded has seen the news already.
     """
-    run.work.wake_seq = run.woken
+    step.work.wake_seq = step.woken
     new: list[Proposal] = [p for stop in stops for p in stop.proposals]
     titles = [
         *(t for stop in stops for t in stop.waits),
         *(headline(p.title, p.sentence) for p in new),
     ]
-    ledger.ask(
-        run.work,
-        new,
-        events=run.take_events(),
-        waiting_on={"kind": "gate", "nodes": list(run.work.next_nodes), "titles": titles},
-    )
+    waiting_on: dict[str, Any] = {
+        "kind": "gate",
+        "nodes": list(step.work.next_nodes),
+        "titles": titles,
+    }
+    if joins:
+        waiting_on["joins"] = list(joins)
+    ledger.ask(step.work, new, events=step.take_events(), waiting_on=waiting_on)
 
 
-def rejected(run: OpenStep, node: Node, error: InvalidValue) -> None:
-    run.add_event(
+def rejected(step: OpenStep, node: Node, error: InvalidValue) -> None:
+    """Record that a node's update was refused, with its path and the reason."""
+    step.add_event(
         NewEvent(
             EventKind.UPDATE_REJECTED,
-            {"node": node.name, "path": error.path, "why": kept(error.reason)},
-            run.work.owner,
+            {"node": node.name, "path": error.path, "why": bounded_text(error.reason)},
+            step.work.owner,
         )
     )
 
@@ -78,30 +176,32 @@ def unfit(ledger: Ledger, work: Work, error: InvalidValue | OutsideActivity) -> 
     ledger.leave(
         work,
         EventKind.THREAD_FAILED,
-        reason=f"The state does not fit the schema of {work.agent!r}: {kept(str(error))}. "
+        reason=f"The state does not fit the schema of {work.agent!r}: {bounded_text(str(error))}. "
         "Edit the state, then retry.",
         data={"path": error.path},
     )
 
 
-def fail(ledger: Ledger, run: OpenStep, node: Node, reason: str) -> None:
-    reason = kept(reason)
-    run.add_event(
+def fail(ledger: Ledger, step: OpenStep, node: Node, reason: str) -> None:
+    """Record the failed step and leave the thread failed."""
+    reason = bounded_text(reason)
+    step.add_event(
         NewEvent(
             EventKind.STEP_FAILED,
-            {"node": node.name, "step": run.step, "error": reason},
-            run.work.owner,
+            {"node": node.name, "step": step.number, "error": reason},
+            step.work.owner,
         )
     )
-    said, events = f"{node.name}: {reason}"[:2000], run.take_events()
-    if run.on_failure == "undo" and ledger.begin_undo(run.work, reason=said, events=events):
+    message, events = f"{node.name}: {reason}"[:2000], step.take_events()
+    if step.on_failure == "undo" and ledger.begin_undo(step.work, reason=message, events=events):
         return
     ledger.leave(
-        run.work, EventKind.THREAD_FAILED, reason=said, data={"node": node.name}, events=events
+        step.work, EventKind.THREAD_FAILED, reason=message, data={"node": node.name}, events=events
     )
 
 
 def park(ledger: Ledger, work: Work, stop: Parked, events: Sequence[NewEvent] = ()) -> None:
+    """Leave the thread in need of a person, with what it waits for."""
     ledger.leave(
         work,
         EventKind.THREAD_PARKED,
@@ -111,14 +211,14 @@ def park(ledger: Ledger, work: Work, stop: Parked, events: Sequence[NewEvent] = 
     )
 
 
-def halt(ledger: Ledger, run: OpenStep, stop: Halted) -> None:
+def halt(ledger: Ledger, step: OpenStep, stop: Halted) -> None:
     """running -> paused: a cap leaves no room; whoever resumes it finds it raised, or pauses."""
     ledger.leave(
-        run.work,
+        step.work,
         EventKind.THREAD_PAUSED,
         reason=stop.reason,
         data={"cap": True},
-        events=run.take_events(),
+        events=step.take_events(),
     )
 
 

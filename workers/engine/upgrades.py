@@ -14,7 +14,7 @@ from checkpoints.store import next_checkpoint
 from ..authoring.errors import OutsideActivity, Parked
 from ..authoring.graph import Graph
 from ..authoring.time_limits import within
-from ..step.answers import kept
+from ..step.answers import bounded_text
 from ..step.guard import guarded
 from ..step.ledger import Ledger
 
@@ -54,11 +54,11 @@ def upgrade(work: Work, graph: Graph, state: dict[str, Any], stored: int) -> Upg
         raise _parked(f"The {name} is not pure: {what}.", graph, stored) from error
     except SystemExit as error:
         text = f"The {name} ended the process with sys.exit({error.code!r})."
-        raise _parked(kept(text), graph, stored) from error
+        raise _parked(bounded_text(text), graph, stored) from error
     except UpgradeFailed as error:
-        raise _parked(kept(error.message), graph, stored) from error
+        raise _parked(bounded_text(error.message), graph, stored) from error
     except InvalidValue as error:
-        text = f"After the {name} the state does not fit: {kept(str(error))}"
+        text = f"After the {name} the state does not fit: {bounded_text(str(error))}"
         raise _parked(text, graph, stored) from error
     return Upgraded(made, digests, delta)
 
@@ -110,5 +110,5 @@ def _delta(old: dict[str, Any], new: dict[str, Any]) -> deltas.Delta:
 
 
 def _parked(text: str, graph: Graph, stored: int) -> Parked:
-    asked = {"kind": "schema", "stored": stored, "code": graph.schema_version}
-    return Parked(text[:2000], {**asked, "choices": ["pin"]})
+    query = {"kind": "schema", "stored": stored, "code": graph.schema_version}
+    return Parked(text[:2000], {**query, "choices": ["pin"]})

@@ -18,6 +18,7 @@ from approvals.policies.strictness import Demand, given_under, stricter
 from approvals.queries import ApprovalRow
 from approvals.rules.terms import Terms, terms_of
 from approvals.rules.verdicts import REPEAT
+from approvals.states import ALLOWING, DECIDED, GO_ON, UNSETTLED
 from checkpoints.errors import ConcurrentModificationError
 from checkpoints.records import NewActivity, Position
 from checkpoints.state import deltas
@@ -36,7 +37,6 @@ AGAIN = "Asked again: "
 NOT_DESCRIBED = "The tool does not say in a sentence what it would do:"
 WHY_MAX = 300
 NO_ANSWER = "This agent answers no questions. Decide on what is shown, or say what is missing."
-CAN_ALLOW = ("approve", "edit")
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,9 +70,9 @@ class Gates(Recording):
         `used` is the approval of the execution recorded here, which holds for that one only.
         With `strict` no policy can let it happen without people.
         """
-        approval = self._run.approval_at(act.position)
-        stands = approval is not None and approval.status != "withdrawn" and approval.id != used
-        if approval is not None and stands and (gate or approval.policy_version != AUTHOR):
+        approval = self._step.approval_at(act.position)
+        current = approval is not None and approval.status != "withdrawn" and approval.id != used
+        if approval is not None and current and (gate or approval.policy_version != AUTHOR):
             self._decided(act, gate, approval, strict=strict)
             return approval, policies_of(approval)
         answer = self._rule(act, gate, strict=strict)
@@ -126,8 +126,8 @@ class Gates(Recording):
         others are active now they are asked of exactly what would be done: what they demand beyond
         what was approved is asked anew, anything looser changes nothing.
         """
-        run = self._run
-        while why := run.ledger.begin_effect(run.work, activity, run.buffer, allowed, policies):
+        step = self._step
+        while why := step.ledger.begin_effect(step.work, activity, step.buffer, allowed, policies):
             answer = None
             if why == POLICIES_CHANGED:
                 answer = self._rule(replace(act, args=activity.args), gate, strict=strict)
@@ -135,7 +135,7 @@ class Gates(Recording):
                 why = self._stricter(act, gate, answer, allowed)
                 if not why:
                     continue
-            former = run.approval_at(act.position)
+            former = step.approval_at(act.position)
             self._ask_again(act, gate, former, why, strict=strict, answer=answer)
 
     def _stricter(
@@ -149,19 +149,19 @@ class Gates(Recording):
     def _demanded(self, act: Act, gate: Gate | None, rule: Rule | None) -> Demand:
         """What has to be approved, and how, before it happens."""
         if rule is not None and rule.action == "ask":
-            asked = gate or self._gate_of(act, rule, None)
-            terms, risk = self._hardened(act, rule.terms, rule.risk or asked.risk)
+            request = gate or self._gate_of(act, rule, None)
+            terms, risk = self._hardened(act, rule.terms, rule.risk or request.risk)
             return Demand(True, risk, terms or Terms())
         if gate is None or rule is not None:
             return Demand()
-        terms, risk = self._hardened(act, self._run.ledger.terms(gate.risk), gate.risk)
+        terms, risk = self._hardened(act, self._step.ledger.terms(gate.risk), gate.risk)
         return Demand(True, risk, terms or Terms())
 
     def _hardened(self, act: Act, terms: Terms | None, risk: str) -> tuple[Terms | None, str]:
         """The terms and risk of a request; of a repeat never below those of high risk."""
         if act.repeats is None:
             return terms, risk
-        high = self._run.ledger.terms("high")
+        high = self._step.ledger.terms("high")
         if high is None:
             return terms, "high"
         least = terms or high
@@ -174,14 +174,15 @@ class Gates(Recording):
 
         def bound(args: Any, deadline: Any) -> str:
             return proposal_hash(
-                workspace=self._run.work.workspace,
-                thread=self._run.work.thread,
+                workspace=self._step.work.workspace,
+                thread=self._step.work.thread,
                 position=act.position,
                 tool=act.tool,
                 args=args,
                 agent_version=version,
                 policy_version=approval.policy_version,
                 deadline=deadline,
+                origin=approval.origin,
             )
 
         if bound(act.args, approval.deadline) != approval.proposal_hash:
@@ -190,7 +191,7 @@ class Gates(Recording):
             if version != approval.agent_version_id:
                 return "the agent's code changed since."
             return "it does not fit what was asked any more."
-        if approval.outcome in CAN_ALLOW and approval.status in ("held", "settled"):
+        if approval.outcome in ALLOWING and approval.status in DECIDED:
             # What an edit put in its place names the same place, code, policy and time.
             args = decided_args(approval, act.args)
             times = {approval.deadline, approval.decide_by}
@@ -205,17 +206,17 @@ class Gates(Recording):
         request stands if the rest is the same bytes. Code that only its agent's rule let go on
         asks again.
         """
-        ledger, work = self._run.ledger, self._run.work
+        ledger, work = self._step.ledger, self._step.work
         asked_by = approval.agent_version_id
         if asked_by == work.agent_version:
             return asked_by
-        stands = asked_by in ledger.upgraded_from(work) or asked_by in ledger.accepted_from(work)
-        return asked_by if stands else work.agent_version
+        current = asked_by in ledger.upgraded_from(work) or asked_by in ledger.accepted_from(work)
+        return asked_by if current else work.agent_version
 
     def _rule(self, act: Act, gate: Gate | None, *, strict: bool) -> PolicyAnswer:
         """What the policies say of it now."""
         risk = "" if gate is None else gate.risk
-        answer = self._run.ledger.rule(self._run.work, act.tool, act.args, risk)
+        answer = self._step.ledger.rule(self._step.work, act.tool, act.args, risk)
         allows = answer.rule is not None and answer.rule.action == "allow"
         return replace(answer, rule=None) if allows and strict else answer
 
@@ -229,26 +230,26 @@ class Gates(Recording):
     ) -> Proposal:
         """The request that a gate, a policy or both open; `why` says why it is asked again."""
         rule = answer.rule
-        asked = gate or self._gate_of(act, rule, former)
-        check_gate(asked)
-        text = asked.description
+        request = gate or self._gate_of(act, rule, former)
+        check_gate(request)
+        text = request.description
         if why and former is not None:
             text = f"{AGAIN}{why}\n\n{text}".strip()
         if act.undescribed and NOT_DESCRIBED not in text:
             text = f"{text}\n\n{NOT_DESCRIBED} {plain(act.undescribed)[:WHY_MAX]}".strip()
-        said = {"title": asked.title, "description": text, "reasons": [*asked.reasons]}
-        storable(said, f"What the gate before {act.tool!r} says", at_most=TOLD_BYTES)
-        version, terms, risk = self._terms(asked, rule, former if gate is None else None)
+        payload = {"title": request.title, "description": text, "reasons": [*request.reasons]}
+        storable(payload, f"What the gate before {act.tool!r} says", at_most=TOLD_BYTES)
+        version, terms, risk = self._terms(request, rule, former if gate is None else None)
         terms, risk = self._hardened(act, terms, risk)
-        times = [asked.expires_in, rule.expires_in if rule is not None else None]
+        times = [request.expires_in, rule.expires_in if rule is not None else None]
         return Proposal(
             position=act.position,
             kind="gate" if act.repeats is None else REPEAT,
             tool=act.tool,
             args=act.args,
-            title=asked.title,
+            title=request.title,
             description=text,
-            reasons=(*asked.reasons, *self._run.thoughts_of(self._node)),
+            reasons=(*request.reasons, *self._step.thoughts_of(self._node)),
             risk=risk,
             schema=act.schema,
             undo=act.undo,
@@ -260,13 +261,14 @@ class Gates(Recording):
             policies=answer.policies,
             repeats=act.repeats,
             sentence=act.sentence,
+            origin=self._step.ledger.origin(self._step.work),
         )
 
     def _gate_of(self, act: Act, rule: Rule | None, former: ApprovalRow | None) -> Gate:
         """The words of a request that no author wrote: the policy's, else those of the last one."""
         if rule is not None:
             title = rule.title or act.sentence
-            title = title or f"Let {self._run.work.agent!r} do {act.tool!r}?"
+            title = title or f"Let {self._step.work.agent!r} do {act.tool!r}?"
             return Gate(title, rule.terms.rule or f"The policy {rule.name!r} asks for it.")
         if former is None:
             raise AssertionError("nobody asks")
@@ -278,62 +280,64 @@ class Gates(Recording):
         return Gate(former.title, text, risk=risk, expires_in=seconds)
 
     def _terms(
-        self, asked: Gate, rule: Rule | None, former: ApprovalRow | None
+        self, gate: Gate, rule: Rule | None, former: ApprovalRow | None
     ) -> tuple[str, Terms | None, str]:
         """(policy version, terms, risk) of a new request."""
-        ledger, work = self._run.ledger, self._run.work
+        ledger, work = self._step.ledger, self._step.work
         if rule is not None:
             terms = rule.terms
             if terms.four_eyes:
                 terms = replace(terms, barred=ledger.hands_on(work))
-            return rule.version, terms, rule.risk or asked.risk
+            return rule.version, terms, rule.risk or gate.risk
         if former is not None and former.terms is not None:
             return former.policy_version, terms_of(former.terms), former.risk
-        return AUTHOR, ledger.terms(asked.risk), asked.risk
+        return AUTHOR, ledger.terms(gate.risk), gate.risk
 
     # ---- what reviewers ask the agent ------------------------------------------------------------
 
     def _reply(self, gate: Gate | None, approval: ApprovalRow) -> None:
         """Let the agent answer what was asked back and not answered yet; each once."""
-        run, answer = self._run, None if gate is None else gate.answer
+        step, answer = self._step, None if gate is None else gate.answer
         name = "no_answer" if answer is None else getattr(answer, "__name__", "answer")
-        for asked in run.ledger.asked_back(run.work, approval):
-            p = Position(run.work.branch, run.step, self._node, 0, f"answer {asked.decision}#0")
-            known = run.record_at(p)
+        for request in step.ledger.asked_back(step.work, approval):
+            p = Position(
+                step.work.branch, step.number, self._node, 0, f"answer {request.decision}#0"
+            )
+            known = step.record_at(p)
             if known is not None and known.state == "done":
                 continue
-            given = {"question": asked.text, "args": approval.shown_args}
+            values = {"question": request.text, "args": approval.shown_args}
 
-            def call(given: Any = given, decision: UUID = asked.decision) -> str:
-                text = said_by(answer, deltas.copied(given))
-                run.add_event(replied(approval.id, decision, text, actor=run.work.owner))
+            def call(value: Any = values, decision: UUID = request.decision) -> str:
+                text = said_by(answer, deltas.copied(value))
+                step.add_event(replied(approval.id, decision, text, actor=step.work.owner))
                 return text
 
-            self._once(p, "activity" if answer else "value", name, given, call)
+            self._once(p, "activity" if answer else "value", name, values, call)
 
     # ---- what was done under an approval -------------------------------------------------------
 
-    def _as_done(self, known: ActivityRow, given: Any) -> Any:
+    def _as_done(self, known: ActivityRow, value: Any) -> Any:
         """What people made of `given` before it was done, where it is what they were asked."""
-        approval = None if known.approval is None else self._run.requests.get(known.approval)
-        if approval is None or deltas.canonical(approval.args) != deltas.canonical(given):
-            return given
-        return decided_args(approval, given)
+        approval = None if known.approval is None else self._step.requests.get(known.approval)
+        if approval is None or deltas.canonical(approval.args) != deltas.canonical(value):
+            return value
+        return decided_args(approval, value)
 
     def _afford(self) -> None:
         """Raise Halted where a cap leaves no room for anything more that costs."""
-        if why := self._run.ledger.over(self._run.work):
+        if why := self._step.ledger.over(self._step.work):
             raise Halted(why)
 
 
 def settled(approval: ApprovalRow) -> None:
     """Return when it was said yes or answered, for good; else leave the node as was decided."""
-    if approval.status in ("pending", "held"):
+    if approval.status in UNSETTLED:
         raise GateReached(waits=(approval.headline,))
     if approval.status == "expired":
         raise Expired
     if approval.outcome == "reject":
-        raise Rejected(approval.comment, approval.decided_by_name, approval.what_next or "go_on")
+        raise Rejected(approval.comment, approval.decided_by_name, approval.what_next or GO_ON)
 
 
 def policies_of(approval: ApprovalRow) -> str:
@@ -341,17 +345,17 @@ def policies_of(approval: ApprovalRow) -> str:
     return "" if approval.outcome == "edit" else approval.policies
 
 
-def decided_args(approval: ApprovalRow, given: Any) -> Any:
+def decided_args(approval: ApprovalRow, value: Any) -> Any:
     """What is carried out: the reviewers' own arguments after an edit, else those asked for."""
-    return deltas.copied(approval.decided_args) if approval.outcome == "edit" else given
+    return deltas.copied(approval.decided_args) if approval.outcome == "edit" else value
 
 
-def said_by(answer: Callable[..., Any] | None, given: Any) -> str:
+def said_by(answer: Callable[..., Any] | None, value: Any) -> str:
     """The agent's answer to a question that was asked back, always a text that can be kept."""
     if answer is None:
         return NO_ANSWER
     try:
-        text = result_of(lambda: answer(given["question"], given["args"]))
+        text = result_of(lambda: answer(value["question"], value["args"]))
         if not isinstance(text, str) or not text.strip():
             raise StepFailed("it said nothing that is text.")
         storable(text, "Its answer", at_most=TOLD_BYTES)

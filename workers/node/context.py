@@ -9,26 +9,33 @@ from __future__ import annotations
 
 import time
 import uuid as uuids
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
-from typing import IO, Any
+from typing import IO, Any, overload
 
+from checkpoints.log.traces import activity_span, step_span
 from checkpoints.records import Position
 from checkpoints.state import deltas
-from checkpoints.states import EventKind
+from checkpoints.state.model_configuration import prompts_of
 from checkpoints.store import NewEvent
 
 from ..authoring import language_models
 from ..authoring.checks import check_text, is_number, shown
 from ..authoring.errors import HandBack, StepFailed
 from ..authoring.frozen import plain
+from ..authoring.messages import ModelAnswer, StoredMessages
 from ..authoring.retry_policy import Retry, policy_of
-from ..step.advice import TOLD_BYTES, check_activity, check_file, storable
-from ..step.answers import chunks_of, sha_of
-from ..step.guard import watched
+from ..authoring.tools import Tool
+from ..language.configuration import answering, is_configured
+from ..language.conversations import ask_in_conversation
+from ..step import token_stream
+from ..step.advice import TOLD_BYTES, check_activity, storable
+from ..step.answers import sha_of
+from ..step.secret_values import read_secret
+from .children import Children
 from .cursors import check_told
-from .effects import Effects
 from .records import here
 from .reuse import Sparing, Used
 
@@ -66,7 +73,7 @@ def cursor() -> Any:
     return None if context is None else context.cursor
 
 
-class Context(Effects):
+class Context(Children):
     """One node's side of one step. Sync; an activity's function may be `async def`."""
 
     # ---- activities --------------------------------------------------------------------------
@@ -92,18 +99,19 @@ class Context(Effects):
         check_activity(call)
         name = getattr(call, "__name__", "activity")
         position = self._position(name, key)
-        given = {"args": plain(list(args)), **({"kwargs": plain(kwargs)} if kwargs else {})}
-        storable(given, f"What {name!r} is called with")
+        values = {"args": plain(list(args)), **({"kwargs": plain(kwargs)} if kwargs else {})}
+        storable(values, f"What {name!r} is called with")
 
         def carry_out() -> Any:
             # Copies: what the function does to its arguments shall not change what is recorded.
-            return call(*deltas.copied(given["args"]), **deltas.copied(given.get("kwargs", {})))
+            return call(*deltas.copied(values["args"]), **deltas.copied(values.get("kwargs", {})))
 
-        policy = policy_of(retry, self._run.retry)
+        policy = policy_of(retry, self._step.retry)
         return self._spared(
-            position, "activity", name, given, carry_out, call, cached, retry=policy
+            position, "activity", name, values, carry_out, call, cached, retry=policy
         )
 
+    @overload
     def model(
         self,
         *parts: Any,
@@ -111,54 +119,104 @@ class Context(Effects):
         system: str = "",
         temperature: float | None = None,
         max_tokens: int | None = None,
+        seed: int | None = None,
+        stop: Sequence[str] = (),
         key: str | None = None,
         retry: Retry | None = None,
         cached: float | None = None,
-    ) -> str:
-        """Ask a model once: `parts` are texts and JSON values; the answer is its finished text.
+    ) -> str: ...
 
-        Without a name or temperature here those of `ctx.config` hold. Name, tokens and cost are
-        recorded beside the answer and added to the thread's. What the model raises is tried again
-        as `retry` says, else it fails the step.
-        `cached` as for an activity.
+    @overload
+    def model(
+        self,
+        *,
+        messages: Sequence[Mapping[str, Any]],
+        tools: Sequence[Tool | Mapping[str, Any]] = (),
+        schema: Mapping[str, Any] | None = None,
+        model: str = "",
+        system: str = "",
+        temperature: float | None = None,
+        max_tokens: int | None = None,
+        seed: int | None = None,
+        stop: Sequence[str] = (),
+        conversation: str | None = None,
+        if_gone: language_models.IfGone = "fail",
+        key: str | None = None,
+        retry: Retry | None = None,
+        cached: float | None = None,
+    ) -> ModelAnswer: ...
+
+    def model(
+        self,
+        *parts: Any,
+        key: str | None = None,
+        retry: Retry | None = None,
+        cached: float | None = None,
+        **query: Any,
+    ) -> str | ModelAnswer:
+        """Ask a model once. Texts and JSON values are answered by its finished text.
+
+        `messages` are answered by a ModelAnswer, which may ask for calls of `tools`, and whose
+        `data` fits the JSON `schema`. With `conversation` the provider holds earlier messages under
+        that id. Without a name or temperature here those of `ctx.config` hold. Name, tokens and
+        cost are recorded beside the answer and added to the thread's; its reasoning and the tool
+        calls it asks for are events. What the model raises is tried again as `retry` says, else it
+        fails the step. `cached` as for an activity.
         """
         position = self._position("model", key)
-        request = language_models.asked(
-            tuple(plain(list(parts))),
-            self.config,
-            model=model,
-            system=system,
-            temperature=temperature,
-            max_tokens=max_tokens,
-        )
-        given = request.to_json()
-        storable(given, "What the model is asked")
-
-        asking = self._run.model
+        request = language_models.request_of(tuple(plain(list(parts))), self.config, **query)
+        value = request.to_json()
+        messages = query.get("messages")
+        if isinstance(messages, StoredMessages):
+            value |= messages.record
+        storable(value, "What the model is asked")
+        asking = self._step.model
 
         def ask() -> Any:
-            return asking(replace(request, parts=tuple(deltas.copied(given["parts"]))))
+            # Copies: what the function does to its arguments shall not change what is recorded.
+            own: dict[str, Any] = {
+                name: tuple(deltas.copied(list(getattr(request, name))))
+                for name in ("parts", "chat", "tools")
+            }
+            with token_stream.shown(self.stream):
+                return ask_in_conversation(asking, replace(request, **own), self._step, position)
 
-        who = asking if cached is None else language_models.answering(asking)
-        answer: str = self._spared(
+        result = self._spared(
             position,
             "model",
             "model",
-            given,
+            value,
             ask,
-            who,
+            asking if cached is None else answering(asking),
             cached,
-            language_models.used,
-            retry=policy_of(retry, self._run.retry),
+            partial(language_models.recorded_answer, request),
+            retry=policy_of(retry, self._step.retry),
         )
-        return answer
+        return ModelAnswer.from_json(result) if request.chat else result
+
+    def stream(self, text: str) -> None:
+        """Show a model's text so far on open pages, "" when it has ended; nothing is recorded."""
+        report = {"node": self._node, "done": None, "total": None, "text": "", "stream": text}
+        self._step.ledger.progress(self._step.work, self._current, report, keep=False)
+
+    def _add_events_of(self, position: Position, returned: Any, result: Any) -> None:
+        """Let the record of a model's answer be written with its reasoning and tool calls."""
+        p = position
+        where = {"node": p.node, "branch": p.branch, "step": p.step, "key": p.key}
+        for kind, data in language_models.events_of(returned, result):
+            self._step.add_event(NewEvent(kind, where | data, self._step.work.owner))
+
+    @property
+    def has_model(self) -> bool:
+        """Whether there is a model for `model` to ask; read it in an activity to record it."""
+        return is_configured(self._step.model, str(self.config.get("model") or ""))
 
     def _spared(
         self,
         position: Position,
         kind: str,
         name: str,
-        given: Any,
+        value: Any,
         call: Callable[[], Any],
         function: Callable[..., Any],
         cached: float | None,
@@ -169,18 +227,25 @@ class Context(Effects):
         """As `_once`; what is known from elsewhere is recorded without a call."""
         self._looked_at = set()
         sparing = Sparing(
-            self._run,
+            self._step,
             position,
             kind,
             name,
-            given,
+            value,
             call,
             function,
             cached=cached,
             uses=uses,
             looked_at=self._looked_at,
         )
-        return self._once(position, kind, name, given, sparing, sparing.used, retry)
+
+        def used(returned: Any) -> tuple[Any, dict[str, Any]]:
+            result, usage = sparing.used(returned)
+            if kind == "model":
+                self._add_events_of(position, returned, result)
+            return result, usage
+
+        return self._once(position, kind, name, value, sparing, used, retry)
 
     # ---- what people see ---------------------------------------------------------------------
 
@@ -199,7 +264,7 @@ class Context(Effects):
         if facts:
             data["facts"] = plain(facts)
         storable(data, "This thought", at_most=TOLD_BYTES)
-        self._run.think(self._node, ordinal, data)
+        self._step.think(self._node, ordinal, data)
 
     def progress(
         self,
@@ -217,30 +282,32 @@ class Context(Effects):
         and when the worker stops, which it does here. Called again with the same arguments, the
         function finds it as `cursor()`.
         """
-        activity, run = self._current, self._run
+        activity, step = self._current, self._step
         if activity is None:
             return
         check_text(text, "A progress's text")
         for what, number in (("done", done), ("total", total)):
             if number is not None and not is_number(number):
                 raise StepFailed(f"{what} of a progress must be a number, not {shown(number)}.")
-        said = {"node": self._node, "done": done, "total": total, "text": text}
-        storable(said, "This progress", at_most=TOLD_BYTES)
-        visible = None if done is None else said
-        run.heart.check()
-        stops, kept = False, False
+        payload = {"node": self._node, "done": done, "total": total, "text": text}
+        storable(payload, "This progress", at_most=TOLD_BYTES)
+        visible = None if done is None else payload
+        step.heart.check()
+        stops, saved = False, False
         if cursor is not None:
             check_told(activity.kind, every)
+            cursor = self._scratch.as_texts(cursor)
+            stamps = self._scratch.stamps(cursor)
             ends = done is not None and done == total
-            stops = run.stopping() and not ends
-            if self._told.tell(cursor, every) or stops or ends:
-                kept = self._keep_cursor(activity, visible)
+            stops = step.stopping() and not ends
+            if self._told.tell(cursor, every, stamps) or stops or ends:
+                saved = self._keep_cursor(activity, visible)
         if visible is not None:
             now = time.monotonic()
             keep = now - self._kept_at >= PROGRESS_KEEP_SECONDS or done == total
-            if keep or kept:
+            if keep or saved:
                 self._kept_at = now
-            run.ledger.progress(run.work, activity, visible, keep=keep and not kept)
+            step.ledger.progress(step.work, activity, visible, keep=keep and not saved)
         if stops:
             raise HandBack
 
@@ -249,43 +316,69 @@ class Context(Effects):
         """Where a former call of the working activity stopped; None at the first."""
         return None if self._current is None else self._told.cursor
 
+    @property
+    def traceparent(self) -> str:
+        """The header `traceparent` for what the working activity calls; outside, of its step."""
+        work, activity = self._step.work, self._current
+        if activity is None:
+            span = step_span(work.chain_id, work.branch, self._step.number)
+        else:
+            p, attempt = activity.position, activity.attempts
+            span = activity_span(work.chain_id, p, activity.revision, attempt)
+        return self._step.trace.at(span).header()
+
     # ---- files -------------------------------------------------------------------------------
 
-    def artifact(
-        self, name: str, data: bytes | Path | Iterable[bytes], media_type: str
-    ) -> dict[str, Any]:
-        """Keep a file outside the state; the reference to put into the state or a result."""
-        check_file(name, media_type)
-        chunks = watched(chunks_of(data))
-        ref = self._run.ledger.artifact(self._run.work, name, media_type, chunks)
-        self._run.add_event(
-            NewEvent(
-                EventKind.ARTIFACT_STORED,
-                {
-                    "node": self._node,
-                    "name": ref["name"],
-                    "sha256": ref["$artifact"],
-                    "size": ref["size"],
-                    "media_type": media_type,
-                },
-                self._run.work.owner,
+    def scratch(self) -> Path:
+        """A temporary folder of the working call, empty at first, removed at its end.
+
+        A file below it whose path stands in the call's result or cursor is kept as an artifact,
+        and the record has its reference instead: what the node, a retry or another machine gets
+        is that reference, for `open_artifact` and `artifact_path`.
+        """
+        if self._current is None:
+            raise StepFailed(
+                "ctx.scratch is a folder of a working activity or tool: call "
+                "gatepost.current().scratch() in its function."
             )
-        )
-        return ref
+        self._look_at("scratch")
+        return self._scratch.folder
 
     def open_artifact(self, ref: Mapping[str, Any]) -> IO[bytes]:
         """The bytes behind a reference, as a binary file."""
-        return self._run.ledger.open_artifact(self._run.work, sha_of(ref))
+        return self._step.ledger.open_artifact(self._step.work, sha_of(ref))
 
     def artifact_path(self, ref: Mapping[str, Any]) -> Path:
         """Where the file lies on this machine; read only."""
-        return self._run.ledger.artifact_path(self._run.work, sha_of(ref))
+        return self._step.ledger.artifact_path(self._step.work, sha_of(ref))
+
+    def secret(self, name: str) -> str:
+        """A secret of the worker's environment, not recorded: NAME, or the file of NAME_FILE.
+
+        Inside an activity's or effect's function only: `current().secret("API_KEY")`.
+        """
+        if self._current is None:
+            raise StepFailed(
+                "ctx.secret answers inside an activity's function only: "
+                'gatepost.current().secret("NAME").'
+            )
+        return read_secret(name)
 
     @property
     def config(self) -> Mapping[str, Any]:
         """Model, temperature, prompt texts and the like, as the thread or its fork was begun."""
         self._look_at("config")
-        return self._run.config
+        return self._step.config
+
+    def prompt(self, name: str) -> str:
+        """A prompt text as the thread or its fork was begun with; declared in Graph(prompts=...).
+
+        A thread that was started before the prompt was declared gets the declared one.
+        """
+        text = prompts_of(self.config).get(name, self._step.prompts.get(name))
+        if not isinstance(text, str):
+            raise StepFailed(f"There is no prompt {shown(name)}: declare it in Graph(prompts=...).")
+        return text
 
     def _look_at(self, what: str) -> None:
         """Note what the working activity has looked at: its result belongs to that."""
@@ -296,10 +389,10 @@ class Context(Effects):
     def thread_id(self) -> uuids.UUID:
         """The id of the thread that this node works for."""
         self._look_at("thread")
-        return self._run.work.thread
+        return self._step.work.thread
 
     @property
     def thread_title(self) -> str:
         """The title of the thread that this node works for."""
         self._look_at("thread")
-        return self._run.work.title
+        return self._step.work.title

@@ -10,7 +10,9 @@ the process: so much may be fetched once more, never more. Each that is kept is 
 from __future__ import annotations
 
 import time
+from collections.abc import Mapping
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import Any
 
 from checkpoints.records import CURSOR_BYTES
@@ -21,6 +23,7 @@ from ..authoring.checks import shown
 from ..authoring.errors import StepFailed
 from ..authoring.frozen import plain
 from ..step.advice import storable
+from .scratch import Stamp
 
 KEEP_SECONDS = 1.0
 
@@ -33,40 +36,45 @@ class Told:
     newest: bytes | None = None  # None: what was told last is kept
     calls: int = 0
     kept_at: float = field(default_factory=lambda: time.monotonic())
+    # The scratch files that the newest cursor names, as they were when it was told.
+    stamps: Mapping[Path, Stamp] = field(default_factory=dict)
 
     @property
     def cursor(self) -> Any:
         """Where a former call stopped, as a copy of its own; None where none told."""
         return None if self.given is None else deltas.decode(self.given.decode())
 
-    def tell(self, cursor: Any, every: int | None) -> bool:
+    def tell(
+        self, cursor: Any, every: int | None, stamps: Mapping[Path, Stamp] | None = None
+    ) -> bool:
         """Take a cursor in; whether it is to be kept now."""
         value = plain(cursor)
         storable(value, "This cursor", at_most=CURSOR_BYTES)
         # As bytes: the author's list grows on, and what is kept must stand as it was told.
         self.newest = deltas.canonical(value)
+        self.stamps = stamps or {}
         self.calls += 1
         if every is not None and self.calls >= every:
             return True
         return time.monotonic() - self.kept_at >= KEEP_SECONDS
 
-    def take(self) -> tuple[bytes, bool] | None:
-        """(what is to be kept, whether it is further than this call began); None for nothing."""
+    def take(self) -> bytes | None:
+        """What is to be kept; None for nothing."""
         if self.newest is None:
             return None
         taken, self.newest, self.calls = self.newest, None, 0
         self.kept_at = time.monotonic()
-        return taken, taken != self.given
+        return taken
 
 
-def left_by(known: ActivityRow | None, given: Any) -> tuple[bytes | None, dict[str, bytes]]:
+def left_by(known: ActivityRow | None, value: Any) -> tuple[bytes | None, dict[str, bytes]]:
     """(the cursor that a former call with the same arguments left behind, its salt to go on with).
 
     Under another salt the event that seals the cursor would not fit the row any more.
     """
     if known is None or known.cursor is None or known.state not in ("started", "failed"):
         return None, {}
-    if deltas.canonical(known.args) != deltas.canonical(given):
+    if deltas.canonical(known.args) != deltas.canonical(value):
         return None, {}
     return deltas.canonical(known.cursor), {"salt": known.salt} if known.salt else {}
 

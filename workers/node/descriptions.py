@@ -34,11 +34,11 @@ def describe_call(tool: Tool, args: Any, result: Any = None) -> tuple[str, str]:
     """
     if tool.describe is None:
         return "", ""
-    call, given, came = tool.describe, deltas.copied(args), deltas.copied(result)
+    call, value, came = tool.describe, deltas.copied(args), deltas.copied(result)
     try:
         # Under a guard of its own: what it refuses is a fault of this function, not of the node.
         with guarded(call):
-            text = result_of(lambda: call(given, came))
+            text = result_of(lambda: call(value, came))
         check_text(text, "The sentence")
         storable(text, "The sentence")
         if not text.strip():

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from typing import Any, Final
 
 from approvals.queries import ApprovalRow
-from checkpoints.records import Position
+from approvals.states import ALLOWING, DEFAULT_RISK
+from checkpoints.records import NewActivity, Position
 from checkpoints.state import deltas
 from checkpoints.verdicts import about_unknown
 from checkpoints.views import ActivityRow
@@ -15,27 +16,46 @@ from checkpoints.views import ActivityRow
 from ..authoring.errors import Parked
 from ..authoring.frozen import plain
 from ..authoring.graph import Gate, Tool
-from ..authoring.retry_policy import policy_of
+from ..authoring.retry_policy import Retry, policy_of
 from ..step.advice import check_effect, check_gate, storable
-from ..step.answers import Outcome, describe, outcome_of, result_of
+from ..step.answers import Outcome, outcome_of, result_of
 from ..step.retries import again, outcome_is_open, wait_with_others
+from ..step.secret_values import refuse_secrets
 from . import unknown_effects
-from .approval_gates import CAN_ALLOW, Act, decided_args, policies_of
+from .approval_gates import Act, decided_args, policies_of
 from .descriptions import describe_call, described, recorded
+from .forecasts import forecast
 from .interrupts import Interrupts
 from .repeated_effects import asking, done_before, stayed
 
 FORK: Final = Gate(
     "",
     "A fork stops before what it would do outside, since its base may have done it too.",
-    risk="medium",
+    risk=DEFAULT_RISK,
 )
+
+
+@dataclass(frozen=True, slots=True)
+class Begun:
+    """An effect that has started, under the approval that let it; its arguments are the decided."""
+
+    tool: Tool
+    activity: NewActivity
+    approval: ApprovalRow | None
+    retry: Retry
 
 
 class Effects(Interrupts):
     """A node's effects in one step."""
 
-    def effect(self, tool: Tool, args: Mapping[str, Any], *, gate: Gate | None = None) -> Outcome:
+    def effect(
+        self,
+        tool: Tool,
+        args: Mapping[str, Any],
+        *,
+        gate: Gate | None = None,
+        key: str | None = None,
+    ) -> Outcome:
         """Let a tool change the outside world, after its gate where it or a policy has one.
 
         Exactly the decided arguments are carried out. That it starts is committed before it does;
@@ -44,54 +64,82 @@ class Effects(Interrupts):
         other arguments, and behind a gate before it repeats one that stayed done: before a
         rollback, in the base of a fork, or here with other arguments. Raises Rejected or
         Expired when people said no or nothing.
+
+        `key` identifies the call where calls of the tool come in no fixed order.
+        """
+        begun = self._begin(tool, args, gate, key)
+        return begun if isinstance(begun, Outcome) else self._carry_out(begun)
+
+    def would_ask(self, tool: Tool, args: Mapping[str, Any], *, gate: Gate | None = None) -> str:
+        """Say why people would be asked before this effect; empty where they would not.
+
+        Nothing is asked by it. The answer is recorded, so that the node takes the same way when it
+        works again; policies may be others by the time the effect is called.
+        """
+        check_effect(tool, args)
+        value = plain(dict(args))
+        payload = {"tool": tool.name, "args": value}
+        storable(payload, f"What {tool.name!r} is called with")
+
+        def read() -> str:
+            return forecast(self._step, self._node, tool.name, value, gate).why
+
+        return str(self._once(self._position("would_ask"), "value", "would_ask", payload, read))
+
+    def _begin(
+        self, tool: Tool, args: Mapping[str, Any], gate: Gate | None, key: str | None = None
+    ) -> Outcome | Begun:
+        """Commit that the effect starts, once nothing stands before it; its outcome if it is done.
+
+        Leaves the node where people have to say something first.
         """
         check_effect(tool, args)
         if gate is not None:
             check_gate(gate)
-        position = self._position(tool.name)
-        given = plain(dict(args))
-        storable(given, f"What {tool.name!r} is called with")
-        act = Act(position, tool.name, given, tool.schema, tool.undo.__name__ if tool.undo else "")
-        known = self._run.record_at(position)
-        approval = self._run.approval_at(position)
-        meant = given if known is None else self._as_done(known, given)
-        way = None if known is None else unknown_effects.course(self._run, tool, known, meant)
+        position = self._position(tool.name, key)
+        value = plain(dict(args))
+        storable(value, f"What {tool.name!r} is called with")
+        act = Act(position, tool.name, value, tool.schema, tool.undo.__name__ if tool.undo else "")
+        known = self._step.record_at(position)
+        approval = self._step.approval_at(position)
+        expected = value if known is None else self._as_done(known, value)
+        way = None if known is None else unknown_effects.course(self._step, tool, known, expected)
         if known is not None and way is unknown_effects.Course.ANSWER:
             return outcome_of(deltas.copied(known.result), approval, deltas.copied(known.args))
-        sentence, undescribed = describe_call(tool, given)
+        sentence, undescribed = describe_call(tool, value)
         act = replace(act, sentence=sentence, undescribed=undescribed)
         repeated = known if way is unknown_effects.Course.REPEAT else None
         allowed: ApprovalRow | None = None  # has to hold when it starts
         policies: str | None = None  # those that were asked; None: it had started under others
         strict = False
         if repeated is not None and repeated.state == "failed":
-            former = self._run.requests.get(repeated.approval) if repeated.approval else None
+            former = self._step.requests.get(repeated.approval) if repeated.approval else None
             if former is not None and former.repeats is not None:
                 act, strict = replace(act, repeats=former.repeats), True
                 gate = asking(gate, tool, former.repeats, act.sentence)
             approval, policies = self._still(act, gate, former, approval, strict=strict)
             allowed = approval
-            meant = given if approval is None else decided_args(approval, given)
-            if deltas.canonical(meant) != deltas.canonical(repeated.args):
+            expected = value if approval is None else decided_args(approval, value)
+            if deltas.canonical(expected) != deltas.canonical(repeated.args):
                 repeated = None  # another edit: an effect of its own, with a key of its own
         elif repeated is None:
             used = None if known is None else known.approval
-            before = done_before(self._run, position, given) if known is None else None
+            before = done_before(self._step, position, value) if known is None else None
             if before is not None and tool.once and before.state == "done":
-                return self._never_again(position, tool, given, before)
+                return self._never_again(position, tool, value, before)
             act = replace(act, repeats=self._done_earlier(known, before))
             gate, strict = self._asked_by(act, tool, gate)
             approval, policies = self._permit(act, gate, used, strict=strict)
             allowed = approval
-            meant = given if approval is None else decided_args(approval, given)
-        if meant is not given:
-            check_effect(tool, meant)
+            expected = value if approval is None else decided_args(approval, value)
+        if expected is not value:
+            check_effect(tool, expected)
         self._boundary()
         if repeated is None or repeated.state != "started":
             self._afford()  # what had begun is brought to its end, whatever it cost
-        retry = policy_of(tool.retry, self._run.retry)
-        wait_with_others(self._run, retry, tool.name)
-        yes = approval is not None and approval.outcome in CAN_ALLOW
+        retry = policy_of(tool.retry, self._step.retry)
+        wait_with_others(self._step, retry, tool.name)
+        yes = approval is not None and approval.outcome in ALLOWING
         under = approval.id if approval is not None and yes else None
         if repeated is not None and repeated.state == "started":
             under = repeated.approval
@@ -99,59 +147,72 @@ class Effects(Interrupts):
             position,
             "effect",
             tool.name,
-            meant,
+            expected,
             id=repeated.id if repeated else None,
             undo=act.undo,
             approval=under,
-            usage=recorded(act.sentence if meant is given else described(tool, meant)),
+            usage=recorded(act.sentence if expected is value else described(tool, expected)),
             attempts=repeated.attempts + 1 if repeated else 1,
             revision=0 if known is None else known.revision + (repeated is None),
         )
         self._start(act, gate, activity, allowed, policies, strict=strict)
-        self._run.take_events()
+        self._step.take_events()
+        return Begun(tool, activity, approval, retry)
+
+    def _carry_out(self, begun: Begun) -> Outcome:
+        """Call the tool and record what came of it."""
+        tool, activity, expected = begun.tool, begun.activity, begun.activity.args
         try:
             with self._inside(activity):
-                result = plain(result_of(lambda: tool.call(**meant, key=activity.idempotency_key)))
+                returned = result_of(lambda: tool.call(**expected, key=activity.idempotency_key))
+                result = self._result(returned)
             storable(result, f"What {tool.name!r} returned")
+            refuse_secrets(result, f"What {tool.name!r} returned", self._step.secrets)
         except MemoryError:
             raise  # it stays started: whether it happened shows when it is looked at again
         except Exception as error:
-            sleep = again(self._run, retry, tool.name, activity, error, repeatable=tool.idempotent)
+            repeatable = tool.idempotent
+            sleep = again(
+                self._step, begun.retry, tool.name, activity, error, repeatable=repeatable
+            )
             open_ended = not tool.idempotent and outcome_is_open(error)
-            self._run.ledger.end_effect(
-                self._run.work,
+            self._step.ledger.end_effect(
+                self._step.work,
                 activity,
                 state="unknown" if open_ended else "failed",
-                error=describe(error),
-                usage=recorded(described(tool, meant)),
+                error=self.error_text(error),
+                usage=recorded(described(tool, expected)),
                 retry_in=None if sleep is None else sleep.seconds,
             )
             if open_ended:
+                why = self.error_text(error)
                 raise Parked(
-                    f"Whether {tool.name!r} happened is unknown: {describe(error)}, and the tool "
+                    f"Whether {tool.name!r} happened is unknown: {why}, and the tool "
                     "does not promise to be repeatable. Check outside, then say what happened.",
                     about_unknown(activity.id),
                 ) from error
             if sleep is not None:
                 raise sleep from error
             raise
-        self._run.ledger.end_effect(
-            self._run.work,
+        self._step.ledger.end_effect(
+            self._step.work,
             activity,
             state="done",
             result=result,
-            usage=recorded(described(tool, meant, result)),
-            events=self._run.take_events(),
+            usage=recorded(described(tool, expected, result)),
+            events=self._step.take_events(),
         )
-        return outcome_of(deltas.copied(result), approval, deltas.copied(meant))
+        return outcome_of(deltas.copied(result), begun.approval, deltas.copied(expected))
 
     def _never_again(
-        self, position: Position, tool: Tool, given: Any, before: ActivityRow
+        self, position: Position, tool: Tool, value: Any, before: ActivityRow
     ) -> Outcome:
         """The recorded result of a tool that acts once, kept for this position as well."""
-        told = {"args": given, "activity": str(before.id), "thread": str(before.thread)}
-        kept = self._once(position, "value", tool.name, told, lambda: deltas.copied(before.result))
-        return Outcome(kept)
+        payload = {"args": value, "activity": str(before.id), "thread": str(before.thread)}
+        saved = self._once(
+            position, "value", tool.name, payload, lambda: deltas.copied(before.result)
+        )
+        return Outcome(saved)
 
     def _done_earlier(
         self, known: ActivityRow | None, before: ActivityRow | None
@@ -160,20 +221,20 @@ class Effects(Interrupts):
 
         `known` is what is recorded at this very place, `before` on a course that was left.
         """
-        work = self._run.work
+        work = self._step.work
         stays = known if known is not None and stayed(known) else before
         if stays is not None:
-            told = self._run.ledger.done_earlier(work, stays)
-            return {**told, "fork": stays.thread != work.thread, "here": known is not None}
+            payload = self._step.ledger.done_earlier(work, stays)
+            return {**payload, "fork": stays.thread != work.thread, "here": known is not None}
         former = None
         if known is not None and known.approval is not None:
             # That attempt failed or was undone; what it would have repeated stays done.
-            former = self._run.requests.get(known.approval)
+            former = self._step.requests.get(known.approval)
         return None if former is None else former.repeats
 
     def _asked_by(self, act: Act, tool: Tool, gate: Gate | None) -> tuple[Gate | None, bool]:
         """(the gate before what is asked, whether no policy lets it happen without people)."""
-        effects = self._run.work.effects
+        effects = self._step.work.effects
         if act.repeats is not None:
             if gate is None and act.repeats["fork"] and effects == "run":
                 return None, False  # on the word of whoever made the fork

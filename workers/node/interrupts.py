@@ -2,8 +2,9 @@
 
 An interrupt is `{"action_request": {"action", "args"}, "config": {"allow_ignore", "allow_respond",
 "allow_edit", "allow_accept"}, "description"}`; its answer `{"type": "accept" | "ignore" |
-"response" | "edit", "args"}`. What is accepted or edited is asked as a gate and carried out by the
-agent itself; where only words are wanted it is a question.
+"response" | "edit", "args"}`, to which a refusal adds its reason as `comment`. What is accepted or
+edited is asked as a gate and carried out by the agent itself; where only words are wanted it is a
+question.
 """
 
 from __future__ import annotations
@@ -16,6 +17,7 @@ from approvals.gates import Proposal
 from approvals.policies.matches import PolicyAnswer
 from approvals.queries import ApprovalRow
 from approvals.rules.verdicts import ALLOWED
+from approvals.states import DEFAULT_RISK
 from checkpoints.records import NewActivity, Position
 from checkpoints.state import deltas
 
@@ -69,54 +71,69 @@ class Interrupt:
 class Interrupts(Gates):
     """A node's questions in one step."""
 
-    def ask(self, question: str, *, schema: dict[str, Any] | None = None, **more: Any) -> Answer:
+    def ask(
+        self,
+        question: str,
+        *,
+        schema: dict[str, Any] | None = None,
+        key: str | None = None,
+        **more: Any,
+    ) -> Answer:
         """Ask people something that no action follows from; `schema` is the answer's JSON Schema.
 
-        Raises Rejected when they refuse to answer, Expired when nobody did in time.
+        `key` identifies the question where questions come in no fixed order. Raises Rejected when
+        they refuse to answer, Expired when nobody did in time.
         """
-        position = self._position("ask")
-        approval = self._run.approval_at(position)
-        given = {"question": question}
+        position = self._position("ask", key)
+        approval = self._step.approval_at(position)
+        values = {"question": question}
         _check_question(question, schema, more)
-        said = {**given, "schema": schema, **more}
-        storable(said, "What this question says", at_most=TOLD_BYTES)
+        payload = {**values, "schema": schema, **more}
+        storable(payload, "What this question says", at_most=TOLD_BYTES)
         if approval is None or approval.status == "withdrawn":
-            asked = Proposal(position, "question", "", given, question[:300], schema=schema, **more)
-            raise GateReached(replace(asked, revision=_next(approval)))
+            proposal = Proposal(
+                *(position, "question", "", values, question[:300]),
+                schema=schema,
+                origin=self._step.ledger.origin(self._step.work),
+                **more,
+            )
+            raise GateReached(replace(proposal, revision=_next(approval)))
         settled(approval)
         return Answer(approval.decided_args, approval.comment, approval.decided_by_name)
 
-    def interrupt(self, request: Mapping[str, Any] | Sequence[Any]) -> list[dict[str, Any]]:
+    def interrupt(
+        self, request: Mapping[str, Any] | Sequence[Any], *, key: str | None = None
+    ) -> list[dict[str, Any]]:
         """Stop for people in the form of Agent Inbox; several at once are asked at once.
 
-        Answers `[{"type": ..., "args": ...}]`, one for each. Raises Expired, and Rejected for a
-        refusal that the config does not offer as "ignore".
+        Answers `[{"type": ..., "args": ...}]`, one for each; a refusal has its reason as `comment`.
+        `key` identifies them where interrupts come in no fixed order. Raises Expired, and Rejected
+        for a refusal that the config does not offer as "ignore".
         """
-        given = [request] if isinstance(request, Mapping) else request
-        if not isinstance(given, list | tuple) or not given:
+        values = [request] if isinstance(request, Mapping) else request
+        if not isinstance(values, list | tuple) or not values:
             raise StepFailed("An interrupt is one request or a list of them.")
         many = not isinstance(request, Mapping)
-        asked = [interrupt_of(r, f"$[{n}]" if many else "$") for n, r in enumerate(given)]
-        found: list[dict[str, Any]] = []
+        requests = [interrupt_of(r, f"$[{n}]" if many else "$") for n, r in enumerate(values)]
+        results: list[dict[str, Any]] = []
         stops: list[GateReached] = []
-        for one in asked:
-            position = self._position("interrupt")
+        for one in requests:
+            position = self._position("interrupt", key)
             try:
-                found.append(self._interrupted(position, one))
+                results.append(self._interrupted(position, one))
             except GateReached as stop:
                 stops.append(stop)
         if stops:
-            proposals = [p for stop in stops for p in stop.proposals]
-            raise GateReached(*proposals, waits=[t for stop in stops for t in stop.waits])
-        return found
+            raise GateReached.merged(stops)
+        return results
 
     def _interrupted(self, position: Position, one: Interrupt) -> dict[str, Any]:
-        told = {"action": one.action, "args": one.args, "verdicts": list(one.verdicts)}
-        known = self._run.record_at(position)
-        if known is not None and deltas.canonical(known.args) == deltas.canonical(told):
-            kept: dict[str, Any] = deltas.copied(known.result)
-            return kept
-        approval = self._run.approval_at(position)
+        payload = {"action": one.action, "args": one.args, "verdicts": list(one.verdicts)}
+        known = self._step.record_at(position)
+        if known is not None and deltas.canonical(known.args) == deltas.canonical(payload):
+            saved: dict[str, Any] = deltas.copied(known.result)
+            return saved
+        approval = self._step.approval_at(position)
         if approval is not None and known is not None and approval.id == known.approval:
             approval = replace(approval, status="withdrawn")  # it was about something else
         answer = self._answer(position, one, approval)
@@ -126,9 +143,9 @@ class Interrupts(Gates):
             position,
             "value",
             one.action,
-            told,
+            payload,
             approval=approval.id,
-            revision=self._run.revision(position, same=False),
+            revision=self._step.revision(position, same=False),
         )
         self._record(approval, activity, answer)
         return answer
@@ -145,17 +162,17 @@ class Interrupts(Gates):
             rule = self._rule(act, gate, strict=True)
             raise GateReached(self._proposal(act, gate, rule, approval))
         if approval.open and "respond" in one.verdicts:
-            for asked in self._run.ledger.asked_back(self._run.work, approval):
-                return {"type": "response", "args": asked.text}
+            for request in self._step.ledger.asked_back(self._step.work, approval):
+                return {"type": "response", "args": request.text}
         try:
             self._decided(act, gate, approval, strict=True)
         except Rejected as no:
             return _ignored(one, no)
-        if why := self._run.ledger.doubts(self._run.work, approval):
+        if why := self._step.ledger.doubts(self._step.work, approval):
             self._ask_again(act, gate, approval, why, strict=True)
-        said = replace(act, args=decided_args(approval, one.args))
-        answer = self._rule(said, gate, strict=True)
-        if why := self._stricter(said, gate, answer, approval):
+        message = replace(act, args=decided_args(approval, one.args))
+        answer = self._rule(message, gate, strict=True)
+        if why := self._stricter(message, gate, answer, approval):
             self._ask_again(act, gate, approval, why, strict=True, answer=answer)
         if approval.outcome not in one.verdicts:
             why = "this request offered no such answer."
@@ -168,13 +185,18 @@ class Interrupts(Gates):
     def _words(
         self, position: Position, one: Interrupt, approval: ApprovalRow | None
     ) -> dict[str, Any]:
-        given = {"question": one.title, "action": one.action, "args": one.args}
+        values = {"question": one.title, "action": one.action, "args": one.args}
         former = None if approval is None else approval.args
-        other = former is not None and deltas.canonical(former) != deltas.canonical(given)
+        other = former is not None and deltas.canonical(former) != deltas.canonical(values)
         if approval is None or approval.status == "withdrawn" or other:
-            asked = Proposal(position, "question", "", given, one.title[:300], one.description)
-            more: dict[str, Any] = {"schema": one.schema, "revision": _next(approval)}
-            raise GateReached(replace(asked, **more))
+            proposal = Proposal(position, "question", "", values, one.title[:300], one.description)
+            origin = self._step.ledger.origin(self._step.work)
+            more: dict[str, Any] = {
+                "schema": one.schema,
+                "revision": _next(approval),
+                "origin": origin,
+            }
+            raise GateReached(replace(proposal, **more))
         try:
             settled(approval)
         except Rejected as no:
@@ -183,20 +205,20 @@ class Interrupts(Gates):
 
     def _record(self, approval: ApprovalRow, activity: NewActivity, answer: Any) -> None:
         """Keep the answer; it uses up its approval. Words end a request that is still open."""
-        run = self._run
+        step = self._step
         self._boundary()
         storable(answer, "The answer to this interrupt")
         if not approval.open:
-            run.ledger.record(run.work, activity, result=answer, events=run.take_events())
+            step.ledger.record(step.work, activity, result=answer, events=step.take_events())
             return
         more = {"result": answer, "reason": "Answered in words: the agent goes on with them."}
-        if not run.ledger.answer(run.work, approval, activity, **more, events=run.buffer):
+        if not step.ledger.answer(step.work, approval, activity, **more, events=step.buffer):
             raise GateReached(waits=(approval.headline,))  # somebody decided: look again
-        run.take_events()
+        step.take_events()
 
 
 def _check_question(question: Any, schema: Any, more: Mapping[str, Any]) -> None:
-    terms: dict[str, Any] = {"description": "", "risk": "medium", "expires_in": None}
+    terms: dict[str, Any] = {"description": "", "risk": DEFAULT_RISK, "expires_in": None}
     for name in more:
         if name not in terms:
             raise StepFailed(f"ctx.ask takes no {name}=; it takes {', '.join(terms)} and schema.")
@@ -210,9 +232,9 @@ def _check_question(question: Any, schema: Any, more: Mapping[str, Any]) -> None
         )
 
 
-def interrupt_of(given: Any, path: str = "$") -> Interrupt:
+def interrupt_of(values: Any, path: str = "$") -> Interrupt:
     """A request in Agent Inbox's form; StepFailed names the place that does not fit."""
-    request = _members(given, path, ("action_request",), ("config", "description"))
+    request = _members(values, path, ("action_request",), ("config", "description"))
     inner = f"{path}.action_request"
     action = _members(request["action_request"], inner, ("action", "args"))
     name, args = action["action"], plain(action["args"])
@@ -227,28 +249,28 @@ def interrupt_of(given: Any, path: str = "$") -> Interrupt:
     verdicts = tuple(verdict for flag, verdict in FLAGS.items() if flags.get(flag))
     if not verdicts:
         raise _unfit(f"{path}.config", "allows no answer at all")
-    said = request.get("description")
-    if said is not None and not isinstance(said, str):
+    message = request.get("description")
+    if message is not None and not isinstance(message, str):
         raise _unfit(f"{path}.description", "must be a text")
     storable(name, f"The interrupt's {inner}.action")
     storable(args, f"The interrupt's {inner}.args")
-    storable(said or "", f"The interrupt's {path}.description", at_most=TOLD_BYTES)
-    return Interrupt(name, args, verdicts, said or "")
+    storable(message or "", f"The interrupt's {path}.description", at_most=TOLD_BYTES)
+    return Interrupt(name, args, verdicts, message or "")
 
 
 def _members(
-    given: Any, path: str, needed: tuple[str, ...], more: tuple[str, ...] = ()
+    value: Any, path: str, needed: tuple[str, ...], more: tuple[str, ...] = ()
 ) -> Mapping[str, Any]:
-    if not isinstance(given, Mapping):
+    if not isinstance(value, Mapping):
         raise _unfit(path, "must be an object")
     for name in needed:
-        if name not in given:
+        if name not in value:
             raise _unfit(f"{path}.{name}", "is missing")
-    for name in given:
+    for name in value:
         if name not in (*needed, *more):
             known = ", ".join((*needed, *more))
             raise _unfit(f"{path}.{name}", f"is not known here; there are {known}")
-    return given
+    return value
 
 
 def _unfit(path: str, why: str) -> StepFailed:
@@ -259,7 +281,7 @@ def _ignored(one: Interrupt, no: Rejected) -> dict[str, Any]:
     """The answer to a refusal; raises it where the config offers no such answer."""
     if "reject" not in one.verdicts:
         raise no
-    return {"type": "ignore", "args": None}
+    return {"type": "ignore", "args": None, **({"comment": no.comment} if no.comment else {})}
 
 
 def _next(former: ApprovalRow | None) -> int:

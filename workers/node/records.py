@@ -6,25 +6,30 @@ import hashlib
 import random
 import time
 import uuid as uuids
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar
 from datetime import UTC, datetime
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from uuid_utils.compat import uuid7
 
-from checkpoints.records import NewActivity, Position
+from checkpoints.records import CURSOR_BYTES, NewActivity, Position
 from checkpoints.state import deltas
+from checkpoints.states import EventKind
+from checkpoints.store import NewEvent
 
 from ..authoring.errors import Asleep, Halted, HandBack
 from ..authoring.frozen import plain
 from ..authoring.retry_policy import Retry
-from ..step.advice import check_key, check_seconds, storable
-from ..step.answers import describe, result_of, was_known
-from ..step.guard import unguarded
+from ..step import secret_values
+from ..step.advice import check_file, check_key, check_seconds, storable
+from ..step.answers import chunks_of, describe, result_of, was_known
+from ..step.guard import unguarded, watched
 from ..step.retries import again, wait_with_others
 from .cursors import Told, left_by
+from .scratch import Scratch, stamp_of
 
 if TYPE_CHECKING:
     from ..step.step import OpenStep
@@ -35,12 +40,13 @@ here: ContextVar[Any] = ContextVar("gatepost_context", default=None)
 class Recording:
     """A node's records in one step: asked again at the same position, they answer."""
 
-    def __init__(self, run: OpenStep, node: str) -> None:
-        self._run = run
+    def __init__(self, step: OpenStep, node: str) -> None:
+        self._step = step
         self._node = node
         self._ordinals: dict[str, int] = {}
         self._current: NewActivity | None = None
         self._told = Told()
+        self._scratch = Scratch()
         self._looked_at: set[str] = set()  # by the working activity, beside its arguments
         self._kept_at = 0.0
 
@@ -51,8 +57,8 @@ class Recording:
         check_key(label)
         ordinal = self._ordinals.get(label, 0)
         self._ordinals[label] = ordinal + 1
-        run = self._run
-        return Position(run.work.branch, run.step, self._node, 0, f"{label}#{ordinal}")
+        step = self._step
+        return Position(step.work.branch, step.number, self._node, 0, f"{label}#{ordinal}")
 
     def _new(self, position: Position, kind: str, tool: str, args: Any, **more: Any) -> NewActivity:
         # Only what changes the outside world is told its key; the others' is as good as its place.
@@ -72,7 +78,7 @@ class Recording:
 
         An effect that a person lets happen once more is another one, with a key of its own.
         """
-        place = [str(self._run.work.chain_id), p.branch, p.step, p.node, p.index, p.key]
+        place = [str(self._step.work.chain_id), p.branch, p.step, p.node, p.index, p.key]
         if revision:
             place.append(revision)
         return hashlib.sha256(deltas.canonical(place)).hexdigest()
@@ -80,38 +86,93 @@ class Recording:
     @contextmanager
     def _inside(self, activity: NewActivity, cursor: bytes | None = None) -> Iterator[None]:
         token = here.set(self)
-        self._current, self._told = activity, Told(cursor)
+        secrets = secret_values.used.set(self._step.secrets)
+        self._current, self._told, self._scratch = activity, Told(cursor), Scratch()
         try:
             with unguarded():
                 yield
-        except Exception:
-            self._keep_cursor(activity)  # a call that failed loses nothing of what it told
+        except BaseException as error:
+            if isinstance(error, Exception):
+                self._keep_cursor(activity)  # a call that failed loses nothing of what it told
+            with unguarded():
+                self._scratch.remove()
             raise
         finally:
             self._current = None
+            secret_values.used.reset(secrets)
             here.reset(token)
 
     def _keep_cursor(self, activity: NewActivity, progress: Any = None) -> bool:
         """Commit where the working activity stands, if it told; raises LeaseLost."""
-        taken = self._told.take()
-        if taken is None:
+        cursor = self._taken_cursor()
+        if cursor is None:
             return False
-        cursor, moved_on = taken
-        run = self._run
-        run.ledger.keep_cursor(
-            run.work,
+        moved_on = cursor != self._told.given
+        step = self._step
+        step.ledger.keep_cursor(
+            step.work,
             activity,
             cursor=cursor,
             progress=progress,
-            moved_on=moved_on and bool(run.work.crash_count),
-            events=run.take_events(),
+            moved_on=moved_on and bool(step.work.crash_count),
+            events=step.take_events(),
         )
         return True
 
+    def _taken_cursor(self) -> bytes | None:
+        """The cursor told last, with its scratch files as artifacts.
+
+        None where there is no new one, and where a file of it was written to since: beside it the
+        file would hold more than the cursor says.
+        """
+        cursor, stamps = self._told.take(), self._told.stamps
+        if cursor is None or not stamps:
+            return cursor
+        if any(stamp_of(path) != stamp for path, stamp in stamps.items()):
+            return None
+        value = self._as_artifacts(deltas.decode(cursor.decode()))
+        storable(value, "This cursor", at_most=CURSOR_BYTES)
+        return deltas.canonical(value)
+
+    def _as_artifacts(self, value: Any) -> Any:
+        """A value with references in the place of paths below the call's scratch folder."""
+        with unguarded():
+            return self._scratch.with_artifacts(value, self.artifact)
+
+    def _result(self, returned: Any) -> Any:
+        """What a call returned as it is recorded; its scratch folder ends here."""
+        try:
+            return deltas.as_stored(self._as_artifacts(plain(returned)))
+        finally:
+            with unguarded():
+                self._scratch.remove()
+
+    def artifact(
+        self, name: str, data: bytes | Path | Iterable[bytes], media_type: str
+    ) -> dict[str, Any]:
+        """Keep a file outside the state; the reference to put into the state or a result."""
+        check_file(name, media_type)
+        chunks = watched(chunks_of(data))
+        ref = self._step.ledger.artifact(self._step.work, name, media_type, chunks)
+        self._step.add_event(
+            NewEvent(
+                EventKind.ARTIFACT_STORED,
+                {
+                    "node": self._node,
+                    "name": ref["name"],
+                    "sha256": ref["$artifact"],
+                    "size": ref["size"],
+                    "media_type": media_type,
+                },
+                self._step.work.owner,
+            )
+        )
+        return ref
+
     def _boundary(self) -> None:
         """Between two things that happen once: the place to stop without losing any of them."""
-        self._run.heart.check()
-        if self._run.stopping():
+        self._step.heart.check()
+        if self._step.stopping():
             raise HandBack
 
     def _once(
@@ -119,7 +180,7 @@ class Recording:
         position: Position,
         kind: str,
         name: str,
-        given: Any,
+        value: Any,
         call: Callable[[], Any],
         used: Callable[[Any], tuple[Any, dict[str, Any]]] | None = None,
         retry: Retry | None = None,
@@ -129,30 +190,30 @@ class Recording:
         `used` parts what `call` returned into the result and what it took. An error that `retry`
         tries again lets the thread sleep; without a policy every error is the node's.
         """
-        known = self._run.record_at(position)
+        known = self._step.record_at(position)
         if (
             known is not None
             and known.state == "done"
-            and deltas.canonical(known.args) == deltas.canonical(given)
+            and deltas.canonical(known.args) == deltas.canonical(value)
         ):
             return deltas.copied(known.result)
         self._boundary()
-        if kind == "model" and (why := self._run.ledger.over(self._run.work)):
+        if kind == "model" and (why := self._step.ledger.over(self._step.work)):
             raise Halted(why)
-        wait_with_others(self._run, retry, name)
+        wait_with_others(self._step, retry, name)
         same = known is not None and known.state != "done"
-        cursor, with_it = left_by(known, given)
+        cursor, with_it = left_by(known, value)
         activity = self._new(
             position,
             kind,
             name,
-            given,
+            value,
             **with_it,
             id=known.id if known is not None and same else None,
-            revision=self._run.revision(position, same=same),
+            revision=self._step.revision(position, same=same),
             attempts=known.attempts + 1 if known is not None and same else 1,
         )
-        self._run.flush_if_many()
+        self._step.flush_if_many()
         began = time.monotonic()
         usage: dict[str, Any] = {}
         try:
@@ -160,41 +221,84 @@ class Recording:
                 returned = result_of(call)
             if used is not None:
                 returned, usage = used(returned)
-            result = plain(returned)
+                if isinstance(returned, Exception):
+                    raise returned
+            result = self._result(returned)
             storable(result, f"What {name!r} returned")
+            secret_values.refuse_secrets(result, f"What {name!r} returned", self._step.secrets)
         except MemoryError:
             raise  # there may be none left to write it down with
         except Exception as error:
-            self._run.heart.check()
-            sleep = again(self._run, retry, name, activity, error)
-            self._run.ledger.record(
-                self._run.work,
+            self._step.heart.check()
+            sleep = again(self._step, retry, name, activity, error)
+            self._step.ledger.record(
+                self._step.work,
                 activity,
-                error=describe(error),
+                error=self.error_text(error),
                 retry_in=None if sleep is None else sleep.seconds,
                 usage=usage or None,  # what could not be kept was paid for all the same
-                events=self._run.take_events(),
+                events=self._step.take_events(),
             )
             if sleep is not None:
                 raise sleep from error
             raise
-        self._run.heart.check()
+        self._step.heart.check()
         took = round((time.monotonic() - began) * 1000)
         if took and kind != "value" and not was_known(usage):
             usage["milliseconds"] = took
-        self._run.ledger.record(
-            self._run.work,
+        self._step.ledger.record(
+            self._step.work,
             activity,
             result=result,
             usage=usage or None,
-            events=self._run.take_events(),
+            events=self._step.take_events(),
         )
         return deltas.copied(result)
+
+    def recorded(self, name: str, args: Any, *, key: str | None = None) -> list[Any]:
+        """Return the results that `record` has saved under a key for these arguments, oldest first.
+
+        The next `record` under the key follows them. Where there are none, the node hands the
+        thread back here if its worker is stopping.
+        """
+        label, value, results = key or name, deltas.canonical(plain(args)), []
+        while True:
+            ordinal = self._ordinals.get(label, 0)
+            position = self._position(name, key)
+            known = self._step.record_at(position)
+            if known is None or known.state != "done" or deltas.canonical(known.args) != value:
+                self._ordinals[label] = ordinal
+                break
+            results.append(deltas.copied(known.result))
+        if not results:
+            self._boundary()
+        return results
+
+    def record(self, name: str, args: Any, result: Any, *, key: str | None = None) -> None:
+        """Record an activity that has already finished; `recorded` returns its result.
+
+        For adapters whose framework calls functions by itself. It also works while the worker is
+        stopping, so that nothing finished is lost. Arguments and result must be JSON.
+        """
+        position = self._position(name, key)
+        value, stored = plain(args), deltas.as_stored(plain(result))
+        storable(value, f"What {name!r} is called with")
+        storable(stored, f"What {name!r} returned")
+        secret_values.refuse_secrets(stored, f"What {name!r} returned", self._step.secrets)
+        self._step.heart.check()
+        revision = self._step.revision(position, same=False)
+        activity = self._new(position, "activity", name, value, revision=revision)
+        events = self._step.take_events()
+        self._step.ledger.record(self._step.work, activity, result=stored, events=events)
+
+    def error_text(self, error: Exception) -> str:
+        """An error as it is recorded: without the secrets that the step has read."""
+        return secret_values.masked(describe(error), self._step.secrets)
 
     def now(self) -> datetime:
         """The time, recorded: the same after every stop."""
         position = self._position("now")
-        seconds = self._once(position, "value", "now", {}, self._run.ledger.clock)
+        seconds = self._once(position, "value", "now", {}, self._step.ledger.clock)
         return datetime.fromtimestamp(seconds, UTC)
 
     def random(self) -> float:
@@ -209,7 +313,7 @@ class Recording:
     def sleep(self, seconds: float) -> None:
         """Let the thread sleep without a worker; it goes on here when the time has come."""
         check_seconds(seconds, "ctx.sleep", needed=True)
-        clock = self._run.ledger.clock
+        clock = self._step.ledger.clock
         position = self._position("sleep")
         until = self._once(
             position, "value", "sleep", {"seconds": seconds}, lambda: clock() + seconds

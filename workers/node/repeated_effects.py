@@ -29,12 +29,12 @@ LOOKED_AT = 500
 EVERY_STEP = 2**31 - 1
 
 
-def done_before(run: OpenStep, place: Position, given: Any) -> ActivityRow | None:
+def done_before(step: OpenStep, position: Position, value: Any) -> ActivityRow | None:
     """The effect that this one would repeat; None where nothing of it stayed done."""
-    work = run.work
+    work = step.work
     if not work.branch and work.base is None:
         return None
-    way, newest = run.course
+    way, newest = step.course
     upto = {(thread, branch): step for thread, branch, step in way}
     ranges = [
         (thread, branch, upto.get((thread, branch), -1), EVERY_STEP)
@@ -42,27 +42,27 @@ def done_before(run: OpenStep, place: Position, given: Any) -> ActivityRow | Non
         for branch in range(newest[thread], -1, -1)
         if (thread, branch) != (work.thread, work.branch)
     ]
-    rows = run.ledger.at_place(work, ranges, place, limit=LOOKED_AT)
-    found = []
+    rows = step.ledger.at_place(work, ranges, position, limit=LOOKED_AT)
+    results = []
     for (thread, branch), group in groupby(rows, lambda a: (a.thread, a.branch)):
         left = _visits(list(group))
         since = _since(way, thread, branch, work.thread, work.branch)
-        met = _visits(run.ledger.at_place(work, since, place, limit=len(left)))
-        found += [a for a in _counterparts(left, met, given) if stayed(a)]
-    same = [a for a in found if _same(a, given)]
-    return next(iter(same or found), None)
+        met = _visits(step.ledger.at_place(work, since, position, limit=len(left)))
+        results += [a for a in _counterparts(left, met, value) if stayed(a)]
+    same = [a for a in results if _same(a, value)]
+    return next(iter(same or results), None)
 
 
 def _since(
     way: Sequence[tuple[UUID, int, int]], thread: UUID, branch: int, own: UUID, now: int
 ) -> list[tuple[UUID, int, int, int]]:
     """The parts of the way that the thread went after it had left this branch."""
-    found = []
+    results = []
     for owner, at, step in way:
         if owner == thread and at <= branch:
             break
-        found.append((owner, at, -1, EVERY_STEP if (owner, at) == (own, now) else step))
-    return found[::-1]
+        results.append((owner, at, -1, EVERY_STEP if (owner, at) == (own, now) else step))
+    return results[::-1]
 
 
 def _visits(rows: Sequence[ActivityRow]) -> list[ActivityRow]:
@@ -71,18 +71,18 @@ def _visits(rows: Sequence[ActivityRow]) -> list[ActivityRow]:
 
 
 def _counterparts(
-    left: Sequence[ActivityRow], met: Sequence[ActivityRow], given: Any
+    left: Sequence[ActivityRow], met: Sequence[ActivityRow], value: Any
 ) -> list[ActivityRow]:
     """Of the visits left behind those that this one answers to: by arguments, by order."""
-    same = [a for a in left if _same(a, given)][sum(_same(a, given) for a in met) :]
+    same = [a for a in left if _same(a, value)][sum(_same(a, value) for a in met) :]
     return [*same[:1], *left[len(met) : len(met) + 1]]
 
 
-def _same(row: ActivityRow, given: Any) -> bool:
+def _same(row: ActivityRow, value: Any) -> bool:
     args = row.args
     if row.kind == "value" and isinstance(args, dict):  # of a tool that acts once
         args = args.get("args")
-    return deltas.canonical(args) == deltas.canonical(given)
+    return deltas.canonical(args) == deltas.canonical(value)
 
 
 def stayed(row: ActivityRow) -> bool:
@@ -97,12 +97,12 @@ def asking(gate: Gate | None, tool: Tool, before: Mapping[str, Any], sentence: s
     """
     words = gate.title if gate else sentence
     title = titled(f"Again: {words}") if words else f"Do {tool.name!r} again?"
-    told = _told(tool, before)
-    text = f"{told}\n\n{gate.description}" if gate and gate.description else told
+    payload = _explained(tool, before)
+    text = f"{payload}\n\n{gate.description}" if gate and gate.description else payload
     return replace(gate or Gate(title), title=title, description=text, risk="high")
 
 
-def _told(tool: Tool, before: Mapping[str, Any]) -> str:
+def _explained(tool: Tool, before: Mapping[str, Any]) -> str:
     where = "Before the rollback"
     if before["fork"]:
         where = "In the thread that this one was forked from"

@@ -56,7 +56,7 @@ class Sparing:
     result belongs to that. `cached` is for how many seconds other threads may have it.
     """
 
-    run: OpenStep
+    step: OpenStep
     position: Position
     kind: str
     tool: str
@@ -91,17 +91,17 @@ class Sparing:
         if not self._alone or "thread" in self.looked_at:
             usage["knows_more"] = True
         if "config" in self.looked_at:
-            usage["config"] = config_mark(self.run.config)
+            usage["config"] = config_mark(self.step.config)
         return result, usage
 
     # ---- recorded before ---------------------------------------------------------------------
 
     def _recorded(self) -> Known | None:
-        if not (self._alone and self.run.work.has_been_here):
+        if not (self._alone and self.step.work.has_been_here):
             return None
-        asked = deltas.canonical(self.given)
-        for row in self.run.elsewhere:
-            if self._stands_here(row) and deltas.canonical(row.args) == asked:
+        request = deltas.canonical(self.given)
+        for row in self.step.elsewhere:
+            if self._stands_here(row) and deltas.canonical(row.args) == request:
                 return Known(row.result, {"reused_from": str(row.id), **spared(row.usage)})
         return None
 
@@ -114,7 +114,7 @@ class Sparing:
             row.kind == self.kind
             and row.tool == self.tool
             and not took.get("knows_more")
-            and took.get("config") in (None, config_mark(self.run.config))
+            and took.get("config") in (None, config_mark(self.step.config))
         )
 
     # ---- cached ------------------------------------------------------------------------------
@@ -131,19 +131,19 @@ class Sparing:
                 f"cached= takes a function that knows its arguments alone, and {self.tool!r} may "
                 "know more: declare it at the top of its module."
             )
-        work = self.run.work
-        asked = [
+        work = self.step.work
+        requests = [
             *("gatepost-result-1", str(work.workspace), str(work.agent_version), self.kind),
             *(f"{getattr(self.function, '__module__', '')}.{name}", self.given),
-            plain(self.run.config),
+            plain(self.step.config),
         ]
-        return hashlib.sha256(deltas.canonical(asked)).hexdigest()
+        return hashlib.sha256(deltas.canonical(requests)).hexdigest()
 
     def _from_cache(self) -> Known | None:
-        found = self.run.ledger.cached(self._cache_key) if self._cache_key else None
-        if not isinstance(found, dict) or found.keys() != {"result", "usage"}:
+        result = self.step.ledger.cached(self._cache_key) if self._cache_key else None
+        if not isinstance(result, dict) or result.keys() != {"result", "usage"}:
             return None
-        return Known(found["result"], {"from_cache": True, **spared(found["usage"])})
+        return Known(result["result"], {"from_cache": True, **spared(result["usage"])})
 
     async def _awaited(self, returned: Awaitable[Any]) -> Any:
         return self._kept(await returned)
@@ -155,8 +155,8 @@ class Sparing:
             value = {"result": plain(result), "usage": usage}
             deltas.check(value)
             small = len(deltas.canonical(value)) <= CACHED_BYTES
-            if small and "thread" not in self.looked_at:
-                self.run.ledger.cache(self._cache_key, value, self.cached or 0)
+            if small and self.looked_at.isdisjoint(("thread", "scratch")):
+                self.step.ledger.cache(self._cache_key, value, self.cached or 0)
         except (InvalidValue, StepFailed, TypeError, ValueError):
             log.debug("result.not_cached", tool=self.tool)
         return returned

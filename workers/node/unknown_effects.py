@@ -32,15 +32,15 @@ class Course(Enum):
     AGAIN = auto()
 
 
-def course(run: OpenStep, tool: Tool, known: ActivityRow, given: Any) -> Course:
+def course(step: OpenStep, tool: Tool, known: ActivityRow, value: Any) -> Course:
     """How a recorded effect goes on when it is asked with `given`; raises Parked."""
     if known.kind != "effect":
         # What was once an activity here, or the record of a tool that acts once.
         return Course.ANSWER if known.kind == "value" and tool.once else Course.AGAIN
-    same = deltas.canonical(known.args) == deltas.canonical(given)
+    same = deltas.canonical(known.args) == deltas.canonical(value)
     if known.state == "unknown" or (known.state == "started" and not (tool.idempotent and same)):
         if known.state == "started":
-            run.ledger.lost(run.work, known.id)
+            step.ledger.lost(step.work, known.id)
         raise Parked(
             f"Whether {tool.name!r} happened is unknown: the worker was lost between its "
             f"start and its end, {_why(tool)}. Check outside, then say what happened.",
@@ -50,15 +50,15 @@ def course(run: OpenStep, tool: Tool, known: ActivityRow, given: Any) -> Course:
         return Course.AGAIN
     if same:
         return Course.ANSWER if known.state == "done" else Course.REPEAT
-    return _other_arguments(run, tool, known, given)
+    return _other_arguments(step, tool, known, value)
 
 
-def _other_arguments(run: OpenStep, tool: Tool, known: ActivityRow, given: Any) -> Course:
-    verdict, about = run.ledger.settled(run.work, known.id) or ("", "")
+def _other_arguments(step: OpenStep, tool: Tool, known: ActivityRow, value: Any) -> Course:
+    verdict, about = step.ledger.settled(step.work, known.id) or ("", "")
     if verdict == Verdict.NOT_HAPPENED and known.state == "failed":
         return Course.AGAIN
     # An answer holds for the arguments that were shown with the question, and no others.
-    if about == args_hash(given):
+    if about == args_hash(value):
         if verdict == Verdict.KEEP and known.state == "done":
             return Course.ANSWER
         if verdict == Verdict.AGAIN:
@@ -67,7 +67,7 @@ def _other_arguments(run: OpenStep, tool: Tool, known: ActivityRow, given: Any) 
     raise Parked(
         f"{tool.name!r} {done} here with other arguments than it is asked with now. Compare them, "
         "then say what holds.",
-        about_args(known.id, given, once=tool.once),
+        about_args(known.id, value, once=tool.once),
     )
 
 

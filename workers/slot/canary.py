@@ -16,13 +16,12 @@ from typing import Any
 
 import structlog
 from django.conf import settings
-from kombu.exceptions import OperationalError
-from redis.exceptions import RedisError
 
 from checkpoints import store
 
+from ..broker.doorbell import CANARY
 from ..broker.own_queue import own_queue
-from ..celery import app
+from ..broker.producers import send
 from ..shared_page import answered, at_work, busy, last_answer
 from .loop import BOOT
 from .stop_flag import stop_requested
@@ -56,20 +55,8 @@ def listen(consumed: Any) -> None:
 
 def ring() -> bool:
     """Ask any slot of this worker for an answer; False while the broker is away."""
-    try:
-        app.send_task(
-            "gatepost.canary",
-            args=[worker_id()],
-            queue=queue_name(),
-            # One that nobody took in time is dropped unread: they cannot pile up.
-            expires=EVERY_SECONDS * 2,
-            retry=False,
-            ignore_result=True,
-        )
-    except (OperationalError, RedisError, OSError) as error:
-        log.warning("canary.lost", error=type(error).__name__)
-        return False
-    return True
+    # One that nobody took in time is dropped unread: they cannot pile up.
+    return send(CANARY, worker_id(), queue=queue_name(), expires=EVERY_SECONDS * 2)
 
 
 def answer(worker: str) -> None:

@@ -50,8 +50,8 @@ def take(thread: UUID, *, owner: str, agents: Mapping[str, Agent]) -> Work | Non
     if other.pinned:
         return None
     any_other = Code(code.versions, code.agents, any_other=True)
-    found = leases.acquire(thread, owner=owner, code=any_other)
-    return found or leases.take_over(thread, owner=owner, code=any_other)
+    result = leases.acquire(thread, owner=owner, code=any_other)
+    return result or leases.take_over(thread, owner=owner, code=any_other)
 
 
 def _better(other: Takeable, alive: list[Serving], code: Code) -> Serving | None:

@@ -11,7 +11,8 @@ import os
 import threading
 import time
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
+from importlib import import_module
 
 import structlog
 
@@ -66,3 +67,12 @@ def _in_child() -> None:
 
 
 os.register_at_fork(before=_before, after_in_parent=_in_parent, after_in_child=_in_child)
+
+
+def import_ahead() -> None:
+    """Import what each slot would import as it begins.
+
+    Where an extra brings cffi, Celery's pool has each child parse a C declaration with it.
+    """
+    with suppress(ImportError):
+        import_module("cffi").FFI()

@@ -87,7 +87,7 @@ class Heart:
                     return
                 if self._lost or time.monotonic() < due:
                     continue
-                asked = time.monotonic()
+                request = time.monotonic()
                 try:
                     if not leases.renew(self._thread, token=self._token):
                         self._lost = True  # and the step may still end by itself
@@ -98,7 +98,7 @@ class Heart:
                     connection.close()
                     pause = 0.5
                 else:
-                    self._trusted_until = asked + lease_seconds() - self._margin
+                    self._trusted_until = request + lease_seconds() - self._margin
                     shared_page.lease_is_fresh()
                     pause = lease_seconds() / 3
                 due = time.monotonic() + pause

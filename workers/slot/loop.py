@@ -17,6 +17,7 @@ from django.db import DatabaseError, InterfaceError
 
 from checkpoints import leases, store
 from checkpoints.errors import ConcurrentModificationError
+from checkpoints.limits import nodes_at_once
 from checkpoints.payloads import FILE
 from checkpoints.postgres import outages
 from checkpoints.records import Work
@@ -167,7 +168,12 @@ def _work_on(work: Work, agent: Agent | None, request: Any) -> None:
             if work.status is Status.ROLLING_BACK:
                 roll_back(work, **parts, pauses=undo_pauses())
             else:
-                Engine(**parts, slice_seconds=slice_seconds(), guard=guarding()).advance(work)
+                Engine(
+                    **parts,
+                    slice_seconds=slice_seconds(),
+                    guard=guarding(),
+                    nodes_at_once=nodes_at_once(),
+                ).advance(work)
             took = round((time.monotonic() - began) * 1000, 1)
             log.info("worked", status=str(work.status), step=work.step, ms=took)
         except ConcurrentModificationError:

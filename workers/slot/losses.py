@@ -105,8 +105,8 @@ def _end_slot(code: int) -> None:
     executor: Any = getattr(_pool[0], "executor", None) if _pool else None
     if isinstance(executor, ThreadPoolExecutor) and code == EXIT_PAST_LIMIT:
         # Nobody can end the thread that hangs: another one takes its place.
-        executor._max_workers += 1
-        executor._adjust_thread_count()
+        executor._max_workers += 1  # noqa: SLF001 - no public way
+        executor._adjust_thread_count()  # noqa: SLF001 - no public way
 
 
 # ---- in the main process ----
@@ -129,7 +129,7 @@ def belongs_to(pool: Any) -> None:
 
 def tell(boot: str) -> int:
     """Note how the processes of lost steps ended, of this worker (its `boot` id); how many."""
-    told = 0
+    payload = 0
     while not _ended.empty():
         thread, how = _ended.get()
         try:
@@ -137,20 +137,20 @@ def tell(boot: str) -> int:
         except (NotFound, ValueError):
             continue
         if lease is not None and _is_gone(lease.owner, boot):
-            told += store.lose_step(lease, why=how)
-    return told
+            payload += store.lose_step(lease, why=how)
+    return payload
 
 
-def ending(said: str) -> str:
+def ending(text: str) -> str:
     """How a process ended, as people read it, from what the pool says; "" when it told itself."""
-    found = _EXIT.search(said)
-    if found is None:
+    match = _EXIT.search(text)
+    if match is None:
         return "lost its process"
-    if found[1]:
-        told = int(found[1]) in (EXIT_PAST_LIMIT, EXIT_MEMORY)
-        return "" if told else f"ended its process with exit code {found[1]}"
-    hint = ", as when the machine is out of memory" if found[2] == "9" else ""
-    return f"lost its process to {found[3] or f'signal {found[2]}'}{hint}"
+    if match[1]:
+        payload = int(match[1]) in (EXIT_PAST_LIMIT, EXIT_MEMORY)
+        return "" if payload else f"ended its process with exit code {match[1]}"
+    hint = ", as when the machine is out of memory" if match[2] == "9" else ""
+    return f"lost its process to {match[3] or f'signal {match[2]}'}{hint}"
 
 
 def _is_gone(owner: str, boot: str) -> bool:

@@ -75,18 +75,18 @@ def undo_step(args: Mapping[str, Any], result: Any, *, key: str) -> None:
 
     One that takes a `key` is told its idempotency key: it may be called again after a crash.
     """
-    given = args["undo"]
+    undo = args["undo"]
     try:
-        Signer(salt=NAME).unsign(f"{_digest(key, given)}:{args['signature']}")
+        Signer(salt=NAME).unsign(f"{_digest(key, undo)}:{args['signature']}")
     except BadSignature:
         # What an import brings along shall not choose which code is called.
         raise UndoRefused(
-            f"{given['call']} was registered in another installation; take it back there."
+            f"{undo['call']} was registered in another installation; take it back there."
         ) from None
-    call, kwargs = resolve(given["call"]), dict(given["kwargs"])
+    call, kwargs = resolve(undo["call"]), dict(undo["kwargs"])
     if "key" in inspect.signature(call).parameters and "key" not in kwargs:
         kwargs["key"] = key
-    call(*given["args"], **kwargs)
+    call(*undo["args"], **kwargs)
 
 
 def _elsewhere(**_args: Any) -> None:
@@ -104,10 +104,10 @@ def installed() -> Agent:
 def resolve(name: str) -> Callable[..., Any]:
     """The function that "module:qualname" names."""
     module, _, qualname = name.partition(":")
-    found: Any = importlib.import_module(module)
+    result: Any = importlib.import_module(module)
     for part in qualname.split("."):
-        found = getattr(found, part)
-    call: Callable[..., Any] = found
+        result = getattr(result, part)
+    call: Callable[..., Any] = result
     return call
 
 
@@ -119,17 +119,17 @@ def as_data(
     if not isinstance(module, str) or module in ("", "__main__") or not isinstance(qualname, str):
         return None
     name = f"{module}:{qualname}"
-    found = {"call": name, "args": list(args), "kwargs": dict(kwargs)}
+    results = {"call": name, "args": list(args), "kwargs": dict(kwargs)}
     try:
-        deltas.check(found)
-        same = deltas.decode(deltas.canonical(found).decode()) == found
-        return found if same and resolve(name) is call else None
+        deltas.check(results)
+        same = deltas.decode(deltas.canonical(results).decode()) == results
+        return results if same and resolve(name) is call else None
     except (AttributeError, ImportError, ValueError, TypeError, GatepostError):
         return None
 
 
-def _digest(key: str, given: Mapping[str, Any]) -> str:
-    text = key.removeprefix("undo:").encode() + deltas.canonical(dict(given))
+def _digest(key: str, values: Mapping[str, Any]) -> str:
+    text = key.removeprefix("undo:").encode() + deltas.canonical(dict(values))
     return hashlib.sha256(text).hexdigest()
 
 
@@ -158,7 +158,7 @@ class Record:
         context = here.get()
         parent = None if context is None else context.thread_id
         if workspace is None and context is not None:
-            workspace = context._run.work.workspace
+            workspace = context._step.work.workspace  # noqa: SLF001 - not for authors
         workspace = workspace or queries.default_workspace()
         with transaction.atomic():
             thread = store.start(
@@ -182,22 +182,22 @@ class Record:
                 self._lease()
             self._beat()
 
-    def started(self, name: str, given: dict[str, Any]) -> NewActivity:
+    def started(self, name: str, values: dict[str, Any]) -> NewActivity:
         """Commit that a step begins whose undo is `given`; raises LeaseLost."""
         work = self._held()
         position = Position(work.branch, work.step + 1, "forward", 0, f"{name[:150]}#{self.steps}")
         self.steps += 1
         place = [str(work.chain_id), position.branch, position.step, position.key]
         key = hashlib.sha256(deltas.canonical(place)).hexdigest()
-        signed = Signer(salt=NAME).signature(_digest(key, given))
+        signed = Signer(salt=NAME).signature(_digest(key, values))
         activity = NewActivity(
             id=uuid7(),
             position=position,
             kind="effect",
             tool=STEP,
-            args={"step": name, "undo": given, "signature": signed},
+            args={"step": name, "undo": values, "signature": signed},
             idempotency_key=key,
-            undo=given["call"][-UNDO_MAX:],
+            undo=values["call"][-UNDO_MAX:],
         )
         self.ledger.begin_effect(work, activity, [])
         return activity

@@ -26,7 +26,7 @@ from django.conf import settings
 from django.db import DatabaseError, InterfaceError, connection
 
 from approvals import gates
-from approvals.notify.stuck_threads import announce_stuck_threads
+from approvals.notify.stuck_threads import announce_stuck_threads, announce_waiting_work
 from checkpoints import queries, store
 from checkpoints.limits import lease_seconds
 from checkpoints.postgres import statements  # noqa: F401  (imported late by the store: here, once)
@@ -35,7 +35,8 @@ from checkpoints.signals import folders_due, verification_due
 from .. import shared_page as slots
 from ..broker import refusals
 from ..broker.receivers import ring, rings_waiting
-from . import canary, forks, loop, losses
+from ..language.configuration import models_of
+from . import canary, forks, loop, losses, reached
 from .clock import ClockWatch
 from .stop_flag import request_stop, stop_requested
 
@@ -60,11 +61,14 @@ def sweep_once(*, owner: str) -> dict[str, int]:
         "parked": lambda: store.park_crash_loops(owner=owner),
         "woken": lambda: store.wake_sleepers(owner=owner),
         "rung": _ring_stranded,
+        "children": lambda: store.deliver_due(actor=owner),
+        "reached": reached.carry_out,
         "counted": gates.tally_due,
         "settled": gates.settle_due,
         "expired": gates.expire_due,
         "reminded": gates.remind_due,
         "stuck": announce_stuck_threads,
+        "waiting": announce_waiting_work,
         "folders": _tell_of_folders,
         "forgotten": store.forget_rows_set_aside,
         "verified": lambda: _call_verifier(owner),
@@ -145,6 +149,7 @@ class Sweeper:
             slots=self._slots,
             queues=loop.queues(),
             agents=[v for a in loop.agents().values() for v in a.versions],
+            models={a.graph.name: models_of(a.model) for a in loop.agents().values()},
         )
         self._announced = True
 
@@ -227,6 +232,7 @@ def load_agents(instance: Any = None, **_kwargs: Any) -> None:
     A worker that was told its queues keeps to those.
     """
     loop.agents()
+    forks.import_ahead()
     connection.close()
     consumed = instance.app.amqp.queues
     for name in () if _asked_for else loop.queues():
@@ -248,8 +254,8 @@ def start_sweeping(sender: Any = None, **_kwargs: Any) -> None:
 
 def pool_info(pool: Any) -> dict[str, Any]:
     """What Celery's pool says of itself; a pool of threads has no processes."""
-    found: dict[str, Any] = getattr(pool, "info", None) or {}
-    return found
+    results: dict[str, Any] = getattr(pool, "info", None) or {}
+    return results
 
 
 @worker_shutting_down.connect(dispatch_uid="workers.slot.sweep.shutting_down")

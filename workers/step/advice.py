@@ -6,10 +6,11 @@ import inspect
 import traceback
 from collections.abc import Callable, Mapping
 from pathlib import Path
-from typing import Any, get_args, get_type_hints
+from typing import Any
 
 from django.db import DatabaseError
 
+from approvals.states import RISKS
 from checkpoints.errors import InvalidValue
 from checkpoints.state import deltas
 
@@ -27,7 +28,6 @@ TOLD_BYTES = deltas.LIMITS.event_bytes - 4_096
 SECONDS_MAX = 100 * 366 * 86_400
 # What a status reason has room for beside a node's name and a place.
 REASON_MAX = 1_500
-RISKS = get_args(get_type_hints(Gate)["risk"])
 KEY_MAX = 190  # with its ordinal it has to fit the column of positions
 
 
@@ -132,6 +132,8 @@ def check_effect(tool: Any, args: Any) -> None:
             f"ctx.effect takes the arguments of {tool.name!r} as one dict by name, not "
             f"{type(args).__name__}."
         )
+    if tool.elsewhere:
+        return
     try:
         tool.signature.bind(**args, key="")
     except TypeError as error:

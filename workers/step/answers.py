@@ -46,12 +46,14 @@ class Answer:
 
 
 def outcome_of(result: Any, approval: ApprovalRow | None, args: Any = None) -> Outcome:
+    """The outcome of a call, with the comment and name of the person who decided it."""
     if approval is None:
         return Outcome(result, args=args)
     return Outcome(result, approval.comment, approval.decided_by_name, args)
 
 
 def sha_of(ref: Mapping[str, Any]) -> str:
+    """The SHA-256 that a reference to an artifact names; StepFailed for anything else."""
     sha = ref.get("$artifact") if isinstance(ref, Mapping) else None
     if not isinstance(sha, str) or not _SHA256.fullmatch(sha):
         raise StepFailed(
@@ -62,6 +64,7 @@ def sha_of(ref: Mapping[str, Any]) -> str:
 
 
 def chunks_of(data: bytes | Path | Iterable[bytes]) -> Iterable[bytes]:
+    """The pieces of a file's data; StepFailed for what is no data."""
     if isinstance(data, bytes):
         return [data]
     if isinstance(data, Path):
@@ -105,7 +108,7 @@ def was_known(usage: Mapping[str, Any]) -> bool:
     return not usage.keys().isdisjoint(("reused_from", "from_cache"))
 
 
-def kept(text: str) -> str:
+def bounded_text(text: str) -> str:
     """A text of somebody's code as it can be kept: what cannot is an escape, the end is cut off."""
     text = text.encode("utf-8", "backslashreplace").decode().replace("\0", "\\x00")
     return text if len(text) <= TEXT_MAX else f"{text[:TEXT_MAX]}…"
@@ -119,7 +122,7 @@ def is_sentence(error: Exception) -> bool:
 def describe(error: Exception) -> str:
     """An error as people read it: its message, with the type where the message says little."""
     try:
-        text = kept(str(error).strip())
+        text = bounded_text(str(error).strip())
     except Exception:  # an author's own class whose message cannot be made
         text = ""
     if is_sentence(error):
@@ -129,7 +132,7 @@ def describe(error: Exception) -> str:
 
 def answered(rows: Iterable[ActivityRow]) -> dict[Position, ActivityRow]:
     """The newest revision per position."""
-    found: dict[Position, ActivityRow] = {}
+    results: dict[Position, ActivityRow] = {}
     for row in rows:
-        found[Position(row.branch, row.step, row.node, row.index, row.key)] = row
-    return found
+        results[Position(row.branch, row.step, row.node, row.index, row.key)] = row
+    return results

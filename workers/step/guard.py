@@ -80,8 +80,8 @@ def _hook(
     _watch: Callable[[], Any] = _now.get,
 ) -> None:
     """Called for every audit event of the process; names are bound, since it outlives modules."""
-    said = _said(event)
-    if said is not None and (watch := _watch()) is not None and (what := said(args)):
+    message = _said(event)
+    if message is not None and (watch := _watch()) is not None and (what := message(args)):
         _judge(watch, what)
 
 
@@ -105,7 +105,7 @@ class guarded:
         self.refused: Refused | None = None
 
     def __enter__(self) -> None:
-        self.frame: FrameType | None = sys._getframe(1)
+        self.frame: FrameType | None = sys._getframe(1)  # noqa: SLF001 - documented
         self._token: Token[guarded | None] | None = None if _off.get() else _now.set(self)
 
     def __exit__(
@@ -131,9 +131,9 @@ class guarded:
 
     def refuse(self, what: str, file: str, line: int) -> None:
         """Raise Refused with what happened where, and keep it."""
-        place = f"{Path(file).name}, line {line}, " if file else "The node "
+        path = f"{Path(file).name}, line {line}, " if file else "The node "
         refused = Refused(
-            f"{place}{what} outside of an activity. A node begins again after each stop, so this "
+            f"{path}{what} outside of an activity. A node begins again after each stop, so this "
             f"would happen again: {FIX}."
         )
         self.refused = self.refused or refused
@@ -183,11 +183,11 @@ class _Freed:
         self._ledger = ledger
 
     def __getattr__(self, name: str) -> Any:
-        found = getattr(self._ledger, name)
+        result = getattr(self._ledger, name)
 
         def call(*args: Any, **kwargs: Any) -> Any:
             with unguarded():
-                return beside_a_loop(lambda: found(*args, **kwargs))
+                return beside_a_loop(lambda: result(*args, **kwargs))
 
         self.__dict__[name] = call
         return call
@@ -209,7 +209,7 @@ def _judge(watch: guarded, what: str) -> None:
     home = watch.home()
     own: FrameType | None = None
     other: FrameType | None = None
-    frame: FrameType | None = sys._getframe(2)
+    frame: FrameType | None = sys._getframe(2)  # noqa: SLF001 - documented
     while frame is not None and frame is not watch.frame:
         file, name = frame.f_code.co_filename, frame.f_code.co_name
         if file.startswith(("<frozen importlib", _LOGGING)) or name == "__del__":

@@ -27,8 +27,10 @@ from approvals.rules.terms import Terms
 from approvals.verification import keep_report
 from checkpoints import payloads, queries, store, undo
 from checkpoints.chain import ChainReport
+from checkpoints.log.traces import TraceContext
 from checkpoints.postgres import reads as prepared
 from checkpoints.queries import Range
+from checkpoints.queries.installation import event_feed
 from checkpoints.queries.states import materialized
 from checkpoints.records import NewActivity, Position, Work
 from checkpoints.signals import activity_progressed
@@ -40,11 +42,12 @@ from checkpoints.views import ActivityRow, CheckpointRow, InputRow
 from .. import shared_page
 from . import result_cache
 from .rules import POLICIES_CHANGED, Rules
+from .tree import Tree, TreeLedger
 
 log = structlog.get_logger("gatepost.worker")
 
 
-class Ledger(Protocol):
+class Ledger(TreeLedger, Protocol):
     """Everything the engine reads and writes."""
 
     def load(
@@ -72,11 +75,12 @@ class Ledger(Protocol):
     ) -> None: ...
     def inputs(self, work: Work) -> list[InputRow]: ...
     def config(self, work: Work) -> dict[str, Any]: ...
+    def trace(self, work: Work) -> TraceContext: ...
     def ask(self, work: Work, proposals: Sequence[Proposal], **more: Any) -> bool: ...
     def leave(self, work: Work, by: EventKind, **more: Any) -> bool: ...
     def hand_back(self, work: Work, reason: str) -> None: ...
     def progress(
-        self, work: Work, activity: NewActivity, progress: dict[str, Any], *, keep: bool
+        self, work: Work, activity: NewActivity | None, progress: dict[str, Any], *, keep: bool
     ) -> None: ...
     def keep_cursor(
         self, work: Work, activity: NewActivity, *, cursor: bytes, **more: Any
@@ -97,7 +101,7 @@ class Ledger(Protocol):
     def note_damage(self, work: Work, checkpoint: UUID, what: str) -> None: ...
     def clock(self) -> float: ...
     def failures(self, work: Work, activity: UUID) -> int: ...
-    def hold_off(self, work: Work, name: str, *, seconds: float, said: str) -> None: ...
+    def hold_off(self, work: Work, name: str, *, seconds: float, text: str) -> None: ...
     def held_off(self, work: Work, name: str) -> tuple[float, str] | None: ...
     def adopt(self, work: Work, version: UUID, fingerprint: str, *, same: bool = False) -> None: ...
     def code(self, version: UUID) -> dict[str, Any] | None: ...
@@ -106,9 +110,12 @@ class Ledger(Protocol):
     def settled(self, work: Work, activity: UUID) -> tuple[str, str] | None: ...
     def course(self, work: Work) -> tuple[list[tuple[UUID, int, int]], dict[UUID, int]]: ...
     def at_place(
-        self, work: Work, ranges: Sequence[Range], place: Position, *, limit: int
+        self, work: Work, ranges: Sequence[Range], position: Position, *, limit: int
     ) -> list[ActivityRow]: ...
     def rule(self, work: Work, tool: str, args: Any, risk: str) -> PolicyAnswer: ...
+    def node_rule(self, work: Work, node: str) -> PolicyAnswer: ...
+    def asks_before_nodes(self, work: Work) -> bool: ...
+    def state_hash(self, work: Work) -> str: ...
     def done_earlier(self, work: Work, before: ActivityRow) -> dict[str, Any]: ...
     def terms(self, risk: str) -> Terms | None: ...
     def hands_on(self, work: Work) -> tuple[str, ...]: ...
@@ -126,11 +133,11 @@ def load_queries(thread: UUID) -> tuple[prepared.Asked, ...]:
         materialized.asked_of_head(thread),
         queries.next_step_asked(thread),
         approval_queries.next_step_asked(thread),
-        caps.asked(thread),
+        caps.caps_query(thread),
     )
 
 
-class DatabaseLedger(Rules):
+class DatabaseLedger(Rules, Tree):
     """The ledger over store, gates and queries, for one lease."""
 
     def __init__(self) -> None:
@@ -153,15 +160,15 @@ class DatabaseLedger(Rules):
         self._next_step = (work.branch, work.step + 1)
         self._recorded, self._requests = recorded, requests
         self.caps_came(spent)
-        found, digests = materialized.checked(
+        result, digests = materialized.checked(
             work.thread, work.head, reducers, declared_by=version, rows=state
         )
-        if found.agent_version != version:
-            digests = Digests.of(found.state, reducers)
-        if found.refused:
-            store.drop_keyframe(*found.refused)
-        work.unfolded, work.unfolded_rows = found.unfolded, found.unfolded_rows
-        return found.state, digests, found.schema_version
+        if result.agent_version != version:
+            digests = Digests.of(result.state, reducers)
+        if result.refused:
+            store.drop_keyframe(*result.refused)
+        work.unfolded, work.unfolded_rows = result.unfolded, result.unfolded_rows
+        return result.state, digests, result.schema_version
 
     def recorded(self, work: Work, step: int) -> list[ActivityRow]:
         rows, self._recorded = self._recorded, None
@@ -183,7 +190,7 @@ class DatabaseLedger(Rules):
     def approvals(self, work: Work, step: int) -> list[ApprovalRow]:
         rows, self._requests = self._requests, None
         rows = rows if self._next_step == (work.branch, step) else None
-        return approval_queries.at_step(work.thread, branch=work.branch, step=step, rows=rows)
+        return approval_queries.at_step(work.thread, branch=work.branch, step=step, answer=rows)
 
     def thoughts(self, work: Work, step: int) -> set[tuple[str, int]]:
         return queries.recorded_thoughts(work.thread, branch=work.branch, step=step)
@@ -233,6 +240,10 @@ class DatabaseLedger(Rules):
         """What holds for the whole thread: model, temperature, prompt texts."""
         return queries.config_of(work.thread)
 
+    def trace(self, work: Work) -> TraceContext:
+        """The trace that the thread belongs to."""
+        return event_feed.trace_of_thread(work.thread)
+
     def ask(self, work: Work, proposals: Sequence[Proposal], **more: Any) -> bool:
         return gates.request(work, proposals, **more)
 
@@ -243,9 +254,9 @@ class DatabaseLedger(Rules):
         store.hand_back(work, reason=reason)
 
     def progress(
-        self, work: Work, activity: NewActivity, progress: dict[str, Any], *, keep: bool
+        self, work: Work, activity: NewActivity | None, progress: dict[str, Any], *, keep: bool
     ) -> None:
-        if keep:
+        if keep and activity is not None:
             store.report_progress(work, activity, progress)
         activity_progressed.send_robust(
             sender=None, thread_id=work.thread, workspace=work.workspace, progress=progress
@@ -328,9 +339,9 @@ class DatabaseLedger(Rules):
         """How often it failed at this head since a person last clicked on Retry."""
         return queries.failures(work.thread, activity)
 
-    def hold_off(self, work: Work, name: str, *, seconds: float, said: str) -> None:
+    def hold_off(self, work: Work, name: str, *, seconds: float, text: str) -> None:
         """Let all threads of the workspace leave what is named in peace for so long."""
-        store.hold_off(work.workspace, name, seconds=seconds, said=said)
+        store.hold_off(work.workspace, name, seconds=seconds, text=text)
         shared_page.holding_off(seconds)
 
     def held_off(self, work: Work, name: str) -> tuple[float, str] | None:
@@ -361,7 +372,7 @@ class DatabaseLedger(Rules):
         return queries.course(work.thread, work.head)
 
     def at_place(
-        self, work: Work, ranges: Sequence[Range], place: Position, *, limit: int
+        self, work: Work, ranges: Sequence[Range], position: Position, *, limit: int
     ) -> list[ActivityRow]:
         """What is recorded at a node, index and key in these ranges, `limit` of each at most."""
-        return queries.at_place(ranges, place, limit=limit)
+        return queries.at_place(ranges, position, limit=limit)

@@ -26,8 +26,8 @@ class Unrecorded(Stop):
         self.error = error
 
 
-class _Sure:
-    """Stands before a ledger or a heart: every call answers, or leaves the node."""
+class _RaisesStop:
+    """A proxy of a ledger or heartbeat: a database outage becomes Stop and ends the node."""
 
     __slots__ = ("_behind",)
 
@@ -50,4 +50,4 @@ class _Sure:
 
 def sure[T](behind: T) -> T:
     """The same for use inside of nodes."""
-    return cast(T, _Sure(behind))
+    return cast(T, _RaisesStop(behind))

@@ -105,17 +105,19 @@ def judge(error: Exception, now: Callable[[], float]) -> Judged:
     """What an error says about trying again; `now` gives seconds since 1970."""
     if isinstance(error, RetryLater):
         text = " ".join(str(error).split()).rstrip(".")
-        said = f"said: {text[:SAID_MAX]}"
-        return Judged(Passing.REFUSED, said, _bounded(error.seconds), crowded=True)
+        message = f"said: {text[:SAID_MAX]}"
+        return Judged(Passing.REFUSED, message, _bounded(error.seconds), crowded=True)
     status, headers = _answer(error)
     if status is not None:
-        said = f"answered {status}"
+        message = f"answered {status}"
         if status in REFUSING:
-            return Judged(Passing.REFUSED, said, retry_after(headers, now), crowded=status != 425)
+            return Judged(
+                Passing.REFUSED, message, retry_after(headers, now), crowded=status != 425
+            )
         if status in UNKNOWING:
-            return Judged(Passing.OPEN, said, retry_after(headers, now))
+            return Judged(Passing.OPEN, message, retry_after(headers, now))
         if 400 <= status < 600:
-            return Judged(Passing.NO, said)
+            return Judged(Passing.NO, message)
     reason = getattr(error, "reason", None)  # urllib.error.URLError
     if isinstance(error, OSError) and isinstance(reason, Exception) and reason is not error:
         return judge(reason, now)
@@ -141,11 +143,11 @@ def _answer(error: Exception) -> tuple[int | None, Any]:
     """(HTTP status, headers) that an error carries, in the forms of the common clients."""
     response = getattr(error, "response", None)
     headers = getattr(response, "headers", None) or getattr(error, "headers", None)
-    found = [getattr(response, "status_code", None), getattr(response, "status", None)]
-    found.append(getattr(error, "status_code", None))
+    results = [getattr(response, "status_code", None), getattr(response, "status", None)]
+    results.append(getattr(error, "status_code", None))
     if headers is not None:  # `code` and `status` alone may be anything
-        found += [getattr(error, "code", None), getattr(error, "status", None)]
-    for status in found:
+        results += [getattr(error, "code", None), getattr(error, "status", None)]
+    for status in results:
         if isinstance(status, int) and 100 <= status < 600:
             return int(status), headers
     return None, headers
@@ -157,32 +159,32 @@ def retry_after(headers: Any, now: Callable[[], float]) -> float | None:
     A date is compared with the answer's own Date, else with `now`.
     """
     in_ms = _header(headers, "Retry-After-Ms")
-    if (found := _number(in_ms)) is not None:
-        return _bounded(found / 1000)
+    if (result := _number(in_ms)) is not None:
+        return _bounded(result / 1000)
     text = _header(headers, "Retry-After")
-    if (found := _number(text)) is not None:
-        return _bounded(found)
+    if (result := _number(text)) is not None:
+        return _bounded(result)
     at = _date(text)
     if at is None:
         return None
-    said = _date(_header(headers, "Date"))
-    return _bounded(at - (now() if said is None else said))
+    message = _date(_header(headers, "Date"))
+    return _bounded(at - (now() if message is None else message))
 
 
 def _header(headers: Any, name: str) -> str:
     get = getattr(headers, "get", None)
     if get is None:
         return ""
-    found = get(name) or get(name.lower())
-    return str(found).strip() if isinstance(found, str | int | float) else ""
+    result = get(name) or get(name.lower())
+    return str(result).strip() if isinstance(result, str | int | float) else ""
 
 
 def _number(text: str) -> float | None:
     try:
-        found = float(text)
+        result = float(text)
     except ValueError:
         return None
-    return found if found >= 0 else None  # NaN is not either
+    return result if result >= 0 else None  # NaN is not either
 
 
 def _date(text: str) -> float | None:
@@ -206,7 +208,7 @@ def allowed(policy: Retry, error: Exception, judged: Judged, *, repeatable: bool
 
 
 def again(
-    run: OpenStep,
+    step: OpenStep,
     policy: Retry | None,
     name: str,
     activity: NewActivity,
@@ -220,11 +222,11 @@ def again(
     """
     if policy is None:
         return None
-    judged = judge(error, run.ledger.clock)
+    judged = judge(error, step.ledger.clock)
     if not allowed(policy, error, judged, repeatable=repeatable):
         return None
     # The row counts attempts of all time; the budget begins anew with each click on Retry.
-    before = run.ledger.failures(run.work, activity.id) if activity.attempts > 1 else 0
+    before = step.ledger.failures(step.work, activity.id) if activity.attempts > 1 else 0
     number = before + 1
     if number >= policy.attempts:
         if policy.attempts > 1:
@@ -239,19 +241,19 @@ def again(
     else:
         least, seconds = 0.0, longest * (1 - chance)
     if judged.crowded and least:
-        run.ledger.hold_off(run.work, name, seconds=least, said=judged.said)
-    said = f"{name} {judged.said}; attempt {number + 1} of {policy.attempts}"
-    return Asleep(seconds, said)
+        step.ledger.hold_off(step.work, name, seconds=least, text=judged.said)
+    message = f"{name} {judged.said}; attempt {number + 1} of {policy.attempts}"
+    return Asleep(seconds, message)
 
 
-def wait_with_others(run: OpenStep, policy: Retry | None, name: str) -> None:
+def wait_with_others(step: OpenStep, policy: Retry | None, name: str) -> None:
     """Raise Asleep while a service has asked everybody to wait; calls and counts nothing."""
-    held = None if policy is None else run.ledger.held_off(run.work, name)
+    held = None if policy is None else step.ledger.held_off(step.work, name)
     if policy is not None and held is not None:
-        seconds, said = held
+        seconds, message = held
         spread = max(policy.first, 0.1 * seconds) * policy.jitter
         seconds += spread * random.random()  # noqa: S311 - not all at once when the time has come
-        raise Asleep(seconds, f"{name} {said}; waits with all others")
+        raise Asleep(seconds, f"{name} {message}; waits with all others")
 
 
 _GAVE_UP = "Gatepost gave up after "

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import time
 from typing import Any
+from uuid import UUID
 
 from approvals import queries as approval_queries
 from approvals.gates import replies, validity
 from approvals.gates.verdict.judgement import window_by_risk
-from approvals.policies import caps
+from approvals.policies import caps, node_policies
 from approvals.policies import matches as policy
 from approvals.queries import ApprovalRow
 from approvals.rules.terms import Terms
@@ -32,27 +33,26 @@ class Rules:
 
     def rule(self, work: Work, tool: str, args: Any, risk: str) -> policy.PolicyAnswer:
         """What the policies of the workspace say of this action now."""
-        row = queries.thread(work.thread, workspace=work.workspace)
-        return policy.ask(
-            policy.Facts(
-                workspace=work.workspace,
-                thread=work.thread,
-                agent=work.agent,
-                tool=tool,
-                args=args,
-                risk=risk,
-                cost=str(row.cost),
-                labels=dict(row.labels),
-                started_by=work.started_by,
-            )
-        )
+        return policy.ask(_facts(work, tool=tool, args=args, risk=risk))
+
+    def node_rule(self, work: Work, node: str) -> policy.PolicyAnswer:
+        """Ask the policies of the workspace about a node that the thread comes to."""
+        return policy.ask(_facts(work, tool="", args={}, node=node))
+
+    def asks_before_nodes(self, work: Work) -> bool:
+        """Tell whether a policy may name nodes, by one query a second at most."""
+        return node_policies.exist(work.workspace)
+
+    def state_hash(self, work: Work) -> str:
+        """The hash of the state at the head."""
+        return queries.checkpoint(work.thread, work.head).state_hash
 
     def done_earlier(self, work: Work, before: ActivityRow) -> dict[str, Any]:
         """What a request to do an effect again says of when it was done before."""
         approval = None
         if before.approval is not None:
-            found = approval_queries.by_id([before.approval], workspace=work.workspace)
-            approval = found.get(before.approval)
+            result = approval_queries.by_id([before.approval], workspace=work.workspace)
+            approval = result.get(before.approval)
         title = queries.thread(before.thread, workspace=work.workspace).title
         return earlier(before, title, approval)
 
@@ -62,8 +62,12 @@ class Rules:
         return Terms(undo_window=window) if window else None
 
     def hands_on(self, work: Work) -> tuple[str, ...]:
-        """Whom four eyes keep out: who started, forked or edited what led here."""
-        return queries.hands_on(work.thread, work.head)
+        """Whom four eyes keep out: who started, forked or edited what led here, parents as well."""
+        hands = set(queries.hands_on(work.thread, work.head))
+        for parent in queries.parents(work.thread) if work.parent else ():
+            row = queries.thread(UUID(parent["thread"]), workspace=work.workspace)
+            hands.update(queries.hands_on(row.id, row.head))
+        return tuple(sorted(hands))
 
     def doubts(self, work: Work, approval: ApprovalRow) -> str:
         """Why what was decided may not happen any more; empty while it may."""
@@ -87,6 +91,19 @@ class Rules:
         self._caps = NO_CAPS
         fresh = rows if time.monotonic() < until else None
         return caps.over(workspace=work.workspace, thread=work.thread, agent=work.agent, rows=fresh)
+
+
+def _facts(work: Work, **more: Any) -> policy.Facts:
+    row = queries.thread(work.thread, workspace=work.workspace)
+    return policy.Facts(
+        workspace=work.workspace,
+        thread=work.thread,
+        agent=work.agent,
+        cost=str(row.cost),
+        labels=dict(row.labels),
+        started_by=work.started_by,
+        **more,
+    )
 
 
 def earlier(before: ActivityRow, title: str, approval: ApprovalRow | None) -> dict[str, Any]:

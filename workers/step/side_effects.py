@@ -35,11 +35,11 @@ def _network(args: tuple[Any, ...]) -> str:
 
 def _starts(args: tuple[Any, ...]) -> str:
     """(program, ...), or its command line; arguments may hold secrets, so they are not told."""
-    given = args[0] if args else ""
-    if isinstance(given, str | bytes):
-        words = os.fsdecode(given).split()
-        given = os.path.basename(words[0]) if words else ""
-    return f"starts a process{_short(given)}"
+    value = args[0] if args else ""
+    if isinstance(value, str | bytes):
+        words = os.fsdecode(value).split()
+        value = os.path.basename(words[0]) if words else ""
+    return f"starts a process{_short(value)}"
 
 
 def _opens(args: tuple[Any, ...]) -> str:
@@ -130,6 +130,8 @@ _FUNCTIONS: Final = (
     ),
     ("httpx", "Client", "send", _CLIENT),
     ("httpx", "AsyncClient", "send", _CLIENT),
+    ("httpx2", "Client", "send", _CLIENT),
+    ("httpx2", "AsyncClient", "send", _CLIENT),
     ("redis.connection", "AbstractConnection", "send_packed_command", _CLIENT),
     ("multiprocessing.process", "BaseProcess", "start", "starts a process"),
     ("concurrent.futures.thread", "ThreadPoolExecutor", "submit", "works in another thread"),

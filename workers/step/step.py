@@ -9,6 +9,7 @@ from typing import Any, Protocol
 from uuid import UUID
 
 from approvals.queries import ApprovalRow
+from checkpoints.log.traces import TraceContext
 from checkpoints.records import Position, Work
 from checkpoints.states import EventKind
 from checkpoints.store import NewEvent
@@ -18,6 +19,7 @@ from ..authoring.frozen import FrozenDict
 from ..authoring.graph import Graph, Tool
 from ..authoring.language_models import Model, missing
 from ..authoring.retry_policy import Retry
+from .answers import answered
 from .ledger import Ledger
 
 EVENTS_BUFFERED = 50
@@ -58,11 +60,12 @@ class OpenStep:
     """
 
     work: Work
-    step: int
+    number: int
     ledger: Ledger
     heart: Heart
     stopping: Callable[[], bool]
     model: Model = missing
+    prompts: Mapping[str, str] = field(default_factory=dict)
     retry: Retry | None = None
     records: dict[Position, ActivityRow] = field(default_factory=dict)
     requests: dict[UUID, ApprovalRow] = field(default_factory=dict)
@@ -70,8 +73,19 @@ class OpenStep:
     resumed: bool = False
     thoughts: dict[str, list[str]] = field(default_factory=dict)
     buffer: list[NewEvent] = field(default_factory=list)
+    secrets: set[str] = field(default_factory=set)  # read by its calls
     on_failure: str = "keep"
+    handed: list[dict[str, Any]] = field(default_factory=list)  # over, by nodes at work
     woken: int = 0  # wake_seq before its requests were read
+
+    def look(self) -> None:
+        """Read what is recorded and requested of the step."""
+        self.records = answered(self.ledger.recorded(self.work, self.number))
+        for a in self.ledger.approvals(self.work, self.number):
+            if not a.gate and a.kind != "question":
+                continue  # what people want to do to the thread is no concern of its nodes
+            self.requests[a.id] = a
+            self.decided[Position(a.branch, a.step, a.node, a.index, a.key)] = a
 
     @cached_property
     def config(self) -> FrozenDict:
@@ -81,17 +95,22 @@ class OpenStep:
     @cached_property
     def elsewhere(self) -> list[ActivityRow]:
         """Pure results of this step as it was taken before, read when one is first looked for."""
-        return self.ledger.reusable(self.work, self.step)
+        return self.ledger.reusable(self.work, self.number)
 
     @cached_property
     def known_thoughts(self) -> set[tuple[str, int]]:
         """(node, ordinal) of what former attempts thought, read at this one's first thought."""
-        return self.ledger.thoughts(self.work, self.step) if self.resumed else set()
+        return self.ledger.thoughts(self.work, self.number) if self.resumed else set()
 
     @cached_property
     def course(self) -> tuple[list[tuple[UUID, int, int]], dict[UUID, int]]:
         """The way to the head, read when an effect might repeat what was left beside it."""
         return self.ledger.course(self.work)
+
+    @cached_property
+    def trace(self) -> TraceContext:
+        """The trace of the thread's family tree, read when a call first asks for it."""
+        return self.ledger.trace(self.work)
 
     @property
     def begun(self) -> bool:

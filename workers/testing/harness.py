@@ -12,8 +12,9 @@ Sleeping moves the clock and costs no time.
 from __future__ import annotations
 
 import itertools
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
+from pathlib import Path
 from typing import Any
 
 from uuid_utils.compat import uuid7
@@ -31,9 +32,10 @@ from ..authoring.language_models import Model, Reply, missing
 from ..engine.engine import Engine
 from ..engine.fenced import fenced_event
 from ..engine.rollback import roll_back
+from ..node.context import Context
 from ..step.advice import engine_failure
 from ..step.step import Agent
-from .memory import people, requests
+from .memory import people, requests, tree
 from .memory import starts as births
 from .memory.book import Book
 from .memory.ledger import MemoryLedger
@@ -43,6 +45,7 @@ from .rehearsal import (
     AskBack,
     Decide,
     Edit,
+    Rehearsed,
     Reject,
     Respond,
     Script,
@@ -54,6 +57,8 @@ from .rehearsal import (
     stand_ins_of,
     tools_of,
 )
+from .replay import NotOnTape, OffTape, Taped, begin
+from .tape import Tape, read_tape
 from .thread_handle import Played
 from .tracebacks import use_short_tracebacks
 
@@ -62,6 +67,7 @@ __all__ = [
     "AskBack",
     "Edit",
     "Harness",
+    "NotOnTape",
     "Played",
     "Reject",
     "Reply",
@@ -89,6 +95,8 @@ class WorkerLost(BaseException):
 class Harness:
     """Plays threads of one graph.
 
+    `agents` are graphs that it may start as children, by their names; itself it may always start.
+
     `tools` are stand-ins for the outside world, by the name of an activity's function or of a
     tool: `{"look_up": lambda goal: {...}}`, or `{"search": Scripted("first", "second")}`. What
     stands in is recorded like the real thing.
@@ -107,6 +115,7 @@ class Harness:
         self,
         graph: Graph,
         *,
+        agents: Sequence[Graph] = (),
         tools: Mapping[str, Callable[..., Any]] | None = None,
         stop_after: int | None = None,
         guard: bool = True,
@@ -117,10 +126,14 @@ class Harness:
         self.book = Book(policy=policy, cap=cap)
         self.errors: dict[Any, Exception] = {}
         self.models: dict[Any, Model] = {}
+        self.tapes: dict[Any, Tape] = {}
         self._stop_after = stop_after
         self._guard = guard
         self._given = dict(tools or {})
         self._playing: Any = None
+        self.agents: dict[str, Agent] = {}
+        for other in agents:
+            self._add(other)
         self.install(graph)
 
     def install(self, graph: Graph) -> None:
@@ -128,14 +141,25 @@ class Harness:
 
         Threads that stopped with the former go on by its `on_code_change` and `upgrades`.
         """
+        self.agent = self._add(graph)
+        self.graph = self.agent.graph
+
+    def _add(self, graph: Graph) -> Agent:
         graph.check()
         known = tools_of(graph)
         stand_ins = stand_ins_of(self._given, known)
-        self.graph = rehearsed(graph, stand_ins, self._failed)
+        playing = rehearsed(graph, stand_ins, self._failed, self._context_of)
         tools_now = {n: stand_ins.get(n, t) for n, t in known.items()}
         own = graph.model or missing
-        self.agent = Agent(self.graph, tools_now, uuid7(), "in memory", own)
-        self.book.limits[self.agent.version_id] = LIMITS[graph.payloads]
+        agent = Agent(playing, tools_now, uuid7(), "in memory", own)
+        self.book.limits[agent.version_id] = LIMITS[graph.payloads]
+        self.book.family.graphs[graph.name] = (playing, agent.version_id)
+        self.agents[graph.name] = agent
+        return agent
+
+    def graph_of(self, thread: Any) -> Graph:
+        """The graph that a thread is of."""
+        return self.agents[self.book.row(thread).agent].graph
 
     def play(
         self,
@@ -146,6 +170,7 @@ class Harness:
         title: str = "",
         pause_at: str = "",
         config: Mapping[str, Any] | None = None,
+        tape: str | Path | None = None,
     ) -> Played:
         """Start a thread and work on it until it ends, or stops for something.
 
@@ -159,10 +184,18 @@ class Harness:
         list of answers, one per call; an answer is a text, a Reply or an exception. Without it
         the graph's own model is asked; the settings are not looked at.
 
+        `tape` is a capsule of a thread of this agent: it begins with the recorded state, and each
+        call is answered by what was recorded (activities, models, effects, children, verdicts).
+        Nothing is called. Raises NotOnTape for a call that the tape has no answer to.
+
         Raises InvalidValue for an input that the state's schema refuses.
         """
+        if tape is not None:
+            if input or config or title or pause_at or model is not None:
+                raise TypeError("A tape brings its own input, config and answers.")
+            return self._replay(Path(tape), decide)
         values = dict(input or {})
-        self.check_changes(values)
+        self.check_changes(self.graph, values)
         if pause_at and pause_at not in self.graph.nodes:
             raise InvalidValue("pause_at", f"there is no node {pause_at!r}")
         thread = births.start(
@@ -175,21 +208,55 @@ class Harness:
             pause_at=pause_at,
             config=config,
         )
-        found = self.book.row(thread)
+        row = self.book.row(thread)
         try:
-            self.graph.check_loaded(self.book.materialise(thread, found.head).state)
+            self.graph.check_loaded(self.book.materialise(thread, row.head).state)
         except InvalidValue as error:
             raise InvalidValue(error.path, f"{error.reason} (of the input)") from error
         if model is not None:
             self.models[thread] = scripted_model(model)
         return Played(self, thread).go_on(decide)
 
+    def _replay(self, path: Path, decide: Decide) -> Played:
+        """Play a thread from its tape; requests that were open then are for `decide`."""
+        tape = read_tape(path)
+        agent = self.agents.get(name := tape.row["agent"])
+        if agent is None:
+            raise InvalidValue("tape", f"is of the agent {name!r}; give its graph")
+        thread = begin(self.book, agent.graph, agent.version_id, tape)
+        self.tapes[thread] = tape
+        return Played(self, thread).go_on(decide)
+
+    def _context_of(self, ctx: Context) -> Rehearsed:
+        """What a node gets in place of the engine's context."""
+        step, node = ctx._step, ctx._node  # noqa: SLF001 - not for authors
+        tape = self.tapes.get(step.work.thread)
+        return Rehearsed(step, node) if tape is None else Taped(step, node, tape)
+
     # ---- what a worker and the sweep do ------------------------------------------------------
 
     def work(self, thread: Any, decide: Decide = None) -> None:
         """Let workers, the clock and a reviewer act until nothing happens any more."""
-        review = reviewer_of(decide)
-        writes = itertools.count(1)
+        self._work(thread, reviewer_of(decide), itertools.count(1))
+
+    def _work(
+        self,
+        thread: Any,
+        review: Callable[[Any], Verdict | None],
+        writes: itertools.count[int],
+    ) -> None:
+        """Work on a thread, and then on whom it hands over to."""
+        self._work_alone(thread, review, writes)
+        heir = self.book.family.successors.get(thread)
+        if heir is not None and thread not in self.tapes:  # a tape ends with its thread
+            self._work(heir, review, writes)
+
+    def _work_alone(
+        self,
+        thread: Any,
+        review: Callable[[Any], Verdict | None],
+        writes: itertools.count[int],
+    ) -> None:
         for _ in range(ROUNDS_MAX):
             status = self.book.row(thread).status
             if work := people.acquire(self.book, thread, owner="worker:harness"):
@@ -202,7 +269,9 @@ class Harness:
                 again = people.take_over(self.book, thread, owner="worker:harness-2")
                 if again is not None:
                     self._work_on(again, writes)
-            elif self._end(thread):
+            elif self._end(thread) or (
+                tree.awaits(self.book, thread) and self._with_children(thread, review, writes)
+            ):
                 continue
             elif status is Status.SLEEPING:
                 self._sleep(thread)
@@ -213,6 +282,20 @@ class Harness:
             ):
                 return
         raise AssertionError(f"{Played(self, thread)!r} comes to no end in {ROUNDS_MAX} rounds.")
+
+    def _with_children(
+        self,
+        thread: Any,
+        review: Callable[[Any], Verdict | None],
+        writes: itertools.count[int],
+    ) -> bool:
+        """Let children work until their parent can go on, by their ends or its time; whether."""
+        for child in tree.waiting_children(self.book, thread):
+            self._work(child, review, writes)
+            if tree.look(self.book, thread):
+                return True
+        late = thread in self.book.family.deadlines
+        return tree.look(self.book, thread, late=late)
 
     def _sleep(self, thread: Any) -> None:
         """Let the clock run to the time that the thread waits for."""
@@ -252,10 +335,10 @@ class Harness:
             return False
         for row in Played(self, thread).approvals:
             if row.status == "settled" and row.what_next in ("stop", "roll_back"):
-                said = f"Rejected by {row.decided_by_name}: {row.comment}"
+                message = f"Rejected by {row.decided_by_name}: {row.comment}"
                 who, undo = row.decided_by, row.what_next == "roll_back"
-                if not (undo and cancel_and_undo(self.book, thread, actor=who, reason=said)):
-                    people.cancel(self.book, thread, actor=who, reason=said)
+                if not (undo and cancel_and_undo(self.book, thread, actor=who, reason=message)):
+                    people.cancel(self.book, thread, actor=who, reason=message)
                 return True
         return False
 
@@ -267,9 +350,10 @@ class Harness:
         self._playing = work.thread
         self.errors.pop(work.thread, None)
         ledger = MemoryLedger(self.book, wrote)
-        asked = self.models.get(work.thread, self.agent.model)
+        agent = self.agents[work.agent]
+        model = self.models.get(work.thread) or self.models.get(work.root, agent.model)
         parts: dict[str, Any] = {
-            "agent": replace(self.agent, model=asked),
+            "agent": replace(agent, model=model),
             "ledger": ledger,
             "heart": Holding(self.book, work),
             "stopping": lambda: False,
@@ -281,6 +365,8 @@ class Harness:
                 Engine(**parts, slice_seconds=float("inf"), guard=self._guard).advance(work)
         except WorkerLost:
             return
+        except OffTape as stop:
+            raise stop.error from None
         except ConcurrentModificationError:
             self.book.move(work.thread, events=[fenced_event(work, parts["ledger"])])
         except Exception as error:
@@ -292,11 +378,11 @@ class Harness:
     def _failed(self, error: Exception) -> None:
         self.errors[self._playing] = error
 
-    def check_changes(self, changes: Mapping[str, Any]) -> None:
+    def check_changes(self, graph: Graph, changes: Mapping[str, Any]) -> None:
         """Refuse channels that the state does not have."""
         for channel in changes:
-            if channel not in self.graph.state.model_fields:
-                names = ", ".join(self.graph.state.model_fields)
+            if channel not in graph.state.model_fields:
+                names = ", ".join(graph.state.model_fields)
                 raise InvalidValue(f"$.{channel}", f"the state has no such channel; it has {names}")
 
 

@@ -87,18 +87,18 @@ class Scripted:
 Script = Callable[[Request], Any] | Iterable[Any] | None
 
 
-def scripted_model(given: Any) -> Model:
+def scripted_model(value: Any) -> Model:
     """Who answers `ctx.model` in a play: a function of the request, or answers in their order.
 
     An answer that is plain text takes no tokens and costs nothing.
     """
-    if isinstance(given, str | Reply):
-        raise TypeError(f"model={given!r} is one answer: give a list of them, or a function.")
-    answering = given if callable(given) else Scripted(*given)
+    if isinstance(value, str | Reply):
+        raise TypeError(f"model={value!r} is one answer: give a list of them, or a function.")
+    answering = value if callable(value) else Scripted(*value)
 
     def answer(request: Request, /) -> Any:
-        said = result_of(lambda: answering(request))
-        return Reply(said, model="scripted") if isinstance(said, str) else said
+        message = result_of(lambda: answering(request))
+        return Reply(message, model="scripted") if isinstance(message, str) else message
 
     return answer
 
@@ -114,14 +114,14 @@ Decide = (
 )
 
 
-def verdict_of(given: object) -> Verdict | None:
+def verdict_of(value: object) -> Verdict | None:
     """A verdict from a script; "approve" stands for `Approve()`. TypeError for anything else."""
-    if given == "approve":
+    if value == "approve":
         return Approve()
-    if given is None or isinstance(given, Verdict):
-        return given
+    if value is None or isinstance(value, Verdict):
+        return value
     raise TypeError(
-        f"{given!r} is no verdict: use 'approve', Approve(comment), Reject(reason), "
+        f"{value!r} is no verdict: use 'approve', Approve(comment), Reject(reason), "
         "Edit(args), AskBack(question) or Respond(value)."
     )
 
@@ -168,17 +168,32 @@ class Rehearsed(Context):
         standing_in.__name__ = name
         return super().activity(standing_in, *args, key=key, **kwargs)
 
-    def effect(self, tool: Tool, args: Mapping[str, Any], *, gate: Gate | None = None) -> Outcome:
+    def effect(
+        self,
+        tool: Tool,
+        args: Mapping[str, Any],
+        *,
+        gate: Gate | None = None,
+        key: str | None = None,
+    ) -> Outcome:
         name = getattr(tool, "name", "")
-        return super().effect(self.stand_ins.get(name, tool), args, gate=gate)
+        return super().effect(self.stand_ins.get(name, tool), args, gate=gate, key=key)
 
 
-def rehearsed(graph: Graph, stand_ins: Mapping[str, Any], failed: Callable[[Any], None]) -> Graph:
-    """The graph with stand-ins in reach of its nodes; `failed` is told what a node raises."""
+def rehearsed(
+    graph: Graph,
+    stand_ins: Mapping[str, Any],
+    failed: Callable[[Any], None],
+    context_of: Callable[[Context], Rehearsed],
+) -> Graph:
+    """The graph with stand-ins in reach of its nodes; `failed` is told what a node raises.
+
+    `context_of` makes the context that a node gets of the engine's.
+    """
 
     def wrapped(node: Node) -> Node:
         def call(state: Any, ctx: Context) -> Any:
-            inner = Rehearsed(ctx._run, ctx._node)
+            inner = context_of(ctx)
             inner.stand_ins = stand_ins
             try:
                 return node.call(state, inner)
@@ -197,22 +212,22 @@ def rehearsed(graph: Graph, stand_ins: Mapping[str, Any], failed: Callable[[Any]
 
 def stand_ins_of(tools: Mapping[str, Any], known: Mapping[str, Tool]) -> dict[str, Any]:
     """Stand-ins by name; one for a tool keeps what the tool promises, its schema and its undo."""
-    found: dict[str, Any] = {}
-    for name, given in tools.items():
-        if not callable(given):
+    results: dict[str, Any] = {}
+    for name, value in tools.items():
+        if not callable(value):
             raise TypeError(f"The stand-in for {name!r} must be a function or a Tool.")
         tool = known.get(name)
-        if tool is None or isinstance(given, Tool):
-            found[name] = given
+        if tool is None or isinstance(value, Tool):
+            results[name] = value
             continue
-        found[name] = stand_in = replace(tool, call=given)
+        results[name] = stand_in = replace(tool, call=value)
         stand_in.__dict__["schema"] = tool.schema  # people are shown the real one
-    return found
+    return results
 
 
 def tools_of(graph: Graph) -> dict[str, Tool]:
     """The tools that stand in the modules of the graph's nodes, as a worker finds them."""
-    found: dict[str, Tool] = {}
+    results: dict[str, Tool] = {tool.name: tool for tool in graph.tools}
     for node in graph.nodes.values():
         call = inspect.unwrap(node.call)
         own = [vars(m) for n, m in sorted(sys.modules.items()) if _within(n, call)]
@@ -220,8 +235,8 @@ def tools_of(graph: Graph) -> dict[str, Tool]:
         for names in (*own, getattr(call, "__globals__", {}), closed):
             for value in list(names.values()):
                 if isinstance(value, Tool):
-                    found[value.name] = value
-    return found
+                    results[value.name] = value
+    return results
 
 
 def _within(name: str, call: Callable[..., Any]) -> bool:

@@ -23,6 +23,7 @@ if TYPE_CHECKING:
     from ..authoring.graph import Graph
     from ..authoring.language_models import Model
     from .memory.book import Book, Row
+    from .tape import Tape
 
 ACTOR = "user:author"
 
@@ -31,15 +32,17 @@ class Bench(Protocol):
     """The harness, as far as one of its threads needs it."""
 
     book: Book
-    graph: Graph
     errors: dict[Any, Exception]
     models: dict[Any, Model]
+    tapes: dict[Any, Tape]
 
     def work(self, thread: Any, decide: Decide = None) -> None: ...
 
     def settle(self, row: Any, verdict: Any) -> None: ...
 
-    def check_changes(self, changes: Mapping[str, Any]) -> None: ...
+    def graph_of(self, thread: Any) -> Graph: ...
+
+    def check_changes(self, graph: Graph, changes: Mapping[str, Any]) -> None: ...
 
 
 class Played:
@@ -55,6 +58,22 @@ class Played:
     @property
     def _row(self) -> Row:
         return self._book.row(self.id)
+
+    @property
+    def _graph(self) -> Graph:
+        return self._harness.graph_of(self.id)
+
+    @property
+    def children(self) -> list[Played]:
+        """The threads that it started, in the order of their starts."""
+        known = self._book.family.children.get(self.id, [])
+        return [Played(self._harness, child) for child in known]
+
+    @property
+    def successor(self) -> Played | None:
+        """The thread that it handed over to."""
+        heir = self._book.family.successors.get(self.id)
+        return None if heir is None else Played(self._harness, heir)
 
     @property
     def status(self) -> Status:
@@ -165,18 +184,18 @@ class Played:
 
     def decide(self, verdict: Any, which: str = "") -> Self:
         """Decide the open request and go on; `which` is its title, tool or node among several."""
-        found = [a for a in self.open if not which or which in (a.title, a.tool, a.node)]
-        if len(found) != 1:
+        results = [a for a in self.open if not which or which in (a.title, a.tool, a.node)]
+        if len(results) != 1:
             titles = ", ".join(repr(a.title) for a in self.open) or "none"
             raise AssertionError(f"One request must be meant; open: {titles}. {self!r}")
-        review = reviewer_of(verdict)(found[0])
+        review = reviewer_of(verdict)(results[0])
         if review is not None:
-            self._harness.settle(found[0], review)
+            self._harness.settle(results[0], review)
         return self.go_on()
 
     def pause(self, before: str = "") -> Self:
         """Pause it, or let it stop before a node; InvalidValue for one that there is not."""
-        if before and before not in self._harness.graph.nodes:
+        if before and before not in self._graph.nodes:
             raise InvalidValue("before", f"there is no node {before!r}")
         people.pause(self._book, self.id, actor=ACTOR, before_node=before)
         return self
@@ -235,7 +254,7 @@ class Played:
 
     def send(self, message: Any) -> Self:
         """Send new input; it joins the state at the next step."""
-        if not self._harness.graph.inbox:
+        if not self._graph.inbox:
             raise NotAllowedNow("This agent takes no new input: its graph names no inbox.")
         people.send(self._book, self.id, message=message, actor=ACTOR)
         return self
@@ -267,6 +286,8 @@ class Played:
         )
         if self.id in self._harness.models:
             self._harness.models[born] = self._harness.models[self.id]
+        if self.id in self._harness.tapes:
+            self._harness.tapes[born] = self._harness.tapes[self.id]
         return Played(self._harness, born).go_on(decide)
 
     def would_undo(self, to: int) -> list[EffectFate]:
@@ -295,10 +316,10 @@ class Played:
         return self.go_on()
 
     def _check(self, point: UUID, changes: Mapping[str, Any]) -> None:
-        self._harness.check_changes(changes)
+        self._harness.check_changes(self._graph, changes)
         state = self._book.materialise(self.id, point).state | dict(changes)
         try:
-            self._harness.graph.check_loaded(state)
+            self._graph.check_loaded(state)
         except InvalidValue as error:
             raise InvalidValue(error.path, f"{error.reason} (of the changes)") from error
 
@@ -306,9 +327,9 @@ class Played:
 
     def __repr__(self) -> str:
         after = f", next {' and '.join(self.next_nodes)}" if self.next_nodes else ""
-        said = f": {self.reason}" if self.reason else ""
-        asked = "".join(f" [{a.node} asks {a.title!r}]" for a in self.open)
-        return f"<{self.title} is {self.status} at step {self.step}{after}{said}{asked}>"
+        message = f": {self.reason}" if self.reason else ""
+        text = "".join(f" [{a.node} asks {a.title!r}]" for a in self.open)
+        return f"<{self.title} is {self.status} at step {self.step}{after}{message}{text}>"
 
     def __str__(self) -> str:
         """The whole log, a line per event; what `print(thread)` shows."""
@@ -317,7 +338,7 @@ class Played:
 
 def _line(event: EventRow) -> str:
     telling = ("text", "title", "error", "reason", "because", "why", "verdict", "tool", "next")
-    said = next((event.data[key] for key in telling if event.data.get(key)), "")
+    message = next((event.data[key] for key in telling if event.data.get(key)), "")
     node = event.data.get("node", "")
-    text = ", ".join(map(str, said)) if isinstance(said, list) else said
+    text = ", ".join(map(str, message)) if isinstance(message, list) else message
     return f"{event.seq:>4}  {event.kind:<22} {node:<12} {text}".rstrip()

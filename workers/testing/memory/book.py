@@ -19,7 +19,7 @@ from uuid_utils.compat import uuid7
 from approvals.policies.matches import Facts, Rule
 from approvals.queries import ApprovalRow
 from approvals.rules.votes import Vote
-from checkpoints.chain import NO_HASH, link
+from checkpoints.chain import NO_HASH, Event, link
 from checkpoints.errors import NotAllowedNow, NotFound
 from checkpoints.payloads.base import DATABASE, LIMITS
 from checkpoints.queries.states import materialized
@@ -67,6 +67,9 @@ class Row:
     pause_at: str = ""
     base: UUID | None = None
     forked_from: UUID | None = None
+    parent: UUID | None = None
+    root: UUID | None = None
+    depth: int = 0
     chain_id: UUID = field(default_factory=uuid7)
     status: Status = Status.QUEUED
     status_reason: str = ""
@@ -105,22 +108,6 @@ class Row:
 
 
 @dataclass(frozen=True, slots=True)
-class Entry:
-    """An event as kept, with what its place in the chain is computed from."""
-
-    seq: int
-    kind: str
-    v: int
-    actor: str
-    data: str
-    salt: bytes
-    data_hash: bytes
-    at: datetime
-    prev_hash: bytes
-    hash: bytes
-
-
-@dataclass(frozen=True, slots=True)
 class Kept:
     """A checkpoint as kept; `delta` is canonical text."""
 
@@ -130,6 +117,25 @@ class Kept:
     salt: bytes
     delta_hash: bytes
     created_at: datetime
+
+
+@dataclass
+class Family:
+    """What a book knows of agents that start each other.
+
+    `graphs` are {name: (graph, agent version)}, `deadlines` until when parents wait.
+    """
+
+    graphs: dict[str, tuple[Any, UUID]] = field(default_factory=dict)
+    children: dict[UUID, list[UUID]] = field(default_factory=dict)
+    deadlines: dict[UUID, float] = field(default_factory=dict)
+    successors: dict[UUID, UUID] = field(default_factory=dict)
+
+    def now(self, child: UUID) -> UUID:
+        """The thread that stands for a child: itself, or whom it handed over to."""
+        while child in self.successors:
+            child = self.successors[child]
+        return child
 
 
 Guard = Callable[[Row], bool]
@@ -146,7 +152,7 @@ class Book:
     workspace: UUID = field(default_factory=uuid7)
     rows: dict[UUID, Row] = field(default_factory=dict)
     checkpoints: dict[UUID, dict[UUID, Kept]] = field(default_factory=dict)
-    events: dict[UUID, list[Entry]] = field(default_factory=dict)
+    events: dict[UUID, list[Event]] = field(default_factory=dict)
     activities: dict[tuple[UUID, Position, int], ActivityRow] = field(default_factory=dict)
     approvals: dict[UUID, ApprovalRow] = field(default_factory=dict)
     votes: dict[UUID, list[Vote]] = field(default_factory=dict)
@@ -161,6 +167,9 @@ class Book:
     # Results across threads: until when, and what.
     cached: dict[str, tuple[datetime, str]] = field(default_factory=dict)
     reducers: dict[UUID, Mapping[str, Reducer]] = field(default_factory=dict)
+    # Of a thread that plays a tape: agent versions whose requests hold under the installed code.
+    accepted: dict[UUID, Collection[UUID]] = field(default_factory=dict)
+    family: Family = field(default_factory=Family)
     # What the play says in place of an admin's policies, and of caps.
     policy: Callable[[Facts], Rule | None] | None = None
     cap: str | None = None
@@ -211,16 +220,18 @@ class Book:
             if moves and (str(row.status), str(status)) not in PAIRS:
                 raise NotAllowedNow(f"{row.status} does not lead to {status}.")
             at = max(self.now(), row.last_at)
-            kept, told = (None, []) if checkpoint is None else sealed(self, thread, checkpoint, at)
-            encoded = [(e, *encode_event(e)) for e in (*before, *told, *events)]
+            saved, payload = (
+                (None, []) if checkpoint is None else sealed(self, thread, checkpoint, at)
+            )
+            encoded = [(e, *encode_event(e)) for e in (*before, *payload, *events)]
             for key, value in (sets or {}).items():
                 setattr(row, key, value)
             if status is not None:
                 row.status_since = row.status_since if row.status == status else at
                 row.status, row.status_reason = status, reason
-            if kept is not None:
-                self.set_head(row, kept)
-            if status is not None or kept is not None:
+            if saved is not None:
+                self.set_head(row, saved)
+            if status is not None or saved is not None:
                 row.version += 1
             for event, text, salt, digest in encoded:
                 self.append(row, event, text, salt, digest, at)
@@ -228,10 +239,10 @@ class Book:
                 also(at)
             return row
 
-    def set_head(self, row: Row, kept: Kept) -> None:
+    def set_head(self, row: Row, saved: Kept) -> None:
         """Keep a checkpoint and let the thread stand there."""
-        c = kept.new
-        self.checkpoints.setdefault(row.id, {})[c.id] = kept
+        c = saved.new
+        self.checkpoints.setdefault(row.id, {})[c.id] = saved
         row.head, row.number, row.step = c.id, c.number, c.step
         row.branch, row.branch_start = c.branch, c.branch_start
         row.next_nodes, row.state_bytes = tuple(c.next_nodes), c.state_bytes
@@ -240,53 +251,52 @@ class Book:
         self, row: Row, event: NewEvent, text: str, salt: bytes, digest: bytes, at: datetime
     ) -> None:
         """Chain one event to the thread's log."""
-        seq, prev, kind = row.last_seq + 1, row.last_hash, str(event.kind)
-        found = link(
-            chain=row.chain_id,
-            seq=seq,
-            kind=kind,
-            v=event.v,
-            actor=event.actor,
-            at=at,
-            data_hash=digest,
-            prev_hash=prev,
-        )
-        entry = Entry(seq, kind, event.v, event.actor, text, salt, digest, at, prev, found)
+        linked: dict[str, Any] = {
+            "seq": row.last_seq + 1,
+            "kind": str(event.kind),
+            "v": event.v,
+            "actor": event.actor,
+            "at": at,
+            "data_hash": digest,
+            "prev_hash": row.last_hash,
+        }
+        end = link(chain=row.chain_id, **linked)
+        entry = Event(workspace=row.workspace, data=text, salt=salt, hash=end, **linked)
         self.events.setdefault(row.id, []).append(entry)
-        row.last_seq, row.last_hash, row.last_at = seq, found, at
+        row.last_seq, row.last_hash, row.last_at = entry.seq, end, at
 
     def checkpoint(self, thread: UUID, ident: UUID) -> Kept:
         """A checkpoint of this very thread; raises NotFound."""
-        found = self.checkpoints.get(thread, {}).get(ident)
-        if found is None:
+        result = self.checkpoints.get(thread, {}).get(ident)
+        if result is None:
             raise NotFound("There is no such checkpoint in this thread.")
-        return found
+        return result
 
     def materialise(self, thread: UUID, ident: UUID) -> materialized.Materialised:
         """The state at a checkpoint, folded from its deltas; raises NotFound."""
-        kept = self.checkpoint(thread, ident)
-        past = [kept]
+        checkpoint = self.checkpoint(thread, ident)
+        past = [checkpoint]
         while past[-1].new.parent is not None:
             owner, parent = past[-1].new.parent_thread, past[-1].new.parent
             past.append(self.checkpoint(owner or thread, parent))
         state = deltas.fold({}, (self.delta(k) for k in reversed(past)))
         return materialized.Materialised(
-            state, kept.new.state_hash, kept.new.schema_version, len(past)
+            state, checkpoint.new.state_hash, checkpoint.new.schema_version, len(past)
         )
 
-    def delta(self, kept: Kept) -> dict[str, Any]:
+    def delta(self, saved: Kept) -> dict[str, Any]:
         """A checkpoint's delta with the values that it names; CorruptHistory where one is not."""
-        stored = read(kept.delta)
+        stored = read(saved.delta)
         names = references.named(stored.get(references.PUT, {})).values()
         return references.resolved(
-            stored, MemoryPayloads(self).get([kept.thread], references.wanted(names))
+            stored, MemoryPayloads(self).get([saved.thread], references.wanted(names))
         )
 
     def checked(self, thread: UUID, ident: UUID) -> tuple[materialized.Materialised, Digests]:
         """A state with its digests; CorruptHistory when it does not fit its checkpoint's hash."""
-        found = self.materialise(thread, ident)
+        result = self.materialise(thread, ident)
         version = self.checkpoint(thread, ident).new.agent_version
-        return found, materialized.checked_digests(found, self.reducers[version])
+        return result, materialized.checked_digests(result, self.reducers[version])
 
 
 @dataclass(frozen=True, slots=True)

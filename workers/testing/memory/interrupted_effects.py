@@ -10,10 +10,13 @@ from typing import Any
 from uuid import UUID
 
 from checkpoints.store import NewEvent
-from checkpoints.store.interrupted_effects import Underway, sentence, told
+from checkpoints.store.interrupted_effects import COLUMNS, Underway, as_json, sentence
 
 from . import reads as reading
 from .book import Book, written
+
+# What the readers' rows call as the table does.
+ALIKE = tuple(COLUMNS.without("input_hash", "result_hash", "approval_id"))
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,22 +37,10 @@ def taken_away(book: Book, thread: UUID, *, actor: str, how: str) -> Away:
     ]
     effects = [
         Underway(
-            {
-                "id": a.id,
-                "branch": a.branch,
-                "step": a.step,
-                "node": a.node,
-                "index": a.index,
-                "key": a.key,
-                "revision": a.revision,
-                "kind": a.kind,
-                "tool": a.tool,
+            {name: getattr(a, name) for name in ALIKE}
+            | {
                 "input_hash": sha256(written(a.args).encode()).digest(),
                 "result_hash": None,
-                "attempts": a.attempts,
-                "usage": a.usage,
-                "idempotency_key": a.idempotency_key,
-                "undo": a.undo,
                 "approval_id": a.approval,
             }
         )
@@ -59,12 +50,12 @@ def taken_away(book: Book, thread: UUID, *, actor: str, how: str) -> Away:
     def mark(at: datetime) -> None:
         for a in rows:
             place = reading.place(a)
-            kept = book.activities[place]
-            book.activities[place] = replace(kept, state="unknown", error=why, finished_at=at)
+            saved = book.activities[place]
+            book.activities[place] = replace(saved, state="unknown", error=why, finished_at=at)
 
     return Away(
         [effect.event(actor, why) for effect in effects],
-        told(effects),
+        as_json(effects),
         sentence([effect.tool for effect in effects]),
         mark,
     )

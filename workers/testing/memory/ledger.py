@@ -12,13 +12,14 @@ from approvals.gates import Proposal
 from approvals.gates.replies import SUPERSEDED
 from approvals.queries import ApprovalRow
 from checkpoints import undo
-from checkpoints.log import steering
+from checkpoints.log import control_columns
 from checkpoints.log.pins import SAME_CODE
+from checkpoints.log.traces import TraceContext, trace_of
 from checkpoints.queries import Range
 from checkpoints.records import Position, Work
 from checkpoints.state.channels import Digests, Reducer
 from checkpoints.states import EventKind, Status, target
-from checkpoints.store import NewCheckpoint, NewEvent
+from checkpoints.store import HandOff, NewCheckpoint, NewEvent
 from checkpoints.views import ActivityRow, CheckpointRow, InputRow
 
 from . import reads as reading
@@ -27,9 +28,10 @@ from . import undo as undoing
 from .book import Row, read, written
 from .once import released, see
 from .rules import Rules
+from .tree import Tree, hand_over, handed_off
 
 
-class MemoryLedger(Rules):
+class MemoryLedger(Rules, Tree):
     """One worker's side of a book."""
 
     # ---- reading -----------------------------------------------------------------------------
@@ -38,10 +40,10 @@ class MemoryLedger(Rules):
         self, work: Work, version: UUID, reducers: dict[str, Reducer]
     ) -> tuple[dict[str, Any], Digests, int]:
         self._book.reducers[version] = reducers
-        found, digests = self._book.checked(work.thread, work.head)
+        result, digests = self._book.checked(work.thread, work.head)
         if self._book.checkpoint(work.thread, work.head).new.agent_version != version:
-            digests = Digests.of(found.state, reducers)
-        return found.state, digests, found.schema_version
+            digests = Digests.of(result.state, reducers)
+        return result.state, digests, result.schema_version
 
     def recorded(self, work: Work, step: int) -> list[ActivityRow]:
         return [
@@ -70,14 +72,14 @@ class MemoryLedger(Rules):
 
     def thoughts(self, work: Work, step: int) -> set[tuple[str, int]]:
         """(node, ordinal) of the thoughts recorded at the step since the last checkpoint."""
-        found: set[tuple[str, int]] = set()
+        results: set[tuple[str, int]] = set()
         for event in reading.events(self._book, work.thread):
-            said = event.data
+            data = event.data
             if event.kind == EventKind.CHECKPOINT_COMMITTED:
-                found.clear()
-            elif event.kind == EventKind.THOUGHT_RECORDED and said["step"] == step:
-                found.add((said["node"], said["ordinal"]))
-        return found
+                results.clear()
+            elif event.kind == EventKind.THOUGHT_RECORDED and data["step"] == step:
+                results.add((data["node"], data["ordinal"]))
+        return results
 
     def inputs(self, work: Work) -> list[InputRow]:
         return reading.inputs(self._book, work.thread)
@@ -125,18 +127,21 @@ class MemoryLedger(Rules):
     def config(self, work: Work) -> dict[str, Any]:
         return reading.config(self._book, work.thread)
 
+    def trace(self, work: Work) -> TraceContext:
+        return trace_of(self._book.row(work.root or work.thread).chain_id, None)
+
     def failures(self, work: Work, activity: UUID) -> int:
         return reading.failures(self._book, work.thread, activity)
 
     def held_off(self, work: Work, name: str) -> tuple[float, str] | None:
-        until, said = self._book.held_off.get((work.workspace, name), (self._book.now(), ""))
+        until, message = self._book.held_off.get((work.workspace, name), (self._book.now(), ""))
         left = (until - self._book.now()).total_seconds()
-        return (left, said) if left > 0 else None
+        return (left, message) if left > 0 else None
 
-    def hold_off(self, work: Work, name: str, *, seconds: float, said: str) -> None:
+    def hold_off(self, work: Work, name: str, *, seconds: float, text: str) -> None:
         place = (work.workspace, name)
         former = self._book.held_off.get(place)
-        new = (self._book.later(seconds), said)
+        new = (self._book.later(seconds), text)
         self._book.held_off[place] = new if former is None else max(former, new)
 
     # ---- steps -------------------------------------------------------------------------------
@@ -161,8 +166,8 @@ class MemoryLedger(Rules):
         if leave_by is not None:
             status = target(leave_by, work.status)
             sets |= released(leave_by)
-            said = steering.leaving(leave_by, reason=reason)
-            left.append(NewEvent(leave_by, said, left_by or work.owner))
+            message = control_columns.leaving(leave_by, reason=reason)
+            left.append(NewEvent(leave_by, message, left_by or work.owner))
         if work.status is Status.ROLLING_BACK:
             sets["rollback"] = None
         elif checkpoint.step > work.step:
@@ -184,6 +189,29 @@ class MemoryLedger(Rules):
         work.next_nodes = tuple(checkpoint.next_nodes)
         work.crash_count = 0
 
+    def hand_off(
+        self,
+        work: Work,
+        checkpoint: NewCheckpoint,
+        hand_off: HandOff,
+        *,
+        events: Sequence[NewEvent] = (),
+        **more: Any,
+    ) -> None:
+        giver = self._book.row(work.thread)
+        end = (giver.last_seq, giver.last_hash)
+        try:
+            self.commit(
+                work,
+                checkpoint,
+                events=[*events, handed_off(work, hand_off, checkpoint)],
+                leave_by=EventKind.THREAD_SUCCEEDED,
+                **more,
+            )
+        finally:  # a worker that is lost right after it has begun the successor as well
+            if giver.head == checkpoint.id:
+                hand_over(self._book, giver, hand_off, checkpoint, end=end)
+
     def leave(
         self,
         work: Work,
@@ -200,7 +228,7 @@ class MemoryLedger(Rules):
         sets = released(by) | {"waiting_on": None if waiting_on is None else written(waiting_on)}
         if wake_at_seconds is not None:
             sets["wake_at"] = self._book.later(wake_at_seconds)
-        body = steering.leaving(by, reason=reason, data=data, waiting_on=waiting_on)
+        body = control_columns.leaving(by, reason=reason, data=data, waiting_on=waiting_on)
 
         def allowed(row: Row) -> bool:
             news = unless_woken and row.wake_seq != work.wake_seq
@@ -288,15 +316,15 @@ class MemoryLedger(Rules):
     ) -> None:
         """What a policy allows: asked and approved, and nobody waits."""
         for proposal in proposals:
-            row, told = requests.allowed(self._book, work, proposal)
+            row, payload = requests.allowed(self._book, work, proposal)
 
             def enter(_: datetime, row: ApprovalRow = row) -> None:
                 self._book.approvals[row.id] = row
 
             if proposal.revision:
                 by = f"Not asked any more: {row.decided_by_name} lets it happen."
-                told = [told[0], *self._withdraw_former(work, proposal, by), *told[1:]]
-            self._write(work, events=[*events, *told], also=enter)
+                payload = [payload[0], *self._withdraw_former(work, proposal, by), *payload[1:]]
+            self._write(work, events=[*events, *payload], also=enter)
             events = ()
 
     # ---- effects that need a person ----------------------------------------------------------
@@ -320,6 +348,6 @@ class MemoryLedger(Rules):
         return unknown_effects.course(self._book, work.thread)
 
     def at_place(
-        self, work: Work, ranges: Sequence[Range], place: Position, *, limit: int
+        self, work: Work, ranges: Sequence[Range], position: Position, *, limit: int
     ) -> list[ActivityRow]:
-        return unknown_effects.at_place(self._book, ranges, place, limit=limit)
+        return unknown_effects.at_place(self._book, ranges, position, limit=limit)

@@ -8,30 +8,33 @@ import shutil
 import tempfile
 import weakref
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import replace
+from dataclasses import fields, replace
 from datetime import datetime
 from decimal import Decimal
 from pathlib import Path
-from typing import IO, Any
+from typing import IO, Any, Unpack
 from uuid import UUID
 
 from checkpoints.errors import LeaseLost, NotAllowedNow
 from checkpoints.records import NewActivity, Work
 from checkpoints.states import EventKind
 from checkpoints.store import NewEvent
-from checkpoints.store.activities import NAMING_V, described, failing, told_by, written_as
-from checkpoints.store.cursors import kept
+from checkpoints.store.activities import (
+    EffectOutcome,
+    Outcome,
+    ended,
+    recorded,
+    started,
+    written_as,
+)
+from checkpoints.store.cursors import cursor_event
+from checkpoints.store.statement.moves import Insert
 from checkpoints.views import ActivityRow
 
 from . import reads as reading
 from .book import Book, Row, read, written
 
 WRITABLE = ("planned", "started", "failed")
-
-
-def told(activity: NewActivity, state: str, result: Any, error: str, usage: Any) -> dict[str, Any]:
-    """What the event of a write says of its activity."""
-    return dict(written_as(activity, state, result, error, usage)[1])
 
 
 def released(by: EventKind) -> dict[str, Any]:
@@ -72,53 +75,32 @@ class Once:
         self._book.inputs[thread] = [seq for seq in waiting if seq not in taken]
 
     def _entering(
-        self,
-        work: Work,
-        activity: NewActivity,
-        state: str,
-        result: Any,
-        error: str,
-        usage: Any,
+        self, work: Work, activity: NewActivity, row: Insert
     ) -> Callable[[datetime], None]:
-        """What enters the row; of one that stands there only what is not done is written over."""
-        p, done = activity.position, state == "done"
-        place = (work.thread, p, activity.revision)
-        texts = {
-            "args": written(activity.args),
-            "result": written(result) if done else None,
-            "usage": None if usage is None else written(usage),
-        }
+        """What enters the row as the store writes it; a row that is done stays as it is."""
+        place = (work.thread, activity.position, activity.revision)
+        columns = row.params._asdict() | {"approval": row.params.approval_id}
+        values = {f.name: columns[f.name] for f in fields(ActivityRow) if f.name in columns}
+        state, request = values["state"], (values["args"], values["salt"])
 
         def enter(at: datetime) -> None:
             former = self._book.activities.get(place)
             if former is not None and former.state not in WRITABLE:
                 return
-            asked = (texts["args"], activity.salt)
-            goes_on = former is not None and not done and (former.args, former.salt) == asked
+            values.update(started_at=at, progress=None, cursor=None)
+            if former is not None:
+                goes_on = state != "done" and (former.args, former.salt) == request
+                values.update(
+                    id=former.id,
+                    started_at=at if state == "started" else former.started_at,
+                    progress=former.progress,
+                    cursor=former.cursor if goes_on else None,
+                )
             self._book.activities[place] = ActivityRow(
-                id=former.id if former else activity.id,
+                **values,
                 thread=work.thread,
-                branch=p.branch,
-                step=p.step,
-                node=p.node,
-                index=p.index,
-                key=p.key,
-                kind=activity.kind,
-                tool=activity.tool,
-                state=state,
-                error=error,
-                attempts=activity.attempts,
-                idempotency_key=activity.idempotency_key,
-                progress=former.progress if former else None,
-                undo=activity.undo,
                 undo_result=None,
-                revision=activity.revision,
-                approval=activity.approval,
-                started_at=former.started_at if former and state != "started" else at,
                 finished_at=None if state == "started" else at,
-                cursor=former.cursor if former and goes_on else None,
-                salt=activity.salt,
-                **texts,
             )
 
         return enter
@@ -130,23 +112,18 @@ class Once:
         work: Work,
         activity: NewActivity,
         *,
-        result: Any = None,
-        error: str = "",
-        retry_in: float | None = None,
-        usage: Any = None,
         events: Sequence[NewEvent] = (),
+        **outcome: Unpack[Outcome],
     ) -> None:
-        state = "failed" if error else "done"
-        data = told(activity, state, result, error, usage) | failing(error, retry_in)
-        if usage:
-            data["usage"] = usage
-        enter = self._entering(work, activity, state, result, error, usage)
-        sets: dict[str, Any] = {} if error else {"crash_count": 0}
+        row, event = recorded(work.owner, activity, **outcome)
+        usage = outcome.get("usage")
+        sets: dict[str, Any] = {} if outcome.get("error") else {"crash_count": 0}
+        thread = self._book.row(work.thread)
+        if usage and "tokens" in usage:
+            sets["tokens"] = thread.tokens + usage["tokens"]
         if usage and "cost" in usage:
-            row = self._book.row(work.thread)
-            sets["tokens"] = row.tokens + usage["tokens"]
-            sets["cost"] = f"{(Decimal(row.cost) + Decimal(usage['cost'])).normalize():f}"
-        event = NewEvent(told_by(activity, error), data, work.owner, NAMING_V)
+            sets["cost"] = f"{(Decimal(thread.cost) + Decimal(usage['cost'])).normalize():f}"
+        enter = self._entering(work, activity, row)
         self._write(work, events=[*events, event], sets=sets, also=enter)
 
     def _start_effect(self, work: Work, activity: NewActivity, events: Sequence[NewEvent]) -> None:
@@ -155,11 +132,8 @@ class Once:
             for a in self._book.activities.values()
         ):
             raise NotAllowedNow("This approval has been used already.")
-        data = told(activity, "started", None, "", activity.usage)
-        data["idempotency_key"] = activity.idempotency_key
-        data["approval"] = None if activity.approval is None else str(activity.approval)
-        enter = self._entering(work, activity, "started", None, "", activity.usage)
-        event = NewEvent(EventKind.EFFECT_STARTED, data, work.owner, NAMING_V)
+        row, event = started(work.owner, activity)
+        enter = self._entering(work, activity, row)
         self._write(work, events=[*events, event], also=enter)
 
     def end_effect(
@@ -167,23 +141,16 @@ class Once:
         work: Work,
         activity: NewActivity,
         *,
-        state: str,
-        result: Any = None,
-        error: str = "",
-        retry_in: float | None = None,
-        usage: Any = None,
         events: Sequence[NewEvent] = (),
+        **outcome: Unpack[EffectOutcome],
     ) -> None:
-        data = told(activity, state, result, error, usage) | {"state": state}
-        data |= described(usage) | failing(error, retry_in)
-        kind = EventKind.EFFECT_FINISHED if state == "done" else EventKind.EFFECT_FAILED
-        event = NewEvent(kind, data, work.owner, NAMING_V)
-        enter = self._entering(work, activity, state, result, error, usage)
-        sets = {"crash_count": 0} if state == "done" else {}
+        row, event = ended(work.owner, activity, **outcome)
+        sets = {"crash_count": 0} if row.params.state == "done" else {}
+        enter = self._entering(work, activity, row)
         self._write(work, events=[event, *events], sets=sets, also=enter)
 
     def progress(
-        self, work: Work, activity: NewActivity, progress: dict[str, Any], *, keep: bool
+        self, work: Work, activity: NewActivity | None, progress: dict[str, Any], *, keep: bool
     ) -> None:
         self._book.progress.append(read(written(progress)))
 
@@ -197,18 +164,19 @@ class Once:
         moved_on: bool = False,
         events: Sequence[NewEvent] = (),
     ) -> None:
-        enter = self._entering(work, activity, "started", None, "", None)
+        row, data = written_as(activity, "started")
+        enter = self._entering(work, activity, row)
         place = (work.thread, activity.position, activity.revision)
 
         def also(at: datetime) -> None:
             enter(at)
-            row = self._book.activities[place]
-            shown = row.progress if progress is None else read(written(progress))
-            now = replace(row, cursor=cursor.decode(), progress=shown)
+            now = self._book.activities[place]
+            shown = now.progress if progress is None else written(progress)
+            now = replace(now, cursor=cursor.decode(), progress=shown)
             self._book.activities[place] = now
 
         sets = {"crash_count": 0} if moved_on else {}
-        event = kept(work, activity, told(activity, "started", None, "", None), cursor)
+        event = cursor_event(work, activity, data, cursor)
         self._write(work, events=[*events, event], sets=sets, also=also)
 
     def compensation(
@@ -239,8 +207,8 @@ class Once:
         def enter(_: datetime) -> None:
             if done:
                 place = reading.place(row)
-                kept = self._book.activities[place]
-                undone = replace(kept, state="compensated", undo_result=written(result))
+                saved = self._book.activities[place]
+                undone = replace(saved, state="compensated", undo_result=written(result))
                 self._book.activities[place] = undone
 
         self._write(work, events=[NewEvent(kind, data, work.owner)], sets=sets, also=enter)

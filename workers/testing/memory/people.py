@@ -13,7 +13,7 @@ from checkpoints import undo as plans
 from checkpoints.errors import NotAllowedNow
 from checkpoints.limits import CRASHES_ALLOWED
 from checkpoints.log.seals import LEASE_V
-from checkpoints.records import Work
+from checkpoints.records import Work, environment
 from checkpoints.state import deltas
 from checkpoints.state.channels import Digests
 from checkpoints.states import (
@@ -44,9 +44,9 @@ def birth(
     book: Book, row: Row, checkpoint: NewCheckpoint, kind: EventKind, data: dict[str, Any]
 ) -> UUID:
     """Enter a thread with its first checkpoint; the first event proves that as well."""
-    kept, (committed,) = sealed(book, row.id, checkpoint, book.now())
+    saved, (committed,) = sealed(book, row.id, checkpoint, book.now())
     book.rows[row.id], book.events[row.id] = row, []
-    book.set_head(row, kept)
+    book.set_head(row, saved)
     row.status_since = row.created_at
     event = NewEvent(kind, data | {"checkpoint": committed.data}, row.started_by)
     book.move(row.id, events=[event])
@@ -80,9 +80,9 @@ def take_over(book: Book, thread: UUID, *, owner: str) -> Work | None:
         event = NewEvent(K.THREAD_PARKED, {"reason": reason}, owner)
         book.move(thread, sets=sets, status=S.ATTENTION, reason=reason, events=[event])
         return None
-    said = savings.told(book, thread)
+    message = savings.as_json(book, thread)
     sets = {"crash_count": row.crash_count + 1}
-    return _take(book, row, owner, K.LEASE_TAKEN_OVER, None, sets, said)
+    return _take(book, row, owner, K.LEASE_TAKEN_OVER, None, sets, message)
 
 
 def _take(
@@ -92,7 +92,7 @@ def _take(
     kind: EventKind,
     status: Status | None,
     sets: Mapping[str, Any],
-    said: Mapping[str, Any] = {},
+    payload: Mapping[str, Any] = {},
 ) -> Work:
     token = uuid4()
     lease = {
@@ -101,7 +101,8 @@ def _take(
         "lease_until": book.later(LEASE_SECONDS),
         "fence": row.fence + 1,
     }
-    event = NewEvent(kind, {"owner": owner, **said}, owner, LEASE_V)
+    data = {"owner": owner, **environment(), **payload}
+    event = NewEvent(kind, data, owner, LEASE_V)
     book.move(row.id, sets={**sets, **lease}, status=status, events=[event])
     own = {"thread": row.id, "owner": owner, "token": token, "rollback": read(row.rollback)}
     same = [f.name for f in fields(Work) if f.name not in own and hasattr(row, f.name)]
@@ -140,8 +141,8 @@ def retry(book: Book, thread: UUID, *, actor: str) -> None:
     half = row.status is S.ATTENTION and row.rollback is not None
     by = K.ROLLBACK_RETRIED if half else K.THREAD_RETRIED
     free = released(by) if half else {}
-    said = savings.told(book, thread) if savings.faulty(row) else {}
-    _move_on(book, thread, by, actor, "Retrying", said, crash_count=0, **free)
+    message = savings.as_json(book, thread) if savings.faulty(row) else {}
+    _move_on(book, thread, by, actor, "Retrying", message, crash_count=0, **free)
 
 
 def cancel(book: Book, thread: UUID, *, actor: str, reason: str = "") -> None:
@@ -192,7 +193,7 @@ def edit(
     _in(row, EDITABLE, "Editing the state")
     requests.withdraw_open(book, thread, reason=f"The state was edited: {reason}", actor=actor)
     head = book.checkpoint(thread, row.head).new
-    found = changed(book, thread, row.head, changes, head.agent_version)
+    result = changed(book, thread, row.head, changes, head.agent_version)
     checkpoint = NewCheckpoint(
         id=uuid7(),
         number=row.number + 1,
@@ -208,13 +209,15 @@ def edit(
         schema_version=head.schema_version,
         agent_version=head.agent_version,
         created_by=actor,
-        **found,
+        **result,
     )
-    said = NewEvent(K.STATE_EDITED, {"changed": sorted(changes), "reason": reason}, actor)
+    new_event = NewEvent(K.STATE_EDITED, {"changed": sorted(changes), "reason": reason}, actor)
     waits = row.status in (S.WAITING, S.SLEEPING)
     status, why = S.PAUSED if waits else row.status, row.status_reason
     sets = {"waiting_on": None}
-    book.move(thread, sets=sets, status=status, reason=why, before=[said], checkpoint=checkpoint)
+    book.move(
+        thread, sets=sets, status=status, reason=why, before=[new_event], checkpoint=checkpoint
+    )
     return checkpoint.id
 
 
@@ -251,8 +254,8 @@ def roll_back(
             "An earlier rollback left this checkpoint behind; fork from it to continue there."
         )
     _in(row, set(sources(K.ROLLBACK_STARTED)), "Rolling back")
-    said = f"The thread was rolled back: {reason}"
-    requests.withdraw_open(book, thread, reason=said, actor=actor)
+    message = f"The thread was rolled back: {reason}"
+    requests.withdraw_open(book, thread, reason=message, actor=actor)
     plan = plans.plan(
         target=checkpoint,
         number=goal.number,

@@ -9,14 +9,17 @@ from hashlib import sha256
 from typing import Any
 from uuid import UUID
 
+from approvals.columns import APPROVAL
 from approvals.queries import ApprovalRow
-from checkpoints.chain import NO_HASH, link
+from checkpoints.chain import Broken
+from checkpoints.chain.events import Log
 from checkpoints.errors import CorruptHistory, NotFound
 from checkpoints.log.pins import accepted_after
 from checkpoints.queries.activities import fate_of
 from checkpoints.records import Position
 from checkpoints.state import deltas
 from checkpoints.states import EventKind
+from checkpoints.tables.columns import ACTIVITY
 from checkpoints.views import ActivityRow, CheckpointRow, EffectFate, EventRow, InputRow
 
 from .book import Book, Kept, read
@@ -58,28 +61,20 @@ def verify(book: Book, thread: UUID) -> int:
 
     Raises CorruptHistory at the first thing that does not fit.
     """
-    row, prev = book.row(thread), NO_HASH
-    for seq, e in enumerate(book.events[thread], 1):
-        found = link(
-            chain=row.chain_id,
-            seq=seq,
-            kind=e.kind,
-            v=e.v,
-            actor=e.actor,
-            at=e.at,
-            data_hash=sha256(e.salt + deltas.canonical(deltas.decode(e.data))).digest(),
-            prev_hash=prev,
-        )
-        if (e.seq, e.prev_hash, e.hash) != (seq, prev, found):
-            raise CorruptHistory(f"Event {seq} does not continue the chain.")
-        prev = found
-    if (row.last_seq, row.last_hash) != (len(book.events[thread]), prev):
-        raise CorruptHistory("The thread does not end with its last event.")
-    for kept in book.checkpoints[thread].values():
-        delta = deltas.canonical(deltas.decode(kept.delta))
-        if sha256(kept.salt + delta).digest() != kept.delta_hash:
-            raise CorruptHistory(f"The delta of checkpoint {kept.new.number} was altered.")
-        book.checked(thread, kept.new.id)
+    row, entries = book.row(thread), book.events[thread]
+    end = (row.last_seq, row.last_hash, entries[-1].seq)
+    log = Log("thread", thread, row.workspace, row.chain_id, *end)
+    try:
+        for event in entries:
+            log.check(event)
+        log.check_end()
+    except Broken as broken:
+        raise CorruptHistory(f"Event {broken.seq}: {broken}.") from broken
+    for item in book.checkpoints[thread].values():
+        delta = deltas.canonical(deltas.decode(item.delta))
+        if sha256(item.salt + delta).digest() != item.delta_hash:
+            raise CorruptHistory(f"The delta of checkpoint {item.new.number} was altered.")
+        book.checked(thread, item.new.id)
     return row.last_seq
 
 
@@ -102,8 +97,8 @@ def checkpoints(book: Book, thread: UUID) -> list[CheckpointRow]:
 
 def by_number(book: Book, thread: UUID, number: int) -> CheckpointRow:
     """The checkpoint with this ordinal in the thread; raises NotFound."""
-    for ident, kept in book.checkpoints[book.row(thread).id].items():
-        if kept.new.number == number:
+    for ident, saved in book.checkpoints[book.row(thread).id].items():
+        if saved.new.number == number:
             return checkpoint(book, thread, ident)
     raise NotFound(f"There is no checkpoint {number} in this thread.")
 
@@ -118,24 +113,26 @@ def newest_sound(book: Book, thread: UUID, ident: UUID) -> CheckpointRow | None:
 
     None when there is none, or when only steps of another branch come before it.
     """
-    past = [kept for owner, kept in way(book, thread, ident) if owner == thread]
-    for before, kept in itertools.pairwise(past):
-        if kept.new.branch != past[0].new.branch and kept.new.step != before.new.step:
+    past = [saved for owner, saved in way(book, thread, ident) if owner == thread]
+    for before, saved in itertools.pairwise(past):
+        if saved.new.branch != past[0].new.branch and saved.new.step != before.new.step:
             return None
         try:
-            book.checked(thread, kept.new.id)
+            book.checked(thread, saved.new.id)
         except CorruptHistory:
             continue
-        return _row(thread, kept)
+        return _row(thread, saved)
     return None
 
 
 def upgraded_from(book: Book, thread: UUID) -> set[UUID]:
     """The agent versions that wrote what upgrades of this thread's state began with."""
-    found = [kept.new for kept in book.checkpoints[thread].values() if kept.new.source == "upgrade"]
+    results = [
+        item.new for item in book.checkpoints[thread].values() if item.new.source == "upgrade"
+    ]
     return {
         book.checkpoint(c.parent_thread or thread, c.parent).new.agent_version
-        for c in found
+        for c in results
         if c.parent is not None
     }
 
@@ -143,7 +140,7 @@ def upgraded_from(book: Book, thread: UUID) -> set[UUID]:
 def accepted_from(book: Book, thread: UUID) -> set[UUID]:
     """The agent versions whose decisions hold under the code that people accepted since."""
     upgraded = {str(version) for version in upgraded_from(book, thread)}
-    accepted: set[str] = set()
+    accepted = {str(version) for version in book.accepted.get(thread, ())}
     for event in events(book, thread):
         if event.kind == EventKind.CODE_CHANGED:
             accepted = accepted_after(accepted, event.data, upgraded)
@@ -161,13 +158,13 @@ def way(book: Book, thread: UUID, ident: UUID) -> Iterator[tuple[UUID, Kept]]:
     owner: UUID | None = thread
     at: UUID | None = ident
     while owner is not None and at is not None:
-        kept = book.checkpoint(owner, at)
-        yield owner, kept
-        owner, at = kept.new.parent_thread, kept.new.parent
+        checkpoint = book.checkpoint(owner, at)
+        yield owner, checkpoint
+        owner, at = checkpoint.new.parent_thread, checkpoint.new.parent
 
 
-def _row(thread: UUID, kept: Kept) -> CheckpointRow:
-    c = kept.new
+def _row(thread: UUID, saved: Kept) -> CheckpointRow:
+    c = saved.new
     return CheckpointRow(
         id=c.id,
         thread=thread,
@@ -180,13 +177,13 @@ def _row(thread: UUID, kept: Kept) -> CheckpointRow:
         source=c.source,
         nodes=tuple(c.nodes),
         next_nodes=tuple(c.next_nodes),
-        delta=read(kept.delta),
+        delta=read(saved.delta),
         state_hash=c.state_hash.hex(),
         state_bytes=c.state_bytes,
         schema_version=c.schema_version,
         agent_version_id=c.agent_version,
         created_by=c.created_by,
-        created_at=kept.created_at,
+        created_at=saved.created_at,
     )
 
 
@@ -195,8 +192,8 @@ def _row(thread: UUID, kept: Kept) -> CheckpointRow:
 
 def activities(book: Book, thread: UUID) -> list[ActivityRow]:
     """What happened once, oldest first, newest revision of a position last."""
-    found = [a for (owner, _, _), a in book.activities.items() if owner == thread]
-    return [_activity(a) for a in sorted(found, key=lambda a: (a.started_at, a.revision))]
+    results = [a for (owner, _, _), a in book.activities.items() if owner == thread]
+    return [_activity(a) for a in sorted(results, key=lambda a: (a.started_at, a.revision))]
 
 
 def activity(book: Book, ident: UUID) -> ActivityRow:
@@ -208,9 +205,8 @@ def activity(book: Book, ident: UUID) -> ActivityRow:
 
 
 def _activity(row: ActivityRow) -> ActivityRow:
-    texts = ("args", "result", "usage", "undo_result", "cursor")
     salt = None if row.cursor is None else row.salt
-    return replace(row, salt=salt, **{name: read(getattr(row, name)) for name in texts})
+    return replace(row, salt=salt, **{name: read(getattr(row, name)) for name in ACTIVITY.json})
 
 
 FAILED = (EventKind.ACTIVITY_FAILED, EventKind.MODEL_FAILED, EventKind.EFFECT_FAILED)
@@ -231,15 +227,15 @@ def effects_after(book: Book, thread: UUID, ident: UUID) -> list[EffectFate]:
     """What happened outside after a checkpoint on the way to the head, last first, its fate."""
     row, goal = book.row(thread), book.checkpoint(thread, ident).new
     spans: dict[int, tuple[int, int]] = {}  # branch: the steps after the goal that count
-    for owner, kept in way(book, thread, row.head):
-        c = kept.new
+    for owner, saved in way(book, thread, row.head):
+        c = saved.new
         if owner != thread:
             break
         top = spans.get(c.branch, (0, c.step + (1 if c.branch == row.branch else 0)))[1]
         spans[c.branch] = (goal.step if c.id == goal.id else -1, top)
         if c.id == goal.id:
             break
-    found = [
+    results = [
         a
         for a in activities(book, thread)
         if a.kind == "effect"
@@ -247,7 +243,7 @@ def effects_after(book: Book, thread: UUID, ident: UUID) -> list[EffectFate]:
         and a.branch in spans
         and spans[a.branch][0] < a.step <= spans[a.branch][1]
     ]
-    last_first = sorted(found, key=lambda a: (a.branch, a.step, a.started_at, a.id), reverse=True)
+    last_first = sorted(results, key=lambda a: (a.branch, a.step, a.started_at, a.id), reverse=True)
     return [fate_of(a) for a in last_first]
 
 
@@ -265,17 +261,7 @@ def approval(book: Book, ident: UUID) -> ApprovalRow:
     if ident not in book.approvals:
         raise NotFound("There is no such request.")
     row = book.approvals[ident]
-    texts = (
-        "args",
-        "reasons",
-        "schema",
-        "decided_args",
-        "terms",
-        "standing_args",
-        "tally",
-        "repeats",
-    )
-    return replace(row, **{name: read(getattr(row, name)) for name in texts})
+    return replace(row, **{name: read(getattr(row, name)) for name in APPROVAL.json})
 
 
 def file(book: Book, sha: str) -> bytes:

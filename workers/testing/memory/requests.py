@@ -12,6 +12,7 @@ from uuid import UUID
 
 from uuid_utils.compat import uuid7
 
+from approvals.columns import APPROVAL
 from approvals.errors import AlreadyDecided, FourEyes, ProposalChanged
 from approvals.gates import (
     Proposal,
@@ -24,10 +25,11 @@ from approvals.gates import (
 )
 from approvals.gates.requests import asked_event, columns_of
 from approvals.gates.verdict import decision_rows
-from approvals.gates.verdict.judgement import GO_ON, Judged, judge, window_of
+from approvals.gates.verdict.judgement import Judged, judge, window_of
 from approvals.queries import ApprovalRow
 from approvals.rules.terms import Terms, terms_of
 from approvals.rules.votes import Progress, Vote, person, progress, standing_edit
+from approvals.states import GO_ON, UNSETTLED
 from checkpoints.records import Work
 from checkpoints.states import EventKind as K
 from checkpoints.states import Status
@@ -38,7 +40,6 @@ from . import reads as reading
 from .book import Book, written
 
 WAITING = (Status.WAITING, Status.SLEEPING)
-TEXTS = ("args", "reasons", "schema", "decided_args", "terms", "repeats")
 SWEEP = "sweep"
 NOBODY_DUE: dict[str, Any] = {"due_seats": [], "due_except": []}
 BLANK: dict[str, Any] = {
@@ -63,13 +64,13 @@ def opened(book: Book, work: Work, p: Proposal) -> tuple[ApprovalRow, NewEvent]:
         agent_version=work.agent_version,
         policy_version=p.policy_version,
         deadline=deadline,
+        origin=p.origin,
     )
     columns = columns_of(work, uuid7(), p, deadline, digest)
     otherwise = ("workspace_id", "thread_id")
     entered: dict[str, Any] = {n: v for n, v in columns.items() if n not in otherwise}
-    for name in TEXTS:
-        given = entered.get(name)
-        entered[name] = None if given is None else written(given)
+    for name in APPROVAL.sealed.json:
+        entered[name] = None if entered[name] is None else written(entered[name])
     entered |= dict.fromkeys(("outcome", "comment", "decided_by", "decided_by_name"), "")
     row = ApprovalRow(
         workspace=work.workspace,
@@ -78,6 +79,7 @@ def opened(book: Book, work: Work, p: Proposal) -> tuple[ApprovalRow, NewEvent]:
         agent=work.agent,
         status="pending",
         decided_at=None,
+        decided_args=None,
         effective_at=None,
         requested_at=book.now(),
         standing_hash=digest,
@@ -90,7 +92,7 @@ def opened(book: Book, work: Work, p: Proposal) -> tuple[ApprovalRow, NewEvent]:
 
 def allowed(book: Book, work: Work, p: Proposal) -> tuple[ApprovalRow, list[NewEvent]]:
     """A request that its policy approves, settled as it will be entered, and its two events."""
-    row, asked = opened(book, work, p)
+    row, request = opened(book, work, p)
     by, name = f"policy:{p.policy_version}", f"the policy: {p.allowed_by}"[:200]
     vote = Vote(uuid7(), by, name, "approve", row.standing_hash, at=row.requested_at)
     book.votes[row.id] = [vote]
@@ -111,7 +113,7 @@ def allowed(book: Book, work: Work, p: Proposal) -> tuple[ApprovalRow, list[NewE
         verdict="approve",
         by_name=name,
     )
-    return row, [asked, NewEvent(K.APPROVAL_DECIDED, data, by)]
+    return row, [request, NewEvent(K.APPROVAL_DECIDED, data, by)]
 
 
 def decide(
@@ -173,12 +175,12 @@ def decide(
 def _vote(book: Book, row: ApprovalRow, vote: Vote, judged: Judged) -> None:
     """Enter a vote, its event, and the outcome where there is one."""
     seen, at = row.standing_hash, vote.at or book.now()
-    kept = book.approvals[row.id]
+    saved = book.approvals[row.id]
     if judged.standing is not None:
-        stands, named = judged.standing
-        kept = replace(kept, standing_args=written(stands), standing_hash=named)
-        row = replace(row, standing_args=stands, standing_hash=named)
-    told: dict[str, Any] = {
+        current, named = judged.standing
+        saved = replace(saved, standing_args=written(current), standing_hash=named)
+        row = replace(row, standing_args=current, standing_hash=named)
+    payload: dict[str, Any] = {
         "decision": vote.decision,
         "digest": digest_of(row.id, vote),
         "verdict": vote.verdict,
@@ -187,12 +189,12 @@ def _vote(book: Book, row: ApprovalRow, vote: Vote, judged: Judged) -> None:
         "void": judged.void,
     }
     book.votes.setdefault(row.id, []).append(vote)
-    kept = replace(kept, **_columns(judged.progress))
+    saved = replace(saved, **_columns(judged.progress))
     if not judged.outcome:
         missing = None if judged.asks else judged.progress.missing
-        data = decision_rows.recorded(row, comment=vote.comment, at=at, missing=missing, **told)
+        data = decision_rows.recorded(row, comment=vote.comment, at=at, missing=missing, **payload)
         event = NewEvent(K.DECISION_RECORDED, data, vote.reviewer)
-        _enter(book, kept, event, wakes=judged.asks)
+        _enter(book, saved, event, wakes=judged.asks)
         return
     window = window_of(row, author=False)
     outcome: dict[str, Any] = {
@@ -205,11 +207,11 @@ def _vote(book: Book, row: ApprovalRow, vote: Vote, judged: Judged) -> None:
         "decided_at": at,
         "effective_at": at + timedelta(seconds=window),
     }
-    data = decision_rows.decided(replace(row, **outcome), held=bool(window), **told)
-    given = judged.decided_args
-    kept = replace(kept, **outcome, decided_args=None if given is None else written(given))
+    data = decision_rows.decided(replace(row, **outcome), held=bool(window), **payload)
+    value = judged.decided_args
+    saved = replace(saved, **outcome, decided_args=None if value is None else written(value))
     event = NewEvent(K.APPROVAL_DECIDED, data, vote.reviewer)
-    _enter(book, kept, event, wakes=not window and not _ends(kept))
+    _enter(book, saved, event, wakes=not window and not _ends(saved))
 
 
 def take_back(book: Book, ident: UUID, *, reviewer: Reviewer) -> ApprovalRow:
@@ -221,7 +223,7 @@ def take_back(book: Book, ident: UUID, *, reviewer: Reviewer) -> ApprovalRow:
             raise undo_window.nothing(row, reviewer)
         votes = book.votes[ident]
         gone = undo_window.taking_back(reviewer)
-        stands = standing_edit([*votes, gone])
+        current = standing_edit([*votes, gone])
         then = progress(terms_of(row.terms), [*votes, gone], escalated=bool(row.escalated_at))
         vote = Vote(
             uuid7(), reviewer.id, reviewer.name, undo_window.TAKE_BACK, row.standing_hash, at=now
@@ -232,21 +234,21 @@ def take_back(book: Book, ident: UUID, *, reviewer: Reviewer) -> ApprovalRow:
             digest=digest_of(ident, vote),
             by_name=reviewer.name,
             at=now,
-            stands=stands,
+            vote=current,
         )
         votes.append(vote)
-        kept = replace(
+        saved = replace(
             book.approvals[ident],
             **BLANK,
             **_columns(then),
             status="pending",
             comment="",
             decided_at=None,
-            standing_args=None if stands is None else written(stands.args),
-            standing_hash=row.proposal_hash if stands is None else stands.proposal_hash,
+            standing_args=None if current is None else written(current.args),
+            standing_hash=row.proposal_hash if current is None else current.proposal_hash,
         )
         event = NewEvent(K.DECISION_TAKEN_BACK, data, reviewer.id)
-        _enter(book, kept, event, wakes=False)
+        _enter(book, saved, event, wakes=False)
     return reading.approval(book, ident)
 
 
@@ -281,7 +283,7 @@ def _columns(now: Progress) -> dict[str, Any]:
 
 def digest_of(approval: UUID, vote: Vote) -> bytes:
     """The hash of a decision, with a new salt."""
-    said = decision_content(
+    message = decision_content(
         approval=approval,
         reviewer=vote.reviewer,
         verdict=vote.verdict,
@@ -290,7 +292,7 @@ def digest_of(approval: UUID, vote: Vote) -> bytes:
         args=vote.args,
         what_next=vote.what_next,
     )
-    return salted(said)[1]
+    return salted(message)[1]
 
 
 def _ends(row: ApprovalRow) -> bool:
@@ -356,9 +358,7 @@ def expire_due(book: Book) -> int:
 def withdraw_open(book: Book, thread: UUID, *, reason: str, actor: str) -> int:
     """pending or held -> withdrawn for each request of a thread; how many. Wakes nobody."""
     now = book.now()
-    gone = [
-        a for a in book.approvals.values() if a.thread == thread and a.status in ("pending", "held")
-    ]
+    gone = [a for a in book.approvals.values() if a.thread == thread and a.status in UNSETTLED]
     for a in gone:
         book.approvals[a.id] = replace(
             a, **BLANK, **NOBODY_DUE, status="withdrawn", comment=reason, decided_at=now

@@ -17,7 +17,7 @@ def reusable(book: Book, thread: UUID, *, step: int, agent_version: UUID) -> lis
     (first,) = (k for k in book.checkpoints[thread].values() if k.new.number == row.branch_start)
     if first.new.agent_version != row.agent_version:
         return []
-    found, owner, top, until = [], row, row.branch - 1, None
+    results, owner, top, until = [], row, row.branch - 1, None
     while True:
         if owner.agent_version == agent_version:
             own = [
@@ -28,9 +28,9 @@ def reusable(book: Book, thread: UUID, *, step: int, agent_version: UUID) -> lis
                 and (a.kind in PURE and a.state == "done" and a.finished_at is not None)
                 and (until is None or a.finished_at <= until)
             ]
-            found += sorted(own, key=lambda a: (a.branch, a.revision), reverse=True)
+            results += sorted(own, key=lambda a: (a.branch, a.revision), reverse=True)
         if owner.base is None:
-            return found
+            return results
         until = owner.created_at if until is None else min(until, owner.created_at)
         owner = book.row(owner.base)
         top = owner.branch

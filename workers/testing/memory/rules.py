@@ -46,25 +46,37 @@ class Rules(Once):
         )
         return PolicyAnswer(rule)
 
+    def node_rule(self, work: Work, node: str) -> PolicyAnswer:
+        return PolicyAnswer(None)
+
+    def asks_before_nodes(self, work: Work) -> bool:
+        """The policy of a play is asked about effects only."""
+        return False
+
+    def state_hash(self, work: Work) -> str:
+        return self._book.checkpoint(work.thread, work.head).new.state_hash.hex()
+
     def done_earlier(self, work: Work, before: ActivityRow) -> dict[str, Any]:
-        kept = before.approval and self._book.approvals.get(before.approval)
-        return earlier(before, self._book.row(before.thread).title, kept or None)
+        saved = before.approval and self._book.approvals.get(before.approval)
+        return earlier(before, self._book.row(before.thread).title, saved or None)
 
     def terms(self, risk: str) -> Terms | None:
         return None  # in a play a decision counts at once
 
     def hands_on(self, work: Work) -> tuple[str, ...]:
         """Who started, forked or edited what led to the head, in the thread and in its bases."""
-        kept = self._book.checkpoint(work.thread, work.head)
-        found = {work.started_by}
+        checkpoint = self._book.checkpoint(work.thread, work.head)
+        results = {work.started_by}
         while True:
-            found.add(self._book.row(kept.thread).started_by)
-            if kept.new.source in TOUCHING:
-                found.add(kept.new.created_by)
-            if kept.new.parent is None:
+            results.add(self._book.row(checkpoint.thread).started_by)
+            if checkpoint.new.source in TOUCHING:
+                results.add(checkpoint.new.created_by)
+            if checkpoint.new.parent is None:
                 break
-            kept = self._book.checkpoint(kept.new.parent_thread or kept.thread, kept.new.parent)
-        return tuple(sorted({who.split("/")[0] for who in found if who.startswith("user:")}))
+            checkpoint = self._book.checkpoint(
+                checkpoint.new.parent_thread or checkpoint.thread, checkpoint.new.parent
+            )
+        return tuple(sorted({who.split("/")[0] for who in results if who.startswith("user:")}))
 
     def doubts(self, work: Work, approval: ApprovalRow) -> str:
         """Nobody loses a right in a play; time passes there too."""
@@ -108,14 +120,16 @@ class Rules(Once):
         with self._book.lock:
             if not self._book.approvals[approval.id].open:
                 return False
-            told = self._withdrawn(work, approval.id, reason)
-            self.record(work, activity, result=result, events=[told, *events])
+            payload = self._withdrawn(work, approval.id, reason)
+            self.record(work, activity, result=result, events=[payload, *events])
         return True
 
     def over(self, work: Work) -> str:
         """Only one cap can be set in a play: what a thread may cost."""
         cap = self._book.cap
-        spent = self._book.row(work.thread).cost
+        root = work.root or work.thread
+        tree = [row for row in self._book.rows.values() if root in (row.id, row.root)]
+        spent = sum((Decimal(row.cost) for row in tree), Decimal(0))
         if cap is None or Decimal(spent) < Decimal(cap):
             return ""
         return f"This thread has spent {spent}, and {cap} is its cap."

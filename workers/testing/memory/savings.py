@@ -23,14 +23,14 @@ def faulty(row: Row) -> bool:
     return row.status is Status.FAILED or crashed
 
 
-def told(book: Book, thread: UUID) -> dict[str, Any]:
+def as_json(book: Book, thread: UUID) -> dict[str, Any]:
     """What the event that ends a fault says of all that is recorded on the way to the head."""
     tops: dict[int, int] = {}
     row = book.row(thread)
-    for owner, kept in reading.way(book, thread, row.head):
+    for owner, saved in reading.way(book, thread, row.head):
         if owner != thread:
             break
-        tops.setdefault(kept.new.branch, kept.new.step + (kept.new.branch == row.branch))
+        tops.setdefault(saved.new.branch, saved.new.step + (saved.new.branch == row.branch))
     newest: dict[tuple[Any, ...], ActivityRow] = {}
     for a in reading.activities(book, thread):
         if a.kind in KINDS and a.step <= tops.get(a.branch, -1):
@@ -40,7 +40,7 @@ def told(book: Book, thread: UUID) -> dict[str, Any]:
     done = [a for a in newest.values() if a.state == "done"]
     used = [(a, a.usage or {}) for a in done]
     used = [(a, usage) for a, usage in used if "reused_from" not in usage]
-    return savings.told(
+    return savings.as_json(
         SavedRow(
             1,
             len(used),
@@ -48,6 +48,7 @@ def told(book: Book, thread: UUID) -> dict[str, Any]:
             sum(usage.get("tokens", 0) for _, usage in used),
             plain(sum((Decimal(usage.get("cost", "0")) for _, usage in used), Decimal(0))),
             sum(usage.get("milliseconds", 0) for _, usage in used),
+            sum("unpriced" in usage for _, usage in used),
         )
     )
 

@@ -3,23 +3,45 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import dataclass
 from typing import Any
 from uuid import UUID
 
 from uuid_utils.compat import uuid7
 
-from checkpoints.log import steering
+from checkpoints.log import control_columns
 from checkpoints.payloads.base import LIMITS
 from checkpoints.state import deltas
 from checkpoints.state.channels import Digests
-from checkpoints.states import EventKind
-from checkpoints.store import NewCheckpoint
+from checkpoints.state.model_configuration import deployed, joined_config, with_texts
+from checkpoints.states import EventKind, Status
 from checkpoints.store.statement.guards import check_texts
+from checkpoints.store.statement.moves import first_checkpoint
 from workers.authoring.graph import Graph
 
 from . import reads as reading
-from .book import Book, Row
+from .book import Book, Row, written
 from .people import birth, changed
+
+
+@dataclass(frozen=True, slots=True)
+class Origin:
+    """Who starts a child, and whether it waits until a sibling has ended."""
+
+    id: UUID
+    parent: Row
+    waits: bool = False
+    at_most: int = 0
+
+    @property
+    def columns(self) -> dict[str, Any]:
+        """What the row of the child says of it."""
+        parent = self.parent
+        lineage = {"parent": parent.id, "root": parent.root or parent.id, "depth": parent.depth + 1}
+        if not self.waits:
+            return lineage
+        waiting_on = {"kind": "limit", "at_most": self.at_most}
+        return lineage | {"status": Status.WAITING, "waiting_on": written(waiting_on)}
 
 
 def start(
@@ -33,6 +55,7 @@ def start(
     pause_at: str = "",
     effects: str = "run",
     config: Mapping[str, Any] | None = None,
+    origin: Origin | None = None,
 ) -> UUID:
     """Begin a thread with the input over the agent's defaults; its id."""
     check_texts(title=title, pause_at=pause_at)
@@ -42,17 +65,8 @@ def start(
     book.reducers[agent_version] = graph.reducers
     book.limits[agent_version] = LIMITS[graph.payloads]
     digests = Digests.of(state, graph.reducers)
-    checkpoint = NewCheckpoint(
-        id=uuid7(),
-        number=0,
-        step=0,
-        branch=0,
-        branch_start=0,
-        parent=None,
-        parent_thread=None,
-        parent_number=None,
+    checkpoint = first_checkpoint(
         source="input",
-        nodes=(),
         next_nodes=graph.entry,
         delta={"set": state},
         state_hash=digests.root,
@@ -60,10 +74,11 @@ def start(
         schema_version=graph.schema_version,
         agent_version=agent_version,
         created_by=actor,
-        config=config or None,
+        config=joined_config(memory_config(graph), config or {}) or None,
     )
+    own = {} if origin is None else origin.columns
     row = Row(
-        id=uuid7(),
+        id=uuid7() if origin is None else origin.id,
         workspace=book.workspace,
         agent=graph.name,
         agent_version=agent_version,
@@ -72,10 +87,25 @@ def start(
         created_at=book.now(),
         effects=effects,
         pause_at=pause_at,
+        **own,
     )
-    told = steering.told(queue=graph.queue, pause_at=pause_at, effects=effects)
-    data = {"agent": graph.name, "agent_version": str(agent_version), "title": title, "row": told}
+    lineage = {name: own[name] for name in ("parent", "root", "depth") if name in own}
+    payload = control_columns.event_of(
+        queue=graph.queue, pause_at=pause_at, effects=effects, **lineage
+    )
+    data = {
+        "agent": graph.name,
+        "agent_version": str(agent_version),
+        "title": title,
+        "row": payload,
+    }
     return birth(book, row, checkpoint, EventKind.THREAD_STARTED, data)
+
+
+def memory_config(graph: Graph) -> dict[str, Any]:
+    """What the graph declares; a play keeps the texts themselves, and asks no settings."""
+    described = graph.describe_graph()
+    return with_texts(deployed(described, None), described.get("prompts", {}).values())
 
 
 def fork(
@@ -93,25 +123,20 @@ def fork(
     """Begin a new thread from a checkpoint of another, which stays as it is; the new id."""
     check_texts(title=title)
     old, point = book.row(base), book.checkpoint(base, checkpoint).new
-    whole = {**reading.config(book, base), **(config or {})}
-    found = changed(book, base, checkpoint, changes, point.agent_version)
-    first = NewCheckpoint(
-        id=uuid7(),
-        number=0,
+    whole = joined_config(reading.config(book, base), config or {})
+    result = changed(book, base, checkpoint, changes, point.agent_version)
+    first = first_checkpoint(
         step=point.step,
-        branch=0,
-        branch_start=0,
         parent=checkpoint,
         parent_thread=base,
         parent_number=point.number,
         source="fork",
-        nodes=(),
         next_nodes=tuple(point.next_nodes),
         schema_version=point.schema_version,
         agent_version=point.agent_version,
         created_by=actor,
         config=whole or None,
-        **found,
+        **result,
     )
     row = Row(
         id=uuid7(),
@@ -134,7 +159,7 @@ def fork(
         "base_hash": old.last_hash.hex(),
         "changed": sorted(changes),
         "reason": reason,
-        "row": steering.told(queue="gatepost", effects=effects, title=row.title),
+        "row": control_columns.event_of(queue="gatepost", effects=effects, title=row.title),
         **({"config": dict(config)} if config else {}),
     }
     return birth(book, row, first, EventKind.THREAD_FORKED, data)

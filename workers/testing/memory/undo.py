@@ -35,15 +35,15 @@ def checkpoint_before(book: Book, activity: ActivityRow) -> CheckpointRow:
 
 def undo_failures(book: Book, thread: UUID) -> dict[str, tuple[int, str]]:
     """{effect: (how often its undo failed, the last error)} since the undo was wanted last."""
-    found: dict[str, tuple[int, str]] = {}
+    results: dict[str, tuple[int, str]] = {}
     for event in book.events[thread]:
         if event.kind in (K.ROLLBACK_STARTED, K.ROLLBACK_RETRIED):
-            found.clear()
+            results.clear()
         elif event.kind == K.COMPENSATION_FAILED:
-            said = read(event.data)
-            count, _ = found.get(said["activity"], (0, ""))
-            found[said["activity"]] = (count + 1, said.get("error", ""))
-    return found
+            text = read(event.data)
+            count, _ = results.get(text["activity"], (0, ""))
+            results[text["activity"]] = (count + 1, text.get("error", ""))
+    return results
 
 
 def carried(plan: dict[str, Any]) -> dict[str, Any]:

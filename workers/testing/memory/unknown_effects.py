@@ -51,8 +51,8 @@ def settle(
     if question is None or question.activity != activity:
         before = settled(book, thread, activity)
         if before is not None:
-            said = f"This has been answered already: {MEANING[Verdict(before[0])]}."
-            raise AlreadySettled(said, status=row.status)
+            message = f"This has been answered already: {MEANING[Verdict(before[0])]}."
+            raise AlreadySettled(message, status=row.status)
         raise NotAllowedNow(f"Nothing is asked about this effect while the thread is {row.status}.")
     effect = reading.activity(book, activity)
     if verdict not in question.choices(effect.state, effect.undo):
@@ -74,52 +74,52 @@ def settle(
         sets |= {"rollback": written(plan), **released(EventKind.ROLLBACK_STARTED)}
         status, why = Status.ROLLING_BACK, plan["reason"]
         following = NewEvent(EventKind.ROLLBACK_STARTED, plan, actor)
-    told = settled_data(_named(effect), question, verdict, result=result, reason=reason)
+    payload = settled_data(_named(effect), question, verdict, result=result, reason=reason)
 
     def enter(at: datetime) -> None:
         if verdict is Verdict.HAPPENED:
-            kept = written(result)
-            _write(book, effect, state="done", result=kept, error="", finished_at=at)
+            saved = written(result)
+            _write(book, effect, state="done", result=saved, error="", finished_at=at)
         elif verdict is Verdict.NOT_HAPPENED:
             _write(book, effect, state="failed", error=NOT_HAPPENED, finished_at=at)
 
-    answer = NewEvent(EventKind.EFFECT_SETTLED, told, actor, NAMING_V)
+    answer = NewEvent(EventKind.EFFECT_SETTLED, payload, actor, NAMING_V)
     book.move(thread, sets=sets, status=status, reason=why, events=[answer, following], also=enter)
 
 
 def settled(book: Book, thread: UUID, ident: UUID) -> tuple[str, str] | None:
     """(verdict, hash of the arguments it is about) that people last gave about an effect."""
     for event in reversed(reading.events(book, thread)):
-        said = event.data
-        if event.kind == EventKind.EFFECT_SETTLED and said["activity"] == str(ident):
-            return said["verdict"], said.get("args_hash", "")
+        data = event.data
+        if event.kind == EventKind.EFFECT_SETTLED and data["activity"] == str(ident):
+            return data["verdict"], data.get("args_hash", "")
     return None
 
 
 def course(book: Book, thread: UUID) -> tuple[list[tuple[UUID, int, int]], dict[UUID, int]]:
     """([(thread, branch, last step) on the way, newest first], {thread: its newest branch})."""
     upto: dict[tuple[UUID, int], int] = {}
-    for owner, kept in reading.way(book, thread, book.row(thread).head):
-        upto.setdefault((owner, kept.new.branch), kept.new.step)
-    found = [(owner, branch, step) for (owner, branch), step in upto.items()]
-    return found, {owner: book.row(owner).branch for owner, _, _ in found}
+    for owner, saved in reading.way(book, thread, book.row(thread).head):
+        upto.setdefault((owner, saved.new.branch), saved.new.step)
+    results = [(owner, branch, step) for (owner, branch), step in upto.items()]
+    return results, {owner: book.row(owner).branch for owner, _, _ in results}
 
 
 def at_place(
-    book: Book, ranges: Sequence[Range], place: Position, *, limit: int
+    book: Book, ranges: Sequence[Range], position: Position, *, limit: int
 ) -> list[ActivityRow]:
     """What is recorded at one node, index and key in these ranges, at most `limit` of each."""
-    found: list[ActivityRow] = []
+    activities: list[ActivityRow] = []
     for thread, branch, low, high in ranges:
         here = [
             a
             for a in reading.activities(book, thread)
             if a.branch == branch
             and low < a.step <= high
-            and (a.node, a.index, a.key) == (place.node, place.index, place.key)
+            and (a.node, a.index, a.key) == (position.node, position.index, position.key)
         ]
-        found += sorted(here, key=lambda a: (a.step, a.revision))[:limit]
-    return found
+        activities += sorted(here, key=lambda a: (a.step, a.revision))[:limit]
+    return activities
 
 
 def _write(book: Book, row: ActivityRow, **changes: Any) -> None:

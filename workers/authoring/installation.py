@@ -1,0 +1,13 @@
+"""Settings of the installation that an agent may read."""
+
+from typing import Any
+
+from django.conf import settings
+
+
+def setting(name: str) -> Any:
+    """Read a setting of this installation by its name; LookupError where there is none."""
+    try:
+        return getattr(settings, name)
+    except AttributeError:
+        raise LookupError(f"This installation has no setting {name}.") from None

@@ -1,0 +1,1 @@
+"""Agents that work elsewhere and report: their steps by our store, gates, policies and caps."""

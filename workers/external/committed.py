@@ -1,0 +1,216 @@
+"""Checkpoints of an agent that works elsewhere: a delta or a whole state, after any of its own."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+from uuid import UUID, uuid5
+
+from django.db import IntegrityError
+from uuid_utils.compat import uuid7
+
+from checkpoints import queries, store
+from checkpoints.errors import NotFound
+from checkpoints.records import Work
+from checkpoints.state import deltas
+from checkpoints.state.channels import Digests
+from checkpoints.state.digests import NeedsState
+from checkpoints.state.references import PUT
+from checkpoints.states import EventKind
+from checkpoints.store import NewCheckpoint, NewEvent, next_checkpoint
+from checkpoints.views import CheckpointRow
+
+from ..engine.between_steps import pause_if_due
+from .open_step import ReportedLedger
+from .reported import stop_before
+
+# A state is kept whole after so many checkpoints: whoever reads it folds no more than these.
+KEPT_EVERY = 128
+
+
+class PositionTaken(Exception):
+    """Something else is committed under this id."""
+
+
+@dataclass(frozen=True, slots=True)
+class Report:
+    """A checkpoint as the agent reports it; `delta` changes the state at its parent."""
+
+    id: UUID | None
+    step: int | None
+    nodes: Sequence[str]
+    next_nodes: Sequence[str]
+    delta: Mapping[str, Any]
+    taken: Sequence[int] = ()
+    thoughts: Sequence[Mapping[str, Any]] = ()
+
+
+def id_of(work: Work, report: Report) -> UUID | None:
+    """The id that the checkpoint gets: the agent's own, else one of its branch and step."""
+    if report.id is not None or report.step is None:
+        return report.id
+    return uuid5(work.thread, f"{work.branch}/{report.step}")
+
+
+def committed(thread: UUID, ident: UUID | None, report: Report) -> CheckpointRow | None:
+    """What stands under this id already; raises PositionTaken where it is something else."""
+    if ident is None:
+        return None
+    try:
+        row = queries.checkpoint(thread, ident)
+    except NotFound:
+        return None
+    same = (list(row.nodes), list(row.next_nodes)) == (list(report.nodes), list(report.next_nodes))
+    # A value that is kept beside its delta is not compared: the hash of the state names it.
+    if not same or (PUT not in row.delta and not _same(_filled(row.delta), _filled(report.delta))):
+        raise PositionTaken
+    return row
+
+
+def _same(one: Any, other: Any) -> bool:
+    return bool(deltas.canonical(one) == deltas.canonical(other))
+
+
+def _filled(delta: Mapping[str, Any]) -> dict[str, Any]:
+    """A delta without operations that name no channel."""
+    return {op: body for op, body in delta.items() if body}
+
+
+def parent_of(thread: UUID, ident: UUID) -> UUID | None:
+    """What a committed checkpoint stands on; None while there is none of this id."""
+    try:
+        return queries.checkpoint(thread, ident).parent
+    except NotFound:
+        return None
+
+
+def with_delta(report: Report, delta: Mapping[str, Any]) -> Report:
+    """The report with another delta."""
+    return replace(report, delta=delta)
+
+
+def whole(
+    old: Mapping[str, Any], new: Mapping[str, Any], appended: Sequence[str]
+) -> dict[str, Any]:
+    """The delta from one state to another; channels in `appended` that only grew are appended."""
+    delta: dict[str, Any] = {"set": {}, "append": {}, "unset": sorted(old.keys() - new.keys())}
+    for channel, value in new.items():
+        before = old.get(channel)
+        if channel in old and _same(before, value):
+            continue
+        if channel in appended and _has_grown(before, value):
+            delta["append"][channel] = value[len(before or ()) :]
+        else:
+            delta["set"][channel] = value
+    return _filled(delta)
+
+
+def _has_grown(before: Any, value: Any) -> bool:
+    """Whether a list has only got more items."""
+    if not isinstance(before, list) or not isinstance(value, list):
+        return False
+    return len(value) > len(before) and _same(value[: len(before)], before)
+
+
+def go_back(work: Work, target: CheckpointRow) -> None:
+    """Set the head back to a checkpoint of the thread, on a new branch; nothing is undone."""
+    checkpoint = next_checkpoint(
+        work,
+        source="rollback",
+        delta={},
+        state_hash=bytes.fromhex(target.state_hash),
+        state_bytes=target.state_bytes,
+        schema_version=target.schema_version,
+        agent_version=target.agent_version_id,
+        step=target.step,
+        branch=work.branch + 1,
+        branch_start=work.number + 1,
+        parent=target.id,
+        parent_number=target.number,
+        next_nodes=target.next_nodes,
+    )
+    store.commit_step(work, checkpoint)
+
+
+def commit(work: Work, ident: UUID | None, report: Report) -> NewCheckpoint:
+    """Commit the step in progress as reported; stops where people or policies want it.
+
+    Raises LeaseLost, InvalidValue, PositionTaken.
+    """
+    delta = deltas.validate_delta(_filled(report.delta))
+    digests = _digests(work, delta)
+    checkpoint = NewCheckpoint(
+        id=ident or uuid7(),
+        number=work.number + 1,
+        step=work.step + 1,
+        branch=work.branch,
+        branch_start=work.branch_start,
+        parent=work.head,
+        parent_thread=work.thread,
+        parent_number=work.number,
+        source="step",
+        nodes=list(report.nodes),
+        next_nodes=list(report.next_nodes),
+        delta=delta,
+        state_hash=digests.root,
+        state_bytes=digests.size,
+        schema_version=1,
+        agent_version=work.agent_version,
+        created_by=work.owner,
+        digests=digests,
+    )
+    before = thoughts_of(work, report.thoughts)
+    if report.taken:
+        joined = {"inputs": list(report.taken)}
+        before.append(NewEvent(EventKind.INPUT_TAKEN, joined, work.owner))
+    try:
+        store.commit_step(work, checkpoint, before=before, taken=report.taken)
+    except IntegrityError as error:
+        raise PositionTaken from error
+    if checkpoint.number % KEPT_EVERY == 0:
+        store.keep_state(work.thread, checkpoint.id, checkpoint.number)
+    ledger = ReportedLedger()
+    if not pause_if_due(work, work.next_nodes, ledger) and ledger.asks_before_nodes(work):
+        stop_before(work, work.next_nodes)
+    return checkpoint
+
+
+def _digests(work: Work, delta: Mapping[str, Any]) -> Digests:
+    """The digests of the state after the delta; the state is read only where they need it."""
+    digests = store.known_digests(work.thread, work.head)
+    try:
+        digests.follow(delta)
+    except NeedsState:
+        digests = store.known_digests(work.thread, work.head)
+    else:
+        return digests
+    folder = deltas.Folder(queries.state_at(work.thread, work.head))
+    folder.add(delta)
+    digests.update(delta, folder.state)
+    return digests
+
+
+def thoughts_of(work: Work, thoughts: Sequence[Mapping[str, Any]]) -> list[NewEvent]:
+    """The thoughts of the step in progress that are not on record yet, as events."""
+    if not thoughts:
+        return []
+    step = work.step + 1
+    known = queries.recorded_thoughts(work.thread, branch=work.branch, step=step)
+    events: list[NewEvent] = []
+    for thought in thoughts:
+        node, ordinal = thought["node"], thought["n"]
+        if ordinal is None:
+            ordinal = max((n for name, n in known if name == node), default=-1) + 1
+        if (node, ordinal) in known:
+            continue
+        known.add((node, ordinal))
+        data = {
+            "node": node,
+            "ordinal": ordinal,
+            "branch": work.branch,
+            "step": step,
+            "text": thought["text"],
+        }
+        events.append(NewEvent(EventKind.THOUGHT_RECORDED, data, work.owner))
+    return events

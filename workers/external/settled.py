@@ -1,0 +1,182 @@
+"""What an agent that works elsewhere says came of its calls, as the record keeps it."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any, Literal
+from uuid import UUID
+
+from uuid_utils.compat import uuid7
+
+from checkpoints import leases, queries, store, undo
+from checkpoints.errors import NotAllowedNow, NotFound
+from checkpoints.records import NewActivity, Position, Work
+from checkpoints.state import deltas
+from checkpoints.states import EventKind, Status
+from checkpoints.store.activities import Outcome
+from checkpoints.verdicts import about_unknown
+from checkpoints.views import ActivityRow
+
+from ..authoring.errors import Parked
+from ..engine.rollback import Undoing
+from ..step.answers import answered
+from .open_step import ReportedLedger, open_step
+from .reported import Reported, leave
+
+type Outside = Literal["done", "failed", "unknown"]
+
+
+def settle(
+    work: Work,
+    at: Mapping[str, Any],
+    *,
+    state: Outside,
+    result: Any,
+    error: str,
+    usage: Any,
+    kind: str,
+    tool: str,
+    args: Any,
+) -> ActivityRow:
+    """Record what came of a call at a position; settled again, it is as it was.
+
+    An effect has to have been begun; a pure call is named by its kind, tool and arguments. Raises
+    LeaseLost, NotAllowedNow.
+    """
+    step = open_step(work)
+    position = Position(work.branch, step.number, at["node"], at["index"], at["key"])
+    known = step.record_at(position)
+    if kind != "effect":
+        message = error or ("" if state == "done" else "It failed.")
+        reported = Reported(step, position)
+        reported.settle_call(kind, tool, args, result=result, error=message, usage=usage)
+    elif known is None or known.kind != "effect":
+        raise NotAllowedNow("Nothing was begun at this position.", status=str(work.status))
+    elif known.state == "started":
+        made = store.effect_as_written(work.thread, known.id)
+        if made is None:
+            raise AssertionError("a record that is gone")
+        outcome: dict[str, Any] = {"result": result} if state == "done" else {"error": error}
+        outcome["usage"] = (made[0].usage or {}) | (usage or {}) or None
+        step.ledger.end_effect(work, made[0], state=state, **outcome)
+        if state == "unknown":
+            leave(step, [_parked(known, error)])
+    return _at(work.thread, work.branch, step.number, position)
+
+
+def _parked(effect: ActivityRow, error: str) -> Parked:
+    why = f": {error}" if error else ""
+    return Parked(
+        f"Whether {effect.tool!r} happened is unknown{why}. Check outside, then say what happened.",
+        about_unknown(effect.id),
+    )
+
+
+def _at(thread: UUID, branch: int, step: int, position: Position) -> ActivityRow:
+    rows = answered(queries.step_activities(thread, branch=branch, step=step))
+    return rows[position]
+
+
+def record(
+    work: Work, after: UUID | None, values: Sequence[Mapping[str, Any]]
+) -> list[ActivityRow]:
+    """Record pure calls that are done, all in one statement; the records as they then stand.
+
+    They stand in the step after the checkpoint `after`, else after the head. A result that differs
+    from the recorded one is a newer revision.
+    """
+    branch, number = work.branch, work.step + 1
+    if after is not None and after != work.head:
+        point = queries.checkpoint(work.thread, after)
+        branch, number = point.branch, point.step + 1
+    known = answered(queries.step_activities(work.thread, branch=branch, step=number))
+    made: dict[Position, tuple[NewActivity, Outcome]] = {}
+    for value in values:
+        position = Position(branch, number, value["node"], value["index"], value["key"])
+        before = known.get(position)
+        if before is not None and before.state == "done" and _same(before, value):
+            continue
+        if before is not None and before.kind == "effect":
+            raise NotAllowedNow("An effect stands at this position.", status=str(work.status))
+        activity = NewActivity(
+            id=uuid7(),
+            position=position,
+            kind=value["kind"],
+            tool=value["tool"],
+            args=value["args"],
+            idempotency_key="",
+            revision=0 if before is None else before.revision + 1,
+        )
+        outcome: Outcome = {"result": value["result"]}
+        if value["usage"]:
+            outcome["usage"] = value["usage"]
+        made[position] = (activity, outcome)
+    if made:
+        store.record_activities(work, list(made.values()))
+    return recorded(work.thread, branch, number)
+
+
+def recorded(thread: UUID, branch: int, step: int) -> list[ActivityRow]:
+    """The newest record of each position of a step, in their order."""
+    rows = answered(queries.step_activities(thread, branch=branch, step=step))
+    return [rows[p] for p in sorted(rows, key=lambda p: (p.node, p.index, p.key))]
+
+
+def _same(before: ActivityRow, value: Mapping[str, Any]) -> bool:
+    one = [before.kind, before.tool, before.args, before.result]
+    other = [value["kind"], value["tool"], value["args"], value["result"]]
+    return bool(deltas.canonical(one) == deltas.canonical(other))
+
+
+def to_undo(thread: UUID, plan: Mapping[str, Any]) -> list[ActivityRow]:
+    """The effects that the agent has still to undo, in their order."""
+    effects = [queries.activity(UUID(ident)) for ident in plan["undo"]]
+    failed = queries.undo_failures(thread)
+    return [e for e in effects if e.state != "compensated" and str(e.id) not in failed]
+
+
+def settle_undo(work: Work, activity: UUID, *, result: Any, error: str) -> None:
+    """Record that an effect of the plan was undone, or could not be; after the last, go back."""
+    effect, plan = queries.activity(activity), work.rollback
+    if effect.thread != work.thread:
+        raise NotFound("There is no such activity in this thread.")
+    if work.status is not Status.ROLLING_BACK or plan is None or str(activity) not in plan["undo"]:
+        raise NotAllowedNow("Nothing is to be undone there.", status=str(work.status))
+    failed = str(activity) in queries.undo_failures(work.thread)
+    if effect.state != "compensated" and not failed:
+        ledger = ReportedLedger()
+        ledger.compensation(work, activity, tool=effect.tool, kind=EventKind.COMPENSATION_STARTED)
+        if error:
+            how: dict[str, Any] = {"kind": EventKind.COMPENSATION_FAILED, "error": error}
+        else:
+            how = {"kind": EventKind.COMPENSATION_FINISHED, "result": result}
+        ledger.compensation(work, activity, tool=effect.tool, **how)
+    go_back_if_undone(work)
+
+
+def go_back_alone(thread: UUID, *, owner: str) -> None:
+    """Move the head of a thread that rolls back with nothing to undo; its agent need not come.
+
+    The move may be in the transaction of the request itself, so its commit waits for the flush.
+    """
+    work = leases.acquire(thread, owner=owner, flushed=True)
+    if work is not None and not go_back_if_undone(work):
+        store.hand_back(work, reason="its agent has to undo effects")
+
+
+def go_back_if_undone(work: Work) -> bool:
+    """Move the head as the plan says once nothing is left to undo; gives the lease back then."""
+    plan = work.rollback or {"undo": []}
+    if to_undo(work.thread, plan):
+        return False
+    failed = queries.undo_failures(work.thread)
+    undoing = Undoing(work, {}, ReportedLedger())
+    for ident in plan["undo"]:
+        effect = queries.activity(UUID(ident))
+        name = undo.named(effect)
+        if effect.state == "compensated":
+            undoing.undone.append(name)
+        else:
+            undoing.left.append((effect.id, f"{name} ({failed[ident][1]})"))
+    undoing.end()
+    return True

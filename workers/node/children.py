@@ -1,0 +1,341 @@
+"""Threads that a node starts and waits for: children, each with a record of its own."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from typing import Any, Literal
+from uuid import UUID
+
+from checkpoints.errors import NotFound
+from checkpoints.records import Position
+from checkpoints.state import deltas
+from checkpoints.states import FINISHED, EventKind, Status
+from checkpoints.store import CHILDREN_AT_ONCE, NewChild, NewEvent, derived_id
+from checkpoints.views import ActivityRow, AgentRow
+
+from ..authoring.checks import check_text, shown
+from ..authoring.children import (
+    KEY,
+    Child,
+    ChildrenFailed,
+    Failure,
+    Joined,
+    Need,
+    check_need,
+    child_of,
+    failed_message,
+)
+from ..authoring.errors import ChildrenAwaited, StepFailed
+from ..authoring.frozen import plain
+from ..step.advice import check_key, check_seconds, storable
+from .effects import Effects
+
+EVENT_CHILDREN = 100  # so many children are named by one event
+CHILDREN_MAX = 100_000
+OPEN = "open"
+HAND_OFF, SEND, CANCEL = "hand_off", "send", "cancel"
+LEFT = "It had not ended in time."
+
+
+class Children(Effects):
+    """A node's children in one step."""
+
+    def spawn(
+        self, agent: str, input: Mapping[str, Any], *, key: str | None = None, title: str = ""
+    ) -> Child:
+        """Start a thread of another agent (or the same) and go on at once; `join` waits for it.
+
+        The child is a thread of its own: checkpoints, gates, code version, and the workspace of
+        this one. It is started once, whatever is killed when. With another input at the same
+        place another child is started; the former stays as it is.
+        """
+        (child,) = self._spawned("spawn", agent, [input], key=key, titles=[title])
+        return child
+
+    def join(
+        self,
+        children: Sequence[Any],
+        *,
+        need: Need = "all",
+        within: float | None = None,
+        failures: Literal["raise", "list"] = "raise",
+    ) -> Joined:
+        """Wait for children without a worker; the results of those that succeeded.
+
+        `need` is "all", "any" or how many have to succeed; it goes on as soon as that is decided,
+        or after `within` seconds, counted from the first time it stands here. Where fewer succeed
+        it raises ChildrenFailed, or with failures="list" lists those that did not. What it
+        answered it answers for good.
+        """
+        handles = [child_of(child) for child in children]
+        count = check_need(need, failures, handles)
+        check_seconds(within, "within=")
+        position = self._position("join")
+        args = {
+            "children": [child["$thread"] for child in handles],
+            "need": count,
+            "failures": failures,
+        }
+        known = self._step.record_at(position)
+        if known is not None and known.state == "done" and _same(known, args):
+            return self._joined(known.result, handles)
+        until = self._deadline(position, within)
+        rows = self._step.ledger.children(self._step.work, [child.thread for child in handles])
+        for child in handles:
+            if child.thread not in rows:
+                raise StepFailed(f"The thread {child.thread} is no child of this one.")
+        current = [rows[child.thread] for child in handles]
+        succeeded = sum(row.status is Status.SUCCEEDED for row in current)
+        ended = sum(row.status in FINISHED for row in current)
+        left = None if until is None else until - self._step.ledger.clock()
+        beyond = failures == "raise" and ended - succeeded > len(current) - count
+        if succeeded < count and ended < len(current) and not beyond and (left is None or left > 0):
+            raise ChildrenAwaited([row.id for row in current], count, failures == "raise", left)
+        result = [
+            {
+                "thread": str(row.id),
+                "agent": row.agent,
+                "title": row.title,
+                "status": str(row.status) if row.status in FINISHED else OPEN,
+                "reason": row.reason if row.status in FINISHED else LEFT,
+                "checkpoint": str(row.head),
+                "state_hash": row.state_hash.hex(),
+                "seq": row.last_seq,
+                "hash": row.last_hash.hex(),
+            }
+            for row in current
+        ]
+        if failures == "raise" and succeeded < count:
+            joined = self._joined(result, handles)
+            raise ChildrenFailed(failed_message(joined, count), joined)
+        self._boundary()
+        activity = self._new(
+            position,
+            "activity",
+            "join",
+            args,
+            revision=self._step.revision(position, same=False),
+        )
+        for i in range(0, len(result), EVENT_CHILDREN):
+            data = {"activity": str(activity.id), "children": result[i : i + EVENT_CHILDREN]}
+            self._step.add_event(NewEvent(EventKind.CHILD_JOINED, data, self._step.work.owner))
+        events = self._step.take_events()
+        self._step.ledger.record(self._step.work, activity, result=result, events=events)
+        return self._joined(result, handles)
+
+    def map(
+        self,
+        agent: str,
+        items: Sequence[Mapping[str, Any]],
+        *,
+        at_most: int | None = 8,
+        need: Need = "all",
+        within: float | None = None,
+        failures: Literal["raise", "list"] = "raise",
+        key: str | None = None,
+    ) -> Joined:
+        """Start a child for each input and join them; `at_most` so many work at a time.
+
+        The next one begins when one ends. None of `at_most` means no limit.
+        """
+        if at_most is not None and (isinstance(at_most, bool) or not at_most >= 1):
+            raise StepFailed(f"at_most= is a number of at least 1, or None, not {shown(at_most)}.")
+        children = self._spawned("map", agent, items, key=key, at_most=at_most or 0)
+        return self.join(children, need=need, within=within, failures=failures)
+
+    def hand_off(self, agent: str, state: Mapping[str, Any] | None = None) -> Child:
+        """End this thread with this step, and let another agent go on from its last checkpoint.
+
+        The other one begins with the values of channels that both have, shared and not copied, and
+        with `state` over them. It has a thread of its own: killed, it goes on from there. What
+        waits for this thread (`ctx.join` of its parent) waits for that one.
+        """
+        check_text(agent, "The name of an agent")
+        values = plain(dict(state or {}))
+        storable(values, f"What is handed over to {agent!r}")
+        position = self._position(HAND_OFF)
+        if position.key != f"{HAND_OFF}#0" or self._step.handed:
+            raise StepFailed("A thread hands over once: its step has done so already.")
+        self._version(agent)  # before it is on record: one that nobody has fails here
+        thread = str(derived_id("child", self._key(position)))
+        args = {"agent": agent, "state": values}
+        result = self._once(position, "value", HAND_OFF, args, lambda: {**args, "thread": thread})
+        self._step.handed.append(result)
+        return Child(result["thread"])
+
+    def cancel(self, child: Any, *, key: str | None = None) -> None:
+        """Cancel a child with all that it started, once; a join sees it as cancelled.
+
+        What it did stays done. A child that has ended stays as it ended; one at work loses its
+        lease, so its late end is refused. It is cancelled within seconds: join it to wait for that.
+        """
+        handle = child_of(child)
+        position = self._position(CANCEL, key)
+        args = {"child": handle[KEY]}
+        known = self._step.record_at(position)
+        if known is not None and known.state == "done" and _same(known, args):
+            return
+        self._boundary()
+        work, ledger = self._step.work, self._step.ledger
+        row = ledger.children(work, [handle.thread]).get(handle.thread)
+        if row is None:
+            raise StepFailed(f"The thread {handle.thread} is no child of this one.")
+        revision = self._step.revision(position, same=False)
+        activity = self._new(position, "activity", CANCEL, args, revision=revision)
+        ledger.cancel_child(work, activity, child=row.id, events=self._step.take_events())
+
+    # ---- messages --------------------------------------------------------------------------------
+
+    @property
+    def parent(self) -> Child | None:
+        """The thread that started this one."""
+        parent = self._step.work.parent
+        return None if parent is None else Child(parent)
+
+    def send(self, to: Any, message: Any, *, key: str | None = None) -> None:
+        """Send a message into another thread, once: a child, the parent, or any other by its id.
+
+        It joins the inbox of that thread as what people send does: each message as it is, in the
+        order of the receiver's log, however many threads write at once.
+        """
+        handle = child_of(to if isinstance(to, Mapping) else {KEY: to})
+        position = self._position(SEND, key)
+        args = {"to": handle[KEY], "message": plain(message)}
+        storable(args, "A message")
+        known = self._step.record_at(position)
+        if known is not None and known.state == "done" and _same(known, args):
+            return
+        self._boundary()
+        work = self._step.work
+        try:
+            if not self._step.ledger.inbox_of(work, handle.thread):
+                raise StepFailed(
+                    f"The agent of {handle.thread} takes no messages: it has no inbox."
+                )
+        except NotFound as error:
+            raise StepFailed(error.message) from error
+        revision = self._step.revision(position, same=False)
+        activity = self._new(position, "activity", SEND, args, revision=revision)
+        events = self._step.take_events()
+        self._step.ledger.send(work, activity, to=handle.thread, result=None, events=events)
+
+    # ---- how they are started ------------------------------------------------------------------
+
+    def _spawned(
+        self,
+        name: str,
+        agent: str,
+        inputs: Sequence[Mapping[str, Any]],
+        *,
+        key: str | None = None,
+        titles: Sequence[str] = (),
+        at_most: int = 0,
+    ) -> list[Child]:
+        """The children of one call, started now where they are not yet, some by one statement."""
+        check_text(agent, "The name of an agent")
+        check_key(agent)
+        for title in titles:
+            check_text(title, "A child's title")
+        values = _checked_inputs(inputs)
+        position = self._position(f"{name} {agent}" if key is None else key)
+        children: list[Child] = []
+        for index in range(0, len(values), CHILDREN_AT_ONCE):
+            some = values[index : index + CHILDREN_AT_ONCE]
+            batch = replace(position, index=index // CHILDREN_AT_ONCE)
+            children += self._batch(batch, position, agent, some, index, titles, at_most)
+        return children
+
+    def _batch(
+        self,
+        position: Position,
+        first: Position,
+        agent: str,
+        inputs: Sequence[dict[str, Any]],
+        begins: int,
+        titles: Sequence[str],
+        at_most: int,
+    ) -> list[Child]:
+        args: dict[str, Any] = {"agent": agent, "inputs": list(inputs)}
+        if any(titles):
+            args["titles"] = list(titles)
+        if at_most:
+            args["at_most"] = at_most
+        storable(args, f"What children of {agent!r} are started with")
+        step = self._step
+        known = step.record_at(position)
+        if known is not None and known.state == "done" and _same(known, args):
+            return [Child(thread) for thread in known.result["children"]]
+        self._boundary()
+        step.flush_if_many()
+        revision = step.revision(position, same=False)
+        version = self._version(agent)
+        base = self._key(first, revision)
+        children = []
+        for offset, value in enumerate(inputs):
+            ordinal = begins + offset
+            hold = "" if not at_most else "released" if ordinal < at_most else "held"
+            title = titles[ordinal] if titles else ""
+            new = NewChild(derived_id("child", base, ordinal), value, title, ordinal, hold)
+            children.append(new)
+        activity = self._new(position, "activity", "spawn", args, revision=revision)
+        step.ledger.spawn(
+            step.work,
+            activity,
+            version,
+            children,
+            fan_out=derived_id("fan-out", base),
+            at_most=at_most,
+            events=step.take_events(),
+        )
+        return [Child(child.id) for child in children]
+
+    def _version(self, agent: str) -> AgentRow:
+        """The version of an agent that a child of it begins with."""
+        try:
+            return self._step.ledger.agent(self._step.work, agent)
+        except NotFound as error:
+            raise StepFailed(error.message) from error
+
+    # ---- what came of them -----------------------------------------------------------------------
+
+    def _deadline(self, position: Position, within: float | None) -> float | None:
+        """When the time of a join is over, recorded when it is first reached."""
+        if within is None:
+            return None
+        clock = self._step.ledger.clock
+        own = replace(position, key=f"{position.key} within")
+        until = self._once(own, "value", "within", {"seconds": within}, lambda: clock() + within)
+        return float(until)
+
+    def _joined(self, result: Sequence[Mapping[str, Any]], handles: Sequence[Child]) -> Joined:
+        """What a join answers, from its record; states are read where they were joined."""
+        joined = Joined()
+        points = []
+        for child, row in zip(handles, result, strict=True):
+            if row["status"] == Status.SUCCEEDED:
+                joined.children.append(child)
+                state_hash = bytes.fromhex(row["state_hash"])
+                points.append((UUID(row["thread"]), UUID(row["checkpoint"]), state_hash))
+            else:
+                status, reason = row["status"], row["reason"]
+                failure = Failure(child, row["agent"], row["title"], status, reason)
+                joined.failures.append(failure)
+        joined.results.extend(self._step.ledger.states_at(points))
+        return joined
+
+
+def _same(known: ActivityRow, args: Any) -> bool:
+    return deltas.canonical(known.args) == deltas.canonical(args)
+
+
+def _checked_inputs(inputs: Any) -> list[dict[str, Any]]:
+    if isinstance(inputs, str | bytes | Mapping) or not isinstance(inputs, Sequence):
+        raise StepFailed(f"The items are a list of inputs, not {shown(inputs)}.")
+    if len(inputs) > CHILDREN_MAX:
+        raise StepFailed(f"At most {CHILDREN_MAX:,} children are started at once.")
+    values = plain(list(inputs))
+    for value in values:
+        if not isinstance(value, dict):
+            raise StepFailed(f"The input of a child is a dict of channels, not {shown(value)}.")
+    return list(values)

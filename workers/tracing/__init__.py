@@ -1,0 +1,1 @@
+"""Spans of threads for OpenTelemetry, made from committed events and sent by OTLP."""
