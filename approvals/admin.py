@@ -13,15 +13,16 @@ from checkpoints.admin.lists import Records
 from checkpoints.admin.paging import Walk
 
 from .hooks import admin as _hooks  # noqa: F401
-from .models import STATUSES, VERDICTS, Approval, Decision, PolicyVersion
+from .models import Approval, Decision, PolicyVersion
 from .notify import admin as _notify  # noqa: F401  (registers its own tables)
+from .states import RISKS, STATUSES, VERDICTS
 
 REFUSAL = "Approvals are opened by agents and decided on their own page, under Approvals."
 
 
 @admin.register(Approval)
 class ApprovalRecords(Records):
-    """Requests and what became of them."""
+    """Every request and its outcome."""
 
     columns = ("title", "thread_id", "risk", "status", "outcome", "decided_by", "requested_at")
     walks = (
@@ -32,7 +33,7 @@ class ApprovalRecords(Records):
     filters = (
         choice("status", STATUSES),
         choice("outcome", VERDICTS),
-        choice("risk", ("low", "medium", "high")),
+        choice("risk", RISKS),
         since("requested_at"),
         ident("thread_id", "thread"),
         ident("workspace_id", "workspace"),
@@ -107,7 +108,7 @@ class ApprovalRecords(Records):
 
 @admin.register(Decision)
 class DecisionRecords(Records):
-    """Verdicts: who decided what, when; the database refuses to change them."""
+    """Every verdict: who decided what, and when; the database refuses to change it."""
 
     columns = ("at", "reviewer", "verdict", "asked", "comment", "proposal_hash")
     walks = (Walk(("id",), ("approval_id",)), Walk(("id",)))
@@ -126,7 +127,7 @@ class DecisionRecords(Records):
     search_help_text = "Id or its beginning, approval id, who decided, proposal hash"
     groups = (
         ("What was decided", ("approval_id", "verdict", "comment", "args", "what_next", "at")),
-        ("By whom", ("reviewer", "reviewer_name")),
+        ("By whom", ("reviewer", "reviewer_name", "account")),
         ("Proof", ("id", "proposal_hash", "hash", "salt")),
     )
     refusal = REFUSAL
@@ -134,6 +135,9 @@ class DecisionRecords(Records):
     def asked(self, row: Any) -> Any:
         """What the approval is called."""
         return self.desk.cell(row.approval, "title")
+
+    def value_of(self, row: Any, name: str) -> Any:
+        return self.desk.account(row) if name == "account" else super().value_of(row, name)
 
     def related(self, row: Any) -> list[tuple[str, str]]:
         return [
@@ -144,7 +148,7 @@ class DecisionRecords(Records):
 
 @admin.register(PolicyVersion)
 class PolicyVersionRecords(Records):
-    """What policies said, from when on and by whom; the database refuses to change it."""
+    """Every version of each policy, its author and start; the database refuses to change it."""
 
     columns = ("made_at", "condition", "action", "number", "made_by")
     needs = ("policy_id",)

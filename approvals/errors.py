@@ -15,13 +15,13 @@ class AlreadyDecided(GatepostError):
 
     def __init__(self, row: ApprovalRow) -> None:
         if row.status == "expired":
-            said = "This request expired before your answer arrived."
+            message = "This request expired before your answer arrived."
         elif row.status == "withdrawn":
-            said = "This request was withdrawn; there is nothing left to decide."
+            message = "This request was withdrawn; there is nothing left to decide."
         else:
             who = row.decided_by_name or row.decided_by
-            said = f"{who} already decided this request: {row.outcome}."
-        super().__init__(said)
+            message = f"{who} already decided this request: {row.outcome}."
+        super().__init__(message)
         self.row = row
 
 

@@ -6,7 +6,8 @@ from dataclasses import dataclass
 
 from django.db import connection
 
-VERDICTS = ("approve", "edit", "respond", "reject", "take_back")  # as in models; a test compares
+from .states import VERDICTS
+
 WORKSPACES, WAITING_CAP, DECISION_CAP = 1_000, 10_000, 100_000
 
 _WAITING = """

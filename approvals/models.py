@@ -8,6 +8,7 @@ from uuid_utils.compat import uuid7
 
 from .hooks.models import Hook, HookDelivery, HookIdentity
 from .notify.models import Delivery, Endpoint
+from .states import DEFAULT_RISK, STATUSES, VERDICTS, WHAT_NEXT
 
 __all__ = [
     "Approval",
@@ -19,10 +20,6 @@ __all__ = [
     "HookIdentity",
     "News",
 ]
-
-STATUSES = ("pending", "held", "settled", "expired", "withdrawn")
-VERDICTS = ("approve", "edit", "respond", "reject", "take_back")
-WHAT_NEXT = ("", "go_on", "stop", "roll_back")
 
 
 class Names(models.Field):  # type: ignore[type-arg]
@@ -53,7 +50,7 @@ class Approval(models.Model):
     title = models.CharField(max_length=300)
     description = models.TextField(blank=True)
     reasons = models.JSONField(default=list)
-    risk = models.CharField(max_length=10, default="medium")
+    risk = models.CharField(max_length=10, default=DEFAULT_RISK)
     schema = models.JSONField(null=True)
     undo = models.CharField(max_length=200, blank=True)
     deadline = models.DateTimeField(null=True)
@@ -62,6 +59,7 @@ class Approval(models.Model):
     policies = models.CharField(max_length=64, blank=True, db_default="")
     repeats = models.JSONField(null=True)  # of a repeat: what was done before
     sentence = models.CharField(max_length=300, blank=True, db_default="")  # the tool's own
+    origin = models.JSONField(null=True)  # of a child's: its parents, from the root down
     # What an edit and an escalation put in the place of args, proposal_hash and deadline.
     standing_args = models.JSONField(null=True)
     standing_hash = models.CharField(max_length=64, blank=True, db_default="")
@@ -189,6 +187,11 @@ class News(models.Model):
                 fields=("thread_id",),
                 name="gp_outbox_stuck",
                 condition=models.Q(kind="thread.stuck"),
+            ),
+            models.Index(
+                fields=("thread_id", "at"),
+                name="outbox_work_waiting",
+                condition=models.Q(kind="thread.work_waiting"),
             ),
         )
 

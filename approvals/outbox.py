@@ -11,11 +11,11 @@ from uuid_utils.compat import uuid7
 
 from checkpoints.state import deltas
 from checkpoints.store.statement.moves import Insert
-from checkpoints.store.statement.text import Columns
+from checkpoints.store.statement.text import RowSql
 
 from .rules.headlines import SENTENCE
 
-_BESIDE = Columns(
+_BESIDE = RowSql(
     "gp_outbox",
     {
         "id": "%s::uuid",

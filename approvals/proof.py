@@ -16,8 +16,10 @@ from checkpoints import queries
 from checkpoints.chain import Broken, Event
 from checkpoints.state import deltas
 from checkpoints.states import EventKind as K
+from checkpoints.tables.listed import Columns
 
-from .gates import REQUEST, decision_content, request_seal
+from .columns import APPROVAL, DECISION
+from .gates import decision_content, request_seal
 from .rules.terms import readable_terms
 from .rules.votes import Vote, progress
 
@@ -64,26 +66,7 @@ _OPEN: dict[str, Any] = {
     "effective_at": None,
 }
 # Beside these: how often it was reminded of, of which former versions told nothing.
-_ANSWER = (*_STANDS, "requested_at", "imported", "reminded")
-_OPEN_ANSWER = ("id", "terms", *_ANSWER)
-_DECISION = (
-    "id",
-    "workspace_id",
-    "approval_id",
-    "reviewer",
-    "reviewer_name",
-    "verdict",
-    "proposal_hash",
-    "comment",
-    "args",
-    "what_next",
-    "salt",
-    "hash",
-    "at",
-)
-_JSON = frozenset(
-    {"args", "reasons", "schema", "decided_args", "terms", "standing_args", "tally", "repeats"}
-)
+_OPEN_ANSWER = APPROVAL.only("id", "terms", *_STANDS, "requested_at", "imported", "reminded")
 _AT_ONCE = 200
 # Seconds: the sweep reads its clock a little before it writes.
 _ROUNDED = 1.0
@@ -120,18 +103,18 @@ class Approvals:
 
     def see(self, events: Sequence[Event]) -> None:
         """Check what these events name; raises Broken."""
-        told = [(e, deltas.decode(e.data)) for e in events if e.kind in _NAMING]
-        naming = [(e, data) for e, data in told if "approval" in data]
+        named = [(e, deltas.decode(e.data)) for e in events if e.kind in _NAMING]
+        naming = [(e, data) for e, data in named if "approval" in data]
         for event in events:
             if event.kind in _CARRIED_OUT and self._came_from(event) is None:
                 data = deltas.decode(event.data)
                 outcome = (_CARRIED_OUT[event.kind], data["said"])
                 self._operations[UUID(data["approval"])] = outcome
-        asked = _rows("gp_approval", (*REQUEST, *_ANSWER), "id", _ids(naming, "approval"))
-        decided = _rows("gp_decision", _DECISION, "id", _ids(naming, "decision"))
+        rows = _rows(APPROVAL.proved, _ids(naming, "approval"))
+        decided = _rows(DECISION.proved, _ids(naming, "decision"))
         for event, data in naming:
             ident = UUID(data["approval"])
-            row = asked.get(ident)
+            row = rows.get(ident)
             if row is None or row["thread_id"] != self._thread:
                 raise Broken(event.seq, "the request it names is missing")
             if event.kind == K.APPROVAL_REQUESTED:
@@ -143,11 +126,11 @@ class Approvals:
             if course is None:
                 raise Broken(event.seq, "the request it names was opened again")
             course.seq = event.seq
-            found = None
+            result = None
             if event.kind in _VERDICTS:
-                found = decided.get(UUID(data["decision"]))
-                self._check_decision(event, data, row, found)
-            _follow(course, event, data, found)
+                result = decided.get(UUID(data["decision"]))
+                self._check_decision(event, data, row, result)
+            _follow(course, event, data, result)
             if course.stands["status"] in _FINAL:
                 self._compare(course, row)
                 self._ended += 1
@@ -156,12 +139,12 @@ class Approvals:
     def end(self, last_seq: int) -> None:
         """Compare what is still open; refuse what no event names; raises Broken."""
         for some in batched(list(self._open), _AT_ONCE):
-            found = _rows("gp_approval", _OPEN_ANSWER, "id", some)
+            rows = _rows(_OPEN_ANSWER, some)
             for ident in some:
                 course = self._open[ident]
-                if ident not in found:
+                if ident not in rows:
                     raise Broken(course.seq, "the request it names is missing")
-                self._compare(course, found[ident])
+                self._compare(course, rows[ident])
         with connection.cursor() as cursor:
             cursor.execute(
                 "SELECT count(*), count(*) FILTER (WHERE status NOT IN ('pending', 'held')), "
@@ -176,23 +159,23 @@ class Approvals:
                 "ON a.id = c.approval_id WHERE a.thread_id = %s::uuid AND NOT a.imported",
                 (self._thread,),
             )
-            done = {ident: (outcome, said) for ident, outcome, said in cursor.fetchall()}
+            done = {ident: (outcome, message) for ident, outcome, message in cursor.fetchall()}
         if done != self._operations:
             raise Broken(last_seq, "what became of approved operations is not what events tell")
-        for n, told, what in zip(
+        for n, payload, what in zip(
             counts,
             (self._requested, self._ended, self._decided),
             ("requests", "ended requests", "decisions"),
             strict=True,
         ):
-            if n != told:
+            if n != payload:
                 raise Broken(last_seq, f"the {what} are not those that the events name")
 
     def _compare(self, course: _Course, row: dict[str, Any]) -> None:
-        stands = course.stands | _counted(course, row)
-        for name, said in _STANDS.items():
-            if name not in course.untold and row[name] != stands[name]:
-                raise Broken(course.seq, said)
+        current = course.stands | _counted(course, row)
+        for name, message in _STANDS.items():
+            if name not in course.untold and row[name] != current[name]:
+                raise Broken(course.seq, message)
         # A former version reminded without an event: so many as were due by then it may have sent.
         # Of what came with a capsule nobody is reminded here.
         least, most = (0, 0) if row["imported"] else (course.reminded, _due(row))
@@ -219,29 +202,43 @@ class Approvals:
         return next((place for last, place in self._imports if last >= event.seq), None)
 
     def _check_decision(
-        self, event: Event, data: dict[str, Any], row: dict[str, Any], found: dict[str, Any] | None
+        self,
+        event: Event,
+        data: dict[str, Any],
+        row: dict[str, Any],
+        results: dict[str, Any] | None,
     ) -> None:
-        if found is None or found["approval_id"] != row["id"]:
+        if results is None or results["approval_id"] != row["id"]:
             raise Broken(event.seq, "the decision it names is missing")
         content = decision_content(
-            approval=found["approval_id"],
-            reviewer=found["reviewer"],
-            verdict=found["verdict"],
-            proposal_hash=found["proposal_hash"],
-            comment=found["comment"],
-            args=found["args"],
-            what_next=found["what_next"],
+            approval=results["approval_id"],
+            reviewer=results["reviewer"],
+            verdict=results["verdict"],
+            proposal_hash=results["proposal_hash"],
+            comment=results["comment"],
+            args=results["args"],
+            what_next=results["what_next"],
         )
-        digest = sha256(found["salt"] + content).digest()
-        if not (digest == found["hash"] and digest.hex() == data["decision_hash"]):
+        digest = sha256(results["salt"] + content).digest()
+        if not (digest == results["hash"] and digest.hex() == data["decision_hash"]):
             raise Broken(event.seq, "the decision it names was altered")
-        told = (found["reviewer"], found["reviewer_name"], found["workspace_id"], found["at"])
+        payload = (
+            results["reviewer"],
+            results["reviewer_name"],
+            results["workspace_id"],
+            results["at"],
+        )
         # Events written before they told of times leave it open.
-        at = _time(data.get("decided_at") or data.get("at")) or found["at"]
-        if told != (event.actor, data["by_name"], self._workspace, at):
+        at = _time(data.get("decided_at") or data.get("at")) or results["at"]
+        if payload != (event.actor, data["by_name"], self._workspace, at):
             raise Broken(event.seq, "who decided, or when, was altered")
-        said = (found["verdict"], found["comment"], found["proposal_hash"], found["what_next"])
-        if said != (
+        message = (
+            results["verdict"],
+            results["comment"],
+            results["proposal_hash"],
+            results["what_next"],
+        )
+        if message != (
             data["verdict"],
             data.get("comment", ""),
             data.get("proposal_hash", row["proposal_hash"]),
@@ -252,47 +249,47 @@ class Approvals:
 
 
 def _follow(
-    course: _Course, event: Event, data: dict[str, Any], found: dict[str, Any] | None
+    course: _Course, event: Event, data: dict[str, Any], results: dict[str, Any] | None
 ) -> None:
     """Take over what an event says of a request."""
-    stands = course.stands
-    if found is not None:
+    current = course.stands
+    if results is not None:
         of_vote = ("id", "reviewer", "reviewer_name", "verdict", "proposal_hash")
-        course.votes.append(Vote(*(found[name] for name in of_vote)))
-    if found is not None and found["verdict"] == "edit":
-        course.edits[data["standing_hash"]] = found["args"]
-        stands |= {"standing_args": found["args"], "standing_hash": data["standing_hash"]}
+        course.votes.append(Vote(*(results[name] for name in of_vote)))
+    if results is not None and results["verdict"] == "edit":
+        course.edits[data["standing_hash"]] = results["args"]
+        current |= {"standing_args": results["args"], "standing_hash": data["standing_hash"]}
     match event.kind:
-        case K.APPROVAL_DECIDED if found is not None:
-            outcome = data.get("outcome", found["verdict"])
-            given = stands["standing_args"] if outcome == "edit" else found["args"]
-            stands |= {
+        case K.APPROVAL_DECIDED if results is not None:
+            outcome = data.get("outcome", results["verdict"])
+            standing_args = current["standing_args"] if outcome == "edit" else results["args"]
+            current |= {
                 "status": "held" if data.get("held") else "settled",
                 "outcome": outcome,
-                "what_next": found["what_next"],
-                "comment": found["comment"],
+                "what_next": results["what_next"],
+                "comment": results["comment"],
                 "decided_by": event.actor,
                 "decided_by_name": data["by_name"],
-                "decided_args": given,
+                "decided_args": standing_args,
                 # Before the event told of times, the row repeated that of its decision.
-                "decided_at": found["at"],
+                "decided_at": results["at"],
                 "effective_at": _time(data.get("effective_at")),
             }
             if "effective_at" not in data:
                 course.untold.add("effective_at")
         case K.DECISION_TAKEN_BACK:
             back = data["standing_hash"]
-            stands |= _OPEN | {"standing_hash": back, "standing_args": course.edits.get(back)}
+            current |= _OPEN | {"standing_hash": back, "standing_args": course.edits.get(back)}
         case K.APPROVAL_REMINDED:
             course.reminded = data["reminder"]
         case K.APPROVAL_SETTLED:
-            stands["status"] = "settled"
+            current["status"] = "settled"
         case K.APPROVAL_ESCALATED:
-            stands |= {name: _time(data[name]) for name in ("decide_by", "escalated_at")}
+            current |= {name: _time(data[name]) for name in ("decide_by", "escalated_at")}
         case K.APPROVAL_EXPIRED | K.APPROVAL_WITHDRAWN:
             ends = "expired" if event.kind == K.APPROVAL_EXPIRED else "withdrawn"
-            stands |= _OPEN | {"status": ends, "comment": data.get("reason", "")}
-            stands["decided_at"] = _time(data.get("decided_at"))
+            current |= _OPEN | {"status": ends, "comment": data.get("reason", "")}
+            current["decided_at"] = _time(data.get("decided_at"))
             if "decided_at" not in data:
                 course.untold.add("decided_at")
 
@@ -320,29 +317,22 @@ def _now() -> datetime:
     return now
 
 
-def _time(told: str | None) -> datetime | None:
-    return None if told is None else datetime.fromisoformat(told)
+def _time(text: str | None) -> datetime | None:
+    return None if text is None else datetime.fromisoformat(text)
 
 
 def _ids(naming: Sequence[tuple[Event, dict[str, Any]]], key: str) -> list[UUID]:
     return [UUID(data[key]) for _, data in naming if key in data]
 
 
-def _rows(
-    table: str, columns: Sequence[str], key: str, wanted: Sequence[UUID]
-) -> dict[UUID, dict[str, Any]]:
+def _rows(columns: Columns, wanted: Sequence[UUID]) -> dict[UUID, dict[str, Any]]:
+    """{id: row} of those of a table that are there, stored JSON decoded."""
     if not wanted:
         return {}
-    selected = ", ".join(f"{name}::text" if name in _JSON else name for name in columns)
+    sql = f"SELECT {columns.select()} FROM {columns.table} WHERE id = ANY(%s::uuid[])"
     with connection.cursor() as cursor:
-        cursor.execute(
-            f"SELECT {selected} FROM {table} WHERE {key} = ANY(%s::uuid[])", [list(wanted)]
-        )
-        rows = [dict(zip(columns, values, strict=True)) for values in cursor.fetchall()]
-    for row in rows:
-        for name, value in row.items():
-            if isinstance(value, memoryview):
-                row[name] = bytes(value)
-            elif name in _JSON and value is not None:
-                row[name] = deltas.decode(value)
-    return {row[key]: row for row in rows}
+        cursor.execute(sql, [list(wanted)])
+        results = [columns.row(values) for values in cursor.fetchall()]
+    for row in results:
+        row |= {name: deltas.decode(row[name]) for name in columns.json if row[name] is not None}
+    return {row["id"]: row for row in results}

@@ -27,12 +27,12 @@ class Uncounted(NamedTuple):
 def count_votes(requests: Sequence[Uncounted]) -> dict[UUID, Progress]:
     """Count the votes on these requests: one statement, none without any."""
     votes = _votes([one.id for one in requests]) if requests else {}
-    found = {}
+    results = {}
     for one in requests:
         terms = readable_terms(one.terms)
         now = progress(terms, votes.get(one.id, ()), escalated=one.escalated)
-        found[one.id] = now if one.is_open else now.closed()
-    return found
+        results[one.id] = now if one.is_open else now.closed()
+    return results
 
 
 def _votes(ids: list[UUID]) -> dict[UUID, list[Vote]]:

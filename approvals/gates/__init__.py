@@ -3,7 +3,7 @@
 The server holds the proposal; people see it and name it by its hash.
 """
 
-from ..rules.proposals import REQUEST, Proposal, decision_content, proposal_hash, request_seal
+from ..rules.proposals import Proposal, decision_content, proposal_hash, request_seal
 from .deadlines import expire_due
 from .decisions import decide, note_refusal
 from .first_looks import note_look
@@ -12,8 +12,6 @@ from .policy_approvals import decide_by_policy, request
 from .reminders import remind_due
 from .undo_window import settle_due, take_back
 from .verdict.judgement import (
-    COMMENT_MAX,
-    WHAT_NEXT,
     Reviewer,
     begin,
     check_verdict,
@@ -24,9 +22,6 @@ from .verdict.outcomes import withdraw_open
 from .verdict.tallies import tally_due
 
 __all__ = [
-    "COMMENT_MAX",
-    "REQUEST",
-    "WHAT_NEXT",
     "Proposal",
     "Reviewer",
     "begin",

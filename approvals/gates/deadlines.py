@@ -56,12 +56,13 @@ def expire_due(*, limit: int = 200) -> int:
 def expire(approval_id: UUID, *, thread: UUID, workspace: UUID) -> bool:
     """End one request if its time is over, waiting for whoever holds it."""
     with transaction.atomic():
-        decision_rows.lock(thread)
+        store.lock_thread(thread)
         return _end((approval_id, thread, workspace))
 
 
 def _end(due: tuple[UUID, UUID, UUID]) -> bool:
-    row = queries.approval(due[0], workspace=due[2])
+    approval, _, workspace = due
+    row = queries.approval(approval, workspace=workspace)
     return _over(row, terms_of(row.terms))
 
 
@@ -175,17 +176,17 @@ def _swapped(
     row: ApprovalRow, sets: str, *params: Any, decision: tuple[Any, ...] = ()
 ) -> datetime | None:
     """When it was, written only if the request is still open and its time is over."""
-    said = f", said AS ({decision_rows.DECISION})" if decision else ""
+    message = f", said AS ({decision_rows.DECISION})" if decision else ""
     with connection.cursor() as cursor:
         cursor.execute(
             f"WITH won AS (UPDATE gp_approval a SET {sets} "
             "FROM (SELECT clock_timestamp() AS now) c WHERE a.id = %s::uuid "
             f"AND a.status = 'pending' AND {_IS_OVER} "
-            f"RETURNING a.id, a.workspace_id, c.now AS at){said} SELECT won.at FROM won",
+            f"RETURNING a.id, a.workspace_id, c.now AS at){message} SELECT won.at FROM won",
             (*params, row.id, *decision),
         )
-        found = cursor.fetchone()
-    return None if found is None else found[0]
+        result = cursor.fetchone()
+    return None if result is None else result[0]
 
 
 def _tell(row: ApprovalRow, kind: str, data: dict[str, Any]) -> None:

@@ -25,12 +25,12 @@ from ..errors import AlreadyDecided, FourEyes, NotYours, ProposalChanged
 from ..queries import ApprovalRow
 from ..rules.proposals import decision_content
 from ..rules.votes import Vote
+from ..states import WITH_ARGS
 from .deadlines import expire
 from .reminders import tell_turn
 from .undo_window import settle_held
 from .verdict import decision_rows
 from .verdict.judgement import (
-    WITH_ARGS,
     Judged,
     Reviewer,
     check_verdict,
@@ -79,8 +79,8 @@ def decide(
     """
     if args is not None:
         # A schema may be large: it is judged by while nobody waits for a lock.
-        found = queries.approval(approval_id, workspace=workspace)
-        check_verdict(found, verdict=verdict, comment=comment, args=args, what_next=what_next)
+        approval = queries.approval(approval_id, workspace=workspace)
+        check_verdict(approval, verdict=verdict, comment=comment, args=args, what_next=what_next)
     deltas.check(proposal_hash, "proposal_hash")
     refused: tuple[ApprovalRow, NotYours] | None = None
     done: ApprovalRow | None = None
@@ -94,11 +94,11 @@ def decide(
             row = queries.approval(approval_id, workspace=workspace)
             votes = queries.votes(approval_id)
         if row.standing_hash == proposal_hash and (is_simple(row) or row.open):
-            given = args if verdict in WITH_ARGS else None
+            value = args if verdict in WITH_ARGS else None
             ident = uuid7()
             try:
                 judged = judge(
-                    row, votes, reviewer=reviewer, decision=ident, verdict=verdict, args=given
+                    row, votes, reviewer=reviewer, decision=ident, verdict=verdict, args=value
                 )
             except NotYours as error:
                 # That it is decided already says more to whoever may not decide it anyway.
@@ -106,7 +106,7 @@ def decide(
                     refused = row, error
             else:
                 done = _write(
-                    row, judged, ident, reviewer, proposal_hash, verdict, comment, given, what_next
+                    row, judged, ident, reviewer, proposal_hash, verdict, comment, value, what_next
                 )
                 if done is not None and then is not None:
                     then(done)
@@ -182,7 +182,7 @@ def _write(
     if judged.standing is not None:
         row = replace(row, standing_args=judged.standing[0], standing_hash=judged.standing[1])
     row = replace(row, **judged.progress.columns)
-    told: dict[str, Any] = {
+    payload: dict[str, Any] = {
         "decision": ident,
         "digest": digest,
         "verdict": verdict,
@@ -192,7 +192,7 @@ def _write(
     }
     if not judged.outcome:
         missing = None if judged.asks else judged.progress.missing
-        data = decision_rows.recorded(row, comment=comment, at=at, missing=missing, **told)
+        data = decision_rows.recorded(row, comment=comment, at=at, missing=missing, **payload)
         event = store.NewEvent(EventKind.DECISION_RECORDED, data, reviewer.id)
         # The agent has to be woken for an answer; for one vote of several nobody is.
         if judged.asks:
@@ -214,7 +214,7 @@ def _write(
         decided_at=at,
         effective_at=effective_at,
     )
-    data = decision_rows.decided(row, held=status == "held", **told)
+    data = decision_rows.decided(row, held=status == "held", **payload)
     kind = EventKind.APPROVAL_DECIDED
     if status == "held":
         store.add_event(row.thread, store.NewEvent(kind, data, reviewer.id))
@@ -261,8 +261,8 @@ def _swapped(
             "SELECT won.status, won.at, won.effective_at FROM won",
             (*params, row.id, seen, *decision),
         )
-        found: tuple[str, datetime, datetime | None] | None = cursor.fetchone()
-    return found
+        result: tuple[str, datetime, datetime | None] | None = cursor.fetchone()
+    return result
 
 
 def _lost(approval_id: UUID, *, workspace: UUID, seen: str) -> ApprovalRow:

@@ -3,18 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from itertools import batched
 from typing import Any
 from uuid import UUID
 
 from django.db import connection
 
-from checkpoints.capsules.columns import Columns, inserted
 from checkpoints.capsules.layout import BadCapsule
+from checkpoints.postgres.inserts import insert_rows
 
+from ..columns import APPROVAL, DECISION
 from .verdict.tallies import tally_of_thread
-
-AT_ONCE = 200
 
 
 def import_requests(
@@ -22,8 +20,8 @@ def import_requests(
     *,
     workspace: UUID,
     origin: UUID,
-    approvals: tuple[Columns, Iterable[Mapping[str, Any]]],
-    decisions: tuple[Columns, Iterable[Mapping[str, Any]]],
+    approvals: Iterable[Mapping[str, Any]],
+    decisions: Iterable[Mapping[str, Any]],
 ) -> None:
     """Write a thread's requests and decisions; parameters by column.
 
@@ -31,9 +29,8 @@ def import_requests(
     (`origin`) opens no gate here. Of a capsule that claims to come from this very workspace an
     approval that no effect has used yet would: it is refused. Call it after the activities.
     """
-    fixed = {"thread_id": "uuid", "workspace_id": "uuid", "imported": "boolean"}
-    _many("gp_approval", *approvals, fixed, (thread, workspace, True))
-    _many("gp_decision", *decisions, {"workspace_id": "uuid"}, (workspace,))
+    insert_rows(APPROVAL, approvals, thread_id=thread, workspace_id=workspace, imported=True)
+    insert_rows(DECISION, decisions, workspace_id=workspace)
     tally_of_thread(thread)
     if origin != workspace:
         return
@@ -50,16 +47,3 @@ def import_requests(
                 "The capsule has an approval of this workspace that no effect has used yet; only "
                 "the database itself can vouch for that."
             )
-
-
-def _many(
-    table: str,
-    columns: Columns,
-    given: Iterable[Mapping[str, Any]],
-    fixed: Mapping[str, str],
-    values: tuple[Any, ...],
-) -> None:
-    sql = inserted(table, columns, fixed)
-    with connection.cursor() as cursor:
-        for some in batched(given, AT_ONCE):
-            cursor.executemany(sql, [(*row.values(), *values) for row in some])

@@ -16,6 +16,7 @@ from uuid_utils.compat import uuid7
 
 from checkpoints import store
 from checkpoints.errors import NotFound
+from checkpoints.postgres.named_rows import fetch_named
 from checkpoints.records import Position
 from checkpoints.state import deltas
 from checkpoints.states import EventKind
@@ -116,7 +117,7 @@ def request_operation(
     return queries.approval(ident, workspace=workspace)
 
 
-def note_carried_out(row: ApprovalRow, *, done: bool, said: str, actor: str) -> bool:
+def note_carried_out(row: ApprovalRow, *, done: bool, text: str, actor: str) -> bool:
     """Record what became of an approved operation; False when that was recorded before.
 
     Together with the operation in one transaction it lets that happen at most once.
@@ -129,7 +130,7 @@ def note_carried_out(row: ApprovalRow, *, done: bool, said: str, actor: str) -> 
                 "WHERE a.id = %s::uuid AND a.kind = %s::varchar AND a.status = 'settled' "
                 # What a capsule claims was approved is not.
                 "AND a.outcome = 'approve' AND NOT a.imported ON CONFLICT (approval_id) DO NOTHING",
-                ("done" if done else "failed", said, row.id, KIND),
+                ("done" if done else "failed", text, row.id, KIND),
             )
             if not cursor.rowcount:
                 return False
@@ -137,7 +138,7 @@ def note_carried_out(row: ApprovalRow, *, done: bool, said: str, actor: str) -> 
             row.thread,
             store.NewEvent(
                 EventKind.OPERATION_DONE if done else EventKind.OPERATION_FAILED,
-                {"approval": str(row.id), "operation": row.tool, "title": row.title, "said": said},
+                {"approval": str(row.id), "operation": row.tool, "title": row.title, "said": text},
                 actor,
             ),
         )
@@ -146,15 +147,14 @@ def note_carried_out(row: ApprovalRow, *, done: bool, said: str, actor: str) -> 
 
 def _place(thread: UUID, workspace: UUID, expires_in: float | None) -> tuple[UUID, int, int, Any]:
     """The thread's place of now, locked: (agent version, branch, step, deadline)."""
-    with connection.cursor() as cursor:
-        cursor.execute(
-            "SELECT th.agent_version_id, th.branch, c.step, clock_timestamp() + "
-            "make_interval(secs => %s::float8) FROM gp_thread th JOIN gp_checkpoint c "
-            "ON c.thread_id = th.id AND c.id = th.head WHERE th.id = %s::uuid "
-            "AND th.workspace_id = %s::uuid FOR UPDATE OF th",
-            (expires_in, thread, workspace),
-        )
-        row = cursor.fetchone()
-    if row is None:
+    rows = fetch_named(
+        "SELECT th.agent_version_id, th.branch, c.step, clock_timestamp() + "
+        "make_interval(secs => %s::float8) AS deadline FROM gp_thread th JOIN gp_checkpoint c "
+        "ON c.thread_id = th.id AND c.id = th.head WHERE th.id = %s::uuid "
+        f"AND th.workspace_id = %s::uuid {store.LOCK_THREAD}",
+        (expires_in, thread, workspace),
+    )
+    if not rows:
         raise NotFound("There is no such thread in this workspace.")
-    return row[0], row[1], row[2], row[3]
+    [row] = rows
+    return row.agent_version_id, row.branch, row.step, row.deadline

@@ -69,6 +69,7 @@ def decide_by_policy(
             agent_version=work.agent_version,
             policy_version=proposal.policy_version,
             deadline=deadline,
+            origin=proposal.origin,
         )
         columns = columns_of(work, approval, proposal, deadline, digest)
         store.record(held, [*events, asked_event(columns, actor=work.owner)])
@@ -120,7 +121,7 @@ def decide_by_policy(
 
 
 def _tell(row: ApprovalRow, by: str, name: str) -> UUID:
-    told = {"title": row.title, "outcome": row.outcome, "by": by, "by_name": name}
+    payload = {"title": row.title, "outcome": row.outcome, "by": by, "by_name": name}
     return outbox.tell(
-        DECIDED, workspace=row.workspace, thread=row.thread, approval=row.id, data=told
+        DECIDED, workspace=row.workspace, thread=row.thread, approval=row.id, data=payload
     )

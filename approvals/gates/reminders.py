@@ -66,10 +66,12 @@ def _remind(due: _Due) -> bool:
         )
         if not cursor.rowcount:
             return False
-    told = {"reminder": over, "reminders": len(times)}
-    said = {"approval": str(ident)} | named(title, sentence) | told
-    store.add_event(thread, store.NewEvent(EventKind.APPROVAL_REMINDED, said, SWEEP))
-    outbox.tell("approval.reminder", workspace=workspace, thread=thread, approval=ident, data=told)
+    payload = {"reminder": over, "reminders": len(times)}
+    message = {"approval": str(ident)} | named(title, sentence) | payload
+    store.add_event(thread, store.NewEvent(EventKind.APPROVAL_REMINDED, message, SWEEP))
+    outbox.tell(
+        "approval.reminder", workspace=workspace, thread=thread, approval=ident, data=payload
+    )
     return True
 
 
@@ -88,5 +90,5 @@ def tell_turn(row: ApprovalRow, then: Progress, *, void: int = 0) -> None:
 
 
 def _decoded(text: str) -> dict[str, object]:
-    found: dict[str, object] = deltas.decode(text)
-    return found
+    payload: dict[str, object] = deltas.decode(text)
+    return payload

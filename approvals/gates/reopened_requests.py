@@ -37,8 +37,8 @@ def withdraw_of_policy(
 
 def _withdraw(ident: UUID, thread: UUID, workspace: UUID, reason: str, actor: str) -> bool:
     with transaction.atomic():
+        store.lock_thread(thread)
         with connection.cursor() as cursor:
-            cursor.execute("SELECT 1 FROM gp_thread WHERE id = %s::uuid FOR UPDATE", (thread,))
             cursor.execute(
                 f"UPDATE gp_approval SET {BLANK}, {NOBODY_DUE}, status = 'withdrawn', "
                 "comment = %s::text, decided_at = clock_timestamp() WHERE id = %s::uuid "

@@ -46,7 +46,8 @@ def answer(
     False when somebody decided meanwhile: nothing was written. Raises LeaseLost.
     """
     with transaction.atomic():
-        _lock(work)
+        if not store.lock_thread(work.thread, token=work.token):
+            raise LeaseLost(thread=work.thread)
         if not _withdraw(work, row, reason):
             return False
         store.record_activity(work, activity, result=result, events=events)
@@ -64,16 +65,6 @@ def announce(work: Work, proposals: Mapping[UUID, Proposal]) -> None:
         if not proposal.allowed_by:
             data = named(proposal.title[:300], proposal.sentence) | {"risk": proposal.risk}
             _tell(work, "approval.requested", ident, data)
-
-
-def _lock(work: Work) -> None:
-    with connection.cursor() as cursor:
-        cursor.execute(
-            "SELECT 1 FROM gp_thread WHERE id = %s::uuid AND lease_token = %s::uuid FOR UPDATE",
-            (work.thread, work.token),
-        )
-        if cursor.fetchone() is None:
-            raise LeaseLost(thread=work.thread)
 
 
 def _withdraw(work: Work, row: ApprovalRow, reason: str) -> bool:

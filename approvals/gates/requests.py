@@ -13,11 +13,11 @@ from uuid_utils.compat import uuid7
 
 from checkpoints import store
 from checkpoints.records import Work
-from checkpoints.state import deltas
 from checkpoints.states import EventKind
 
+from ..columns import APPROVAL
 from ..rules.headlines import named
-from ..rules.proposals import REQUEST, Proposal, proposal_hash, request_seal, titled
+from ..rules.proposals import Proposal, proposal_hash, request_seal, titled
 from ..rules.terms import terms_of
 from ..rules.votes import progress
 from .replies import announce
@@ -49,10 +49,11 @@ def request(
                 agent_version=work.agent_version,
                 policy_version=p.policy_version,
                 deadline=deadline,
+                origin=p.origin,
             )
             for ident, p, deadline in rows
         }
-        asked = [
+        requests = [
             asked_event(columns_of(work, ident, p, deadline, hashes[ident]), actor=work.owner)
             for ident, p, deadline in rows
         ]
@@ -60,7 +61,7 @@ def request(
         waits = store.leave(
             held,
             EventKind.THREAD_SUSPENDED,
-            events=[*events, *asked],
+            events=[*events, *requests],
             waiting_on=waiting_on,
             unless_woken=True,
         )
@@ -95,8 +96,8 @@ def deadline_of(proposal: Proposal) -> datetime | None:
         cursor.execute(
             "SELECT clock_timestamp() + make_interval(secs => %s)", (proposal.expires_in,)
         )
-        found: datetime = cursor.fetchone()[0]
-    return found
+        result: datetime = cursor.fetchone()[0]
+    return result
 
 
 def columns_of(
@@ -130,13 +131,15 @@ def columns_of(
         "policies": p.policies,
         "repeats": p.repeats,
         "sentence": p.sentence,
+        "origin": p.origin,
     }
 
 
+_REQUEST = APPROVAL.sealed
 _INSERT = (
-    f"INSERT INTO gp_approval ({', '.join(REQUEST)}, tally, due_seats, due_except, status, "
+    f"INSERT INTO gp_approval ({', '.join(_REQUEST)}, tally, due_seats, due_except, status, "
     "outcome, comment, decided_by, decided_by_name, requested_at) "
-    f"SELECT {', '.join(f'%s::{t}' for t in REQUEST.values())}, "
+    f"SELECT {', '.join(_REQUEST.placeholders.values())}, "
     "%s::jsonb, %s::text[], %s::text[], "
     # The time of the event that tells of it: the thread was written just before.
     "'pending', '', '', '', '', th.last_at FROM gp_thread th WHERE th.id = %s::uuid"
@@ -146,10 +149,8 @@ _INSERT = (
 def insert(columns: Mapping[str, Any]) -> None:
     """Write the row of a request, right after the event that tells of it."""
     values = [
-        deltas.canonical(columns[name]).decode()
-        if kind == "jsonb" and columns[name] is not None
-        else columns[name]
-        for name, kind in REQUEST.items()
+        decision_rows.as_json(columns[name]) if name in _REQUEST.json else columns[name]
+        for name in _REQUEST
     ]
     begins = decision_rows.tallied(progress(terms_of(columns["terms"]), ()))
     with connection.cursor() as cursor:

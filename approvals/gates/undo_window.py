@@ -41,7 +41,7 @@ def take_back(approval_id: UUID, *, workspace: UUID, reviewer: Reviewer) -> Appr
         row = queries.approval(approval_id, workspace=workspace)
         votes = queries.votes(approval_id)
         gone = taking_back(reviewer)
-        stands = standing_edit([*votes, gone])
+        current = standing_edit([*votes, gone])
         called_in = row.escalated_at is not None
         then = progress(terms_of(row.terms), [*votes, gone], escalated=called_in)
         salt, digest = salted(
@@ -77,8 +77,8 @@ def take_back(approval_id: UUID, *, workspace: UUID, reviewer: Reviewer) -> Appr
                 "SELECT won.at FROM won",
                 (
                     *decision_rows.tallied(then),
-                    None if stands is None else decision_rows.as_json(stands.args),
-                    "" if stands is None else stands.proposal_hash,
+                    None if current is None else decision_rows.as_json(current.args),
+                    "" if current is None else current.proposal_hash,
                     approval_id,
                     person(reviewer.id),
                     *decision,
@@ -87,7 +87,7 @@ def take_back(approval_id: UUID, *, workspace: UUID, reviewer: Reviewer) -> Appr
             won = cursor.fetchone()
         if won is not None:
             data = taken_back(
-                row, decision=ident, digest=digest, by_name=reviewer.name, at=won[0], stands=stands
+                row, decision=ident, digest=digest, by_name=reviewer.name, at=won[0], vote=current
             )
             event = store.NewEvent(EventKind.DECISION_TAKEN_BACK, data, reviewer.id)
             store.add_event(row.thread, event)
@@ -105,8 +105,8 @@ def take_back(approval_id: UUID, *, workspace: UUID, reviewer: Reviewer) -> Appr
         decided_args=None,
         effective_at=None,
         **then.columns,
-        standing_args=None if stands is None else stands.args,
-        standing_hash=row.proposal_hash if stands is None else stands.proposal_hash,
+        standing_args=None if current is None else current.args,
+        standing_hash=row.proposal_hash if current is None else current.proposal_hash,
     )
 
 
@@ -122,7 +122,7 @@ def taken_back(
     digest: bytes,
     by_name: str,
     at: datetime,
-    stands: Vote | None,
+    vote: Vote | None,
 ) -> dict[str, str]:
     """The data of `decision.taken_back`; `row` is the request as it was held."""
     return {
@@ -134,7 +134,7 @@ def taken_back(
         "by_name": by_name,
         "proposal_hash": row.standing_hash,
         "at": at.isoformat(),
-        "standing_hash": "" if stands is None else stands.proposal_hash,
+        "standing_hash": "" if vote is None else vote.proposal_hash,
     }
 
 
@@ -171,7 +171,7 @@ def settle_due(limit: int = 200) -> int:
 def settle_held(approval_id: UUID, *, thread: UUID, workspace: UUID) -> bool:
     """Settle one decision if it counts by now, waiting for whoever holds it."""
     with transaction.atomic():
-        decision_rows.lock(thread)
+        store.lock_thread(thread)
         return _settle((approval_id, thread, workspace))
 
 

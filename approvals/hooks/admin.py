@@ -61,7 +61,7 @@ class IdentityForm(forms.ModelForm):  # type: ignore[type-arg]
 
 @admin.register(Hook)
 class HookAdmin(Edited):
-    """Services outside that may carry decisions here, signed."""
+    """Services that may send signed decisions here."""
 
     form = HookForm
     list_display = ("name", "active", "made_by", "created_at", "rotated_at", "refused_at")
@@ -114,7 +114,7 @@ class HookAdmin(Edited):
 
 @admin.register(HookIdentity)
 class HookIdentityAdmin(Edited):
-    """Whom the words of hooks for people stand for."""
+    """Which person here each name in a hook's requests belongs to."""
 
     form = IdentityForm
     fields = ("hook", "identity", "user")
@@ -171,7 +171,7 @@ class HookIdentityAdmin(Edited):
 
 @admin.register(HookDelivery)
 class HookDeliveryRecords(Records):
-    """What hooks carried here, and what they were answered; never changed."""
+    """Every request from a hook and our answer; never changed."""
 
     columns = ("at", "webhook_id", "approval_id", "actor", "status")
     walks = (Walk(("id",)),)

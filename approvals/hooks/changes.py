@@ -1,4 +1,4 @@
-"""Inbound hooks: make them, change their secrets, say whom their words for people stand for.
+"""Inbound hooks: create them, change their secrets, map their names to people.
 
 Every verb is one transaction with an entry in the workspace's log. Secrets are given out once, by
 the verb that makes them.
@@ -147,8 +147,8 @@ def map_identity(
             )
             columns = None if former is None else ("user_id", "made_by", "created_at")
             mapped = RowChange(_identity_rows(ident, identity), columns=columns)
-            told = {"identity": identity, "user": user, "former": former}
-            _log(K.HOOK_MAPPED, workspace, ident, row.name, actor, mapped, **told)
+            payload = {"identity": identity, "user": user, "former": former}
+            _log(K.HOOK_MAPPED, workspace, ident, row.name, actor, mapped, **payload)
     return next(one for one in identities(workspace, hook=ident) if one.identity == identity)
 
 
@@ -165,8 +165,8 @@ def unmap_identity(ident: UUID, identity: str, *, workspace: UUID, actor: str) -
             "DELETE FROM gp_hook_identity WHERE hook_id = %s::uuid AND identity = %s::varchar",
             (ident, identity),
         )
-        told = {"identity": identity, "user": user}
-        _log(K.HOOK_UNMAPPED, workspace, ident, row.name, actor, unmapped, **told)
+        payload = {"identity": identity, "user": user}
+        _log(K.HOOK_UNMAPPED, workspace, ident, row.name, actor, unmapped, **payload)
 
 
 # --- looking --------------------------------------------------------------------------------------
@@ -174,10 +174,10 @@ def unmap_identity(ident: UUID, identity: str, *, workspace: UUID, actor: str) -
 
 def hook(ident: UUID, *, workspace: UUID) -> HookRow:
     """One hook; raises NotFound for unknown ones and those of other workspaces alike."""
-    found = _rows(_HOOK + "WHERE h.id = %s::uuid AND h.workspace_id = %s::uuid", (ident, workspace))
-    if not found:
+    rows = _rows(_HOOK + "WHERE h.id = %s::uuid AND h.workspace_id = %s::uuid", (ident, workspace))
+    if not rows:
         raise NotFound("There is no such hook in this workspace.")
-    return HookRow(*found[0])
+    return HookRow(*rows[0])
 
 
 def hooks(workspace: UUID) -> list[HookRow]:
@@ -195,7 +195,7 @@ def named(name: str, *, workspace: UUID) -> HookRow:
 
 
 def identities(workspace: UUID, *, hook: UUID | None = None) -> list[IdentityRow]:
-    """Whom the words of the workspace's hooks stand for."""
+    """The people to whom names in the workspace's hooks are mapped."""
     rows = _rows(
         "SELECT i.id, i.hook_id, h.name, i.identity, i.user_id, i.made_by, i.created_at "
         "FROM gp_hook_identity i JOIN gp_hook h ON h.id = i.hook_id WHERE i.workspace_id = "
@@ -207,11 +207,11 @@ def identities(workspace: UUID, *, hook: UUID | None = None) -> list[IdentityRow
 
 def user_of(ident: UUID, identity: str) -> int | None:
     """The id of the user whom a hook's word stands for."""
-    found = _rows(
+    rows = _rows(
         "SELECT user_id FROM gp_hook_identity WHERE hook_id = %s::uuid AND identity = %s::varchar",
         (ident, identity),
     )
-    return int(found[0][0]) if found else None
+    return int(rows[0][0]) if rows else None
 
 
 # --- hands ----------------------------------------------------------------------------------------
@@ -242,11 +242,11 @@ def _locked(ident: UUID, workspace: UUID) -> HookRow:
 
 
 def _identity_rows(ident: UUID, identity: str) -> dict[str, list[UUID]]:
-    found = _rows(
+    rows = _rows(
         "SELECT id FROM gp_hook_identity WHERE hook_id = %s::uuid AND identity = %s::varchar",
         (ident, identity),
     )
-    return {"gp_hook_identity": [row[0] for row in found]}
+    return {"gp_hook_identity": [row[0] for row in rows]}
 
 
 def _log(
@@ -256,9 +256,9 @@ def _log(
     name: str,
     actor: str,
     change: RowChange,
-    **told: Any,
+    **payload: Any,
 ) -> None:
-    data = {"hook": str(ident), "name": name, **told}
+    data = {"hook": str(ident), "name": name, **payload}
     store.log_setting(kind, workspace, data=data, actor=actor, change=change)
 
 

@@ -10,6 +10,7 @@ from django.db import connection, transaction
 from uuid_utils.compat import uuid7
 
 from checkpoints import store
+from checkpoints.postgres.named_rows import fetch_named, named_rows
 from checkpoints.states import WorkspaceEventKind as K
 
 
@@ -36,19 +37,19 @@ class Delivery:
 
 def presented(ident: UUID) -> Presented | None:
     """The hook, with the secrets that hold at this moment; None for unknown and disabled ones."""
-    with connection.cursor() as cursor:
-        cursor.execute(
-            "SELECT h.id, h.workspace_id, w.name, h.name, ARRAY(SELECT s ->> 'secret' FROM "
-            "jsonb_array_elements(h.secrets) s WHERE s ->> 'until' IS NULL OR "
-            "(s ->> 'until')::timestamptz > clock_timestamp()), clock_timestamp() "
-            "FROM gp_hook h JOIN gp_workspace w ON w.id = h.workspace_id "
-            "WHERE h.id = %s::uuid AND h.active",
-            (ident,),
-        )
-        row = cursor.fetchone()
-    if row is None:
+    rows = fetch_named(
+        "SELECT h.id, h.workspace_id AS workspace, w.name AS workspace_name, h.name, "
+        "ARRAY(SELECT s ->> 'secret' FROM jsonb_array_elements(h.secrets) s "
+        "WHERE s ->> 'until' IS NULL OR (s ->> 'until')::timestamptz > clock_timestamp()) "
+        "AS secrets, clock_timestamp() AS now "
+        "FROM gp_hook h JOIN gp_workspace w ON w.id = h.workspace_id "
+        "WHERE h.id = %s::uuid AND h.active",
+        (ident,),
+    )
+    if not rows:
         return None
-    return Presented(row[0], row[1], row[2], row[3], tuple(row[4]), row[5])
+    columns = rows[0]._asdict()
+    return Presented(**columns | {"secrets": tuple(columns["secrets"])})
 
 
 def take(hook: UUID, webhook_id: str) -> Delivery | None:
@@ -70,8 +71,11 @@ def take(hook: UUID, webhook_id: str) -> Delivery | None:
             "WHERE hook_id = %s::uuid AND webhook_id = %s::varchar",
             (hook, webhook_id),
         )
-        row = cursor.fetchone()
-    return None if row is None else Delivery(bytes(row[0]), row[1], row[2])
+        rows = named_rows(cursor)
+    if not rows:
+        return None
+    [row] = rows
+    return Delivery(bytes(row.body_hash), row.status, row.answer)
 
 
 def keep(
@@ -118,7 +122,7 @@ def note_refused(hook: Presented, why: str) -> None:
             (hook.id,),
         )
         if cursor.rowcount:
-            told = {"hook": str(hook.id), "name": hook.name, "why": why[:300]}
+            payload = {"hook": str(hook.id), "name": hook.name, "why": why[:300]}
             store.log_setting(
-                K.HOOK_REFUSED, hook.workspace, data=told, actor=f"hook:{hook.name}", change=None
+                K.HOOK_REFUSED, hook.workspace, data=payload, actor=f"hook:{hook.name}", change=None
             )

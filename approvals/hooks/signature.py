@@ -44,18 +44,18 @@ def signature(secret: str, *, ident: str, timestamp: int, body: bytes) -> str:
     return Webhook(key_of(secret)).sign(ident, at, body.decode())
 
 
-def holds(given: str, valid: Iterable[str], *, ident: str, timestamp: int, body: bytes) -> bool:
+def holds(value: str, valid: Iterable[str], *, ident: str, timestamp: int, body: bytes) -> bool:
     """Whether one of the signatures in the header was made with one of the valid secrets.
 
     Every pair is compared, each in constant time: how long it takes tells nothing.
     """
-    named = [one.encode() for one in given.split()[:NAMED_MAX]]
-    found = False
+    named = [one.encode() for one in value.split()[:NAMED_MAX]]
+    result = False
     for secret in valid:
         try:
             wanted = signature(secret, ident=ident, timestamp=timestamp, body=body).encode()
         except ValueError:
             return False
         for one in named:
-            found |= hmac.compare_digest(one, wanted)
-    return found
+            result |= hmac.compare_digest(one, wanted)
+    return result

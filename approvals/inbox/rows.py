@@ -5,37 +5,24 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime
-from operator import itemgetter
 from typing import Any
 from uuid import UUID
 
-from django.db import connection
-
+from checkpoints.postgres.named_rows import fetch_named
+from checkpoints.postgres.sql_files import sql_file
 from checkpoints.state import deltas
 
 from ..rules.headlines import SENTENCE, headline
 from ..rules.terms import Terms, readable_terms
 from ..rules.verdicts import GATES, REPEAT
 from ..rules.votes import Progress
+from ..states import WITH_ARGS
 from ..uncounted import Uncounted, count_votes
 
 ARGS_SHOWN = 8_192  # bytes; larger arguments are for the request's own page
-TOGETHER = ("approve", "reject")  # what can be said to several requests at once
 ON_ITS_PAGE = "is decided on its own page, never together with others."
 
-STANDING = "coalesce(nullif(a.standing_hash, ''), a.proposal_hash)"
-_ROW = f"""
-SELECT a.id, a.thread_id, th.title, th.agent, a.title, a.kind, a.tool, a.risk, a.status, a.outcome,
-  {STANDING}, coalesce(a.decide_by, a.deadline), a.requested_at, a.decided_at, a.decided_by,
-  a.decided_by_name, a.imported, a.terms::text, a.escalated_at IS NOT NULL,
-  a.standing_hash <> '', a.tally::text, a.due_seats, a.due_except,
-  CASE WHEN pg_column_size(coalesce(a.standing_args, a.args)) <= {ARGS_SHOWN}
-    THEN coalesce(a.standing_args, a.args)::text END,
-  {SENTENCE},
-  EXISTS (SELECT 1 FROM gp_verification k WHERE k.thread_id = a.thread_id AND NOT k.intact)
-FROM gp_approval a JOIN gp_thread th ON th.id = a.thread_id
-WHERE a.id = ANY(%s::uuid[]) AND a.workspace_id = %s::uuid
-"""
+SQL = sql_file(__file__, args_shown=str(ARGS_SHOWN), sentence=SENTENCE)
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,6 +56,7 @@ class InboxRow:
     args: Any
     sentence: str  # how the tool describes what stands; empty where it does not
     damaged: bool  # the record of its thread is
+    framework: str  # what an agent that works elsewhere is written in, as it says
 
     @property
     def headline(self) -> str:
@@ -112,7 +100,7 @@ class InboxRow:
         """
         if not self.open:
             return ""
-        if verdict in ("edit", "respond"):
+        if verdict in WITH_ARGS:
             return f"With the verdict {verdict} a request {ON_ITS_PAGE}"
         return self.alone
 
@@ -123,30 +111,25 @@ class InboxRow:
 
 def rows(ids: Sequence[UUID], *, workspace: UUID) -> dict[UUID, InboxRow]:
     """Those of these requests that are of the workspace, as lists show them: one statement."""
-    with connection.cursor() as cursor:
-        cursor.execute(_ROW, (list(ids), workspace))
-        found = cursor.fetchall()
+    requests = fetch_named(SQL.requests, (list(ids), workspace))
     counted = count_votes(
         [
-            Uncounted(ident, _json(terms), status == "pending", escalated)
-            for ident, status, terms, escalated, tally in map(_OF_COUNT, found)
-            if tally is None
+            Uncounted(row.id, _json(row.terms), row.status == "pending", row.escalated)
+            for row in requests
+            if row.tally is None
         ]
     )
-    return {row[0]: _row(row, counted.get(row[0])) for row in found}
+    return {row.id: _row(row, counted.get(row.id)) for row in requests}
 
 
-# Of `_ROW`: id, status, terms, whether it escalated, tally.
-_OF_COUNT = itemgetter(0, 8, 17, 18, 20)
-
-
-def _row(r: tuple[Any, ...], progress: Progress | None) -> InboxRow:
-    *columns, tally, due_seats, due_except, args, sentence, damaged = r
-    values: list[Any] = columns
-    terms = values[17] = readable_terms(_json(values[17]))
+def _row(row: Any, progress: Progress | None) -> InboxRow:
+    values = row._asdict()
+    terms = values["terms"] = readable_terms(_json(row.terms))
+    values["args"] = _json(row.args)
+    tally, seats, but = (values.pop(name) for name in ("tally", "due_seats", "due_except"))
     if progress is None:
-        progress = Progress.read(_json(tally), terms, due_seats=due_seats, due_except=due_except)
-    return InboxRow(*(*values, progress, _json(args), sentence, damaged))
+        progress = Progress.read(_json(tally), terms, due_seats=seats, due_except=but)
+    return InboxRow(progress=progress, **values)
 
 
 def _json(text: str | None) -> Any:

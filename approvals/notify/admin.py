@@ -87,13 +87,13 @@ class EndpointForm(forms.ModelForm):  # type: ignore[type-arg]
         model = Endpoint
         fields = FIELDS
 
-    def _post_clean(self) -> None:
+    def _post_clean(self) -> None:  # Django has no public name for this step
         """The floor below checks the values; the row itself is never filled here."""
 
 
 @admin.register(Endpoint)
 class EndpointAdmin(Edited):
-    """Who is told what: mail to people, chats, webhooks."""
+    """Where notifications go: mail, chats and webhooks."""
 
     form = EndpointForm
     change_form_template = "records/endpoint.html"
@@ -116,18 +116,18 @@ class EndpointAdmin(Edited):
         return False  # its deliveries refer to it: it is switched off
 
     def save_model(self, request: HttpRequest, obj: Any, form: Any, change: bool) -> None:
-        given = {n: form.cleaned_data[n] for n in form.changed_data if n != "kind"}
-        if not given.get("events", True):
-            del given["events"]
-        if given.get("digest", 0) is None:
-            given["digest"] = 0
+        values = {n: form.cleaned_data[n] for n in form.changed_data if n != "kind"}
+        if not values.get("events", True):
+            del values["events"]
+        if values.get("digest", 0) is None:
+            values["digest"] = 0
         if change:
-            self.changes(request, obj).change(obj.pk, given)
+            self.changes(request, obj).change(obj.pk, values)
             return
-        given["name"] = form.cleaned_data["name"]
+        values["name"] = form.cleaned_data["name"]
         kind = form.cleaned_data["kind"]
-        obj.pk, obj.shown_once = self.changes(request).make(kind, given)
-        obj.name = given["name"]
+        obj.pk, obj.shown_once = self.changes(request).make(kind, values)
+        obj.name = values["name"]
 
     def response_add(
         self, request: HttpRequest, obj: Any, post_url_continue: Any = None
@@ -171,8 +171,8 @@ class EndpointAdmin(Edited):
             raise PermissionDenied("Endpoints are changed by admins, with their buttons.")
         return row
 
-    def _back(self, request: HttpRequest, row: Any, said: str) -> HttpResponse:
-        messages.success(request, said)
+    def _back(self, request: HttpRequest, row: Any, text: str) -> HttpResponse:
+        messages.success(request, text)
         answer = HttpResponseRedirect(self._url(row))
         answer.status_code = 303
         return answer
@@ -213,7 +213,7 @@ class EndpointAdmin(Edited):
 
 @admin.register(Delivery)
 class DeliveryRecords(Records):
-    """What was told to whom, and what became of it."""
+    """Every notification: its recipient, attempts and outcome."""
 
     columns = (
         "created_at",

@@ -73,10 +73,10 @@ def _body(claimed: Claim) -> bytes:
             "FROM gp_outbox WHERE id = %s::uuid",
             (news,),
         )
-        found = cursor.fetchone()
-    if found is None:
+        row = cursor.fetchone()
+    if row is None:
         raise Useless("The news is gone.")
-    kind, at, workspace, thread, checkpoint, approval, data = found
+    kind, at, workspace, thread, checkpoint, approval, data = row
     return bodies.body(
         kind,
         at=at,
@@ -138,10 +138,10 @@ def _alarm(news: UUID) -> Alarm | None:
             "LEFT JOIN gp_thread th ON th.id = n.thread_id WHERE n.id = %s::uuid",
             (news,),
         )
-        found = cursor.fetchone()
-    if found is None:
+        row = cursor.fetchone()
+    if row is None:
         return None
-    thread, title, data, at = found
+    thread, title, data, at = row
     return Alarm(thread, title, str(deltas.decode(data)["what"]), at)
 
 
@@ -153,11 +153,11 @@ def _approved(row: ApprovalRow) -> tuple[int, int]:
 def _request(news: UUID, workspace: UUID) -> ApprovalRow | None:
     with connection.cursor() as cursor:
         cursor.execute("SELECT approval_id FROM gp_outbox WHERE id = %s::uuid", (news,))
-        found = cursor.fetchone()
-    if found is None or found[0] is None:
+        row = cursor.fetchone()
+    if row is None or row[0] is None:
         return None
     try:
-        return queries.approval(found[0], workspace=workspace)
+        return queries.approval(row[0], workspace=workspace)
     except NotFound:
         return None
 
@@ -178,8 +178,8 @@ def _mail_of(recipient: str) -> str:
 def _name(endpoint: UUID) -> str:
     with connection.cursor() as cursor:
         cursor.execute("SELECT name FROM gp_endpoint WHERE id = %s::uuid", (endpoint,))
-        found = cursor.fetchone()
-    return str(found[0]) if found else "?"
+        row = cursor.fetchone()
+    return str(row[0]) if row else "?"
 
 
 def base() -> str:

@@ -16,10 +16,13 @@ from django.conf import settings
 from django.db import connection, transaction
 from uuid_utils.compat import uuid4
 
+from checkpoints.postgres.named_rows import fetch_named
+from checkpoints.postgres.sql_files import sql_file
 from checkpoints.state import deltas
 
 from .texts.kinds import TEST, NotDelivered
 
+SQL = sql_file(__file__)
 # At once on their way to one endpoint, over all senders: one that hangs holds no more than these.
 AT_ONCE: Final = 4
 LISTED_MAX: Final = 100
@@ -44,77 +47,36 @@ class Claim:
     now: datetime
 
 
-_NEXT = f"""
-SELECT e.id, e.workspace_id, e.kind, e.target, e.address, e.secrets::text, e.digest,
-  clock_timestamp()
-FROM gp_endpoint e CROSS JOIN LATERAL (
-  SELECT d.next_at AS at FROM gp_delivery d WHERE d.endpoint_id = e.id
-  AND d.{OPEN.replace("AND ", "AND d.")} AND d.next_at <= clock_timestamp()
-  AND (d.claimed_until IS NULL OR d.claimed_until <= clock_timestamp())
-  ORDER BY d.next_at LIMIT 1) first
-WHERE e.active AND e.id <> ALL(%s::uuid[]) AND (SELECT count(*) FROM gp_delivery d
-  WHERE d.endpoint_id = e.id AND d.claim IS NOT NULL
-  AND d.claimed_until > clock_timestamp()) < %s
-ORDER BY first.at LIMIT 1 FOR NO KEY UPDATE OF e SKIP LOCKED
-"""
-# Nothing else for a recipient while something is on its way to them: a flood has to be seen whole.
-_DUE = f"""
-SELECT d.id, d.recipient, d.webhook_id, d.news_id, d.kind FROM gp_delivery d
-WHERE d.endpoint_id = %s::uuid AND d.{OPEN.replace("AND ", "AND d.")}
-  AND d.next_at <= clock_timestamp()
-  AND (d.claimed_until IS NULL OR d.claimed_until <= clock_timestamp())
-  AND (%s::boolean OR NOT EXISTS (SELECT 1 FROM gp_delivery o WHERE o.endpoint_id = d.endpoint_id
-    AND o.recipient = d.recipient AND o.done_at IS NULL AND o.failed_at IS NULL
-    AND o.claimed_until > clock_timestamp()))
-  AND (%s::varchar IS NULL OR d.recipient = %s::varchar)
-ORDER BY d.next_at, d.id LIMIT %s
-"""
-
-
 def claim() -> Claim | None:
     """Take what is due next; None when nothing is, or only what has to wait for its digest."""
     busy: list[UUID] = []  # endpoints whose due recipients are all being served
     while True:
-        with transaction.atomic(), connection.cursor() as cursor:
-            cursor.execute(_NEXT, (busy, AT_ONCE))
-            endpoint = cursor.fetchone()
-            if endpoint is None:
+        with transaction.atomic():
+            endpoints = fetch_named(SQL.next_endpoint, (busy, AT_ONCE))
+            if not endpoints:
                 return None
-            ident, workspace, kind, target, address, secrets, digest, now = endpoint
-            found = _due(ident, parallel=kind == "webhook", limit=1)
-            if not found:
-                busy.append(ident)
+            (endpoint,) = endpoints
+            due = _due(endpoint.id, parallel=endpoint.kind == "webhook", limit=1)
+            if not due:
+                busy.append(endpoint.id)
                 continue
-            if kind != "webhook" and digest and found[0][4] != TEST:
-                recipient = found[0][1]
-                found = _due(ident, parallel=False, limit=LISTED_MAX, recipient=recipient)
-                found = [row for row in found if row[4] != TEST]
-                held, found = _held(ident, recipient, found, minutes=digest)
+            if endpoint.kind != "webhook" and endpoint.digest and due[0].kind != TEST:
+                recipient = due[0].recipient
+                due = _due(endpoint.id, parallel=False, limit=LISTED_MAX, recipient=recipient)
+                due = [row for row in due if row.kind != TEST]
+                held, due = _held(endpoint.id, recipient, due, minutes=endpoint.digest)
                 if held:
                     continue
-            return _taken(
-                found,
-                workspace=workspace,
-                endpoint=ident,
-                kind=kind,
-                target=target,
-                address=address,
-                secrets=deltas.decode(secrets),
-                now=now,
-            )
+            return _taken(endpoint, due)
 
 
-def _due(
-    endpoint: UUID, *, parallel: bool, limit: int, recipient: str | None = None
-) -> list[tuple[Any, ...]]:
-    with connection.cursor() as cursor:
-        cursor.execute(_DUE, (endpoint, parallel, recipient, recipient, limit))
-        return list(cursor.fetchall())
+def _due(endpoint: UUID, *, parallel: bool, limit: int, recipient: str | None = None) -> list[Any]:
+    return fetch_named(SQL.due_deliveries, (endpoint, parallel, recipient, recipient, limit))
 
 
 def _held(
-    endpoint: UUID, recipient: str, due: list[tuple[Any, ...]], *, minutes: int
-) -> tuple[bool, list[tuple[Any, ...]]]:
+    endpoint: UUID, recipient: str, due: list[Any], *, minutes: int
+) -> tuple[bool, list[Any]]:
     """(whether all of it has to wait for its digest, else what goes out now as one message).
 
     A recipient gets GATEPOST_DIGEST_AFTER messages within the window; what comes after that waits
@@ -122,38 +84,24 @@ def _held(
     before that is not held back.
     """
     most = int(settings.GATEPOST_DIGEST_AFTER)
-    ids = [row[0] for row in due]
+    ids = [row.id for row in due]
+    (sent,) = fetch_named(SQL.sent_lately, (endpoint, recipient, minutes, most))
+    if sent.messages < most:
+        return False, due if len(due) > most else due[:1]
+    if fetch_named(SQL.cannot_wait, (ids, sent.first, minutes))[0].urgent:
+        return False, due
     with connection.cursor() as cursor:
-        cursor.execute(
-            "SELECT count(*), min(at) FROM (SELECT max(done_at) AS at FROM gp_delivery "
-            "WHERE endpoint_id = %s::uuid AND recipient = %s::varchar AND skipped = '' "
-            "AND done_at > clock_timestamp() - make_interval(mins => %s) "
-            "GROUP BY parcel ORDER BY 1 DESC LIMIT %s) x",
-            (endpoint, recipient, minutes, most),
-        )
-        sent, first = cursor.fetchone()
-        if sent < most:
-            return False, due if len(due) > most else due[:1]
-        cursor.execute(
-            "SELECT EXISTS (SELECT 1 FROM gp_delivery d JOIN gp_outbox n ON n.id = d.news_id "
-            "JOIN gp_approval a ON a.id = n.approval_id WHERE d.id = ANY(%s::uuid[]) "
-            "AND a.status = 'pending' AND coalesce(a.decide_by, a.deadline) "
-            "< %s::timestamptz + make_interval(mins => %s))",
-            (ids, first, minutes),
-        )
-        if cursor.fetchone()[0]:
-            return False, due
         cursor.execute(
             "UPDATE gp_delivery SET next_at = %s::timestamptz + make_interval(mins => %s) "
             f"WHERE id = ANY(%s::uuid[]) AND {OPEN}",
-            (first, minutes, ids),
+            (sent.first, minutes, ids),
         )
     return True, []
 
 
-def _taken(found: Sequence[tuple[Any, ...]], **endpoint: Any) -> Claim:
+def _taken(endpoint: Any, due: Sequence[Any]) -> Claim:
     made = uuid4()
-    ids = tuple(row[0] for row in found)
+    ids = tuple(row.id for row in due)
     with connection.cursor() as cursor:
         cursor.execute(
             "UPDATE gp_delivery SET claim = %s::uuid, attempts = attempts + 1, claimed_until = "
@@ -162,11 +110,17 @@ def _taken(found: Sequence[tuple[Any, ...]], **endpoint: Any) -> Claim:
         )
     return Claim(
         id=made,
-        recipient=found[0][1],
-        webhook_id=found[0][2],
+        workspace=endpoint.workspace_id,
+        endpoint=endpoint.id,
+        kind=endpoint.kind,
+        target=endpoint.target,
+        address=endpoint.address,
+        secrets=deltas.decode(endpoint.secrets),
+        recipient=due[0].recipient,
+        webhook_id=due[0].webhook_id,
         deliveries=ids,
-        news=tuple((row[3], row[4]) for row in found),
-        **endpoint,
+        news=tuple((row.news_id, row.kind) for row in due),
+        now=endpoint.now,
     )
 
 

@@ -117,7 +117,7 @@ def rotate(endpoint: UUID, *, workspace: UUID, actor: str, overlap: float = OVER
     with transaction.atomic():
         row = _locked(endpoint, workspace)
         if row.kind != "webhook":
-            raise NotAllowedNow("Only webhooks have a secret; of a chat change the address.")
+            raise NotAllowedNow("Only webhooks have a secret; for a chat, change the address.")
         now = _now()
         until = (now + timedelta(seconds=overlap)).isoformat()
         still = signing.valid(row.secrets, now=now)
@@ -196,31 +196,31 @@ def _apply(row: _Row, wanted: Wanted) -> None:
             raise InvalidValue("people", f"nobody and no team is called {strange[0]}")
 
 
-def _address(kind: str, given: str) -> tuple[str, str]:
+def _address(kind: str, value: str) -> tuple[str, str]:
     """(where it goes, what of it is shown)."""
-    deltas.check(given, "target")
+    deltas.check(value, "target")
     if kind == "webhook":
-        return given, addresses.parse(given).shown
+        return value, addresses.parse(value).shown
     if kind == "apprise":
-        return given, chat.check_address(given)
-    if not given:
+        return value, chat.check_address(value)
+    if not value:
         return "", ""
     try:
-        validate_email(given)
+        validate_email(value)
     except ValidationError:
         raise InvalidValue("target", "must be a mail address, or empty for people") from None
-    if len(given) > 200:
+    if len(value) > 200:
         raise InvalidValue("target", "is longer than 200 characters")
-    return given, given
+    return value, value
 
 
-def _names(path: str, given: Sequence[str]) -> list[str]:
-    found = list(dict.fromkeys(given))
-    if len(found) > PLACES_MAX or any(not name or len(name) > PERSON_MAX for name in found):
+def _names(path: str, values: Sequence[str]) -> list[str]:
+    results = list(dict.fromkeys(values))
+    if len(results) > PLACES_MAX or any(not name or len(name) > PERSON_MAX for name in results):
         raise InvalidValue(path, f"takes at most {PLACES_MAX} names")
-    for name in found:
+    for name in results:
         deltas.check(name, path)
-    return found
+    return results
 
 
 def _shown(row: _Row) -> dict[str, Any]:
@@ -230,18 +230,18 @@ def _shown(row: _Row) -> dict[str, Any]:
 
 
 def _values(row: _Row) -> tuple[Any, ...]:
-    def told(value: Any) -> str:
+    def as_text(value: Any) -> str:
         return deltas.canonical(value).decode()
 
     return (
         row.name,
         row.target,
         row.address,
-        told(row.secrets),
-        told(row.events),
+        as_text(row.secrets),
+        as_text(row.events),
         row.digest,
-        told(row.people),
-        told(row.teams),
+        as_text(row.people),
+        as_text(row.teams),
         row.active,
     )
 
@@ -271,10 +271,10 @@ def _locked(endpoint: UUID, workspace: UUID) -> _Row:
             "AND workspace_id = %s::uuid FOR UPDATE",
             (endpoint, workspace),
         )
-        found = cursor.fetchone()
-    if found is None:
+        row = cursor.fetchone()
+    if row is None:
         raise NotFound("There is no such endpoint in this workspace.")
-    values = list(found)
+    values = list(row)
     for column in (6, 7, 9, 10):
         values[column] = deltas.decode(values[column])
     return _Row(*values)
@@ -291,8 +291,8 @@ def _count(workspace: UUID) -> int:
 def _now() -> datetime:
     with connection.cursor() as cursor:
         cursor.execute("SELECT clock_timestamp()")
-        found: datetime = cursor.fetchone()[0]
-    return found
+        result: datetime = cursor.fetchone()[0]
+    return result
 
 
 def _secret(secret: str, now: datetime) -> dict[str, Any]:
@@ -308,8 +308,8 @@ _COLUMNS: Final = {
 
 
 def _log(kind: K, row: _Row, actor: str, **more: Any) -> None:
-    told: Mapping[str, Any] = {"endpoint": str(row.id), "name": row.name, "to": row.kind} | more
+    payload: Mapping[str, Any] = {"endpoint": str(row.id), "name": row.name, "to": row.kind} | more
     change = None
     if kind != K.ENDPOINT_TESTED:
         change = RowChange({"gp_endpoint": [row.id]}, columns=_COLUMNS.get(kind))
-    store.log_setting(kind, row.workspace, data=told, actor=actor, change=change)
+    store.log_setting(kind, row.workspace, data=payload, actor=actor, change=change)

@@ -17,6 +17,7 @@ from django.db import DatabaseError, InterfaceError, connection, transaction
 from uuid_utils.compat import uuid7
 
 from checkpoints.postgres.guarded_rows import not_set_aside, set_aside
+from checkpoints.postgres.named_rows import named_rows
 from checkpoints.state import deltas
 
 from .. import queries
@@ -58,7 +59,7 @@ def _waiting(limit: int) -> list[tuple[UUID, UUID | None]]:
             "LIMIT %s",
             (limit,),
         )
-        return [(row[0], row[1]) for row in cursor.fetchall()]
+        return list(cursor.fetchall())
 
 
 def _spread_alone(news: UUID, thread: UUID | None) -> int:
@@ -74,16 +75,17 @@ def _spread(limit: int, *, only: UUID | None = None) -> int:
         cursor.execute(
             "SELECT n.id, n.workspace_id, n.kind, n.thread_id, n.approval_id, "
             "CASE WHEN n.kind = 'approval.turn' THEN (n.data ->> 'stage')::integer ELSE 0 END "
+            "AS stage "
             "FROM gp_outbox n "
             f"WHERE {_WAITS} AND (%s::uuid IS NULL OR n.id = %s::uuid) "
             "ORDER BY n.at, n.id LIMIT %s FOR UPDATE OF n SKIP LOCKED",
             (only, only, limit),
         )
-        news = cursor.fetchall()
+        news = named_rows(cursor)
         if not news:
             return 0
         endpoints, people = (
-            _endpoints({row[1] for row in news}),
+            _endpoints({row.workspace_id for row in news}),
             dict[tuple[UUID, tuple[str, ...]], list[Person]](),
         )
         rows: list[tuple[Any, ...]] = []
@@ -102,9 +104,9 @@ def _spread(limit: int, *, only: UUID | None = None) -> int:
         write(rows)
         cursor.execute(
             "UPDATE gp_outbox SET done_at = clock_timestamp() WHERE id = ANY(%s::uuid[])",
-            ([row[0] for row in news],),
+            ([row.id for row in news],),
         )
-        decided = [row[3] for row in news if row[2] == "approval.decided"]
+        decided = [row.thread_id for row in news if row.kind == "approval.decided"]
         if decided:
             cursor.execute(
                 "SELECT id, queue FROM gp_thread WHERE id = ANY(%s::uuid[]) AND status = 'queued'",
@@ -153,11 +155,11 @@ def _endpoints(workspaces: set[UUID]) -> dict[UUID, list[_Endpoint]]:
             "FROM gp_endpoint WHERE workspace_id = ANY(%s::uuid[]) AND active ORDER BY id",
             (list(workspaces),),
         )
-        found: dict[UUID, list[_Endpoint]] = {}
+        results: dict[UUID, list[_Endpoint]] = {}
         for workspace, ident, kind, address, *lists in cursor.fetchall():
-            told = _Endpoint(ident, kind, address, *(deltas.decode(text) for text in lists))
-            found.setdefault(workspace, []).append(told)
-    return found
+            payload = _Endpoint(ident, kind, address, *(deltas.decode(text) for text in lists))
+            results.setdefault(workspace, []).append(payload)
+    return results
 
 
 def _called(
@@ -179,11 +181,11 @@ def _recipients(endpoints: Sequence[_Endpoint], people: Sequence[Person]) -> lis
 
     A recipient is `user:7`, a mail address, or empty: the endpoint itself.
     """
-    found: list[tuple[UUID, str]] = []
+    results: list[tuple[UUID, str]] = []
     mailed: set[str] = set()
     for endpoint in endpoints:
         if endpoint.kind != "email":
-            found.append((endpoint.id, ""))
+            results.append((endpoint.id, ""))
             continue
         if endpoint.address:
             to = [endpoint.address]
@@ -193,6 +195,6 @@ def _recipients(endpoints: Sequence[_Endpoint], people: Sequence[Person]) -> lis
                 for one in people
                 if wanted(one, people=endpoint.people, teams=endpoint.teams)
             ]
-        found += [(endpoint.id, one) for one in to if one not in mailed]
+        results += [(endpoint.id, one) for one in to if one not in mailed]
         mailed.update(to)
-    return found
+    return results

@@ -7,11 +7,13 @@ from datetime import datetime
 from typing import Any
 from uuid import UUID
 
-from django.db import connection
-
 from checkpoints.errors import NotFound
+from checkpoints.postgres.named_rows import fetch_named
+from checkpoints.postgres.sql_files import sql_file
 from checkpoints.state import deltas
+from checkpoints.tables.readers import record_of
 
+SQL = sql_file(__file__)
 # So many are counted, then it is "at least".
 COUNT_CAP = 10_000
 
@@ -45,26 +47,6 @@ class EndpointRow:
 
 
 @dataclass(frozen=True, slots=True)
-class DeliveryRow:
-    """One news for one recipient; `state` is open, done, skipped or failed."""
-
-    id: UUID
-    endpoint: UUID
-    news: UUID
-    kind: str
-    recipient: str
-    state: str
-    attempts: int
-    code: int | None
-    error: str
-    skipped: str
-    created_at: datetime
-    next_at: datetime
-    done_at: datetime | None
-    failed_at: datetime | None
-
-
-@dataclass(frozen=True, slots=True)
 class Lag:
     """How far the outbox is behind: news that nobody took, deliveries past their time, failures."""
 
@@ -73,39 +55,6 @@ class Lag:
     deliveries: int
     delivery_seconds: float
     failed: int
-
-
-_ENDPOINT = """
-SELECT e.id, e.workspace_id, e.kind, e.name, e.target, e.events::text, e.digest, e.people::text,
-  e.teams::text, e.active, e.made_by, e.created_at,
-  (SELECT coalesce(jsonb_agg(s - 'secret'), '[]') FROM jsonb_array_elements(e.secrets) s)::text,
-  w.open, w.late, f.failed, l.done_at, coalesce(b.error, '')
-FROM gp_endpoint e
-CROSS JOIN LATERAL (SELECT count(*) AS open, count(*) FILTER (WHERE x.error <> '') AS late
-  FROM (SELECT error FROM gp_delivery WHERE endpoint_id = e.id AND done_at IS NULL
-  AND failed_at IS NULL LIMIT %(cap)s) x) w
-CROSS JOIN LATERAL (SELECT count(*) AS failed FROM (SELECT 1 FROM gp_delivery
-  WHERE endpoint_id = e.id AND failed_at > clock_timestamp() - interval '7 days'
-  LIMIT %(cap)s) x) f
-LEFT JOIN LATERAL (SELECT done_at FROM gp_delivery WHERE endpoint_id = e.id
-  AND done_at IS NOT NULL AND skipped = '' ORDER BY done_at DESC LIMIT 1) l ON true
-LEFT JOIN LATERAL (SELECT error FROM gp_delivery WHERE endpoint_id = e.id AND error <> ''
-  ORDER BY id DESC LIMIT 1) b ON true
-"""
-
-
-_LAG = """
-SELECT n.count, n.seconds, d.count, d.seconds, f.count FROM
-(SELECT count(*) AS count, greatest(coalesce(extract(epoch FROM clock_timestamp() - min(x.at)), 0),
-  0)::float8 AS seconds FROM (SELECT at FROM gp_outbox WHERE done_at IS NULL
-  ORDER BY at, id LIMIT %(cap)s) x) n,
-(SELECT count(*) AS count, greatest(coalesce(extract(epoch FROM clock_timestamp() - min(x.next_at)),
-  0), 0)::float8 AS seconds FROM (SELECT v.next_at FROM gp_delivery v JOIN gp_endpoint e
-  ON e.id = v.endpoint_id AND e.active WHERE v.done_at IS NULL AND v.failed_at IS NULL
-  AND v.next_at <= clock_timestamp() LIMIT %(cap)s) x) d,
-(SELECT count(*) AS count FROM (SELECT 1 FROM gp_delivery WHERE failed_at IS NOT NULL
-  LIMIT %(cap)s) x) f
-"""
 
 
 def endpoints(*, workspace: UUID) -> list[EndpointRow]:
@@ -117,14 +66,14 @@ def endpoints(*, workspace: UUID) -> list[EndpointRow]:
 
 def endpoint(endpoint_id: UUID, *, workspace: UUID) -> EndpointRow:
     """One endpoint; raises NotFound for unknown ids and those of other workspaces alike."""
-    found = _endpoints(
+    result = _endpoints(
         "WHERE e.id = %(id)s::uuid AND e.workspace_id = %(workspace)s::uuid",
         id=endpoint_id,
         workspace=workspace,
     )
-    if not found:
+    if not result:
         raise NotFound("There is no such endpoint in this workspace.")
-    return found[0]
+    return result[0]
 
 
 def troubled(*, limit: int = 5) -> list[EndpointRow]:
@@ -135,41 +84,29 @@ def troubled(*, limit: int = 5) -> list[EndpointRow]:
     )
 
 
-def deliveries(endpoint_id: UUID, *, workspace: UUID, limit: int = 20) -> list[DeliveryRow]:
+def deliveries(endpoint_id: UUID, *, workspace: UUID, limit: int = 20) -> list[Any]:
     """The newest deliveries of an endpoint."""
-    with connection.cursor() as cursor:
-        cursor.execute(
-            "SELECT id, endpoint_id, news_id, kind, recipient, CASE WHEN failed_at IS NOT NULL "
-            "THEN 'failed' WHEN done_at IS NULL THEN 'open' WHEN skipped <> '' THEN 'skipped' "
-            "ELSE 'done' END, attempts, code, error, skipped, created_at, next_at, done_at, "
-            "failed_at FROM gp_delivery WHERE endpoint_id = %s::uuid AND workspace_id = %s::uuid "
-            "ORDER BY id DESC LIMIT %s",
-            (endpoint_id, workspace, limit),
-        )
-        return [DeliveryRow(*row) for row in cursor.fetchall()]
+    return fetch_named(SQL.deliveries, (endpoint_id, workspace, limit))
 
 
 def mails() -> bool:
     """Whether any active endpoint sends mail."""
-    with connection.cursor() as cursor:
-        cursor.execute("SELECT EXISTS (SELECT 1 FROM gp_endpoint WHERE active AND kind = 'email')")
-        return bool(cursor.fetchone()[0])
+    (row,) = fetch_named(
+        "SELECT EXISTS (SELECT 1 FROM gp_endpoint WHERE active AND kind = 'email') AS mails"
+    )
+    return bool(row.mails)
 
 
 def lag() -> Lag:
     """Of all workspaces: one bounded statement."""
-    with connection.cursor() as cursor:
-        cursor.execute(_LAG, {"cap": COUNT_CAP})
-        return Lag(*cursor.fetchone())
+    (row,) = fetch_named(SQL.lag, {"cap": COUNT_CAP})
+    return record_of(Lag, row)
 
 
 def _endpoints(where: str, **params: Any) -> list[EndpointRow]:
-    with connection.cursor() as cursor:
-        cursor.execute(_ENDPOINT + where, {"cap": COUNT_CAP, **params})
-        found = []
-        for row in cursor.fetchall():
-            values = list(row)
-            for column in (5, 7, 8, 12):
-                values[column] = deltas.decode(values[column])
-            found.append(EndpointRow(*values))
-    return found
+    read = deltas.decode
+    rows = fetch_named(f"{SQL.endpoint} {where}", {"cap": COUNT_CAP, **params})
+    return [
+        record_of(EndpointRow, row, events=read, people=read, teams=read, secrets=read)
+        for row in rows
+    ]

@@ -12,6 +12,7 @@ from django.contrib.auth.models import Group
 from django.db import connection
 
 from checkpoints import queries as ground
+from checkpoints.postgres.named_rows import fetch_named
 
 from ..queries import ApprovalRow
 from ..rules.terms import Seat, names_of, terms_of
@@ -45,19 +46,17 @@ def members(workspace: UUID, *roles: str) -> list[Person]:
     user, group = get_user_model()._meta, Group._meta
     through = get_user_model().groups.through._meta
     quote = connection.ops.quote_name
-    with connection.cursor() as cursor:
-        cursor.execute(
-            f"SELECT u.id, u.username, u.email, coalesce(array_agg(DISTINCT g.name::text) "
-            f"FILTER (WHERE g.name IS NOT NULL), '{{}}') FROM gp_membership m "
-            f"JOIN {quote(user.db_table)} u ON u.id = m.user_id AND u.is_active "
-            f"LEFT JOIN {quote(through.db_table)} b ON b.user_id = u.id "
-            f"LEFT JOIN {quote(group.db_table)} g ON g.id = b.group_id "
-            "WHERE m.workspace_id = %s::uuid AND m.role = ANY(%s::text[]) "
-            "GROUP BY u.id, u.username, u.email ORDER BY u.username",
-            (workspace, list(roles)),
-        )
-        rows = cursor.fetchall()
-    return [Person(f"user:{row[0]}", row[1], row[2], frozenset(row[3])) for row in rows]
+    rows = fetch_named(
+        "SELECT u.id, u.username, u.email, coalesce(array_agg(DISTINCT g.name::text) "
+        "FILTER (WHERE g.name IS NOT NULL), '{}') AS teams FROM gp_membership m "
+        f"JOIN {quote(user.db_table)} u ON u.id = m.user_id AND u.is_active "
+        f"LEFT JOIN {quote(through.db_table)} b ON b.user_id = u.id "
+        f"LEFT JOIN {quote(group.db_table)} g ON g.id = b.group_id "
+        "WHERE m.workspace_id = %s::uuid AND m.role = ANY(%s::text[]) "
+        "GROUP BY u.id, u.username, u.email ORDER BY u.username",
+        (workspace, list(roles)),
+    )
+    return [Person(f"user:{row.id}", row.username, row.email, frozenset(row.teams)) for row in rows]
 
 
 def deciders(workspace: UUID) -> list[Person]:

@@ -98,8 +98,8 @@ class Sender:
         except Exception as error:
             # This message cannot be made; the next one may be another matter.
             log.exception("notify.not_prepared", endpoint=str(claimed.endpoint))
-            said = f"Preparing failed: {type(error).__name__}."
-            self._failed(claimed, NotDelivered(said))
+            message = f"Preparing failed: {type(error).__name__}."
+            self._failed(claimed, NotDelivered(message))
             return
         self._travelling[claimed.id] = (claimed, time.monotonic())
         threading.Thread(
@@ -114,8 +114,8 @@ class Sender:
             self._ended.put((claimed, error))
         except Exception as error:  # whatever it is, the delivery is tried again and the log knows
             log.exception("notify.failed", endpoint=str(claimed.endpoint))
-            said = f"Sending failed: {type(error).__name__}."
-            self._ended.put((claimed, NotDelivered(said)))
+            message = f"Sending failed: {type(error).__name__}."
+            self._ended.put((claimed, NotDelivered(message)))
 
     def _note(self, *, wait: float = 0) -> None:
         """Write down what has ended; with `wait`, at most so many seconds for the first."""

@@ -5,12 +5,13 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, fields, replace
 from datetime import UTC, datetime
-from typing import Final
+from typing import Any, Final
 from uuid import UUID
 
-from django.db import connection
-
+from checkpoints.postgres.named_rows import fetch_named
+from checkpoints.postgres.sql_files import sql_file
 from checkpoints.state import deltas
+from checkpoints.tables.readers import decoded
 
 from ..rules.terms import Terms, terms_of
 from .drafts import Draft
@@ -18,6 +19,7 @@ from .matches import Facts, first_match
 from .queries import VersionRow
 from .strictness import Demand, met, stricter
 
+SQL = sql_file(__file__)
 AT_MOST: Final = 10_000
 _AT_ONCE: Final = 500
 DRAFTED: Final = tuple(f.name for f in fields(Draft))
@@ -39,30 +41,6 @@ _NEW: Final = VersionRow(
     made_by="",
     made_at=datetime(1970, 1, 1, tzinfo=UTC),
 )
-# What may still happen: open, held, and settled but not started. Settled ones are looked for at
-# the step where their thread stands, since the past of a workspace grows without end.
-_COLUMNS = """a.id, a.thread_id, a.status, a.policy_version, a.risk, a.decided_by, a.terms::text,
-  a.escalated_at IS NOT NULL, a.tool,
-  coalesce(a.decided_args, a.standing_args, a.args)::text, th.agent, th.cost::text,
-  th.labels::text, th.started_by"""
-_UNDONE = f"""
-SELECT {_COLUMNS} FROM gp_approval a
-JOIN gp_thread th ON th.id = a.thread_id
-WHERE a.workspace_id = %(workspace)s::uuid AND a.kind IN ('gate', 'repeat') AND NOT a.imported
-  AND a.status IN ('pending', 'held') AND a.id > %(after)s::uuid
-UNION ALL
-SELECT {_COLUMNS} FROM gp_thread th
-JOIN gp_approval a ON a.thread_id = th.id AND a.branch = th.branch AND a.step = th.step + 1
-WHERE th.workspace_id = %(workspace)s::uuid
-  AND th.status IN ('queued', 'running', 'waiting', 'sleeping', 'paused', 'attention')
-  AND a.kind IN ('gate', 'repeat') AND NOT a.imported AND a.status = 'settled'
-  AND a.outcome IN ('approve', 'edit') AND a.id > %(after)s::uuid
-  AND NOT EXISTS (SELECT 1 FROM gp_activity x WHERE x.approval_id = a.id)
-  AND NOT EXISTS (SELECT 1 FROM gp_approval n WHERE n.thread_id = a.thread_id
-    AND n.branch = a.branch AND n.step = a.step AND n.node = a.node AND n.index = a.index
-    AND n.key = a.key AND n.revision > a.revision)
-ORDER BY 1 LIMIT %(limit)s
-"""
 
 
 @dataclass(frozen=True, slots=True)
@@ -113,8 +91,8 @@ def changed(
     place = next(i for i, row in enumerate(there) if row.policy == (policy or _NEW.policy))
     row = there.pop(place)
     if draft is not None:
-        said = {name: getattr(draft, name) for name in DRAFTED}
-        row = replace(row, **said, number=row.number + 1)
+        payload = {name: getattr(draft, name) for name in DRAFTED}
+        row = replace(row, **payload, number=row.number + 1)
     if active is not None:
         row = replace(row, active=active)
     there.insert(place if position is None else position - 1, row)
@@ -159,45 +137,26 @@ def undone(workspace: UUID, *, at_most: int | None = AT_MOST) -> Iterator[Undone
     after, left = UUID(int=0), at_most
     while left is None or left > 0:
         limit = _AT_ONCE if left is None else min(_AT_ONCE, left)
-        with connection.cursor() as cursor:
-            cursor.execute(_UNDONE, {"workspace": workspace, "after": after, "limit": limit})
-            found = cursor.fetchall()
-        for row in found:
-            yield _row(workspace, *row)
-        if len(found) < limit:
+        rows = fetch_named(SQL.undone, {"workspace": workspace, "after": after, "limit": limit})
+        for row in rows:
+            yield _undone(workspace, row)
+        if len(rows) < limit:
             return
-        after, left = found[-1][0], None if left is None else left - limit
+        after, left = rows[-1].id, None if left is None else left - limit
 
 
-def _row(
-    workspace: UUID,
-    ident: UUID,
-    thread: UUID,
-    status: str,
-    policy_version: str,
-    risk: str,
-    decided_by: str,
-    terms: str | None,
-    escalated: bool,
-    tool: str,
-    args: str,
-    agent: str,
-    cost: str,
-    labels: str,
-    started_by: str,
-) -> Undone:
+def _undone(workspace: UUID, row: Any) -> Undone:
     facts = Facts(
         workspace=workspace,
-        thread=thread,
-        agent=agent,
-        tool=tool,
-        args=deltas.decode(args),
-        risk=risk,
-        cost=cost,
-        labels=deltas.decode(labels),
-        started_by=started_by,
+        thread=row.thread,
+        agent=row.agent,
+        tool=row.tool,
+        args=deltas.decode(row.args),
+        risk=row.risk,
+        cost=row.cost,
+        labels=deltas.decode(row.labels),
+        started_by=row.started_by,
+        node=row.node,
     )
-    read = terms_of(None if terms is None else deltas.decode(terms))
-    return Undone(
-        ident, thread, status, policy_version, met(risk, read, escalated, decided_by), facts
-    )
+    demand = met(row.risk, terms_of(decoded(row.terms)), row.escalated, row.decided_by)
+    return Undone(row.id, row.thread, row.status, row.policy_version, demand, facts)

@@ -1,4 +1,7 @@
-"""Whether a thread may spend more: recorded cost of thread, agent and workspace against caps."""
+"""Whether a thread may spend more: recorded cost of thread, agent and workspace against caps.
+
+The cap of a thread counts its whole family tree: children spend what their parent has.
+"""
 
 from __future__ import annotations
 
@@ -14,31 +17,31 @@ from checkpoints.postgres import reads as prepared
 from . import queries as queries_policies
 from .queries import CapRow, money
 
-# What was spent on a day is read from activities, whose ids begin with the time that they were
-# made at: the lower bound lets the index of the ids do the work. One that ended today began at
-# most two days ago.
+# By the end that the database's clock gave an activity (index gp_activity_spent): its id begins
+# with the time of a worker, which may be days off.
 _DAY = """
 SELECT coalesce(sum((x.usage ->> 'cost')::numeric), 0) FROM gp_activity x
-{join} WHERE x.id >= (lpad(to_hex((extract(epoch FROM date_trunc('day', clock_timestamp(), 'UTC'))
-  * 1000 - 172800000)::bigint), 12, '0') || '00000000000000000000')::uuid
-AND x.usage ? 'cost' AND x.finished_at >= date_trunc('day', clock_timestamp(), 'UTC')
+{join} WHERE x.usage ? 'cost' AND x.finished_at >= date_trunc('day', statement_timestamp(), 'UTC')
 AND x.workspace_id = %(workspace)s::uuid {where}
 """
 _TOTAL = "SELECT coalesce(sum(th.cost), 0) FROM gp_thread th WHERE {where}"
+# A thread and all of its family tree: what it starts spends from the same purse.
+_ROOT = "(SELECT coalesce(r.root, r.id) FROM gp_thread r WHERE r.id = %(thread)s::uuid)"
+_IN_TREE: Final = f"(th.id = {_ROOT} OR th.root = {_ROOT})"
 _JOIN: Final = "JOIN gp_thread th ON th.id = x.thread_id"
 _SPENT: Final = {
-    ("thread", "total"): _TOTAL.format(where="th.id = %(thread)s::uuid"),
+    ("thread", "total"): _TOTAL.format(where=_IN_TREE),
     ("agent", "total"): _TOTAL.format(
         where="th.workspace_id = %(workspace)s::uuid AND th.agent = %(agent)s::varchar"
     ),
     ("workspace", "total"): _TOTAL.format(where="th.workspace_id = %(workspace)s::uuid"),
-    ("thread", "day"): _DAY.format(join="", where="AND x.thread_id = %(thread)s::uuid"),
+    ("thread", "day"): _DAY.format(join=_JOIN, where=f"AND {_IN_TREE}"),
     ("agent", "day"): _DAY.format(join=_JOIN, where="AND th.agent = %(agent)s::varchar"),
     ("workspace", "day"): _DAY.format(join="", where=""),
 }
 
 
-def asked(thread: UUID) -> prepared.Asked:
+def caps_query(thread: UUID) -> prepared.Asked:
     """What `over` asks the database first, for whoever takes the thread to ask along."""
     return queries_policies.active_caps_asked(thread)
 
@@ -60,7 +63,7 @@ def over(*, workspace: UUID, thread: UUID, agent: str, rows: Sequence[Any] | Non
     for cap in sorted(caps, key=lambda c: (order.index(c.scope), c.per)):
         spent = _spent(cap, place)
         if spent >= cap.max_cost:
-            return _sentence(cap, agent, spent)
+            return _sentence(cap, agent, spent, in_tree=cap.scope == "thread" and _has_kin(thread))
     return ""
 
 
@@ -70,9 +73,20 @@ def _spent(cap: CapRow, place: dict[str, Any]) -> Decimal:
         return Decimal(cursor.fetchone()[0])
 
 
-def _sentence(cap: CapRow, agent: str, spent: Decimal) -> str:
+def _has_kin(thread: UUID) -> bool:
+    """Whether a thread has parents or children."""
+    with connection.cursor() as cursor:
+        cursor.execute(
+            "SELECT th.root IS NOT NULL OR EXISTS (SELECT 1 FROM gp_thread c "
+            "WHERE c.root = th.id) FROM gp_thread th WHERE th.id = %s::uuid",
+            (thread,),
+        )
+        return bool(cursor.fetchone()[0])
+
+
+def _sentence(cap: CapRow, agent: str, spent: Decimal, *, in_tree: bool) -> str:
     who = {
-        "thread": "This thread has",
+        "thread": "This thread, with its family tree, has" if in_tree else "This thread has",
         "agent": f"All threads of {agent} together have",
         "workspace": "All threads of the workspace together have",
     }[cap.scope]

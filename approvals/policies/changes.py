@@ -24,7 +24,7 @@ from checkpoints.log.recorded import RowChange
 from checkpoints.state import deltas
 from checkpoints.states import WorkspaceEventKind as K
 
-from . import queries
+from . import node_policies, queries
 from .drafts import Draft, check
 from .queries import CapRow, VersionRow
 
@@ -50,7 +50,7 @@ def make(workspace: UUID, draft: Draft, *, actor: str) -> VersionRow:
         )
         version = _insert_version(ident, workspace, 1, draft, actor)
         made = RowChange({"gp_policy": [ident], "gp_policy_version": [version]})
-        _log(K.POLICY_MADE, workspace, _told(ident, 1, draft), actor, made)
+        _log(K.POLICY_MADE, workspace, _event_data(ident, 1, draft), actor, made)
     return queries.policy(ident, workspace=workspace)
 
 
@@ -80,7 +80,7 @@ def change(policy_id: UUID, draft: Draft, *, workspace: UUID, seen: int, actor: 
             columns=("number", "name"),
             made={"gp_policy_version": [version]},
         )
-        _log(K.POLICY_CHANGED, workspace, _told(policy_id, number, draft), actor, changed)
+        _log(K.POLICY_CHANGED, workspace, _event_data(policy_id, number, draft), actor, changed)
     return queries.policy(policy_id, workspace=workspace)
 
 
@@ -95,9 +95,9 @@ def switch(policy_id: UUID, active: bool, *, workspace: UUID, actor: str) -> boo
             "UPDATE gp_policy SET active = %s::boolean WHERE id = %s::uuid",
             (active, policy_id),
         )
-        told = {"policy": str(policy_id), "name": now.name, "active": active}
+        payload = {"policy": str(policy_id), "name": now.name, "active": active}
         switched = RowChange({"gp_policy": [policy_id]}, columns=("active",))
-        _log(K.POLICY_SWITCHED, workspace, told, actor, switched)
+        _log(K.POLICY_SWITCHED, workspace, payload, actor, switched)
     return True
 
 
@@ -120,9 +120,9 @@ def move(policy_id: UUID, position: int, *, workspace: UUID, actor: str) -> bool
             "o(id, place) WHERE p.id = o.id",
             (order,),
         )
-        told = {"policy": str(policy_id), "name": now.name, "position": [former, position]}
+        payload = {"policy": str(policy_id), "name": now.name, "position": [former, position]}
         moved = RowChange({"gp_policy": order}, columns=("position",), was=was)
-        _log(K.POLICY_CHANGED, workspace, told, actor, moved)
+        _log(K.POLICY_CHANGED, workspace, payload, actor, moved)
     return True
 
 
@@ -153,10 +153,10 @@ def set_cap(
                 (uuid7(), workspace, scope, agent, per, cost, active),
             )
             ident = cursor.fetchone()[0]
-        told = {"scope": scope, "agent": agent, "per": per, "max_cost": f"{cost:f}"}
+        payload = {"scope": scope, "agent": agent, "per": per, "max_cost": f"{cost:f}"}
         columns = ("max_cost", "active") if there else None
         changed = RowChange({"gp_spend_cap": [ident]}, columns=columns)
-        _log(K.CAP_CHANGED, workspace, told | {"active": active}, actor, changed)
+        _log(K.CAP_CHANGED, workspace, payload | {"active": active}, actor, changed)
     return queries.cap(ident, workspace=workspace)
 
 
@@ -193,7 +193,7 @@ def _checked_cap(scope: str, per: str, max_cost: str, agent: str) -> Decimal:
     return Decimal(max_cost)
 
 
-def _told(policy: UUID, number: int, draft: Draft) -> dict[str, Any]:
+def _event_data(policy: UUID, number: int, draft: Draft) -> dict[str, Any]:
     content = hashlib.sha256(deltas.canonical(draft.content())).hexdigest()
     return {
         "policy": str(policy),
@@ -246,6 +246,8 @@ def _log(
     change: RowChange,
 ) -> None:
     store.log_setting(kind, workspace, data=data, actor=actor, change=change)
+    node_policies.forget()
+    transaction.on_commit(node_policies.forget)
 
 
 def _lock(workspace: UUID) -> None:

@@ -1,20 +1,19 @@
 """Conditions of policies in CEL: read, checked before they are saved, and asked of an action; pure.
 
 A condition is bounded: its length, which names and functions it may use, one list macro deep, how
-large its regular expressions are. Before it is asked, `condition_cost` estimates from its text and
-the values how long it would take; beyond SECONDS_MAX it has no answer. Nothing stops it once it
-began: the estimate is what holds. Nothing here reads or writes anything.
+large its regular expressions are, and how long it may take (see `condition_cost`). Nothing here
+reads or writes anything.
 """
 
 from __future__ import annotations
 
 import logging
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass
 from decimal import Decimal, InvalidOperation
 from functools import lru_cache
-from typing import Any, Final
+from typing import Any, Final, Literal
 
 import cel
 
@@ -43,7 +42,11 @@ VARIABLES: Final = (
     "labels",
     "operation",
     "started_by",
+    "node",
 )
+type Subject = Literal["effect", "operation", "node"]
+# What a node that has not begun does not have.
+NOT_OF_NODES: Final = frozenset({"tool", "args", "risk", "operation"})
 MACROS: Final = frozenset({"all", "exists", "exists_one", "filter"})
 FUNCTIONS: Final = frozenset(
     {"amount", "total", "lower", "has", "size", "int", "double", "string", "contains"}
@@ -63,11 +66,11 @@ class Unanswered(Exception):
 
 @dataclass(frozen=True, slots=True)
 class Condition:
-    """A condition that may be asked; `operations`: it is about what people do to threads."""
+    """A condition that may be asked of effects, of what people do to threads, or of nodes."""
 
     text: str
     program: Any
-    operations: bool
+    subject: Subject
     cost: Cost
 
     def holds(self, values: Mapping[str, Any]) -> bool:
@@ -80,16 +83,16 @@ class Condition:
             context = cel.Context(dict(values))
             for name, function in _HELPERS.items():
                 context.add_function(name, function)
-            found = self.program.execute(context)
+            result = self.program.execute(context)
         except KeyError as error:
             raise Unanswered(f"there is no {str(error.args[0])[:80].strip('"\'')}") from error
         except BaseException as error:
             if isinstance(error, KeyboardInterrupt | SystemExit | GeneratorExit):
                 raise
-            raise Unanswered(_said(error)) from error
-        if not isinstance(found, bool):
+            raise Unanswered(_message_of(error)) from error
+        if not isinstance(result, bool):
             raise Unanswered("it is neither true nor false")
-        return found
+        return result
 
 
 @lru_cache(maxsize=1_000)
@@ -101,21 +104,26 @@ def condition(text: str) -> Condition:
         raise InvalidValue("condition", f"is longer than {LENGTH_MAX:,} characters")
     names, cost = _looked_through(text)
     check_patterns(cost.patterns)
+    if "node" in names and (other := sorted(names & NOT_OF_NODES)):
+        raise InvalidValue(
+            "condition",
+            f"names a node and {other[0]!r}: before a node there is none; write two policies",
+        )
     try:
         program = cel.compile(text)
     except BaseException as error:
         if isinstance(error, KeyboardInterrupt | SystemExit | GeneratorExit):
             raise
-        raise InvalidValue("condition", f"cannot be read: {_said(error)}") from error
-    found = Condition(text, program, "operation" in names, cost)
+        raise InvalidValue("condition", f"cannot be read: {_message_of(error)}") from error
+    condition = Condition(text, program, _subject(names), cost)
     try:
-        found.holds(_SAMPLE)
+        condition.holds(_SAMPLE)
     except Unanswered as error:
         if "neither true nor false" in str(error):
             raise InvalidValue("condition", "must be true or false, such as `tool == 'pay'`") from (
                 error
             )
-    return found
+    return condition
 
 
 def refusal(text: str) -> str:
@@ -127,12 +135,19 @@ def refusal(text: str) -> str:
     return ""
 
 
-def mentions_operation(text: str) -> bool:
-    """Whether a condition is about what people do to threads, also one that is refused."""
+def _subject(names: Collection[str]) -> Subject:
+    return "node" if "node" in names else "operation" if "operation" in names else "effect"
+
+
+def subject_of(text: str) -> Subject:
+    """Name the subject of a condition, also of one that is refused."""
     tokens = _tokens(text)
-    return any(
-        word == "operation" and before != "." and after != "("
-        for before, word, after in zip(["", *tokens], tokens, [*tokens[1:], ""], strict=False)
+    return _subject(
+        [
+            word
+            for before, word, after in zip(["", *tokens], tokens, [*tokens[1:], ""], strict=False)
+            if before != "." and after != "("
+        ]
     )
 
 
@@ -256,12 +271,12 @@ _HELPERS: Final = {"amount": amount, "total": total, "lower": _lower}
 def _decimal(value: Any) -> Decimal:
     try:
         # Of a double its shortest text: 0.1 is meant, not the binary fraction next to it.
-        found = Decimal(str(value).strip())
+        result = Decimal(str(value).strip())
     except InvalidOperation as error:
         raise ValueError("amount takes a decimal string or a number") from error
-    if not found.is_finite():
+    if not result.is_finite():
         raise ValueError("an amount is a finite number")
-    return found
+    return result
 
 
 def _double(value: Decimal) -> float:
@@ -270,7 +285,7 @@ def _double(value: Decimal) -> float:
     return float(value)
 
 
-def _said(error: BaseException) -> str:
+def _message_of(error: BaseException) -> str:
     """The first line of what the library says, without its advice."""
     text = str(error).replace("Python function call failed: ValueError: ", "")
     text = re.sub(r"^Failed to parse expression .*?: ERROR: <input>:", "at ", text, flags=re.DOTALL)
@@ -287,4 +302,5 @@ _SAMPLE: Final[dict[str, Any]] = {
     "labels": {},
     "operation": "",
     "started_by": "user:1",
+    "node": "node",
 }

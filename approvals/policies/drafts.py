@@ -9,6 +9,7 @@ from checkpoints.errors import InvalidValue
 from checkpoints.state import deltas
 
 from ..rules.terms import Seat, Terms
+from ..states import RISKS
 from .conditions import condition
 
 NAME_MAX: Final = 100
@@ -23,7 +24,6 @@ DAY: Final = 86_400.0
 DEADLINE_MAX: Final = 365 * DAY
 VALID_MIN, VALID_MAX = 60.0, 30 * DAY
 ACTIONS: Final = ("ask", "allow")
-RISKS: Final = ("", "low", "medium", "high")
 ON_EXPIRY: Final = ("expire", "reject", "escalate")
 
 
@@ -60,13 +60,13 @@ def check(draft: Draft) -> None:
     _text("title", draft.title, TITLE_MAX)
     _text("note", draft.note, NOTE_MAX)
     deltas.check(draft.condition, "condition")
-    asked = condition(draft.condition)
+    request = condition(draft.condition)
     _one_of("action", draft.action, ACTIONS)
-    _one_of("risk", draft.risk, RISKS)
+    _one_of("risk", draft.risk, ("", *RISKS))
     if draft.deadline is not None:
         _between("deadline", draft.deadline, 1, DEADLINE_MAX)
     _check_terms(draft.terms, draft.deadline)
-    if asked.operations and draft.terms.undo_window:
+    if request.subject == "operation" and draft.terms.undo_window:
         raise InvalidValue(
             "terms.undo_window", "must be 0 for what people do: it is done with the last approval"
         )
@@ -101,12 +101,12 @@ def _check_terms(terms: Terms, deadline: float | None) -> None:
 
 def _check_seat(path: str, seat: Seat) -> None:
     _between(f"{path}.count", seat.count, 1, COUNT_MAX)
-    for name, given in (("people", seat.people), ("teams", seat.teams)):
-        if len(given) > PEOPLE_MAX:
+    for name, value in (("people", seat.people), ("teams", seat.teams)):
+        if len(value) > PEOPLE_MAX:
             raise InvalidValue(f"{path}.{name}", f"has more than {PEOPLE_MAX} names")
-        for i, one in enumerate(given):
+        for i, one in enumerate(value):
             _text(f"{path}.{name}[{i}]", one, PERSON_MAX, required=True)
-        if len(set(given)) < len(given):
+        if len(set(value)) < len(value):
             raise InvalidValue(f"{path}.{name}", "names somebody twice")
     if seat.people and not seat.teams and len(seat.people) < seat.count:
         raise InvalidValue(f"{path}.count", f"asks for {seat.count} of {len(seat.people)} people")

@@ -9,7 +9,7 @@ from uuid import UUID
 
 from ..rules.terms import Terms
 from . import queries as queries_policies
-from .conditions import Unanswered, condition, mentions_operation, refusal
+from .conditions import Subject, Unanswered, condition, refusal, subject_of
 from .queries import VersionRow
 
 
@@ -17,7 +17,8 @@ from .queries import VersionRow
 class Facts:
     """What a rule may look at; `cost` is what the thread has spent so far, a decimal string.
 
-    `operation` is empty for an effect of an agent, else what a person wants to do to a thread.
+    `operation` is what a person wants to do to a thread, `node` the one that a thread comes to;
+    both are empty for an effect of an agent.
     """
 
     workspace: UUID
@@ -30,6 +31,12 @@ class Facts:
     labels: dict[str, Any] = field(default_factory=dict)
     operation: Literal["", "fork", "roll_back", "edit", "retry"] = ""
     started_by: str = ""
+    node: str = ""
+
+    @property
+    def subject(self) -> Subject:
+        """The kind of conditions that these facts answer."""
+        return "node" if self.node else "operation" if self.operation else "effect"
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,26 +84,26 @@ def first_match(versions: Iterable[VersionRow], facts: Facts) -> Rule | None:
     """What the first of these policies that matches says."""
     values = values_of(facts)
     for version in versions:
-        matched, problem = matches(version, values)
+        matched, problem = matches(version, values, facts.subject)
         if matched:
             return _rule(version, problem)
     return None
 
 
-def matches(version: VersionRow, values: Mapping[str, Any]) -> tuple[bool, str]:
+def matches(version: VersionRow, values: Mapping[str, Any], subject: Subject) -> tuple[bool, str]:
     """(whether a policy's version matches these values, why its condition has no answer).
 
-    One that names `operation` is about what people do to threads, every other about effects.
+    One that names `operation` is about what people do to threads, one that names `node` about the
+    nodes that threads come to, every other about effects.
     """
     if problem := refusal(version.condition):
         # Saved under an older reader of conditions; an effect must not slip through for that.
-        meant = mentions_operation(version.condition) == bool(values["operation"])
-        return meant and version.action == "ask", problem
+        return subject_of(version.condition) == subject and version.action == "ask", problem
     try:
-        asked = condition(version.condition)
-        if asked.operations != bool(values["operation"]):
+        request = condition(version.condition)
+        if request.subject != subject:
             return False, ""
-        return asked.holds(values), ""
+        return request.holds(values), ""
     except Unanswered as error:
         return version.action == "ask", f"its condition has no answer here: {error}"
 
@@ -112,22 +119,25 @@ def values_of(facts: Facts) -> dict[str, Any]:
         "labels": dict(facts.labels),
         "operation": facts.operation,
         "started_by": facts.started_by,
+        "node": facts.node,
     }
 
 
 def _rule(version: VersionRow, problem: str) -> Rule:
-    said = f"The policy “{version.name}” asks for it"
+    message = f"The policy “{version.name}” asks for it"
     if version.action == "allow":
-        said = f"The policy “{version.name}” allows it"
+        message = f"The policy “{version.name}” allows it"
     if version.note:
-        said += f": {version.note}"
+        message += f": {version.note}"
     if problem:
-        said += f" ({problem}; so it counts as met)"
+        message += f" ({problem}; so it counts as met)"
     return Rule(
         action=version.action,
         version=version.label,
         name=version.name,
-        terms=replace(version.terms, rule=said if said.endswith((".", "!", "?")) else f"{said}."),
+        terms=replace(
+            version.terms, rule=message if message.endswith((".", "!", "?")) else f"{message}."
+        ),
         risk=version.risk,
         title=version.title,
         expires_in=version.deadline,

@@ -8,35 +8,34 @@ from datetime import datetime
 from typing import Any, Final, Literal
 from uuid import UUID
 
-from django.db import connection
-
+from checkpoints.postgres.named_rows import fetch_named
 from checkpoints.state import deltas
 
 from .conditions import Unanswered, condition
 from .matches import Facts, values_of
 
 PAST: Final = 500
-# Effects lie among all activities; so many of the newest are looked through for them.
-ACTIVITIES: Final = 20_000
 SECONDS_MAX: Final = 5.0
 
-_FACTS = "th.agent, th.title, th.cost::text, th.labels::text, th.started_by"
+_FACTS = "th.agent, th.title AS thread_title, th.cost::text, th.labels::text, th.started_by"
 _REQUESTS = f"""
-SELECT a.id, a.thread_id, a.tool, a.args::text, a.risk, a.requested_at, a.kind, a.title,
-  coalesce(nullif(a.outcome, ''), a.status), {_FACTS}
+SELECT a.id AS approval, a.thread_id AS thread, a.tool, a.args::text, a.risk,
+  a.requested_at AS at, a.kind, a.title, coalesce(nullif(a.outcome, ''), a.status) AS outcome,
+  CASE WHEN a.kind = 'gate' AND a.tool = '' THEN a.node ELSE '' END AS node, {_FACTS}
 FROM (SELECT * FROM gp_approval WHERE workspace_id = %(workspace)s::uuid
+  AND kind IN ('gate', 'repeat', 'operation')
   ORDER BY requested_at DESC, id DESC LIMIT %(limit)s) a
-JOIN gp_thread th ON th.id = a.thread_id WHERE a.kind IN ('gate', 'repeat', 'operation')
-ORDER BY a.requested_at DESC, a.id DESC
+JOIN gp_thread th ON th.id = a.thread_id ORDER BY a.requested_at DESC, a.id DESC
 """
-# What had a request is among the requests already.
+# What had a request is among the requests already. By the database's time (index
+# gp_activity_effects): an id begins with the time of a worker, which may be days off.
 _EFFECTS = f"""
-SELECT NULL, x.thread_id, x.tool, x.args::text, '', x.started_at, 'effect', x.tool, x.state,
-  {_FACTS}
-FROM (SELECT * FROM gp_activity ORDER BY id DESC LIMIT %(activities)s) x
-JOIN gp_thread th ON th.id = x.thread_id WHERE x.workspace_id = %(workspace)s::uuid
-  AND x.kind = 'effect' AND x.approval_id IS NULL
-ORDER BY x.id DESC LIMIT %(limit)s
+SELECT NULL AS approval, x.thread_id AS thread, x.tool, x.args::text, '' AS risk,
+  x.started_at AS at, 'effect' AS kind, x.tool AS title, x.state AS outcome, '' AS node, {_FACTS}
+FROM (SELECT * FROM gp_activity WHERE workspace_id = %(workspace)s::uuid
+  AND kind = 'effect' AND approval_id IS NULL
+  ORDER BY started_at DESC, id DESC LIMIT %(limit)s) x
+JOIN gp_thread th ON th.id = x.thread_id ORDER BY x.started_at DESC, x.id DESC
 """
 
 
@@ -60,10 +59,14 @@ class Past:
 
 @dataclass(frozen=True, slots=True)
 class Tried:
-    """`looked_at` of `there` past actions were tried; what matched, newest first."""
+    """`looked_at` of `there` past actions were tried; what matched, newest first.
+
+    All actions after `since` were tried, those before it not or not all; None: all on record.
+    """
 
     looked_at: int
     there: int
+    since: datetime | None
     matched: tuple[Past, ...]
 
 
@@ -73,65 +76,63 @@ def against_the_past(
     """Try a condition that need not be saved; raises InvalidValue where it cannot be read.
 
     Whether another policy would have been first is not looked at. `cost` is what the thread has
-    spent by now. Stops after SECONDS_MAX, and `looked_at` says how far it came.
+    spent by now. Tries the newest `limit` requests and effects; stops after SECONDS_MAX.
     """
-    asked = condition(text)
+    request = condition(text)
     until = time.monotonic() + SECONDS_MAX
-    place = {"workspace": workspace, "limit": limit, "activities": ACTIVITIES}
-    rows = [*_rows(_REQUESTS, place), *_rows(_EFFECTS, place)]
-    rows.sort(key=lambda row: row[5], reverse=True)
+    place = {"workspace": workspace, "limit": limit + 1}  # one more: whether there are more
+    both = [fetch_named(sql, place) for sql in (_REQUESTS, _EFFECTS)]
+    ends = [rows[limit - 1].at for rows in both if len(rows) > limit]
+    rows = [row for some in both for row in some[:limit]]
+    rows.sort(key=lambda row: row.at, reverse=True)
     looked_at, matched = 0, []
     for row in rows:
         if time.monotonic() > until:
+            ends.append(rows[looked_at - 1].at if looked_at else row.at)
             break
         looked_at += 1
         facts = _facts(workspace, row)
-        if asked.operations != bool(facts.operation):
+        if request.subject != facts.subject:
             continue
         try:
-            holds, problem = asked.holds(values_of(facts)), ""
+            holds, problem = request.holds(values_of(facts)), ""
         except Unanswered as error:
             holds, problem = action == "ask", str(error)
         if holds:
             matched.append(_past(row, problem))
-    return Tried(looked_at, len(rows), tuple(matched))
+    return Tried(looked_at, len(rows), max(ends, default=None), tuple(matched))
 
 
-def _facts(workspace: UUID, row: tuple[Any, ...]) -> Facts:
-    args, labels = deltas.decode(row[3]), deltas.decode(row[12])
+def _facts(workspace: UUID, row: Any) -> Facts:
+    args = deltas.decode(row.args)
     operation: Any = ""
-    if row[6] == "operation":
-        operation = {"settle": "retry", "choose_code": "fork"}.get(row[2], row[2])
+    if row.kind == "operation":
+        operation = {"settle": "retry", "choose_code": "fork"}.get(row.tool, row.tool)
         args = args.get("arguments", args)
     return Facts(
         workspace=workspace,
-        thread=row[1],
-        agent=row[9],
-        tool=row[2],
+        thread=row.thread,
+        agent=row.agent,
+        tool=row.tool,
         args=args,
-        risk=row[4],
-        cost=row[11],
-        labels=labels,
+        risk=row.risk,
+        cost=row.cost,
+        labels=deltas.decode(row.labels),
         operation=operation,
-        started_by=row[13],
+        started_by=row.started_by,
+        node=row.node,
     )
 
 
-def _past(row: tuple[Any, ...], problem: str) -> Past:
+def _past(row: Any, problem: str) -> Past:
     return Past(
-        approval=row[0],
-        thread=row[1],
-        thread_title=row[10],
-        kind=row[6],
-        tool=row[2],
-        title=row[7],
-        outcome=row[8],
-        at=row[5],
+        approval=row.approval,
+        thread=row.thread,
+        thread_title=row.thread_title,
+        kind=row.kind,
+        tool=row.tool,
+        title=row.title,
+        outcome=row.outcome,
+        at=row.at,
         problem=problem,
     )
-
-
-def _rows(sql: str, params: dict[str, Any]) -> list[tuple[Any, ...]]:
-    with connection.cursor() as cursor:
-        cursor.execute(sql, params)
-        return list(cursor.fetchall())

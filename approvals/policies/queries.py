@@ -14,6 +14,7 @@ from django.db import connection
 
 from checkpoints.errors import NotFound
 from checkpoints.postgres import reads as prepared
+from checkpoints.postgres.named_rows import fetch_named
 from checkpoints.state import deltas
 
 from ..rules.terms import Terms
@@ -66,10 +67,16 @@ class CapRow:
         """The amount with two decimals at least."""
         return money(self.max_cost)
 
+    @property
+    def plain(self) -> str:
+        """The same as programs read it, digits and a point."""
+        return self.shown.replace(",", "")
+
 
 _VERSION = """
-SELECT p.id, p.workspace_id, p.name, p.position, p.active, p.number, v.number, v.condition,
-  v.action, v.terms::text, v.deadline, v.risk, v.title, v.note, v.made_by, v.made_at
+SELECT p.id AS policy, p.workspace_id AS workspace, p.name, p.position, p.active,
+  p.number AS newest, v.number, v.condition, v.action, v.terms::text, v.deadline, v.risk,
+  v.title, v.note, v.made_by, v.made_at
 FROM gp_policy p JOIN gp_policy_version v ON v.policy_id = p.id
 """
 _NEWEST = f"{_VERSION} AND v.number = p.number "
@@ -83,8 +90,8 @@ _CAP = "SELECT id, workspace_id, scope, agent, per, max_cost, active FROM gp_spe
 
 
 def money(amount: Decimal) -> str:
-    """An amount as people write it: 2.50, 0.000125."""
-    whole, _, cents = f"{amount.normalize():f}".partition(".")
+    """An amount as people write it: 2.50, 0.000125, 1,234.50."""
+    whole, _, cents = f"{amount.normalize():,f}".partition(".")
     return f"{whole}.{cents:0<2}"
 
 
@@ -125,12 +132,12 @@ def active_everywhere() -> list[VersionRow]:
 
 def policy(policy_id: UUID, *, workspace: UUID) -> VersionRow:
     """One policy in its newest version; NotFound also for those of other workspaces."""
-    found = _versions(
+    versions = _versions(
         _NEWEST + "WHERE p.id = %s::uuid AND p.workspace_id = %s::uuid", (policy_id, workspace)
     )
-    if not found:
+    if not versions:
         raise NotFound("There is no such policy in this workspace.")
-    return found[0]
+    return versions[0]
 
 
 def versions(policy_id: UUID, *, workspace: UUID) -> list[VersionRow]:
@@ -177,10 +184,10 @@ def caps(
 
 def cap(cap_id: UUID, *, workspace: UUID) -> CapRow:
     """One spend cap; NotFound also for those of other workspaces."""
-    found = [one for one in caps(workspace) if one.id == cap_id]
-    if not found:
+    results = [one for one in caps(workspace) if one.id == cap_id]
+    if not results:
         raise NotFound("There is no such spend cap in this workspace.")
-    return found[0]
+    return results[0]
 
 
 def carried_out(approval_id: UUID) -> tuple[str, str] | None:
@@ -194,21 +201,19 @@ def carried_out(approval_id: UUID) -> tuple[str, str] | None:
 
 
 def _versions(sql: str, params: Sequence[Any]) -> list[VersionRow]:
-    with connection.cursor() as cursor:
-        cursor.execute(sql, params)
-        rows = [list(row) for row in cursor.fetchall()]
-    for row in rows:
-        row[9] = Terms.from_json(deltas.decode(row[9]))
-    return [VersionRow(*row) for row in rows]
+    return [
+        VersionRow(**row._asdict() | {"terms": Terms.from_json(deltas.decode(row.terms))})
+        for row in fetch_named(sql, params)
+    ]
 
 
-def any_on_operations(workspace: UUID) -> bool:
-    """Whether an active policy may be about what people do: its condition says "operation"."""
+def any_about(workspace: UUID, subject: Literal["operation", "node"]) -> bool:
+    """Tell whether the condition of an active policy has this word."""
     with connection.cursor() as cursor:
         cursor.execute(
             "SELECT EXISTS (SELECT 1 FROM gp_policy p JOIN gp_policy_version v "
             "ON v.policy_id = p.id AND v.number = p.number WHERE p.workspace_id = %s::uuid "
-            "AND p.active AND position('operation' IN v.condition) > 0)",
-            (workspace,),
+            "AND p.active AND position(%s::text IN v.condition) > 0)",
+            (workspace, subject),
         )
         return bool(cursor.fetchone()[0])

@@ -9,12 +9,10 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
-from typing import Final
 
 from ..queries import ApprovalRow
 from ..rules.terms import Seat, Terms, terms_of
-
-RISKS: Final = ("", "low", "medium", "high")
+from ..states import RISKS
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,21 +75,23 @@ def _joined(seat: Seat, more: Seat) -> Seat:
     return Seat(seat.people + more.people, seat.teams + more.teams, seat.count)
 
 
-def _covered(wanted: Sequence[Seat], given: Sequence[Seat]) -> bool:
+def _covered(wanted: Sequence[Seat], seats: Sequence[Seat]) -> bool:
     """Whether each stage that is wanted has a stage of its own among those given, in this order."""
-    left = iter(given)
+    left = iter(seats)
     return all(any(_fills(one, seat) for one in left) for seat in wanted)
 
 
-def _fills(given: Seat, wanted: Seat) -> bool:
+def _fills(seat: Seat, wanted: Seat) -> bool:
     """Whether enough people, all of whom may sit in the wanted seat, were needed for the other."""
-    if given.count < wanted.count:
+    if seat.count < wanted.count:
         return False
     if not wanted.people and not wanted.teams:
         return True
-    named = bool(given.people or given.teams)
-    return named and set(given.people) <= set(wanted.people) and set(given.teams) <= {*wanted.teams}
+    named = bool(seat.people or seat.teams)
+    return named and set(seat.people) <= set(wanted.people) and set(seat.teams) <= {*wanted.teams}
 
 
 def _rank(risk: str) -> int:
-    return RISKS.index(risk) if risk in RISKS else len(RISKS)
+    """The rank of a risk; none ranks lowest, an unknown one highest."""
+    order = ("", *RISKS)
+    return order.index(risk) if risk in order else len(order)

@@ -63,14 +63,14 @@ def only_new(before: Any, now: Any, schema: Any = None) -> dict[str, Any] | None
 
     A number of lines and a sum over them beside the list are those of the lines that are left.
     """
-    found = [one for one in overlaps(before, now, schema) if one.again]
-    if len(found) != 1 or not found[0].new:
+    results = [one for one in overlaps(before, now, schema) if one.again]
+    if len(results) != 1 or not results[0].new:
         return None
-    one = found[0]
+    one = results[0]
     old = now[one.list]
     new = [dict(line.now) for line in one.lines if line.before is None and line.now is not None]
-    kept = {key: _fitted(value, old, new) for key, value in now.items()}
-    return {**kept, one.list: new}
+    saved = {key: _fitted(value, old, new) for key, value in now.items()}
+    return {**saved, one.list: new}
 
 
 def _overlap(name: str, before: Any, now: Any, declared: str) -> Overlap | None:

@@ -13,6 +13,8 @@ from checkpoints.log.seals import seal
 from checkpoints.records import Position
 from checkpoints.state import deltas
 
+from ..columns import APPROVAL
+from ..states import DEFAULT_RISK
 from .terms import Terms
 
 TITLE_MAX = 300
@@ -26,6 +28,8 @@ class Proposal:
     `policies` names all that were asked (`queries_policies.mark_of`). `repeats` is what
     was done before, for a repeat: {activity, thread, title, at, state, args, result, approval,
     approved_by, fork}. `sentence` is how the tool describes the call; empty where it does not.
+    `origin` is on whose behalf a child asks: its parents from the root down, [{thread, agent,
+    title}].
     """
 
     position: Position
@@ -35,7 +39,7 @@ class Proposal:
     title: str
     description: str = ""
     reasons: tuple[str, ...] = ()
-    risk: str = "medium"
+    risk: str = DEFAULT_RISK
     schema: Any = None
     undo: str = ""
     expires_in: float | None = None
@@ -46,6 +50,7 @@ class Proposal:
     policies: str = ""
     repeats: Any = None
     sentence: str = ""
+    origin: Any = None
 
 
 def proposal_hash(
@@ -58,6 +63,7 @@ def proposal_hash(
     agent_version: UUID,
     policy_version: str,
     deadline: datetime | None,
+    origin: Any = None,
 ) -> str:
     """What a decision binds to, as hex sha256; an upgrade of the checkpoint leaves it alone."""
     p = position
@@ -73,42 +79,20 @@ def proposal_hash(
                 "agent_version": str(agent_version),
                 "policy": policy_version,
                 "deadline": None if deadline is None else deadline.isoformat(),
+                **({"origin": origin} if origin else {}),
             }
         )
     ).hexdigest()
 
 
-# The columns of a request, which never change after it was made, with their types.
-REQUEST = {
-    "id": "uuid",
-    "workspace_id": "uuid",
-    "thread_id": "uuid",
-    "agent_version_id": "uuid",
-    "branch": "integer",
-    "step": "integer",
-    "node": "varchar",
-    "index": "integer",
-    "key": "varchar",
-    "revision": "smallint",
-    "kind": "varchar",
-    "tool": "varchar",
-    "args": "jsonb",
-    "proposal_hash": "varchar",
-    "policy_version": "varchar",
-    "title": "varchar",
-    "description": "text",
-    "reasons": "jsonb",
-    "risk": "varchar",
-    "schema": "jsonb",
-    "undo": "varchar",
-    "deadline": "timestamptz",
-    "terms": "jsonb",
-    "policies": "varchar",
-    "repeats": "jsonb",
-    "sentence": "varchar",
-}
 # Columns that came later, empty: where one is so the seal is that of a request before it.
-LATER: Mapping[str, Any] = {"terms": None, "policies": "", "repeats": None, "sentence": ""}
+LATER: Mapping[str, Any] = {
+    "terms": None,
+    "policies": "",
+    "repeats": None,
+    "sentence": "",
+    "origin": None,
+}
 
 
 def titled(text: str) -> str:
@@ -117,13 +101,13 @@ def titled(text: str) -> str:
 
 
 def request_seal(row: Mapping[str, Any]) -> str:
-    """What the event of a request binds: every column of REQUEST; JSON as values.
+    """What the event of a request binds: every sealed column; JSON as values.
 
     A request without what came later was made before, and its seal is as it was then.
     """
     deadline = row["deadline"]
     times = {"deadline": None if deadline is None else deadline.astimezone(UTC).isoformat()}
-    bound = {n: row[n] for n in REQUEST if n not in LATER or row[n] != LATER[n]}
+    bound = {n: row[n] for n in APPROVAL.sealed if n not in LATER or row[n] != LATER[n]}
     return seal("request", bound | times)
 
 
@@ -138,7 +122,7 @@ def decision_content(
     what_next: str = "",
 ) -> bytes:
     """The canonical bytes that the hash of a decision covers, after its salt."""
-    said = {
+    payload = {
         "approval": str(approval),
         "reviewer": reviewer,
         "verdict": verdict,
@@ -146,4 +130,4 @@ def decision_content(
         "comment": comment,
         "args": args,
     }
-    return deltas.canonical(said | {"what_next": what_next} if what_next else said)
+    return deltas.canonical(payload | {"what_next": what_next} if what_next else payload)

@@ -28,9 +28,9 @@ class Seat:
     count: int = 1
 
     @classmethod
-    def from_json(cls, told: Mapping[str, Any]) -> Seat:
-        people, teams = tuple(map(str, told["people"])), tuple(map(str, told["teams"]))
-        return cls(people, teams, int(told["count"]))
+    def from_json(cls, payload: Mapping[str, Any]) -> Seat:
+        people, teams = tuple(map(str, payload["people"])), tuple(map(str, payload["teams"]))
+        return cls(people, teams, int(payload["count"]))
 
     @property
     def names(self) -> tuple[str, ...]:
@@ -79,30 +79,30 @@ class Terms:
 
     def to_json(self) -> dict[str, Any]:
         """As it is stored and sealed."""
-        told: dict[str, Any] = _plain(asdict(self))
-        return told
+        payload: dict[str, Any] = _plain(asdict(self))
+        return payload
 
     @classmethod
-    def from_json(cls, told: Mapping[str, Any]) -> Terms:
-        found = cls(**told)
+    def from_json(cls, payload: Mapping[str, Any]) -> Terms:
+        result = cls(**payload)
         return replace(
-            found,
-            stages=tuple(Seat.from_json(seat) for seat in told["stages"]),
-            escalate_to=Seat.from_json(told["escalate_to"]) if told["escalate_to"] else None,
-            barred=tuple(found.barred),
-            reminders=tuple(found.reminders),
+            result,
+            stages=tuple(Seat.from_json(seat) for seat in payload["stages"]),
+            escalate_to=Seat.from_json(payload["escalate_to"]) if payload["escalate_to"] else None,
+            barred=tuple(result.barred),
+            reminders=tuple(result.reminders),
         )
 
 
-def terms_of(told: Mapping[str, Any] | None) -> Terms:
+def terms_of(payload: Mapping[str, Any] | None) -> Terms:
     """A stored request's terms; of one without any: one reviewer, at once."""
-    return Terms() if told is None else Terms.from_json(told)
+    return Terms() if payload is None else Terms.from_json(payload)
 
 
-def readable_terms(told: Any) -> Terms:
+def readable_terms(payload: Any) -> Terms:
     """Stored terms; those that cannot be read (a capsule may bring anything) count as none."""
     try:
-        return terms_of(told)
+        return terms_of(payload)
     except (AttributeError, KeyError, TypeError, ValueError):
         return Terms()
 

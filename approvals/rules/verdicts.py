@@ -5,14 +5,14 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any, Final
 
+from ..states import ANSWERS, WITHOUT_EFFECT
+
 # In the schema of a request whose agent offers fewer answers than others: their verdicts.
 ALLOWED: Final = "x-verdicts"
 
 # Kinds of requests before an effect; "repeat": the same effect was done before.
 REPEAT: Final = "repeat"
 GATES: Final = ("gate", REPEAT)
-GATE: Final = ("approve", "edit", "respond", "reject")
-QUESTION: Final = ("respond", "reject")
 
 
 def verdicts_of(kind: str, schema: Any) -> tuple[str, ...]:
@@ -20,8 +20,8 @@ def verdicts_of(kind: str, schema: Any) -> tuple[str, ...]:
 
     A refusal is always possible: people need not say yes to anything.
     """
-    found = GATE if kind in GATES else QUESTION
+    result = ANSWERS if kind in GATES else WITHOUT_EFFECT
     named = schema.get(ALLOWED) if isinstance(schema, Mapping) else None
     if not isinstance(named, list):
-        return found
-    return tuple(verdict for verdict in found if verdict in named or verdict == "reject")
+        return result
+    return tuple(verdict for verdict in result if verdict in named or verdict == "reject")

@@ -15,6 +15,7 @@ from enum import StrEnum
 from typing import Any
 from uuid import UUID
 
+from ..states import ALLOWING
 from .terms import Seat, Terms
 
 
@@ -85,27 +86,27 @@ class Progress:
 
     @classmethod
     def read(
-        cls, told: Any, terms: Terms, *, due_seats: Sequence[str], due_except: Sequence[str]
+        cls, payload: Any, terms: Terms, *, due_seats: Sequence[str], due_except: Sequence[str]
     ) -> Progress:
         """The answer as its columns hold it; without any: nobody has voted, nobody is due."""
-        told = told or progress(terms, ()).to_json()
+        payload = payload or progress(terms, ()).to_json()
         counted = tuple(
             tuple(Counted(UUID(v["decision"]), v["person"], v["name"]) for v in stage["given"])
-            for stage in told["stages"]
+            for stage in payload["stages"]
         )
-        at = told["stage"] - 1
+        at = payload["stage"] - 1
         return cls(
-            stage=told["stage"],
+            stage=payload["stage"],
             stages=len(counted),
             got=len(counted[at]),
-            needed=told["stages"][at]["count"],
-            missing=told["missing"],
+            needed=payload["stages"][at]["count"],
+            missing=payload["missing"],
             seats=terms.stages or (Seat(),),
             counted=counted,
             barred=terms.barred,
             due_seats=tuple(due_seats),
             due_except=tuple(due_except),
-            called_in=tuple(told["called_in"]),
+            called_in=tuple(payload["called_in"]),
         )
 
     def to_json(self) -> dict[str, Any]:
@@ -120,10 +121,10 @@ class Progress:
                     "count": _needed(seat),
                     "given": [
                         {"decision": str(v.decision), "person": v.person, "name": v.name}
-                        for v in given
+                        for v in value
                     ],
                 }
-                for seat, given in zip(self.seats, self.counted, strict=True)
+                for seat, value in zip(self.seats, self.counted, strict=True)
             ],
         }
 
@@ -153,12 +154,12 @@ class Progress:
     @property
     def done_by(self) -> tuple[tuple[str, ...], ...]:
         """The people who were counted, one tuple per stage."""
-        return tuple(tuple(vote.person for vote in given) for given in self.counted)
+        return tuple(tuple(vote.person for vote in value) for value in self.counted)
 
     @property
     def decisions(self) -> frozenset[UUID]:
         """The decisions that count."""
-        return frozenset(vote.decision for given in self.counted for vote in given)
+        return frozenset(vote.decision for value in self.counted for vote in value)
 
     @property
     def approvals(self) -> int:
@@ -169,7 +170,7 @@ class Progress:
         """The part of a person (`user:7`) whom seats mean by these names."""
         if who in self.barred:
             return Part.BARRED
-        if any(who in given for given in self.done_by):
+        if any(who in value for value in self.done_by):
             return Part.VOTED
         if not set(self.due_seats).isdisjoint(names):
             return Part.DUE
@@ -194,7 +195,7 @@ def progress(terms: Terms, votes: Iterable[Vote], *, escalated: bool = False) ->
     missing = sum(_needed(seat) - len(some) for seat, some in zip(seats, counted, strict=True))
     called_in = terms.escalate_to.names if escalated and terms.escalate_to else ()
     voters = (vote.person for some in counted for vote in some)
-    found = Progress(
+    progress = Progress(
         stage=at + 1,
         stages=len(seats),
         got=len(counted[at]),
@@ -210,7 +211,7 @@ def progress(terms: Terms, votes: Iterable[Vote], *, escalated: bool = False) ->
         due_except=tuple(dict.fromkeys((*terms.barred, *voters))),
         called_in=called_in,
     )
-    return found if missing else found.closed()
+    return progress if missing else progress.closed()
 
 
 def standing_edit(votes: Iterable[Vote]) -> Vote | None:
@@ -236,7 +237,7 @@ def voided(votes: Iterable[Vote]) -> dict[UUID, Vote]:
             gone = [v for v in live if edits or v.person == vote.person]
             void |= {v.decision: vote for v in gone}
             live = [v for v in live if v not in gone]
-        if vote.verdict in ("approve", "edit"):
+        if vote.verdict in ALLOWING:
             live.append(vote)
     return void
 

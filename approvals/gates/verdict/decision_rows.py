@@ -7,18 +7,17 @@ from datetime import datetime
 from typing import Any
 from uuid import UUID
 
-from django.db import connection
-
 from approvals import queries
 from approvals.queries import ApprovalRow
 from approvals.rules.headlines import named
 from approvals.rules.votes import Progress
+from checkpoints import store
 from checkpoints.errors import NotFound
 from checkpoints.state import deltas
 
 # Due requests whose thread and row nobody holds: what is locked waits for the next sweep.
-DUE = "FROM gp_approval a JOIN gp_thread th ON th.id = a.thread_id WHERE true"
-FREE = "FOR NO KEY UPDATE OF th, a SKIP LOCKED"
+DUE = f"FROM gp_approval a {store.join_thread('a.thread_id')} WHERE true"
+FREE = store.lock_free("a")
 # Who has voted and whose turn it is; of a closed request it is nobody's.
 TALLY = "tally = %s::jsonb, due_seats = %s::text[], due_except = %s::text[]"
 NOBODY_DUE = "due_seats = '{}', due_except = '{}'"
@@ -50,16 +49,10 @@ def iso(at: datetime | None) -> str | None:
     return None if at is None else at.isoformat()
 
 
-def lock(thread: UUID) -> None:
-    """The first lock everywhere: the thread's row."""
-    with connection.cursor() as cursor:
-        cursor.execute("SELECT 1 FROM gp_thread WHERE id = %s::uuid FOR UPDATE", (thread,))
-
-
 def locked(approval_id: UUID, *, workspace: UUID) -> ApprovalRow:
     """The request as of before the lock on its thread was granted; raises NotFound."""
-    rows = queries.rows(
-        "WHERE a.id = %s::uuid AND a.workspace_id = %s::uuid FOR UPDATE OF th",
+    rows = queries.requests(
+        f"WHERE a.id = %s::uuid AND a.workspace_id = %s::uuid {store.LOCK_THREAD}",
         (approval_id, workspace),
     )
     if not rows:

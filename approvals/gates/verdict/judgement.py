@@ -16,15 +16,10 @@ from approvals.rules import verdicts
 from approvals.rules.proposals import proposal_hash
 from approvals.rules.terms import names_of, terms_of
 from approvals.rules.votes import Part, Progress, Vote, person, progress
+from approvals.states import COMMENT_MAX, RISKS, WHAT_NEXT, WITHOUT_EFFECT, YES_OR_NO
 from checkpoints.errors import InvalidValue
 from checkpoints.records import Position
 from checkpoints.state import deltas
-
-COMMENT_MAX = 5_000
-GO_ON, STOP, ROLL_BACK = "go_on", "stop", "roll_back"
-WHAT_NEXT = ("", GO_ON, STOP, ROLL_BACK)
-RISKS = ("low", "medium", "high")
-WITH_ARGS = ("edit", "respond")
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,7 +54,7 @@ class Judged:
 def verdicts_of(row: ApprovalRow) -> tuple[str, ...]:
     """What can be said to a request."""
     if row.kind == "operation":
-        return ("approve", "reject")  # what a person wants to do to a thread is no call of a tool
+        return YES_OR_NO  # what a person wants to do to a thread is no call of a tool
     return verdicts.verdicts_of(row.kind, row.schema)
 
 
@@ -139,7 +134,7 @@ def judge(
     part = so_far.part(person(reviewer.id), names_of(reviewer.user, reviewer.teams))
     if part is Part.BARRED:
         raise FourEyes
-    if verdict in ("reject", "respond"):
+    if verdict in WITHOUT_EFFECT:
         # A veto and a question are open to whoever sits in any stage.
         if part is Part.NONE:
             raise NotYours(f"{begin(so_far.seat.in_words)} has to decide this.")
@@ -189,6 +184,7 @@ def hash_with(row: ApprovalRow, args: Any) -> str:
         agent_version=row.agent_version_id,
         policy_version=row.policy_version,
         deadline=row.deadline,
+        origin=row.origin,
     )
 
 

@@ -12,6 +12,7 @@ from approvals import outbox
 from approvals.queries import ApprovalRow
 from approvals.rules.headlines import named
 from approvals.rules.proposals import Proposal
+from approvals.states import ROLL_BACK, STOP
 from checkpoints import queries as threads
 from checkpoints import store
 from checkpoints import undo as plans
@@ -20,7 +21,6 @@ from checkpoints.records import Work
 from checkpoints.states import EventKind
 
 from . import decision_rows
-from .judgement import ROLL_BACK, STOP
 
 # What the outbox is told.
 DECIDED = "approval.decided"
@@ -30,7 +30,7 @@ WITHDRAWN = "approval.withdrawn"
 def withdraw_open(thread: UUID, *, reason: str, actor: str) -> int:
     """pending or held -> withdrawn for each request of a thread; how many. Wakes nobody."""
     with transaction.atomic():
-        decision_rows.lock(thread)
+        store.lock_thread(thread)
         return _withdraw(thread, "TRUE", (), reason=reason, actor=actor)
 
 
@@ -60,8 +60,8 @@ def _withdraw(thread: UUID, which: str, params: tuple[Any, ...], *, reason: str,
     for ident, title, at, workspace in gone:
         data = decision_rows.ended(ident, title, at, reason=reason)
         store.add_event(thread, store.NewEvent(EventKind.APPROVAL_WITHDRAWN, data, actor))
-        told = {"title": title, "reason": reason}
-        outbox.tell(WITHDRAWN, workspace=workspace, thread=thread, approval=ident, data=told)
+        payload = {"title": title, "reason": reason}
+        outbox.tell(WITHDRAWN, workspace=workspace, thread=thread, approval=ident, data=payload)
     return len(gone)
 
 
@@ -102,13 +102,13 @@ def takes_effect(
     """
     event = store.NewEvent(kind, data, actor)
     ends = ends_thread(row.outcome, row.what_next)
-    told = {
+    payload = {
         **named(row.title, row.shown_sentence),
         "outcome": row.outcome,
         "by": row.decided_by,
         "by_name": row.decided_by_name,
     }
-    news = [outbox.beside(DECIDED, approval=row.id, data=told)]
+    news = [outbox.beside(DECIDED, approval=row.id, data=payload)]
     if ends or row.kind == "operation":
         # What a person wants to do to a thread is not what the thread waits for.
         store.add_event(row.thread, event, beside=news)

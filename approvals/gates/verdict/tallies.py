@@ -52,11 +52,11 @@ def _tally(which: str, *params: Any) -> int:
     last, counted = UUID(int=0), 0
     while True:
         with transaction.atomic():
-            found = _tally_some(which, *params, last)
-        counted += len(found)
-        if len(found) < AT_ONCE:
+            result = _tally_some(which, *params, last)
+        counted += len(result)
+        if len(result) < AT_ONCE:
             return counted
-        last = found[-1]
+        last = result[-1]
 
 
 def _tally_some(which: str, *params: Any) -> list[UUID]:
@@ -68,14 +68,14 @@ def _tally_some(which: str, *params: Any) -> list[UUID]:
             "FOR NO KEY UPDATE",
             (*params, AT_ONCE),
         )
-        found = cursor.fetchall()
+        rows = cursor.fetchall()
         uncounted = [
             Uncounted(ident, None if terms is None else deltas.decode(terms), *rest)
-            for ident, terms, *rest in found
+            for ident, terms, *rest in rows
         ]
         counted = count_votes(uncounted)
         written = [(*decision_rows.tallied(now), ident) for ident, now in counted.items()]
         cursor.executemany(
             f"UPDATE gp_approval SET {decision_rows.TALLY} WHERE id = %s::uuid", written
         )
-    return [row[0] for row in found]
+    return [row[0] for row in rows]

@@ -85,10 +85,10 @@ def parse(address: str, path: str = "target") -> Place:
         known = ", ".join(map(str, settings.GATEPOST_WEBHOOK_PORTS))
         raise InvalidValue(path, f"must use one of the ports {known}")
     query = f"?{parts.query}" if parts.query else ""
-    found = Place(parts.scheme, parts.hostname, port, (parts.path or "/") + query)
-    if (said := _literal(found.host)) is not None:
-        raise InvalidValue(path, said)
-    return found
+    result = Place(parts.scheme, parts.hostname, port, (parts.path or "/") + query)
+    if (message := _literal(result.host)) is not None:
+        raise InvalidValue(path, message)
+    return result
 
 
 def _literal(host: str) -> str | None:
@@ -125,10 +125,10 @@ def _inside(address: IPv4Address | IPv6Address, network: str) -> bool:
 def resolved(place: Place) -> str:
     """The one address to connect to; raises NotDelivered where the name leads elsewhere."""
     try:
-        found = socket.getaddrinfo(place.host, place.port, type=socket.SOCK_STREAM)
+        result = socket.getaddrinfo(place.host, place.port, type=socket.SOCK_STREAM)
     except (OSError, UnicodeError):
         raise NotDelivered("The name of the endpoint cannot be resolved.") from None
-    addresses = list(dict.fromkeys(str(row[4][0]) for row in found))
+    addresses = list(dict.fromkeys(str(row[4][0]) for row in result))
     for text in addresses:
         if not permitted(ip_address(text)):
             raise NotDelivered(

@@ -23,10 +23,10 @@ _ADDRESS = re.compile(r"([a-z][a-z0-9+.-]{1,20})://[\x21-\x7e]+")
 
 def check_address(address: str, path: str = "target") -> str:
     """What of an address may be shown: its scheme. Raises InvalidValue."""
-    found = _ADDRESS.fullmatch(address)
-    if found is None or len(address) > ADDRESS_MAX:
+    match = _ADDRESS.fullmatch(address)
+    if match is None or len(address) > ADDRESS_MAX:
         raise InvalidValue(path, "must be an address of apprise, such as slack://...")
-    scheme = found[1]
+    scheme = match[1]
     if scheme not in settings.GATEPOST_APPRISE_SCHEMES:
         known = ", ".join(settings.GATEPOST_APPRISE_SCHEMES)
         raise InvalidValue(path, f"must begin with one of {known}")
@@ -48,7 +48,7 @@ def prepared(address: str, letter: Letter) -> Callable[[], int]:
         try:
             sent = sender.notify(title=letter.subject, body=letter.text, body_format="text")
         except Exception:  # a plugin may raise anything, with the address in it
-            raise NotDelivered("The service could not be told.") from None
+            raise NotDelivered("The notification could not be delivered.") from None
         if not sent:
             raise NotDelivered("The service did not take the message.")
         return 200
@@ -62,5 +62,5 @@ def _sender(address: str) -> Any:
     # Its lines may hold addresses, and those are secrets.
     logging.getLogger("apprise").setLevel(logging.CRITICAL + 1)
     asset = apprise.AppriseAsset(app_id="Gatepost", app_desc="Gatepost", plugin_paths=[])
-    found = apprise.Apprise(asset=asset)
-    return found if found.add(address) else None
+    result = apprise.Apprise(asset=asset)
+    return result if result.add(address) else None

@@ -32,13 +32,13 @@ def send_mail(to: str, letter: Letter, *, ident: str) -> int:
     try:
         message.send(using="default")
     except smtplib.SMTPRecipientsRefused as error:
-        code, said = next(iter(error.recipients.values()))
+        code, text = next(iter(error.recipients.values()))
         raise NotDelivered(
-            f"The mail server refused the recipient: {_said(said)}", code=code, final=code >= 550
+            f"The mail server refused the recipient: {_as_text(text)}", code=code, final=code >= 550
         ) from None
     except smtplib.SMTPResponseException as error:
         raise NotDelivered(
-            f"The mail server answered {error.smtp_code}: {_said(error.smtp_error)}",
+            f"The mail server answered {error.smtp_code}: {_as_text(error.smtp_error)}",
             code=error.smtp_code,
         ) from None
     except TimeoutError:
@@ -52,7 +52,7 @@ def send_mail(to: str, letter: Letter, *, ident: str) -> int:
     return 250
 
 
-def _said(answer: bytes | str) -> str:
+def _as_text(answer: bytes | str) -> str:
     """The server's words without what is ours to keep."""
     text = answer.decode(errors="replace") if isinstance(answer, bytes) else answer
     options = settings.MAILERS["default"].get("OPTIONS", {})

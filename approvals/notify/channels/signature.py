@@ -22,10 +22,10 @@ def headers(keys: Iterable[str], *, ident: str, timestamp: int, body: bytes) -> 
     }
 
 
-def valid(kept: Iterable[Mapping[str, Any]], *, now: datetime) -> list[str]:
+def valid(saved: Iterable[Mapping[str, Any]], *, now: datetime) -> list[str]:
     """The secrets of an endpoint that sign now, newest first."""
     return [
         str(row["secret"])
-        for row in kept
+        for row in saved
         if row["until"] is None or datetime.fromisoformat(row["until"]) > now
     ]

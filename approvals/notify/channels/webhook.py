@@ -46,9 +46,9 @@ class _Http(http.client.HTTPConnection):
 
 
 def _context() -> ssl.SSLContext:
-    found = ssl.create_default_context(cafile=settings.GATEPOST_WEBHOOK_CA or None)
-    found.minimum_version = ssl.TLSVersion.TLSv1_2
-    return found
+    result = ssl.create_default_context(cafile=settings.GATEPOST_WEBHOOK_CA or None)
+    result.minimum_version = ssl.TLSVersion.TLSv1_2
+    return result
 
 
 def post(place: Place, body: bytes, headers: Mapping[str, str], *, timeout: float) -> int:
@@ -105,9 +105,9 @@ def _judged(answer: http.client.HTTPResponse) -> int:
 
 
 def _asked_for(answer: http.client.HTTPResponse) -> float:
-    said = answer.getheader("Retry-After", "")
-    if answer.status in (429, 503) and said.isascii() and said.isdigit() and len(said) < 7:
-        return min(float(said), RETRY_AFTER_MAX)
+    message = answer.getheader("Retry-After", "")
+    if answer.status in (429, 503) and message.isascii() and message.isdigit() and len(message) < 7:
+        return min(float(message), RETRY_AFTER_MAX)
     return 0
 
 

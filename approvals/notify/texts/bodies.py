@@ -26,28 +26,28 @@ def body(
 ) -> bytes:
     """`{type, timestamp, data}`; what would be too long is cut and named in `data.cut`."""
     ids = {"thread": thread, "checkpoint": checkpoint, "approval": approval}
-    told: dict[str, Any] = {
+    payload: dict[str, Any] = {
         "workspace": str(workspace),
         **{name: None if ident is None else str(ident) for name, ident in ids.items()},
         "url": url,
     }
     cut: list[str] = []
     for name, value in sorted((data or {}).items()):
-        if name in told:
+        if name in payload:
             continue
         if isinstance(value, str) and len(value) > TEXT_MAX:
             value = value[:TEXT_MAX]
             cut.append(name)
-        told[name] = value
-    while len(found := _written(kind, at, told, cut)) >= BODY_MAX:
-        names = [name for name in told if name not in ids and name not in ("workspace", "url")]
-        largest = max(names, key=lambda name: len(deltas.canonical(told[name])))
-        del told[largest]
+        payload[name] = value
+    while len(result := _written(kind, at, payload, cut)) >= BODY_MAX:
+        names = [name for name in payload if name not in ids and name not in ("workspace", "url")]
+        largest = max(names, key=lambda name: len(deltas.canonical(payload[name])))
+        del payload[largest]
         cut = sorted({*cut, largest})
-    return found
+    return result
 
 
-def _written(kind: str, at: datetime, told: Mapping[str, Any], cut: list[str]) -> bytes:
+def _written(kind: str, at: datetime, payload: Mapping[str, Any], cut: list[str]) -> bytes:
     stamp = at.astimezone(UTC).isoformat().replace("+00:00", "Z")
-    data = dict(told) | ({"cut": cut} if cut else {})
+    data = dict(payload) | ({"cut": cut} if cut else {})
     return deltas.canonical({"type": kind, "timestamp": stamp, "data": data})

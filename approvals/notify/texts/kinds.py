@@ -20,6 +20,7 @@ NEWS: Final = (
     "thread.attention",
     "thread.paused",
     "thread.stuck",
+    "thread.work_waiting",
 )
 # What only calls for a decision; of no use once there is one.
 CALLS: Final = frozenset(
@@ -51,7 +52,7 @@ class NotDelivered(Exception):
     """
 
     def __init__(
-        self, said: str, *, code: int | None = None, final: bool = False, retry_after: float = 0
+        self, text: str, *, code: int | None = None, final: bool = False, retry_after: float = 0
     ) -> None:
-        super().__init__(said)
-        self.said, self.code, self.final, self.retry_after = said, code, final, retry_after
+        super().__init__(text)
+        self.said, self.code, self.final, self.retry_after = text, code, final, retry_after

@@ -102,9 +102,9 @@ def digest(rows: Sequence[tuple[ApprovalRow, str]], *, base: str, now: datetime)
     texts, items = [], []
     for row, kind in shown:
         facts = ", ".join(f"{n.lower()} {v}" for n, v in _facts(row, kind, now, short=True))
-        said, address = f"{line(row.headline, 160)} ({facts})", link(base, row.id)
-        texts += [f"- {said}", f"  {address}"]
-        items.append(f'<li><a href="{escape(address)}">{escape(said)}</a></li>')
+        message, address = f"{line(row.headline, 160)} ({facts})", link(base, row.id)
+        texts += [f"- {message}", f"  {address}"]
+        items.append(f'<li><a href="{escape(address)}">{escape(message)}</a></li>')
     inbox = f"{base}/approvals/?src=mail"
     more = [f"and {left} more in the inbox"] if left > 0 else []
     text = "\n".join([head, "", *texts, *more, "", f"All of them: {inbox}", "", FOOT])
@@ -116,22 +116,22 @@ def digest(rows: Sequence[tuple[ApprovalRow, str]], *, base: str, now: datetime)
     return Letter(subject(f"{head} to look at"), f"{text}\n", html)
 
 
-def alarm(found: Sequence[Alarm], rest: Letter | None = None, *, base: str) -> Letter:
+def alarm(alarms: Sequence[Alarm], rest: Letter | None = None, *, base: str) -> Letter:
     """That records were altered: which, where, and the way there; then what else is new."""
-    head = "A record is damaged" if len(found) == 1 else f"{len(found)} records are damaged"
+    head = "A record is damaged" if len(alarms) == 1 else f"{len(alarms)} records are damaged"
     texts, items = [], []
-    for one in found[:LISTED]:
+    for one in alarms[:LISTED]:
         about = f"{line(one.title, 160) or one.thread}: {line(one.what)}"
         when = f"found {one.found_at.astimezone(UTC):%d %B %Y, %H:%M} UTC"
         address = f"{base}{damage_path(one.thread)}"
         texts += [f"- {about} ({when})", f"  {address}"]
         items.append(f'<li><a href="{escape(address)}">{escape(about)}</a> ({when})</li>')
-    more = f"and {len(found) - LISTED} more" if len(found) > LISTED else ""
+    more = f"and {len(alarms) - LISTED} more" if len(alarms) > LISTED else ""
     text = "\n".join([head, "", *texts, more, "", TRUST, ""])
     html = f"<h1>{head}</h1><ul>{''.join(items)}</ul><p>{escape(more)}</p><p>{escape(TRUST)}</p>"
     if rest is not None:
         text, html = f"{text}\n{rest.text}", html + rest.html
-    return Letter(subject(f"{head}: {line(found[0].title)}"), text, html)
+    return Letter(subject(f"{head}: {line(alarms[0].title)}"), text, html)
 
 
 def damage_path(thread: UUID | None) -> str:
@@ -141,9 +141,9 @@ def damage_path(thread: UUID | None) -> str:
 
 def trial(name: str, *, base: str) -> Letter:
     """What an admin asks for, to see whether an endpoint works."""
-    said = f"This is a test of the endpoint {line(name)!r}. It works."
-    text = f"{said}\n\n{base}/\n"
-    return Letter(subject("A test of Gatepost's notifications"), text, f"<p>{escape(said)}</p>")
+    message = f"This is a test of the endpoint {line(name)!r}. It works."
+    text = f"{message}\n\n{base}/\n"
+    return Letter(subject("A test of Gatepost's notifications"), text, f"<p>{escape(message)}</p>")
 
 
 def amount(args: Any) -> str:
@@ -161,22 +161,22 @@ def amount(args: Any) -> str:
 def _facts(
     row: ApprovalRow, kind: str, now: datetime, *, short: bool = False
 ) -> list[tuple[str, str]]:
-    found = [("Amount", amount(row.shown_args)), ("Risk", _risk(row, short))]
+    results = [("Amount", amount(row.shown_args)), ("Risk", _risk(row, short))]
     if row.open:
-        found.append(("Decide by", _until(row.decide_by, now)))
+        results.append(("Decide by", _until(row.decide_by, now)))
     else:
-        found.append(("Outcome", row.outcome or row.status))
+        results.append(("Outcome", row.outcome or row.status))
         if row.decided_by_name:
-            found.append(("By", line(row.decided_by_name, 120)))
+            results.append(("By", line(row.decided_by_name, 120)))
     if kind == "approval.turn" and row.open and row.standing_args is not None:
-        found.append(("Changed", "it was edited; what was approved before that does not count"))
+        results.append(("Changed", "it was edited; what was approved before that does not count"))
     if not short:
-        found.append(("Asked by", f"{line(row.agent, 100)}, in {line(row.thread_title, 160)}"))
+        results.append(("Asked by", f"{line(row.agent, 100)}, in {line(row.thread_title, 160)}"))
         if row.tool:
-            found.append(("What would happen", line(row.shown_sentence or row.tool, 200)))
+            results.append(("What would happen", line(row.shown_sentence or row.tool, 200)))
         if why := terms_of(row.terms).rule:
-            found.append(("Why you are asked", line(why)))
-    return [(name, value) for name, value in found if value]
+            results.append(("Why you are asked", line(why)))
+    return [(name, value) for name, value in results if value]
 
 
 def _risk(row: ApprovalRow, short: bool) -> str:

@@ -22,6 +22,7 @@ _HEADS: Final = {
     "thread.attention": "Needs a person",
     "thread.paused": "Paused",
     "thread.stuck": "Stands still",
+    "thread.work_waiting": "Waits for its agent",
 }
 
 
@@ -45,31 +46,33 @@ def thread_news(news: UUID) -> ThreadNews | None:
             "AND thread_id IS NOT NULL",
             (news,),
         )
-        found = cursor.fetchone()
-    if found is None:
+        row = cursor.fetchone()
+    if row is None:
         return None
-    thread, kind, text, at = found
+    thread, kind, text, at = row
     data = deltas.decode(text)
     return ThreadNews(thread, kind, data["title"], data["agent"], data["reason"], at)
 
 
-def thread_letter(found: Sequence[ThreadNews], rest: Letter | None = None, *, base: str) -> Letter:
+def thread_letter(
+    thread_news: Sequence[ThreadNews], rest: Letter | None = None, *, base: str
+) -> Letter:
     """One or several threads, each with why and the way there; then what else is new."""
     texts, items = [], []
-    for one in found[:LISTED]:
-        said = f"{_head(one)}: {line(one.title, 160) or one.thread} ({line(one.agent, 100)})"
+    for one in thread_news[:LISTED]:
+        message = f"{_head(one)}: {line(one.title, 160) or one.thread} ({line(one.agent, 100)})"
         why = line(one.reason)
         address = f"{base}/threads/{one.thread}/?src=mail"
         when = f"{one.at.astimezone(UTC):%d %B %Y, %H:%M} UTC"
-        texts += [f"- {said}, {when}", *([f"  {why}"] if why else []), f"  {address}"]
+        texts += [f"- {message}, {when}", *([f"  {why}"] if why else []), f"  {address}"]
         items.append(
-            f'<li><a href="{escape(address)}">{escape(said)}</a>, {when}'
+            f'<li><a href="{escape(address)}">{escape(message)}</a>, {when}'
             + (f"<br>{escape(why)}" if why else "")
             + "</li>"
         )
-    more = f"and {len(found) - LISTED} more" if len(found) > LISTED else ""
-    first = f"{_head(found[0])}: {line(found[0].title)}"
-    head = first if len(found) == 1 else f"{len(found)} threads: {first} and others"
+    more = f"and {len(thread_news) - LISTED} more" if len(thread_news) > LISTED else ""
+    first = f"{_head(thread_news[0])}: {line(thread_news[0].title)}"
+    head = first if len(thread_news) == 1 else f"{len(thread_news)} threads: {first} and others"
     text = "\n".join([head, "", *texts, more, "", FOOT, ""])
     html = f"<h1>{escape(head)}</h1><ul>{''.join(items)}</ul><p>{escape(more)}</p>"
     if rest is not None:

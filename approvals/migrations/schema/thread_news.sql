@@ -1,12 +1,6 @@
-"""What becomes of a thread is news, written by the database with the change of its status itself.
-
-A trigger and no code: steps, people, sweeps and rollbacks all end or stop threads, and none of them
-can forget it. Where no endpoint of the workspace wants the news, nothing is written.
-"""
-
-from django.db import migrations, models
-
-TRIGGER = """
+-- gp_thread_news: puts a change of a thread's status into the outbox where an endpoint wants to
+-- hear of it. A trigger and no code: steps, people, sweeps and rollbacks all end or stop threads,
+-- and none of them can forget it.
 CREATE FUNCTION gp_thread_news() RETURNS trigger LANGUAGE plpgsql AS $$
 BEGIN
   INSERT INTO gp_outbox (id, workspace_id, kind, thread_id, checkpoint_id, data)
@@ -25,20 +19,3 @@ CREATE TRIGGER gp_thread_news AFTER UPDATE OF status ON gp_thread FOR EACH ROW
   WHEN (NEW.status IN ('succeeded', 'failed', 'cancelled', 'attention', 'paused')
     AND NEW.status IS DISTINCT FROM OLD.status)
   EXECUTE FUNCTION gp_thread_news();
-"""
-NO_TRIGGER = "DROP TRIGGER gp_thread_news ON gp_thread; DROP FUNCTION gp_thread_news()"
-
-
-class Migration(migrations.Migration):
-    dependencies = (("approvals", "0015_alarms"), ("checkpoints", "0020_digests"))
-    operations = (
-        migrations.RunSQL(TRIGGER, NO_TRIGGER),
-        migrations.AddIndex(
-            "news",
-            models.Index(
-                fields=("thread_id",),
-                name="gp_outbox_stuck",
-                condition=models.Q(kind="thread.stuck"),
-            ),
-        ),
-    )

@@ -1,0 +1,39 @@
+"""The only reader of requests for approval for upper floors: frozen dataclasses."""
+
+from .guards import GUARDS
+from .open_requests import OPEN_CAP, first_open, inbox_mark, open_count, open_ids, overdue
+from .requests import (
+    approval,
+    approvals,
+    at_step,
+    by_id,
+    decided_before,
+    for_thread,
+    in_workspace,
+    next_step_asked,
+    unsettled,
+    votes,
+)
+from .rows import ApprovalRow, requests
+
+__all__ = [
+    "GUARDS",
+    "OPEN_CAP",
+    "ApprovalRow",
+    "approval",
+    "approvals",
+    "at_step",
+    "by_id",
+    "decided_before",
+    "first_open",
+    "for_thread",
+    "in_workspace",
+    "inbox_mark",
+    "next_step_asked",
+    "open_count",
+    "open_ids",
+    "overdue",
+    "requests",
+    "unsettled",
+    "votes",
+]
