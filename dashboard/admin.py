@@ -12,17 +12,23 @@ from django.contrib.auth.admin import UserAdmin
 from django.contrib.auth.forms import (
     AdminPasswordChangeForm,
     AdminUserCreationForm,
+    ReadOnlyPasswordHashWidget,
     UserChangeForm,
 )
+from django.contrib.auth.hashers import UNUSABLE_PASSWORD_PREFIX
 from django.contrib.auth.models import Group
 from django.core.exceptions import PermissionDenied
 from django.db.models import QuerySet
+from django.forms.utils import flatatt
 from django.http import Http404, HttpRequest, HttpResponse
 from django.urls import path, reverse
+from django.utils.html import format_html
+from django.utils.safestring import SafeString
 
 from checkpoints import queries
 from checkpoints.admin.filters import ident, since
 from checkpoints.admin.lists import Logged, Records
+from gatepost_command import COMMAND
 
 from .actions import administration
 from .identity import tokens
@@ -57,8 +63,28 @@ class NewUser(WithRoles, AdminUserCreationForm):  # type: ignore[type-arg]
     """A new user."""
 
 
+class PasswordLink(ReadOnlyPasswordHashWidget):
+    """The way to another password; of the stored one it shows nothing but whether there is one."""
+
+    def render(self, name: str, value: Any, attrs: Any = None, renderer: Any = None) -> SafeString:
+        context = self.get_context(name, value, attrs)
+        is_usable = bool(value) and not value.startswith(UNUSABLE_PASSWORD_PREFIX)
+        return format_html(
+            '<div{}><p>{}</p><p><a role="button" class="button" href="{}">{}</a></p></div>',
+            flatatt(context["widget"]["attrs"]),
+            "A password is set." if is_usable else "No password set.",
+            "../password/",
+            context["button_label"],
+        )
+
+
 class ChangedUser(WithRoles, UserChangeForm):  # type: ignore[type-arg]
     """A user who is there."""
+
+    def __init__(self, *args: Any, **options: Any) -> None:
+        super().__init__(*args, **options)
+        if "password" in self.fields:
+            self.fields["password"].widget = PasswordLink()
 
 
 class PasswordForm(AdminPasswordChangeForm):  # type: ignore[type-arg]
@@ -80,7 +106,7 @@ admin.site.unregister(Group)
 
 @admin.register(Token)
 class TokenRecords(Records):
-    """Who may call the API as whom; made by a command, ended here or there."""
+    """API tokens and the person each acts for. Create one by command; revoke it here or there."""
 
     columns = (
         "prefix",
@@ -98,7 +124,7 @@ class TokenRecords(Records):
     search_help_text = "Id or its beginning, prefix, name, who made it"
     actors = ("made_by", "revoked_by")
     never_shown = ("secret_hash",)
-    refusal = "Tokens are made by `./manage.py token USER`, which shows one once."
+    refusal = f"Tokens are made by `{COMMAND} token USER`, which shows one once."
 
     def whose(self, row: Any) -> Any:
         """The user whom the token speaks for."""
@@ -127,8 +153,8 @@ class TokenRecords(Records):
             raise Http404
         if request.method != "POST":
             self.refuse()
-        found = tokens.listed(prefix=row.prefix)[0]
-        administration.revoke_token(cast(RecordsSite, self.admin_site).member(request), found)
+        result = tokens.listed(prefix=row.prefix)[0]
+        administration.revoke_token(cast(RecordsSite, self.admin_site).member(request), result)
         messages.success(request, f"The token {row.prefix} is revoked.")
         return SeeOther(self.url_of(row))
 
@@ -175,31 +201,31 @@ class PeopleAdmin(Logged, UserAdmin):  # type: ignore[type-arg]
         return form
 
     def get_queryset(self, request: HttpRequest) -> QuerySet[Any]:
-        found: QuerySet[Any] = administration.people_within_reach(self.site.member(request))
-        return found.order_by("username")
+        result: QuerySet[Any] = administration.people_within_reach(self.site.member(request))
+        return result.order_by("username")
 
     def get_object(self, request: HttpRequest, object_id: str, from_field: Any = None) -> Any:
         if not self.site.may_administer(request):
             raise PermissionDenied(NEEDS_ADMIN)
-        found = super().get_object(request, object_id, from_field)
-        if found is None:
+        result = super().get_object(request, object_id, from_field)
+        if result is None:
             raise Http404
-        found.looked_after_by = self.site.member(request)
-        return found
+        result.looked_after_by = self.site.member(request)
+        return result
 
     def save_model(self, request: HttpRequest, obj: Any, form: Any, change: bool) -> None:
         who = self.site.member(request)
-        given = form.cleaned_data
+        value = form.cleaned_data
         if change:
-            values = {k: given[k] for k in form.changed_data if k in administration.FIELDS}
+            values = {k: value[k] for k in form.changed_data if k in administration.FIELDS}
             administration.change_user(who, obj.pk, values)
             if "roles" in form.changed_data:
-                administration.set_roles(who, obj.pk, given["roles"])
+                administration.set_roles(who, obj.pk, value["roles"])
         else:
-            usable = given.get("set_usable_password", True)
-            password = given["password1"] if usable else None
+            usable = value.get("set_usable_password", True)
+            password = value["password1"] if usable else None
             made = administration.create_user(
-                who, given["username"], password=password, roles=given["roles"]
+                who, value["username"], password=password, roles=value["roles"]
             )
             obj.pk = made.pk
             obj._state.adding = False

@@ -7,6 +7,8 @@ from django.db.models.signals import post_migrate
 
 
 class DashboardConfig(AppConfig):
+    """The top floor: connects its receivers when Django is ready."""
+
     default = True
     name = "dashboard"
     verbose_name = "Dashboard"

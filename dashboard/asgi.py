@@ -19,6 +19,9 @@ from dashboard.live.routing import websocket_urlpatterns  # noqa: E402
 from .http.body_limits import Bounded  # noqa: E402
 from .http.handler import OneThread  # noqa: E402
 from .live import process  # noqa: E402
+from .mcp.gateway import app, gateway  # noqa: E402
+from .mcp.mount import Mounted  # noqa: E402
+from .mcp.server.door import McpServer  # noqa: E402
 
 Message = dict[str, Any]
 
@@ -32,15 +35,23 @@ async def lifespan(
     while True:
         message = await receive()
         if message["type"] == "lifespan.shutdown":
+            await gateway.stop()
             await process.stop()
         await send({"type": f"{message['type']}.complete"})
         if message["type"] == "lifespan.shutdown":
             return
 
 
+pages_and_calls = OneThread()
+mcp_server = McpServer(pages_and_calls)
 application = ProtocolTypeRouter(
     {
-        "http": Bounded(OneThread()),
+        "http": Bounded(
+            Mounted(
+                pages_and_calls,
+                at={"/mcp": mcp_server, "/mcp/": mcp_server, app.PATH: app.application},
+            )
+        ),
         # Who is signed in is found by the consumer itself, again and again while it is open.
         "websocket": SameOrigin(URLRouter(websocket_urlpatterns)),
         "lifespan": lifespan,

@@ -101,6 +101,24 @@ class NotAllowedNow(Conflict):
     code = "not-allowed-now"
 
 
+class LeaseLost(Conflict):
+    """Whoever reports has no lease of the thread any more; facts: status, version."""
+
+    code, title = "lease-lost", "The lease is gone"
+
+
+class Leased(Conflict):
+    """Somebody else works on the thread; facts: owner, until."""
+
+    code, title = "leased", "Somebody else works on it"
+
+
+class PositionTaken(Conflict):
+    """Something else is recorded at this position, or under this id."""
+
+    code, title = "position-taken", "Something else is recorded there"
+
+
 class AlreadyDecided(Conflict):
     """Somebody else was first; facts: approval (the row with the recorded outcome)."""
 
@@ -125,8 +143,8 @@ class NeedsSecondPerson(ActionError):
     status, code, title = 202, "second-person", "Needs a second person"
 
     def __init__(self, approval: UUID, url: str) -> None:
-        said = f"This needs a second person, who is asked now: {url}"
-        super().__init__(said, approval=str(approval), url=url)
+        message = f"This needs a second person, who is asked now: {url}"
+        super().__init__(message, approval=str(approval), url=url)
 
 
 class VotedAlready(Conflict):
@@ -229,8 +247,8 @@ class KeyReused(Invalid):
     code, title = "key-reused", "The key belongs to another call"
 
     def __init__(self, call: str) -> None:
-        said = f"was sent before with another body or address ({call}); take a new one"
-        super().__init__("Idempotency-Key", said)
+        message = f"was sent before with another body or address ({call}); take a new one"
+        super().__init__("Idempotency-Key", message)
 
 
 def rooted(path: str, within: str) -> str:

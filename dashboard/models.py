@@ -1,6 +1,7 @@
-"""The tables of the top floor: who may call the API, and what repeated calls were answered.
+"""The tables of the top floor: tokens, what repeated calls were answered, MCP servers.
 
-`identity.tokens` and `api.protocol.idempotency` are the only ones that write and read them.
+`identity.tokens`, `api.protocol.idempotency` and `mcp.registry` are the only ones that write and
+read them.
 """
 
 from __future__ import annotations
@@ -9,6 +10,8 @@ from django.conf import settings
 from django.db import models
 from django.db.models.functions import Now
 from uuid_utils.compat import uuid7
+
+from dashboard.mcp.registry.definitions import MODES, TRANSPORTS
 
 
 class Token(models.Model):
@@ -65,3 +68,67 @@ class IdempotencyKey(models.Model):
             ),
         )
         indexes = (models.Index(fields=["created_at"], name="gp_idempotency_age"),)
+
+
+class McpServer(models.Model):
+    """A server that clients reach through the gateway, under its name.
+
+    `url` is where it answers streamable HTTP; `command` is the program with its arguments that
+    speaks over stdio. `credential` names the secret that the gateway shows it, and `credential_to`
+    the header, or the variable of the program, that carries it.
+    """
+
+    id = models.UUIDField(primary_key=True, default=uuid7, editable=False)
+    workspace_id = models.UUIDField()
+    name = models.CharField(max_length=40)
+    transport = models.CharField(max_length=10)
+    url = models.CharField(max_length=500, blank=True, default="")
+    command = models.JSONField(default=list)
+    credential = models.CharField(max_length=100, blank=True, default="")
+    credential_to = models.CharField(max_length=100, blank=True, default="")
+    active = models.BooleanField(default=True)
+    made_by = models.CharField(max_length=200)
+    created_at = models.DateTimeField(db_default=Now())
+
+    class Meta:
+        db_table = "gp_mcp_server"
+        verbose_name = "MCP server"
+        constraints = (
+            models.UniqueConstraint(fields=("workspace_id", "name"), name="gp_mcp_server_name"),
+            models.CheckConstraint(
+                condition=models.Q(transport__in=TRANSPORTS), name="gp_mcp_server_transport"
+            ),
+        )
+
+    def __str__(self) -> str:
+        return self.name
+
+
+class McpTool(models.Model):
+    """A tool of a server: its definition as an admin accepted it, and as it was last listed.
+
+    Without an accepted definition the tool is new. Where the two hashes differ it has changed.
+    """
+
+    id = models.UUIDField(primary_key=True, default=uuid7, editable=False)
+    workspace_id = models.UUIDField()
+    server = models.ForeignKey(McpServer, models.PROTECT, related_name="+")
+    name = models.CharField(max_length=128)
+    mode = models.CharField(max_length=10, default="policies")
+    accepted = models.JSONField(null=True)
+    accepted_hash = models.CharField(max_length=64, blank=True, default="")
+    accepted_by = models.CharField(max_length=200, blank=True, default="")
+    listed = models.JSONField()
+    listed_hash = models.CharField(max_length=64)
+    listed_at = models.DateTimeField(db_default=Now())
+
+    class Meta:
+        db_table = "gp_mcp_tool"
+        verbose_name = "MCP tool"
+        constraints = (
+            models.UniqueConstraint(fields=("server", "name"), name="gp_mcp_tool_name"),
+            models.CheckConstraint(condition=models.Q(mode__in=MODES), name="gp_mcp_tool_mode"),
+        )
+
+    def __str__(self) -> str:
+        return self.name

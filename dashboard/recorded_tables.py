@@ -2,7 +2,7 @@
 
 from checkpoints.log import recorded
 
-from .models import Token
+from .models import McpServer, McpTool, Token
 
 
 def register() -> None:
@@ -15,3 +15,5 @@ def register() -> None:
         # Noted once a minute while it is in use.
         leaves_out=("last_used_at",),
     )
+    recorded.register(McpServer, noun="MCP server", label="name")
+    recorded.register(McpTool, noun="MCP tool", label="name")

@@ -1,6 +1,7 @@
 """Settings of one Gatepost installation; what differs between machines is in the environment.
 
 GATEPOST_DATA            data folder (default ./.gatepost)
+GATEPOST_FILES           folder of artifacts and large values (default: artifacts in GATEPOST_DATA)
 DATABASE_URL, REDIS_URL  servers of your own; without them the embedded ones of the data folder
 DATABASE_PASSWORD        where the address carries none
 GATEPOST_MIGRATE_DATABASE_URL, GATEPOST_MIGRATE_DATABASE_PASSWORD
@@ -11,7 +12,12 @@ GATEPOST_METRICS_TOKEN   who reads /metrics from another machine sends it as a b
                          (each of these seven also as NAME_FILE: a file that holds it)
 GATEPOST_ROLE            web | worker | migrate | test | "" (a command): how connections are kept
 GATEPOST_AGENTS          modules with agents, separated by commas
-GATEPOST_MODEL           who answers ctx.model, as package.module:function, where no agent says so
+GATEPOST_MODEL           who answers ctx.model where no agent says so: openai:NAME, anthropic:NAME,
+                         either with @URL of another server, google:NAME and other providers with
+                         the extra `models`, or package.module:function
+GATEPOST_AGENT_MODELS    the same for some agents, separated by commas: agent=openai:NAME
+GATEPOST_WORKSPACE_MODELS  the same for all agents of some workspaces: NAME=openai:MODEL
+GATEPOST_MODELS          other models that threads and forks may name, separated by commas
 GATEPOST_GUARD           false lets nodes do what belongs into activities (default true)
 GATEPOST_PUBLISHED       where published reports go (default <data>/published)
 GATEPOST_OUTBOX          where mails are put for delivery (default <data>/outbox)
@@ -25,6 +31,8 @@ GATEPOST_LEASE_SECONDS   how long a worker may be silent before its thread goes 
 GATEPOST_SWEEP_SECONDS   how often each worker looks for what was lost (2)
 GATEPOST_SLICE_SECONDS   how long a thread may keep a slot while others wait (30)
 GATEPOST_STEP_SECONDS    how long a node may work in one go where its agent does not say (900)
+GATEPOST_NODES_AT_ONCE   how many nodes of one step of a thread work at the same time where its
+                         agent does not say (8; 1: they take turns)
 GATEPOST_SLOT_MEMORY_MB  address space of a prefork slot (default 0: no bound)
 GATEPOST_UNDO_WINDOWS    seconds in which a decision on something of low, medium or high risk can
                          be taken back (0,0,10)
@@ -53,6 +61,8 @@ GATEPOST_BODY_SECONDS    a request's body may begin so late; then 16 KiB a secon
 GATEPOST_API_PER_ACCOUNT, GATEPOST_API_PER_ADDRESS
                          calls of the API in a minute by one token or login, and by one address
                          (6000, 12000); 0 for no limit, as with all of these
+GATEPOST_REPORTS_PER_ACCOUNT, GATEPOST_REPORTS_PER_ADDRESS
+                         the same for agents that work elsewhere and report (30000, 30000)
 GATEPOST_UNKNOWN_PER_ADDRESS
                          calls in a minute by one address without a valid token or login (120)
 GATEPOST_HOOK_PER_MINUTE deliveries in a minute to one hook, and by one address (600)
@@ -60,6 +70,8 @@ GATEPOST_LOGINS_PER_ACCOUNT, GATEPOST_LOGINS_PER_ADDRESS
                          wrong passwords in a quarter of an hour (20, 60)
 GATEPOST_SOCKETS_PER_LOGIN
                          live connections of one login to one web process (50)
+GATEPOST_MCP_COMMANDS    programs that admins may enter as MCP servers: npx,uvx (none)
+GATEPOST_MCP_CALL_SECONDS, _HOLD_SECONDS, _IDLE_SECONDS  docs/howto/mcp-gateway.md (300, 50, 300)
 GATEPOST_TRUSTED_PROXIES networks of proxies whose X-Forwarded-For is believed: 10.0.0.0/8 (none)
 GATEPOST_HSTS_SECONDS    how long browsers come by https only, where GATEPOST_HTTPS is on (a year)
 GATEPOST_CONTENT_DATABASE_BYTES, GATEPOST_CONTENT_FILE_BYTES
@@ -89,12 +101,12 @@ from dashboard.configuration.database import database, runtime_role
 from dashboard.configuration.sources import value
 from dashboard.embedded.process.folders import folders
 
-from .configuration import mail, valkey
+from .configuration import import_path, mail, valkey
 from .embedded import web_address
 from .operating.logs import logging_config
 from .operating.secret_key import secret_key
 
-BASE_DIR = Path(__file__).resolve().parent.parent
+BASE_DIR = import_path.ROOT
 env = environ.Env()
 
 DATA = Path(os.path.abspath(Path(env("GATEPOST_DATA", default=".gatepost")).expanduser()))
@@ -117,6 +129,7 @@ GATEPOST_SWEEP_SECONDS = env.float("GATEPOST_SWEEP_SECONDS", default=2.0)
 GATEPOST_SLICE_SECONDS = env.float("GATEPOST_SLICE_SECONDS", default=30.0)
 GATEPOST_ANSWER_SECONDS = env.float("GATEPOST_ANSWER_SECONDS", default=32.0)
 GATEPOST_STEP_SECONDS = env.float("GATEPOST_STEP_SECONDS", default=900.0)
+GATEPOST_NODES_AT_ONCE = env.int("GATEPOST_NODES_AT_ONCE", default=8)
 GATEPOST_SLOT_MEMORY_MB = env.int("GATEPOST_SLOT_MEMORY_MB", default=0)
 GATEPOST_UNDO_WINDOWS = env.list("GATEPOST_UNDO_WINDOWS", cast=float, default=[0.0, 0.0, 10.0])
 GATEPOST_UNDO_PAUSES = env.list("GATEPOST_UNDO_PAUSES", cast=float, default=[5.0, 30.0])
@@ -143,6 +156,8 @@ GATEPOST_UPLOAD_MAX_BYTES = env.int("GATEPOST_UPLOAD_MAX_BYTES", default=2 * 102
 GATEPOST_BODY_SECONDS = env.float("GATEPOST_BODY_SECONDS", default=20.0)
 GATEPOST_API_PER_ACCOUNT = env.int("GATEPOST_API_PER_ACCOUNT", default=6_000)
 GATEPOST_API_PER_ADDRESS = env.int("GATEPOST_API_PER_ADDRESS", default=12_000)
+GATEPOST_REPORTS_PER_ACCOUNT = env.int("GATEPOST_REPORTS_PER_ACCOUNT", default=30_000)
+GATEPOST_REPORTS_PER_ADDRESS = env.int("GATEPOST_REPORTS_PER_ADDRESS", default=30_000)
 GATEPOST_UNKNOWN_PER_ADDRESS = env.int("GATEPOST_UNKNOWN_PER_ADDRESS", default=120)
 GATEPOST_HOOK_PER_MINUTE = env.int("GATEPOST_HOOK_PER_MINUTE", default=600)
 GATEPOST_LOGINS_PER_ACCOUNT = env.int("GATEPOST_LOGINS_PER_ACCOUNT", default=20)
@@ -151,10 +166,17 @@ GATEPOST_SOCKETS_PER_LOGIN = env.int("GATEPOST_SOCKETS_PER_LOGIN", default=50)
 GATEPOST_TRUSTED_PROXIES = mail.networks(
     env.list("GATEPOST_TRUSTED_PROXIES", default=[]), name="GATEPOST_TRUSTED_PROXIES"
 )
+GATEPOST_MCP_COMMANDS = env.list("GATEPOST_MCP_COMMANDS", default=[])
+GATEPOST_MCP_CALL_SECONDS = env.float("GATEPOST_MCP_CALL_SECONDS", default=300.0)
+GATEPOST_MCP_HOLD_SECONDS = env.float("GATEPOST_MCP_HOLD_SECONDS", default=50.0)
+GATEPOST_MCP_IDLE_SECONDS = env.float("GATEPOST_MCP_IDLE_SECONDS", default=300.0)
 GATEPOST_METRICS_TOKEN = value("GATEPOST_METRICS_TOKEN")
 GATEPOST_PULSE = env("GATEPOST_PULSE", default="")
 GATEPOST_AGENTS = env.list("GATEPOST_AGENTS", default=[])
 GATEPOST_MODEL = env("GATEPOST_MODEL", default="")
+GATEPOST_AGENT_MODELS = env.list("GATEPOST_AGENT_MODELS", default=[])
+GATEPOST_WORKSPACE_MODELS = env.list("GATEPOST_WORKSPACE_MODELS", default=[])
+GATEPOST_MODELS = env.list("GATEPOST_MODELS", default=[])
 GATEPOST_GUARD = env.bool("GATEPOST_GUARD", default=True)
 GATEPOST_TOKEN_EXPIRES = env("GATEPOST_TOKEN_EXPIRES", default="90d")
 GATEPOST_IDEMPOTENCY_HOURS = env.float("GATEPOST_IDEMPOTENCY_HOURS", default=24.0)
@@ -203,7 +225,7 @@ MIDDLEWARE = [
 TEMPLATES = [
     {
         "BACKEND": "django.template.backends.django.DjangoTemplates",
-        "DIRS": [BASE_DIR / "templates"],
+        "DIRS": [import_path.templates_folder()],
         "APP_DIRS": True,
         "OPTIONS": {
             "context_processors": [
@@ -276,8 +298,8 @@ CELERY_TASK_PUBLISH_RETRY = False
 # --- people --------------------------------------------------------------------------------------
 AUTHENTICATION_BACKENDS = [
     "dashboard.identity.lockout.PasswordLockout",
-    "django.contrib.auth.backends.ModelBackend",
-    "sesame.backends.ModelBackend",
+    "dashboard.identity.backends.Passwords",
+    "dashboard.identity.backends.Links",
 ]
 LOGIN_URL = "/login/"
 LOGIN_REDIRECT_URL = "/"
@@ -336,7 +358,8 @@ STORAGES = {
     },
 }
 SERVESTATIC_AUTOREFRESH = False
-MEDIA_ROOT = DATA / "artifacts"
+FILES = env("GATEPOST_FILES", default="")
+MEDIA_ROOT = Path(os.path.abspath(Path(FILES).expanduser())) if FILES else DATA / "artifacts"
 
 # --- the API -------------------------------------------------------------------------------------
 REST_FRAMEWORK = {

@@ -241,10 +241,10 @@ def _own_flag(who: Administrator, values: Mapping[str, Any]) -> None:
 def _locked(user_id: int) -> Any:
     # Without the key: rows that refer to the user may be written meanwhile.
     users = get_user_model()._default_manager.select_for_update(no_key=True)
-    found = users.filter(pk=user_id).first()
-    if found is None:
+    row = users.filter(pk=user_id).first()
+    if row is None:
         raise Missing("There is no such user.")
-    return found
+    return row
 
 
 def _log(

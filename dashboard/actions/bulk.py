@@ -9,8 +9,9 @@ from uuid import UUID
 
 from approvals.inbox import rows as inbox_rows
 from approvals.inbox.boxes import Person
-from approvals.inbox.rows import TOGETHER, InboxRow
+from approvals.inbox.rows import InboxRow
 from approvals.queries import ApprovalRow
+from approvals.states import COMMENT_MAX, YES_OR_NO
 from dashboard.errors import Invalid
 from dashboard.fields.validation import check_text
 from dashboard.identity.permissions import Actor, require
@@ -20,7 +21,7 @@ from dashboard.wording.turns import own_part
 
 from .decisions import AT_ONCE, Decided, decide_many
 
-VERDICTS: Final = TOGETHER
+TOGETHER: Final = YES_OR_NO  # what can be said to several requests at once
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,10 +51,10 @@ class Told:
         return not self.why
 
 
-def read_items(told: Iterable[str]) -> list[Item]:
+def read_items(messages: Iterable[str]) -> list[Item]:
     """Items as forms send them, `<id>:<hash>`, each request once; raises Invalid."""
     items: dict[UUID, Item] = {}
-    for text in told:
+    for text in messages:
         ident, _, seen = text.partition(":")
         try:
             item = Item(UUID(ident), seen)
@@ -74,41 +75,41 @@ def preview(actor: Actor, items: Sequence[Item], verdict: str = "approve") -> li
     who = person_of(actor)
     lines = distinctions(list(about.values()))
     judged = [_judged(item, about.get(item.id), who, verdict) for item in items]
-    return [replace(told, line=lines.get(told.item.id, "")) for told in judged]
+    return [replace(item, line=lines.get(item.item.id, "")) for item in judged]
 
 
 def decide_together(
     actor: Actor, items: Sequence[Item], verdict: str, comment: str = ""
 ) -> list[Told]:
     """Decide what may be decided together, each on its own hash; raises Invalid for all at once."""
-    if verdict not in VERDICTS:
-        raise Invalid("$.verdict", f"together it is {' or '.join(VERDICTS)} only")
-    check_text("$.comment", comment, 5_000)
+    if verdict not in TOGETHER:
+        raise Invalid("$.verdict", f"together it is {' or '.join(TOGETHER)} only")
+    check_text("$.comment", comment, COMMENT_MAX)
     if verdict == "reject" and not comment.strip():
         raise Invalid("$.comment", "say why, so that the agents and the log know")
     judged = preview(actor, items, verdict)
     # What is open goes to the gate all the same: its refusal counts, and it notes a try that four
     # eyes forbid.
-    asked = [told for told in judged if told.row and told.row.open and not told.row.alone]
+    requests = [item for item in judged if item.row and item.row.open and not item.row.alone]
     done = decide_many(
         actor,
         [
             {
-                "id": told.item.id,
+                "id": item.item.id,
                 "verdict": verdict,
-                "proposal_hash": told.item.seen,
+                "proposal_hash": item.item.seen,
                 "comment": comment,
             }
-            for told in asked
+            for item in requests
         ],
     )
     came = {one.id: one for one in done}
-    return [_came(told, came[told.item.id]) if told.item.id in came else told for told in judged]
+    return [_came(item, came[item.item.id]) if item.item.id in came else item for item in judged]
 
 
-def _came(told: Told, one: Decided) -> Told:
+def _came(payload: Told, one: Decided) -> Told:
     why = one.error.detail if one.error else ""
-    return replace(told, why=why, after=one.row)
+    return replace(payload, why=why, after=one.row)
 
 
 def _closed(row: InboxRow) -> str:

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
 from uuid import UUID
 
 from django.db import transaction
@@ -16,7 +16,7 @@ from checkpoints.errors import StaleVersion
 from checkpoints.views import CheckpointRow, EffectFate, ThreadRow
 from dashboard.errors import Invalid, translated
 from dashboard.fields.validation import REASON_MAX, check_text
-from dashboard.identity.permissions import Actor, require
+from dashboard.identity.permissions import Actor, refuse_beyond, require
 
 
 @dataclass(frozen=True, slots=True)
@@ -25,7 +25,8 @@ class CancelPlan:
 
     `undo` are the ids of those that will be undone, in that order. The head then goes back to
     `target`, the checkpoint before the first of them; None where nothing is undone. `left` happened
-    on branches that rollbacks have left: it stays as it is.
+    on branches that rollbacks have left: it stays as it is. `children` counts unfinished threads
+    below it by status: the end reaches them where that is wanted.
     """
 
     thread: ThreadRow
@@ -36,6 +37,7 @@ class CancelPlan:
     target: CheckpointRow | None
     approvals: tuple[ApprovalRow, ...]
     left: tuple[EffectFate, ...] = ()
+    children: Mapping[str, int] = field(default_factory=dict)
 
     @property
     def all_effects(self) -> tuple[EffectFate, ...]:
@@ -60,6 +62,7 @@ def cancel_plan(
         target=queries.checkpoint_before(chosen[-1].activity) if chosen else None,
         approvals=tuple(requests.unsettled(thread.id)),
         left=tuple(queries.effects_left(thread.id, fates)),
+        children=queries.below(thread.id),
     )
 
 
@@ -81,22 +84,27 @@ def cancel(
     undo_effects: bool = False,
     undo_unknown: bool = False,
     *,
+    children: bool = False,
     expected_version: int | None = None,
 ) -> CancelPlan | None:
     """Any unfinished status -> cancelled; open requests are withdrawn with it.
 
     With `undo_effects` a worker first takes back, last first, what the thread did; it is cancelled
     at once where there is nothing to take back. `undo_unknown` does the same with what may have
-    happened. Returns what will be undone; None where the thread is cancelled already.
+    happened. With `children` all that it started is ended in the same way, one generation after
+    the other. Returns what will be undone; None where the thread is cancelled already.
     """
     require(actor, "cancel")
-    queries.thread(thread_id, workspace=actor.workspace)
+    refuse_beyond(queries.thread(thread_id, workspace=actor.workspace), "cancel")
     check_text("$.reason", reason, REASON_MAX)
     if undo_unknown and not undo_effects:
         raise Invalid("$.undo_unknown", "goes with undo only")
     with transaction.atomic():
         # The lock comes first: from here on no worker can finish an effect that the plan misses.
         gates.withdraw_open(thread_id, reason="The thread was cancelled.", actor=actor.id)
+        if children:
+            verb = "undo" if undo_effects else "cancel"
+            store.reach_children(thread_id, verb, actor=actor.id)
         plan = None
         if undo_effects:
             thread = queries.thread(thread_id, workspace=actor.workspace)

@@ -54,8 +54,8 @@ class Chosen:
 
 def open_choices(thread: ThreadRow) -> tuple[str, ...]:
     """What can be chosen for the thread as it stands now."""
-    asked = thread.waiting_on if isinstance(thread.waiting_on, dict) else {}
-    named = [str(c) for c in asked.get("choices") or ()]
+    request = thread.waiting_on if isinstance(thread.waiting_on, dict) else {}
+    named = [str(c) for c in request.get("choices") or ()]
     if thread.status is Status.ATTENTION and thread.rollback is None:
         offered = [c for c in CHOICES if c in named]
     elif thread.status is Status.QUEUED and thread.pinned:
@@ -70,7 +70,7 @@ def choices_for(actor: HasRoles, thread: ThreadRow) -> list[Choice]:
     return [Choice(c, *WORDS[c], lacks(actor, RIGHT[c])) for c in open_choices(thread)]
 
 
-@guarded("fork", right="fork", when=lambda given: given["choice"] == "fork")
+@guarded("fork", right="fork", when=lambda value: value["choice"] == "fork")
 @translated()
 def choose_code(
     actor: Actor, thread_id: UUID, choice: str, *, expected_version: int | None = None
@@ -82,11 +82,11 @@ def choose_code(
     thread = queries.thread(thread_id, workspace=actor.workspace)
     if choice not in open_choices(thread):
         raise Conflict(_not_now(thread, choice), status=str(thread.status))
-    told: dict[str, Any] = {"actor": actor.id, "expected_version": expected_version}
+    payload: dict[str, Any] = {"actor": actor.id, "expected_version": expected_version}
     if choice == "pin":
-        store.pin(thread_id, **told)
+        store.pin(thread_id, **payload)
     elif choice == "unpin":
-        store.unpin(thread_id, **told)
+        store.unpin(thread_id, **payload)
     elif choice == "accept":
         new = _asked_for(thread)
         store.accept(
@@ -95,7 +95,7 @@ def choose_code(
             version=new.id,
             fingerprint=new.fingerprint,
             queue=new.queue,
-            **told,
+            **payload,
         )
     else:
         return _forked(actor, thread, _asked_for(thread), expected_version)
@@ -110,32 +110,32 @@ def choose_code_many(actor: Actor, threads: Sequence[UUID], choice: str) -> list
     many = list(dict.fromkeys(threads))
     if not 1 <= len(many) <= AT_ONCE:
         raise Invalid("$.threads", f"are {len(many):,}; 1 to {AT_ONCE} are chosen for together")
-    found = []
+    results = []
     for thread in many:
         try:
-            found.append(Chosen(thread, choose_code(actor, thread, choice)))
+            results.append(Chosen(thread, choose_code(actor, thread, choice)))
         except ActionError as error:
-            found.append(Chosen(thread, error=error))
-    return found
+            results.append(Chosen(thread, error=error))
+    return results
 
 
 def alike(actor: Actor, thread: ThreadRow) -> list[UUID]:
     """The threads that ask the very same: with the same code before and offered."""
-    asked = thread.waiting_on if isinstance(thread.waiting_on, dict) else {}
-    if asked.get("kind") != "code" or "version" not in asked:
+    request = thread.waiting_on if isinstance(thread.waiting_on, dict) else {}
+    if request.get("kind") != "code" or "version" not in request:
         return []
-    offered = UUID(str(asked["version"]))
-    found = queries.asking_alike(thread.agent_version_id, offered, workspace=actor.workspace)
-    return [row.id for row in found]
+    offered = UUID(str(request["version"]))
+    result = queries.asking_alike(thread.agent_version_id, offered, workspace=actor.workspace)
+    return [row.id for row in result]
 
 
 def changed_parts(thread: ThreadRow) -> list[Change]:
     """The parts in which the code that is offered differs from the one it stopped with."""
-    asked = thread.waiting_on if isinstance(thread.waiting_on, dict) else {}
-    if asked.get("kind") != "code" or "version" not in asked:
+    request = thread.waiting_on if isinstance(thread.waiting_on, dict) else {}
+    if request.get("kind") != "code" or "version" not in request:
         return []
     before = queries.code_of_version(thread.agent_version_id)
-    return changes(before, queries.code_of_version(UUID(str(asked["version"]))))
+    return changes(before, queries.code_of_version(UUID(str(request["version"]))))
 
 
 def _forked(actor: Actor, thread: ThreadRow, new: AgentRow, expected_version: int | None) -> UUID:

@@ -15,6 +15,7 @@ from approvals import gates, queries
 from approvals.inbox import rows as inbox_rows
 from approvals.inbox.rows import InboxRow
 from approvals.queries import ApprovalRow
+from approvals.states import COMMENT_MAX, WITH_ARGS
 from dashboard.errors import ActionError, DecidedAlone, Invalid, of, translated
 from dashboard.fields.validation import check_text
 from dashboard.identity.permissions import Actor, require
@@ -54,9 +55,9 @@ def decide(
     require(actor, "decide")
     check_text("$.verdict", verdict, WORD_MAX, required=True)
     check_text("$.proposal_hash", proposal_hash, HASH_MAX, required=True)
-    check_text("$.comment", comment, gates.COMMENT_MAX)
+    check_text("$.comment", comment, COMMENT_MAX)
     check_text("$.what_next", what_next, WORD_MAX)
-    if args is not None and verdict not in ("respond", "edit"):
+    if args is not None and verdict not in WITH_ARGS:
         raise Invalid("$.args", f"are not taken with the verdict {verdict}")
     who = reviewer_of(actor)
     try:
@@ -97,12 +98,12 @@ def decide_many(actor: Actor, items: Iterable[Mapping[str, Any]]) -> list[Decide
     Raises Invalid for more than 200, Forbidden.
     """
     require(actor, "decide")
-    asked = list(items)
-    if len(asked) > AT_ONCE:
+    request = list(items)
+    if len(request) > AT_ONCE:
         raise Invalid("$", f"takes at most {AT_ONCE} verdicts at once")
     # What the rule looks at is as it was asked for: it does not change while others are decided.
-    about = inbox_rows.rows([item["id"] for item in asked], workspace=actor.workspace)
-    return [_one(actor, item, about.get(item["id"])) for item in asked]
+    about = inbox_rows.rows([item["id"] for item in request], workspace=actor.workspace)
+    return [_one(actor, item, about.get(item["id"])) for item in request]
 
 
 def _one(actor: Actor, item: Mapping[str, Any], row: InboxRow | None) -> Decided:

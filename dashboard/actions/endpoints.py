@@ -13,7 +13,7 @@ from uuid import UUID
 
 from approvals.notify import endpoints, queries
 from approvals.notify.endpoints import OVERLAP_SECONDS, Wanted
-from approvals.notify.queries import DeliveryRow, EndpointRow
+from approvals.notify.queries import EndpointRow
 from dashboard.errors import Forbidden, translated
 from dashboard.identity.permissions import Actor, either, may, require
 
@@ -111,11 +111,11 @@ def list_endpoints(actor: Actor) -> list[EndpointRow]:
 
 
 @translated()
-def one_endpoint(actor: Actor, endpoint_id: UUID) -> tuple[EndpointRow, Sequence[DeliveryRow]]:
+def one_endpoint(actor: Actor, endpoint_id: UUID) -> tuple[EndpointRow, Sequence[Any]]:
     """An endpoint and what it was last told."""
     _looks(actor)
-    found = queries.endpoint(endpoint_id, workspace=actor.workspace)
-    return found, queries.deliveries(endpoint_id, workspace=actor.workspace)
+    endpoint = queries.endpoint(endpoint_id, workspace=actor.workspace)
+    return endpoint, queries.deliveries(endpoint_id, workspace=actor.workspace)
 
 
 def _looks(actor: Actor) -> None:

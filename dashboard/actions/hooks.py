@@ -87,7 +87,7 @@ def unmap_identity(actor: Actor, hook: UUID, identity: str) -> None:
 def user_named(actor: Actor, name: str) -> int:
     """The id of a member of the workspace; raises Missing."""
     model = get_user_model()
-    found = model._default_manager.filter(**{model.USERNAME_FIELD: name}).first()
-    if found is None or found.pk not in queries.people_of(actor.workspace):
+    row = model._default_manager.filter(**{model.USERNAME_FIELD: name}).first()
+    if row is None or row.pk not in queries.people_of(actor.workspace):
         raise Missing(f"There is no user {name} in this workspace.")
-    return int(found.pk)
+    return int(row.pk)

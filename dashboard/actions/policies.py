@@ -77,13 +77,13 @@ def edit_policy(
             policies.switch(policy_id, active, **place)
         if position is not None:
             policies.move(policy_id, position, **place)
-    found = queries_policies.policy(policy_id, workspace=actor.workspace)
+    policy = queries_policies.policy(policy_id, workspace=actor.workspace)
     if waiting != REOPEN:
-        return found, 0
+        return policy, 0
     # Afterwards, one thread at a time: no change of a policy holds the locks of many threads.
-    reason = f"The policy “{found.name}” was changed; it is asked anew."
-    return found, reopened_requests.withdraw_of_policy(
-        policy_id, found.label, reason=reason, **place
+    reason = f"The policy “{policy.name}” was changed; it is asked anew."
+    return policy, reopened_requests.withdraw_of_policy(
+        policy_id, policy.label, reason=reason, **place
     )
 
 
@@ -156,16 +156,16 @@ def set_cap(
 
 
 @translated()
-def draft_from(told: Mapping[str, Any]) -> Draft:
+def draft_from(payload: Mapping[str, Any]) -> Draft:
     """A draft from JSON of the right types; what is not given is as by default."""
-    terms = dict(told.get("terms") or {})
+    terms = dict(payload.get("terms") or {})
     plain = Terms()
     to = terms.get("escalate_to")
     stages: list[Mapping[str, Any]] = terms.get("stages", [{}])
     return Draft(
-        name=str(told["name"]).strip(),
-        condition=told["condition"],
-        action=told.get("action", "ask"),
+        name=str(payload["name"]).strip(),
+        condition=payload["condition"],
+        action=payload.get("action", "ask"),
         terms=Terms(
             stages=tuple(_seat(seat) for seat in stages),
             four_eyes=bool(terms.get("four_eyes", plain.four_eyes)),
@@ -176,16 +176,18 @@ def draft_from(told: Mapping[str, Any]) -> Draft:
             escalate_for=float(terms.get("escalate_for", 0)),
             reminders=tuple(float(after) for after in terms.get("reminders", ())),
         ),
-        deadline=None if told.get("deadline") is None else float(told["deadline"]),
-        risk=told.get("risk", ""),
-        title=told.get("title", "").strip(),
-        note=told.get("note", "").strip(),
+        deadline=None if payload.get("deadline") is None else float(payload["deadline"]),
+        risk=payload.get("risk", ""),
+        title=payload.get("title", "").strip(),
+        note=payload.get("note", "").strip(),
     )
 
 
-def _seat(told: Mapping[str, Any]) -> Seat:
+def _seat(payload: Mapping[str, Any]) -> Seat:
     return Seat(
-        tuple(told.get("people") or ()), tuple(told.get("teams") or ()), int(told.get("count", 1))
+        tuple(payload.get("people") or ()),
+        tuple(payload.get("teams") or ()),
+        int(payload.get("count", 1)),
     )
 
 
@@ -203,8 +205,8 @@ def _check_seats(actor: Actor, draft: Draft, *, within: str = "") -> None:
     for path, seat in seats.items():
         for i, name in enumerate(seat.people):
             if name not in people:
-                said = "is no reviewer of this workspace"
-                raise Invalid(f"{path}.people[{i}]", said, within=within)
+                message = "is no reviewer of this workspace"
+                raise Invalid(f"{path}.people[{i}]", message, within=within)
         for i, name in enumerate(seat.teams):
             if name not in teams:
                 raise Invalid(f"{path}.teams[{i}]", "is the name of no team", within=within)

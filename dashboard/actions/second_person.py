@@ -48,7 +48,7 @@ def guarded[**P, R](
     operation: Operation,
     *,
     right: str = "",
-    when: Callable[[Mapping[str, Any]], bool] = lambda given: True,
+    when: Callable[[Mapping[str, Any]], bool] = lambda value: True,
 ) -> Callable[[Callable[Concatenate[Actor, UUID, P], R]], Callable[Concatenate[Actor, UUID, P], R]]:
     """An action that asks the policies first and raises NeedsSecondPerson where one demands it.
 
@@ -69,9 +69,9 @@ def guarded[**P, R](
             if not _approved.get() and may(actor, right or name) and _any(actor.workspace):
                 bound = signature.bind(actor, thread_id, *args, **more)
                 bound.apply_defaults()
-                given = dict(list(bound.arguments.items())[2:])
-                if when(given):
-                    _ask_first(actor, operation, name, thread_id, given)
+                values = dict(list(bound.arguments.items())[2:])
+                if when(values):
+                    _ask_first(actor, operation, name, thread_id, values)
             return action(actor, thread_id, *args, **more)
 
         _DOORS[name] = cast(Action, action)
@@ -81,16 +81,16 @@ def guarded[**P, R](
 
 
 def _any(workspace: UUID) -> bool:
-    return queries_policies.any_on_operations(workspace)
+    return queries_policies.any_about(workspace, "operation")
 
 
 @translated()
 def _ask_first(
-    actor: Actor, operation: Operation, name: str, thread_id: UUID, given: Mapping[str, Any]
+    actor: Actor, operation: Operation, name: str, thread_id: UUID, values: Mapping[str, Any]
 ) -> None:
     """Open a request and raise NeedsSecondPerson where a policy asks; else do nothing."""
     thread = queries.thread(thread_id, workspace=actor.workspace)
-    arguments = _pinned(thread, _plain(dict(given)))
+    arguments = _pinned(thread, _plain(dict(values)))
     rule = rule_for(
         Facts(
             workspace=actor.workspace,
@@ -106,7 +106,7 @@ def _ask_first(
     )
     if rule is None or rule.action != "ask":
         return
-    _rehearse(actor, name, thread.id, given)
+    _rehearse(actor, name, thread.id, values)
     hands = queries.hands_on(thread.id, thread.head) if rule.terms.four_eyes else ()
     row = operations.request_operation(
         thread.id,
@@ -120,7 +120,7 @@ def _ask_first(
         },
         rule=rule,
         title=rule.title or _TITLES[name].format(thread.title),
-        reason=str(given.get("reason") or ""),
+        reason=str(values.get("reason") or ""),
         barred=(actor.person, *hands),
         actor=actor.id,
     )
@@ -139,8 +139,8 @@ def carry_out(approval: ApprovalRow, actor: Actor) -> bool | None:
         return None
     try:
         with transaction.atomic():
-            said, done = _attempt(approval)
-            if not operations.note_carried_out(approval, done=done, said=said, actor=actor.id):
+            message, done = _attempt(approval)
+            if not operations.note_carried_out(approval, done=done, text=message, actor=actor.id):
                 raise _Before
     except _Before:
         return None
@@ -158,14 +158,14 @@ def _attempt(approval: ApprovalRow) -> tuple[str, bool]:
     try:
         with transaction.atomic():
             asker = _asker(str(args["asked_by"]), approval.workspace)
-            found = _DOORS[approval.tool](asker, approval.thread, **_typed(args["arguments"]))
+            result = _DOORS[approval.tool](asker, approval.thread, **_typed(args["arguments"]))
     except ActionError as error:
         return f"Not done: {error.detail}", False
     except GatepostError as error:
         return f"Not done: {of(error).detail}", False
     finally:
         _approved.reset(mark)
-    return (f"Done: the new thread is {found}." if approval.tool in FORKS else "Done."), True
+    return (f"Done: the new thread is {result}." if approval.tool in FORKS else "Done."), True
 
 
 def _asker(person: str, workspace: UUID) -> Actor:
@@ -184,11 +184,11 @@ class _Rehearsed(Exception):
     """It would work; take it back."""
 
 
-def _rehearse(actor: Actor, name: str, thread_id: UUID, given: Mapping[str, Any]) -> None:
+def _rehearse(actor: Actor, name: str, thread_id: UUID, values: Mapping[str, Any]) -> None:
     """Raise what the action would raise now: nobody is asked for what cannot be."""
     try:
         with transaction.atomic():
-            _DOORS[name](actor, thread_id, **given)
+            _DOORS[name](actor, thread_id, **values)
             raise _Rehearsed
     except _Rehearsed:
         pass

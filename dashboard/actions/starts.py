@@ -9,12 +9,14 @@ from uuid import UUID
 from django.db import transaction
 
 from checkpoints import queries, store
+from checkpoints.agent_versions import EXTERNAL_QUEUE
 from checkpoints.errors import AlreadyStarted, ConcurrentModificationError, NotAllowedNow, NotFound
 from checkpoints.limits import AGENT_MAX, NAME_MAX, TITLE_MAX
+from checkpoints.log.traces import read_traceparent
 from checkpoints.state import deltas
 from checkpoints.states import Status
 from checkpoints.views import AgentRow, ThreadRow
-from dashboard.errors import Invalid, translated
+from dashboard.errors import Conflict, Invalid, translated
 from dashboard.fields.validation import (
     check_config,
     check_labels,
@@ -23,11 +25,13 @@ from dashboard.fields.validation import (
     resulting_state,
 )
 from dashboard.identity.permissions import Actor, may, require
+from dashboard.mcp.registry.definitions import GATEWAY_AGENT
+from workers.external.announcement import Announcement, announce
 
 
-def start_thread(actor: Actor, **asked: Any) -> UUID:
+def start_thread(actor: Actor, **request: Any) -> UUID:
     """The id alone of `start_or_continue`."""
-    return start_or_continue(actor, **asked)[0]
+    return start_or_continue(actor, **request)[0]
 
 
 @translated()
@@ -41,24 +45,28 @@ def start_or_continue(
     labels: Mapping[str, str] | None = None,
     pause_at: str = "",
     config: Mapping[str, Any] | None = None,
+    external: Announcement | None = None,
+    traceparent: str = "",
 ) -> tuple[UUID, bool]:
     """(thread, whether it is new). Raises Invalid with paths in `input`, or `$.agent` and so on.
 
     Where the workspace has a thread of this agent and name, that one is answered: the same start
     may be sent any number of times. A paused or failed one goes on. Title, labels and `pause_at`
     belong to the first start; other input or config than its own is refused, never dropped.
+    `external` announces an agent that works elsewhere and needs no code of ours. `traceparent` is
+    the caller's trace context; malformed it is ignored, as W3C wants.
     """
     require(actor, "start")
     check_text("$.agent", agent, AGENT_MAX, required=True)
+    if agent.startswith(GATEWAY_AGENT):
+        # The gateway goes by the names of its threads: somebody else's would answer its clients.
+        raise Invalid("$.agent", f"begins with {GATEWAY_AGENT}: only the MCP gateway starts these")
     check_text("$.title", title, TITLE_MAX)
     if name is not None:
         check_text("$.name", name, NAME_MAX, required=True)
     check_labels(labels or {})
     check_config(config or {})
-    try:
-        version = queries.agent(agent)
-    except NotFound as error:
-        raise Invalid("$.agent", error.message) from error
+    version = _version(actor, agent, external)
     check_node("$.pause_at", pause_at, version)
     if name is not None:
         # Before the input is judged: whoever only wants to go on need not repeat it.
@@ -78,12 +86,29 @@ def start_or_continue(
             labels=labels,
             pause_at=pause_at,
             config=config,
+            traceparent=traceparent if read_traceparent(traceparent) else "",
         )
-    except AlreadyStarted as found:
-        other = queries.thread(found.facts["thread"], workspace=actor.workspace)
+    except AlreadyStarted as result:
+        other = queries.thread(result.facts["thread"], workspace=actor.workspace)
         _go_on(actor, other, input=input, config=config, pause_at=pause_at)
         return other.id, False
     return thread, True
+
+
+def _version(actor: Actor, agent: str, external: Announcement | None) -> AgentRow:
+    """The agent version that a thread begins with; an external agent's is entered first."""
+    try:
+        version = queries.agent(agent, workspace=actor.workspace)
+    except NotFound as error:
+        if external is None:
+            raise Invalid("$.agent", error.message) from error
+    else:
+        if external is None:
+            return version
+        if version.queue != EXTERNAL_QUEUE:
+            raise Conflict(f"Workers of this installation serve {agent}; take another name.")
+    require(actor, "work")
+    return queries.agent_version(announce(agent, external, workspace=actor.workspace))
 
 
 def _go_on(
@@ -120,16 +145,17 @@ def _refuse_other(thread: ThreadRow, input: Mapping[str, Any], config: Mapping[s
         first = queries.checkpoint_by_number(thread.id, 0)
         version = queries.agent_version(first.agent_version_id)
         deltas.check(dict(input), "$.input")
-        given = {**_defaults(version), **input}
-        if deltas.canonical(given) != deltas.canonical(queries.state_at(thread.id, first.id)):
-            raise Invalid("$", _said(thread, "input"), within="input", thread=str(thread.id))
-    given_config = store.joined_config({}, config)
+        values = {**_defaults(version), **input}
+        if deltas.canonical(values) != deltas.canonical(queries.state_at(thread.id, first.id)):
+            raise Invalid("$", _explained(thread, "input"), within="input", thread=str(thread.id))
     known = queries.config_of(thread.id)
-    if given_config and deltas.canonical(given_config) != deltas.canonical(known):
-        raise Invalid("$", _said(thread, "config"), within="config", thread=str(thread.id))
+    # What was deployed at its start is in it beside what was given.
+    given_config = store.joined_config(known, store.joined_config({}, config))
+    if deltas.canonical(given_config) != deltas.canonical(known):
+        raise Invalid("$", _explained(thread, "config"), within="config", thread=str(thread.id))
 
 
-def _said(thread: ThreadRow, what: str) -> str:
+def _explained(thread: ThreadRow, what: str) -> str:
     instead = {
         "input": "Send it to the thread's /input/, leave it out to go on",
         "config": "Fork the thread with it, leave it out to go on",

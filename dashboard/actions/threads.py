@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import mimetypes
 from collections.abc import Mapping
+from contextlib import nullcontext
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -36,10 +37,13 @@ from dashboard.fields.validation import (
 from dashboard.identity.permissions import (
     Actor,
     no_inbox,
+    refuse_beyond,
     require,
 )
 from dashboard.operating import proof
 from dashboard.wire.hints import look_again
+from gatepost_command import COMMAND
+from workers.external.settled import go_back_alone
 
 from . import second_person
 from .previews.plans import EditPlan, ForkPlan, RollBackPlan, edit_plan, fork_plan, roll_back_plan
@@ -54,25 +58,42 @@ def pause(
     thread_id: UUID,
     before_node: str = "",
     *,
+    children: bool = False,
     expected_version: int | None = None,
 ) -> str:
-    """Stop the thread, or let it stop before a node; "paused" or "requested"."""
+    """Stop the thread, or let it stop before a node; "paused" or "requested".
+
+    With `children` the pause reaches all that it started as well, one generation after the other.
+    """
     thread = _thread(actor, "pause", thread_id)
     if before_node:
         check_node("$.before_node", before_node, queries.agent_version(thread.agent_version_id))
-    return store.pause(
-        thread_id,
-        actor=actor.id,
-        before_node=before_node,
-        expected_version=expected_version,
-    )
+    with transaction.atomic() if children else nullcontext():
+        paused = store.pause(
+            thread_id,
+            actor=actor.id,
+            before_node=before_node,
+            expected_version=expected_version,
+        )
+        if children:
+            store.reach_children(thread_id, "pause", actor=actor.id)
+    return paused
 
 
 @translated()
-def resume(actor: Actor, thread_id: UUID, *, expected_version: int | None = None) -> None:
-    """paused -> queued."""
+def resume(
+    actor: Actor,
+    thread_id: UUID,
+    *,
+    children: bool = False,
+    expected_version: int | None = None,
+) -> None:
+    """paused -> queued; with `children` those that it started as well."""
     _thread(actor, "resume", thread_id)
-    store.resume(thread_id, actor=actor.id, expected_version=expected_version)
+    with transaction.atomic() if children else nullcontext():
+        store.resume(thread_id, actor=actor.id, expected_version=expected_version)
+        if children:
+            store.reach_children(thread_id, "resume", actor=actor.id)
 
 
 @second_person.guarded("retry")
@@ -211,10 +232,13 @@ def roll_back(
     expected_version: int | None = None,
     run_on: bool = False,
     compensate: bool = True,
+    children: bool = False,
 ) -> RollBackPlan:
     """Move the head back; a worker undoes the effects of the plan, which is returned.
 
-    Without `compensate` what happened outside stays as it is: somebody has seen to it by hand.
+    With `children` those that were started after the target are cancelled, and what they did is
+    undone as that of the thread is. Without `compensate` what happened outside stays as it is:
+    somebody has seen to it by hand.
     """
     _thread(actor, "roll_back", thread_id)
     check_text("$.reason", reason, REASON_MAX, required=True)
@@ -225,7 +249,7 @@ def roll_back(
         )
         thread = queries.thread(thread_id, workspace=actor.workspace)
         _same_version(thread, expected_version)
-        plan = roll_back_plan(thread, checkpoint_id, told=False)
+        plan = roll_back_plan(thread, checkpoint_id, payload=False)
         store.roll_back(
             thread_id,
             checkpoint=checkpoint_id,
@@ -236,6 +260,12 @@ def roll_back(
             expected_version=expected_version,
             run_on=run_on,
         )
+        if children:
+            verb = "undo" if compensate else "cancel"
+            only = queries.started_after(thread_id, checkpoint_id)
+            store.reach_children(thread_id, verb, actor=actor.id, only=only)
+    if thread.external is not None and not (compensate and plan.undo):
+        go_back_alone(thread_id, owner=actor.id)
     return plan
 
 
@@ -246,24 +276,33 @@ def verify(actor: Actor, thread_id: UUID) -> VerificationRow:
     if thread.last_seq > VERIFY_NOW_EVENTS:
         raise Conflict(
             f"The thread has more than {VERIFY_NOW_EVENTS:,} events; that takes a while. Verify it "
-            f"with `./manage.py verify {thread.id}`."
+            f"with `{COMMAND} verify {thread.id}`."
         )
-    found = keep_report(proof.verify(thread.id), actor=actor.id).row
+    result = keep_report(proof.verify(thread.id), actor=actor.id).row
     # No event of the thread, but its pages say what is known of its record.
     transaction.on_commit(partial(look_again, thread_id, actor.workspace))
-    return found
+    return result
 
 
 @translated()
-def export(actor: Actor, thread_id: UUID, number: int | None = None) -> Capsule:
-    """A capsule of the thread, or of the checkpoint of this number; logged in the workspace."""
+def export(
+    actor: Actor, thread_id: UUID, number: int | None = None, *, children: bool = False
+) -> Capsule:
+    """A capsule of the thread, or of the checkpoint of this number; logged in the workspace.
+
+    With `children` all threads of the tree below come along.
+    """
+    if children and number is not None:
+        raise Invalid("$.children", "are not taken with one checkpoint")
     thread = _thread(actor, "export", thread_id)
     point = None if number is None else queries.checkpoint_by_number(thread_id, number)
-    capsule = capsule_of(thread, point)
-    told = {"thread": str(thread_id), "title": thread.title, "number": number}
+    capsule = capsule_of(thread, point, children=children)
+    payload = {"thread": str(thread_id), "title": thread.title, "number": number}
+    if children:
+        payload["children"] = capsule.children
     store.log_export(
         actor.workspace,
-        data=told | {"seq": capsule.seq, "hash": capsule.hash, "capsule": capsule.manifest_sha},
+        data=payload | {"seq": capsule.seq, "hash": capsule.hash, "capsule": capsule.manifest_sha},
         actor=actor.id,
     )
     return capsule
@@ -301,7 +340,9 @@ def check_upload_size(size: int) -> None:
 def _thread(actor: Actor, action: str, thread_id: UUID) -> ThreadRow:
     """The thread, after the rights: whoever may not act learns nothing about it."""
     require(actor, action)
-    return queries.thread(thread_id, workspace=actor.workspace)
+    thread = queries.thread(thread_id, workspace=actor.workspace)
+    refuse_beyond(thread, action)
+    return thread
 
 
 def _same_version(thread: ThreadRow, expected: int | None) -> None:

@@ -20,7 +20,7 @@ from dashboard.errors import Conflict, Invalid, translated
 from dashboard.fields.shapes import Field
 from dashboard.fields.validation import REASON_MAX, check_text
 from dashboard.identity.people import people
-from dashboard.identity.permissions import Actor, require
+from dashboard.identity.permissions import Actor, refuse_beyond, require
 from dashboard.wording.sentences import person
 
 from .second_person import guarded
@@ -150,7 +150,7 @@ def settle(
     Conflict for whoever comes second, with the name and the answer of the first.
     """
     require(actor, "settle")
-    queries.thread(thread_id, workspace=actor.workspace)
+    refuse_beyond(queries.thread(thread_id, workspace=actor.workspace), "settle")
     check_text("$.reason", reason, REASON_MAX)
     if verdict not in list(Verdict):
         raise Invalid("$.verdict", f"must be one of {', '.join(Verdict)}")
@@ -171,8 +171,8 @@ def settle(
         )
     except AlreadySettled as error:
         first = str(error.facts["actor"])
-        said = MEANING[Verdict(error.facts["verdict"])]
+        message = MEANING[Verdict(error.facts["verdict"])]
         raise Conflict(
-            f"{person(first, people([first]))} has answered this already: {said}.",
+            f"{person(first, people([first]))} has answered this already: {message}.",
             status=str(error.facts["status"]),
         ) from error

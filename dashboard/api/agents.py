@@ -9,11 +9,11 @@ from rest_framework.response import Response
 from checkpoints import queries
 from checkpoints.state import deltas
 
-from .protocol.base import Door, answer, refusals
+from .protocol.base import MemberView, answer, refusals
 from .shapes.rows import Agent, AgentList
 
 
-class Agents(Door):
+class Agents(MemberView):
     """All agents."""
 
     @extend_schema(
@@ -23,11 +23,13 @@ class Agents(Door):
     )
     def get(self, request: Request) -> Response:
         """By name."""
-        found = [Agent.model_validate(row) for row in queries.agents()]
-        return answer(AgentList(results=found))
+        results = [
+            Agent.model_validate(row) for row in queries.agents(workspace=self.actor.workspace)
+        ]
+        return answer(AgentList(results=results))
 
 
-class OneAgent(Door):
+class OneAgent(MemberView):
     """One agent."""
 
     @extend_schema(
@@ -37,4 +39,4 @@ class OneAgent(Door):
     def get(self, request: Request, name: str) -> Response:
         """The version of live workers, else the newest."""
         deltas.check(name, "name")
-        return answer(Agent.model_validate(queries.agent(name)))
+        return answer(Agent.model_validate(queries.agent(name, workspace=self.actor.workspace)))

@@ -10,31 +10,33 @@ from rest_framework.response import Response
 
 from approvals import queries as gates
 from approvals.inbox import boxes as inbox
+from approvals.states import STATUSES
 from dashboard import actions
 from dashboard.errors import Invalid
 from dashboard.identity.seats import person_of, seated
 
-from .protocol.base import Door, answer, refusals
-from .protocol.parameters import choice, flag, ident
+from .protocol.base import MemberView, answer, refusals
+from .protocol.parameters import FRAMEWORK, choice, flag, ident
 from .shapes.approval_detail import ApprovalDetail
 from .shapes.approvals import Approval, ApprovalList, Decided
 from .shapes.requests import Decide, DecideMany, Nothing
 from .threads import LIMIT
 
-STATUSES = ("pending", "held", "settled", "expired", "withdrawn", "decided", "all")
+CHOICES = (*STATUSES, "decided", "all")
 BOX = "The box of the inbox, in its order; without it the requests of `status`."
 
 
-class Approvals(Door):
+class Approvals(MemberView):
     """The inbox."""
 
     @extend_schema(
         operation_id="approvals_list",
         responses={200: ApprovalList, **refusals(422)},
         parameters=[
-            choice("status", STATUSES, "pending unless given"),
+            choice("status", CHOICES, "pending unless given"),
             choice("box", inbox.BOXES, BOX),
             choice("sort", inbox.SORTS, "risk unless given"),
+            FRAMEWORK,
             flag("mine", "Only open ones that wait for the caller."),
             ident("cursor", "`next_cursor` of the page before."),
             LIMIT,
@@ -43,7 +45,7 @@ class Approvals(Door):
     )
     def get(self, request: Request) -> Response:
         """Open ones oldest first, others newest first; a box in the order that `sort` names."""
-        if self.text("box") or self.text("sort"):
+        if self.text("box") or self.text("sort") or self.text("framework"):
             return self._box()
         status = self.text("status") or "pending"
         mine = self.flag("mine")
@@ -60,8 +62,8 @@ class Approvals(Door):
             after=self._cursor(),
         )
         who = seated(self.actor)
-        found = [Approval.told(row, who) for row in page.rows]
-        return answer(ApprovalList(results=found, next_cursor=page.next_cursor))
+        results = [Approval.from_row(row, who) for row in page.rows]
+        return answer(ApprovalList(results=results, next_cursor=page.next_cursor))
 
     def _box(self) -> Response:
         box, sort = self.text("box") or "open", self.text("sort") or "risk"
@@ -77,18 +79,20 @@ class Approvals(Door):
 
     def _walk(self, box: str, sort: str) -> Response:
         who = seated(self.actor)
-        wanted = inbox.Wanted(who.workspace, box, sort, person_of(who))
+        wanted = inbox.Wanted(
+            who.workspace, box, sort, person_of(who), framework=self.text("framework")
+        )
         ids, more = inbox.walk(wanted, after=self._cursor(), limit=self.limit(LIMIT))
-        found = gates.by_id(ids, workspace=who.workspace)
-        told = [Approval.told(found[ident], who) for ident in ids if ident in found]
-        return answer(ApprovalList(results=told, next_cursor=more))
+        result = gates.by_id(ids, workspace=who.workspace)
+        rows = [Approval.from_row(result[ident], who) for ident in ids if ident in result]
+        return answer(ApprovalList(results=rows, next_cursor=more))
 
     def _cursor(self) -> UUID | None:
         raw = self.text("cursor")
         return UUID(raw) if raw else None
 
 
-class OneApproval(Door):
+class OneApproval(MemberView):
     """One request."""
 
     @extend_schema(
@@ -101,7 +105,7 @@ class OneApproval(Door):
         return answer(ApprovalDetail.read(row, self.actor))
 
 
-class DecideApproval(Door):
+class DecideApproval(MemberView):
     """Decide a request."""
 
     changes = "decide"
@@ -120,10 +124,10 @@ class DecideApproval(Door):
         """
         body = self.body(Decide)
         row = actions.decide(self.actor, approval_id, **body.model_dump())
-        return answer(Approval.told(row, self.actor))
+        return answer(Approval.from_row(row, self.actor))
 
 
-class TakeBackApproval(Door):
+class TakeBackApproval(MemberView):
     """Take a decision back."""
 
     changes = "decide"
@@ -137,10 +141,10 @@ class TakeBackApproval(Door):
     def post(self, request: Request, approval_id: UUID) -> Response:
         """Until `effective_at`, by who decided it; the request is open again."""
         self.body(Nothing)
-        return answer(Approval.told(actions.take_back(self.actor, approval_id), self.actor))
+        return answer(Approval.from_row(actions.take_back(self.actor, approval_id), self.actor))
 
 
-class DecideApprovals(Door):
+class DecideApprovals(MemberView):
     """Decide many requests."""
 
     changes = "decide"
@@ -161,4 +165,4 @@ class DecideApprovals(Door):
         `decided-alone`, as on the page, and the others are decided.
         """
         items = [item.model_dump() for item in self.body(DecideMany).root]
-        return answer(Decided.told(actions.decide_many(self.actor, items), seated(self.actor)))
+        return answer(Decided.from_row(actions.decide_many(self.actor, items), seated(self.actor)))

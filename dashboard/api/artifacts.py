@@ -4,7 +4,9 @@ from __future__ import annotations
 
 from typing import Any
 
+from django.conf import settings
 from django.core.files.uploadedfile import UploadedFile
+from drf_spectacular.types import OpenApiTypes
 from drf_spectacular.utils import extend_schema
 from rest_framework.parsers import MultiPartParser
 from rest_framework.request import Request
@@ -14,18 +16,13 @@ from checkpoints.state import deltas
 from dashboard import actions
 from dashboard.errors import Invalid
 
-from .protocol.base import Door, answer, refusals
+from .protocol.base import MemberView, answer, refusals
 from .shapes.rows import Artifact
 
 FORM_BYTES = 64 * 1024
-_FORM: dict[str, Any] = {
-    "type": "object",
-    "properties": {"file": {"type": "string", "format": "binary"}},
-    "required": ["file"],
-}
 
 
-class Artifacts(Door):
+class Artifacts(MemberView):
     """Uploads."""
 
     changes = "upload"
@@ -33,8 +30,22 @@ class Artifacts(Door):
     keyed = False
     parser_classes = (MultiPartParser,)
 
+    def body_max(self) -> int:
+        """The most bytes that a form with its file may have."""
+        return FORM_BYTES + int(settings.GATEPOST_UPLOAD_MAX_BYTES)
+
+    def form(self) -> dict[str, Any]:
+        """The form's JSON Schema; `maxLength` of a file counts its bytes (OpenAPI 3.1)."""
+        most = int(settings.GATEPOST_UPLOAD_MAX_BYTES)
+        return {
+            "type": "object",
+            "properties": {"file": {"type": "string", "format": "binary", "maxLength": most}},
+            "required": ["file"],
+            "additionalProperties": False,
+        }
+
     @extend_schema(
-        request={"multipart/form-data": _FORM},
+        request={"multipart/form-data": OpenApiTypes.OBJECT},
         operation_id="artifacts_upload",
         responses={201: Artifact, **refusals(422)},
         summary="Upload a file; the answer is what a thread's input takes",
@@ -50,10 +61,10 @@ class Artifacts(Door):
 def _file(request: Request) -> UploadedFile[Any]:
     """The form's one file; nothing beside it is dropped in silence."""
     for name in (*request.POST, *request.FILES):
-        if name not in ("file", "csrfmiddlewaretoken"):
+        if name != "file":
             raise Invalid(deltas.at("$", name), "is not taken here")
     texts, files = request.POST.getlist("file"), request.FILES.getlist("file")
     if texts or len(files) != 1:
         raise Invalid("$.file", "takes one file" if files else "is required")
-    found: UploadedFile[Any] = files[0]
-    return found
+    result: UploadedFile[Any] = files[0]
+    return result

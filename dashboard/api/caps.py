@@ -17,7 +17,7 @@ from checkpoints.limits import AGENT_MAX
 from dashboard import actions
 from dashboard.documents.state_shape import Shape
 
-from .protocol.base import Door, answer, refusals
+from .protocol.base import MemberView, answer, refusals
 from .shapes.requests import Asked
 
 
@@ -39,7 +39,7 @@ class Cap(Shape):
             scope=row.scope,
             agent=row.agent,
             per=row.per,
-            max_cost=row.shown,
+            max_cost=row.plain,
             active=row.active,
         )
 
@@ -66,7 +66,7 @@ class SetCap(Asked):
     active: bool = True
 
 
-class Caps(Door):
+class Caps(MemberView):
     """Spend caps."""
 
     changes = "policy"

@@ -14,14 +14,14 @@ from dashboard import actions
 from dashboard.actions.code_choice import alike, changed_parts
 from dashboard.identity.permissions import require
 
-from .protocol.base import Door, answer, refusals
+from .protocol.base import MemberView, answer, refusals
 from .shapes.code import ChosenMany, CodeChanges
 from .shapes.requests import ChooseCode, ChooseCodeMany
 from .shapes.rows import ThreadDetail
 from .threads import IF_MATCH, REFUSED, detail
 
 
-class CodeThread(Door):
+class CodeThread(MemberView):
     """The code of a thread."""
 
     changes = "code"
@@ -35,7 +35,7 @@ class CodeThread(Door):
         """Old and new text of each part, and the threads that ask the very same."""
         require(self.actor, "code")
         row = queries.thread(thread_id, workspace=self.actor.workspace)
-        return answer(CodeChanges.told(changed_parts(row), alike(self.actor, row)))
+        return answer(CodeChanges.from_row(changed_parts(row), alike(self.actor, row)))
 
     @extend_schema(
         operation_id="threads_code",
@@ -49,15 +49,15 @@ class CodeThread(Door):
     def post(self, request: Request, thread_id: UUID) -> Response:
         """200: this thread; 201: the fork that goes on with the new code."""
         choice = self.body(ChooseCode).choice
-        found = actions.choose_code(
+        result = actions.choose_code(
             self.actor, thread_id, choice, expected_version=self.expected_version()
         )
-        if found == thread_id:
+        if result == thread_id:
             return detail(self, thread_id)
-        return detail(self, found, status=201, Location=reverse("api:thread", args=[found]))
+        return detail(self, result, status=201, Location=reverse("api:thread", args=[result]))
 
 
-class CodeThreads(Door):
+class CodeThreads(MemberView):
     """The code of many threads."""
 
     changes = "code"
@@ -72,7 +72,7 @@ class CodeThreads(Door):
     )
     def post(self, request: Request) -> Response:
         """One result per thread, in their order; one that is refused stops no other."""
-        asked = self.body(ChooseCodeMany)
+        body = self.body(ChooseCodeMany)
         return answer(
-            ChosenMany.told(actions.choose_code_many(self.actor, asked.threads, asked.choice))
+            ChosenMany.from_row(actions.choose_code_many(self.actor, body.threads, body.choice))
         )

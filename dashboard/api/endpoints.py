@@ -11,7 +11,7 @@ from rest_framework.response import Response
 from dashboard import actions
 from dashboard.actions import endpoints as looks
 
-from .protocol.base import Door, answer, refusals
+from .protocol.base import MemberView, answer, refusals
 from .shapes.endpoints import (
     ChangeEndpoint,
     Delivery,
@@ -26,7 +26,7 @@ from .shapes.endpoints import (
 from .shapes.requests import Nothing
 
 
-class Endpoints(Door):
+class Endpoints(MemberView):
     """All of the workspace, or a new one."""
 
     changes = "notify"
@@ -38,8 +38,8 @@ class Endpoints(Door):
     )
     def get(self, request: Request) -> Response:
         """By name."""
-        found = [Endpoint.told(row) for row in looks.list_endpoints(self.actor)]
-        return answer(EndpointList(results=found))
+        results = [Endpoint.from_row(row) for row in looks.list_endpoints(self.actor)]
+        return answer(EndpointList(results=results))
 
     @extend_schema(
         operation_id="endpoints_make",
@@ -55,7 +55,7 @@ class Endpoints(Door):
         return answer(EndpointMade.with_secret(row, secret), status=201)
 
 
-class OneEndpoint(Door):
+class OneEndpoint(MemberView):
     """One of them."""
 
     @extend_schema(
@@ -66,11 +66,11 @@ class OneEndpoint(Door):
     def get(self, request: Request, endpoint_id: UUID) -> Response:
         """No address and no secret."""
         row, deliveries = looks.one_endpoint(self.actor, endpoint_id)
-        last = [Delivery.told(one) for one in deliveries]
-        return answer(EndpointDetail(**Endpoint.told(row).model_dump(), deliveries=last))
+        last = [Delivery.from_row(one) for one in deliveries]
+        return answer(EndpointDetail(**Endpoint.from_row(row).model_dump(), deliveries=last))
 
 
-class ChangeOneEndpoint(Door):
+class ChangeOneEndpoint(MemberView):
     """Other values."""
 
     changes = "notify"
@@ -85,11 +85,11 @@ class ChangeOneEndpoint(Door):
         """What is left out stays."""
         body = self.body(ChangeEndpoint)
         return answer(
-            Endpoint.told(actions.change_endpoint(self.actor, endpoint_id, body.wanted()))
+            Endpoint.from_row(actions.change_endpoint(self.actor, endpoint_id, body.wanted()))
         )
 
 
-class RotateOneEndpoint(Door):
+class RotateOneEndpoint(MemberView):
     """A new secret."""
 
     changes = "notify"
@@ -109,7 +109,7 @@ class RotateOneEndpoint(Door):
         return answer(EndpointMade.with_secret(row, secret))
 
 
-class SwitchOneEndpoint(Door):
+class SwitchOneEndpoint(MemberView):
     """On or off."""
 
     changes = "notify"
@@ -123,10 +123,10 @@ class SwitchOneEndpoint(Door):
     def post(self, request: Request, endpoint_id: UUID) -> Response:
         """Off, what it has not got yet is dropped."""
         active = self.body(SwitchEndpoint).active
-        return answer(Endpoint.told(actions.switch_endpoint(self.actor, endpoint_id, active)))
+        return answer(Endpoint.from_row(actions.switch_endpoint(self.actor, endpoint_id, active)))
 
 
-class TestOneEndpoint(Door):
+class TestOneEndpoint(MemberView):
     """A test message."""
 
     changes = "notify"
@@ -141,5 +141,5 @@ class TestOneEndpoint(Door):
     def post(self, request: Request, endpoint_id: UUID) -> Response:
         """202: a worker does it."""
         self.body(Nothing)
-        found = actions.try_endpoint(self.actor, endpoint_id)
-        return answer(Endpoint.told(found), status=202)
+        result = actions.try_endpoint(self.actor, endpoint_id)
+        return answer(Endpoint.from_row(result), status=202)

@@ -14,6 +14,7 @@ from rest_framework.authentication import BaseAuthentication
 from rest_framework.request import Request
 from rest_framework.views import APIView
 
+from dashboard.api.shapes.django_request import django_request
 from dashboard.documents.state_shape import Shape
 from dashboard.errors import TooLarge
 
@@ -94,6 +95,10 @@ class DecideHook(APIView):
     reads_any = True
     replayed_as = REPLAYED
 
+    def body_max(self) -> int:
+        """The most bytes that a delivery may have."""
+        return deliveries.BODY_MAX
+
     @extend_schema(
         operation_id="hooks_decide",
         request=deliveries.Carried,
@@ -102,9 +107,9 @@ class DecideHook(APIView):
             OpenApiParameter("hook", OpenApiTypes.UUID, required=True, description="The hook."),
             *(
                 OpenApiParameter(
-                    name, {"type": "string", **shape}, "header", required=True, description=said
+                    name, {"type": "string", **shape}, "header", required=True, description=message
                 )
-                for name, shape, said in _SIGNED
+                for name, shape, message in _SIGNED
             ),
         ],
         summary="Carry a decision that was made elsewhere",
@@ -116,7 +121,7 @@ class DecideHook(APIView):
         query_parameters.check(request, self)
         hook = request.query_params.get("hook", "")
         limits.hook(request, hook)
-        raw = request._request.read(deliveries.BODY_MAX + 1)
+        raw = django_request(request).read(deliveries.BODY_MAX + 1)
         if len(raw) > deliveries.BODY_MAX:
             raise TooLarge("$", f"has more than the {deliveries.BODY_MAX:,} bytes that are taken")
         done = deliveries.deliver(hook, request.headers, raw)

@@ -2,12 +2,8 @@
 
 from __future__ import annotations
 
-import asyncio
-import time
-from collections.abc import AsyncIterator
 from uuid import UUID
 
-from django.db import InterfaceError, OperationalError
 from django.http import StreamingHttpResponse
 from django.http.response import HttpResponseBase
 from drf_spectacular.utils import extend_schema
@@ -16,16 +12,14 @@ from rest_framework.response import Response
 
 from checkpoints import queries
 from dashboard.identity.permissions import Actor
-from dashboard.live import process
-from dashboard.live.followers import wait_for_news
 
-from .protocol.base import Door, refusals
+from .protocol.base import MemberView, refusals
+from .protocol.long_poll import WAIT_MAX, answer_after
 from .protocol.parameters import version, whole
 from .shapes.answers import thread_detail
 from .shapes.rows import ThreadDetail
 from .threads import detail
 
-WAIT_MAX = 60
 WAIT = whole(
     "wait",
     f"Answer once the version changes, at the latest after so many seconds (1 to {WAIT_MAX}); "
@@ -34,7 +28,7 @@ WAIT = whole(
 )
 
 
-class OneThread(Door):
+class OneThread(MemberView):
     """One thread."""
 
     @extend_schema(
@@ -63,40 +57,13 @@ class OneThread(Door):
 def thread_after_change(
     actor: Actor, thread_id: UUID, *, seen: int, seconds: float
 ) -> StreamingHttpResponse:
-    """The thread as JSON, sent when its version is no longer `seen`, at the latest in `seconds`.
+    """The thread as JSON, sent when its version is no longer `seen`, at the latest in `seconds`."""
 
-    Nothing is held meanwhile: no thread of the server, no database connection.
-    """
-    body = _after_change(actor, thread_id, seen, seconds)
-    response = StreamingHttpResponse(body, content_type="application/json")
-    response["Cache-Control"] = "no-store"
-    return response
+    def is_due() -> bool:
+        return queries.thread(thread_id, workspace=actor.workspace).version != seen
 
+    def body() -> bytes:
+        _, payload, _ = thread_detail(actor, thread_id)
+        return payload.model_dump_json(by_alias=True).encode()
 
-async def _after_change(
-    actor: Actor, thread_id: UUID, seen: int, seconds: float
-) -> AsyncIterator[bytes]:
-    hub = await process.hub()
-    until = time.monotonic() + seconds
-    with hub.followers.follow(thread_id) as news:
-        while (left := until - time.monotonic()) > 0:
-            news.clear()
-            try:
-                if await hub.in_thread(_version, actor, thread_id) != seen:
-                    break
-            except (OperationalError, InterfaceError):
-                await asyncio.sleep(min(left, 1.0))
-                continue
-            await wait_for_news(news, min(left, hub.poll_seconds))
-    yield await hub.in_thread(_body, actor, thread_id)
-
-
-@process.tidy
-def _version(actor: Actor, thread_id: UUID) -> int:
-    return queries.thread(thread_id, workspace=actor.workspace).version
-
-
-@process.tidy
-def _body(actor: Actor, thread_id: UUID) -> bytes:
-    _, told, _ = thread_detail(actor, thread_id)
-    return told.model_dump_json(by_alias=True).encode()
+    return answer_after(thread_id, seconds=seconds, is_due=is_due, body=body)

@@ -13,20 +13,28 @@ from rest_framework.request import Request
 from rest_framework.response import Response
 
 from checkpoints import queries
-from checkpoints.views import ThreadRow
+from checkpoints.views import Page, ThreadRow
 from dashboard import actions
+from dashboard.api.shapes.django_request import django_request
 from dashboard.capsules.downloads import MEDIA_TYPE, download
+from dashboard.documents.anatomy import anatomy_of
+from dashboard.documents.anatomy_shape import Anatomy
 from dashboard.documents.state_document import state_answer
+from dashboard.documents.state_reads import read
 from dashboard.documents.state_shape import State
 from dashboard.documents.yaml_text import YAMLRenderer
 from dashboard.drawing.compare import compare
 from dashboard.errors import Invalid
 from dashboard.identity.senders import login_headers
+from gatepost_command import COMMAND
+from workers.external.settled import recorded
 
-from .protocol.base import Door, answer, refusals
+from .external.base import LeasedView
+from .external.reports import COMMIT, NOTE, commit_checkpoint, report_events
+from .protocol.base import MemberView, answer, refusals
 from .protocol.event_stream import MEDIA_TYPE as MEDIA_TYPE_OF_STREAM
 from .protocol.event_stream import EventStreamRenderer, Followed, event_stream
-from .protocol.parameters import choice, ident, rows, whole, words
+from .protocol.parameters import choice, flag, ident, rows, whole, words
 from .protocol.renderers import ZipRenderer
 from .shapes.answers import diff_answer, events_answer
 from .shapes.rows import Activity, ActivityList, Checkpoint, CheckpointList, Diff, EventList
@@ -34,7 +42,9 @@ from .threads import LIMIT
 
 NUMBER_MAX = 2**31 - 1
 NUMBER = whole("number", "Only the checkpoint of this number, with its files.", high=NUMBER_MAX)
-KINDS = re.compile(r"^[^,]+(?:,[^,]+)*$")
+CHILDREN = flag("children", "With all threads that it started or handed over to, down the tree.")
+COMMAS = r"^[^,]+(?:,[^,]+)*$"
+KINDS = re.compile(COMMAS)
 BEFORE = whole("cursor", "`next_cursor` of the page before.", high=NUMBER_MAX)
 AFTER = whole("after", "A sequence number; 0 is the beginning.")
 LAST_SEEN = whole(
@@ -45,7 +55,7 @@ LAST_SEEN = whole(
 EVENTS, ACTIVITIES = rows(500), rows(1_000)
 
 
-class Past(Door):
+class Past(MemberView):
     """What the readers of one thread share."""
 
     def thread(self, thread_id: UUID) -> ThreadRow:
@@ -87,27 +97,65 @@ class ThreadState(Past):
         return answer(shown, ETag=f'"{row.version}"')
 
 
-class ThreadCheckpoints(Past):
+class ThreadAnatomy(Past):
+    """The anatomy."""
+
+    @extend_schema(
+        responses={200: Anatomy, **refusals(404, 422)},
+        parameters=[ident("checkpoint", "Another one than the head.")],
+        summary="What a checkpoint holds beside its state",
+        description="Goal, finished and remaining steps, reasoning; results, cursors and files of "
+        "tools; model, temperature, prompts; agent version, packages, Python and worker.",
+    )
+    def get(self, request: Request, thread_id: UUID) -> Response:
+        """At the head, or at any checkpoint of the thread's own."""
+        row = self.thread(thread_id)
+        point = queries.checkpoint(thread_id, self.ident("checkpoint", row.head))
+        version = queries.agent_version(point.agent_version_id)
+        shown = read(point.thread, point.id, version)
+        return answer(anatomy_of(row, point, shown.state))
+
+
+class ThreadCheckpoints(LeasedView, Past):
     """The checkpoints."""
 
     @extend_schema(
         responses={200: CheckpointList, **refusals(404, 422)},
-        parameters=[BEFORE, LIMIT],
+        parameters=[
+            BEFORE,
+            LIMIT,
+            words("show", "Channels, by commas: what each checkpoint set them to.", pattern=COMMAS),
+            ident("id", "Only this one."),
+        ],
         summary="A thread's own checkpoints, newest first",
     )
     def get(self, request: Request, thread_id: UUID) -> Response:
         """Abandoned ones are marked."""
         self.thread(thread_id)
-        page = queries.checkpoints(
-            thread_id,
-            limit=self.limit(LIMIT),
-            before=self.number(BEFORE, NUMBER_MAX),
-        )
-        found = [Checkpoint.model_validate(row) for row in page.rows]
-        return answer(CheckpointList(results=found, next_cursor=page.next_cursor))
+        named = self.text("show")
+        if named and not KINDS.fullmatch(named):
+            raise Invalid("show", "names channels, by commas")
+        channels = named.split(",") if named else []
+        if raw := self.text("id"):
+            point = queries.checkpoint(thread_id, UUID(raw))
+            page = Page((point,))
+        else:
+            page = queries.checkpoints(
+                thread_id,
+                limit=self.limit(LIMIT),
+                before=self.number(BEFORE, NUMBER_MAX),
+            )
+        shown = queries.values_set(thread_id, [row.id for row in page.rows], channels)
+        results = [Checkpoint.of(row, shown.get(row.id, {})) for row in page.rows]
+        return answer(CheckpointList(results=results, next_cursor=page.next_cursor))
+
+    @COMMIT
+    def post(self, request: Request, thread_id: UUID) -> Response:
+        """By an agent that works elsewhere, under its lease."""
+        return commit_checkpoint(self, thread_id)
 
 
-class ThreadEvents(Past):
+class ThreadEvents(LeasedView, Past):
     """The events."""
 
     renderer_classes = (JSONRenderer, EventStreamRenderer)
@@ -122,7 +170,7 @@ class ThreadEvents(Past):
             LAST_SEEN,
             choice("format", ("json", "sse"), "As Accept does: json unless given."),
             AFTER,
-            words("kind", "Kinds or nouns, by commas.", pattern=KINDS.pattern),
+            words("kind", "Kinds or nouns, by commas.", pattern=COMMAS),
             EVENTS,
         ],
         summary="Events after a sequence number, oldest first, without gaps",
@@ -145,19 +193,31 @@ class ThreadEvents(Past):
         rows = queries.events_after(thread_id, after, limit=limit + 1, kinds=kinds)
         return answer(events_answer(rows, after=after, limit=limit))
 
+    @NOTE
+    def post(self, request: Request, thread_id: UUID) -> Response:
+        """By an agent that works elsewhere, under its lease."""
+        return report_events(self, thread_id)
+
 
 class ThreadActivities(Past):
     """The activities."""
 
     @extend_schema(
         responses={200: ActivityList, **refusals(404, 422)},
-        parameters=[ACTIVITIES],
+        parameters=[
+            ACTIVITIES,
+            ident("checkpoint", "Only those of the step after this one: the newest by position."),
+        ],
         summary="What happened once: calls, effects, finished nodes; newest first",
     )
     def get(self, request: Request, thread_id: UUID) -> Response:
         """Also those still at work, with their progress."""
         self.thread(thread_id)
-        rows = queries.activities(thread_id, limit=self.limit(ACTIVITIES))
+        if raw := self.text("checkpoint"):
+            point = queries.checkpoint(thread_id, UUID(raw))
+            rows = recorded(thread_id, point.branch, point.step + 1)
+        else:
+            rows = queries.activities(thread_id, limit=self.limit(ACTIVITIES))
         return answer(ActivityList(results=[Activity.model_validate(row) for row in rows]))
 
 
@@ -194,13 +254,15 @@ class ThreadCapsule(Past):
         parameters=[
             OpenApiParameter("format", str, exclude=True),
             NUMBER,
+            CHILDREN,
         ],
         summary="A capsule: the thread with its whole past as one zip file",
-        description="What `./manage.py import` reads elsewhere. It is logged in the workspace who "
+        description=f"What `{COMMAND} import` reads elsewhere. It is logged in the workspace who "
         "took it. Roles: operator, auditor.",
     )
     def get(self, request: Request, thread_id: UUID) -> StreamingHttpResponse:
-        """Rows as of one moment; bases of forks and files come with it."""
+        """Rows as of one moment; bases of forks and files come with it, children by choice."""
         number = self.number(NUMBER, -1)
-        capsule = actions.export(self.actor, thread_id, None if number < 0 else number)
-        return download(request._request, capsule)
+        point, children = None if number < 0 else number, self.flag("children")
+        capsule = actions.export(self.actor, thread_id, point, children=children)
+        return download(django_request(request), capsule)

@@ -19,11 +19,12 @@ from approvals.policies.conditions import LENGTH_MAX, refusal
 from approvals.policies.preview import Past as PastRow
 from approvals.policies.queries import VersionRow
 from approvals.rules.terms import VALID_FOR
+from approvals.states import Risk
 from dashboard import actions
 from dashboard.actions.policies import draft_from
 from dashboard.documents.state_shape import Shape
 
-from .protocol.base import PREVIEW, Door, answer, refusals
+from .protocol.base import PREVIEW, MemberView, answer, refusals
 from .shapes.requests import Asked
 from .shapes.texts import NotBlank
 
@@ -82,7 +83,7 @@ class PolicyDraft(Asked):
     deadline: float | None = Field(
         None, ge=1, le=drafts.DEADLINE_MAX, description="Seconds to decide."
     )
-    risk: Literal["", "low", "medium", "high"] = ""
+    risk: Literal["", Risk] = ""
     title: str = Field("", max_length=drafts.TITLE_MAX)
     note: str = Field("", max_length=drafts.NOTE_MAX, description="Why; shown to whoever decides.")
 
@@ -197,15 +198,19 @@ class Past(Shape):
 
 
 class Tried(Shape):
-    """What a condition would have matched; `looked_at` of `there` past actions were tried."""
+    """What a condition would have matched; `looked_at` of `there` past actions were tried.
+
+    All actions after `since` were tried; null: all on record.
+    """
 
     looked_at: int
     there: int
+    since: datetime | None
     n_matched: int
     matched: list[Past]
 
 
-class Policies(Door):
+class Policies(MemberView):
     """All policies."""
 
     changes = "policy"
@@ -236,7 +241,7 @@ class Policies(Door):
         return answer(detail_of(actions.make_policy(self.actor, draft)), status=201)
 
 
-class OnePolicy(Door):
+class OnePolicy(MemberView):
     """One policy."""
 
     changes = "policy"
@@ -273,7 +278,7 @@ class OnePolicy(Door):
         return answer(detail_of(row, reopened))
 
 
-class TryPolicies(Door):
+class TryPolicies(MemberView):
     """A condition against the past."""
 
     changes = "policy"
@@ -290,13 +295,14 @@ class TryPolicies(Door):
     def post(self, request: Request) -> Response:
         """Newest first; stops after five seconds."""
         body = self.body(TryPolicy)
-        found = actions.try_policy(self.actor, body.condition, body.action)
+        result = actions.try_policy(self.actor, body.condition, body.action)
         return answer(
             Tried(
-                looked_at=found.looked_at,
-                there=found.there,
-                n_matched=len(found.matched),
-                matched=[_past(one) for one in found.matched],
+                looked_at=result.looked_at,
+                there=result.there,
+                since=result.since,
+                n_matched=len(result.matched),
+                matched=[_past(one) for one in result.matched],
             )
         )
 

@@ -17,9 +17,10 @@ from checkpoints import queries
 from checkpoints.states import Status
 from dashboard import actions
 from dashboard.errors import Invalid
+from gatepost_command import COMMAND
 
-from .protocol.base import PREVIEW, Door, answer, refusals
-from .protocol.parameters import LIMIT_MAX, flag, rows, version, words
+from .protocol.base import PREVIEW, TRACEPARENT, MemberView, answer, refusals
+from .protocol.parameters import FRAMEWORK, LIMIT_MAX, flag, ident, rows, version, whole, words
 from .shapes.answers import thread_detail
 from .shapes.previews import (
     CancelAnswer,
@@ -30,26 +31,40 @@ from .shapes.previews import (
     RollBackPreview,
     SecondPersonAsked,
 )
-from .shapes.requests import Cancel, Edit, Fork, Nothing, Pause, RollBack, SendInput, StartThread
+from .shapes.requests import (
+    Cancel,
+    Edit,
+    Fork,
+    Nothing,
+    Pause,
+    Resume,
+    RollBack,
+    SendInput,
+    StartThread,
+)
 from .shapes.rows import Counts, Thread, ThreadDetail, ThreadList, Verification
 from .shapes.savings import Saved
 
 IF_MATCH = version("If-Match", "The thread's version that was looked at; 412 when it has moved.")
-CURSOR = words("cursor", "`next_cursor` of the page before.")
 _ONE = "|".join(Status)
 STATUSES = re.compile(rf"^(?:{_ONE})(?:,(?:{_ONE}))*$")
 LABEL = re.compile(r"^[^:]+:")
 LIMIT = rows(LIMIT_MAX)
+DEPTH = whole(
+    "depth",
+    "Only threads that stand so far below the first of their tree; 0: nobody’s step started them.",
+    high=queries.DEPTH_MAX,
+)
 REFUSED = refusals(404, 409, 412, 422)
 
 
-def detail(view: Door, thread_id: UUID, *, status: int = 200, **headers: str) -> Response:
+def detail(view: MemberView, thread_id: UUID, *, status: int = 200, **headers: str) -> Response:
     """One thread as it is now, for the caller; ETag = version."""
-    row, told, _ = thread_detail(view.actor, thread_id)
-    return answer(told, status, ETag=f'"{row.version}"', **headers)
+    row, payload, _ = thread_detail(view.actor, thread_id)
+    return answer(payload, status, ETag=f'"{row.version}"', **headers)
 
 
-class Threads(Door):
+class Threads(MemberView):
     """The threads of the workspace."""
 
     changes = "start"
@@ -60,33 +75,40 @@ class Threads(Door):
         parameters=[
             words("status", "One status or several, by commas.", pattern=STATUSES.pattern),
             words("agent", "The name of an agent."),
+            FRAMEWORK,
+            words("name", "Only the thread of exactly this name; names are unique per agent."),
             words("label", "key:value", pattern=LABEL.pattern),
             words("q", "Part of a title, or how an id begins."),
             flag("stuck", "Only threads that need attention."),
             flag("damaged", "Only threads with a damaged record."),
-            CURSOR,
+            ident("root", "Only threads of the family tree of this one, itself included."),
+            ident("parent", "Only children of this thread."),
+            DEPTH,
+            words("cursor", "`next_cursor` of the page before."),
             LIMIT,
         ],
         summary="List threads",
     )
     def get(self, request: Request) -> Response:
         """By their last change of status, newest first."""
+        texts: dict[str, Any] = {n: self.text(n) for n in ("agent", "framework", "name", "q")}
         page = queries.threads(
             workspace=self.actor.workspace,
             statuses=self._statuses(),
-            agent=self.text("agent"),
-            q=self.text("q"),
+            **texts,
             label=self._label(),
             damaged=self.flag("damaged"),
+            tree=self._tree(),
             limit=self.limit(LIMIT),
             after=self.text("cursor"),
         )
-        found = [Thread.of(row) for row in page.rows]
-        return answer(ThreadList(results=found, next_cursor=page.next_cursor))
+        results = [Thread.of(row) for row in page.rows]
+        return answer(ThreadList(results=results, next_cursor=page.next_cursor))
 
     @extend_schema(
         request=StartThread,
         operation_id="threads_start",
+        parameters=[TRACEPARENT],
         responses={201: ThreadDetail, 200: ThreadDetail, **refusals(422)},
         summary="Start a thread, or continue the one of this name",
         description="200: the agent's thread of this name, which goes on if it was paused or "
@@ -95,15 +117,24 @@ class Threads(Door):
     def post(self, request: Request) -> Response:
         """201 with the new thread, 200 with the one that had this name already."""
         body = self.body(StartThread)
-        thread, new = actions.start_or_continue(self.actor, **body.model_dump())
+        own = body.model_dump(exclude={"external"})
+        external = None if body.external is None else body.external.announcement()
+        own["traceparent"] = request.headers.get("traceparent", "")
+        thread, new = actions.start_or_continue(self.actor, **own, external=external)
         place = reverse("api:thread", args=[thread])
         return detail(self, thread, status=201 if new else 200, Location=place)
+
+    def _tree(self) -> queries.TreeFilter:
+        parent, root = (
+            UUID(raw) if (raw := self.text(name)) else None for name in ("parent", "root")
+        )
+        depth = self.number(DEPTH, 0) if self.text("depth") else None
+        return queries.TreeFilter(parent, root, depth)
 
     def _statuses(self) -> list[Status]:
         if self.flag("stuck"):
             return [Status.ATTENTION]
-        wanted = self.text("status")
-        if wanted and not STATUSES.fullmatch(wanted):
+        if (wanted := self.text("status")) and not STATUSES.fullmatch(wanted):
             raise Invalid("status", f"knows only {', '.join(Status)}, by commas")
         return [Status(word) for word in wanted.split(",") if word]
 
@@ -115,7 +146,7 @@ class Threads(Door):
         return (key, value) if key else None
 
 
-class ThreadCounts(Door):
+class ThreadCounts(MemberView):
     """How many threads there are."""
 
     @extend_schema(responses={200: Counts, **refusals()}, summary="Threads per status")
@@ -135,14 +166,15 @@ class ThreadCounts(Door):
         )
 
 
-class Control(Door):
+class Control(MemberView):
     """What the verbs share: one body, one action, the thread as it is afterwards."""
 
     act: ClassVar[Callable[..., Any]]
 
-    def done(self, thread_id: UUID, *args: Any) -> Response:
+    def done(self, thread_id: UUID, *args: Any, **more: Any) -> Response:
         """Perform the action under the version of If-Match."""
-        type(self).act(self.actor, thread_id, *args, expected_version=self.expected_version())
+        more["expected_version"] = self.expected_version()
+        type(self).act(self.actor, thread_id, *args, **more)
         return detail(self, thread_id)
 
 
@@ -161,7 +193,8 @@ class PauseThread(Control):
     )
     def post(self, request: Request, thread_id: UUID) -> Response:
         """At once where no worker holds it, else `wish` is pause until the step is done."""
-        return self.done(thread_id, self.body(Pause).before_node)
+        body = self.body(Pause)
+        return self.done(thread_id, body.before_node, children=body.children)
 
 
 class ResumeThread(Control):
@@ -172,15 +205,14 @@ class ResumeThread(Control):
 
     @extend_schema(
         operation_id="threads_resume",
-        request=Nothing,
+        request=Resume,
         responses={200: ThreadDetail, **REFUSED},
         parameters=[IF_MATCH],
         summary="Let a paused thread go on",
     )
     def post(self, request: Request, thread_id: UUID) -> Response:
         """paused -> queued."""
-        self.body(Nothing)
-        return self.done(thread_id)
+        return self.done(thread_id, children=self.body(Resume).children)
 
 
 class RetryThread(Control):
@@ -202,7 +234,7 @@ class RetryThread(Control):
         return self.done(thread_id)
 
 
-class CancelThread(Door):
+class CancelThread(MemberView):
     """Cancel a thread."""
 
     changes = "cancel"
@@ -231,6 +263,7 @@ class CancelThread(Door):
             body.reason,
             body.undo,
             body.undo_unknown,
+            children=body.children,
             expected_version=self.expected_version(),
         )
         return detail(self, thread_id, status=202 if undone else 200)
@@ -255,7 +288,7 @@ class InputThread(Control):
         return self.done(thread_id, self.body(SendInput).message)
 
 
-class EditThread(Door):
+class EditThread(MemberView):
     """Edit a thread's state."""
 
     changes = "edit"
@@ -278,7 +311,7 @@ class EditThread(Door):
         return detail(self, thread_id)
 
 
-class ForkThread(Door):
+class ForkThread(MemberView):
     """Fork a thread."""
 
     changes = "fork"
@@ -312,7 +345,7 @@ class ForkThread(Door):
         return detail(self, new, status=201, Location=reverse("api:thread", args=[new]))
 
 
-class VerifyThread(Door):
+class VerifyThread(MemberView):
     """Verify a thread."""
 
     changes = "verify"
@@ -324,7 +357,7 @@ class VerifyThread(Door):
         responses={200: Verification, **refusals(404, 409)},
         summary="Compute the thread's past again",
         description="Events, checkpoints, activities, approvals, decisions and files. A thread "
-        "with more than 20,000 events answers 409: `./manage.py verify` takes its time.",
+        f"with more than 20,000 events answers 409: `{COMMAND} verify` takes its time.",
     )
     def post(self, request: Request, thread_id: UUID) -> Response:
         """200 also where something is broken: `intact` says so."""
@@ -332,7 +365,7 @@ class VerifyThread(Door):
         return answer(Verification.model_validate(actions.verify(self.actor, thread_id)))
 
 
-class RollBackThread(Door):
+class RollBackThread(MemberView):
     """Roll a thread back."""
 
     changes = "roll_back"
@@ -361,5 +394,6 @@ class RollBackThread(Door):
             self.expected_version(),
             body.run_on,
             body.compensate,
+            body.children,
         )
         return detail(self, thread_id, status=202)

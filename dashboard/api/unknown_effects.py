@@ -10,14 +10,14 @@ from rest_framework.response import Response
 
 from dashboard import actions
 
-from .protocol.base import Door
+from .protocol.base import MemberView
 from .shapes.previews import SecondPersonAsked
 from .shapes.requests import Settle
 from .shapes.rows import ThreadDetail
 from .threads import IF_MATCH, REFUSED, detail
 
 
-class SettleThread(Door):
+class SettleThread(MemberView):
     """Answer what a thread asks about an effect."""
 
     changes = "settle"

@@ -25,10 +25,32 @@ from .endpoints import (
     SwitchOneEndpoint,
     TestOneEndpoint,
 )
+from .external.leases import NextOfThread, ReleaseThread, RenewThread, TakeThread
+from .external.otlp import TakeSpans
+from .external.record import RecordOfThread
+from .external.reports import (
+    AskForAnswers,
+    BeginCall,
+    CheckCall,
+    RecordCalls,
+    SettleCall,
+    UndoCall,
+)
+from .external.saved_states import SavedStates
+from .gateway.servers import (
+    AcceptToolsOfMcpServer,
+    ChangeOneMcpServer,
+    ListToolsOfMcpServer,
+    McpServers,
+    OneMcpServer,
+    RemoveOneMcpServer,
+    SetModeOfMcpTool,
+)
 from .hooks import DecideHook
 from .one_thread import OneThread
 from .past import (
     ThreadActivities,
+    ThreadAnatomy,
     ThreadCapsule,
     ThreadCheckpoints,
     ThreadDiff,
@@ -58,6 +80,7 @@ app_name = "api"
 _thread: list[URLPattern] = [
     path("", OneThread.as_view(), name="thread"),
     path("state/", ThreadState.as_view(), name="state"),
+    path("anatomy/", ThreadAnatomy.as_view(), name="anatomy"),
     path("checkpoints/", ThreadCheckpoints.as_view(), name="checkpoints"),
     path("events/", ThreadEvents.as_view(), name="events"),
     path("activities/", ThreadActivities.as_view(), name="activities"),
@@ -74,6 +97,17 @@ _thread: list[URLPattern] = [
     path("fork/", ForkThread.as_view(), name="fork"),
     path("rollback/", RollBackThread.as_view(), name="rollback"),
     path("verify/", VerifyThread.as_view(), name="verify"),
+    path("lease/", TakeThread.as_view(), name="lease"),
+    path("lease/renew/", RenewThread.as_view(), name="lease_renew"),
+    path("lease/release/", ReleaseThread.as_view(), name="lease_release"),
+    path("record/", RecordOfThread.as_view(), name="past_record"),
+    path("next/", NextOfThread.as_view(), name="next"),
+    path("approvals/", AskForAnswers.as_view(), name="ask"),
+    path("activities/begin/", BeginCall.as_view(), name="begin"),
+    path("activities/check/", CheckCall.as_view(), name="check_call"),
+    path("activities/settle/", SettleCall.as_view(), name="settle_call"),
+    path("activities/record/", RecordCalls.as_view(), name="record"),
+    path("activities/<uuid:activity_id>/undo/", UndoCall.as_view(), name="undo"),
 ]
 
 _endpoint: list[URLPattern] = [
@@ -82,6 +116,15 @@ _endpoint: list[URLPattern] = [
     path("rotate/", RotateOneEndpoint.as_view(), name="endpoint_rotate"),
     path("switch/", SwitchOneEndpoint.as_view(), name="endpoint_switch"),
     path("test/", TestOneEndpoint.as_view(), name="endpoint_test"),
+]
+
+_mcp_server: list[URLPattern] = [
+    path("", OneMcpServer.as_view(), name="mcp_server"),
+    path("change/", ChangeOneMcpServer.as_view(), name="mcp_server_change"),
+    path("remove/", RemoveOneMcpServer.as_view(), name="mcp_server_remove"),
+    path("tools/", ListToolsOfMcpServer.as_view(), name="mcp_server_tools"),
+    path("accept/", AcceptToolsOfMcpServer.as_view(), name="mcp_server_accept"),
+    path("mode/", SetModeOfMcpTool.as_view(), name="mcp_server_mode"),
 ]
 
 _v1: list[URLPattern | URLResolver] = [
@@ -95,10 +138,12 @@ _v1: list[URLPattern | URLResolver] = [
     path("approvals/decide/", DecideApprovals.as_view(), name="decide_many"),
     path("approvals/<uuid:approval_id>/", OneApproval.as_view(), name="approval"),
     path("approvals/<uuid:approval_id>/decide/", DecideApproval.as_view(), name="decide"),
+    path("states/", SavedStates.as_view(), name="states"),
     path("caps/", Caps.as_view(), name="caps"),
     path("policies/", Policies.as_view(), name="policies"),
     path("policies/try/", TryPolicies.as_view(), name="policies_try"),
     path("policies/<uuid:policy_id>/", OnePolicy.as_view(), name="policy"),
+    path("otlp/v1/traces", TakeSpans.as_view(), name="otlp_traces"),
     path("hooks/decide/", DecideHook.as_view(), name="hook"),
     path("approvals/<uuid:approval_id>/take-back/", TakeBackApproval.as_view(), name="take_back"),
     path("artifacts/", Artifacts.as_view(), name="artifacts"),
@@ -106,6 +151,8 @@ _v1: list[URLPattern | URLResolver] = [
     path("users/<int:user_id>/", OneUser.as_view(), name="user"),
     path("endpoints/", Endpoints.as_view(), name="endpoints"),
     path("endpoints/<uuid:endpoint_id>/", include(_endpoint)),
+    path("mcp-servers/", McpServers.as_view(), name="mcp_servers"),
+    path("mcp-servers/<uuid:server_id>/", include(_mcp_server)),
 ]
 
 urlpatterns: list[URLPattern | URLResolver] = [

@@ -15,7 +15,7 @@ from dashboard.actions.users import LIMITS, UserRow
 from dashboard.documents.state_shape import Shape
 from dashboard.identity.permissions import ROLES
 
-from .protocol.base import Door, answer, refusals
+from .protocol.base import MemberView, answer, refusals
 from .shapes.requests import Asked
 from .shapes.texts import NotBlank, OneOf
 
@@ -33,8 +33,8 @@ class ChangeUser(Asked):
 
     def values(self) -> dict[str, Any]:
         """What is given, without the roles."""
-        given = self.model_dump(exclude={"roles", "username", "password"})
-        return {name: value for name, value in given.items() if value is not None}
+        values = self.model_dump(exclude={"roles", "username", "password"})
+        return {name: value for name, value in values.items() if value is not None}
 
 
 class MakeUser(ChangeUser):
@@ -70,7 +70,7 @@ class UserList(Shape):
     results: list[User]
 
 
-class Users(Door):
+class Users(MemberView):
     """All members, or a new one."""
 
     changes = "people"
@@ -84,8 +84,8 @@ class Users(Door):
     )
     def get(self, request: Request) -> Response:
         """By name; for auditors and admins."""
-        found = actions.list_users(Administrator(self.actor, superuser=False))
-        return answer(UserList(results=[User.of(row) for row in found]))
+        result = actions.list_users(Administrator(self.actor, superuser=False))
+        return answer(UserList(results=[User.of(row) for row in result]))
 
     @extend_schema(
         operation_id="users_make",
@@ -106,7 +106,7 @@ class Users(Door):
         return answer(User.of(row), status=201)
 
 
-class OneUser(Door):
+class OneUser(MemberView):
     """One member."""
 
     changes = "people"

@@ -20,6 +20,7 @@ from checkpoints.errors import NotAllowedNow
 from checkpoints.state import deltas, references
 from checkpoints.states import EventKind
 from checkpoints.views import CheckpointRow, ThreadRow
+from dashboard.documents.anatomy import anatomy_of
 from dashboard.documents.json_text import json_of
 from dashboard.documents.state_document import files_in, state_answer
 from dashboard.documents.yaml_text import YAMLRenderer
@@ -27,13 +28,18 @@ from dashboard.documents.yaml_text import YAMLRenderer
 
 @dataclass(frozen=True, slots=True)
 class Capsule:
-    """A capsule about to be written; `chunks` gives its bytes once, `close` forgets them."""
+    """A capsule about to be written; `chunks` gives its bytes once, `close` forgets them.
+
+    `children` threads of the tree below are in it, and `left_out` of those next below are not.
+    """
 
     name: str
     manifest_sha: str
     seq: int
     hash: str
     writer: layout.Writer
+    children: int = 0
+    left_out: int = 0
 
     def chunks(self) -> Iterator[bytes]:
         """Its bytes; memory holds one chunk."""
@@ -44,8 +50,12 @@ class Capsule:
         self.writer.close()
 
 
-def capsule_of(thread: ThreadRow, point: CheckpointRow | None) -> Capsule:
+def capsule_of(
+    thread: ThreadRow, point: CheckpointRow | None, *, children: bool = False
+) -> Capsule:
     """A thread as of one moment with its bases, or only one checkpoint of it.
+
+    With `children` the whole tree below the thread comes along, hand-offs as well.
 
     Rows are collected in a temporary file as of one moment of the database; files are read when
     they are written out, since they never change. Raises NotAllowedNow where one is lost.
@@ -53,7 +63,8 @@ def capsule_of(thread: ThreadRow, point: CheckpointRow | None) -> Capsule:
     writer = layout.Writer()
     try:
         with _one_moment():
-            row = _Collected(writer, thread).everything(point)
+            collected = _Collected(writer, thread)
+            row = collected.everything(point, children=children)
     except BaseException:
         writer.close()
         raise
@@ -64,6 +75,8 @@ def capsule_of(thread: ThreadRow, point: CheckpointRow | None) -> Capsule:
         seq=row["last_seq"],
         hash=row["last_hash"],
         writer=writer,
+        children=len(collected.children),
+        left_out=len(collected.left_out),
     )
 
 
@@ -87,11 +100,17 @@ class _Collected:
         self._thread = thread
         self._files: set[str] = set()
         self._contents: set[str] = set()
+        self.children: list[UUID] = []
+        self.left_out: list[UUID] = []
 
-    def everything(self, point: CheckpointRow | None) -> dict[str, Any]:
+    def everything(self, point: CheckpointRow | None, *, children: bool) -> dict[str, Any]:
         """Add all members; the thread's row."""
         row = queries.thread_row(self._thread.id)
         bases = [] if point else _bases(row)
+        if children:
+            self.children = queries.threads_below(self._thread.id)
+        elif not point:
+            self.left_out = queries.next_below(self._thread.id)
         about = {
             "format": layout.FORMAT,
             "exporter": "gatepost",
@@ -100,6 +119,8 @@ class _Collected:
             "checkpoint": point.number if point else None,
             "inputs": [] if point else queries.inputs_waiting(self._thread.id),
             "bases": [base["id"] for base in bases],
+            "children": [str(child) for child in self.children],
+            "left_out": [str(child) for child in self.left_out],
         }
         self._writer.add_json(layout.THREAD, about)
         self._add_state(point or queries.checkpoint(self._thread.id, self._thread.head))
@@ -110,24 +131,29 @@ class _Collected:
         else:
             self._add_past("", self._thread.id)
             versions |= queries.agent_versions_of(self._thread.id)
-        for base in bases:
-            folder = layout.base_folder(base["id"])
-            told = about | {"thread": base, "inputs": queries.inputs_waiting(UUID(base["id"]))}
-            self._writer.add_json(folder + layout.THREAD, told | {"bases": []})
-            self._add_past(folder, UUID(base["id"]))
-            versions |= queries.agent_versions_of(UUID(base["id"]))
+        related = [(layout.base_folder(base["id"]), UUID(base["id"])) for base in bases]
+        related += [(layout.child_folder(child), child) for child in self.children]
+        for folder, thread in related:
+            payload: dict[str, Any] = {"bases": [], "children": [], "left_out": []}
+            payload |= {"thread": queries.thread_row(thread)}
+            payload |= {"inputs": queries.inputs_waiting(thread)}
+            self._writer.add_json(folder + layout.THREAD, about | payload)
+            self._add_past(folder, thread)
+            versions |= queries.agent_versions_of(thread)
         for version in sorted(versions):
             self._writer.add_json(layout.agent_name(version), queries.agent_version_row(version))
         self._add_files()
         return row
 
     def _add_state(self, point: CheckpointRow) -> None:
-        """The whole state for people, in both forms, as the API answers it."""
+        """The whole state for people, in both forms, and its anatomy, as the API answers them."""
         answer = state_answer(self._thread, point)
         self._files |= {ref["$artifact"] for ref in files_in(answer.state)}
         text = json_of(answer)
         self._writer.add(layout.STATE, [text.encode(), b"\n"])
         self._writer.add(layout.STATE_YAML, [YAMLRenderer().render(json.loads(text))])
+        anatomy = anatomy_of(self._thread, point, answer.state)
+        self._writer.add(layout.ANATOMY, [json_of(anatomy).encode(), b"\n"])
 
     def _add_past(self, folder: str, thread: UUID) -> None:
         add = self._writer.add_lines
@@ -145,17 +171,17 @@ class _Collected:
         add(folder + layout.APPROVALS, self._noting(requests.approval_rows(thread)))
         add(folder + layout.DECISIONS, self._noting(requests.decision_rows(thread)))
 
-    def _add_checkpoints(self, folder: str, found: Iterable[dict[str, Any]]) -> None:
-        for one in found:
+    def _add_checkpoints(self, folder: str, results: Iterable[dict[str, Any]]) -> None:
+        for one in results:
             self._writer.add_json(folder + layout.checkpoint_name(one["number"]), one)
 
-    def _noting(self, found: Iterable[dict[str, Any]]) -> Iterator[dict[str, Any]]:
-        for row in found:
+    def _noting(self, results: Iterable[dict[str, Any]]) -> Iterator[dict[str, Any]]:
+        for row in results:
             self._files |= {ref["$artifact"] for ref in files_in(row)}
             if row.get("kind") == EventKind.ARTIFACT_STORED:
                 self._files.add(row["data"]["sha256"])
             if put := row.get("delta", {}).get(references.PUT):
-                self._contents |= {told["sha256"] for told in put.values()}
+                self._contents |= {item["sha256"] for item in put.values()}
             yield row
 
     def _add_files(self) -> None:
@@ -174,8 +200,8 @@ class _Collected:
 
 def _bases(row: dict[str, Any]) -> list[dict[str, Any]]:
     """The threads that a fork reads through, the nearest first."""
-    found = []
+    results = []
     while row["base"] is not None:
         row = queries.thread_row(UUID(row["base"]))
-        found.append(row)
-    return found
+        results.append(row)
+    return results

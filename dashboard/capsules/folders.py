@@ -83,24 +83,24 @@ def _members(writer: layout.Writer) -> Iterator[tuple[str, Iterable[bytes]]]:
     yield layout.MANIFEST, [writer.manifest]
 
 
-def _write(place: Path, parts: Iterable[bytes]) -> None:
-    place.parent.mkdir(parents=True, exist_ok=True)
-    with place.open("wb") as file:
+def _write(path: Path, parts: Iterable[bytes]) -> None:
+    path.parent.mkdir(parents=True, exist_ok=True)
+    with path.open("wb") as file:
         for part in parts:
             file.write(part)
         disk.flush(file)
 
 
-def _link(thread: ThreadRow, sha: str, place: Path) -> None:
+def _link(thread: ThreadRow, sha: str, path: Path) -> None:
     """The bytes of a file a second time on the disk only where it cannot be otherwise."""
     row = queries.artifact(sha, workspace=thread.workspace)
-    place.parent.mkdir(parents=True, exist_ok=True)
+    path.parent.mkdir(parents=True, exist_ok=True)
     source = Path(default_storage.path(row.path))
     try:
-        os.link(source, place)
+        os.link(source, path)
     except OSError:
         with source.open("rb") as file:
-            _write(place, iter(lambda: file.read(layout.CHUNK), b""))
+            _write(path, iter(lambda: file.read(layout.CHUNK), b""))
 
 
 def _name_files(apart: Path) -> None:

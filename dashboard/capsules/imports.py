@@ -15,46 +15,39 @@ from django.db import DataError, IntegrityError, connection, transaction
 from jsonschema import Draft202012Validator
 from jsonschema.exceptions import SchemaError
 
-from approvals import capsules as requests
 from approvals import gates
+from approvals.columns import APPROVAL, DECISION
 from checkpoints import queries, store
-from checkpoints.capsules import columns, folder, layout
+from checkpoints.capsules import folder, layout
+from checkpoints.capsules.about import About, about_of
 from checkpoints.capsules.layout import BadCapsule, Reader
+from checkpoints.capsules.rows import CURSOR, from_json
 from checkpoints.errors import GatepostError, InvalidValue, NotAllowedNow, NotFound
 from checkpoints.state import deltas
+from checkpoints.tables.columns import ACTIVITY, AGENT_VERSION, ARTIFACT, CHECKPOINT, EVENT
+from checkpoints.tables.listed import Columns
 from dashboard.identity.permissions import Actor
 from dashboard.operating.proof import verify
 
-_ABOUT = {"format", "exporter", "kind", "thread", "checkpoint", "inputs", "bases"}
+from .lineages import lineages
+
 AGENT_MAX = 4 * 1024 * 1024
 WITHDRAWN = "The thread was imported; working on asks anew."
 
 
 @dataclass(frozen=True, slots=True)
 class Imported:
-    """What came in: the thread, the bases that came with it, events verified."""
+    """What came in: the thread, the bases and children that came with it, events verified.
+
+    `left_out` of its children are not in the capsule.
+    """
 
     thread: UUID
     bases: tuple[UUID, ...]
+    children: tuple[UUID, ...]
+    left_out: int
     events: int
     withdrawn: int
-
-
-@dataclass(frozen=True, slots=True)
-class _About:
-    """What thread.json says; the thread's row as parameters by column."""
-
-    folder: str
-    kind: str
-    row: dict[str, Any]
-    checkpoint: int | None
-    inputs: list[str]
-    bases: list[UUID]
-
-    @property
-    def id(self) -> UUID:
-        found: UUID = self.row["id"]
-        return found
 
 
 def import_capsule(actor: Actor, path: Path, *, name: str | None = None) -> Imported:
@@ -67,7 +60,7 @@ def import_capsule(actor: Actor, path: Path, *, name: str | None = None) -> Impo
     Raises BadCapsule, NotAllowedNow.
     """
     with _opened(path) as reader, _in_shape():
-        about = _about(reader, "")
+        about = about_of(reader)
         files = _files(reader)
         taken = _OneImport(actor, reader, about, files, name or about.row["name"])
         with taken.files_in_place() as paths, transaction.atomic():
@@ -94,36 +87,15 @@ def _in_shape() -> Iterator[None]:
     except SchemaError as error:
         raise BadCapsule(f"The capsule's agent has no JSON Schema: {error.message}.") from error
     except (DataError, IntegrityError) as error:
-        said = str(error).partition("\n")[0]
-        raise BadCapsule(f"The database refuses a row of the capsule: {said}.") from error
+        message = str(error).partition("\n")[0]
+        raise BadCapsule(f"The database refuses a row of the capsule: {message}.") from error
     except (LookupError, TypeError, ValueError, AttributeError) as error:
         raise BadCapsule(f"The capsule is not in order: {type(error).__name__} {error}.") from error
 
 
-def _about(reader: Reader, folder: str) -> _About:
-    name = folder + layout.THREAD
-    told = reader.json(name)
-    if not isinstance(told, dict) or told.get("exporter") != "gatepost":
-        raise BadCapsule(f"{name} in the capsule is not one of Gatepost's.")
-    if (form := told.get("format")) not in layout.READABLE:
-        upto = f"up to {layout.FORMAT}"
-        has = "says no format" if form is None else f"has format {form!r}"
-        raise BadCapsule(f"The capsule {has}; this version reads {upto}.")
-    if told.keys() != _ABOUT or told["kind"] not in ("thread", "checkpoint"):
-        raise BadCapsule(f"{name} in the capsule is not in order.")
-    inputs, bases = told["inputs"], told["bases"]
-    if not all(isinstance(one, str) for one in (*inputs, *bases)):
-        raise BadCapsule(f"{name} in the capsule is not in order.")
-    row = columns.read(columns.THREAD, told["thread"], f"{name}: $.thread")
-    number = told["checkpoint"]
-    if (told["kind"] == "checkpoint") != (type(number) is int):
-        raise BadCapsule(f"{name} in the capsule is not in order.")
-    return _About(folder, told["kind"], row, number, inputs, [UUID(base) for base in bases])
-
-
 def _files(reader: Reader) -> list[dict[str, Any]]:
     rows = [
-        columns.read(columns.ARTIFACT, row, f"{layout.FILES}: $")
+        from_json(ARTIFACT.exported, row, f"{layout.FILES}: $")
         for row in reader.lines(layout.FILES)
     ]
     most = settings.GATEPOST_UPLOAD_MAX_BYTES
@@ -136,13 +108,13 @@ def _files(reader: Reader) -> list[dict[str, Any]]:
     return rows
 
 
-def _is_agent(told: Mapping[str, Any]) -> bool:
+def _is_agent(payload: Mapping[str, Any]) -> bool:
     """Whether pages can show what is told of an agent: they read it without asking."""
-    graph, nodes = told["graph"], told["graph"]["nodes"]
-    Draft202012Validator.check_schema(told["schema"])
+    graph, nodes = payload["graph"], payload["graph"]["nodes"]
+    Draft202012Validator.check_schema(payload["schema"])
     return (
-        all(isinstance(one, dict) for one in (told["schema"], *told["channels"].values()))
-        and all(isinstance(tool, dict) for tool in told["tools"].values())
+        all(isinstance(one, dict) for one in (payload["schema"], *payload["channels"].values()))
+        and all(isinstance(tool, dict) for tool in payload["tools"].values())
         and all(isinstance(name, str) for name in graph["entry"])
         and all(isinstance(node["name"], str) for node in nodes)
         and all(isinstance(way, str) for node in nodes for way in node.get("then", []))
@@ -156,7 +128,7 @@ class _OneImport:
         self,
         actor: Actor,
         reader: Reader,
-        about: _About,
+        about: About,
         files: list[dict[str, Any]],
         name: str | None,
     ) -> None:
@@ -189,44 +161,59 @@ class _OneImport:
             if name.startswith("agents/"):
                 if self._reader.size(name) > AGENT_MAX:
                     raise BadCapsule(f"{name} in the capsule is too large.")
-                told = self._reader.json(name)
-                row = columns.read(columns.AGENT_VERSION, told, f"{name}: $")
-                if not _is_agent(told):
+                payload = self._reader.json(name)
+                row = from_json(AGENT_VERSION.exported, payload, f"{name}: $")
+                if not _is_agent(payload):
                     raise BadCapsule(f"{name} in the capsule does not describe an agent.")
                 store.import_agent_version(row, workspace=self._actor.workspace)
                 self._described.add(row["id"])
 
     def threads(self) -> Imported:
-        """Bases first, the oldest before all, then the thread itself."""
+        """Bases first, the oldest before all, then the thread itself, then the tree below it."""
         about, here = self._about, []
         if queries.head("thread", about.id, 0) is not None:
             raise NotAllowedNow(f"The thread {about.id} is here already; it is not imported twice.")
-        line = [_about(self._reader, layout.base_folder(base)) for base in about.bases]
+        line = [about_of(self._reader, layout.base_folder(base)) for base in about.bases]
         for younger, base in zip((about, *line), (*line, None), strict=True):
             if younger.row["base"] != (base.id if base else None) or younger.kind != "thread":
                 raise BadCapsule("The bases in the capsule are not those of its forks.")
+        tree = [about_of(self._reader, layout.child_folder(child)) for child in about.children]
+        for child in tree:
+            if queries.head("thread", child.id, 0) is not None:
+                raise NotAllowedNow(
+                    f"The child {child.id} is here already; it is not imported twice."
+                )
+        lineage = lineages(about, line, tree)
         for base in reversed(line):
             if not self._known(base):
-                self._bring(base, base.row["name"])
+                self._bring(base, base.row["name"], lineage[base.id])
                 here.append(base)
-        self._bring(about, self._name)
-        here.append(about)
+        bases = tuple(one.id for one in here)
+        self._bring(about, self._name, lineage[about.id])
+        for child in tree:
+            self._bring(child, child.row["name"], lineage[child.id])
+        here += [about, *tree]
+        named = queries.named_by([about.id, *about.children])
+        if strange := [child for child in about.children if str(child) not in named]:
+            raise BadCapsule(f"No thread in the capsule says that it started {strange[0]}.")
+        store.bring_children({one.row["parent"] for one in tree} & lineage.keys())
         # The event that tells where a thread came from is needed to verify what is before it.
         self._check_agents(
-            set().union(*(queries.agent_versions_of(one.id) for one in (about, *line)))
+            set().union(*(queries.agent_versions_of(one.id) for one in (about, *line, *tree)))
         )
         withdrawn = sum(self._settled(one) for one in here)
         n_events = sum(self._verified(one) for one in here)
-        return Imported(about.id, tuple(one.id for one in here[:-1]), n_events, withdrawn)
+        children, left_out = tuple(about.children), len(about.left_out)
+        return Imported(about.id, bases, children, left_out, n_events, withdrawn)
 
     def checkpoint(self) -> Imported:
         """A thread that begins with the state of one checkpoint."""
         about, reader = self._about, self._reader
         name = layout.checkpoint_name(about.checkpoint or 0)
-        point = columns.read(columns.CHECKPOINT, reader.json(name), f"{name}: $")
+        point = from_json(CHECKPOINT.exported, reader.json(name), f"{name}: $")
         self._check_agents({point["agent_version_id"]})
-        told = reader.json(layout.STATE)
-        state, config = told["state"], told["context"]["config"]
+        payload = reader.json(layout.STATE)
+        state, config = payload["state"], payload["context"]["config"]
         if not isinstance(state, dict) or not isinstance(config, dict):
             raise BadCapsule(f"{layout.STATE} in the capsule is not in order.")
         row = about.row
@@ -241,7 +228,7 @@ class _OneImport:
             | {"thread": str(about.id), "checkpoint": str(point["id"]), "number": point["number"]},
             actor=self._actor.id,
         )
-        return Imported(made, (), 0, 0)
+        return Imported(made, (), (), 0, 0, 0)
 
     def _check_agents(self, named: set[UUID]) -> None:
         """Refuse a capsule that describes agents which its threads have nothing to do with."""
@@ -249,21 +236,21 @@ class _OneImport:
             one = layout.agent_name(min(strange, key=str))
             raise BadCapsule(f"{one} in the capsule describes an agent that its thread never had.")
 
-    def _known(self, base: _About) -> bool:
+    def _known(self, base: About) -> bool:
         """Whether a base is here with the very past that the capsule has of it."""
         row = base.row
-        stands = queries.head("thread", base.id, row["last_seq"])
-        if stands is None:
+        head = queries.head("thread", base.id, row["last_seq"])
+        if head is None:
             return False
         try:
             queries.thread(base.id, workspace=self._actor.workspace)
         except NotFound:
             raise NotAllowedNow("A base of the thread is here in another workspace.") from None
-        if (stands.chain, stands.hash) != (row["chain_id"], row["last_hash"].hex()):
+        if (head.chain, head.hash) != (row["chain_id"], row["last_hash"].hex()):
             raise NotAllowedNow(f"The base {base.id} is here already, with another past.")
         return True
 
-    def _bring(self, about: _About, name: str | None) -> None:
+    def _bring(self, about: About, name: str | None, lineage: Mapping[str, Any]) -> None:
         row, reader, workspace = about.row, self._reader, self._actor.workspace
         folder = f"{about.folder}checkpoints/"
         points = sorted(
@@ -277,25 +264,25 @@ class _OneImport:
                 workspace=workspace,
                 name=name,
                 actor=self._actor.id,
-                events=self._rows(columns.EVENT, about.folder + layout.EVENTS),
+                events=self._rows(EVENT.exported, about.folder + layout.EVENTS),
                 checkpoints=(
-                    columns.read(columns.CHECKPOINT, reader.json(one), f"{one}: $")
-                    for one in points
+                    from_json(CHECKPOINT.exported, reader.json(one), f"{one}: $") for one in points
                 ),
                 contents=self._contents(about.folder + layout.CONTENTS),
-                activities=self._rows(columns.ACTIVITY, about.folder + layout.ACTIVITIES),
+                activities=self._rows(ACTIVITY.exported, about.folder + layout.ACTIVITIES),
                 cursors=cursors,
                 inputs=about.inputs,
                 files={file["sha256"]: file["size"] for file in self._files},
+                lineage=lineage,
             )
-        approvals = self._rows(requests.APPROVAL, about.folder + layout.APPROVALS)
-        decisions = self._rows(requests.DECISION, about.folder + layout.DECISIONS)
+        approvals = self._rows(APPROVAL.exported, about.folder + layout.APPROVALS)
+        decisions = self._rows(DECISION.exported, about.folder + layout.DECISIONS)
         gates.import_requests(
             about.id,
             workspace=workspace,
             origin=row["workspace_id"],
-            approvals=(requests.APPROVAL, approvals),
-            decisions=(requests.DECISION, decisions),
+            approvals=approvals,
+            decisions=decisions,
         )
 
     def _contents(self, folder: str) -> Iterator[tuple[str, bytes]]:
@@ -308,13 +295,13 @@ class _OneImport:
 
     def _cursors(self, name: str) -> Generator[dict[str, Any]]:
         if self._reader.has(name):  # formerly there were none
-            yield from self._rows(columns.CURSOR, name)
+            yield from self._rows(CURSOR, name)
 
-    def _rows(self, of: columns.Columns, name: str) -> Iterator[dict[str, Any]]:
+    def _rows(self, of: Columns, name: str) -> Iterator[dict[str, Any]]:
         for n, line in enumerate(self._reader.lines(name), 1):
-            yield columns.read(of, line, f"{name} line {n}: $")
+            yield from_json(of, line, f"{name} line {n}: $")
 
-    def _verified(self, about: _About) -> int:
+    def _verified(self, about: About) -> int:
         """Fold everything again; raises BadCapsule. The bytes of files were compared before."""
         try:
             report = verify(about.id, files=False)
@@ -324,7 +311,7 @@ class _OneImport:
             raise BadCapsule(f"The history in the capsule does not hold: {report.what}")
         return report.n_events
 
-    def _settled(self, about: _About) -> int:
+    def _settled(self, about: About) -> int:
         """Withdraw what was open, log where it came from; how many requests were withdrawn."""
         actor = self._actor.id
         gone = gates.withdraw_open(about.id, reason=WITHDRAWN, actor=actor)

@@ -55,8 +55,8 @@ def write_due(*, turn: Callable[[], AbstractContextManager[None]] = nullcontext)
 def _postponed(owed: OwedFolder, error: Exception) -> bool:
     """Put it off; whether others can be written nevertheless."""
     damaged = isinstance(error, GatepostError) and not isinstance(error, ContentAway)
-    said = error.message if isinstance(error, GatepostError) else repr(error)
-    log.warning("folder.waits", thread=str(owed.thread), error=said)
+    message = error.message if isinstance(error, GatepostError) else repr(error)
+    log.warning("folder.waits", thread=str(owed.thread), error=message)
     store.postpone_folder(owed, seconds=DAMAGED_SECONDS if damaged else AWAY_SECONDS)
     return damaged
 

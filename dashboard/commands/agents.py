@@ -66,8 +66,8 @@ def list_agents(command: PersonalCommand) -> None:
         )
         for row in rows
     )
-    found = [AgentInUse.of(row, counted.get(row.id, {})) for row in rows]
-    command.tell(AgentsInUse(results=found), table("", columns, shown))
+    results = [AgentInUse.of(row, counted.get(row.id, {})) for row in rows]
+    command.tell(AgentsInUse(results=results), table("", columns, shown))
     if not rows:
         command.say("No worker has announced an agent yet.")
 

@@ -22,6 +22,7 @@ from checkpoints.states import Status
 from checkpoints.views import AgentRow
 from dashboard.commands.terminal.console import REFUSED, PersonalCommand
 from dashboard.commands.terminal.tables import table
+from dashboard.configuration.import_path import python_path
 from workers.code import registry
 
 from .terminal.arguments import number_from
@@ -77,9 +78,9 @@ def check_options(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--timeout",
         type=number_from(1, 3_600),
-        default=30,
+        default=60,
         metavar="SECONDS",
-        help="how long importing one may take (30)",
+        help="how long importing one may take (60)",
     )
     parser.add_argument("--strict", action="store_true", help="exit 1 for warnings too")
 
@@ -91,9 +92,9 @@ def check(command: PersonalCommand) -> None:
     agents: list[CheckedAgent] = []
     findings: list[CheckFinding] = []
     for module in modules:
-        found = _examined(module, o["timeout"])
-        findings += [CheckFinding(**f, module=module) for f in found["findings"]]
-        for declared in found["agents"]:
+        result = _examined(module, o["timeout"])
+        findings += [CheckFinding(**f, module=module) for f in result["findings"]]
+        for declared in result["agents"]:
             made, more = _compared(declared)
             agents.append(made)
             findings += [f.model_copy(update={"module": module}) for f in more]
@@ -127,7 +128,6 @@ def check(command: PersonalCommand) -> None:
 
 def _examined(module: str, seconds: int) -> dict[str, Any]:
     """What the child process answers; whatever it does to itself becomes a finding."""
-    paths = [str(settings.BASE_DIR), os.environ.get("PYTHONPATH", "")]
     try:
         done = subprocess.run(
             [sys.executable, "-m", "workers.checking", module],
@@ -137,7 +137,7 @@ def _examined(module: str, seconds: int) -> dict[str, Any]:
             errors="replace",
             timeout=seconds,
             cwd=Path.cwd(),
-            env=os.environ | {"PYTHONPATH": os.pathsep.join(filter(None, paths))},
+            env=os.environ | {"PYTHONPATH": python_path()},
             check=False,
         )
     except subprocess.TimeoutExpired:
@@ -147,23 +147,23 @@ def _examined(module: str, seconds: int) -> dict[str, Any]:
             "Nothing may work or wait at import: put it into nodes and activities.",
         )
     try:
-        found: dict[str, Any] = json.loads(done.stdout)
+        payload: dict[str, Any] = json.loads(done.stdout)
     except ValueError:
-        said = (done.stderr.strip().splitlines() or ["it said nothing"])[-1]
+        message = (done.stderr.strip().splitlines() or ["it said nothing"])[-1]
         return _failed(
             module,
-            f"Importing it ended the process (exit {done.returncode}): {said}",
+            f"Importing it ended the process (exit {done.returncode}): {message}",
             "Nothing may end or crash the worker at import.",
         )
-    return found
+    return payload
 
 
-def _failed(module: str, said: str, fix: str) -> dict[str, Any]:
+def _failed(module: str, text: str, fix: str) -> dict[str, Any]:
     finding = {
         "level": "error",
         "agent": "",
         "place": f"module {module}",
-        "said": said,
+        "said": text,
         "fix": fix,
         "file": "",
         "line": 0,
@@ -181,9 +181,9 @@ def _compared(declared: dict[str, Any]) -> tuple[CheckedAgent, list[CheckFinding
         counted = queries.version_threads()
     except (DatabaseError, InterfaceError):
         connection.close()
-        said = f"Not compared with the announced versions: no database answers for {_place()}."
+        message = f"Not compared with the announced versions: no database answers for {_place()}."
         fix = "If Gatepost is up elsewhere, name its data folder with --data-dir; else start it."
-        return made, [_note(made, "note", said, fix)]
+        return made, [_note(made, "note", message, fix)]
     if not made.fingerprint:
         return made, []
     others = [row for row in rows if row.fingerprint != made.fingerprint]
@@ -214,8 +214,8 @@ def _consequences(
     if made.unfinished:
         many = "1 thread" if made.unfinished == 1 else f"{made.unfinished} threads"
         if on_change == "stop":
-            said = f"{many} stopped with other code and will ask a person before going on."
-            yield _note(made, "note", said, "`agent impact` lists them.")
+            message = f"{many} stopped with other code and will ask a person before going on."
+            yield _note(made, "note", message, "`agent impact` lists them.")
         else:
             yield _note(made, "note", f"{many} stopped with other code go on with this one.", "")
         if named := summary(changes(queries.code_of_version(others[0].id), code)):
@@ -223,23 +223,25 @@ def _consequences(
             yield _note(made, "note", f"Changed since the code {was}: {named}.", "")
     newer = [row for row in rows if row.version > made.version]
     if newer:
-        said = f"Version {newer[0].version} is announced already, this is {made.version}."
-        yield _note(made, "warning", said, "Raise version=, or install the newer code.")
+        message = f"Version {newer[0].version} is announced already, this is {made.version}."
+        yield _note(made, "warning", message, "Raise version=, or install the newer code.")
     behind = [
         row for row in others if row.schema_version > made.schema_version and counted.get(row.id)
     ]
     if behind:
-        said = f"Unfinished threads have schema {behind[0].schema_version}, newer than this code."
-        yield _note(made, "error", said, "Install the newer code: this one cannot take them.")
+        message = (
+            f"Unfinished threads have schema {behind[0].schema_version}, newer than this code."
+        )
+        yield _note(made, "error", message, "Install the newer code: this one cannot take them.")
     twin = next((row for row in others if row.schema_version == made.schema_version), None)
     if made.compared != "same" and twin is not None and twin.schema != schema:
-        said = f"The state's schema changed, and schema_version is still {made.schema_version}."
-        yield _note(made, "warning", said, "Raise schema_version= and register an upgrade.")
+        message = f"The state's schema changed, and schema_version is still {made.schema_version}."
+        yield _note(made, "warning", message, "Raise schema_version= and register an upgrade.")
 
 
 def _note(
-    made: CheckedAgent, level: Literal["error", "warning", "note"], said: str, fix: str
+    made: CheckedAgent, level: Literal["error", "warning", "note"], text: str, fix: str
 ) -> CheckFinding:
     return CheckFinding(
-        level=level, agent=made.name, place="announced", said=said, fix=fix, file="", line=0
+        level=level, agent=made.name, place="announced", said=text, fix=fix, file="", line=0
     )

@@ -21,7 +21,7 @@ from dashboard.identity.permissions import Actor
 def list_endpoints(command: PersonalCommand) -> None:
     """All places that are sent news."""
     rows = reader.list_endpoints(command.actor("notify"))
-    command.tell(EndpointList(results=[Endpoint.told(row) for row in rows]), _table(rows))
+    command.tell(EndpointList(results=[Endpoint.from_row(row) for row in rows]), _table(rows))
     if not rows:
         command.say("There is no endpoint: nobody is notified.")
 
@@ -95,7 +95,7 @@ def _named(actor: Actor, name: str) -> EndpointRow:
 
 
 def _tell(command: PersonalCommand, row: EndpointRow) -> None:
-    command.tell(Endpoint.told(row), _table([row]))
+    command.tell(Endpoint.from_row(row), _table([row]))
 
 
 def _tell_secret(command: PersonalCommand, row: EndpointRow, secret: str) -> None:

@@ -108,7 +108,7 @@ def unmap(command: PersonalCommand) -> None:
 
 
 def listing(command: PersonalCommand) -> None:
-    """All hooks of the workspace, and whom their words stand for."""
+    """All hooks of the workspace, and the people their names are mapped to."""
     actor = command.actor("hook")
     if command.options["as_user"] and AUDIT.isdisjoint(actor.roles):
         raise Forbidden("Needs the role auditor or admin.")

@@ -93,8 +93,8 @@ def impact(command: PersonalCommand) -> None:
         with tempfile.TemporaryFile("w+", encoding="utf-8") as spool:
             head = _judged(command, code, modules, spool, only)
             _tell(command, head, spool)
-    said = ", ".join(f"{n:,} {verdict.replace('_', ' ')}" for verdict, n in head.counts.items())
-    command.say(said)
+    text = ", ".join(f"{n:,} {verdict.replace('_', ' ')}" for verdict, n in head.counts.items())
+    command.say(text)
     if not head.ok:
         raise SystemExit(REFUSED)
 
@@ -102,17 +102,17 @@ def impact(command: PersonalCommand) -> None:
 def _installed(modules: list[str]) -> dict[str, Installed]:
     if os.getcwd() not in sys.path:
         sys.path.insert(0, os.getcwd())  # as `python -m celery` in this folder has it
-    found: dict[str, Installed] = {}
+    results: dict[str, Installed] = {}
     for name in modules or registry.agent_modules():
         try:
-            found |= judging.installed([name])
+            results |= judging.installed([name])
         except GatepostError:
             raise
         except (Exception, SystemExit) as error:
             finding = import_finding(name, error)
-            place = f" ({finding.file}:{finding.line})" if finding.line else ""
-            raise Conflict(f"{finding.place}{place}: {finding.said} {finding.fix}") from error
-    return found
+            path = f" ({finding.file}:{finding.line})" if finding.line else ""
+            raise Conflict(f"{finding.place}{path}: {finding.said} {finding.fix}") from error
+    return results
 
 
 def _judged(
@@ -126,20 +126,20 @@ def _judged(
     counts: Counter[str] = Counter()
     groups: Counter[tuple[str, str, str]] = Counter()
     advice: dict[tuple[str, str, str], str] = {}
-    told = time.monotonic()
+    payload = time.monotonic()
     former = lru_cache(maxsize=64)(queries.code_of_version)
     for row in itertools.chain.from_iterable(
         queries.suspended(agents=list(code) if modules else None)
     ):
-        found = judging.judge(row, code, partial(queries.state_at, row.id, row.head), former)
-        counts[found.verdict] += 1
-        key = (row.agent, found.verdict, found.group)
+        result = judging.judge(row, code, partial(queries.state_at, row.id, row.head), former)
+        counts[result.verdict] += 1
+        key = (row.agent, result.verdict, result.group)
         groups[key] += 1
-        advice.setdefault(key, found.do)
-        if found.verdict in only:
-            spool.write(_row(row, found).model_dump_json() + "\n")
-        if time.monotonic() - told > TOLD_SECONDS:
-            told = time.monotonic()
+        advice.setdefault(key, result.do)
+        if result.verdict in only:
+            spool.write(_row(row, result).model_dump_json() + "\n")
+        if time.monotonic() - payload > TOLD_SECONDS:
+            payload = time.monotonic()
             command.say(f"{counts.total():,} threads looked at, {counts['stops']:,} would stop ...")
     order = sorted(groups, key=lambda k: (VERDICTS.index(k[1]), k[0], k[2]))
     return Impact(
@@ -154,16 +154,16 @@ def _judged(
     )
 
 
-def _row(row: SuspendedRow, found: Judgement) -> ThreadImpact:
+def _row(row: SuspendedRow, judgement: Judgement) -> ThreadImpact:
     return ThreadImpact(
         thread=str(row.id),
         title=row.title,
         agent=row.agent,
         status=str(row.status),
         step=row.step,
-        verdict=found.verdict,
-        why=found.why,
-        do=found.do.replace("THREAD", str(row.id)),
+        verdict=judgement.verdict,
+        why=judgement.why,
+        do=judgement.do.replace("THREAD", str(row.id)),
     )
 
 

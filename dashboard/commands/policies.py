@@ -59,14 +59,14 @@ def show(command: PersonalCommand) -> None:
     actor = command.actor("read")
     row = _named(actor, command.options["policy"])
     versions = queries_policies.versions(row.policy, workspace=actor.workspace)
-    found: PolicyDetail = detail_of(row)
+    policy_detail: PolicyDetail = detail_of(row)
     changed = (
         (v.number, f"{v.made_at:%Y-%m-%d %H:%M}", heading, before or "-", after or "-")
         for v, older in zip(versions, [*versions[1:], None], strict=True)
         for heading, before, after in differences(v, older)
     )
     command.tell(
-        found,
+        policy_detail,
         facts(
             "",
             [
@@ -78,23 +78,23 @@ def show(command: PersonalCommand) -> None:
                 ("condition", row.condition),
                 *([("why", row.note)] if row.note else []),
                 ("who", "; then ".join(seat_line(seat) for seat in row.terms.stages)),
-                ("waiting", found.waiting),
+                ("waiting", policy_detail.waiting),
             ],
         ),
         table("Versions", ("version", "made", "what", "before", "after"), changed),
     )
 
 
-def _named(actor: Actor, given: str) -> VersionRow:
+def _named(actor: Actor, value: str) -> VersionRow:
     rows = queries_policies.policies(actor.workspace)
     for row in rows:
-        if given in (row.name, str(row.policy)):
+        if value in (row.name, str(row.policy)):
             return row
     try:
-        UUID(given)
+        UUID(value)
     except ValueError:
         known = ", ".join(row.name for row in rows) or "none"
-        raise Missing(f"No policy is called {given}; there are: {known}.") from None
+        raise Missing(f"No policy is called {value}; there are: {known}.") from None
     raise Missing("There is no such policy in this workspace.")
 
 
@@ -106,21 +106,25 @@ def _try_options(parser: argparse.ArgumentParser) -> None:
 def try_condition(command: PersonalCommand) -> None:
     """What a condition would have matched among the past; needs the role admin."""
     actor = command.actor("policy")
-    found = actions.try_policy(actor, command.options["condition"], command.options["action"])
+    result = actions.try_policy(actor, command.options["condition"], command.options["action"])
     shown = (
         (f"{one.at:%Y-%m-%d %H:%M}", one.tool, one.title[:60], one.outcome, one.problem or "")
-        for one in found.matched[:SHOWN]
+        for one in result.matched[:SHOWN]
     )
     command.tell(
         Tried(
-            looked_at=found.looked_at,
-            there=found.there,
-            n_matched=len(found.matched),
-            matched=[Past.model_validate(one) for one in found.matched],
+            looked_at=result.looked_at,
+            there=result.there,
+            since=result.since,
+            n_matched=len(result.matched),
+            matched=[Past.model_validate(one) for one in result.matched],
         ),
         table("", ("at", "tool", "what", "became", "no answer because"), shown),
     )
-    command.say(f"Would have matched {len(found.matched)} of {found.looked_at}.")
+    back = (
+        f"Complete back to {result.since:%Y-%m-%d %H:%M:%S}." if result.since else "All on record."
+    )
+    command.say(f"Would have matched {len(result.matched)} of {result.looked_at}. {back}")
 
 
 def _preview_options(parser: argparse.ArgumentParser) -> None:
@@ -152,8 +156,8 @@ def preview(command: PersonalCommand) -> None:
 
 def _draft(path: str) -> dict[str, Any]:
     try:
-        given = deltas.decode(Path(path).read_text(encoding="utf-8"))
-        return PolicyDraft.model_validate(given).model_dump()
+        value = deltas.decode_file(Path(path).read_bytes())
+        return PolicyDraft.model_validate(value).model_dump()
     except OSError as error:
         raise Invalid("$.draft", f"cannot be read: {error.strerror}") from error
     except (ValidationError, InvalidValue, UnicodeDecodeError) as error:

@@ -17,6 +17,7 @@ from dashboard.errors import Forbidden, Invalid, Missing
 from dashboard.identity import tokens
 from dashboard.identity.permissions import SCOPES
 from dashboard.identity.tokens import TokenRow
+from gatepost_command import COMMAND
 
 
 class Shown(BaseModel):
@@ -71,7 +72,7 @@ def create(command: PersonalCommand) -> None:
         command.say("It never expires: it opens the API until somebody revokes it.")
     command.say(
         "This is the only time it is shown. Send it as `Authorization: Bearer <token>`; "
-        f"`./manage.py token revoke {row.prefix}` ends it."
+        f"`{COMMAND} token revoke {row.prefix}` ends it."
     )
 
 
@@ -110,10 +111,10 @@ def _by(command: PersonalCommand) -> str:
 
 def _user(name: str, *, active: bool = True) -> Any:
     model = get_user_model()
-    found = model._default_manager.filter(**{model.USERNAME_FIELD: name}).first()
-    if found is None or (active and not found.is_active):
+    row = model._default_manager.filter(**{model.USERNAME_FIELD: name}).first()
+    if row is None or (active and not row.is_active):
         raise Missing(f"There is no {'active ' if active else ''}user {name}.")
-    return found
+    return row
 
 
 def _facts(row: TokenRow) -> list[tuple[str, object]]:

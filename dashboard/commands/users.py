@@ -15,6 +15,7 @@ from dashboard.api.users import User, UserList
 from dashboard.commands.terminal.console import PersonalCommand, Verb
 from dashboard.commands.terminal.tables import Table, table
 from dashboard.identity.permissions import ROLES
+from gatepost_command import COMMAND
 
 
 def list_people(command: PersonalCommand) -> None:
@@ -36,7 +37,7 @@ def create(command: PersonalCommand) -> None:
     )
     _tell(command, row)
     if not password:
-        command.say(f"Let them in: ./manage.py login_link {row.username}")
+        command.say(f"Let them in: {COMMAND} login_link {row.username}")
 
 
 def set_roles(command: PersonalCommand) -> None:

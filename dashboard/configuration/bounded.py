@@ -34,5 +34,5 @@ class BoundedConnection(Connection[Any]):
             if time.monotonic() - began < bound:
                 raise
             self.pgconn.finish()
-            said = f"no answer from the database within {bound:g} s"
-            raise OperationalError(said) from None
+            message = f"no answer from the database within {bound:g} s"
+            raise OperationalError(message) from None

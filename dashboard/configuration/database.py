@@ -114,31 +114,31 @@ def database(
     if owner and not runtime:
         raise Misconfigured("DATABASE_URL", "is needed beside GATEPOST_MIGRATE_DATABASE_URL.")
     chosen = owner if owner and role == "migrate" else runtime
-    found = settings_of(chosen) if chosen else dict(embedded)
+    result = settings_of(chosen) if chosen else dict(embedded)
     timeouts = TIMEOUTS | BY_ROLE.get(role, {})
-    said = " ".join(f"-c {name}={setting}" for name, setting in timeouts.items())
-    options = found.get("OPTIONS", {})
+    text = " ".join(f"-c {name}={setting}" for name, setting in timeouts.items())
+    options = result.get("OPTIONS", {})
     own = options.get("options", "")
-    found["ENGINE"] = "django.db.backends.postgresql" if role in UNBOUNDED else BOUNDED
-    found["OPTIONS"] = options | {
+    result["ENGINE"] = "django.db.backends.postgresql" if role in UNBOUNDED else BOUNDED
+    result["OPTIONS"] = options | {
         "application_name": f"gatepost-{role or 'command'}",
         # What the address says comes last and so counts.
-        "options": f"{said} -c TimeZone=UTC {own}".rstrip(),
+        "options": f"{text} -c TimeZone=UTC {own}".rstrip(),
         # Statements are few and always the same: the server parses and plans each one once.
         "prepare_threshold": 3 if prepare else None,
         "server_side_binding": True,
     }
-    found["CONN_HEALTH_CHECKS"] = True
+    result["CONN_HEALTH_CHECKS"] = True
     # Ours end with their transaction; Django's would outlive it.
-    found["DISABLE_SERVER_SIDE_CURSORS"] = True
+    result["DISABLE_SERVER_SIDE_CURSORS"] = True
     if role == "web":
         from .bounded import BoundedConnection
 
         # Each request works in a thread of its own: without a pool each would open a connection.
-        found["CONN_MAX_AGE"] = 0
+        result["CONN_MAX_AGE"] = 0
         # A request waits 5 s for a connection, then it is answered 503. The pool's own tries come
         # ever more rarely during an outage: it gives up soon, and the next request tries again.
-        found["OPTIONS"]["pool"] = {
+        result["OPTIONS"]["pool"] = {
             "min_size": 2,
             "max_size": pool,
             "timeout": 5,
@@ -148,8 +148,8 @@ def database(
         }
     else:
         # Celery closes pools at each task's end; workers/celery.py keeps plain connections warm.
-        found["CONN_MAX_AGE"] = 600
-    return found
+        result["CONN_MAX_AGE"] = 600
+    return result
 
 
 def runtime_role(role: str) -> dict[str, str] | None:

@@ -21,35 +21,35 @@ def mailers(url: str, *, seconds: float) -> dict[str, Any]:
     if not url:
         return {"default": {"BACKEND": "django.core.mail.backends.dummy.EmailBackend"}}
     try:
-        told = environ.Env.email_url_config(url)
+        payload = environ.Env.email_url_config(url)
     except (ImproperlyConfigured, ValueError):
         raise Misconfigured("EMAIL_URL", "must read smtp://user:password@host:port.") from None
-    backend = told["EMAIL_BACKEND"]
+    backend = payload["EMAIL_BACKEND"]
     if not backend.endswith("smtp.EmailBackend"):
-        return {"default": {"BACKEND": backend} | _folder(backend, told)}
-    if not told["EMAIL_HOST"]:
+        return {"default": {"BACKEND": backend} | _folder(backend, payload)}
+    if not payload["EMAIL_HOST"]:
         raise Misconfigured("EMAIL_URL", "names no host.")
     options = {
-        "host": told["EMAIL_HOST"],
-        "port": told["EMAIL_PORT"],
-        "username": told["EMAIL_HOST_USER"] or "",
-        "password": told["EMAIL_HOST_PASSWORD"] or "",
-        "use_tls": bool(told.get("EMAIL_USE_TLS", False)),
-        "use_ssl": bool(told.get("EMAIL_USE_SSL", False)),
+        "host": payload["EMAIL_HOST"],
+        "port": payload["EMAIL_PORT"],
+        "username": payload["EMAIL_HOST_USER"] or "",
+        "password": payload["EMAIL_HOST_PASSWORD"] or "",
+        "use_tls": bool(payload.get("EMAIL_USE_TLS", False)),
+        "use_ssl": bool(payload.get("EMAIL_USE_SSL", False)),
         "timeout": seconds,
     }
     return {"default": {"BACKEND": backend, "OPTIONS": options}}
 
 
-def _folder(backend: str, told: dict[str, Any]) -> dict[str, Any]:
+def _folder(backend: str, payload: dict[str, Any]) -> dict[str, Any]:
     if not backend.endswith("filebased.EmailBackend"):
         return {}
-    return {"OPTIONS": {"file_path": told["EMAIL_FILE_PATH"]}}
+    return {"OPTIONS": {"file_path": payload["EMAIL_FILE_PATH"]}}
 
 
-def networks(given: list[str], *, name: str = "GATEPOST_WEBHOOK_NETWORKS") -> list[str]:
+def networks(values: list[str], *, name: str = "GATEPOST_WEBHOOK_NETWORKS") -> list[str]:
     """A list of networks as it is; raises Misconfigured for what is no network."""
     try:
-        return [str(ip_network(text.strip())) for text in given]
+        return [str(ip_network(text.strip())) for text in values]
     except ValueError as error:
         raise Misconfigured(name, f"holds no network: {error}.") from None

@@ -25,10 +25,10 @@ def value(name: str, default: str = "") -> str:
 
     Both at once are refused, since nobody could say which one counts.
     """
-    given, path = os.environ.get(name, ""), os.environ.get(f"{name}_FILE", "")
+    value, path = os.environ.get(name, ""), os.environ.get(f"{name}_FILE", "")
     if not path:
-        return given or default
-    if given:
+        return value or default
+    if value:
         raise Misconfigured(name, f"and {name}_FILE are both set: keep one of them.")
     try:
         with Path(path).open("rb") as file:

@@ -54,18 +54,18 @@ class Address:
             # takes two transactions a message, for messages whose loss is harmless.
             "ack_emulation": False,
         }
-        found: dict[str, Any] = {"BROKER_TRANSPORT_OPTIONS": transport}
+        results: dict[str, Any] = {"BROKER_TRANSPORT_OPTIONS": transport}
         if self.scheme == "unix":
             at = f"{self.login}{self.path}?virtual_host={self.number}"
-            return found | {"BROKER_URL": f"redis+socket://{at}"}
+            return results | {"BROKER_URL": f"redis+socket://{at}"}
         scheme = "sentinel" if self.master else "redis"
         urls = [f"{scheme}://{self.login}{_host(h)}:{p}/{self.number}" for h, p in self.hosts]
         if self.master:
             transport["master_name"] = self.master
         if self.scheme == "rediss":
             # Said outright: an address alone would make kombu take any certificate.
-            found["BROKER_USE_SSL"] = {"ssl_cert_reqs": "required"} | self.tls
-        return found | {"BROKER_URL": ";".join(urls)}
+            results["BROKER_USE_SSL"] = {"ssl_cert_reqs": "required"} | self.tls
+        return results | {"BROKER_URL": ";".join(urls)}
 
     def layer(self) -> dict[str, Any]:
         """One entry of the channel layer's `hosts`."""
@@ -80,9 +80,9 @@ class Address:
         if self.scheme == "unix":
             return f"unix://{self.login}{self.path}?db={self.number}"
         ((host, port),) = self.hosts
-        asked = "&".join(f"{k}={quote(v, safe='/')}" for k, v in self.tls.items())
+        text = "&".join(f"{k}={quote(v, safe='/')}" for k, v in self.tls.items())
         base = f"{self.scheme}://{self.login}{_host(host)}:{port}/{self.number}"
-        return f"{base}?{asked}" if asked else base
+        return f"{base}?{text}" if text else base
 
 
 def _host(name: str) -> str:
@@ -95,7 +95,7 @@ def parse(url: str, *, name: str = "REDIS_URL") -> Address:
     wrong = Misconfigured(name, f"cannot be read: write {EXAMPLE}; {escapes}.")
     try:
         split = urlsplit(url.strip())
-        asked = dict(parse_qsl(split.query, strict_parsing=True)) if split.query else {}
+        request = dict(parse_qsl(split.query, strict_parsing=True)) if split.query else {}
     except ValueError:
         raise wrong from None
     if split.scheme not in SCHEMES:
@@ -107,7 +107,7 @@ def parse(url: str, *, name: str = "REDIS_URL") -> Address:
     user, _, password = login.partition(":")
     steps = unquote(split.path).strip("/").split("/") if split.scheme != "unix" else []
     known_options = {"unix": ("db",), "rediss": TLS}.get(split.scheme, ())
-    unknown = sorted(set(asked) - set(known_options))
+    unknown = sorted(set(request) - set(known_options))
     if unknown:
         raise Misconfigured(name, f"has the unknown option {unknown[0][:40]!r}.")
     master = ""
@@ -115,7 +115,7 @@ def parse(url: str, *, name: str = "REDIS_URL") -> Address:
         master = steps.pop(0)
         if not master:
             raise Misconfigured(name, "names no master: write sentinel://host:26379/NAME/0.")
-    number = asked.get("db", "") if split.scheme == "unix" else "/".join(steps)
+    number = request.get("db", "") if split.scheme == "unix" else "/".join(steps)
     if number and not (number.isascii() and number.isdigit()):
         raise wrong
     if split.scheme == "unix" and (netloc or not split.path.strip("/")):
@@ -134,12 +134,12 @@ def parse(url: str, *, name: str = "REDIS_URL") -> Address:
         unquote(password),
         int(number or 0),
         master,
-        {key: asked[key] for key in TLS if key in asked},
+        {key: request[key] for key in TLS if key in request},
     )
 
 
 def _hosts(netloc: str, sentinels: bool, wrong: Misconfigured) -> tuple[tuple[str, int], ...]:
-    found = []
+    results = []
     for part in netloc.split(","):
         try:
             one = urlsplit(f"//{part}")
@@ -148,8 +148,8 @@ def _hosts(netloc: str, sentinels: bool, wrong: Misconfigured) -> tuple[tuple[st
             raise wrong from None
         if not host:
             raise wrong
-        found.append((host, port or (SENTINEL_PORT if sentinels else PORT)))
-    return tuple(found)
+        results.append((host, port or (SENTINEL_PORT if sentinels else PORT)))
+    return tuple(results)
 
 
 def configured(embedded: str) -> str:

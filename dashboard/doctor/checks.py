@@ -61,12 +61,12 @@ PARTS = ("installed", "reachable", "unsafe", "behind")
 
 def examine(seen: Seen) -> list[Finding]:
     """All findings, by part."""
-    found = [
+    results = [
         finding.model_copy(update={"part": check.part})
         for check in CHECKS
         for finding in _look(check, seen)
     ]
-    return sorted(found, key=lambda finding: PARTS.index(finding.part))
+    return sorted(results, key=lambda finding: PARTS.index(finding.part))
 
 
 def _look(check: Check, seen: Seen) -> Iterator[Finding]:

@@ -6,10 +6,12 @@ import platform
 import re
 import sys
 from collections.abc import Iterator
-from importlib.metadata import PackageNotFoundError, version
+from importlib.metadata import PackageNotFoundError, requires, version
 from pathlib import Path
 
 from django.conf import settings
+
+from gatepost_command import START
 
 from .findings import Finding, Seen, note, ok, warning, wrong
 
@@ -22,19 +24,19 @@ _PIN = re.compile(r"^([A-Za-z0-9][A-Za-z0-9._-]*)(?:\[[^\]]*\])?==([^ ;\\]+)([^\
 
 def python(_seen: Seen) -> Iterator[Finding]:
     """The interpreter of this command; web and worker should have the same."""
-    found = f"{platform.python_version()} at {sys.prefix}"
+    text = f"{platform.python_version()} at {sys.prefix}"
     if sys.version_info < PYTHON_MINIMUM:
         wanted = ".".join(map(str, PYTHON_MINIMUM))
-        yield wrong("Python", found, f"Install Python {wanted} or newer and call `make up` again.")
+        yield wrong("Python", text, f"Install Python {wanted} or newer and call `{START}` again.")
     else:
-        yield ok("Python", found)
+        yield ok("Python", text)
 
 
 def packages(_seen: Seen) -> Iterator[Finding]:
     """Installed packages against requirements.lock."""
     lock = Path(settings.BASE_DIR) / "requirements.lock"
     if not lock.exists():
-        yield note("packages", "no requirements.lock here", "Nothing can be compared in an image.")
+        yield _requirements()
         return
     missing, other, count = [], [], 0
     for name, wanted in pins(lock):
@@ -47,7 +49,7 @@ def packages(_seen: Seen) -> Iterator[Finding]:
         if have != wanted:
             other.append(f"{name} {have} instead of {wanted}")
     if missing:
-        yield wrong("packages", f"missing: {_few(missing)}", "Call `make up` or `make install`.")
+        yield wrong("packages", f"missing: {_few(missing)}", f"Call `{START}` or `make install`.")
     if other:
         yield warning(
             "packages", _few(other), "Call `make install`, so that they are those of the lock."
@@ -56,39 +58,63 @@ def packages(_seen: Seen) -> Iterator[Finding]:
         yield ok("packages", f"{count} as in requirements.lock")
 
 
+def _requirements() -> Finding:
+    """Installed packages against what the installed Gatepost asks for."""
+    from packaging.requirements import Requirement
+
+    try:
+        listed = [Requirement(line) for line in requires("gatepost") or ()]
+    except PackageNotFoundError:
+        nothing = "Nothing can be compared in an image."
+        return note("packages", "no requirements.lock here", nothing)
+    # Extras stand there as well, and nobody has to have them.
+    wanted = [one for one in listed if one.marker is None or one.marker.evaluate({"extra": ""})]
+    unmet = []
+    for one in wanted:
+        try:
+            fits = one.specifier.contains(version(one.name), prereleases=True)
+        except PackageNotFoundError:
+            fits = False
+        if not fits:
+            unmet.append(f"{one.name}{one.specifier}")
+    if unmet:
+        return wrong("packages", f"unmet: {_few(unmet)}", "Install Gatepost again with pip.")
+    return ok("packages", f"{len(wanted)} as Gatepost {version('gatepost')} asks for")
+
+
 def pins(lock: Path) -> Iterator[tuple[str, str]]:
     """(package, version) of the lines that count on this machine."""
     from packaging.markers import Marker
 
     for line in lock.read_text().splitlines():
-        found = _PIN.match(line)
-        if found is None:
+        match = _PIN.match(line)
+        if match is None:
             continue
-        marker = found[3].strip().removeprefix(";").strip()
+        marker = match[3].strip().removeprefix(";").strip()
         if not marker or Marker(marker).evaluate():
-            yield found[1], found[2]
+            yield match[1], match[2]
 
 
 def postgresql(seen: Seen) -> Iterator[Finding]:
     """The server's version."""
-    found = f"{seen.server.version_label}, {'own' if seen.own_database else 'embedded'}"
+    text = f"{seen.server.version_label}, {'own' if seen.own_database else 'embedded'}"
     if seen.server.version // 10_000 < POSTGRESQL_MINIMUM:
-        yield wrong("PostgreSQL", found, f"Upgrade it to {POSTGRESQL_MINIMUM} or newer.")
+        yield wrong("PostgreSQL", text, f"Upgrade it to {POSTGRESQL_MINIMUM} or newer.")
     else:
-        yield ok("PostgreSQL", found)
+        yield ok("PostgreSQL", text)
 
 
 def valkey(seen: Seen) -> Iterator[Finding]:
     """The server's version."""
     name = "Valkey" if "valkey_version" in seen.valkey else "Redis"
     label = str(seen.valkey.get("valkey_version") or seen.valkey.get("redis_version") or "?")
-    found = f"{name} {label}, {'own' if seen.own_valkey else 'embedded'}"
+    text = f"{name} {label}, {'own' if seen.own_valkey else 'embedded'}"
     numbers = tuple(int(part) for part in re.findall(r"\d+", label)[:2])
     if numbers < VALKEY_MINIMUM:
         wanted = ".".join(map(str, VALKEY_MINIMUM))
-        yield wrong("Valkey", found, f"Upgrade it to {wanted} or newer.")
+        yield wrong("Valkey", text, f"Upgrade it to {wanted} or newer.")
     else:
-        yield ok("Valkey", found)
+        yield ok("Valkey", text)
 
 
 def _few(names: list[str]) -> str:

@@ -13,7 +13,9 @@ from django.db.migrations.loader import MigrationLoader
 from approvals import queries as gates
 from checkpoints import queries
 from checkpoints.states import Status
+from dashboard.operating import migration_history
 from dashboard.wording.text import size, span
+from gatepost_command import COMMAND
 
 from .findings import Finding, Seen, note, ok, warning, wrong
 
@@ -31,18 +33,24 @@ ROWS_NAMED = 5
 
 def migrations(seen: Seen) -> Iterator[Finding]:
     """Tables and code are of the same age."""
+    if absent := migration_history.missing_former(connection):
+        seen.has.add("tables")
+        named = migration_history.describe_missing(absent)
+        yield wrong("migrations", named, migration_history.describe_way())
+        return
     loader = MigrationLoader(connection)
     applied = loader.applied_migrations
     missing = sorted(".".join(key) for key in loader.graph.nodes if key not in applied)
     ours = {label for label, _ in loader.disk_migrations}
-    unknown = [
-        ".".join(key) for key in applied if key[0] in ours and key not in loader.disk_migrations
-    ]
+    known = {*loader.disk_migrations}
+    for migration in loader.disk_migrations.values():
+        known.update(migration.replaces)
+    unknown = [".".join(key) for key in applied if key[0] in ours and key not in known]
     if not missing or "gp_duty" in connection.introspection.table_names():
         seen.has.add("tables")
     if missing:
         shown = ", ".join(missing[:3]) + (f" and {len(missing) - 3} more" * (len(missing) > 3))
-        yield wrong("migrations", f"missing: {shown}", "Call `./manage.py migrate`.")
+        yield wrong("migrations", f"missing: {shown}", f"Call `{COMMAND} migrate`.")
     if unknown:
         yield wrong(
             "migrations",
@@ -55,22 +63,22 @@ def migrations(seen: Seen) -> Iterator[Finding]:
 
 def records(seen: Seen) -> Iterator[Finding]:
     """Nothing in the record was altered, as far as verifications have found."""
-    found = queries.damages(limit=5)
-    stands = queries.integrity()
-    for one in found:
+    result = queries.damages(limit=5)
+    integrity = queries.integrity()
+    for one in result:
         yield wrong(
             "records",
             f"{one.of} {one.id} is damaged: {one.what}",
             f"Found {one.found_at:%Y-%m-%d %H:%M:%S} UTC. Keep the database as it is, call "
-            "`./manage.py verify` and compare with your anchor and backup.",
+            f"`{COMMAND} verify` and compare with your anchor and backup.",
         )
-    if stands.damaged > len(found):
-        yield wrong("records", f"{stands.damaged:,} in all", "Call `./manage.py verify`.")
-    if stands.completed_at is None:
-        yield note("records", "not verified as a whole yet", "Call `./manage.py verify`.")
-    elif not found:
-        ago = (datetime.now(UTC) - stands.completed_at).total_seconds()
-        yield ok("records", f"{stands.n_verified:,} events verified {span(ago)} ago")
+    if integrity.damaged > len(result):
+        yield wrong("records", f"{integrity.damaged:,} in all", f"Call `{COMMAND} verify`.")
+    if integrity.completed_at is None:
+        yield note("records", "not verified as a whole yet", f"Call `{COMMAND} verify`.")
+    elif not result:
+        ago = (datetime.now(UTC) - integrity.completed_at).total_seconds()
+        yield ok("records", f"{integrity.n_verified:,} events verified {span(ago)} ago")
 
 
 def sweep(seen: Seen) -> Iterator[Finding]:
@@ -93,8 +101,8 @@ def sweep(seen: Seen) -> Iterator[Finding]:
 
 def queue_age(seen: Seen) -> Iterator[Finding]:
     """How long queued threads wait for a slot."""
-    found = queries.queues()
-    for row in found:
+    result = queries.queues()
+    for row in result:
         shown = f"{row.threads} threads, the first for {span(row.oldest_seconds)}"
         do = "More slots: `up --workers N`, or more workers; `doctor THREAD` explains one."
         name = f"queue {row.queue} waits"
@@ -104,7 +112,7 @@ def queue_age(seen: Seen) -> Iterator[Finding]:
             yield warning(name, shown, do)
         else:
             yield ok(name, shown)
-    if not found:
+    if not result:
         yield ok("queues wait", "no thread is queued")
 
 
@@ -142,8 +150,8 @@ def timers(seen: Seen) -> Iterator[Finding]:
 
 def rows_set_aside(seen: Seen) -> Iterator[Finding]:
     """No due row fails again and again; one that does keeps no other waiting."""
-    found = queries.rows_set_aside(limit=ROWS_NAMED + 1)
-    for row in found[:ROWS_NAMED]:
+    result = queries.rows_set_aside(limit=ROWS_NAMED + 1)
+    for row in result[:ROWS_NAMED]:
         where = f"thread {row.thread}" if row.thread else "no thread"
         times = "once" if row.attempts == 1 else f"{row.attempts} times"
         yield warning(
@@ -152,9 +160,9 @@ def rows_set_aside(seen: Seen) -> Iterator[Finding]:
             "The worker's log (`sweep.row_set_aside`) has the traceback; it is tried again by "
             "itself, and all other rows go on.",
         )
-    if len(found) > ROWS_NAMED:
+    if len(result) > ROWS_NAMED:
         yield warning("sweep", "more rows are set aside", "See the table gp_set_aside.")
-    if not found:
+    if not result:
         yield ok("rows set aside", "none")
 
 
@@ -202,15 +210,15 @@ def disk(seen: Seen) -> Iterator[Finding]:
     folders = {"data folder": seen.data}
     if not seen.own_database:
         folders["database folder"] = settings.PLACES.postgres
-    told = set()
+    payload = set()
     for name, folder in folders.items():
         try:
             usage, device = shutil.disk_usage(folder), folder.stat().st_dev
         except OSError:
             continue
-        if device in told:
+        if device in payload:
             continue
-        told.add(device)
+        payload.add(device)
         shown = f"{size(usage.free)} of {size(usage.total)} free"
         do = f"Make room on the disk of {folder}: PostgreSQL stops when it is full."
         if usage.free < DISK_WRONG:

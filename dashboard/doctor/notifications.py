@@ -30,15 +30,15 @@ def outbox(seen: Seen) -> Iterator[Finding]:
 
 def endpoints(seen: Seen) -> Iterator[Finding]:
     """What does not arrive, and why."""
-    found = queries.troubled()
-    for row in found:
+    result = queries.troubled()
+    for row in result:
         shown = f"{row.late} tried again, {row.failed} failed in 7 days: {row.last_error}"
         yield (wrong if row.failed else warning)(
             f"endpoint {plain(row.name)}",
             shown,
             "Look at it in the records under Endpoints, mend it, send a test message.",
         )
-    if not found:
+    if not result:
         yield ok("endpoints", "all that is sent arrives")
 
 

@@ -18,6 +18,7 @@ from dashboard.commands.terminal.console import first_line
 from dashboard.embedded import web_address
 from dashboard.wire.valkey import client
 from dashboard.wording.text import span
+from gatepost_command import START
 
 from .findings import Finding, Seen, note, ok, warning, wrong
 
@@ -39,7 +40,7 @@ def database(seen: Seen) -> Iterator[Finding]:
         yield wrong(
             "database",
             f"{where}: {first_line(error)}",
-            "Look at the server of DATABASE_URL." if seen.own_database else "Call `make up`.",
+            "Look at the server of DATABASE_URL." if seen.own_database else f"Call `{START}`.",
         )
         return
     took = time.monotonic() - began
@@ -51,22 +52,22 @@ def database(seen: Seen) -> Iterator[Finding]:
 
 def valkey(seen: Seen) -> Iterator[Finding]:
     """Valkey answers."""
-    asked = client(settings.REDIS_URL, socket_connect_timeout=SECONDS, socket_timeout=SECONDS)
+    request = client(settings.REDIS_URL, socket_connect_timeout=SECONDS, socket_timeout=SECONDS)
     try:
         began = time.monotonic()
-        asked.ping()
+        request.ping()
         took = time.monotonic() - began
-        seen.valkey = dict(asked.info())
+        seen.valkey = dict(request.info())
     except (redis.RedisError, OSError) as error:
         yield wrong(
             "Valkey",
             first_line(error),
             "Nothing is lost, but pages and starts are slow: "
-            + ("look at the server of REDIS_URL." if seen.own_valkey else "call `make up`."),
+            + ("look at the server of REDIS_URL." if seen.own_valkey else f"call `{START}`."),
         )
         return
     finally:
-        asked.close()
+        request.close()
     seen.has.add("valkey")
     yield ok("Valkey", f"{took * 1000:.1f} ms")
 
@@ -79,14 +80,14 @@ def pages(seen: Seen) -> Iterator[Finding]:
         return
     try:
         with urllib.request.urlopen(f"{url}/readyz", timeout=SECONDS) as answer:  # noqa: S310
-            status, said = answer.status, answer.read(10_000)
+            status, text = answer.status, answer.read(10_000)
     except urllib.error.HTTPError as error:
-        status, said = error.code, error.read(10_000)
+        status, text = error.code, error.read(10_000)
     except (OSError, ValueError) as error:
         yield wrong("pages", f"{url}: {first_line(error)}", "Look at logs/web.log, or restart it.")
         return
     try:
-        parts = json.loads(said)
+        parts = json.loads(text)
     except ValueError:
         parts = {}
     down = [name for name, state in parts.items() if state == "down"]
@@ -128,7 +129,7 @@ def workers(seen: Seen) -> Iterator[Finding]:
         return
     seen_at = max((worker.seen_at for worker in queries.workers()), default=None)
     last = "never seen" if seen_at is None else f"last seen {seen_at:%Y-%m-%d %H:%M:%S} UTC"
-    yield wrong("workers", f"none alive, {last}", "Start one: `make up`, or the service `worker`.")
+    yield wrong("workers", f"none alive, {last}", f"Start one: `{START}`, or the service `worker`.")
 
 
 def queues(seen: Seen) -> Iterator[Finding]:

@@ -18,8 +18,9 @@ from dashboard.actions.unknown_effects import asked_of
 from dashboard.api.shapes.answers import thread_detail
 from dashboard.api.shapes.rows import Event, Reason
 from dashboard.identity.permissions import Actor, allowed_actions
+from gatepost_command import COMMAND, START
 
-START_WORKER = "make up"
+START_WORKER = START
 
 
 class OpenRequest(BaseModel):
@@ -81,16 +82,16 @@ class Standstill(BaseModel):
 
 def standstill(actor: Actor, thread_id: UUID) -> Standstill:
     """Explain one thread to one person; raises NotFound."""
-    row, told, open_ones = thread_detail(actor, thread_id)
+    row, payload, open_ones = thread_detail(actor, thread_id)
     alive = [worker for worker in queries.workers() if worker.alive]
     facts = _facts(row, open_ones, alive)
     return Standstill(
         thread=row.id,
         title=row.title,
         status=str(row.status),
-        why_waiting=told.why_waiting,
+        why_waiting=payload.why_waiting,
         facts=facts,
-        remedies=list(_remedies(actor, row, told.why_waiting.kind, facts)),
+        remedies=list(_remedies(actor, row, payload.why_waiting.kind, facts)),
     )
 
 
@@ -167,8 +168,8 @@ def _decide(request: OpenRequest) -> Iterator[Remedy]:
 
 
 def _settle(row: ThreadRow) -> Iterator[Remedy]:
-    asked = asked_of(row)
-    for choice in asked.choices if asked else ():
+    request = asked_of(row)
+    for choice in request.choices if request else ():
         word = str(choice.verdict).replace("_", "-")
         yield _remedy(f"{choice.label}. {choice.help}", f"threads settle {row.id} {word}")
 
@@ -183,8 +184,8 @@ def _workers(kind: str, facts: Facts) -> Iterator[Remedy]:
         yield Remedy(sentence=f"Start a worker that serves the queue {facts.queue}.", command=serve)
     elif kind == "queue":
         yield _remedy("See whether the workers are well.", "doctor")
-        yield Remedy(sentence="Give it more slots.", command="make up WORKERS=4")
+        yield Remedy(sentence="Give it more slots.", command=f"{COMMAND} up --workers 4")
 
 
 def _remedy(sentence: str, command: str) -> Remedy:
-    return Remedy(sentence=sentence, command=f"./manage.py {command}")
+    return Remedy(sentence=sentence, command=f"{COMMAND} {command}")

@@ -15,6 +15,7 @@ from dashboard.configuration.valkey import parse
 from dashboard.embedded import demo
 from dashboard.embedded.checks import is_loopback
 from dashboard.identity import tokens
+from gatepost_command import COMMAND
 
 from .findings import Finding, Seen, note, ok, warning, wrong
 
@@ -123,7 +124,7 @@ def demo_logins(seen: Seen) -> Iterator[Finding]:
         if demo.anyone_exists():
             yield ok("demo logins", "none")
         else:
-            yield note("logins", "nobody may sign in", "Call `./manage.py createsuperuser`.")
+            yield note("logins", "nobody may sign in", f"Call `{COMMAND} createsuperuser`.")
     elif seen.exposed:
         yield wrong(
             "demo logins",
@@ -142,7 +143,7 @@ def api_tokens(_seen: Seen) -> Iterator[Finding]:
         yield warning(
             "tokens",
             f"without expiry: {', '.join(for_ever[:5])}",
-            "Make new ones with --expires, then `./manage.py token revoke PREFIX`.",
+            f"Make new ones with --expires, then `{COMMAND} token revoke PREFIX`.",
         )
     else:
         yield ok("tokens", f"{len(good)} in use, each with an expiry" if good else "none in use")
@@ -150,18 +151,18 @@ def api_tokens(_seen: Seen) -> Iterator[Finding]:
 
 def role(seen: Seen) -> Iterator[Finding]:
     """The role of web and workers may add to logs and not change them."""
-    found = roles.excess()
+    result = roles.excess()
     name = "database role"
-    if not found:
+    if not result:
         yield ok(name, f"{seen.server.role} can only add to the logs")
         return
-    for said in found:
+    for line in result:
         if not seen.own_database:
-            yield note(name, said, "Fine on one machine; see docs/howto/deploy.md for two roles.")
+            yield note(name, line, "Fine on one machine; see docs/howto/deploy.md for two roles.")
         else:
             tell = wrong if seen.exposed else warning
             yield tell(
-                name, said, "Set GATEPOST_MIGRATE_DATABASE_URL to the owner, and migrate again."
+                name, line, "Set GATEPOST_MIGRATE_DATABASE_URL to the owner, and migrate again."
             )
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from typing import Any
 
 from checkpoints import queries
@@ -13,6 +13,8 @@ from .state_shape import State
 
 # So many checkpoints before the shown one are told with its state.
 HISTORY = 20
+# Marks a channel that holds a summary of another one, in the schema of an agent's state.
+SUMMARY_OF = "x-summary-of"
 
 
 def state_answer(row: ThreadRow, point: CheckpointRow) -> State:
@@ -44,10 +46,26 @@ def state_answer(row: ThreadRow, point: CheckpointRow) -> State:
             "config": queries.config_of(row.id),
             "history": [_step(one) for one in steps],
             "n_earlier": n_steps - len(steps),
+            **_summaries(point, state),
         },
         artifacts=list({ref["$artifact"]: ref for ref in files_in(state)}.values()),
         state=state,
     )
+
+
+def _summaries(point: CheckpointRow, state: Mapping[str, Any]) -> dict[str, Any]:
+    """`summaries`: what stands for the older part of a channel, and says of which; else nothing."""
+    texts = {name: value for name, value in state.items() if isinstance(value, dict)}
+    texts = {name: value for name, value in texts.items() if isinstance(value.get("text"), str)}
+    if not texts:
+        return {}  # no statement for agents that have none
+    channels = queries.agent_version(point.agent_version_id).schema.get("properties", {})
+    results = [
+        {"channel": name, "of": channels[name][SUMMARY_OF], **value}
+        for name, value in texts.items()
+        if SUMMARY_OF in channels.get(name, ())
+    ]
+    return {"summaries": results} if results else {}
 
 
 def _step(one: StepRow) -> dict[str, Any]:

@@ -18,7 +18,8 @@ class State(Shape):
     """The whole state at a checkpoint; `artifacts` are the files it refers to.
 
     `context` says where it stands: thread, checkpoint, agent, config, and as `history` the newest
-    20 checkpoints on the way there, oldest first; `n_earlier` came before them.
+    20 checkpoints on the way there, oldest first; `n_earlier` came before them. `summaries`, where
+    there are any, stand for the older items of the channel that `of` names: `text` for `messages`.
     """
 
     name: str | None

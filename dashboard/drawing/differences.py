@@ -72,8 +72,8 @@ def _differences(new: Any, old: Any, part: Part) -> Iterator[str]:
             inner = _differences(after, before, part.under(key))
             if not listed:
                 yield from inner
-            elif found := list(inner):
-                yield ACCOUNT if ACCOUNT in found else "chg"
+            elif results := list(inner):
+                yield ACCOUNT if ACCOUNT in results else "chg"
         else:
             yield ACCOUNT if key in ACCOUNTS else "chg"
 
@@ -95,6 +95,7 @@ def pairs_of(new: Any, old: Any, part: Part) -> Iterator[tuple[str, Any, Any]]:
 
 
 def container(value: Any) -> bool:
+    """True for a value that is drawn by its items: a list or an object, but no file."""
     return isinstance(value, Mapping | list) and not is_file(value)
 
 

@@ -3,23 +3,42 @@
 The graph is the JSON of an AgentVersion: {"entry": [names], "nodes": [{"name", "then": [names],
 "label", "gate"}]}. A name in `then` that is no node means the end. What was visited
 comes from the checkpoints on the head's way, so it can be drawn when the agent's code is gone.
+Nodes that differ by a number alone, such as the calls of one answer, are drawn as one (`folded`).
 """
 
 from __future__ import annotations
 
+import re
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import Any, Protocol
 from uuid import UUID
 
 from .layers import END, LABEL_MAX, layers_of, positions, route, targets_of, width_of
 
-if TYPE_CHECKING:
-    from checkpoints.views import CheckpointRow
-
 NODE_H, LAYER_GAP, MARGIN = 28, 22, 8
 MIN_WIDTH = 268
 MAX_NODES = 40
+ALIKE = 4  # so many nodes that differ by a number alone are drawn as one
+_NUMBERED = re.compile(r"(.*\D)1")
+
+
+class Stop(Protocol):
+    """A checkpoint on the head's way, as far as a drawing needs it."""
+
+    @property
+    def id(self) -> UUID: ...
+
+    @property
+    def nodes(self) -> Sequence[str]: ...
+
+
+@dataclass(frozen=True, slots=True)
+class FoldedStop:
+    """A checkpoint whose nodes go by the names of a folded graph."""
+
+    id: UUID
+    nodes: tuple[str, ...]
 
 
 @dataclass(frozen=True, slots=True)
@@ -92,17 +111,60 @@ class PlanStep:
 def ahead(graph: Mapping[str, Any], current: Sequence[str], *, begun: bool) -> frozenset[str]:
     """The nodes that can still come; those of `current` where they have not begun or come again."""
     then = {node["name"]: targets_of(node) for node in graph.get("nodes", ())}
-    found: set[str] = set() if begun else {name for name in current if name in then}
+    results: set[str] = set() if begun else {name for name in current if name in then}
     left = [name for node in current for name in then.get(node, ())]
     while left:
         name = left.pop()
-        if name in then and name not in found:
-            found.add(name)
+        if name in then and name not in results:
+            results.add(name)
             left += then[name]
-    return frozenset(found)
+    return frozenset(results)
 
 
-def trail(graph: Mapping[str, Any], path: Sequence[CheckpointRow]) -> Trail:
+def folded(
+    graph: Mapping[str, Any], path: Sequence[Stop], current: Sequence[str]
+) -> tuple[Mapping[str, Any], Sequence[Stop], Sequence[str]]:
+    """Graph, path and current nodes with one node in place of `ALIKE` or more that are alike.
+
+    Alike are `call_1`, `call_2` and so on that lead to the same nodes and all have a gate or none.
+    The first of them stands for all: "Tool call 1–8".
+    """
+    nodes = {node["name"]: node for node in graph.get("nodes", ())}
+    first: dict[str, str] = {}
+    labels: dict[str, dict[str, Any]] = {}
+    for name, node in nodes.items():
+        match = _NUMBERED.fullmatch(name)
+        form = (targets_of(node), bool(node.get("gate")))
+        count = 1
+        while match and (other := nodes.get(f"{match[1]}{count + 1}")):
+            if (targets_of(other), bool(other.get("gate"))) != form:
+                break
+            count += 1
+        if match and count >= ALIKE:
+            first |= {f"{match[1]}{n}": name for n in range(1, count + 1)}
+            more = f"–{count}"
+            label = (node.get("label") or name.replace("_", " ").capitalize()) + more
+            labels[name] = {"label": label, "text": name + more}
+    if not first:
+        return graph, path, current
+
+    def names(some: Iterable[str]) -> tuple[str, ...]:
+        return tuple(dict.fromkeys(first.get(name, name) for name in some))
+
+    drawn = [
+        {**node, "then": list(names(targets_of(node))), **labels.get(name, {})}
+        for name, node in nodes.items()
+        if first.get(name, name) == name
+    ]
+    stops = [FoldedStop(row.id, names(row.nodes)) for row in path]
+    return (
+        {**graph, "entry": list(names(graph.get("entry", ()))), "nodes": drawn},
+        stops,
+        names(current),
+    )
+
+
+def trail(graph: Mapping[str, Any], path: Sequence[Stop]) -> Trail:
     """Follow `path` (newest first, as `lineage.head_path` gives it) through the graph."""
     then = {node["name"]: targets_of(node) for node in graph.get("nodes", ())}
     visits: dict[str, int] = {}
@@ -119,9 +181,10 @@ def trail(graph: Mapping[str, Any], path: Sequence[CheckpointRow]) -> Trail:
 
 
 def plan(
-    graph: Mapping[str, Any], path: Sequence[CheckpointRow], *, current: Sequence[str] = ()
+    graph: Mapping[str, Any], path: Sequence[Stop], *, current: Sequence[str] = ()
 ) -> list[PlanStep]:
     """Steps done and awaited by name, layer by layer; `current` is being worked or waited on."""
+    graph, path, current = folded(graph, path, current)
     nodes = {node["name"]: node for node in graph.get("nodes", ())}
     walked = trail(graph, path)
     return [
@@ -141,7 +204,7 @@ def plan(
 
 def picture(
     graph: Mapping[str, Any],
-    path: Sequence[CheckpointRow],
+    path: Sequence[Stop],
     *,
     current: Sequence[str] = (),
     finished: bool = False,
@@ -150,6 +213,7 @@ def picture(
 
     `finished` draws the last arrow to the end as taken.
     """
+    graph, path, current = folded(graph, path, current)
     nodes = {node["name"]: node for node in graph.get("nodes", ())}
     layers, back = layers_of(graph)
     walked = trail(graph, path)
@@ -158,7 +222,8 @@ def picture(
     if len(nodes) > MAX_NODES or not nodes:
         return Picture(MIN_WIDTH, 0, (), (), names, summary, too_big=bool(nodes))
     chains, ordered = route(nodes, layers, back)
-    widths = {n: width_of(n) for layer in ordered for n in layer}
+    texts = {name: node.get("text") or name for name, node in nodes.items()}
+    widths = {n: width_of(texts.get(n, n)) for layer in ordered for n in layer}
     centre = positions(ordered, chains, widths)
     left = min(centre[n] - widths[n] / 2 for layer in ordered for n in layer) - MARGIN
     right = max(centre[n] + widths[n] / 2 for layer in ordered for n in layer)
@@ -210,7 +275,8 @@ def _boxes(
                 )
             elif name in nodes:
                 node = nodes[name]
-                text = name if len(name) <= LABEL_MAX else name[: LABEL_MAX - 1] + "…"
+                text = node.get("text") or name
+                text = text if len(text) <= LABEL_MAX else text[: LABEL_MAX - 1] + "…"
                 state = "now" if name in current else "done" if name in walked.visits else "todo"
                 yield Box(
                     name,

@@ -44,8 +44,8 @@ def reordered(new: Sequence[Any], old: Sequence[Any], declared: str = "") -> boo
     key = _meeting_key(new, old, declared)
     ids = [[identity(item, key) if key else text_of(item) for item in one] for one in (new, old)]
     both = set(ids[0]) & set(ids[1])
-    kept = [[one for one in side if one in both] for side in ids]
-    return kept[0] != kept[1]
+    saved = [[one for one in side if one in both] for side in ids]
+    return saved[0] != saved[1]
 
 
 def _meeting_key(new: Sequence[Any], old: Sequence[Any], declared: str) -> str:

@@ -98,15 +98,15 @@ def times_of(
     """{checkpoint: its times} for those whose span is known; `changes` by thread."""
     lines = {thread: timeline(list_) for thread, list_ in changes.items()}
     created = {row.id: row.created_at for row in rows}
-    found = {}
+    results = {}
     for row in rows:
         begin = created.get(row.parent) if row.parent else None
         if begin is None or row.source in NO_SPAN:
             continue
         times = lines.get(row.thread, Timeline()).between(begin, row.created_at)
         if times is not None:
-            found[row.id] = times
-    return found
+            results[row.id] = times
+    return results
 
 
 def words(times: Times) -> str:

@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from dashboard.configuration.sources import value as secret
+from gatepost_command import COMMAND
 
 
 @dataclass(frozen=True)
@@ -22,6 +23,7 @@ class UpOptions:
     demo: bool
     database_url: str
     redis_url: str
+    model: str = ""
 
     @property
     def logins_file(self) -> Path:
@@ -43,10 +45,10 @@ def _port(text: str) -> int:
     return number
 
 
-EXAMPLES = """examples:
-  ./manage.py up
-  ./manage.py up --port 8001 --workers 4 --data-dir ~/trial
-  ./manage.py up --host 0.0.0.0 --no-demo
+EXAMPLES = f"""examples:
+  {COMMAND} up
+  {COMMAND} up --port 8001 --workers 4 --data-dir ~/trial
+  {COMMAND} up --host 0.0.0.0 --no-demo
 
 exit codes: 0 stopped as asked, 1 something is in the way, 2 usage"""
 
@@ -77,6 +79,11 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--database-url", default=secret("DATABASE_URL"), help="a PostgreSQL of your own"
     )
+    parser.add_argument(
+        "--model",
+        default="",
+        help="who answers ctx.model: auto (what answers on this machine), or as GATEPOST_MODEL",
+    )
     parser.add_argument("--redis-url", default=secret("REDIS_URL"), help="a Valkey of your own")
 
 
@@ -91,13 +98,14 @@ def from_parsed(parsed: Mapping[str, Any]) -> UpOptions:
         demo=not parsed["no_demo"],
         database_url=parsed["database_url"],
         redis_url=parsed["redis_url"],
+        model=parsed["model"],
     )
 
 
 def from_command_line(arguments: Sequence[str]) -> UpOptions:
     """Read the flags of `up`; ends the process with a usage line when one is wrong."""
     parser = argparse.ArgumentParser(
-        prog="manage.py up",
+        prog=f"{COMMAND.removeprefix('./')} up",
         description="Starts PostgreSQL, Valkey, the web server and a worker; Ctrl-C ends all.",
         epilog=EXAMPLES,
         formatter_class=argparse.RawDescriptionHelpFormatter,

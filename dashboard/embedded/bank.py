@@ -7,12 +7,11 @@ import subprocess
 import sys
 import time
 from collections.abc import Callable
-from pathlib import Path
+
+from dashboard.configuration.import_path import ROOT
 
 from .process import processes
 from .process.folders import EmbeddedError, Folders
-
-ROOT = Path(__file__).resolve().parent.parent.parent
 
 
 class Bank:

@@ -4,6 +4,8 @@ import errno
 import ipaddress
 import socket
 
+from gatepost_command import COMMAND
+
 from .arguments import UpOptions
 from .process.folders import EmbeddedError
 
@@ -40,6 +42,6 @@ def _in_the_way(options: UpOptions, error: OSError) -> str:
         other = options.port + 1 if 1024 <= options.port < 65535 else 8000
         return (
             f"Port {options.port} is {why}: stop what works there, or choose another, for example "
-            f"`make up PORT={other}`."
+            f"`{COMMAND} up --port {other}`."
         )
     return f"The address {options.host} cannot be used here ({error.strerror}): try 127.0.0.1."

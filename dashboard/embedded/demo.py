@@ -94,5 +94,5 @@ def seed() -> None:
     if user is None:
         return
     actor = actions.actor_of(user)
-    for name, (agent, title, given) in THREADS.items():
-        actions.start_thread(actor, agent=agent, input=given, title=title, name=name)
+    for name, (agent, title, value) in THREADS.items():
+        actions.start_thread(actor, agent=agent, input=value, title=title, name=name)

@@ -6,12 +6,11 @@ import subprocess
 import sys
 from pathlib import Path
 
+from dashboard.configuration.import_path import python_path
 from dashboard.embedded import web_address
 
 from .arguments import UpOptions
 from .process import processes
-
-ROOT = Path(__file__).resolve().parent.parent.parent
 
 
 def _environment(options: UpOptions, role: str) -> dict[str, str]:
@@ -21,7 +20,7 @@ def _environment(options: UpOptions, role: str) -> dict[str, str]:
         "GATEPOST_DATA": str(options.data),
         "GATEPOST_ROLE": role,
         "PYTHONUNBUFFERED": "1",
-        "PYTHONPATH": os.pathsep.join(filter(None, (str(ROOT), os.environ.get("PYTHONPATH", "")))),
+        "PYTHONPATH": python_path(),
     }
 
 
@@ -81,11 +80,11 @@ class Worker:
         if self.ready >= 0:
             os.close(self.ready)
         self.ready, theirs = os.pipe()
-        told = {"GATEPOST_READY_FD": str(theirs), "CELERY_SKIP_CHECKS": "1"}
+        payload = {"GATEPOST_READY_FD": str(theirs), "CELERY_SKIP_CHECKS": "1"}
         handles = [theirs]
         if self._gated:
             gate, self._gate = os.pipe()
-            told["GATEPOST_GATE_FD"] = str(gate)
+            payload["GATEPOST_GATE_FD"] = str(gate)
             handles.append(gate)
         try:
             return processes.start(
@@ -97,7 +96,7 @@ class Worker:
                     *("--without-gossip", "--without-mingle", "--without-heartbeat"),
                 ],
                 log=self.log,
-                env=_environment(self.options, "worker") | told,
+                env=_environment(self.options, "worker") | payload,
                 cwd=Path.cwd(),
                 pass_fds=handles,
             )

@@ -6,19 +6,20 @@ modules at the same time, and the worker waits at its gate until the tables are 
 
 import os
 import signal
-import sys
 import time
 from collections.abc import Sequence
 
 from dashboard.configuration.database import address
 from dashboard.configuration.valkey import configured
 from dashboard.embedded import web_address
+from gatepost_command import COMMAND
 
 from .answers import wait_for_web, wait_for_worker
 from .arguments import UpOptions, from_command_line, into_environment
 from .bank import Bank
 from .checks import check_address, is_loopback
 from .console import Console
+from .local_models import choose_model
 from .parts import Web, Worker
 from .postgres import Postgres
 from .process.folders import EmbeddedError, folders, prepare
@@ -55,6 +56,7 @@ def run(options: UpOptions, console: Console) -> None:
     """
     began = time.monotonic()
     check_address(options)
+    model = choose_model(options.model)
     prepare(folders(options.data))
     lock = DataLock(options.data).take()
     supervisor = Supervisor(tell=console.complain, lock_handle=lock.handle)
@@ -63,17 +65,17 @@ def run(options: UpOptions, console: Console) -> None:
         web_address.note(options.data, options.host, options.port)
         console.say(f"\n  Ready in {time.monotonic() - began:.1f} s\n")
         console.table(_table(options))
-        console.say()
+        console.say(f"\n  {model}\n" if model else "")
         supervisor.keep()
     except Stopped:
         pass
     finally:
-        asked = time.monotonic()
+        request = time.monotonic()
         console.say("\n  Stopping ...")
         supervisor.stop()
         web_address.forget(options.data)
         lock.release()
-        console.say(f"  Stopped in {time.monotonic() - asked:.1f} s. Data are kept.")
+        console.say(f"  Stopped in {time.monotonic() - request:.1f} s. Data are kept.")
 
 
 def _start(options: UpOptions, console: Console, supervisor: Supervisor) -> None:
@@ -124,7 +126,7 @@ def _start(options: UpOptions, console: Console, supervisor: Supervisor) -> None
 
 def _migrate() -> None:
     import django
-    from django.core.management import call_command
+    from django.core.management import CommandError, call_command
     from django.db import OperationalError
 
     from dashboard.operating.logs import masked
@@ -135,6 +137,8 @@ def _migrate() -> None:
     except OperationalError as error:
         reason = str(error).strip().splitlines()[0]
         raise EmbeddedError(f"PostgreSQL refuses the connection: {masked(reason)}") from error
+    except CommandError as error:
+        raise EmbeddedError(str(error)) from error
 
 
 def _demo_logins(options: UpOptions) -> None:
@@ -177,7 +181,7 @@ def _table(options: UpOptions) -> list[tuple[str, str]]:
         rows = [("Dashboard", f"{link}   (signs in once, as operator)")]
         rows.append(("More logins", f"manager, auditor, admin: {options.logins_file}"))
     elif not demo.anyone_exists():
-        rows.append(("First user", f"{_manage()} createsuperuser"))
+        rows.append(("First user", f"{COMMAND} createsuperuser"))
     connection.close()
     store = folders(options.data).postgres.parent
     if store != options.data and not (options.database_url and options.redis_url):
@@ -190,8 +194,3 @@ def _table(options: UpOptions) -> list[tuple[str, str]]:
         ("Logs", str(options.data / "logs")),
         ("Stop", "Ctrl-C; data are kept"),
     ]
-
-
-def _manage() -> str:
-    python = os.path.relpath(sys.executable)
-    return f"{python if not python.startswith('..') else sys.executable} manage.py"

@@ -53,13 +53,13 @@ def schema_faults(schema: Mapping[str, Any], value: Any) -> list[Fault]:
     """The first faults of a value, each path once, in the order of paths."""
     # The empty registry: a schema never makes this process fetch an address.
     validator = _Validator(schema, registry=Registry(), format_checker=_CHECKER)
-    found: dict[str, Fault] = {}
+    results: dict[str, Fault] = {}
     for error in validator.iter_errors(value):
         for fault in _faults(error):
-            found.setdefault(fault.path, fault)
-        if len(found) >= SHOWN:
+            results.setdefault(fault.path, fault)
+        if len(results) >= SHOWN:
             break
-    return sorted(found.values(), key=lambda f: f.path)[:SHOWN]
+    return sorted(results.values(), key=lambda f: f.path)[:SHOWN]
 
 
 def _first_few(keyword: Any) -> Any:

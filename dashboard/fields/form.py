@@ -110,12 +110,12 @@ def touched(
     schema: Mapping[str, Any], values: Mapping[str, Any], posted: Mapping[str, str]
 ) -> dict[str, str]:
     """The posted texts that differ from what the form showed of `values`, by input name."""
-    found = {}
+    results = {}
     for field in build(schema, values, compare=False):
         text = posted.get(field.name)
         if text is not None and _plain(text) != _plain(field.value):
-            found[field.name] = text
-    return found
+            results[field.name] = text
+    return results
 
 
 def to_text(value: Any, kind: str) -> str:
@@ -191,8 +191,8 @@ def _judge(value: Any, part: Mapping[str, Any], schema: Mapping[str, Any]) -> No
     except InvalidValue as error:
         raise Unreadable(_in_words(error)) from None
     whole = {"properties": {"value": part}, "$defs": schema.get("$defs", {})}
-    if found := schema_faults(whole, {"value": value}):
-        raise Unreadable(beside(found[0])[1])
+    if result := schema_faults(whole, {"value": value}):
+        raise Unreadable(beside(result[0])[1])
 
 
 def _plain(text: str) -> str:
@@ -244,11 +244,11 @@ def _help(part: Mapping[str, Any], raw: Mapping[str, Any], kind: str, *, nullabl
         words += f", at most {high}"
     if nullable and kind != "file":
         words += ", may be empty" if words else "may be empty"
-    said = str(raw.get("description") or part.get("description") or "").strip()
-    if not said or not words:
-        return said or words
+    text = str(raw.get("description") or part.get("description") or "").strip()
+    if not text or not words:
+        return text or words
     # The sentence ends after what it needs to know as well.
-    return f"{said[:-1]} ({words})." if said.endswith(".") else f"{said} ({words})"
+    return f"{text[:-1]} ({words})." if text.endswith(".") else f"{text} ({words})"
 
 
 def _needs_text(part: Mapping[str, Any]) -> bool:

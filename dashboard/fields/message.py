@@ -18,8 +18,13 @@ EMPTY = {"string": "", "integer": 0, "number": 0, "boolean": False, "array": [],
 
 
 def message_field(agent: AgentRow, *, text: str | None = None, error: str = "") -> Field:
-    """The input of a message, filled with what was posted or with the form of an object."""
+    """The input of a message, filled with what was posted or with the form of an object.
+
+    Of a conversation it is the text of what a person says.
+    """
     item = inbox_schema(agent)
+    if _is_conversation(item):
+        item = {"type": "string", "description": "Your next message in the conversation"}
     [field] = fields.build(
         _schema(item),
         {},
@@ -36,6 +41,8 @@ def message_of(agent: AgentRow, text: str) -> tuple[Any, str]:
     """(the value that was meant, what is wrong with it or an empty text)."""
     if not text.strip():
         return None, "Write something."
+    if _is_conversation(inbox_schema(agent)) and not _is_message(text):
+        return {"role": "user", "content": text.strip()}, ""
     posted = {fields.PREFIX + NAME: text}
     values, errors = fields.parse(_schema(inbox_schema(agent)), {}, posted, every=True)
     return values.get(NAME), errors.get(NAME, "")
@@ -46,11 +53,36 @@ def _schema(item: Mapping[str, Any]) -> dict[str, Any]:
     return {"properties": {NAME: part}, "required": [NAME], "$defs": item.get("$defs", {})}
 
 
-def _skeleton(item: Mapping[str, Any]) -> str:
-    """An object with its required members, so that nobody has to know them by heart."""
+def _resolved(item: Mapping[str, Any]) -> Any:
     part: Any = item
     if "$ref" in part:
         part = item.get("$defs", {}).get(str(part["$ref"]).rpartition("/")[2], {})
+    return part
+
+
+def _is_conversation(item: Mapping[str, Any]) -> bool:
+    """Whether a message is what the user of a conversation says: a role and a text."""
+    part = _resolved(item)
+    members = part.get("properties") or {}
+    return (
+        set(part.get("required", ())) == {"role", "content"}
+        and members.get("content", {}).get("type") == "string"
+        and "user" in members.get("role", {}).get("enum", ["user"])
+    )
+
+
+def _is_message(text: str) -> bool:
+    """Whether somebody wrote the whole message as JSON."""
+    try:
+        value = json.loads(text)
+    except ValueError:
+        return False
+    return isinstance(value, dict) and "role" in value
+
+
+def _skeleton(item: Mapping[str, Any]) -> str:
+    """An object with its required members, so that nobody has to know them by heart."""
+    part = _resolved(item)
     if part.get("type") != "object":
         return ""
     members = part.get("properties") or {}

@@ -50,6 +50,35 @@ class Lane:
 
 
 @dataclass(frozen=True, slots=True)
+class TreeChip:
+    """What of family trees a board shows: a place, children, held ones; `without` is without it."""
+
+    name: str
+    value: str
+    word: str
+    title: str
+    without: str
+
+    @property
+    def phrase(self) -> str:
+        """As the end of a sentence: No thread ... among the children of “A test”."""
+        if self.name in ("children", "held"):
+            return f"({self.word.lower()})"
+        if self.name == "depth":
+            return f"at depth {self.title}"
+        where = "among the children of" if self.name == "parent" else "in the family tree of"
+        return f"{where} “{self.title}”"
+
+
+@dataclass(frozen=True, slots=True)
+class Hidden:
+    """Children that a board leaves out, such as “10 children not listed”, and where they are."""
+
+    text: str
+    href: str
+
+
+@dataclass(frozen=True, slots=True)
 class Counter:
     """How many threads have a status under the other filters; `href` chooses or drops it."""
 

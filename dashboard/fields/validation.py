@@ -89,9 +89,11 @@ def _check_channels(agent: AgentRow, changes: Any, *, within: str) -> None:
         deltas.check(changes)
     except InvalidValue as error:
         raise Invalid(error.path, error.reason, within=within) from error
+    if agent.external is not None and agent.external.is_open:
+        return
     if unknown := sorted(changes.keys() - agent.channels.keys()):
-        said = _unknown(agent)
-        raise Invalid.of((Fault(deltas.at("$", c), said) for c in unknown), within=within)
+        message = _unknown(agent)
+        raise Invalid.of((Fault(deltas.at("$", c), message) for c in unknown), within=within)
 
 
 # What says nothing of two channels at once, and nothing of how many there are.

@@ -22,8 +22,8 @@ HEADER = "X-Request-ID"
 
 def request_id(request: HttpRequest) -> str:
     """What a proxy in front named it, where that is a plain word; else a new one."""
-    given = request.headers.get(HEADER, "")
-    return given if trace_ids.sane(given) else uuid4().hex
+    value = request.headers.get(HEADER, "")
+    return value if trace_ids.sane(value) else uuid4().hex
 
 
 def route_class(request: HttpRequest) -> str:
@@ -45,7 +45,7 @@ def user_id(request: HttpRequest) -> str:
     """Who asked, and by which token, where that is known; never a reason to ask the database."""
     user = request.__dict__.get("user")
     if isinstance(user, SimpleLazyObject):
-        user = request.__dict__.get("_cached_user")
+        user = request.__dict__.get("known_user")
     key = getattr(user, "pk", None)
     if key is None:
         return ""
@@ -75,18 +75,18 @@ class Access:
 
     def _tell(self, request: HttpRequest, response: HttpResponse, seconds: float) -> None:
         kind, match = route_class(request), request.resolver_match
-        told: dict[str, object] = {
+        payload: dict[str, object] = {
             "method": request.method if request.method in metrics.METHODS else "OTHER",
             "route": f"/{match.route}" if match else "",
             "status": response.status_code,
             "ms": round(seconds * 1000, 1),
         }
         if match is None:
-            told["path"] = request.path_info[:200]
+            payload["path"] = request.path_info[:200]
         elif "thread_id" in match.kwargs:
-            told["thread"] = str(match.kwargs["thread_id"])
+            payload["thread"] = str(match.kwargs["thread_id"])
         if user := user_id(request):
-            told["user"] = user
+            payload["user"] = user
         say = log.debug if kind in ("probe", "static") else log.info
-        say("request", **told)
-        metrics.observe(kind, str(told["method"]), response.status_code, seconds)
+        say("request", **payload)
+        metrics.observe(kind, str(payload["method"]), response.status_code, seconds)

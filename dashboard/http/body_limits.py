@@ -39,7 +39,7 @@ UPLOADS: Final = re.compile(r"/api/v1/artifacts/|/threads/(new|[^/]+/(edit|fork)
 
 @dataclass(frozen=True, slots=True)
 class Refusal:
-    """Why a body is not read on, as a problem and as a text."""
+    """Why a request gets to no view, as a problem and as a text."""
 
     status: int
     code: str
@@ -78,7 +78,7 @@ class Bounded:
         if await body.admit(_announced(scope)):
             await self.app(scope, body.receive, body.guard(send))
         if body.refusal is not None:
-            await _refuse(scope, send, body.refusal)
+            await refuse(scope, send, body.refusal)
 
 
 class _Body:
@@ -107,8 +107,8 @@ class _Body:
                 return False
             self._is_known, self._limit = True, _limit(self._scope, who)
         if n_bytes > self._limit:
-            said = f"The request has more than the {self._limit:,} bytes that are taken here."
-            self.refusal = Refusal(413, "too-large", "Too large", said)
+            message = f"The request has more than the {self._limit:,} bytes that are taken here."
+            self.refusal = Refusal(413, "too-large", "Too large", message)
             return False
         return True
 
@@ -157,15 +157,16 @@ def _limit(scope: Message, who: Actor) -> int:
 
 
 def _announced(scope: Message) -> int:
-    said = dict(scope["headers"]).get(b"content-length", b"")
-    return int(said) if said.isdigit() and len(said) < 20 else 0
+    message = dict(scope["headers"]).get(b"content-length", b"")
+    return int(message) if message.isdigit() and len(message) < 20 else 0
 
 
-async def _refuse(scope: Message, send: Send, refusal: Refusal) -> None:
-    if scope["path"].startswith("/api/"):
+async def refuse(scope: Message, send: Send, refusal: Refusal) -> None:
+    """Answer a request that no view gets: a problem to callers of the API, a text to others."""
+    if scope["path"].startswith(("/api/", "/mcp")):
         kind = MEDIA_TYPE
-        told = problem(refusal.code, refusal.title, refusal.status, refusal.detail)
-        body = json.dumps(told | {"path": "$"})
+        payload = problem(refusal.code, refusal.title, refusal.status, refusal.detail)
+        body = json.dumps(payload | {"path": "$"})
     else:
         kind, body = "text/plain; charset=utf-8", refusal.detail
     raw = body.encode()

@@ -1,104 +1,90 @@
-"""One thread per request: middleware, view and database work in it from beginning to end.
+"""Django behind ASGI: all middleware and the view of a request work in one thread.
 
-Django's own handler goes back and forth between the event loop and a fresh thread, once or twice
-for each middleware; nothing of ours is asynchronous but what sends files.
+Django's own chain goes from the event loop to a thread and back for each synchronous middleware,
+and ours are all synchronous. Each request at work needs its thread, so there is a limit of requests
+at once. Streams of events and long polls leave the count when their answer begins.
 """
 
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Awaitable, Callable, Mapping
-from concurrent.futures import ThreadPoolExecutor
-from threading import Lock
-from typing import IO, Any, Final
+import os
+from collections.abc import Mapping
+from typing import Any, Final
 
 from asgiref.sync import sync_to_async
-from django.core import signals
-from django.core.exceptions import RequestAborted
-from django.core.handlers.asgi import ASGIHandler, get_script_prefix
+from django.core.handlers.asgi import ASGIHandler
 from django.db import close_old_connections
-from django.urls import set_script_prefix
+from django.http.response import HttpResponseBase
 
-type Message = Mapping[str, Any]
-type Receive = Callable[[], Awaitable[Message]]
-type Send = Callable[[Message], Awaitable[None]]
+from .body_limits import Refusal, refuse
 
-# Far more than there are connections to the database: whoever waits for one of those is told so
-# after some seconds, and keeps nobody else from a thread. They are made as needed and used again.
-THREADS: Final = 256
-_threads: Final = ThreadPoolExecutor(THREADS, thread_name_prefix="request")
-
-
-class _Answered(Exception):
-    """Ends the wait for the browser to go away."""
-
-
-class _Work:
-    """A response in the making, closed once by whoever has it last."""
-
-    def __init__(self) -> None:
-        self.response: Any = None
-        self.left = False  # nobody waits for it any more
-        self._to_close = Lock()
-
-    def close(self) -> None:
-        """Close what was made, unless that was done."""
-        if self._to_close.acquire(blocking=False):  # and never released
-            self.response.close()
+# Connections to the database are fewer (GATEPOST_POOL): most of so many requests would wait.
+REQUESTS_MAX: Final = 256
+# A supervisor that got no answer here would end the process and all that it works on.
+LIVENESS: Final = "/healthz"
+BUSY: Final = Refusal(
+    503,
+    "unavailable",
+    "Not available",
+    f"The server works on {REQUESTS_MAX} requests already; try again in a few seconds.",
+)
 
 
 class OneThread(ASGIHandler):
-    """Django behind ASGI with a synchronous chain of middleware."""
+    """Django's handler with the synchronous chain of middleware, entered once per request.
+
+    Answers 503 with Retry-After, without a thread, while REQUESTS_MAX requests are at work.
+    """
 
     def __init__(self) -> None:
-        # Past the parent's, which would build the asynchronous chain.
-        self.load_middleware(is_async=False)
+        super().__init__()
+        self._at_work: set[int] = set()
 
-    async def handle(self, scope: dict[str, Any], receive: Receive, send: Send) -> None:
-        """Read the body, answer in a thread, send; whoever goes away meanwhile is sent nothing."""
-        try:
-            body = await self.read_body(receive)
-        except RequestAborted:
+    async def __call__(self, scope: Any, receive: Any, send: Any) -> None:
+        """Work on one request, or refuse it."""
+        if len(self._at_work) >= REQUESTS_MAX and scope["path"] != LIVENESS:
+            await refuse(scope, send, BUSY)
             return
-        work = _Work()
+        self._at_work.add(id(scope))
         try:
-            await self._until_gone(scope, body, work, receive, send)
-        except BaseExceptionGroup as several:
-            if len(several.exceptions) == 1:
-                raise several.exceptions[0] from None
-            raise
+            await super().__call__(scope, receive, send)
         finally:
-            work.left = True
-            if work.response is not None and work.response.streaming:
-                await sync_to_async(work.close, thread_sensitive=False)()
+            self._at_work.discard(id(scope))
 
-    async def _until_gone(
-        self, scope: dict[str, Any], body: IO[bytes], work: _Work, receive: Receive, send: Send
-    ) -> None:
-        in_thread = sync_to_async(self._answer, thread_sensitive=False, executor=_threads)
-        try:
-            async with asyncio.TaskGroup() as group:
-                group.create_task(self.listen_for_disconnect(receive))
-                await in_thread(scope, body, work)
-                await self.send_response(work.response, send)
-                raise _Answered
-        except* (_Answered, RequestAborted):
-            pass
+    def load_middleware(self, is_async: bool = False) -> None:
+        """Build the synchronous chain, whatever is asked for."""
+        super().load_middleware(is_async=False)
 
-    def _answer(self, scope: dict[str, Any], body: IO[bytes], work: _Work) -> None:
-        """Make the response; the thread gives its connection back before it is sent.
+    def create_request(self, scope: Mapping[str, Any], body_file: Any) -> Any:
+        """Make the request; a body whose length was not announced has the length that came.
 
-        Nobody may be there any more: the thread ends what it began, and clears up itself.
+        Without one Django takes a form for empty, and REST framework any body.
         """
-        set_script_prefix(get_script_prefix(scope))
-        signals.request_started.send(sender=self.__class__, scope=scope)
+        request, refusal = super().create_request(scope, body_file)
+        if request is not None and "CONTENT_LENGTH" not in request.META:
+            request.META["CONTENT_LENGTH"] = str(body_file.seek(0, os.SEEK_END))
+            body_file.seek(0)
+        return request, refusal
+
+    async def get_response_async(self, request: Any) -> HttpResponseBase:
+        """Work on the request in its thread; what was begun is ended though the sender left."""
+        work = asyncio.ensure_future(sync_to_async(self._answer)(request))
         try:
-            request, refused = self.create_request(scope, body)
-            response: Any = refused if request is None else self.get_response(request)
-            response._handler_class = self.__class__
-            work.response = response
-            if work.left or not response.streaming:
-                work.close()  # its text stays; sends request_finished
+            response = await asyncio.shield(work)
+        except asyncio.CancelledError:
+            # Django closes the request's body next: not while the thread still reads it.
+            response = await work
+            await sync_to_async(response.close)()
+            raise
+        if getattr(response, "is_async", False):
+            # Such a stream waits in the event loop; who follows a thread must not keep others out.
+            self._at_work.discard(id(request.scope))
+        return response
+
+    def _answer(self, request: Any) -> HttpResponseBase:
+        """Make the response; the thread's connection is given back before it is sent."""
+        try:
+            return self.get_response(request)
         finally:
-            body.close()
             close_old_connections()

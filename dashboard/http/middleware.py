@@ -49,7 +49,8 @@ class Probes:
             return self.get_response(request)
         response = view(request)
         # Told once when it changes; an error line per probe would hide it.
-        response._has_been_logged = True  # type: ignore[attr-defined]
+        mark: Any = response
+        mark._has_been_logged = True  # noqa: SLF001 - Django's mark
         return response
 
 
@@ -105,9 +106,9 @@ def _as_known(file: StaticFile) -> bool:
     """Whether each form of a file has the size and time that its headers tell."""
     try:
         for encoding, path, headers in file.alternatives:
-            found, told = os.stat(path), dict(headers)
-            same_time = formatdate(found.st_mtime, usegmt=True) == told.get("Last-Modified")
-            if str(found.st_size) != told["Content-Length"] or not (encoding or same_time):
+            stat, payload = os.stat(path), dict(headers)
+            same_time = formatdate(stat.st_mtime, usegmt=True) == payload.get("Last-Modified")
+            if str(stat.st_size) != payload["Content-Length"] or not (encoding or same_time):
                 return False
     except FileNotFoundError:
         return False

@@ -2,19 +2,23 @@
 
 A person is `user:7` in the log, through a token `user:7/token:<prefix>`: rules about who did what
 (four eyes, "not by the one who started it") compare what stands before the slash. A person whose
-decision was made elsewhere is `user:7/hook:<name>`.
+decision was made elsewhere is `user:7/hook:<name>`. An agent that works elsewhere and signs in as
+somebody is `user:7/token:<prefix>/agent:<its name>`.
 """
 
 from __future__ import annotations
 
 import re
 from collections.abc import Iterable
+from datetime import datetime
 
 from django.contrib.auth import get_user_model
 
 from .tokens import labels
 
-_ACTOR = re.compile(r"user:([0-9]{1,9})(?:/token:([a-z0-9]{8})|/hook:([a-z0-9-]{1,40}))?")
+_ACTOR = re.compile(
+    r"user:([0-9]{1,9})(?:/token:([a-z0-9]{8})|/hook:([a-z0-9-]{1,40}))?(?:/agent:(.{1,80}))?"
+)
 
 
 def people(actors: Iterable[str]) -> dict[str, str]:
@@ -24,18 +28,26 @@ def people(actors: Iterable[str]) -> dict[str, str]:
 
     One statement, and one more if somebody came through a token.
     """
-    found = {actor: parts for actor in actors if (parts := _ACTOR.fullmatch(actor))}
-    if not found:
+    results = {actor: parts for actor in actors if (parts := _ACTOR.fullmatch(actor))}
+    if not results:
         return {}
-    ids = sorted({int(parts[1]) for parts in found.values()})
+    ids = sorted({int(parts[1]) for parts in results.values()})
     users = get_user_model()._default_manager.filter(pk__in=ids)
     names = {user.pk: user.get_full_name() or user.get_username() for user in users}
-    prefixes = [parts[2] for parts in found.values() if parts[2]]
+    prefixes = [parts[2] for parts in results.values() if parts[2]]
     tokens = labels(prefixes) if prefixes else {}
-    told = {}
-    for actor, parts in found.items():
+    payload = {}
+    for actor, parts in results.items():
         if (name := names.get(int(parts[1]))) is not None:
             through = f" (token {tokens.get(parts[2], parts[2])})" if parts[2] else ""
             through = f" (hook {parts[3]})" if parts[3] else through
-            told[actor] = name + through
-    return told
+            reporter = f"{parts[4]}, an agent of " if parts[4] else ""
+            payload[actor] = f"{reporter}{name}{through}"
+    return payload
+
+
+def joined_at(actors: Iterable[str]) -> dict[str, datetime]:
+    """{"user:7": when this account was made} of users who still exist; one statement."""
+    ids = {int(parts[1]) for actor in actors if (parts := _ACTOR.fullmatch(actor))}
+    users = get_user_model()._default_manager.filter(pk__in=ids)
+    return {f"user:{pk}": at for pk, at in users.values_list("pk", "date_joined")}

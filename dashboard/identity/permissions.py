@@ -7,17 +7,18 @@ with the same roles.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Any, Final, Protocol
 from uuid import UUID
 
 from checkpoints import queries
+from checkpoints.agent_versions import CAN
 from checkpoints.errors import NotFound
 from checkpoints.states import CANCELLABLE, EDITABLE, TAKES_INPUT, EventKind, Status, sources
 from checkpoints.verdicts import question_of
 from checkpoints.views import ThreadRow
-from dashboard.errors import Forbidden
+from dashboard.errors import Conflict, Forbidden
 
 # Of a very long name this much is kept beside what the person did, so that a token's fits as well.
 NAME_SHOWN: Final = 120
@@ -34,6 +35,7 @@ RIGHTS: Final[dict[str, frozenset[str]]] = {
     "export": _OPERATOR | {"auditor"},
     "import": _OPERATOR,
     "start": _OPERATOR,
+    "work": _OPERATOR,
     "upload": _OPERATOR,
     "pause": _OPERATOR,
     "resume": _OPERATOR,
@@ -49,6 +51,7 @@ RIGHTS: Final[dict[str, frozenset[str]]] = {
     "policy": frozenset({"admin"}),
     "notify": frozenset({"admin"}),
     "hook": frozenset({"admin"}),
+    "mcp": frozenset({"admin"}),
     "people": frozenset({"admin"}),
 }
 
@@ -56,10 +59,12 @@ RIGHTS: Final[dict[str, frozenset[str]]] = {
 SCOPES: Final[dict[str, frozenset[str]]] = {
     "read": frozenset({"read", "verify", "export"}),
     "start": frozenset({"read", "start", "upload", "input", "import"}),
+    # What an agent elsewhere does: it takes threads and reports. It decides nothing.
+    "work": frozenset({"read", "work"}),
     "control": frozenset({"read", "pause", "resume", "retry", "settle", "code", "cancel", "edit"}),
     "fork": frozenset({"read", "fork", "roll_back"}),
     "decide": frozenset({"read", "decide"}),
-    "administer": frozenset({"read", "policy", "notify", "hook", "people"}),
+    "administer": frozenset({"read", "policy", "notify", "hook", "mcp", "people"}),
 }
 
 # What can be done to a thread, in the order of its buttons.
@@ -198,8 +203,8 @@ def may(actor: HasRoles, action: str) -> bool:
 
 def require(actor: HasRoles, action: str) -> None:
     """Raise Forbidden unless roles and token allow `action`."""
-    if said := lacks(actor, action):
-        raise Forbidden(said)
+    if message := lacks(actor, action):
+        raise Forbidden(message)
 
 
 def lacks(actor: HasRoles, action: str) -> str:
@@ -232,8 +237,10 @@ def allowed_actions(actor: HasRoles, thread: ThreadRow) -> dict[str, Allowance]:
 
 
 def _allowance(actor: HasRoles, thread: ThreadRow, action: str) -> Allowance:
-    if said := lacks(actor, action):
-        return Allowance(False, said)
+    if message := lacks(actor, action):
+        return Allowance(False, message)
+    if message := beyond(thread, action):
+        return Allowance(False, message)
     if action == "input" and not thread.inbox:
         return Allowance(False, no_inbox(thread))
     if thread.status not in _FROM[action]:
@@ -249,6 +256,30 @@ def _allowance(actor: HasRoles, thread: ThreadRow, action: str) -> Allowance:
     if action == "roll_back" and thread.number == 0:
         return Allowance(False, "The thread is at its first checkpoint.")
     return Allowance(True)
+
+
+def reachable(counts: Mapping[str, int], action: str) -> dict[str, int]:
+    """Those of threads counted by status in which `action` is possible; held ones wait."""
+    possible = {*map(str, _FROM[action]), *(["held"] if Status.WAITING in _FROM[action] else [])}
+    return {status: n for status, n in counts.items() if status in possible}
+
+
+def beyond(thread: ThreadRow, action: str) -> str:
+    """Why the agent of a thread could not go on after this, as a sentence; empty where it can."""
+    external = thread.external
+    if external is not None and external.watched and action in THREAD_ACTIONS:
+        return f"{thread.agent} is watched, not controlled: nothing done here reaches it."
+    if external is None or action not in CAN or action in external.can:
+        return ""
+    what = {"edit": "an edit", "fork": "a fork", "roll_back": "a rollback"}[action]
+    by = f" ({external.framework})" if external.framework else ""
+    return f"{thread.agent}{by} works elsewhere and says that it can't continue from {what}."
+
+
+def refuse_beyond(thread: ThreadRow, action: str) -> None:
+    """Raise Conflict where the agent of a thread could not go on after this."""
+    if message := beyond(thread, action):
+        raise Conflict(message, status=str(thread.status))
 
 
 def no_inbox(thread: ThreadRow) -> str:

@@ -77,8 +77,8 @@ class Limit:
                 pipe.expire(key, self.seconds)
                 return int(pipe.execute()[0])
 
-        found = attempt(count)
-        return _local.count(key, more) if found is None else found
+        result = attempt(count)
+        return _local.count(key, more) if result is None else result
 
 
 class _Local:
@@ -101,6 +101,12 @@ _local: Final = _Local()
 _SLOWER = "Slow down: this is more than {} may ask for in a minute."
 API_ADDRESS: Final = Limit("GATEPOST_API_PER_ADDRESS", MINUTE, _SLOWER.format("one address"))
 API_ACCOUNT: Final = Limit("GATEPOST_API_PER_ACCOUNT", MINUTE, _SLOWER.format("one token or login"))
+REPORTS_ADDRESS: Final = Limit(
+    "GATEPOST_REPORTS_PER_ADDRESS", MINUTE, _SLOWER.format("agents at one address")
+)
+REPORTS_ACCOUNT: Final = Limit(
+    "GATEPOST_REPORTS_PER_ACCOUNT", MINUTE, _SLOWER.format("agents with one token")
+)
 HOOKS: Final = Limit("GATEPOST_HOOK_PER_MINUTE", MINUTE, _SLOWER.format("one hook"))
 STRANGERS: Final = Limit(
     "GATEPOST_UNKNOWN_PER_ADDRESS", MINUTE, "Too many calls that nobody is known to have sent."

@@ -24,8 +24,8 @@ def seat_of(actor: Actor) -> tuple[str, tuple[str, ...]]:
         return actor.seat
     model: Any = get_user_model()
     name = str(model._meta.get_field(model.USERNAME_FIELD).column)
-    found = queries.member(actor.user_id, table=model._meta.db_table, own=(name,))
-    return ("", ()) if found is None else (str(found.own[0]), found.groups)
+    result = queries.member(actor.user_id, table=model._meta.db_table, own=(name,))
+    return ("", ()) if result is None else (str(result.own[0]), result.groups)
 
 
 def seated(actor: Actor) -> Actor:

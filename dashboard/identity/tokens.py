@@ -86,8 +86,8 @@ def lifetime(text: str, path: str = "expires") -> timedelta | None:
     """`90d` (also m, h, w) as a span, None for `never`; raises Invalid."""
     if text == "never":
         return None
-    found = _SPAN.fullmatch(text)
-    span = timedelta(**{_UNITS[found[2]]: int(found[1])}) if found else timedelta()
+    match = _SPAN.fullmatch(text)
+    span = timedelta(**{_UNITS[match[2]]: int(match[1])}) if match else timedelta()
     if not timedelta() < span <= timedelta(days=DAYS_MAX):
         raise Invalid(path, f"takes a span such as 12h or 90d, up to {DAYS_MAX}d, or never")
     return span
@@ -153,23 +153,23 @@ def listed(
     limit: int = 1_000,
 ) -> list[TokenRow]:
     """Tokens, newest first: all, those of a user or a workspace, or the one of a prefix."""
-    found = Token.objects.select_related("user", "workspace").annotate(now=Now())
+    result = Token.objects.select_related("user", "workspace").annotate(now=Now())
     if user_id is not None:
-        found = found.filter(user_id=user_id)
+        result = result.filter(user_id=user_id)
     if workspace is not None:
-        found = found.filter(workspace_id=workspace)
+        result = result.filter(workspace_id=workspace)
     if prefix:
-        found = found.filter(prefix=prefix)
-    return [_row(token) for token in found.order_by("-created_at", "-id")[:limit]]
+        result = result.filter(prefix=prefix)
+    return [_row(token) for token in result.order_by("-created_at", "-id")[:limit]]
 
 
-def revoke(given: str, *, by: str) -> TokenRow:
+def revoke(value: str, *, by: str) -> TokenRow:
     """End a token, named by its prefix or by itself, for good; a second time changes nothing.
 
     Raises Missing.
     """
-    whole = _TOKEN.fullmatch(given)
-    prefix = whole[1] if whole else given
+    whole = _TOKEN.fullmatch(value)
+    prefix = whole[1] if whole else value
     if not _PREFIX.fullmatch(prefix):
         raise Missing("A token is named by its prefix, 8 letters and digits after gp_.")
     with transaction.atomic():
@@ -216,8 +216,8 @@ def presented(text: str) -> tuple[Any, Grant]:
 
 def labels(prefixes: Iterable[str]) -> dict[str, str]:
     """{prefix: what people call the token}."""
-    found = Token.objects.filter(prefix__in=sorted(set(prefixes)))
-    return {token.prefix: str(token) for token in found}
+    result = Token.objects.filter(prefix__in=sorted(set(prefixes)))
+    return {token.prefix: str(token) for token in result}
 
 
 def _log(kind: K, row: TokenRow, *, actor: str) -> None:

@@ -21,9 +21,9 @@ def login_key(headers: Iterable[tuple[bytes, bytes]]) -> str:
     """The key of the login that a request's cookies carry; empty when there is none."""
     for name, value in headers:
         if name == b"cookie":
-            found = parse_cookie(value.decode("latin-1")).get(settings.SESSION_COOKIE_NAME)
-            if found:
-                return found
+            result = parse_cookie(value.decode("latin-1")).get(settings.SESSION_COOKIE_NAME)
+            if result:
+                return result
     return ""
 
 

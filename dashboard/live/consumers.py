@@ -41,19 +41,19 @@ def read_join(text: str | None, *, workspace: UUID) -> dict[topics.Topic, Want]:
         if not isinstance(message, dict) or message.get("type") != "join":
             raise BadJoin("not a join")
         seqs = dict(message.get("topics") or {})
-        asked: dict[str, set[str]] = defaultdict(set, {str(name): set() for name in seqs})
+        query: dict[str, set[str]] = defaultdict(set, {str(name): set() for name in seqs})
         entries = message.get("regions") or []
         if len(entries) > MAX_REGIONS:
             raise BadJoin("too many regions")
         for entry in entries:
             name, region = str(entry["topic"]), str(entry["id"])
-            asked[name].add(region)
+            query[name].add(region)
             if "seq" in entry:
                 seqs.setdefault(name, entry["seq"])
-        if len(asked) > MAX_TOPICS:
+        if len(query) > MAX_TOPICS:
             raise BadJoin("too many topics")
         wants = {}
-        for name, ids in asked.items():
+        for name, ids in query.items():
             topic = topics.parse(name, workspace=workspace)
             known = regions.of_topic(topic.kind)
             if not ids <= known:

@@ -18,7 +18,7 @@ from itertools import batched
 from uuid import UUID
 
 PAUSE = 0.05  # seconds between two hints of one thread
-SOON = 0.01  # seconds that a hint waits for the one that is about to follow
+FOLLOW_SECONDS = 0.01  # seconds that a hint waits for the one that is about to follow
 TOGETHER = 0.005  # seconds that what falls due may wait to be sent with what does next
 NEVER = float("inf")
 AT_ONCE = 256  # hints in one call of `send`
@@ -44,15 +44,15 @@ class Coalescer[T]:
         self._sender: threading.Thread | None = None
         self._looks = NEVER  # when the sender looks again by itself
 
-    def offer(self, thread: UUID, hint: T, *, soon: bool = False) -> None:
-        """Send now, or keep as the newest of this thread; with `soon` it is kept for SOON."""
+    def offer(self, thread: UUID, hint: T, *, more_follows: bool = False) -> None:
+        """Send now, or keep the newest of this thread; with `more_follows` for FOLLOW_SECONDS."""
         now = time.monotonic()
         with self._lock:
             due = now >= self._next.get(thread, 0.0)
             if due:
-                self._next[thread] = now + (SOON if soon else self._pause)
+                self._next[thread] = now + (FOLLOW_SECONDS if more_follows else self._pause)
                 self._forget(now)
-            if soon or not due:
+            if more_follows or not due:
                 self._waiting[thread] = hint
                 if self._next[thread] < self._looks:
                     self._wake()

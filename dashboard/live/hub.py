@@ -18,7 +18,7 @@ from dataclasses import dataclass, field
 from typing import Any, Protocol
 from uuid import UUID
 
-from dashboard.wire.topics import Topic
+from dashboard.wire.topics import FAMILY, Topic
 
 from .followers import Followers
 from .frames import Event, Frame, Outbox, event_of
@@ -163,7 +163,8 @@ class Served:
             self.mark = None
             return
         cost = time.monotonic() - began
-        self.free_at = began + min(max(MIN_INTERVAL, COST_FACTOR * cost), MAX_INTERVAL)
+        least = MAX_INTERVAL if self.topic.kind == FAMILY else MIN_INTERVAL
+        self.free_at = began + min(max(least, COST_FACTOR * cost), MAX_INTERVAL)
         if look is not None:
             self._publish(look, groups)
 
@@ -205,6 +206,7 @@ class Hub:
         self.members: set[Member] = set()
         self.served: dict[Topic, Served] = {}
         self._by_thread: dict[UUID, set[Topic]] = defaultdict(set)
+        self._trees: set[Topic] = set()
         self._tasks: set[asyncio.Task[Any]] = set()
         self._threads = ThreadPoolExecutor(RENDER_THREADS, thread_name_prefix="hub")
         self._stopping = False
@@ -266,6 +268,7 @@ class Hub:
                 served = self.served[topic] = Served(topic, self)
                 if topic.thread is not None:
                     self._by_thread[topic.thread].add(topic)
+                self._trees.update({topic} if topic.kind == FAMILY else ())
             served.add(member, want)
 
     def leave(self, member: Member) -> None:
@@ -281,6 +284,7 @@ class Hub:
             served.members.pop(member, None)
             if not served.members:
                 del self.served[topic]
+                self._trees.discard(topic)
                 if topic.thread is not None:
                     self._by_thread[topic.thread].discard(topic)
                     if not self._by_thread[topic.thread]:
@@ -312,13 +316,16 @@ class Hub:
         for topic in (Topic("board", workspace), Topic("approvals", workspace)):
             if served := self.served.get(topic):
                 served.poke()
+        for topic in self._trees:  # of a thread without relatives the mark is empty
+            if topic.workspace == workspace and self.served[topic].mark:
+                self.served[topic].poke()
         for topic in self._by_thread.get(thread, ()):
             served = self.served[topic]
             if topic.workspace != workspace:
                 continue
             if again:
                 served.mark = None
-            if again or served.seq < seq:
+            if again or topic.kind == FAMILY or served.seq < seq:
                 served.poke()
 
     def progress(self, thread: UUID, workspace: UUID, progress: Mapping[str, Any]) -> None:
@@ -328,7 +335,7 @@ class Hub:
                 continue
             event = event_of({"type": "progress", "topic": topic.name, **progress})
             for member in tuple(self.served[topic].members):
-                member.outbox.offer(f"progress {topic.name}", event)
+                member.outbox.offer(f"progress {topic.name} {progress.get('node', '')}", event)
 
     async def look_round(self) -> None:
         """Read the heads of all topics once and look at those that moved."""

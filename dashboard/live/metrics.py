@@ -21,6 +21,8 @@ from psycopg_pool import PoolTimeout
 from approvals import figures as approval_figures
 from approvals.notify import queries as news
 from checkpoints.queries.installation import figures as thread_figures
+from checkpoints.queries.installation.event_feed import export_figures
+from workers.tracing.exporter import NAME as SPAN_EXPORT
 
 from . import process as live
 from .frames import Outbox
@@ -73,16 +75,16 @@ class Installation:
             return [_gauge("database_up", up, 0)]
 
 
-def _gauge(name: str, said: str, value: float) -> GaugeMetricFamily:
-    return GaugeMetricFamily(f"gatepost_{name}", said, value=value)
+def _gauge(name: str, text: str, value: float) -> GaugeMetricFamily:
+    return GaugeMetricFamily(f"gatepost_{name}", text, value=value)
 
 
 def _installation() -> Iterator[Metric]:
-    found, asked = thread_figures.figures(), approval_figures.figures()
+    result, request = thread_figures.figures(), approval_figures.figures()
     threads = GaugeMetricFamily(
         "gatepost_threads", "Threads by status; up to 10,001 per workspace.", labels=["status"]
     )
-    for status, n in sorted(found.statuses.items()):
+    for status, n in sorted(result.statuses.items()):
         threads.add_metric([str(status)], n)
     yield threads
     waiting = GaugeMetricFamily(
@@ -93,7 +95,7 @@ def _installation() -> Iterator[Metric]:
         "How long the first thread of the queue has been waiting.",
         labels=["queue"],
     )
-    for queue in found.queues:
+    for queue in result.queues:
         waiting.add_metric([queue.queue], queue.threads)
         oldest.add_metric([queue.queue], queue.oldest_seconds)
     yield waiting
@@ -101,72 +103,89 @@ def _installation() -> Iterator[Metric]:
     yield CounterMetricFamily(
         "gatepost_lease_takeovers",
         "Leases that ran out and were taken over, up to 100,000.",
-        value=found.takeovers,
+        value=result.takeovers,
     )
     yield CounterMetricFamily(
         "gatepost_steps_fenced",
         "Steps refused because their worker had lost its lease, up to 100,000.",
-        value=found.fenced,
+        value=result.fenced,
     )
-    yield _gauge("workers", "Workers that lately answered their canary.", found.workers)
-    yield _gauge("worker_slots", "Slots of those workers.", found.slots)
-    if found.unswept_seconds is not None:
+    yield _gauge("workers", "Workers that lately answered their canary.", result.workers)
+    yield _gauge("worker_slots", "Slots of those workers.", result.slots)
+    if result.unswept_seconds is not None:
         yield _gauge(
-            "sweep_overdue_seconds", "How long no worker has been sweeping.", found.unswept_seconds
+            "sweep_overdue_seconds", "How long no worker has been sweeping.", result.unswept_seconds
         )
     yield _gauge(
-        "timer_late_seconds", "How late the most overdue timer is.", found.timer_late_seconds
+        "timer_late_seconds", "How late the most overdue timer is.", result.timer_late_seconds
     )
     yield _gauge(
         "reading_horizon_seconds",
         "How far readers across threads stay behind: age of the first event that they may not see.",
-        found.horizon_seconds,
+        result.horizon_seconds,
     )
     undrained = GaugeMetricFamily(
         "gatepost_drain_lag_seconds",
         "Age of the oldest entry that was accepted and is not yet part of its working thread.",
         labels=["buffer"],
     )
-    undrained.add_metric(["input"], found.undrained_seconds)
+    undrained.add_metric(["input"], result.undrained_seconds)
     yield undrained
-    yield _gauge("approvals_waiting", "Requests for approval that are open.", asked.waiting)
+    yield _gauge("approvals_waiting", "Requests for approval that are open.", request.waiting)
     yield _gauge(
-        "approvals_oldest_seconds", "Age of the oldest open request.", asked.oldest_seconds
+        "approvals_oldest_seconds", "Age of the oldest open request.", request.oldest_seconds
     )
     yield _gauge(
         "sweep_rows_set_aside",
         "Due rows that failed in the sweep and are tried again later, up to 10,000.",
-        found.rows_set_aside,
+        result.rows_set_aside,
     )
     yield CounterMetricFamily(
         "gatepost_messages_refused",
         "Messages in the queues of workers that are no doorbell, dropped unread.",
-        value=found.messages_refused,
+        value=result.messages_refused,
     )
-    told = news.lag()
-    yield _gauge("outbox_news", "News in the outbox that nobody has taken yet.", told.news)
+    lag = news.lag()
+    yield _gauge("outbox_news", "News in the outbox that nobody has taken yet.", lag.news)
     yield _gauge(
-        "outbox_lag_seconds", "Age of the oldest news that nobody has taken.", told.news_seconds
+        "outbox_lag_seconds", "Age of the oldest news that nobody has taken.", lag.news_seconds
     )
-    yield _gauge("deliveries_due", "Messages that should have been sent.", told.deliveries)
+    yield _gauge("deliveries_due", "Messages that should have been sent.", lag.deliveries)
     yield _gauge(
         "deliveries_lag_seconds",
         "How late the most overdue of these messages is.",
-        told.delivery_seconds,
+        lag.delivery_seconds,
     )
-    yield _gauge("deliveries_failed", "Messages given up, up to 10,000.", told.failed)
-    yield _gauge("records_damaged", "Records that a verification found damaged.", found.damaged)
+    yield _gauge("deliveries_failed", "Messages given up, up to 10,000.", lag.failed)
+    yield _gauge("records_damaged", "Records that a verification found damaged.", result.damaged)
     yield _gauge(
         "verification_age_seconds",
         "How long ago everything was last verified; of several workspaces the longest.",
-        found.unverified_seconds,
+        result.unverified_seconds,
     )
     decided = CounterMetricFamily(
         "gatepost_decisions", "Decisions by verdict, up to 100,000 each.", labels=["verdict"]
     )
-    for verdict, n in sorted(asked.decided.items()):
+    for verdict, n in sorted(request.decided.items()):
         decided.add_metric([verdict], n)
     yield decided
+    yield from _spans()
+
+
+def _spans() -> Iterator[Metric]:
+    """Of the export of spans, once there was one."""
+    exported = export_figures(SPAN_EXPORT)
+    if exported is None:
+        return
+    yield CounterMetricFamily(
+        "gatepost_spans_sent", "Spans that the collector took.", value=exported.sent
+    )
+    yield CounterMetricFamily(
+        "gatepost_spans_dropped", "Spans that it did not take for too long.", value=exported.dropped
+    )
+    yield _gauge(
+        "spans_lag_seconds", "Age of the first event without a span.", exported.lag_seconds
+    )
 
 
 class Sockets:

@@ -31,13 +31,13 @@ def split(origin: str) -> tuple[str, str, int] | None:
 
 def trusted(origin: str, patterns: Iterable[str]) -> bool:
     """Whether CSRF_TRUSTED_ORIGINS names this origin; `https://*.example.org` covers subdomains."""
-    found = split(origin)
+    parts = split(origin)
     for pattern in patterns:
         wanted = split(pattern.replace("*.", "", 1))
-        if found is None or wanted is None or (found[0], found[2]) != (wanted[0], wanted[2]):
+        if parts is None or wanted is None or (parts[0], parts[2]) != (wanted[0], wanted[2]):
             continue
         wild = "://*." in pattern
-        if found[1] == wanted[1] if not wild else found[1].endswith(f".{wanted[1]}"):
+        if parts[1] == wanted[1] if not wild else parts[1].endswith(f".{wanted[1]}"):
             return True
     return False
 
@@ -46,8 +46,8 @@ def allowed(scope: Scope) -> bool:
     """Whether the page that opens the socket has the scheme, host and port it connects to."""
     headers = {name: value.decode("latin-1") for name, value in scope.get("headers", ())}
     origin, host = headers.get(b"origin", ""), headers.get(b"host", "")
-    found = split(origin)
-    if found is None:
+    parts = split(origin)
+    if parts is None:
         return False
     if trusted(origin, settings.CSRF_TRUSTED_ORIGINS):
         return True
@@ -58,7 +58,7 @@ def allowed(scope: Scope) -> bool:
         if headers.get(header, "").partition(",")[0].strip() == value:
             scheme = "https"
     here = split(f"{scheme}://{host}")
-    return found == here and validate_host(found[1], _hosts())
+    return parts == here and validate_host(parts[1], _hosts())
 
 
 def _hosts() -> list[str]:

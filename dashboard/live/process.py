@@ -34,8 +34,8 @@ def tidy[**P, R](call: Callable[P, R]) -> Callable[P, R]:
     return wrapped
 
 
-class House:
-    """What the hub asks: the regions of the pages, and who is still signed in."""
+class HubSource:
+    """Where the hub reads: the regions of the pages, and who is still signed in."""
 
     @tidy
     def look(
@@ -67,16 +67,16 @@ class House:
 async def hub() -> Hub:
     """The hub of the running loop; starts it, its poll and its ear when there is none."""
     loop = asyncio.get_running_loop()
-    found = _hubs.get(loop)
-    if found is None:
-        found = _hubs[loop] = Hub(
-            House(),
+    result = _hubs.get(loop)
+    if result is None:
+        result = _hubs[loop] = Hub(
+            HubSource(),
             poll_seconds=settings.GATEPOST_POLL_SECONDS,
             recheck_seconds=settings.GATEPOST_RECHECK_SECONDS,
         )
-        found.start()
-        found.spawn(listen(settings.REDIS_URL, found, connected=found.look_round))
-    return found
+        result.start()
+        result.spawn(listen(settings.REDIS_URL, result, connected=result.look_round))
+    return result
 
 
 def sockets() -> int:
@@ -86,6 +86,6 @@ def sockets() -> int:
 
 async def stop() -> None:
     """End the hub of the running loop, if there is one."""
-    found = _hubs.pop(asyncio.get_running_loop(), None)
-    if found is not None:
-        await found.stop()
+    result = _hubs.pop(asyncio.get_running_loop(), None)
+    if result is not None:
+        await result.stop()

@@ -27,10 +27,10 @@ _hints: Coalescer[Hint] = Coalescer(_publish)
 
 @receiver(thread_changed, dispatch_uid="dashboard.live.thread_changed")
 def tell_hubs(
-    *, thread_id: UUID, workspace: UUID, seq: int, soon: bool = False, **_kwargs: Any
+    *, thread_id: UUID, workspace: UUID, seq: int, more_follows: bool = False, **_kwargs: Any
 ) -> None:
     """A thread has new events: one hint, after the commit; many at once are told together."""
-    _hints.offer(thread_id, (thread_id, workspace, seq), soon=soon)
+    _hints.offer(thread_id, (thread_id, workspace, seq), more_follows=more_follows)
 
 
 @receiver(record_judged, dispatch_uid="dashboard.live.record_judged")

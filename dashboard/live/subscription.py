@@ -15,6 +15,7 @@ from redis.backoff import NoBackoff
 from redis.exceptions import RedisError
 
 from dashboard.wire.hints import CHANNEL
+from dashboard.wire.progress import clean
 from dashboard.wire.valkey import async_client, sentinels_of
 
 if TYPE_CHECKING:
@@ -32,12 +33,7 @@ def deliver(hub: Hub, raw: bytes) -> None:
         message: dict[str, Any] = json.loads(raw)
         thread, workspace = UUID(message["t"]), UUID(message["w"])
         if "p" in message:
-            progress = message["p"]
-            hub.progress(
-                thread,
-                workspace,
-                {"done": progress["done"], "total": progress["total"], "text": progress["text"]},
-            )
+            hub.progress(thread, workspace, clean(message["p"]))
         else:
             hub.hint(thread, workspace, int(message["s"]), again="again" in message)
     except (ValueError, KeyError, TypeError, AttributeError):

@@ -67,7 +67,7 @@ def write(path: Path) -> Anchored:
             _line(file, seal, {"form": FORM, "at": at})
             for of in OWNERS:
                 for head in queries.heads(of):
-                    _line(file, seal, _told(head))
+                    _line(file, seal, _as_json(head))
                     counts[of] += 1
             signature = seal.hexdigest()
             last = {"lines": sum(counts.values()), "signature": signature}
@@ -86,22 +86,24 @@ def deviations(path: Path) -> Iterator[Deviation]:
     check_signature(path)
     with path.open("rb") as file:
         for line in _between(file):
-            told = json.loads(line)
-            of = told["of"]
-            noted = HeadRow(of, UUID(told["id"]), UUID(told["chain"]), told["seq"], told["hash"])
+            payload = json.loads(line)
+            of = payload["of"]
+            noted = HeadRow(
+                of, UUID(payload["id"]), UUID(payload["chain"]), payload["seq"], payload["hash"]
+            )
             what = _deviates(noted, queries.head(of, noted.ident, noted.seq))
             if what:
                 yield Deviation(of, noted.ident, noted.seq, what)
 
 
-def _deviates(noted: HeadRow, stands: HeadRow | None) -> str:
-    if stands is None:
+def _deviates(noted: HeadRow, head: HeadRow | None) -> str:
+    if head is None:
         return f"The whole {noted.of} is gone."
-    if stands.chain != noted.chain:
+    if head.chain != noted.chain:
         return f"Another {noted.of} stands in its place."
-    if not stands.hash:
+    if not head.hash:
         return f"Its log ends before event {noted.seq}, which stood there when it was anchored."
-    if stands.hash != noted.hash:
+    if head.hash != noted.hash:
         return f"Event {noted.seq} is not the one that was anchored."
     return ""
 
@@ -140,11 +142,11 @@ def default_path() -> Path:
 
 
 def _key() -> bytes:
-    given = os.environ.get("GATEPOST_ANCHOR_KEY", "")
-    return (given or kept_key(Path(settings.GATEPOST_DATA), "anchor-key")).encode()
+    value = os.environ.get("GATEPOST_ANCHOR_KEY", "")
+    return (value or kept_key(Path(settings.GATEPOST_DATA), "anchor-key")).encode()
 
 
-def _told(head: HeadRow) -> dict[str, Any]:
+def _as_json(head: HeadRow) -> dict[str, Any]:
     return {
         "of": head.of,
         "id": str(head.ident),
@@ -170,7 +172,7 @@ def _between(file: IO[bytes]) -> Iterator[bytes]:
 
 def _json(line: bytes) -> dict[str, Any]:
     try:
-        found = json.loads(line)
+        payload = json.loads(line)
     except ValueError:
         return {}
-    return found if isinstance(found, dict) else {}
+    return payload if isinstance(payload, dict) else {}

@@ -23,7 +23,6 @@ from django.dispatch import receiver
 
 from approvals.verification import keep_report
 from checkpoints import queries, store
-from checkpoints.chain import ChainReport
 from checkpoints.errors import ContentAway, NotFound
 from checkpoints.signals import verification_due
 from workers.slot import forks
@@ -45,7 +44,7 @@ def verify_everything(*, owner: str, every_seconds: float) -> Generator[int]:
     Threads that were verified within `every_seconds` are passed over.
     """
     totals: dict[UUID, int] = defaultdict(int)
-    damage = proof.installation_damage()
+    damage = yield from _costs(proof.installation_damage_in_slices())
     for head in list(queries.heads("workspace")):
         report = yield from _costs(proof.workspace_report_in_slices(head.ident, damage))
         totals[head.ident] += report.n_events
@@ -61,24 +60,24 @@ def verify_everything(*, owner: str, every_seconds: float) -> Generator[int]:
             totals[workspace] += known if n_events is None else n_events
         last = page[-1][0]
     for left in proof.left_behind_pages():
-        for found in left:
+        for item in left:
             with suppress(NotFound):  # a whole workspace is gone: nobody is left to be told
-                if found.of == "thread":
-                    keep_report(found.report, actor=owner, workspace=found.workspace)
+                if item.of == "thread":
+                    keep_report(item.report, actor=owner, workspace=item.workspace)
         yield PAGE_COST
     for workspace, n_events in totals.items():
         store.note_complete(workspace, n_events)
 
 
-def _costs(slices: Generator[int, None, ChainReport]) -> Generator[int, None, ChainReport]:
+def _costs[R](slices: Generator[int, None, R]) -> Generator[int, None, R]:
     """Yield what each slice has cost, in events, instead of how many are done by then."""
     done = 0
     while True:
         try:
             n_verified = next(slices)
         except StopIteration as end:
-            report: ChainReport = end.value
-            return report
+            result: R = end.value
+            return result
         yield max(n_verified - done, 1)
         done = n_verified
 

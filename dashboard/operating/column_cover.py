@@ -40,26 +40,26 @@ class Column:
 def model_columns() -> Iterator[tuple[str, str]]:
     """(table, column) of every model of ours, and of Django's users and groups."""
     for label in APPS:
-        found = apps.get_app_config(label).get_models(include_auto_created=True)
+        models = apps.get_app_config(label).get_models(include_auto_created=True)
         # By table: models are registered in the order in which modules happen to be imported.
-        for model in sorted(found, key=lambda model: model._meta.db_table):
+        for model in sorted(models, key=lambda model: model._meta.db_table):
             for column in _columns(model):
                 yield model._meta.db_table, column
 
 
 def columns() -> list[Column]:
     """What is said of every column; of one that stands in no list, nothing."""
-    found = []
+    results = []
     for table, name in model_columns():
         covers = list(_covers(table, name))
-        found += [Column(table, name, cover, why) for cover, why in covers[:1]]
-    return found
+        results += [Column(table, name, cover, why) for cover, why in covers[:1]]
+    return results
 
 
 def problems() -> list[str]:
     """Columns that stand in no list or in several, and entries that name no column."""
     there = list(model_columns())
-    said = [
+    lines = [
         f"{table}.{name} stands in {len(covers) or 'no'} list"
         for table, name in there
         if len(covers := list(_covers(table, name))) != 1
@@ -76,7 +76,7 @@ def problems() -> list[str]:
         for entry in entries
         if entry not in there and (entry[1] != "*" or entry[0] not in tables)
     )
-    return said + [f"{table}.{name} is no column" for table, name in stale]
+    return lines + [f"{table}.{name} is no column" for table, name in stale]
 
 
 def proved(table: str) -> set[str]:

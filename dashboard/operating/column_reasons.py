@@ -8,6 +8,16 @@ from __future__ import annotations
 
 from typing import Final
 
+from approvals.columns import APPROVAL, DECISION
+from checkpoints.tables.columns import (
+    ACTIVITY,
+    AGENT_VERSION,
+    CHECKPOINT,
+    CONTENT,
+    EVENT,
+    THREAD,
+)
+
 _CHAIN = "the chain of the log"
 _SEALED = "an event names the row with its hash or seal"
 _FOLDED = "folded from the thread's log"
@@ -22,50 +32,21 @@ def _all(names: str, why: str) -> dict[str, str]:
 
 PROVED: Final[dict[str, dict[str, str]]] = {
     "gp_workspace": _all("chain_id last_seq last_hash", _CHAIN),
-    "gp_workspace_event": _all(
-        "workspace_id seq kind v actor data salt data_hash at prev_hash hash", _CHAIN
-    ),
+    "gp_workspace_event": dict.fromkeys(EVENT.without("thread_id"), _CHAIN),
     "gp_membership": _all("workspace_id user_id role", _ROLES),
-    "gp_agent_version": _all(
-        "id agent version fingerprint schema_version schema channels graph tools", _ID
+    "gp_agent_version": dict.fromkeys(AGENT_VERSION.proved, _ID),
+    "gp_thread": dict.fromkeys(THREAD.proved, _FOLDED)
+    | _all("workspace_id chain_id last_seq last_hash", _CHAIN),
+    "gp_event": dict.fromkeys(EVENT.proved, _CHAIN),
+    "gp_checkpoint": dict.fromkeys(CHECKPOINT.proved, _SEALED),
+    "gp_content": dict.fromkeys(CONTENT.proved, _SEALED),
+    "gp_activity": dict.fromkeys(ACTIVITY.proved, _SEALED),
+    "gp_approval": dict.fromkeys(
+        APPROVAL.proved, "folded from the thread's log, which names the request with a seal"
     ),
-    "gp_thread": _all("workspace_id chain_id last_seq last_hash", _CHAIN)
-    | _all(
-        "head number step branch branch_start next_nodes state_bytes imported_seq imported_number "
-        "pinned started_by base forked_from agent agent_version_id title status n_steps name queue "
-        "labels pause_at effects parent waiting_on rollback tokens cost",
-        _FOLDED,
-    ),
-    "gp_event": _all("thread_id seq workspace_id kind v actor data salt data_hash at", _CHAIN)
-    | _all("prev_hash hash", _CHAIN),
-    "gp_checkpoint": _all(
-        "id thread_id workspace_id number branch branch_start step parent parent_thread "
-        "parent_number source nodes next_nodes delta salt delta_hash state_hash state_bytes "
-        "schema_version agent_version_id config created_by created_at digests",
-        _SEALED,
-    ),
-    "gp_content": _all("thread_id sha256 workspace_id body", _SEALED),
-    "gp_activity": _all(
-        "id thread_id workspace_id branch step node index key revision kind tool state args salt "
-        "input_hash result result_hash error attempts cursor usage idempotency_key undo "
-        "undo_result approval_id started_at finished_at",
-        _SEALED,
-    ),
-    "gp_approval": _all(
-        "id workspace_id thread_id agent_version_id branch step node index key revision kind tool "
-        "args proposal_hash policy_version title description reasons risk schema undo deadline "
-        "terms policies repeats sentence standing_args standing_hash decide_by escalated_at "
-        "reminded tally due_seats due_except status outcome what_next comment decided_by "
-        "decided_by_name decided_at decided_args effective_at requested_at imported",
-        "folded from the thread's log, which names the request with a seal",
-    ),
-    "gp_decision": _all(
-        "id workspace_id approval_id reviewer reviewer_name verdict proposal_hash comment args "
-        "what_next salt hash at",
-        _SEALED,
-    ),
+    "gp_decision": dict.fromkeys(DECISION.proved, _SEALED),
+    "gp_carried_out": _all("approval_id outcome said", "folded from the thread's log"),
 }
-PROVED["gp_carried_out"] = _all("approval_id outcome said", "folded from the thread's log")
 DERIVED: Final[dict[str, dict[str, str]]] = {
     "gp_keyframe": {"*": "a cache of states; compared with the deltas, and may be deleted"},
     "gp_artifact": _all("sha256 size", "the bytes of the file are hashed again"),
@@ -122,11 +103,14 @@ NOT_COVERED: Final[dict[str, dict[str, str]]] = {
         "path": "where the bytes lie; they are hashed wherever that is",
         "created_at": "for the order of lists",
     },
+    "gp_child": {"*": "how children stand, for their parent; the logs of both say it"},
     "gp_wake": {"*": "news on its way to a thread; the sweep brings what is lost"},
     "gp_worker": {"*": _NOW},
     "gp_backoff": {"*": _NOW},
     "gp_duty": {"*": _NOW},
     "gp_set_aside": {"*": _NOW},
+    "gp_watched": {"*": "where late spans go; what came of them is proved in the thread's log"},
+    "gp_span_export": {"*": "how far spans were exported, for workers and figures; no history"},
     "gp_clock_step": {"*": "what was noticed about clocks, for `doctor`"},
     "gp_carried_out": _all("workspace_id at", "the event of the operation says both"),
     "gp_hook": {

@@ -47,6 +47,6 @@ def _grant(name: str, password: str) -> None:
             "GATEPOST_MIGRATE_DATABASE_URL may not create: let an administrator say "
             f"CREATE ROLE {name} LOGIN PASSWORD '...' and migrate again.",
         ) from None
-    found = roles.excess(name)
-    if found:
-        raise Misconfigured("DATABASE_URL", f"names a role that could change logs. {found[0]}")
+    result = roles.excess(name)
+    if result:
+        raise Misconfigured("DATABASE_URL", f"names a role that could change logs. {result[0]}")

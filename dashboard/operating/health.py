@@ -21,6 +21,7 @@ from redis.retry import Retry
 
 from checkpoints import queries
 from checkpoints.views import WorkerRow
+from dashboard.operating.migration_history import missing_former
 from dashboard.wire.valkey import client
 from dashboard.wording.text import span
 
@@ -60,13 +61,13 @@ def database() -> Look:
     with _own_connection():
         with connection.cursor() as cursor:
             cursor.execute("SELECT 1")
-        found: Look = {"database": True, "migrations": migrated(), "worker": False}
+        look: Look = {"database": True, "migrations": migrated(), "worker": False}
         # Without its tables nobody knows of workers.
-        if found["migrations"]:
+        if look["migrations"]:
             workers = queries.workers()
-            found["worker"] = any(worker.alive for worker in workers)
-            found["notes"] = (*_lost(workers), *_clock_steps())
-        return found
+            look["worker"] = any(worker.alive for worker in workers)
+            look["notes"] = (*_lost(workers), *_clock_steps())
+        return look
 
 
 def _lost(workers: Sequence[WorkerRow]) -> Iterator[str]:
@@ -100,7 +101,7 @@ _migrated = False
 def migrated() -> bool:
     """Whether every migration of this code has been applied; once true it stays so."""
     global _migrated
-    if not _migrated:
+    if not _migrated and not missing_former(connection):
         executor = MigrationExecutor(connection)
         _migrated = not executor.migration_plan(executor.loader.graph.leaf_nodes())
     return _migrated
@@ -132,14 +133,14 @@ class Watch:
             if going is None or going.done():
                 self._asked[look] = self._threads.submit(look)
         wait(self._asked.values(), timeout=PATIENCE_SECONDS)
-        found: Look = dict.fromkeys(PARTS, False)
+        result: Look = dict.fromkeys(PARTS, False)
         for going in self._asked.values():
             if going.done() and (error := going.exception()) is None:
-                found |= going.result()
+                result |= going.result()
             elif going.done():
                 log.debug("A part is down: %s", error)
-        notes = found.pop("notes", ())
-        return Health(found, notes)
+        notes = result.pop("notes", ())
+        return Health(result, notes)
 
     def _tell(self, former: Health | None, now: Health) -> None:
         for name, up in now.parts.items():

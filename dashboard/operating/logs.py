@@ -50,7 +50,7 @@ def masked(value: Any) -> Any:
     if type(value) in (list, tuple):
         return type(value)(masked(item) for item in value)
     text = str(value) if isinstance(value, SPOKEN) else repr(value)
-    return _SECRET_TEXT.sub(lambda found: found["actor"] or (found["name"] or "") + MASK, text)
+    return _SECRET_TEXT.sub(lambda result: result["actor"] or (result["name"] or "") + MASK, text)
 
 
 def mask_secrets(
@@ -127,6 +127,9 @@ def logging_config(*, level: str, form: str) -> dict[str, Any]:
             "kombu": {"level": "WARNING"},
             # Tells paths, also below DEBUG; those of chats are secrets.
             "urllib3": {"level": "CRITICAL"},
+            "httpx2": {"level": "WARNING"},
+            # Says at INFO that its manager starts and ends: with each request.
+            "mcp": {"level": "WARNING"},
         },
     }
 

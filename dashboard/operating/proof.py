@@ -15,7 +15,7 @@ from checkpoints.chain import (
     ChainReport,
     Files,
     WitnessFor,
-    unrecorded_users,
+    unrecorded_users_in_slices,
     verify_thread,
     version_reports,
 )
@@ -74,20 +74,32 @@ def workspace_report_in_slices(
     return report
 
 
-def installation() -> Iterator[tuple[str, ChainReport]]:
+def installation() -> list[tuple[str, ChainReport]]:
     """(what it is, report) of each agent version and user that is not as it was announced."""
-    yield from (("agent version", report) for report in version_reports())
-    yield from (("workspace", report) for report in unrecorded_users())
+    return chain.returned(installation_in_slices())
+
+
+def installation_in_slices() -> Generator[int, None, list[tuple[str, ChainReport]]]:
+    """Find the same a page of rows at a time, yielding how many are read by then."""
+    versions = [("agent version", report) for report in version_reports()]
+    users = yield from unrecorded_users_in_slices()
+    return versions + [("workspace", report) for report in users]
 
 
 def installation_damage() -> dict[UUID, ChainReport]:
     """All of that as one report of the oldest workspace, which tells of what belongs to none."""
-    found = [report.what for _, report in installation()]
-    if not found:
+    return chain.returned(installation_damage_in_slices())
+
+
+def installation_damage_in_slices() -> Generator[int, None, dict[UUID, ChainReport]]:
+    """Do the same a page of rows at a time, yielding how many are read by then."""
+    reports = yield from installation_in_slices()
+    results = [report.what for _, report in reports]
+    if not results:
         return {}
     oldest = queries.default_workspace()
-    more = f" And {len(found) - NAMED} more." if len(found) > NAMED else ""
-    return {oldest: ChainReport(oldest, False, 0, None, " ".join(found[:NAMED]) + more)}
+    more = f" And {len(results) - NAMED} more." if len(results) > NAMED else ""
+    return {oldest: ChainReport(oldest, False, 0, None, " ".join(results[:NAMED]) + more)}
 
 
 # What names a thread, a workspace or a request, and begins an index with its id.
@@ -112,17 +124,17 @@ def left_behind_pages() -> Iterator[list[Left]]:
 
     Nothing of ours deletes one: its row was taken away past all guards.
     """
-    told: set[UUID] = set()
+    payload: set[UUID] = set()
     for table, of, what_is_left in LEFT_BEHIND:
         for page in queries.ownerless_pages(table, of):
-            found: list[Left] = []
+            lefts: list[Left] = []
             for ident, seq in page:
-                if ident in told:
+                if ident in payload:
                     continue
-                told.add(ident)
+                payload.add(ident)
                 what = f"The {of} itself is gone, and its {what_is_left} are still there."
                 if seq is not None:
                     what = f"Event {seq}: {what[0].lower()}{what[1:]}"
                 report = ChainReport(ident, False, 0, seq, what)
-                found.append(Left(of, report, queries.workspace_of_rows(table, of, ident)))
-            yield found
+                lefts.append(Left(of, report, queries.workspace_of_rows(table, of, ident)))
+            yield lefts

@@ -48,14 +48,14 @@ class Results(BaseCache):
         name, seconds = self._name(key, version), self.default_timeout
         if timeout is not DEFAULT_TIMEOUT:
             seconds = timeout
-        kept = self._signer(name).sign(value)
+        saved = self._signer(name).sign(value)
         bytes_allowed = settings.GATEPOST_CACHE_MEGABYTES * 1024 * 1024
 
         def keep(valkey: Any) -> None:
             used: Mapping[str, Any] = valkey.info("memory")
             if used["used_memory"] < bytes_allowed:
                 # Without an end nothing is ever kept.
-                valkey.set(name, kept, px=max(1, round((seconds or 0) * 1000)))
+                valkey.set(name, saved, px=max(1, round((seconds or 0) * 1000)))
 
         attempt(keep)
 
@@ -67,8 +67,8 @@ class Results(BaseCache):
         """Forget all of them, and nothing else that lies in Valkey."""
 
         def forget(valkey: Any) -> None:
-            found = valkey.scan_iter(f"{PREFIX}*", count=AT_ONCE)
-            while names := [name for _, name in zip(range(AT_ONCE), found, strict=False)]:
+            result = valkey.scan_iter(f"{PREFIX}*", count=AT_ONCE)
+            while names := [name for _, name in zip(range(AT_ONCE), result, strict=False)]:
                 valkey.unlink(*names)
 
         attempt(forget)

@@ -8,9 +8,11 @@ from typing import Any
 from uuid import UUID
 
 from approvals import queries as gates
+from approvals.gates import verdicts_of
 from approvals.policies import queries as queries_policies
 from approvals.queries import ApprovalRow
 from approvals.rules.votes import person
+from approvals.states import ALLOWING
 from checkpoints import queries
 from checkpoints.errors import NotFound
 from checkpoints.states import EventKind, Status
@@ -24,6 +26,7 @@ from dashboard.identity.permissions import needs
 from dashboard.wording.operations import OUTCOMES, carried_out, operation
 from dashboard.wording.parties import recognised
 from dashboard.wording.turns import nobody_can
+from dashboard.wording.young_accounts import young_accounts
 
 from . import evidence
 from .damage import damage_of
@@ -76,11 +79,11 @@ class ApprovalPage:
     @cached_property
     def policy(self) -> str:
         """The policy that asks and its version, as people call it; empty where the author did."""
-        told, _, number = self.approval.policy_version.rpartition("@")
+        payload, _, number = self.approval.policy_version.rpartition("@")
         try:
-            name = queries_policies.policy(UUID(told), workspace=self.workspace).name
+            name = queries_policies.policy(UUID(payload), workspace=self.workspace).name
         except (ValueError, NotFound):
-            return f"Policy {told[-8:]}, version {number}." if told else ""
+            return f"Policy {payload[-8:]}, version {number}." if payload else ""
         known = name in self.standing.terms.rule
         return f"Version {number}." if known else f"Policy {name}, version {number}."
 
@@ -93,6 +96,18 @@ class ApprovalPage:
     def standing(self) -> Standing:
         """Who has approved and who is still needed."""
         return standing(self.approval, gates.votes(self.id))
+
+    @cached_property
+    def accounts(self) -> dict[UUID, str]:
+        """{decision: what is said of a young account that a participant created}."""
+        return young_accounts(self.approval, self.standing.votes)
+
+    @property
+    def decider_account(self) -> str:
+        """The same of the vote that decided."""
+        deciding = (v for v in reversed(self.standing.votes) if v.counts or v.verdict == "reject")
+        who = self.approval.decided_by
+        return next((self.accounts.get(v.decision, "") for v in deciding if v.reviewer == who), "")
 
     @cached_property
     def nobody(self) -> str:
@@ -133,8 +148,8 @@ class ApprovalPage:
     def resumed(self) -> evidence.Resumed | None:
         """What became of a settled decision; None of a request that has none."""
         row = self.approval
-        told = row.status in ("settled", "expired") and row.kind != "operation"
-        if not told or row.imported:
+        payload = row.status in ("settled", "expired") and row.kind != "operation"
+        if not payload or row.imported:
             return None
         queued = self.thread.status in (Status.QUEUED, Status.RUNNING)
         workers = queries.workers() if queued else []
@@ -144,7 +159,7 @@ class ApprovalPage:
     def did(self) -> ActivityRow | None:
         """The effect that was carried out under this request; None where none was (yet)."""
         row = self.approval
-        allowed = row.status == "settled" and row.outcome in ("approve", "edit")
+        allowed = row.status == "settled" and row.outcome in ALLOWING
         return queries.activity_under(row.id) if allowed and row.effect else None
 
     @property
@@ -235,6 +250,8 @@ def approval_main(page: ApprovalPage, roles: Roles) -> dict[str, Any]:
         "lasting": page.lasting,
         "operation": operation(row) if row.kind == "operation" else None,
         "people": people([row.decided_by]),
+        "accounts": page.accounts,
+        "decider_account": page.decider_account,
     }
 
 
@@ -254,7 +271,7 @@ def approval_changed(page: ApprovalPage, roles: Roles) -> dict[str, Any]:
 def approval_side(page: ApprovalPage, roles: Roles) -> dict[str, Any]:
     """Region approval-side; what the person who looks may do stands here, so it is fetched."""
     row = page.approval
-    decides, verdicts = may(Class(roles), "decide"), evidence.offered(row)
+    decides, verdicts = may(Class(roles), "decide"), verdicts_of(row)
     mine = own(row, page.viewer)
     return {
         "approval": row,
@@ -269,6 +286,7 @@ def approval_side(page: ApprovalPage, roles: Roles) -> dict[str, Any]:
         "editable": "edit" in verdicts and isinstance(row.shown_args, dict),
         "what": recognised(row.shown_args),
         "standing": page.standing,
+        "accounts": page.accounts,
         "nobody": page.nobody,
         "ended": page.ended,
         "resumed": page.resumed,

@@ -14,7 +14,7 @@ from checkpoints import queries
 from checkpoints.queries.code_questions import CodeQuestionRow
 from checkpoints.states import Status
 from checkpoints.views import EventRow, Page, SavedRow, ThreadRow
-from dashboard.fields.shapes import Counter, Lane
+from dashboard.fields.shapes import Counter, Hidden, Lane, TreeChip
 from dashboard.identity.people import people
 
 from . import damage
@@ -51,27 +51,35 @@ def shares(
     sizes: Mapping[Status, int], rows: int = ROWS, least: int = LEAST, fair: int = FAIR
 ) -> dict[Status, int]:
     """How many rows each lane gets: `least` for all, then up to `fair` in order, then the rest."""
-    given = dict.fromkeys(sizes, 0)
+    value = dict.fromkeys(sizes, 0)
     left = rows
     for most in (least, fair, rows):
         for status, n in sizes.items():
-            more = max(min(n, most) - given[status], 0)
+            more = max(min(n, most) - value[status], 0)
             more = more if most == least else min(more, max(left, 0))
-            given[status] += more
+            value[status] += more
             left -= more
-    return given
+    return value
 
 
 @dataclass
 class BoardPage:
-    """The reads of one look at the board, each done at most once."""
+    """The reads of one look at the board, each done at most once.
+
+    Children stand on the pages of their parents. A board has them where it is narrowed to some
+    threads, or with `children`; those that begin when others end only with `held`.
+    """
 
     workspace: UUID
     statuses: tuple[Status, ...] = ()
     agent: str = ""
+    framework: str = ""
     q: str = ""
     after: str = ""
     damaged: bool = False
+    tree: queries.TreeFilter = queries.ANYWHERE
+    children: bool = False
+    held: bool = False
 
     topic = "board"
 
@@ -92,21 +100,92 @@ class BoardPage:
     @property
     def filtered(self) -> bool:
         """Whether this is another board than the one that is pushed."""
-        return bool(self.statuses or self.agent or self.q or self.after or self.damaged)
+        words = self.agent or self.framework or self.q or self.after
+        return bool(
+            self.statuses or words or self.damaged or self.tree or self.children or self.held
+        )
+
+    @cached_property
+    def tree_filter(self) -> queries.TreeFilter:
+        """The place in family trees, with what is left out."""
+        if self.q or self.damaged:
+            return self.tree  # somebody looks for certain threads, wherever they are
+        if self.tree or self.agent or self.framework or self.children or self.held:
+            return replace(self.tree, held=False)
+        return queries.TreeFilter(top=True)
+
+    @cached_property
+    def hidden(self) -> Hidden | None:
+        """The children that this board leaves out; None where it leaves out none."""
+        if self.held or self.tree_filter == self.tree:
+            return None
+        if self.tree_filter.top:
+            n = queries.children_beside(workspace=self.workspace, statuses=self.statuses)
+            which, href = "not listed", self.address(self.statuses, children="1")
+        else:
+            n = self._counts(replace(self.tree, held=True))[Status.WAITING]
+            which, href = "held until others end", self.address((), held="1")
+        many = f"{min(n, queries.COUNT_CAP):,}{'+' if n > queries.COUNT_CAP else ''}"
+        return Hidden(f"{many} child{'' if n == 1 else 'ren'} {which}", href) if n else None
 
     @cached_property
     def counts(self) -> dict[Status, int]:
         """Threads per status, as the search and the agent narrow them."""
+        return self._counts(self.tree_filter)
+
+    def _counts(self, tree_filter: queries.TreeFilter) -> dict[Status, int]:
         return queries.counts(
-            workspace=self.workspace, agent=self.agent, q=self.q, damaged=self.damaged
+            workspace=self.workspace,
+            agent=self.agent,
+            framework=self.framework,
+            q=self.q,
+            damaged=self.damaged,
+            tree=tree_filter,
         )
 
     def address(self, statuses: Iterable[Status], **others: str) -> str:
-        """This board with other statuses; `others` replaces agent, q, damaged or after."""
-        narrow = {"q": self.q, "agent": self.agent, "damaged": "1" if self.damaged else ""}
-        asked = {"status": ",".join(statuses)} | narrow | others
-        query = urlencode({name: text for name, text in asked.items() if text}, safe=",")
+        """This board with other statuses; `others` replaces what else narrows it."""
+        narrow = {
+            "q": self.q,
+            "agent": self.agent,
+            "framework": self.framework,
+            **self.tree_words,
+            "damaged": "1" if self.damaged else "",
+        }
+        request = {"status": ",".join(statuses)} | narrow | others
+        query = urlencode({name: text for name, text in request.items() if text}, safe=",")
         return f"?{query}" if query else "?"
+
+    @property
+    def tree_words(self) -> dict[str, str]:
+        """The place in a tree as the address has it."""
+        values = {name: getattr(self.tree, name) for name in ("parent", "root", "depth")}
+        values |= {name: 1 for name in ("children", "held") if getattr(self, name)}
+        return {name: str(value) for name, value in values.items() if value is not None}
+
+    @cached_property
+    def tree_chips(self) -> list[TreeChip]:
+        """What narrows the board to a place in a tree, each with the board without it."""
+        ids = {UUID(i) for name, i in self.tree_words.items() if name in ("parent", "root")}
+        titles = queries.titles_in(ids, workspace=self.workspace) if ids else {}
+        words = {
+            "parent": "Children of",
+            "root": "Family tree of",
+            "depth": "Depth",
+            "children": "With children",
+            "held": "Held children",
+        }
+        titled = {"depth": self.tree_words.get("depth", ""), "children": "", "held": ""}
+        return [
+            TreeChip(
+                name,
+                value,
+                words[name],
+                titled[name] if name in titled else titles.get(UUID(value), value[:8]),
+                self.address(self.statuses, **{name: ""}),
+            )
+            for name, value in self.tree_words.items()
+        ]
 
     @cached_property
     def listed(self) -> Page[ThreadRow]:
@@ -115,12 +194,18 @@ class BoardPage:
             workspace=self.workspace,
             statuses=self.statuses,
             agent=self.agent,
+            framework=self.framework,
             q=self.q,
             after=self.after,
             damaged=self.damaged,
+            tree=self._rows_at,
             limit=LIST_ROWS,
             oldest_first=not set(self.statuses) <= NEWEST_FIRST,
         )
+
+    @property
+    def _rows_at(self) -> queries.TreeFilter:
+        return replace(self.tree, held=True) if self.held else self.tree_filter
 
     @cached_property
     def _found(self) -> dict[Status, list[ThreadRow]]:
@@ -130,14 +215,16 @@ class BoardPage:
                 statuses=ORDER,
                 newest_first=NEWEST_FIRST,
                 agent=self.agent,
+                framework=self.framework,
                 q=self.q,
                 damaged=self.damaged,
+                tree=self._rows_at,
                 limit=ROWS,
             )
-        found: dict[Status, list[ThreadRow]] = {status: [] for status in ORDER}
+        results: dict[Status, list[ThreadRow]] = {status: [] for status in ORDER}
         for row in self.listed.rows:
-            found[row.status].append(row)
-        return found
+            results[row.status].append(row)
+        return results
 
     @cached_property
     def _asked(self) -> dict[UUID, UUID]:
@@ -155,20 +242,21 @@ class BoardPage:
 
     def lanes(self, order: Sequence[Status]) -> list[Lane]:
         """The lanes that have rows, each with how many there are in all."""
-        found = self._found
-        sizes = {status: len(found[status]) for status in order}
-        given = sizes if self.statuses else shares(sizes)
+        result = self._found
+        sizes = {status: len(result[status]) for status in order}
+        value = sizes if self.statuses else shares(sizes)
+        sums = self._counts(self._rows_at) if self.held else self.counts
         return [
             Lane(
-                str(status),
+                "held" if self.held else str(status),
                 # A thread that came between the two reads is counted as well.
-                max(self.counts[status], len(found[status])),
-                [_with_approval(r, self._asked) for r in found[status][: given[status]]],
+                max(sums[status], len(result[status])),
+                [_with_approval(r, self._asked) for r in result[status][: value[status]]],
                 self.address([status]),
                 self.code_questions if status is Status.ATTENTION else (),
             )
             for status in order
-            if found[status]
+            if result[status]
         ]
 
     @property
@@ -197,11 +285,11 @@ class BoardPage:
         return people(event.actor for event in self.feed)
 
 
-def _with_approval(row: ThreadRow, asked: dict[UUID, UUID]) -> ThreadRow:
-    if row.id not in asked:
+def _with_approval(row: ThreadRow, query: dict[UUID, UUID]) -> ThreadRow:
+    if row.id not in query:
         return row
     on = row.waiting_on if isinstance(row.waiting_on, dict) else {}
-    return replace(row, waiting_on={**on, "approval": str(asked[row.id])})
+    return replace(row, waiting_on={**on, "approval": str(query[row.id])})
 
 
 def order_for(roles: Roles) -> tuple[Status, ...]:
@@ -235,9 +323,12 @@ def board_lanes(page: BoardPage, roles: Roles) -> dict[str, Any]:
         "status": ",".join(page.statuses),
         "chips": page.chips,
         "agent": page.agent,
+        "framework": page.framework,
         "filtered": page.filtered,
         "more": page.address(page.statuses, after=cursor) if cursor else "",
         "damaged": page.damaged,
+        "tree_chips": page.tree_chips,
+        "hidden": page.hidden,
         "without_damaged": page.address(page.statuses, damaged=""),
     }
 

@@ -24,6 +24,6 @@ def damage_of(thread: ThreadRow) -> dict[str, Any]:
 
 def board_integrity(workspace: UUID) -> dict[str, Any]:
     """What a board says of all records of its workspace."""
-    stands = queries.integrity(workspace=workspace)
-    damages = queries.damages(workspace=workspace, limit=SHOWN) if stands.damaged else []
-    return {"integrity": stands, "damages": damages}
+    integrity = queries.integrity(workspace=workspace)
+    damages = queries.damages(workspace=workspace, limit=SHOWN) if integrity.damaged else []
+    return {"integrity": integrity, "damages": damages}

@@ -7,9 +7,9 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
 
-from approvals.gates import verdicts_of
 from approvals.queries import ApprovalRow
 from approvals.rules.votes import Vote
+from approvals.states import ALLOWING
 from checkpoints.queries import why as standstill
 from checkpoints.views import AgentRow, EventRow, ThreadRow, WorkerRow
 from dashboard.drawing import differences
@@ -68,7 +68,7 @@ def last_comparable(
 ) -> Compared | None:
     """The newest action of the same tool and agent that people let happen."""
     for other in history:
-        if other.outcome in ("approve", "edit"):
+        if other.outcome in ALLOWING:
             done = other.shown_args if other.decided_args is None else other.decided_args
             return against(row, other, done, schema)
     return None
@@ -87,13 +87,13 @@ def former(row: ApprovalRow, at_step: Sequence[ApprovalRow]) -> ApprovalRow | No
 
 def reappeared(row: ApprovalRow, before: ApprovalRow) -> str:
     """Why a request came back, in a sentence; where the engine said it, in its words."""
-    if said := split_again(row.description)[0]:
-        return f"Nothing was done under the previous request: {said}"
+    if message := split_again(row.description)[0]:
+        return f"Nothing was done under the previous request: {message}"
     if before.status == "expired":
         return "The previous request expired, so the agent asks again."
     if before.status == "withdrawn":
-        said = f": {before.comment}" if before.comment else "."
-        return f"The previous request was withdrawn{said}"
+        message = f": {before.comment}" if before.comment else "."
+        return f"The previous request was withdrawn{message}"
     done = before.shown_args if before.decided_args is None else before.decided_args
     if done != row.args:
         changed = "the arguments have changed since"
@@ -117,13 +117,8 @@ def arguments_schema(row: ApprovalRow, version: AgentRow) -> dict[str, Any] | No
     own_schema = row.schema if isinstance(row.schema, dict) else {}
     if "properties" in own_schema or "type" in own_schema:
         return own_schema
-    found = tool.get("schema") if isinstance(tool, dict) else None
-    return found if isinstance(found, dict) else None
-
-
-def offered(row: ApprovalRow) -> tuple[str, ...]:
-    """What can be said to a request; to what a person wants to do, yes or no."""
-    return ("approve", "reject") if row.kind == "operation" else verdicts_of(row)
+    result = tool.get("schema") if isinstance(tool, dict) else None
+    return result if isinstance(result, dict) else None
 
 
 def about(row: ApprovalRow, log: Sequence[EventRow]) -> list[EventRow]:
@@ -139,22 +134,22 @@ def split_again(description: str) -> tuple[str, str]:
     """(why it is asked again, the description itself) of a request that came back."""
     if not description.startswith(AGAIN):
         return "", description
-    said, _, rest = description.partition("\n\n")
-    return said.removeprefix(AGAIN).strip(), rest
+    message, _, rest = description.partition("\n\n")
+    return message.removeprefix(AGAIN).strip(), rest
 
 
 def questions(votes: Sequence[Vote], replies: Sequence[EventRow]) -> list[Question]:
     """What was asked back about a request, oldest first, with the agent's replies."""
-    told: dict[str, EventRow] = {}
+    payload: dict[str, EventRow] = {}
     for event in replies:
-        told.setdefault(str(event.data.get("decision", "")), event)
-    found = []
+        payload.setdefault(str(event.data.get("decision", "")), event)
+    results = []
     for vote in votes:
         if vote.verdict == "respond":
-            reply = told.get(str(vote.decision))
+            reply = payload.get(str(vote.decision))
             text = None if reply is None else str(reply.data.get("text", ""))
-            found.append(Question(vote, text, reply.at if reply else None))
-    return found
+            results.append(Question(vote, text, reply.at if reply else None))
+    return results
 
 
 def resumed(
@@ -173,5 +168,5 @@ def resumed(
     number = None if saved is None else saved.data.get("number")
     if by:
         return Resumed(by, number if isinstance(number, int) else None)
-    found = standstill.why_waiting(thread, (), workers)
-    return Resumed(why=found.sentence, action=found.action)
+    result = standstill.why_waiting(thread, (), workers)
+    return Resumed(why=result.sentence, action=result.action)

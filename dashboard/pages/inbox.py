@@ -77,6 +77,7 @@ class InboxPage:
     q: str = ""
     alike: UUID | None = None
     cursor: str = ""
+    framework: str = ""
 
     topic = "approvals"
 
@@ -98,7 +99,14 @@ class InboxPage:
     def wanted(self) -> Wanted:
         """What the floor below is asked for."""
         return Wanted(
-            self.workspace, self.box, self.sort, self.person, self.agent, self.q, self.alike
+            self.workspace,
+            self.box,
+            self.sort,
+            self.person,
+            self.agent,
+            self.q,
+            self.alike,
+            self.framework,
         )
 
     @property
@@ -112,6 +120,7 @@ class InboxPage:
             "box": self.box,
             "sort": self.sort,
             "agent": self.agent,
+            "framework": self.framework,
             "q": self.q,
             "alike": str(self.alike or ""),
             "cursor": self.cursor,
@@ -138,8 +147,18 @@ class InboxPage:
         return gates.open_count(workspace=self.workspace)
 
     @cached_property
-    def agents(self) -> list[str]:
+    def _agents(self) -> dict[str, list[str]]:
         return inbox.agents(self.workspace)
+
+    @property
+    def agents(self) -> list[str]:
+        """The agents whose requests wait, by name."""
+        return sorted({name for names in self._agents.values() for name in names})
+
+    @property
+    def frameworks(self) -> list[str]:
+        """The frameworks of these agents, as they announce them."""
+        return sorted(filter(None, self._agents), key=str.casefold)
 
     def place(self, approval_id: UUID) -> Place | None:
         """Where a request stands in this list, and what comes before and after it."""
@@ -164,14 +183,14 @@ class InboxPage:
 
 
 def page_from(
-    workspace: UUID, person: Person | None, told: Mapping[str, str], *, cursor: str = ""
+    workspace: UUID, person: Person | None, payload: Mapping[str, str], *, cursor: str = ""
 ) -> InboxPage:
     """The list that an address names; words that it does not know stand for the usual ones."""
-    box = told.get("box", "")
+    box = payload.get("box", "")
     box = OLD_NAMES.get(box, box)
-    sort = told.get("sort", "")
+    sort = payload.get("sort", "")
     try:
-        alike = UUID(told["alike"]) if told.get("alike") else None
+        alike = UUID(payload["alike"]) if payload.get("alike") else None
     except ValueError:
         alike = None
     return InboxPage(
@@ -179,10 +198,11 @@ def page_from(
         box=box if box in BOXES else BOX,
         sort=sort if sort in SORTS else SORT,
         person=person,
-        agent=_text(told.get("agent", "")),
-        q=_text(told.get("q", "")),
+        agent=_text(payload.get("agent", "")),
+        q=_text(payload.get("q", "")),
         alike=alike,
         cursor=cursor,
+        framework=_text(payload.get("framework", "")),
     )
 
 
@@ -223,9 +243,10 @@ def inbox_list(page: InboxPage, roles: Roles) -> dict[str, Any]:
         "entries": page.listed.entries,
         "box": page.box,
         "filtered": page.filtered,
-        "searching": bool(page.q or page.agent or page.alike),
+        "searching": bool(page.q or page.agent or page.framework or page.alike),
         "q": page.q,
         "agent": page.agent,
+        "framework": page.framework,
         "alike": page.alike,
         "empty": empty,
         "empty_hint": hint,
@@ -234,7 +255,7 @@ def inbox_list(page: InboxPage, roles: Roles) -> dict[str, Any]:
         "next_query": page.query(cursor=page.listed.next_cursor) if page.listed.next_cursor else "",
         "trail": page.trail,
         "without_alike": page.query(alike="", cursor=""),
-        "all_query": page.query(alike="", cursor="", q="", agent=""),
+        "all_query": page.query(alike="", cursor="", q="", agent="", framework=""),
         "narrow_query": page.query(cursor="", alike=""),
         "ticks": rights.decide and page.box != "done",
         "rights": rights,

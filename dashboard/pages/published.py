@@ -27,7 +27,7 @@ class PublishedFile:
 def files(activities: Iterable[ActivityRow]) -> list[PublishedFile]:
     """Files that done effects name as {"slug", "files": [{"name"}]} and that are there now."""
     root = Path(settings.GATEPOST_PUBLISHED)
-    found: dict[tuple[str, str], PublishedFile] = {}
+    results: dict[tuple[str, str], PublishedFile] = {}
     for activity in activities:
         result = activity.result
         if activity.kind != "effect" or activity.state != "done" or not isinstance(result, dict):
@@ -42,5 +42,5 @@ def files(activities: Iterable[ActivityRow]) -> list[PublishedFile]:
             path = root / slug / name
             # A link in the folder could lead anywhere; what is published are plain files.
             if not path.is_symlink() and path.is_file():
-                found[slug, name] = PublishedFile(slug, name, path.stat().st_size, path)
-    return list(found.values())
+                results[slug, name] = PublishedFile(slug, name, path.stat().st_size, path)
+    return list(results.values())

@@ -20,10 +20,12 @@ from django.template.loader import render_to_string
 from approvals import queries as gates
 from checkpoints import queries
 from checkpoints.errors import NotFound
-from dashboard.wire.topics import Topic
+from dashboard.wire.topics import OF_THREAD, Topic
 
 from . import approvals, board, breakpoints, inbox, state_regions, thread
+from .parts import conversation, graph
 from .rights import Roles
+from .tree import family
 
 log = structlog.get_logger("gatepost.regions")
 
@@ -58,7 +60,7 @@ class Region:
 
 
 BOARD, THREAD = "thread/list.html", "thread/detail.html"
-INBOX, APPROVAL = "approval/list.html", "approval/detail.html"
+INBOX, APPROVAL = "inbox/list.html", "approval/detail.html"
 
 REGIONS: dict[str, Region] = {
     "board-counts": Region("board", BOARD, board.board_counts, by_roles=True),
@@ -73,15 +75,23 @@ REGIONS: dict[str, Region] = {
     "thread-progress": Region("thread", THREAD, thread.thread_progress),
     "thread-lineage": Region("thread", THREAD, thread.thread_lineage),
     "thread-forks": Region("thread", THREAD, thread.thread_forks),
+    "thread-family": Region("family", THREAD, family.thread_family),
+    "thread-children": Region("family", THREAD, family.thread_children),
+    "thread-conversation": Region(
+        "thread",
+        THREAD,
+        conversation.thread_conversation,
+        key=conversation.conversation_key,
+    ),
     "thread-input": Region("thread", THREAD, thread.thread_input, by_roles=True),
     "thread-state": Region(
         "thread", THREAD, state_regions.thread_state, key=state_regions.state_key
     ),
     "thread-activities": Region("thread", THREAD, thread.thread_activities),
     "thread-events": Region("thread", THREAD, thread.thread_events),
-    "thread-plan": Region("thread", THREAD, thread.thread_plan),
+    "thread-plan": Region("thread", THREAD, graph.thread_plan),
     "thread-stop": Region("thread", THREAD, breakpoints.thread_stop, by_roles=True),
-    "thread-graph": Region("thread", THREAD, thread.thread_graph),
+    "thread-graph": Region("thread", THREAD, graph.thread_graph),
     "thread-artifacts": Region(
         "thread", THREAD, state_regions.thread_artifacts, key=state_regions.artifacts_key
     ),
@@ -107,11 +117,11 @@ def of_topic(kind: str) -> frozenset[str]:
 
 def context(page: Page, template: str, roles: Roles) -> dict[str, Any]:
     """What the whole page needs: the contexts of all its regions in one flat dict."""
-    found: dict[str, Any] = {}
+    results: dict[str, Any] = {}
     for region in REGIONS.values():
         if region.template == template:
-            found |= region.context(page, roles)
-    return found
+            results |= region.context(page, roles)
+    return results
 
 
 def render(page: Page, name: str, roles: Roles) -> str:
@@ -132,9 +142,9 @@ def render_for(
     is left out: the others are as good as without it.
     """
     shared: dict[str, str | None] = {}
-    found: dict[Roles, dict[str, str]] = {}
+    results: dict[Roles, dict[str, str]] = {}
     for roles, names in wanted.items():
-        found[roles] = {}
+        results[roles] = {}
         for name in sorted(names):
             if REGIONS[name].by_roles:
                 html = _attempted(page, name, roles, memo)
@@ -143,8 +153,8 @@ def render_for(
                     shared[name] = _attempted(page, name, roles, memo)
                 html = shared[name]
             if html is not None:
-                found[roles][name] = html
-    return found
+                results[roles][name] = html
+    return results
 
 
 def _attempted(page: Page, name: str, roles: Roles, memo: Memo) -> str | None:
@@ -174,7 +184,7 @@ def resolve(topic: Topic) -> Topic:
     """The topic as found in its workspace, with the thread it belongs to; raises NotFound."""
     if topic.ref is None:
         return topic
-    if topic.kind == "thread":
+    if topic.kind in OF_THREAD:
         if not queries.in_workspace([topic.ref], workspace=topic.workspace):
             raise NotFound("There is no such thread in this workspace.")
         return topic
@@ -197,21 +207,25 @@ def page_of(topic: Topic) -> Page:
         raise NotFound(f"There is no topic {topic.name}.")
     if topic.kind == "thread":
         return thread.ThreadPage(topic.workspace, topic.ref)
+    if topic.kind == "family":
+        return family.FamilyPage(topic.workspace, topic.ref)
     return approvals.ApprovalPage(topic.workspace, topic.ref, topic.thread)
 
 
 def marks(topics: Iterable[Topic]) -> Mapping[Topic, Any]:
-    """The mark of each topic; one statement for all threads, one for each board and inbox."""
-    found: dict[Topic, Any] = {}
+    """The mark of each topic; one statement for all threads, one for each of the others."""
+    results: dict[Topic, Any] = {}
     of_thread: dict[UUID, list[Topic]] = defaultdict(list)
     for topic in topics:
         if topic.kind == "board":
-            found[topic] = queries.board_mark(workspace=topic.workspace)[1]
+            results[topic] = queries.board_mark(workspace=topic.workspace)[1]
         elif topic.kind == "approvals":
-            found[topic] = gates.inbox_mark(workspace=topic.workspace)[1]
+            results[topic] = gates.inbox_mark(workspace=topic.workspace)[1]
+        elif topic.kind == "family" and topic.ref is not None:
+            results[topic] = queries.family_mark(topic.ref, workspace=topic.workspace)[1]
         elif topic.thread is not None:
             of_thread[topic.thread].append(topic)
     if of_thread:
         for thread_id, mark in queries.thread_marks(list(of_thread)).items():
-            found.update(dict.fromkeys(of_thread[thread_id], mark))
-    return found
+            results.update(dict.fromkeys(of_thread[thread_id], mark))
+    return results

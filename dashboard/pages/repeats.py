@@ -69,11 +69,11 @@ class Repeat:
 
 def repeat_of(row: ApprovalRow, *, workspace: UUID) -> Repeat | None:
     """What a repeat repeats, with the arguments of then as recorded; None of any other request."""
-    told = row.repeats
-    if not row.repeat or not isinstance(told, dict):
+    payload = row.repeats
+    if not row.repeat or not isinstance(payload, dict):
         return None
     try:
-        before = queries.activity(UUID(told["activity"]))
+        before = queries.activity(UUID(payload["activity"]))
         queries.thread(before.thread, workspace=workspace)  # a capsule may name any
         args = before.args
     except NotFound:
@@ -81,15 +81,15 @@ def repeat_of(row: ApprovalRow, *, workspace: UUID) -> Repeat | None:
     if isinstance(args, dict) and set(args) == {"args", "activity", "thread"}:
         args = args["args"]  # of a tool that acts once
     return Repeat(
-        at=datetime.fromisoformat(told["at"]),
-        state=told["state"],
-        thread=UUID(told["thread"]),
-        title=told["title"],
-        fork=told["fork"],
-        approval=told["approval"] or "",
-        approved_by=told["approved_by"],
-        args=told["args"],
-        result=told["result"],
+        at=datetime.fromisoformat(payload["at"]),
+        state=payload["state"],
+        thread=UUID(payload["thread"]),
+        title=payload["title"],
+        fork=payload["fork"],
+        approval=payload["approval"] or "",
+        approved_by=payload["approved_by"],
+        args=payload["args"],
+        result=payload["result"],
         lists=tuple(
             _listed(one, row.shown_args) for one in overlaps(args, row.shown_args, row.schema)
         ),
@@ -125,8 +125,8 @@ def _value(line: Any, amount: str) -> str:
 
 def _sum(lines: list[Any], amount: str, args: Any) -> str:
     """The sums of an amount over lines, per currency; empty where it cannot be said."""
-    found = sum_of(
+    result = sum_of(
         {"amount": line.get(amount), "currency": currency_of(line) or currency_of(args)}
         for line in lines
     )
-    return found.total if found else ""
+    return result.total if result else ""

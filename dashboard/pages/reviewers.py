@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from uuid import UUID
@@ -12,19 +12,20 @@ from approvals.queries import ApprovalRow
 from approvals.rules.terms import Seat, Terms, names_of, terms_of
 from approvals.rules.votes import Progress, Vote, person, voided
 from dashboard.identity.permissions import Actor, lacks
+from dashboard.identity.seats import seat_of
 from dashboard.wording.turns import Own, own_part
 
 
 class Viewer:
-    """The person who looks, as the terms of a request name people; teams are read when needed."""
+    """The person who looks, as the terms of a request name people."""
 
-    def __init__(self, actor: Actor, user: str, teams: Callable[[], Sequence[str]]) -> None:
-        self.actor, self.user, self._teams = actor, user, teams
+    def __init__(self, actor: Actor) -> None:
+        self.actor = actor
 
     @cached_property
     def names(self) -> tuple[str, ...]:
         """The names by which seats can mean the person."""
-        return names_of(self.user, self._teams())
+        return names_of(*seat_of(self.actor))
 
     @property
     def person(self) -> str:
@@ -101,10 +102,10 @@ def standing(row: ApprovalRow, votes: Sequence[Vote]) -> Standing:
         Stage(
             seated(seat),
             seat.count,
-            tuple(by_id[one.decision] for one in given if one.decision in by_id),
+            tuple(by_id[one.decision] for one in value if one.decision in by_id),
             row.open and n == now.stage,
         )
-        for n, (seat, given) in enumerate(zip(now.seats, now.counted, strict=True), start=1)
+        for n, (seat, value) in enumerate(zip(now.seats, now.counted, strict=True), start=1)
     )
     got, terms = now.approvals, terms_of(row.terms)
     window = round(gates.window_of(row))
@@ -118,8 +119,8 @@ def own(row: ApprovalRow, viewer: Viewer | None) -> Own:
     if not row.open:
         mine = person(row.decided_by) == viewer.person
         return Own(take_back=mine and row.status == "held" and not row.imported)
-    if said := lacks(viewer.actor, "decide"):
-        return Own(said)
+    if message := lacks(viewer.actor, "decide"):
+        return Own(message)
     return own_part(row.progress, viewer.person, viewer.names)
 
 

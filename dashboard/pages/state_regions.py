@@ -21,11 +21,12 @@ def thread_state(page: ThreadPage, roles: Roles) -> dict[str, Any]:
         "thread": page.thread,
         "checkpoint": page.checkpoint,
         "state": page.state.state,
-        "before": page.before_state.state,
+        "before": {} if page.anatomy else page.before_state.state,
         "schema": page.version.schema,
         "unread": page.state.unread,
-        "before_unread": None if page.state.unread else page.before_state.unread,
+        "before_unread": None if page.state.unread or page.anatomy else page.before_state.unread,
         "tab": page.tab,
+        "anatomy": page.anatomy,
         "past": page.past,
     }
 
@@ -52,8 +53,8 @@ def artifacts_key(page: ThreadPage) -> Hashable:
 
 
 def _standing(page: ThreadPage) -> tuple[str, bool | None]:
-    found = page.thread.integrity
-    return page.missing, None if found is None else found.intact
+    result = page.thread.integrity
+    return page.missing, None if result is None else result.intact
 
 
 def _shown(page: ThreadPage) -> UUID | None:
@@ -62,11 +63,11 @@ def _shown(page: ThreadPage) -> UUID | None:
 
 def _artifacts(page: ThreadPage) -> list[ArtifactRow]:
     """Files that the shown state and the recorded results refer to, each once."""
-    found: dict[str, ArtifactRow] = {}
+    results: dict[str, ArtifactRow] = {}
     for value in (page.state.state, *(a.result for a in page.activities)):
         for ref in _references(value):
-            found.setdefault(ref.sha256, ref)
-    return list(found.values())
+            results.setdefault(ref.sha256, ref)
+    return list(results.values())
 
 
 def _references(value: Any) -> Iterator[ArtifactRow]:

@@ -11,7 +11,7 @@ from approvals import queries as gates
 from approvals.queries import ApprovalRow
 from checkpoints import queries
 from checkpoints.errors import NotFound
-from checkpoints.states import FINISHED, EventKind, Status
+from checkpoints.states import EventKind, Status
 from checkpoints.views import (
     ActivityRow,
     AgentRow,
@@ -26,8 +26,10 @@ from checkpoints.views import (
 )
 from dashboard.actions.code_choice import choices_for
 from dashboard.actions.unknown_effects import Asked, asked_of
+from dashboard.documents.anatomy import anatomy_of
+from dashboard.documents.anatomy_shape import Anatomy
 from dashboard.documents.state_reads import Read, read, unreadable
-from dashboard.drawing import graphs, lineage
+from dashboard.drawing import lineage
 from dashboard.drawing.step_times import STATUS_KINDS, Times, times_of
 from dashboard.drawing.time_bar import timebar
 from dashboard.fields.message import message_field
@@ -36,16 +38,19 @@ from dashboard.identity.people import people
 from dashboard.identity.permissions import allowed_actions
 from dashboard.wire.progress import read_progress
 from dashboard.wording import savings
+from dashboard.wording.model_settings import ConfigFact, config_facts
 from dashboard.wording.text import number
 from dashboard.wording.why import why_waiting
 
 from .damage import damage_of
+from .parts.abilities import abilities
 from .rights import Class, Roles, actions_of, rights_of
+from .tree.family import FamilyPage
 
 CHECKPOINTS = 200
 EVENTS = 50
 ACTIVITIES = 50
-TABS = ("changes", "state")
+TABS = ("changes", "state", "anatomy")
 NOUNS = frozenset(kind.partition(".")[0] for kind in EventKind)
 
 
@@ -54,7 +59,8 @@ class ThreadPage:
     """The reads of one look at a thread, each done at most once; raises NotFound.
 
     `cp` names another checkpoint than the head by its number or id, `kind` a noun of events,
-    `before` where older events begin, `event` the one that is opened.
+    `before` where older events begin, `event` the one that is opened, `messages_before` the
+    message before which older ones are shown.
     """
 
     workspace: UUID
@@ -63,6 +69,7 @@ class ThreadPage:
     kind: str = ""
     before: int | None = None
     event: int | None = None
+    messages_before: int | None = None
     tab: str = "changes"
     _thread: ThreadRow | None = field(default=None, repr=False)
 
@@ -91,13 +98,13 @@ class ThreadPage:
         # The thread first, so that a stranger's thread is unknown whatever is asked of it.
         owner = self.thread.id
         if self.cp.isdecimal() and len(self.cp) < 10:
-            found = queries.checkpoint_by_number(owner, int(self.cp))
+            result = queries.checkpoint_by_number(owner, int(self.cp))
         else:
             try:
-                found = queries.checkpoint(owner, UUID(self.cp))
+                result = queries.checkpoint(owner, UUID(self.cp))
             except ValueError:
                 raise NotFound("There is no such checkpoint in this thread.") from None
-        return None if found.id == self.thread.head else found
+        return None if result.id == self.thread.head else result
 
     @cached_property
     def rows(self) -> list[CheckpointRow]:
@@ -149,11 +156,18 @@ class ThreadPage:
             return Read({})
         return read(shown.parent_thread, shown.parent, self.version)
 
+    @cached_property
+    def anatomy(self) -> Anatomy | None:
+        """What is on record at the shown checkpoint; None on the other tabs."""
+        if self.tab != "anatomy" or self.checkpoint is None:
+            return None
+        return anatomy_of(self.thread, self.checkpoint, self.state.state)
+
     @property
     def passing(self) -> bool:
         """Whether it shows what the next look may find otherwise, though nothing has moved."""
         shown: list[Read | None] = [vars(self).get(name) for name in ("state", "before_state")]
-        return any(found is not None and found.unread is not None for found in shown)
+        return any(item is not None and item.unread is not None for item in shown)
 
     @cached_property
     def version(self) -> AgentRow:
@@ -169,7 +183,12 @@ class ThreadPage:
 
     @cached_property
     def forks(self) -> list[ThreadRow]:
-        return queries.children(self.thread.id)
+        # Those that took over from it stand in the family tree.
+        return [fork for fork in queries.forks_of(self.thread.id) if fork.root is None]
+
+    @cached_property
+    def beside(self) -> FamilyPage:
+        return FamilyPage(self.workspace, self.thread.id, self.thread)
 
     @cached_property
     def base_title(self) -> str:
@@ -228,6 +247,14 @@ class ThreadPage:
         return queries.config_of(self.thread.id)
 
     @cached_property
+    def config_facts(self) -> list[ConfigFact]:
+        """The configuration, flagged where a thread that started now would get another one."""
+        if not self.config:
+            return []
+        now = queries.deployed_config(self.thread.agent, workspace=self.thread.workspace)
+        return config_facts(self.config, now)
+
+    @cached_property
     def people(self) -> dict[str, str]:
         actors = [event.actor for event in self.events.rows] + [i.actor for i in self.inputs]
         return people([self.thread.started_by, *actors])
@@ -247,12 +274,14 @@ def thread_facts(page: ThreadPage, roles: Roles) -> dict[str, Any]:
     """Region thread-facts."""
     return {
         "thread": page.thread,
-        "config": page.config,
+        "abilities": abilities(page.thread),
+        "config_facts": page.config_facts,
         "people": page.people,
         "base_title": page.base_title,
         "verification": page.thread.integrity,
         "storage": page.storage,
         "saved": savings.shown(page.saved),
+        "spent": savings.dollars(page.thread.cost, queries.unpriced_calls(page.thread)),
         "rights": rights_of(roles),
     }
 
@@ -268,7 +297,8 @@ def thread_note(page: ThreadPage, roles: Roles) -> dict[str, Any]:
     """Region thread-note."""
     return {
         "thread": page.thread,
-        "why": page.why,
+        # Whom it waits for stands in a region that follows them.
+        "why": None if page.why and page.why.kind == "children" else page.why,
         "thread_approvals": page.approvals,
         "asked": None if page.past else page.asked,
         "may_settle": allowed_actions(Class(roles), page.thread)["settle"],
@@ -285,7 +315,13 @@ def thread_damage(page: ThreadPage, roles: Roles) -> dict[str, Any]:
 
 def thread_progress(page: ThreadPage, roles: Roles) -> dict[str, Any]:
     """Region thread-progress."""
-    return {"thread": page.thread, "progress": page.progress}
+    report = page.progress or {}
+    stream = "stream" in report
+    return {
+        "thread": page.thread,
+        "progress": None if stream else page.progress,
+        "stream": report if stream else None,
+    }
 
 
 def thread_lineage(page: ThreadPage, roles: Roles) -> dict[str, Any]:
@@ -333,36 +369,7 @@ def thread_events(page: ThreadPage, roles: Roles) -> dict[str, Any]:
         "opened": page.event,
         "people": page.people,
         "events_cursor": page.events.next_cursor,
+        "events_query": {"cp": page.past and page.past.id, "kind": page.kind or None},
         "filtered": bool(page.kind) or page.before is not None or page.event is not None,
         "past": page.past,
     }
-
-
-def thread_plan(page: ThreadPage, roles: Roles) -> dict[str, Any]:
-    """Region thread-plan."""
-    return {
-        "thread": page.thread,
-        "plan": graphs.plan(page.version.graph, page.path, current=_current(page)),
-        "past": page.past,
-    }
-
-
-def thread_graph(page: ThreadPage, roles: Roles) -> dict[str, Any]:
-    """Region thread-graph."""
-    return {
-        "thread": page.thread,
-        "graph": graphs.picture(
-            page.version.graph,
-            page.path,
-            current=_current(page),
-            finished=page.thread.status == Status.SUCCEEDED and not page.past,
-        ),
-        "past": page.past,
-    }
-
-
-def _current(page: ThreadPage) -> tuple[str, ...]:
-    """The nodes that are worked or waited on at the shown checkpoint."""
-    if page.past:
-        return page.past.next_nodes
-    return () if page.thread.status in FINISHED - {Status.FAILED} else page.thread.next_nodes

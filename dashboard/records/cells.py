@@ -15,10 +15,12 @@ from django.urls import reverse
 from django.utils.html import format_html
 from django.utils.safestring import SafeString
 
+from approvals import queries as approvals
 from checkpoints import queries
 from dashboard.identity.people import people
 from dashboard.wording import sentences
 from dashboard.wording.text import number, visible
+from dashboard.wording.young_accounts import young_accounts
 
 EMPTY = "–"
 SHORT = 120  # characters of a text in a list
@@ -54,9 +56,9 @@ def prepare(rows: Sequence[Any], actors: Iterable[str], threads: Iterable[UUID])
     """Look up names and titles once for all rows."""
     wanted = list(threads)
     titles, imports = (queries.titles(wanted), queries.imports(wanted)) if wanted else ({}, {})
-    told = Told(people(actors), titles, imports, _damaged(rows))
+    payload = Told(people(actors), titles, imports, _damaged(rows))
     for row in rows:
-        row.told = told
+        row.told = payload
 
 
 def _damaged(rows: Sequence[Any]) -> dict[UUID, int]:
@@ -71,7 +73,7 @@ def _damaged(rows: Sequence[Any]) -> dict[UUID, int]:
 
 def _damaged_from(row: Any) -> int | None:
     record: UUID | None = getattr(row, "part_of", None)
-    return None if record is None else told(row).damaged.get(record)
+    return None if record is None else description(row).damaged.get(record)
 
 
 def marked(row: Any, value: Any) -> Any:
@@ -93,8 +95,8 @@ def damage(row: Any) -> str:
         return ""
     of_workspace = row._meta.model_name == "workspaceevent"
     find = queries.workspace_verification if of_workspace else queries.verification
-    found = find(row.part_of)
-    return f"The record is damaged from event {since} on. {found.what}" if found else ""
+    result = find(row.part_of)
+    return f"The record is damaged from event {since} on. {result.what}" if result else ""
 
 
 def cell(row: Any, name: str) -> Any:
@@ -105,7 +107,7 @@ def cell(row: Any, name: str) -> Any:
     if name in ACTORS:
         return person(row, value)
     if name == "thread_id":
-        title = told(row).titles.get(value) or str(value)[-8:]
+        title = description(row).titles.get(value) or str(value)[-8:]
         return _link(name, value, _cut(title))
     if isinstance(value, datetime):
         return _time(value, "seconds")
@@ -140,7 +142,7 @@ def full(row: Any, name: str) -> Any:
     if name == "user_id":
         return person(row, f"user:{value}")
     if name in LINKS:
-        title = told(row).titles.get(value, "") if name == "thread_id" else ""
+        title = description(row).titles.get(value, "") if name == "thread_id" else ""
         named = format_html("{} ", visible(title)) if title else ""
         return format_html("{}{}", named, _link(name, value, str(value)))
     if isinstance(value, UUID):
@@ -150,22 +152,30 @@ def full(row: Any, name: str) -> Any:
     return visible(str(value))
 
 
+def account(row: Any) -> SafeString:
+    """Which participant of the same request created a reviewer's young account."""
+    request = approvals.approval(row.approval_id, workspace=row.workspace_id)
+    votes = approvals.votes(row.approval_id)
+    return visible(young_accounts(request, votes).get(row.pk, EMPTY))
+
+
 def sentence(row: Any) -> SafeString:
     """What an event says, in words."""
     event = SimpleNamespace(
         kind=row.kind, data=row.data or {}, actor=row.actor, imported=imported(row)
     )
-    return visible(_cut(sentences.event_sentence(event, told(row).people)))  # type: ignore[arg-type]
+    return visible(_cut(sentences.event_sentence(event, description(row).people)))  # type: ignore[arg-type]
 
 
-def told(row: Any) -> Told:
+def description(row: Any) -> Told:
     """What was looked up for this row's page."""
-    found: Told = getattr(row, "told", NOTHING)
-    return found
+    result: Told = getattr(row, "told", NOTHING)
+    return result
 
 
 def person(row: Any, actor: str) -> SafeString:
-    return visible(sentences.person(actor, told(row).people, imported=imported(row)))
+    """The name of an actor as the row's page shows it."""
+    return visible(sentences.person(actor, description(row).people, imported=imported(row)))
 
 
 def imported(row: Any) -> bool:
@@ -176,9 +186,9 @@ def imported(row: Any) -> bool:
         case "decision":
             return bool(row.approval.imported)
         case "event":
-            return bool(row.seq <= told(row).imports.get(row.thread_id, (0, -1))[0])
+            return bool(row.seq <= description(row).imports.get(row.thread_id, (0, -1))[0])
         case "checkpoint":
-            return bool(row.number <= told(row).imports.get(row.thread_id, (0, -1))[1])
+            return bool(row.number <= description(row).imports.get(row.thread_id, (0, -1))[1])
     return False
 
 

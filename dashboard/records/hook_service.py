@@ -13,7 +13,7 @@ from dashboard.errors import Missing
 from dashboard.identity.permissions import Actor
 
 
-class HookDesk:
+class HookAdminService:
     """The part of the records' site that the forms of `approvals.hooks.admin` ask."""
 
     def member(self, request: HttpRequest) -> Administrator:

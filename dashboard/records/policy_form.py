@@ -11,6 +11,7 @@ from django import forms
 from approvals.policies.drafts import Draft
 from approvals.policies.queries import VersionRow
 from approvals.rules.terms import Seat, Terms
+from approvals.states import RISKS
 from dashboard.actions.policies import draft_from
 from dashboard.errors import Invalid
 
@@ -40,7 +41,8 @@ class PolicyForm(forms.Form):
         widget=forms.Textarea(attrs={"rows": 4, "spellcheck": "false"}),
         help_text="When it holds, in CEL: tool, args, agent, cost, risk, labels, started_by. "
         "Money is text, so compare it by amount(args.total) > 1000. A condition with "
-        "operation ('fork', 'roll_back', 'edit', 'retry') is about what people do to threads. "
+        "operation ('fork', 'roll_back', 'edit', 'retry') is about what people do to "
+        "threads, one with node, such as node == 'publish', stops before that node. "
         "Where a value is missing, a policy that asks counts as met.",
     )
     action = forms.ChoiceField(
@@ -68,9 +70,7 @@ class PolicyForm(forms.Form):
         required=False,
         choices=[
             ("", "As the author set it"),
-            ("low", "Low"),
-            ("medium", "Medium"),
-            ("high", "High"),
+            *((risk, risk.capitalize()) for risk in RISKS),
         ],
     )
     title = forms.CharField(
@@ -114,21 +114,21 @@ class PolicyForm(forms.Form):
 
     def draft(self) -> Draft:
         """What was written; raises Invalid."""
-        given = self.cleaned_data
-        to = given["escalate_to"].strip()
+        value = self.cleaned_data
+        to = value["escalate_to"].strip()
         return draft_from(
             {
-                **{k: given[k] for k in ("name", "condition", "action", "note", "risk", "title")},
-                "deadline": None if given["deadline"] is None else given["deadline"] * MINUTE,
+                **{k: value[k] for k in ("name", "condition", "action", "note", "risk", "title")},
+                "deadline": None if value["deadline"] is None else value["deadline"] * MINUTE,
                 "terms": {
-                    "stages": _stages(given["stages"]),
-                    "four_eyes": given["four_eyes"],
-                    "undo_window": given["undo_window"],
-                    "valid_for": given["valid_for"] * HOUR,
-                    "on_expiry": given["on_expiry"],
+                    "stages": _stages(value["stages"]),
+                    "four_eyes": value["four_eyes"],
+                    "undo_window": value["undo_window"],
+                    "valid_for": value["valid_for"] * HOUR,
+                    "on_expiry": value["on_expiry"],
                     "escalate_to": _seat(to, "$.terms.escalate_to") if to else None,
-                    "escalate_for": (given["escalate_for"] or 0) * MINUTE,
-                    "reminders": _minutes(given["reminders"]),
+                    "escalate_for": (value["escalate_for"] or 0) * MINUTE,
+                    "reminders": _minutes(value["reminders"]),
                 },
             }
         )
@@ -170,7 +170,7 @@ def seat_line(seat: Seat) -> str:
     return f"{seat.count} of {', '.join(names) or 'any reviewer'}"
 
 
-def said(row: VersionRow) -> dict[str, str]:
+def as_form(row: VersionRow) -> dict[str, str]:
     """What a version says, by heading, for comparing two of them."""
     shown = {k: v for k, v in form_of(row).items() if k != "name"}
     return {
@@ -180,8 +180,8 @@ def said(row: VersionRow) -> dict[str, str]:
 
 def differences(newer: VersionRow, older: VersionRow | None) -> list[tuple[str, str, str]]:
     """(heading, before, after) of what a version changed; of the first one everything it says."""
-    now = said(newer)
-    then: Mapping[str, str] = {} if older is None else said(older)
+    now = as_form(newer)
+    then: Mapping[str, str] = {} if older is None else as_form(older)
     plain = said_by_default() if older is None else then
     return [(k, then.get(k, ""), v) for k, v in now.items() if plain.get(k, "") != v]
 
@@ -204,14 +204,14 @@ def _stages(text: str) -> list[dict[str, Any]]:
 
 
 def _seat(line: str, path: str) -> dict[str, Any]:
-    found = _LINE.fullmatch(line)
-    if found is None:
+    match = _LINE.fullmatch(line)
+    if match is None:
         raise Invalid(path, f"cannot be read: {line[:80]!r}; write “2 of ada, ben, team:Treasury”")
-    names = [name.strip() for name in found[2].split(",")]
+    names = [name.strip() for name in match[2].split(",")]
     if len(names) == 1 and names[0].lower() in ("any", "any reviewer", "anybody"):
         names = []
     return {
-        "count": int(found[1]),
+        "count": int(match[1]),
         "people": [name for name in names if not name.startswith(_TEAM)],
         "teams": [name.removeprefix(_TEAM).strip() for name in names if name.startswith(_TEAM)],
     }

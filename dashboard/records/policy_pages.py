@@ -121,15 +121,16 @@ def _form(request: HttpRequest, row: VersionRow | None) -> HttpResponse:
 
 
 def _tried(who: Actor, form: PolicyForm) -> dict[str, Any]:
-    given = form.cleaned_data
-    found = actions.try_policy(who, given["condition"], given["action"])
+    value = form.cleaned_data
+    result = actions.try_policy(who, value["condition"], value["action"])
     return {
-        "n": len(found.matched),
-        "looked_at": found.looked_at,
-        "there": found.there,
-        "matched": found.matched[:SHOWN],
-        "more": max(0, len(found.matched) - SHOWN),
-        "n_problems": sum(bool(one.problem) for one in found.matched),
+        "n": len(result.matched),
+        "looked_at": result.looked_at,
+        "there": result.there,
+        "since": result.since,
+        "matched": result.matched[:SHOWN],
+        "more": max(0, len(result.matched) - SHOWN),
+        "n_problems": sum(bool(one.problem) for one in result.matched),
     }
 
 
@@ -144,14 +145,14 @@ def _saved(
     waiting = request.POST.get("waiting", "")
     if waiting not in ("", *WAITING):
         raise Malformed("Say what becomes of waiting requests: keep or reopen.")
-    found, reopened = actions.edit_policy(
+    result, reopened = actions.edit_policy(
         who, row.policy, draft=draft, seen=_number(request), waiting=waiting
     )
-    told = f"Version {found.number} holds from now on."
+    message = f"Version {result.number} holds from now on."
     if reopened:
-        told += f" Reopened: {reopened}; they are asked anew."
-    say(request, told)
-    return SeeOther(_url(found))
+        message += f" Reopened: {reopened}; they are asked anew."
+    say(request, message)
+    return SeeOther(_url(result))
 
 
 def _button(view: Callable[..., str]) -> Callable[..., HttpResponse]:
@@ -192,18 +193,18 @@ def move(request: HttpRequest, policy_id: UUID) -> str:
 @_button
 def cap(request: HttpRequest) -> str:
     """Make or change a spend cap."""
-    given = request.POST
-    found = actions.set_cap(
+    value = request.POST
+    result = actions.set_cap(
         _actor(request),
-        given.get("scope", ""),
-        given.get("per", ""),
-        given.get("max_cost", "").strip(),
-        given.get("agent", "").strip(),
-        given.get("active") == "1",
+        value.get("scope", ""),
+        value.get("per", ""),
+        value.get("max_cost", "").strip(),
+        value.get("agent", "").strip(),
+        value.get("active") == "1",
     )
-    if not found.active:
+    if not result.active:
         return "The spend cap is switched off."
-    return f"The spend cap is {found.shown} now."
+    return f"The spend cap is {result.shown} now."
 
 
 def _actor(request: HttpRequest) -> Actor:

@@ -19,7 +19,7 @@ from django.contrib.auth.decorators import login_not_required
 from django.contrib.auth.forms import PasswordChangeForm
 from django.contrib.auth.views import redirect_to_login
 from django.core.exceptions import PermissionDenied
-from django.db.models import QuerySet
+from django.db.models import BooleanField, QuerySet
 from django.http import HttpRequest, HttpResponse, HttpResponseRedirect
 from django.template.response import TemplateResponse
 from django.urls import path, reverse
@@ -32,10 +32,11 @@ from dashboard.actions.endpoints import Endpoints
 from dashboard.errors import ActionError, Forbidden, Missing
 from dashboard.views import addresses
 from dashboard.views.base import SeeOther, refused
+from dashboard.views.parameters import COLUMNS, CURSOR, ID, NUMBER, TEXT, Values, one_of
 
 from . import cells as showing
-from . import policy_pages
-from .hook_service import HookDesk
+from . import mcp_pages, policy_pages
+from .hook_service import HookAdminService
 
 GROUPS = (
     ("Threads", ("thread", "checkpoint", "content", "event", "activity", "artifact")),
@@ -62,7 +63,7 @@ class OwnPasswordForm(PasswordChangeForm):
         return self.user
 
 
-class RecordsSite(HookDesk, admin.AdminSite):
+class RecordsSite(HookAdminService, admin.AdminSite):
     """Django's admin by our roles; also the `Desk` and the `Editor` of the floors below."""
 
     site_header = "Gatepost records"
@@ -90,26 +91,26 @@ class RecordsSite(HookDesk, admin.AdminSite):
         """Who asks, with the roles as they are now, read once per request; None for strangers."""
         if not hasattr(request, ASKED_BY):
             try:
-                found = administration.administrator_of(request.user)
+                result = administration.administrator_of(request.user)
             except Forbidden:
-                found = None
-            setattr(request, ASKED_BY, found)
+                result = None
+            setattr(request, ASKED_BY, result)
         known: Administrator | None = getattr(request, ASKED_BY)
         return known
 
     def member(self, request: HttpRequest) -> Administrator:
         """Who asks; PermissionDenied for strangers."""
-        found = self.who(request)
-        if found is None or not found.may_audit:
+        result = self.who(request)
+        if result is None or not result.may_audit:
             raise PermissionDenied(NEEDS)
-        return found
+        return result
 
     def has_permission(self, request: HttpRequest) -> bool:
-        found = self.who(request)
-        return found is not None and found.may_audit
+        result = self.who(request)
+        return result is not None and result.may_audit
 
     def admin_view(self, view: Any, cacheable: bool = False) -> Any:
-        inner = super().admin_view(_told(view), cacheable)
+        inner = super().admin_view(_with_notices(view), cacheable)
 
         def guarded(request: HttpRequest, *args: Any, **kwargs: Any) -> HttpResponse:
             if not request.user.is_authenticated:
@@ -117,8 +118,8 @@ class RecordsSite(HookDesk, admin.AdminSite):
             self.member(request)
             names = _parameters(view, request)
             if names is not None:
-                if (told := addresses.refusal(request, names)) is not None:
-                    return told
+                if (payload := addresses.refusal(request, names)) is not None:
+                    return payload
                 if clean := addresses.without_passed_over(request):
                     return HttpResponseRedirect(clean)
             answer: HttpResponse = inner(request, *args, **kwargs)
@@ -163,6 +164,10 @@ class RecordsSite(HookDesk, admin.AdminSite):
         """A column's value on the page of its row."""
         return showing.full(row, name)
 
+    def account(self, row: Any) -> Any:
+        """Which participant created the account behind a decision, where that needs a look."""
+        return showing.account(row)
+
     def sentence(self, row: Any) -> Any:
         """What an event says."""
         return showing.sentence(row)
@@ -178,8 +183,8 @@ class RecordsSite(HookDesk, admin.AdminSite):
     # --- what the forms below do (checkpoints.admin.Editor) --------------------------------------
     def choose_from(self, request: HttpRequest) -> QuerySet[Any]:
         """The users whom this person may give a role."""
-        found: QuerySet[Any] = administration.people_within_reach(self.member(request))
-        return found.order_by("username")
+        result: QuerySet[Any] = administration.people_within_reach(self.member(request))
+        return result.order_by("username")
 
     def grant(self, request: HttpRequest, workspace: UUID | None, user: int, role: str) -> UUID:
         """Give a role; the workspace."""
@@ -197,7 +202,7 @@ class RecordsSite(HookDesk, admin.AdminSite):
         """Give a workspace another name."""
         administration.rename_workspace(self.member(request), workspace, name)
 
-    # --- policies, which have pages of their own -------------------------------------------------
+    # --- policies and MCP servers, which have pages of their own ---------------------------------
     def get_urls(self) -> list[Any]:
         view = self.admin_view
         one = "policies/<uuid:policy_id>/"
@@ -208,7 +213,22 @@ class RecordsSite(HookDesk, admin.AdminSite):
             path(one, view(policy_pages.change), name="policy"),
             path(f"{one}switch/", view(policy_pages.switch), name="policy_switch"),
             path(f"{one}move/", view(policy_pages.move), name="policy_move"),
+            *self._mcp_urls(),
             *super().get_urls(),
+        ]
+
+    def _mcp_urls(self) -> list[Any]:
+        view, one = self.admin_view, "mcp-servers/<uuid:server_id>/"
+        return [
+            path("mcp-servers/", view(mcp_pages.index), name="mcp_servers"),
+            path("mcp-servers/add/", view(mcp_pages.add), name="mcp_server_add"),
+            path(one, view(mcp_pages.server), name="mcp_server"),
+            path(f"{one}change/", view(mcp_pages.change), name="mcp_server_change"),
+            path(f"{one}switch/", view(mcp_pages.switch), name="mcp_server_switch"),
+            path(f"{one}tools/", view(mcp_pages.tools), name="mcp_server_tools"),
+            path(f"{one}accept/", view(mcp_pages.accept), name="mcp_server_accept"),
+            path(f"{one}mode/", view(mcp_pages.mode), name="mcp_server_mode"),
+            path(f"{one}remove/", view(mcp_pages.remove), name="mcp_server_remove"),
         ]
 
     def endpoint(self, request: HttpRequest, workspace: UUID | None = None) -> Endpoints:
@@ -217,12 +237,12 @@ class RecordsSite(HookDesk, admin.AdminSite):
 
     def each_context(self, request: HttpRequest) -> dict[str, Any]:
         """Also the workspace whose records these are, and the others of this person."""
-        found = super().each_context(request)
+        result = super().each_context(request)
         who = self.who(request)
         if who is None or who.superuser:
-            return found
+            return result
         others = [place for place in who.actor.places if place[0] != who.actor.workspace]
-        return found | {
+        return result | {
             "workspace_name": who.actor.workspace_name if others else "",
             "other_workspaces": others,
         }
@@ -231,21 +251,21 @@ class RecordsSite(HookDesk, admin.AdminSite):
     def index(self, request: HttpRequest, extra_context: Any = None) -> TemplateResponse:
         """All lists, and above them how the record stands."""
         scope = self.member(request).scope
-        stands = queries.integrity(workspace=scope)
-        damages = queries.damages(workspace=scope) if stands.damaged else []
-        told = {"integrity": stands, "damages": damages, **(extra_context or {})}
-        return super().index(request, told)
+        integrity = queries.integrity(workspace=scope)
+        damages = queries.damages(workspace=scope) if integrity.damaged else []
+        payload = {"integrity": integrity, "damages": damages, **(extra_context or {})}
+        return super().index(request, payload)
 
     def get_app_list(self, request: HttpRequest, app_label: str | None = None) -> list[Any]:
         """What this person may open, by what it is about."""
-        found = {
+        results = {
             model["model"]._meta.model_name: model
             | {"about": (self.get_model_admin(model["model"]).__doc__ or "").partition("\n")[0]}
             for app in super().get_app_list(request)
             for model in app["models"]
         }
         return [
-            {"name": name, "models": [found[m] for m in members if m in found]}
+            {"name": name, "models": [results[m] for m in members if m in results]}
             for name, members in GROUPS
         ]
 
@@ -258,21 +278,33 @@ class RecordsSite(HookDesk, admin.AdminSite):
         return LogEntry.objects.none()
 
 
-def _parameters(view: Any, request: HttpRequest) -> frozenset[str] | None:
+def _parameters(view: Any, request: HttpRequest) -> dict[str, Values] | None:
     """The query parameters of a list of records; None for every other page."""
     records = getattr(view, "__self__", None)
     if not isinstance(records, admin.ModelAdmin) or view.__name__ != "changelist_view":
         return None
-    names = {SEARCH_VAR, PAGE_VAR, ERROR_FLAG}
+    known = {SEARCH_VAR: TEXT, PAGE_VAR: CURSOR if hasattr(records, "walks") else NUMBER}
     if records.get_sortable_by(request):
-        names.add(ORDER_VAR)
+        known[ORDER_VAR] = COLUMNS
     filters: Iterable[Any] = records.get_list_filter(request)
     for one in filters:
-        names.add(f"{one}__exact" if isinstance(one, str) else one.parameter_name)
-    return frozenset(names)
+        if isinstance(one, str):
+            known[f"{one}__exact"] = one_of(_words(records, one))
+        else:
+            known[one.parameter_name] = one_of(one.values) if one.values else ID
+    return known
 
 
-def _told(view: Callable[..., HttpResponse]) -> Callable[..., HttpResponse]:
+def _words(records: admin.ModelAdmin[Any], name: str) -> list[str]:
+    """The values of a column by which Django's own filter narrows: its own, else its form's."""
+    field = records.model._meta.get_field(name)
+    if isinstance(field, BooleanField):
+        return ["1", "0"]
+    choices = field.choices or getattr(records.form.base_fields[name], "choices", ())
+    return [str(value) for value, _ in choices]
+
+
+def _with_notices(view: Callable[..., HttpResponse]) -> Callable[..., HttpResponse]:
     """A view whose refused changes become a notice above the form they came from."""
 
     def told(request: HttpRequest, *args: Any, **kwargs: Any) -> HttpResponse:

@@ -15,8 +15,12 @@ from django import template
 from django.utils.html import format_html
 from django.utils.safestring import SafeString
 
+from approvals.states import COMMENT_MAX
+from checkpoints.limits import TITLE_MAX
 from dashboard.drawing import differences, file_links, list_pairs, step_times, trees
-from dashboard.wording import sentences, text
+from dashboard.drawing.model_calls import model_call_of
+from dashboard.fields.validation import REASON_MAX
+from dashboard.wording import amounts, sentences, text
 
 register = template.Library()
 
@@ -26,6 +30,7 @@ register.filter("has_hidden", text.has_hidden)
 register.filter("number", text.number)
 register.filter("bytes", text.size)
 register.filter("span", text.span)
+register.filter("spent", amounts.spent)
 register.filter("event_icon", sentences.event_icon)
 register.filter("event_tone", sentences.event_tone)
 register.filter("json_text", trees.pretty)
@@ -42,6 +47,8 @@ VERBS = {
     "rollback": ("undo", "Roll back…", "b"),
     "cancel": ("cancel", "Cancel…", ""),
 }
+# What a field of this name takes, in characters.
+LIMITS = {"title": TITLE_MAX, "reason": REASON_MAX, "comment": COMMENT_MAX}
 RISKS = {"high": ("t-fail", "stuck"), "medium": ("t-wait", "wait"), "low": ("t-idle", "queued")}
 VERDICTS = {
     "approve": ("t-done", "done", "Approved"),
@@ -237,6 +244,9 @@ def took(activity: Any) -> float | None:
     return (activity.finished_at - activity.started_at).total_seconds() or None
 
 
+register.filter("model_call", model_call_of)
+
+
 @register.filter
 def get(mapping: Mapping[Any, Any] | None, key: Any) -> Any:
     """`mapping|get:key`; empty text when it is not there."""
@@ -322,9 +332,9 @@ def approval_of(row: Any) -> str:
     waits = row.waiting_on
     if not isinstance(waits, Mapping):
         return ""
-    found = waits.get("approval") or next(iter(waits.get("approvals") or ()), "")
+    result = waits.get("approval") or next(iter(waits.get("approvals") or ()), "")
     try:
-        return str(UUID(str(found)))
+        return str(UUID(str(result)))
     except ValueError:
         return ""
 
@@ -342,10 +352,16 @@ def json_hides(value: Any) -> bool:
 
 
 @register.simple_tag
+def limit(name: str) -> int:
+    """The `maxlength` of the field of this name, in characters."""
+    return LIMITS[name]
+
+
+@register.simple_tag
 def fate_counts(fates: Iterable[Any] | None) -> dict[str, int]:
     """How many effects will be undone, stay and are unknown."""
-    found = [fate.fate for fate in fates or ()]
-    return {name: found.count(name) for name in FATES}
+    results = [fate.fate for fate in fates or ()]
+    return {name: results.count(name) for name in FATES}
 
 
 @register.simple_tag
@@ -357,9 +373,9 @@ def file_url(sha: str, name: str, inline: bool = False) -> str:
 @register.simple_tag
 def pictures(value: Any) -> list[dict[str, str]]:
     """{sha, name} of the PNG files that a proposal refers to, each once: what can be shown."""
-    found = {
+    results = {
         file["$artifact"]: str(file.get("name") or "picture")
         for file in trees.files(value)
         if file.get("media_type") == "image/png"
     }
-    return [{"sha": sha, "name": name} for sha, name in found.items()]
+    return [{"sha": sha, "name": name} for sha, name in results.items()]

@@ -1,12 +1,13 @@
-"""What the address of a listing page may carry: a mistyped parameter would show more than asked.
+"""What the address of a page may carry: a mistyped parameter or value would show more than asked.
 
-`/?statsu=failed` is refused as the API refuses it, with a link to what was probably meant. What
-links in mails and campaigns add (`utm_source`, `fbclid`) and what signing in adds is passed over.
+`/?statsu=failed` and `/?status=faild` are refused as the API refuses them, with a link to what was
+probably meant. What links in mails and campaigns add (`utm_source`, `fbclid`) and what signing in
+adds is passed over.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection
+from collections.abc import Callable, Collection, Mapping
 from difflib import get_close_matches
 from functools import wraps
 from typing import Any, Final
@@ -14,14 +15,17 @@ from typing import Any, Final
 from django.http import HttpRequest, HttpResponse
 from django.utils.http import urlencode
 
+from checkpoints.errors import InvalidValue
 from dashboard import errors
 
 from .base import refused
+from .parameters import CURSOR, Values
 
 TRACKING: Final = frozenset(
     {"fbclid", "gclid", "gbraid", "wbraid", "msclkid", "mc_cid", "mc_eid", "_gl", "_hsenc", "_hsmi"}
 )
-PASSED_OVER: Final = TRACKING | {"next", "sesame"}
+NOTHING_SHOWN: Final = "Nothing is shown: it would not be what you asked for."
+PASSED_OVER: Final = TRACKING | {"next", "sesame", "src"}  # src: from a mail of ours
 
 
 class UnknownParameter(errors.ActionError):
@@ -31,41 +35,58 @@ class UnknownParameter(errors.ActionError):
 
 
 def takes[**P](
-    *names: str, many: Collection[str] = ()
+    many: Mapping[str, Values] | None = None, /, **once: Values
 ) -> Callable[[Callable[P, Any]], Callable[P, Any]]:
-    """A listing page with these query parameters, of which those in `many` may come repeatedly."""
+    """A page with these query parameters and their values; those in `many` may come repeatedly."""
+    several = dict(many or {})
 
     def decorate(view: Callable[P, Any]) -> Callable[P, Any]:
         @wraps(view)
         def checked(*args: P.args, **kwargs: P.kwargs) -> Any:
             request: Any = args[0]
-            answer = refusal(request, (*names, *many), many=many)
-            return view(*args, **kwargs) if answer is None else answer
+            if (answer := refusal(request, once, many=several)) is not None:
+                return answer
+            try:
+                return view(*args, **kwargs)
+            except InvalidValue as error:
+                cursor = next((name for name, values in once.items() if values is CURSOR), "")
+                if error.path != "cursor" or not cursor:
+                    raise
+                return refuse_value(request, cursor, request.GET.get(cursor, ""), CURSOR)
 
+        vars(checked)["parameters"] = once | several
         return checked
 
     return decorate
 
 
 def refusal(
-    request: HttpRequest, names: Collection[str], *, many: Collection[str] = ()
+    request: HttpRequest, once: Mapping[str, Values], *, many: Mapping[str, Values] | None = None
 ) -> HttpResponse | None:
-    """The page that names the first parameter which a page does not take; None where it takes all.
+    """The page that names the first parameter or value that a page does not take; None for none.
 
-    It offers the same address with the name that was probably meant, else without the parameter.
+    It offers the same address with what was probably meant, else without the parameter.
     """
     if request.method not in ("GET", "HEAD"):
         return None
+    taken = {**once, **(many or {})}
     for name, values in request.GET.lists():
         if _is_passed_over(name):
             continue
-        if name not in names:
-            return _refused(request, name, next(iter(get_close_matches(name[:80], names, n=1)), ""))
-        if len(values) > 1 and name not in many:
-            said = f"The address names “{name}” {len(values)} times; once is taken."
-            error = UnknownParameter(said)
+        if name not in taken:
+            return _refuse_name(request, name, _nearest(name, taken))
+        if len(values) > 1 and name in once:
+            message = f"The address names “{name}” {len(values)} times; once is taken."
+            error = UnknownParameter(message)
             return refused(request, error, back=request.path, label="Open the whole list")
+        for value in values:
+            if value and not taken[name].fits(value):
+                return refuse_value(request, name, value, taken[name])
     return None
+
+
+def _nearest(word: str, known: Collection[str]) -> str:
+    return next(iter(get_close_matches(word[:80], known, n=1)), "")
 
 
 def without_passed_over(request: HttpRequest) -> str:
@@ -74,10 +95,10 @@ def without_passed_over(request: HttpRequest) -> str:
     For lists of records, which would look for it among their columns.
     """
     every = [(key, value) for key, values in request.GET.lists() for value in values]
-    kept = [(key, value) for key, value in every if not _is_passed_over(key)]
-    if kept == every:
+    saved = [(key, value) for key, value in every if not _is_passed_over(key)]
+    if saved == every:
         return ""
-    return f"{request.path}?{urlencode(kept)}"
+    return f"{request.path}?{urlencode(saved)}"
 
 
 def _is_passed_over(name: str) -> bool:
@@ -87,22 +108,35 @@ def _is_passed_over(name: str) -> bool:
 def refuse_values(request: HttpRequest) -> HttpResponse:
     """The page for a value that a list of records does not know, instead of the whole list."""
     named = ", ".join(f"{name}={value}" for name, value in request.GET.items())
-    error = UnknownParameter(
-        f"This list does not know “{named[:200]}”. Nothing is listed: without it the list would "
-        "show more than you asked for."
-    )
+    error = UnknownParameter(f"This list does not know “{named[:200]}”. {NOTHING_SHOWN}")
     return refused(request, error, back=request.path, label="Open the whole list")
 
 
-def _refused(request: HttpRequest, name: str, near: str) -> HttpResponse:
-    meant = f" Did you mean “{near}”?" if near else ""
+def refuse_value(request: HttpRequest, name: str, value: str, values: Values) -> HttpResponse:
+    """The page for a value that a parameter does not take, with those that it takes."""
+    near = _nearest(value, values.words)
+    expected = f" Did you mean “{near}”?" if near else ""
     error = UnknownParameter(
-        f"This page does not take “{name[:80]}”.{meant} Nothing is listed: without it the list "
-        "would show more than you asked for."
+        f"“{name}” does not take “{value[:80]}”.{expected} It takes {values.takes}. {NOTHING_SHOWN}"
     )
-    rest = [(key, value) for key, values in request.GET.lists() for value in values if key != name]
-    if near and near not in dict(rest):
-        rest = [*rest, *((near, value) for value in request.GET.getlist(name))]
-    query = f"?{urlencode(rest)}" if rest else ""
-    label = f"Open with “{near}”" if near else f"Open without “{name[:40]}”"
+    return _refuse(request, error, name, name, near)
+
+
+def _refuse_name(request: HttpRequest, name: str, near: str) -> HttpResponse:
+    expected = f" Did you mean “{near}”?" if near else ""
+    error = UnknownParameter(f"This page does not take “{name[:80]}”.{expected} {NOTHING_SHOWN}")
+    return _refuse(request, error, name, near, request.GET.get(name, "") if near else "")
+
+
+def _refuse(
+    request: HttpRequest, error: UnknownParameter, wrong: str, name: str, value: str
+) -> HttpResponse:
+    """A refusal that links to the address without `wrong`, with `name` in its place if it can."""
+    pairs = [(key, text) for key, texts in request.GET.lists() for text in texts if key != wrong]
+    expected = bool(value) and name not in dict(pairs)
+    if expected:
+        pairs.append((name, value))
+    query = f"?{urlencode(pairs)}" if pairs else ""
+    offer = value if name == wrong else name
+    label = f"Open with “{offer}”" if expected else f"Open without “{wrong[:40]}”"
     return refused(request, error, back=request.path + query, label=label)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from functools import wraps
 from typing import Any, Concatenate
 from uuid import UUID
@@ -65,8 +65,8 @@ def live_page[**P](view: View[P]) -> View[P]:
 
 def actor(request: HttpRequest) -> Actor:
     """Who asks, as `member` found out."""
-    found: Actor = request.actor  # type: ignore[attr-defined]
-    return found
+    actor: Actor = request.actor  # type: ignore[attr-defined]
+    return actor
 
 
 def wants_regions(request: HttpRequest) -> bool:
@@ -92,9 +92,11 @@ def show(
 
 
 def _regions(request: HttpRequest, page: regions.Page, roles: frozenset[str]) -> HttpResponse:
-    asked = request.headers[REGIONS_HEADER].split(",")
-    names = list(dict.fromkeys(name.strip() for name in asked if name.strip()))
+    parts = request.headers[REGIONS_HEADER].split(",")
+    names = list(dict.fromkeys(name.strip() for name in parts if name.strip()))
     pages: dict[str, regions.Page] = {page.topic: page}
+    if (beside := getattr(page, "beside", None)) is not None:
+        pages[beside.topic] = beside
     if page.topic != "approvals":
         pages["approvals"] = InboxPage(actor(request).workspace)
     unknown = [name for name in names if name not in regions.REGIONS]
@@ -195,7 +197,6 @@ def version_of(request: HttpRequest) -> int | None:
     return int(raw)
 
 
-def number_in(request: HttpRequest, name: str) -> int | None:
-    """A number from the query; None when it is missing or none."""
-    raw = request.GET.get(name, "")
-    return int(raw) if raw.isascii() and raw.isdecimal() and len(raw) < 18 else None
+def number_in(query: Mapping[str, str], name: str) -> int | None:
+    """A number from a query whose values were checked; None where it is missing."""
+    return int(query[name]) if query.get(name) else None

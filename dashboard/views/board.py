@@ -1,41 +1,61 @@
 """The board."""
 
+from uuid import UUID
+
 from django.http import HttpRequest, HttpResponse
 from django.views.decorators.http import require_safe
 
+from checkpoints import queries
 from checkpoints.states import Status
-from dashboard.errors import Invalid
 from dashboard.pages.board import BoardPage
 from dashboard.pages.rights import rights_of
 from dashboard.wording import savings
 
-from .addresses import takes
+from .addresses import UnknownParameter, takes
 from .base import actor, live_page, show
+from .parameters import CURSOR, DEPTH, FLAG, ID, TEXT, some_of
 
 TEMPLATE = "thread/list.html"
-SEARCH_MAX = 200
 
 
 @require_safe
 @live_page
-@takes("status", "agent", "q", "damaged", "after")
+@takes(
+    status=some_of([*map(str, Status)]),
+    agent=TEXT,
+    framework=TEXT,
+    q=TEXT,
+    damaged=FLAG,
+    parent=ID,
+    root=ID,
+    depth=DEPTH,
+    children=FLAG,
+    held=FLAG,
+    after=CURSOR,
+)
 def board(request: HttpRequest) -> HttpResponse:
-    """All threads by status; ?status=a,b &agent= &q= &damaged=1 narrow it, &after= goes on."""
+    """All threads by status; ?status=a,b &agent= &framework= &q= &damaged=1 narrow it.
+
+    &after= goes on in a list.
+    So do &parent= (children of a thread), &root= (a whole family tree) and &depth= (below its top).
+    Other boards have children with &children=1, and those that are held only with &held=1.
+    """
     who = actor(request)
-    known = {str(status) for status in Status}
     wanted = [s for s in request.GET.get("status", "").split(",") if s]
-    if unknown := [s for s in wanted if s not in known]:
-        raise Invalid(
-            "$.status",
-            f"There is no status “{unknown[0]}”. Choose from {', '.join(sorted(known))}.",
-        )
+    after = request.GET.get("after", "")
+    if after and not wanted:
+        raise UnknownParameter("“after” goes on in a list of one status or several; name “status”.")
     page = BoardPage(
         who.workspace,
         statuses=tuple(Status(s) for s in dict.fromkeys(wanted)),
         agent=_text(request, "agent"),
+        framework=_text(request, "framework"),
         q=_text(request, "q"),
-        after=_text(request, "after") if wanted else "",
+        after=after,
         damaged=bool(_text(request, "damaged")),
+        tree=_tree(request),
+        children=bool(_text(request, "children")),
+        held=bool(_text(request, "held")),
     )
     return show(
         request,
@@ -45,10 +65,18 @@ def board(request: HttpRequest) -> HttpResponse:
             "rights": rights_of(who.roles),
             "saved": savings.shown(page.saved),
             "without_agent": page.address(page.statuses, agent=""),
+            "without_framework": page.address(page.statuses, framework=""),
         },
     )
 
 
+def _tree(request: HttpRequest) -> queries.TreeFilter:
+    parent, root = (
+        UUID(value) if (value := request.GET.get(name, "")) else None for name in ("parent", "root")
+    )
+    depth = request.GET.get("depth", "")
+    return queries.TreeFilter(parent, root, int(depth) if depth else None)
+
+
 def _text(request: HttpRequest, name: str) -> str:
-    # NUL cannot be asked of PostgreSQL; nothing that is stored contains it.
-    return request.GET.get(name, "").replace("\0", "")[:SEARCH_MAX].strip()
+    return request.GET.get(name, "").strip()

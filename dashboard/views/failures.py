@@ -22,8 +22,8 @@ RETRY_SECONDS = 5
 def malformed(request: HttpRequest, exception: Exception | None = None) -> HttpResponse:
     """400: not even the address or the host can be read."""
     if _api(request):
-        said = "The request is malformed."
-        return _problem("malformed", "The request can’t be read", 400, said)
+        message = "The request is malformed."
+        return _problem("malformed", "The request can’t be read", 400, message)
     return render(request, "400.html", status=400)
 
 
@@ -44,8 +44,8 @@ def failed(request: HttpRequest) -> HttpResponse:
     if (full := no_room(error)) is not None:
         return _no_room(request, full)
     if _api(request):
-        said = "Something failed on our side; it is in the log."
-        return _problem("failure", "Failure", 500, said)
+        message = "Something failed on our side; it is in the log."
+        return _problem("failure", "Failure", 500, message)
     return HttpResponse(render_to_string("500.html"), status=500)
 
 

@@ -100,13 +100,21 @@ def read(
 def changed_config(known: Mapping[str, Any], text: str) -> dict[str, Any]:
     """What a posted configuration changes; null for what it leaves out. Raises Invalid."""
     try:
-        given = deltas.decode_request((text.strip() or "{}").encode())
+        value = deltas.decode_request((text.strip() or "{}").encode())
     except InvalidValue as error:
         raise errors.Invalid("$.config", f"is not JSON that can be stored: {error}") from error
-    if not isinstance(given, dict):
+    if not isinstance(value, dict):
         raise errors.Invalid("$.config", "must be an object")
-    gone = dict.fromkeys(known.keys() - given.keys())
-    return gone | {name: v for name, v in given.items() if name not in known or v != known[name]}
+    changes = _changes(known, value)
+    old, new = known.get("prompts"), value.get("prompts")
+    if "prompts" in changes and isinstance(old, Mapping) and isinstance(new, Mapping):
+        changes["prompts"] = _changes(old, new)  # those that stay as they are stay named by hash
+    return changes
+
+
+def _changes(known: Mapping[str, Any], value: Mapping[str, Any]) -> dict[str, Any]:
+    gone = dict.fromkeys(known.keys() - value.keys())
+    return gone | {name: v for name, v in value.items() if name not in known or v != known[name]}
 
 
 def problems_of(
@@ -116,11 +124,11 @@ def problems_of(
     if not isinstance(error, errors.Invalid):
         return {WHOLE: error.detail}
     shown = set(editable(schema)) if schema else set()
-    found: dict[str, str] = {}
+    results: dict[str, str] = {}
     for fault in error.faults:
         name, words = beside(fault)
         if error.within and name not in shown:
-            found[WHOLE] = sentence(f"{name}: {fault.message}" if name else fault.message)
+            results[WHOLE] = sentence(f"{name}: {fault.message}" if name else fault.message)
         else:
-            found.setdefault(name, words)
-    return found
+            results.setdefault(name, words)
+    return results

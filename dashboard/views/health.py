@@ -23,8 +23,8 @@ def healthz(_request: HttpRequest) -> HttpResponse:
 def readyz(_request: HttpRequest) -> HttpResponse:
     """{"ready", "database", "migrations", "valkey", "worker"}: each part ok or down; 503 unless
     all are ok. "notes" has sentences on a lost worker or a step of the clock, if there are any."""
-    found = watch.look()
-    parts: dict[str, object] = {name: OK if up else DOWN for name, up in found.parts.items()}
-    if found.notes:
-        parts["notes"] = list(found.notes)
-    return JsonResponse({"ready": found.ready, **parts}, status=200 if found.ready else 503)
+    result = watch.look()
+    parts: dict[str, object] = {name: OK if up else DOWN for name, up in result.parts.items()}
+    if result.notes:
+        parts["notes"] = list(result.notes)
+    return JsonResponse({"ready": result.ready, **parts}, status=200 if result.ready else 503)

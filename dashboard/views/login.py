@@ -21,7 +21,7 @@ from dashboard.identity.user_changes import renew_password
 
 from .base import SeeOther
 
-BY_LINK = "sesame.backends.ModelBackend"
+BY_LINK = "dashboard.identity.backends.Links"
 
 
 @method_decorator(sensitive_post_parameters("password"), name="dispatch")

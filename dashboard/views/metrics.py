@@ -22,8 +22,8 @@ def metrics(request: HttpRequest) -> HttpResponse:
     """The figures, for who has the token; without one set, for this machine only."""
     wanted = settings.GATEPOST_METRICS_TOKEN
     if wanted:
-        scheme, _, given = request.headers.get("Authorization", "").partition(" ")
-        if scheme.lower() != "bearer" or not hmac.compare_digest(given.encode(), wanted.encode()):
+        scheme, _, values = request.headers.get("Authorization", "").partition(" ")
+        if scheme.lower() != "bearer" or not hmac.compare_digest(values.encode(), wanted.encode()):
             refused = HttpResponse("A bearer token is needed.\n", "text/plain", 401)
             refused["WWW-Authenticate"] = "Bearer"
             return refused

@@ -40,10 +40,10 @@ def client() -> redis.Redis:
     from .valkey import client as new_client
 
     url = settings.REDIS_URL
-    found = _clients.get(url)
-    if found is None:
+    response = _clients.get(url)
+    if response is None:
         with _lock:
-            found = _clients.setdefault(
+            response = _clients.setdefault(
                 url,
                 new_client(
                     url,
@@ -53,7 +53,7 @@ def client() -> redis.Redis:
                     retry=Retry(NoBackoff(), 0),
                 ),
             )
-    return found
+    return response
 
 
 def attempt[T](call: Callable[[redis.Redis], T]) -> T | None:

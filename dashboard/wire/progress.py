@@ -14,6 +14,7 @@ if TYPE_CHECKING:
 
 KEPT_SECONDS = 60
 TEXT_MAX = 300
+STREAM_MAX = 4_000
 
 
 def _key(thread_id: UUID) -> str:
@@ -25,23 +26,35 @@ def _number(value: Any) -> int | float | None:
 
 
 def clean(progress: Mapping[str, Any]) -> dict[str, Any]:
-    """{"done", "total", "text"} of a report, whatever else it carries."""
-    return {
+    """{"done", "total", "text"} of a report, whatever else it carries.
+
+    A report of what a model has said so far has its newest text as "stream" ("" when it has ended),
+    and the "node" that asks.
+    """
+    report = {
         "done": _number(progress.get("done")),
         "total": _number(progress.get("total")),
         "text": str(progress.get("text") or "")[:TEXT_MAX],
     }
+    stream = progress.get("stream")
+    if isinstance(stream, str):
+        report["stream"] = stream[-STREAM_MAX:]
+        report["node"] = str(progress.get("node") or "")[:TEXT_MAX]
+    return report
 
 
 def publish_progress(thread_id: UUID, workspace: UUID, progress: Mapping[str, Any]) -> None:
     """Keep the report for pages that open now and push it to those that are open; never raises."""
     report = clean(progress)
-    kept = json.dumps(report)
+    saved = json.dumps(report)
     sent = json.dumps({"t": str(thread_id), "w": str(workspace), "p": report})
 
     def both(valkey: redis.Redis) -> None:
         pipe = valkey.pipeline(transaction=False)
-        pipe.set(_key(thread_id), kept, ex=KEPT_SECONDS)
+        if report.get("stream") == "":
+            pipe.delete(_key(thread_id))
+        else:
+            pipe.set(_key(thread_id), saved, ex=KEPT_SECONDS)
         pipe.publish(CHANNEL, sent)
         pipe.execute()
 
@@ -52,5 +65,5 @@ def read_progress(thread_ids: Sequence[UUID]) -> dict[UUID, dict[str, Any]]:
     """The newest reports of these threads; without those that have none, empty without Valkey."""
     if not thread_ids:
         return {}
-    found: Any = attempt(lambda valkey: valkey.mget([_key(t) for t in thread_ids])) or ()
-    return {t: clean(json.loads(raw)) for t, raw in zip(thread_ids, found, strict=False) if raw}
+    result: Any = attempt(lambda valkey: valkey.mget([_key(t) for t in thread_ids])) or ()
+    return {t: clean(json.loads(raw)) for t, raw in zip(thread_ids, result, strict=False) if raw}

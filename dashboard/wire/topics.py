@@ -5,7 +5,10 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from uuid import UUID
 
-KINDS = {"board": False, "approvals": False, "thread": True, "approval": True}
+KINDS = {"board": False, "approvals": False, "thread": True, "family": True, "approval": True}
+FAMILY = "family"  # moves with each thread of a tree: looked at once a second at most
+# Topics of one thread, known by its id alone.
+OF_THREAD = ("thread", FAMILY)
 
 
 @dataclass(frozen=True, slots=True)
@@ -22,7 +25,7 @@ class Topic:
 
     @property
     def name(self) -> str:
-        """`board`, `approvals`, `thread:<uuid>` or `approval:<uuid>`."""
+        """`board`, `approvals`, `thread:<uuid>`, `family:<uuid>` or `approval:<uuid>`."""
         return self.kind if self.ref is None else f"{self.kind}:{self.ref}"
 
 
@@ -32,4 +35,4 @@ def parse(name: str, *, workspace: UUID) -> Topic:
     if KINDS.get(kind) is not bool(colon):
         raise ValueError(f"There is no topic {name[:80]!r}.")
     ref = UUID(rest) if colon else None
-    return Topic(kind, workspace, ref, ref if kind == "thread" else None)
+    return Topic(kind, workspace, ref, ref if kind in OF_THREAD else None)

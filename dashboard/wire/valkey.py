@@ -20,10 +20,10 @@ def client(url: str, **options: Any) -> redis.Redis:
     """A client of the server at `url`, or of the master that its sentinels name."""
     address = parse(url)
     if address.master:
-        found: redis.Redis = Sentinel(address.hosts, **_login(address), **options).master_for(
+        result: redis.Redis = Sentinel(address.hosts, **_login(address), **options).master_for(
             address.master, db=address.number
         )
-        return found
+        return result
     return redis.Redis.from_url(address.url(), **options)
 
 
@@ -31,10 +31,10 @@ def async_client(url: str, **options: Any) -> redis.asyncio.Redis:
     """The same for code in an event loop."""
     address = parse(url)
     if address.master:
-        found: redis.asyncio.Redis = AsyncSentinel(
+        result: redis.asyncio.Redis = AsyncSentinel(
             list(address.hosts), **_login(address), **options
         ).master_for(address.master, db=address.number)
-        return found
+        return result
     return redis.asyncio.Redis.from_url(address.url(), **options)
 
 

@@ -75,11 +75,11 @@ def sum_of(many: Iterable[Any]) -> Sum | None:
         by_currency.setdefault(money[1], []).append(money[0])
     if not by_currency:
         return None
-    total = " + ".join(in_words(sum(found, Decimal(0)), c) for c, found in by_currency.items())
-    [(currency, found), *others] = by_currency.items()
-    if others or min(found) == max(found):
+    total = " + ".join(in_words(sum(result, Decimal(0)), c) for c, result in by_currency.items())
+    [(currency, result), *others] = by_currency.items()
+    if others or min(result) == max(result):
         return Sum(total, "", "")
-    return Sum(total, in_words(min(found), currency), in_words(max(found), currency))
+    return Sum(total, in_words(min(result), currency), in_words(max(result), currency))
 
 
 def _number(value: Any) -> Decimal | None:
@@ -101,3 +101,13 @@ def currency_of(place: Mapping[str, Any]) -> str:
         if isinstance(value, str) and _CURRENCY.fullmatch(value):
             return value
     return ""
+
+
+def spent(row: Any) -> str:
+    """Steps, tokens and cost of a thread or of several, as in “3 steps, 1,240 tokens, $0.0031”."""
+    parts = [f"{row.steps:,} step{'' if row.steps == 1 else 's'}"]
+    if row.tokens:
+        parts.append(f"{row.tokens:,} tokens")
+    if row.cost != "0":
+        parts.append(f"${row.cost}")
+    return ", ".join(parts)

@@ -22,7 +22,7 @@ def distinctions(rows: Sequence[InboxRow]) -> dict[UUID, str]:
     Else the value that differs most among requests of one tool. Empty where nothing differs, or
     where arguments are too large for a list.
     """
-    found: dict[UUID, str] = {}
+    results: dict[UUID, str] = {}
     by_tool: dict[tuple[str, str], list[InboxRow]] = {}
     for row in rows:
         by_tool.setdefault((row.agent, row.tool), []).append(row)
@@ -31,11 +31,11 @@ def distinctions(rows: Sequence[InboxRow]) -> dict[UUID, str]:
         path = _telling(list(values.values()))
         for row in alike:
             if row.sentence and row.sentence not in row.title:
-                found[row.id] = row.sentence
+                results[row.id] = row.sentence
             elif path and path in values[row.id]:
                 label = path.rpartition(".")[2].replace("_", " ")
-                found[row.id] = f"{label[:1].upper()}{label[1:]}: {values[row.id][path]}"
-    return found
+                results[row.id] = f"{label[:1].upper()}{label[1:]}: {values[row.id][path]}"
+    return results
 
 
 def _telling(many: Sequence[Mapping[str, str]]) -> str:

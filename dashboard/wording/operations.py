@@ -26,6 +26,7 @@ DETAILS = (
     ("activity", "Effect"),
     ("compensate", "Undo effects"),
     ("run_on", "Continue afterwards"),
+    ("children", "Cancel children started since"),
 )
 OUTCOMES = ("operation.done", "operation.failed")
 
@@ -44,15 +45,17 @@ class Operation:
 def operation(row: ApprovalRow) -> Operation:
     """The operation of a request of the kind `operation`."""
     args: Mapping[str, Any] = row.args if isinstance(row.args, Mapping) else {}
-    given = args.get("arguments")
-    told: Mapping[str, Any] = given if isinstance(given, Mapping) else args
+    value = args.get("arguments")
+    payload: Mapping[str, Any] = value if isinstance(value, Mapping) else args
     by = str(args.get("asked_by") or "")
     who = str(args.get("asked_by_name") or people([by]).get(by) or by or "A person")
     details = tuple(
-        (label, _text(told[key])) for key, label in DETAILS if told.get(key) not in (None, "")
+        (label, _text(payload[key]))
+        for key, label in DETAILS
+        if payload.get(key) not in (None, "") and (key != "children" or payload[key])
     )
     words = WORDS.get(row.tool, row.tool.replace("_", " ").capitalize())
-    return Operation(who, words, str(told.get("reason") or ""), details, told.get("changes"))
+    return Operation(who, words, str(payload.get("reason") or ""), details, payload.get("changes"))
 
 
 def carried_out(row: ApprovalRow, log: Iterable[EventRow]) -> str:

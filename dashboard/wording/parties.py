@@ -48,9 +48,9 @@ def _places(args: Mapping[str, Any]) -> Iterator[Mapping[str, Any]]:
 
 def _text(place: Mapping[str, Any], names: tuple[str, ...]) -> str:
     for name in names:
-        found = place.get(name)
-        if isinstance(found, Mapping):
-            found = found.get("name")
-        if isinstance(found, str) and 0 < len(found.strip()) <= TEXT_MAX:
-            return found.strip()
+        result = place.get(name)
+        if isinstance(result, Mapping):
+            result = result.get("name")
+        if isinstance(result, str) and 0 < len(result.strip()) <= TEXT_MAX:
+            return result.strip()
     return ""

@@ -15,8 +15,10 @@ from checkpoints.states import Status
 from checkpoints.verdicts import MEANING
 
 from . import sentences_of_decisions as of_decisions
+from .model_settings import conversation_lost
 from .text import cut as _cut
-from .text import number, span
+from .text import span
+from .usages import usage_text
 
 if TYPE_CHECKING:
     from approvals.queries import ApprovalRow
@@ -39,7 +41,9 @@ LOOKS: dict[str, Look] = {
     Status.ATTENTION: Look(
         "t-stuck", "stuck", "Attention", "Needs you: Gatepost can’t continue on its own"
     ),
-    Status.WAITING: Look("t-wait", "wait", "Waiting", "Paused for a decision; no worker in use"),
+    Status.WAITING: Look(
+        "t-wait", "wait", "Waiting", "For a decision or for other threads; no worker in use"
+    ),
     Status.FAILED: Look("t-fail", "fail", "Failed", "A step failed. Edit the state or retry"),
     Status.ROLLING_BACK: Look("t-idle", "undo", "Rolling back", "A worker is undoing effects"),
     Status.RUNNING: Look("t-run", "run", "Running", "A worker is running its next step"),
@@ -49,6 +53,8 @@ LOOKS: dict[str, Look] = {
     Status.SUCCEEDED: Look("t-done", "done", "Succeeded", "Completed"),
     Status.CANCELLED: Look("t-idle", "cancel", "Cancelled", "Ended by a person"),
 }
+# What waits for its turn among its siblings waits for nobody.
+HELD = Look("t-idle", "queued", "Held", "Children that start when others end")
 UNKNOWN = Look("t-idle", "queued", "Unknown", "")
 
 # noun of the kind -> icon; the tone comes from the participle, so red always means "went wrong"
@@ -61,6 +67,7 @@ ICONS = {
     "rollback": "undo",
     "activity": "tool",
     "model": "llm",
+    "conversation": "llm",
     "thought": "llm",
     "artifact": "file",
     "lease": "key",
@@ -93,13 +100,13 @@ KIND_ICONS = {
     "step.fenced": "key",
     "record.damaged": "fail",
 }
-_MEANING = {str(verdict): said for verdict, said in MEANING.items()}
+_MEANING = {str(verdict): message for verdict, message in MEANING.items()}
 BAD = ("failed", "rejected", "fenced", "refused", "damaged")
 
 
 def look(status: object) -> Look:
-    """The look of a status; a stranger gets a neutral one instead of an error."""
-    return LOOKS.get(str(status), UNKNOWN)
+    """The look of a status, or of "held"; a stranger gets a neutral one instead of an error."""
+    return HELD if status == "held" else LOOKS.get(str(status), UNKNOWN)
 
 
 def event_icon(kind: str) -> str:
@@ -126,9 +133,9 @@ def person(actor: str, people: Mapping[str, str] | None = None, *, imported: boo
 
     `imported`: another installation wrote it, whose users have the ids of others here.
     """
-    if imported and (found := _USER.fullmatch(actor)):
-        through = f" ({found[2]} {found[3]})" if found[2] else ""
-        return f"user {found[1]}{through} of another installation"
+    if imported and (match := _USER.fullmatch(actor)):
+        through = f" ({match[2]} {match[3]})" if match[2] else ""
+        return f"user {match[1]}{through} of another installation"
     if people and actor in people:
         return people[actor]
     kind, _, rest = actor.partition(":")
@@ -144,12 +151,19 @@ def decider(row: ApprovalRow) -> str:
     name, actor = row.decided_by_name, row.decided_by
     if not row.imported:
         return name or actor
-    said = f", {name} says the capsule" if name else ""
-    return person(actor, imported=True) + said if actor else ""
+    message = f", {name} says the capsule" if name else ""
+    return person(actor, imported=True) + message if actor else ""
+
+
+def reporter_of(actor: str) -> str:
+    """The name of the agent that works elsewhere and reports; empty of anybody else."""
+    return actor.partition("/agent:")[2] if actor.startswith("user:") else ""
 
 
 def worker(owner: str) -> str:
-    """A lease owner for people: host and process, without the boot id."""
+    """A lease owner for people: host and process, without the boot id; an agent by its name."""
+    if reporter := reporter_of(owner):
+        return reporter
     parts = owner.removeprefix("worker:").split(":")
     return " ".join(parts[:2])
 
@@ -165,16 +179,16 @@ def event_sentence(event: EventRow, people: Mapping[str, str] | None = None) -> 
 
 
 def _tail(data: Mapping[str, Any]) -> str:
-    said = data.get("reason") or data.get("error") or data.get("text") or data.get("message")
-    return f": {_cut(said)}" if said else ""
+    message = data.get("reason") or data.get("error") or data.get("text") or data.get("message")
+    return f": {_cut(message)}" if message else ""
 
 
 def _way(node: Any, to: Any, because: Any) -> str:
     """Where a node leads, and what it said of that in words; a capsule may note anything."""
     names = to if isinstance(to, list) else [to]
     then = " and ".join("the end" if name in ("__end__", None) else str(name) for name in names)
-    said = f", since {because}" if isinstance(because, str) and because else ""
-    return _cut(f"From {node or 'here'} on to {then or 'the end'}{said}")
+    message = f", since {because}" if isinstance(because, str) and because else ""
+    return _cut(f"From {node or 'here'} on to {then or 'the end'}{message}")
 
 
 def _at(data: Mapping[str, Any]) -> str:
@@ -230,37 +244,17 @@ def _again(data: Mapping[str, Any]) -> str:
     return "" if wait is None else f", attempt {data.get('attempt', 1) + 1} in {span(wait)}"
 
 
-def _usage(data: Mapping[str, Any]) -> str:
-    usage = data.get("usage") or {}
-    parts = []
-    if usage.get("model"):
-        parts.append(_cut(usage["model"]))
-    if usage.get("tokens"):
-        parts.append(f"{number(usage['tokens'])} tokens")
-    if usage.get("cost", "0") != "0":
-        parts.append(f"${usage['cost']}")
-    if usage.get("from_cache"):
-        parts.append("from the result cache")
-    elif usage.get("reused_from"):
-        parts.append("reused, not called again")
-    if usage.get("reused_tokens"):
-        parts.append(f"{number(usage['reused_tokens'])} tokens saved")
-    if usage.get("milliseconds"):
-        parts.append(span(usage["milliseconds"] / 1000))
-    return f", {', '.join(parts)}" if parts else ""
-
-
 def _rollback(d: Mapping[str, Any], who: str) -> str:
     """What is wanted: to stand at a checkpoint again, or to end with the effects undone."""
     if d.get("then") == "failed":
-        said = "Failed; what it did is undone, most recent first"
+        message = "Failed; what it did is undone, most recent first"
     elif d.get("then") == "cancelled":
-        said = f"{who} cancels the thread; what it did is undone first, most recent first"
+        message = f"{who} cancels the thread; what it did is undone first, most recent first"
     elif d.get("stay"):
-        said = f"{who} had an effect undone"
+        message = f"{who} had an effect undone"
     else:
-        said = f"{who} rolls back to checkpoint {d.get('number', '?')}"
-    return said + _tail(d) + _unknown(d)
+        message = f"{who} rolls back to checkpoint {d.get('number', '?')}"
+    return message + _tail(d) + _unknown(d)
 
 
 _SAY: dict[str, Any] = {
@@ -308,13 +302,18 @@ _SAY: dict[str, Any] = {
     "way.taken": lambda d, who: _way(d.get("from"), d.get("to"), d.get("because")),
     "thought.recorded": lambda d, who: _cut(d.get("text") or d.get("thought") or "A thought"),
     "value.recorded": lambda d, who: f"Recorded {_name(d)}{_at(d)}",
-    "cursor.kept": lambda d, who: f"Kept where {_name(d)} stands{_at(d)}",
-    "activity.finished": lambda d, who: f"{_name(d)} done{_at(d)}{_usage(d)}",
+    "cursor.kept": lambda d, who: f"Saved the position of {_name(d)}{_at(d)}",
+    "activity.finished": lambda d, who: f"{_name(d)} done{_at(d)}{usage_text(d)}",
     "activity.failed": lambda d, who: f"{_name(d)} failed{_at(d)}" + _tail(d) + _again(d),
-    "model.answered": lambda d, who: f"{_name(d)} done{_at(d)}{_usage(d)}",
+    "model.answered": lambda d, who: f"{_name(d)} done{_at(d)}{usage_text(d)}",
     "model.failed": lambda d, who: f"{_name(d)} failed{_at(d)}" + _tail(d) + _again(d),
+    "model.reasoned": lambda d, who: _cut(d.get("text") or "A model's reasoning"),
+    "model.tool_called": lambda d, who: (
+        f"The model asks for {_cut(d.get('tool') or 'a tool')}{_at(d)}" + _tail(d)
+    ),
+    "conversation.lost": lambda d, who: conversation_lost(d),
     "effect.started": lambda d, who: f"{_name(d)} begins, attempt {d.get('attempt', 1)}",
-    "effect.finished": lambda d, who: f"{_name(d)} done outside{_usage(d)}",
+    "effect.finished": lambda d, who: f"{_name(d)} completed{usage_text(d)}",
     "effect.failed": lambda d, who: (
         f"{_name(d)} had started; whether it happened is unknown"
         if d.get("state") == "unknown"
@@ -324,12 +323,12 @@ _SAY: dict[str, Any] = {
         f"{who} said of {_name(d)}: {_MEANING.get(str(d.get('verdict')), '?')}" + _tail(d)
     ),
     "compensation.started": lambda d, who: (
-        f"Undo of {_name(d)} begins" if d.get("tool") else "An undo begins"
+        f"Undoing {_name(d)}" if d.get("tool") else "Undoing an effect"
     ),
     "compensation.finished": lambda d, who: f"{_name(d)} undone" if d.get("tool") else "Undone",
     "compensation.failed": lambda d, who: (
-        (f"Undo of {_name(d)} failed" if d.get("tool") else "Undo failed")
-        + (f", again in {d['again_in']:g} s" if d.get("again_in") else "")
+        (f"Undoing {_name(d)} failed" if d.get("tool") else "Undoing an effect failed")
+        + (f", next attempt in {d['again_in']:g} s" if d.get("again_in") else "")
         + _tail(d)
     ),
     "artifact.stored": lambda d, who: f"Stored {_cut(d.get('name') or 'a file')}",
@@ -338,11 +337,11 @@ _SAY: dict[str, Any] = {
         f"{who} asked to pause" + (f" before {d['before']}" if d.get("before") else "")
     ),
     "checkpoint.skipped": lambda d, who: (
-        f"Checkpoint {d.get('from')} does not fit its hash and was skipped; "
-        f"it goes on from {d.get('to')}"
+        f"Checkpoint {d.get('from')} does not match its hash and was skipped; "
+        f"continuing from {d.get('to')}"
     ),
     "code.changed": lambda d, who: (
-        f"{who} accepted other code of its agent"
+        f"{who} accepted the changed code"
         if d.get("by") == "choice"
         else "The agent's code is the same; its fingerprint is computed in a new way"
         if d.get("by") == "same"
@@ -355,8 +354,8 @@ _SAY: dict[str, Any] = {
     "workspace.renamed": lambda d, who: (
         f"{who} renamed the workspace from {_cut(d.get('from', ''))} to {_cut(d.get('to', ''))}"
     ),
-    "member.added": lambda d, who: f"{who} took {_cut(d.get('name', '?'))} in",
-    "member.removed": lambda d, who: f"{_cut(d.get('name', '?'))} is no member any more",
+    "member.added": lambda d, who: f"{who} added {_cut(d.get('name', '?'))} to the workspace",
+    "member.removed": lambda d, who: f"{_cut(d.get('name', '?'))} was removed from the workspace",
     "role.granted": lambda d, who: (
         f"{who} gave {_cut(d.get('name', '?'))} the role {d.get('role', '?')}"
     ),
@@ -383,9 +382,9 @@ def thread_line(row: ThreadRow) -> str:
         return _cut(row.status_reason)
     if status == "waiting" and isinstance(row.waiting_on, dict):
         titles = row.waiting_on.get("titles") or ()
-        said = row.waiting_on.get("sentence") or next(iter(titles), "")
-        if said:
-            return _cut(said) + (f" and {len(titles) - 1} more" if len(titles) > 1 else "")
+        message = row.waiting_on.get("sentence") or next(iter(titles), "")
+        if message:
+            return _cut(message) + (f" and {len(titles) - 1} more" if len(titles) > 1 else "")
     return {
         "queued": f"Next: {where}" if where else "Waiting for a worker",
         "running": f"Working on {where}" if where else "Working",

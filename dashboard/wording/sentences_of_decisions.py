@@ -1,11 +1,13 @@
-"""Requests, votes and decisions in plain words; part of `sentences`."""
+"""Requests, votes, decisions and children in plain words; part of `sentences`."""
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Mapping
 from typing import Any
 
 from approvals.rules.headlines import headline_of
+from approvals.states import ROLL_BACK, STOP
 from checkpoints.unseen import plain
 
 from .text import cut
@@ -17,8 +19,8 @@ VERBS = {
     "respond": "answered",
 }
 NEXT = {
-    "stop": ", and the thread stops",
-    "roll_back": ", and the thread stops once what it did is undone",
+    STOP: ", and the thread stops",
+    ROLL_BACK: ", and the thread stops once what it did is undone",
 }
 
 
@@ -62,7 +64,9 @@ def _recorded(data: Mapping[str, Any], who: str) -> str:
     others = f"; {missing} more {'has' if missing == 1 else 'have'} to agree" if missing else ""
     if verdict == "edit":
         void = data.get("void") or 0
-        gone = f"; {void} approval{'s' if void > 1 else ''} so far no longer count" if void else ""
+        them = "1 approval so far no longer counts"
+        them = f"{void} approvals so far no longer count" if void > 1 else them
+        gone = f"; {them}" if void else ""
         return f"{who} edited{_what(data)}{gone}{others}{comment}"
     return f"{who} approved{_what(data)}{others}{comment}"
 
@@ -83,7 +87,23 @@ def _replied(data: Mapping[str, Any], who: str) -> str:
 
 
 # By kind of event: (its data, who did it) -> the sentence, without a full stop.
+def _started(data: Mapping[str, Any]) -> str:
+    number, agent = len(data.get("children") or ()), cut(data.get("agent") or "another agent")
+    return f"Started {agent}" if number == 1 else f"Started {number} threads of {agent}"
+
+
+def _joined(data: Mapping[str, Any]) -> str:
+    children = list(data.get("children") or ())
+    ends = Counter(str(child.get("status")) for child in children)
+    if len(children) == 1:
+        return f"Joined {cut(children[0].get('title') or 'a child')}: {next(iter(ends))}"
+    return f"Joined {len(children)} children: " + ", ".join(f"{n} {end}" for end, n in ends.items())
+
+
 SAY: dict[str, Any] = {
+    "child.started": lambda d, who: _started(d),
+    "child.joined": lambda d, who: _joined(d),
+    "thread.handed_off": lambda d, who: f"Handed over to {cut(d.get('agent') or 'another agent')}",
     "approval.requested": lambda d, who: f"Asks for approval:{_what(d) or ' ?'}",
     "approval.decided": _decided,
     "approval.settled": _settled,

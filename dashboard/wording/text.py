@@ -50,7 +50,7 @@ def visible(text: object) -> SafeString:
 
 def visible_html(html: SafeData) -> SafeString:
     """HTML that was made safe by whoever made it, with hidden characters named as plain text."""
-    return mark_safe(HIDDEN.sub(lambda found: f"[{code_point(found[0])}]", str(html)))  # noqa: S308
+    return mark_safe(HIDDEN.sub(lambda result: f"[{code_point(result[0])}]", str(html)))  # noqa: S308
 
 
 def cut(text: object, *, at_most: int = 160) -> str:

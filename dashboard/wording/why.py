@@ -29,12 +29,12 @@ def why_waiting(thread: ThreadRow, *, approvals: Sequence[ApprovalRow] | None = 
     if thread.status is Status.WAITING and not approvals and (held := _held(thread)):
         return held
     workers = queries.workers() if thread.status in _NEED_WORKERS else []
-    found = why.why_waiting(thread, approvals, workers)
+    result = why.why_waiting(thread, approvals, workers, awaited=queries.awaited(thread))
     fresh = datetime.now(UTC) - thread.status_since < QUEUED_TOO_LONG
     # Of an end there is something to say only where somebody has to look.
-    if (found.kind in _MOVING and not found.action) or (thread.status is Status.QUEUED and fresh):
+    if (result.kind in _MOVING and not result.action) or (thread.status is Status.QUEUED and fresh):
         return None
-    return found
+    return result
 
 
 def _held(thread: ThreadRow) -> Why | None:

@@ -51,8 +51,8 @@ class Expected:
 
     def cost(self, fate: str) -> str:
         """What calls of this fate cost, in dollars."""
-        found = sum((call.cost for call in self.calls if call.fate == fate), Decimal(0))
-        return f"{found.normalize():f}" if found else "0"
+        result = sum((call.cost for call in self.calls if call.fate == fate), Decimal(0))
+        return f"{result.normalize():f}" if result else "0"
 
 
 def after_fork(
@@ -75,7 +75,7 @@ def after_roll_back(
     thread: ThreadRow, target: CheckpointRow, way: Sequence[tuple[UUID, int, int, int, int]]
 ) -> Expected:
     """The calls on the way from `target` to the head, for the thread that goes on from there."""
-    found: list[ActivityRow] = []
+    activities: list[ActivityRow] = []
     rows = _newest_first(thread.id)
     for i, (owner, branch, lo, hi, hi_step) in enumerate(way):
         if owner != thread.id:
@@ -83,21 +83,21 @@ def after_roll_back(
         here = lo <= target.number <= hi
         # The step in progress stands one above the head's own.
         top, low = hi_step + (i == 0), target.step if here else -1
-        found += [a for a in rows if a.branch == branch and low < a.step <= top]
+        activities += [a for a in rows if a.branch == branch and low < a.step <= top]
         if here:
             break
     config = queries.config_of(thread.id)
-    return _judged(thread, target, found[::-1], changed=False, config=config, other=config)
+    return _judged(thread, target, activities[::-1], changed=False, config=config, other=config)
 
 
 def _newest_first(thread: UUID) -> list[ActivityRow]:
     """What is recorded of a thread, the newest revision of each position alone."""
-    found: dict[tuple[Any, ...], ActivityRow] = {}
+    results: dict[tuple[Any, ...], ActivityRow] = {}
     for a in queries.activities(thread, limit=RECORDS_LOOKED_AT):
         place = (a.branch, a.step, a.node, a.index, a.key)
-        if place not in found or found[place].revision < a.revision:
-            found[place] = a
-    return list(found.values())
+        if place not in results or results[place].revision < a.revision:
+            results[place] = a
+    return list(results.values())
 
 
 def _after(target: CheckpointRow) -> list[ActivityRow]:
@@ -120,7 +120,7 @@ def _judged(
         why = "the configuration differs"
     code = _other_code(thread, target)
     touched = queries.touched_after(target.thread, branch=target.branch, number=target.number)
-    asked = sorted(
+    request = sorted(
         (a.requested_at, a.headline)
         for a in gates.for_thread(target.thread)
         if a.branch >= target.branch and a.step > target.step
@@ -128,8 +128,8 @@ def _judged(
     for a in rows:
         if not why and touched is not None and a.step > touched:
             why = "people's values joined the state before it"
-        if not why and asked and a.kind != "effect" and asked[0][0] < a.started_at:
-            why = f"it follows a decision: {asked[0][1]}"
+        if not why and request and a.kind != "effect" and request[0][0] < a.started_at:
+            why = f"it follows a decision: {request[0][1]}"
         if a.kind in CALLS and a.state in ("done", "compensated"):
             fate, because = _fate(a, code, why, config, other)
             calls.append(Expectation(a, fate, because, *_spent(a.usage)))
@@ -154,12 +154,12 @@ def _fate(
         return AGAIN, "it reads the configuration, which differs"
     if a.kind == "model":
         for name in ("model", "temperature"):
-            if config.get(name) != other.get(name) and _asked(a, name) == config.get(name):
+            if config.get(name) != other.get(name) and _input_of(a, name) == config.get(name):
                 return AGAIN, f"the configuration has another {name}"
     return (MAYBE, why) if why else (REUSED, "")
 
 
-def _asked(a: ActivityRow, name: str) -> Any:
+def _input_of(a: ActivityRow, name: str) -> Any:
     return a.args.get(name) if isinstance(a.args, dict) else None
 
 
@@ -167,7 +167,7 @@ def _other_code(thread: ThreadRow, target: CheckpointRow) -> str:
     """Why nothing can be reused: other code recorded it, or other code will work."""
     if target.agent_version_id != thread.agent_version_id:
         return "the agent's code changed after this checkpoint"
-    if queries.agent(thread.agent).id != target.agent_version_id:
+    if queries.agent(thread.agent, workspace=thread.workspace).id != target.agent_version_id:
         return "the agent's code has changed since"
     return ""
 

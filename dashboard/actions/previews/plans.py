@@ -7,7 +7,7 @@ what was shown.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 from uuid import UUID
 
@@ -55,7 +55,8 @@ class RollBackPlan:
 
     `effects` last first; `undo` are the ids of those that will be undone, in that order. `steps`
     counts the checkpoints on the way that are left behind. `expected` is what becomes of the calls
-    on it when the thread goes on from the target.
+    on it when the thread goes on from the target. `children` counts unfinished threads below it
+    that were started since, by status: the rollback reaches them where that is wanted.
     """
 
     thread: ThreadRow
@@ -66,6 +67,7 @@ class RollBackPlan:
     effects: tuple[EffectFate, ...]
     approvals: tuple[ApprovalRow, ...]
     expected: Expected
+    children: Mapping[str, int] = field(default_factory=dict)
 
     @property
     def undo(self) -> tuple[UUID, ...]:
@@ -113,7 +115,7 @@ def fork_plan(
     )
 
 
-def roll_back_plan(thread: ThreadRow, checkpoint_id: UUID, *, told: bool = True) -> RollBackPlan:
+def roll_back_plan(thread: ThreadRow, checkpoint_id: UUID, *, payload: bool = True) -> RollBackPlan:
     """The plan of a rollback to one of the thread's own checkpoints on the way to its head.
 
     Without `told` nobody reads it: what is expected of the calls ahead is left out.
@@ -141,8 +143,13 @@ def roll_back_plan(thread: ThreadRow, checkpoint_id: UUID, *, told: bool = True)
         steps=_passed(way, target),
         effects=tuple(queries.effects_after(thread.id, target.id)),
         approvals=tuple(gates.unsettled(thread.id)),
-        expected=after_roll_back(thread, target, way) if told else Expected(),
+        expected=after_roll_back(thread, target, way) if payload else Expected(),
+        children=_started_after(thread, target) if payload else {},
     )
+
+
+def _started_after(thread: ThreadRow, target: CheckpointRow) -> dict[str, int]:
+    return queries.below(thread.id, only=queries.started_after(thread.id, target.id))
 
 
 def on_way(way: Sequence[tuple[UUID, int, int, int, int]], row: CheckpointRow) -> bool:

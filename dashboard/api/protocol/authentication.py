@@ -15,6 +15,7 @@ from rest_framework.request import Request
 
 from dashboard.identity import tokens
 from dashboard.identity.permissions import Grant, scope_of
+from gatepost_command import COMMAND
 
 SCHEME = "bearer"
 
@@ -67,7 +68,7 @@ class TokenDescription(OpenApiAuthenticationExtension):  # type: ignore[no-untyp
             "type": "http",
             "scheme": SCHEME,
             "bearerFormat": "gp_<prefix>_<secret>",
-            "description": "Made by `./manage.py token USER`; its scopes narrow the user's roles.",
+            "description": f"Made by `{COMMAND} token USER`; its scopes narrow the user's roles.",
         }
 
     def get_security_requirement(self, auto_schema: Any) -> dict[str, list[str]]:

@@ -16,20 +16,28 @@ from rest_framework.views import APIView
 
 from checkpoints.errors import InvalidValue
 from checkpoints.state import deltas
+from checkpoints.state.deltas import LIMITS
 from dashboard.api.shapes.previews import SecondPersonAsked
 from dashboard.api.shapes.rows import Problem
 from dashboard.errors import Fault, Invalid, Malformed, NeedsSecondPerson
 from dashboard.identity.permissions import Actor, Grant, actor_of, require
+from dashboard.identity.rate_limits import API_ACCOUNT, API_ADDRESS, Limit
 
 from . import idempotency_key, limits, query_parameters
 from .parameters import LIMIT_DEFAULT, SEQ_MAX, YES, flag, version_in
 from .renderers import Negotiation
 
 PREVIEW = flag("preview", "Answer the plan, do nothing.")
+TRACEPARENT = OpenApiParameter(
+    "traceparent",
+    str,
+    OpenApiParameter.HEADER,
+    description="The caller's trace (W3C): the spans of a new thread belong to it.",
+)
 PROBLEM = "application/problem+json"
 
 
-class Door(APIView):
+class MemberView(APIView):
     """A view for members of a workspace; `self.actor` is who calls, with the roles of now.
 
     A view with a POST names in `changes` the action that it performs. `previews` says whether
@@ -40,27 +48,55 @@ class Door(APIView):
     changes: ClassVar[str] = ""
     previews: ClassVar[bool] = False
     keyed: ClassVar[bool] = True
+    counted_by: ClassVar[tuple[Limit, Limit]] = (API_ADDRESS, API_ACCOUNT)
     content_negotiation_class = Negotiation
     actor: Actor
 
     def initial(self, request: Request, *args: Any, **kwargs: Any) -> None:
-        """Sign-in first, then membership and the right, then whether this was answered before."""
-        limits.known(request, self.perform_authentication)
+        """Sign-in first, then membership and the right."""
+        limits.known(request, self.perform_authentication, *self.counted_by)
         self.check_permissions(request)  # before what only members may learn about the call
         super().initial(request, *args, **kwargs)
         self.actor = actor_of(request.user, _grant(request))
-        changes = self.changes if request.method == "POST" else ""
         # Here as well as in the action: whoever lost the right is shown no stored answer either.
-        require(self.actor, changes or "read")
+        require(self.actor, self._changes(request) or "read")
         query_parameters.check(request, self)
-        acts = changes and not (self.previews and self.flag("preview"))
-        if acts:
-            # DRF looks for the handler right after this, and a view serves one request.
-            handler = str(request.method).lower()
-            act = partial(_or_asked, getattr(self, handler))
-            if self.keyed and (call := idempotency_key.call_of(request, self.actor)):
-                act = partial(idempotency_key.once, call, act)
-            self.__dict__[handler] = act
+
+    def dispatch(self, request: Any, *args: Any, **kwargs: Any) -> Any:
+        """DRF's order of steps, with `_perform` between the checks and the method's handler."""
+        self.args, self.kwargs = args, kwargs
+        self.request = self.initialize_request(request, *args, **kwargs)
+        self.headers = self.default_response_headers
+        try:
+            self.initial(self.request, *args, **kwargs)
+            response = self._perform(partial(self._handler(), self.request, *args, **kwargs))
+        except Exception as error:
+            response = self.handle_exception(error)
+        self.response = self.finalize_response(self.request, response, *args, **kwargs)
+        return self.response
+
+    def _handler(self) -> Callable[..., Any]:
+        method = str(self.request.method).lower()
+        if method not in self.http_method_names:
+            return self.http_method_not_allowed
+        return getattr(self, method, self.http_method_not_allowed)
+
+    def _perform(self, act: Callable[[], Any]) -> Any:
+        """The answer of `act`; a change is done once per Idempotency-Key, where it takes one."""
+        if not self._changes(self.request) or (self.previews and self.flag("preview")):
+            return act()
+        act = partial(_or_asked, act)
+        if self.keyed and (call := idempotency_key.call_of(self.request, self.actor)):
+            return idempotency_key.once(call, act)
+        return act()
+
+    def _changes(self, request: Request) -> str:
+        """The action that a request performs, empty for one that only reads."""
+        return self.changes if request.method == "POST" else ""
+
+    def body_max(self) -> int:
+        """The most bytes that a body may have."""
+        return LIMITS.request_bytes
 
     def body[T: BaseModel](self, shape: type[T]) -> T:
         """The request's body as `shape`; raises Invalid with all faults."""
@@ -117,16 +153,16 @@ class Door(APIView):
         return self.number(parameter, LIMIT_DEFAULT)
 
 
-def _or_asked(act: Callable[..., Response], *args: Any, **kwargs: Any) -> Response:
+def _or_asked(act: Callable[[], Response]) -> Response:
     """The answer of `act`; 202 with the request where a policy lets a second person decide first.
 
     An answer and no error: what was asked is kept, also beside an Idempotency-Key.
     """
     try:
-        return act(*args, **kwargs)
+        return act()
     except NeedsSecondPerson as error:
-        told = SecondPersonAsked(detail=error.detail, **error.facts)
-        return answer(told, status=error.status, Location=str(error.facts["url"]))
+        payload = SecondPersonAsked(detail=error.detail, **error.facts)
+        return answer(payload, status=error.status, Location=str(error.facts["url"]))
 
 
 def _grant(request: Request) -> Grant | None:
@@ -135,13 +171,15 @@ def _grant(request: Request) -> Grant | None:
 
 def refusal_of(error: ValidationError) -> Invalid:
     """What a shape refuses, with the path of each value."""
-    told = error.errors(include_url=False, include_input=False)
-    return Invalid.of(map(_fault, told))
+    errors = error.errors(include_url=False, include_input=False)
+    return Invalid.of(map(_fault, errors))
 
 
 def _fault(error: Any) -> Fault:
-    path = "$"
-    for key in error["loc"]:
+    path, keys = "$", error["loc"]
+    if keys[-1:] == ("[key]",):  # the name of a member, as pydantic says it: no place below it
+        keys = keys[:-1]
+    for key in keys:
         path = deltas.at(path, key)
     kind = error["type"]
     if kind == "missing":
@@ -170,7 +208,7 @@ def refusals(*codes: int) -> dict[Any, Any]:
     return {(code, PROBLEM): Problem for code in (401, 403, *codes)}
 
 
-class Nowhere(Door):
+class Nowhere(MemberView):
     """Whatever no address stands for: 404 as problem+json."""
 
     schema = None

@@ -23,12 +23,12 @@ from django.db import OperationalError, transaction
 from psycopg.errors import LockNotAvailable
 from pydantic import Field, ValidationError
 
-from approvals import gates
 from approvals.hooks import changes as hooks
 from approvals.hooks import deliveries
 from approvals.hooks import signature as hook_signature
 from approvals.hooks.deliveries import Presented
 from approvals.queries import ApprovalRow
+from approvals.states import WHAT_NEXT
 from checkpoints.errors import InvalidValue
 from checkpoints.state import deltas
 from dashboard import actions
@@ -78,7 +78,7 @@ class Carried(Asked):
     args: Any = Field(
         None, description="edit: all arguments anew; respond to a question: the answer."
     )
-    what_next: Annotated[str, OneOf(gates.WHAT_NEXT)] = Field(
+    what_next: Annotated[str, OneOf(WHAT_NEXT)] = Field(
         "", description="reject: go_on, stop or roll_back."
     )
     by: Annotated[str, NotBlank(hooks.IDENTITY_MAX)] = Field(
@@ -113,19 +113,19 @@ def deliver(hook_id: str, headers: Mapping[str, str], body: bytes) -> Answer:
 
 def _hook(hook_id: str) -> Presented:
     try:
-        found = deliveries.presented(UUID(hook_id))
+        result = deliveries.presented(UUID(hook_id))
     except ValueError:
-        found = None
-    if found is None:
+        result = None
+    if result is None:
         raise Missing("There is no such hook; its address ends with ?hook= and the hook's id.")
-    return found
+    return result
 
 
 def _signed(hook: Presented, headers: Mapping[str, str], body: bytes) -> str:
     """The delivery's id, once its signature and its time hold."""
-    ident, timestamp, given = (headers.get(name, "") for name in NAMES)
+    ident, timestamp, values = (headers.get(name, "") for name in NAMES)
     if not (
-        0 < len(ident) <= ID_MAX and ID.fullmatch(ident) and TIME.fullmatch(timestamp) and given
+        0 < len(ident) <= ID_MAX and ID.fullmatch(ident) and TIME.fullmatch(timestamp) and values
     ):
         raise Malformed(
             f"A delivery carries webhook-id (1 to {ID_MAX} printable ASCII characters), "
@@ -135,7 +135,7 @@ def _signed(hook: Presented, headers: Mapping[str, str], body: bytes) -> str:
     if not _is_text(body):  # JSON is, and nothing else can be signed by Standard Webhooks
         raise Malformed("The body is not UTF-8.", path="$")
     fits = hook_signature.holds(
-        given, hook.secrets, ident=ident, timestamp=int(timestamp), body=body
+        values, hook.secrets, ident=ident, timestamp=int(timestamp), body=body
     )
     if not fits:
         raise Unsigned("The signature fits none of the hook's secrets.", path=NAMES[2])
@@ -171,8 +171,8 @@ def _once(hook: Presented, ident: str, body: bytes) -> Answer:
             return Answer(former.status, former.answer, replayed=True)
         carried = _read(body)
         actor = _actor(hook, carried.by)
-        status, told = _decided(actor, carried)
-        answer = Answer(status, json.dumps(told, ensure_ascii=False))
+        status, payload = _decided(actor, carried)
+        answer = Answer(status, json.dumps(payload, ensure_ascii=False))
         deliveries.keep(
             hook,
             ident,
@@ -221,9 +221,9 @@ def _actor(hook: Presented, word: str) -> Actor:
 
 def _decided(actor: Actor, carried: Carried) -> tuple[int, dict[str, Any]]:
     """(status, JSON) of the decision; what it refuses is an answer as well, and stands."""
-    asked = carried.model_dump(exclude={"approval", "by"}, exclude_unset=True)
+    request = carried.model_dump(exclude={"approval", "by"}, exclude_unset=True)
     try:
-        row = actions.decide(actor, carried.approval, **asked)
+        row = actions.decide(actor, carried.approval, **request)
     except ActionError as error:
         if error.retry_after:
             raise

@@ -19,6 +19,7 @@ from django.db import OperationalError, connection
 from psycopg.errors import LockNotAvailable
 from uuid_utils.compat import uuid7
 
+from checkpoints.postgres.named_rows import named_rows
 from dashboard.errors import KeyReused, StillWorking
 
 SWEPT_AT_ONCE = 50
@@ -71,12 +72,13 @@ def take(call: Call) -> Answer | None:
             "WHERE workspace_id = %s::uuid AND user_id = %s::bigint AND key = %s::varchar",
             (call.workspace, call.user_id, call.key),
         )
-        row = cursor.fetchone()
-    if row is None:
+        rows = named_rows(cursor)
+    if not rows:
         raise StillWorking  # swept between the two statements; the next try takes it anew
-    if (row[0], bytes(row[1])) != (call.call, call.body_hash):
-        raise KeyReused(row[0])
-    return Answer(row[2], json.loads(row[3]), json.loads(row[4]))
+    [row] = rows
+    if (row.call, bytes(row.body_hash)) != (call.call, call.body_hash):
+        raise KeyReused(row.call)
+    return Answer(row.status, json.loads(row.headers), json.loads(row.answer))
 
 
 def keep(call: Call, answer: Answer) -> None:

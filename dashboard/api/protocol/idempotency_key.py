@@ -1,6 +1,6 @@
 """`Idempotency-Key`: the same POST sent again, or twenty times at once, is done once.
 
-Every POST of a Door comes here before it reaches its view, which knows nothing of it.
+Every POST of a MemberView comes here before it reaches its view, which knows nothing of it.
 """
 
 from __future__ import annotations
@@ -83,12 +83,12 @@ def _once[**P](
     call: Call, act: Callable[P, Response], /, *args: P.args, **kwargs: P.kwargs
 ) -> Response:
     with transaction.atomic():
-        found = idempotency.take(call)
-        if found is None:
+        result = idempotency.take(call)
+        if result is None:
             response = act(*args, **kwargs)
             headers = {name: response[name] for name in KEPT_HEADERS if name in response}
             idempotency.keep(call, Answer(response.status_code, headers, response.data))
             # Last of all, after doorbells and hints; it may not fail what is done.
             transaction.on_commit(idempotency.sweep, robust=True)
             return response
-    return Response(found.data, found.status, headers={**found.headers, REPLAYED: "true"})
+    return Response(result.data, result.status, headers={**result.headers, REPLAYED: "true"})

@@ -14,6 +14,8 @@ from .base import PROBLEM
 # Who may come in, what can be answered at all, and a database that is away.
 ALWAYS = (401, 403, 406, 429, 503)
 WITH_BODY = (400, 413, 415, 422)
+# Beside each body: how many bytes it may have as it is sent.
+MAX_BYTES = "x-max-bytes"
 _TEXT = {"type": "string"}
 ETAG = {"description": "The thread's version, for If-Match.", "schema": _TEXT}
 LOCATION = {"description": "The address of what was made.", "schema": _TEXT}
@@ -29,13 +31,13 @@ class Described(AutoSchema):
     def _get_response_bodies(
         self, direction: Literal["request", "response"] = "response"
     ) -> dict[str, Any]:
-        found: dict[str, Any] = super()._get_response_bodies(direction)
+        result: dict[str, Any] = super()._get_response_bodies(direction)
         for number in self._refusals():
-            if (code := str(number)) not in found:
-                found[code] = self._get_response_for_code(Problem, code, [PROBLEM])  # type: ignore[no-untyped-call]
+            if (code := str(number)) not in result:
+                result[code] = self._get_response_for_code(Problem, code, [PROBLEM])  # type: ignore[no-untyped-call]
         for code in ("429", "503"):
-            found[code]["headers"] = {"Retry-After": RETRY_AFTER}
-        for code, body in found.items():
+            result[code]["headers"] = {"Retry-After": RETRY_AFTER}
+        for code, body in result.items():
             shapes = {
                 media.get("schema", {}).get("$ref", "").rpartition("/")[2]
                 for media in body.get("content", {}).values()
@@ -50,7 +52,28 @@ class Described(AutoSchema):
                 body.setdefault("headers", {})[idempotency_key.REPLAYED] = REPLAYED
             if code in DECIDED and (name := getattr(self.view, "replayed_as", "")):
                 body.setdefault("headers", {})[name] = REPLAYED
-        return dict(sorted(found.items()))
+        return dict(sorted(result.items()))
+
+    def get_operation(self, *args: Any, **kwargs: Any) -> dict[str, Any] | None:
+        """The call, its body with the bytes that it may have."""
+        describe: Any = super().get_operation
+        result: dict[str, Any] | None = describe(*args, **kwargs)
+        if result is not None and "requestBody" in result:
+            self._describe_body(result["requestBody"])
+        return result
+
+    def _describe_body(self, body: dict[str, Any]) -> None:
+        """Add the form and the size: JSON Schema can bound the bytes of a file, not of JSON."""
+        view: Any = self.view
+        content, n_bytes = body["content"], view.body_max()
+        if describe_form := getattr(view, "form", None):
+            content["multipart/form-data"]["schema"] = describe_form()
+            body["required"] = True
+        if getattr(view, "reads_any", False):
+            content["*/*"] = dict(content["application/json"])
+        for media in content.values():
+            media[MAX_BYTES] = n_bytes
+        body["description"] = f"At most {n_bytes:,} bytes."
 
     def get_override_parameters(self) -> list[Any]:
         """The header that every change but an upload takes."""

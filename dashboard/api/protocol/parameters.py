@@ -27,7 +27,7 @@ def whole(
     high: int = SEQ_MAX,
     location: Literal["query", "header"] = "query",
 ) -> OpenApiParameter:
-    """A parameter that takes a whole number; the document and `Door.number` read its bounds."""
+    """A parameter that takes a whole number; the document and `number` read its bounds."""
     bounds = {"type": "integer", "minimum": low, "maximum": high}
     return OpenApiParameter(name, bounds, location, description=description)
 
@@ -43,6 +43,13 @@ def words(name: str, description: str, *, pattern: str = "") -> OpenApiParameter
     return OpenApiParameter(
         name, shape | ({"pattern": pattern} if pattern else {}), description=description
     )
+
+
+# The same for threads and requests.
+FRAMEWORK = words(
+    "framework",
+    "What the agents are written in, as they say; `Gatepost`: those of this installation.",
+)
 
 
 def flag(name: str, description: str) -> OpenApiParameter:
@@ -72,9 +79,9 @@ def version_in(header: str) -> int | None:
     """The version that such a header names, None where any will do; raises ValueError."""
     if header in ("", "*"):
         return None
-    if (found := _VERSION.fullmatch(header)) is None:
+    if (match := _VERSION.fullmatch(header)) is None:
         raise ValueError(header)
-    return int(found[1])
+    return int(match[1])
 
 
 def refusal(shape: Any, value: str) -> str:

@@ -33,8 +33,8 @@ def check(request: Request, view: APIView) -> None:
             raise Invalid(name[:80], unknown(name, known))
         if len(values) > 1:
             raise Invalid(name, "is given more than once")
-        if said := refusal(known[name], values[0]):
-            raise Invalid(name, said)
+        if message := refusal(known[name], values[0]):
+            raise Invalid(name, message)
 
 
 def unknown(name: str, known: Mapping[str, Any]) -> str:

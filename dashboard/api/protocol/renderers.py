@@ -6,7 +6,9 @@ from collections.abc import Iterable
 
 from django.http import Http404
 from rest_framework.negotiation import DefaultContentNegotiation
+from rest_framework.parsers import BaseParser
 from rest_framework.renderers import BaseRenderer, JSONRenderer
+from rest_framework.request import Request
 
 from dashboard.errors import Invalid
 
@@ -20,6 +22,11 @@ class ZipRenderer(JSONRenderer):
 
 class Negotiation(DefaultContentNegotiation):
     """By `?format=`, else by the Accept header; an unknown format is a refused value, not 404."""
+
+    def select_parser(self, request: Request, parsers: Iterable[BaseParser]) -> BaseParser | None:
+        """The parser of the body's media type; none of `*/*`, which says nothing of a body."""
+        kind = (request.content_type or "").partition(";")[0]
+        return None if "*" in kind else super().select_parser(request, parsers)
 
     def filter_renderers(
         self, renderers: Iterable[BaseRenderer], format: str

@@ -21,9 +21,9 @@ def thread_detail(
     """One thread as it is now, for one caller, and its open requests; raises NotFound."""
     row = queries.thread(thread_id, workspace=actor.workspace)
     open_ones = gates.for_thread(thread_id, open_only=True)
-    why = why_waiting(row, open_ones, queries.workers())
+    why = why_waiting(row, open_ones, queries.workers(), awaited=queries.awaited(row))
     inputs = queries.waiting_inputs(thread_id) if row.inbox else []
-    told = ThreadDetail.told(
+    payload = ThreadDetail.from_row(
         row,
         why=why,
         actor=actor,
@@ -31,8 +31,9 @@ def thread_detail(
         inputs=inputs,
         storage=queries.storage(thread_id),
         saved=queries.saved(row),
+        unpriced_calls=queries.unpriced_calls(row),
     )
-    return row, told, open_ones
+    return row, payload, open_ones
 
 
 def events_answer(rows: list[EventRow], *, after: int, limit: int) -> EventList:
@@ -44,15 +45,15 @@ def events_answer(rows: list[EventRow], *, after: int, limit: int) -> EventList:
     )
 
 
-def diff_answer(found: Comparison) -> Diff:
+def diff_answer(comparison: Comparison) -> Diff:
     """A comparison of two checkpoints."""
     return Diff.model_validate(
         {
-            "from": _place(found.old),
-            "to": _place(found.new),
-            "patch": found.patch,
-            "common": None if found.common is None else _place(found.common),
-            "diverged": {"from": _event(found.old_event), "to": _event(found.new_event)},
+            "from": _place(comparison.old),
+            "to": _place(comparison.new),
+            "patch": comparison.patch,
+            "common": None if comparison.common is None else _place(comparison.common),
+            "diverged": {"from": _event(comparison.old_event), "to": _event(comparison.new_event)},
         }
     )
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from datetime import datetime
 from typing import Any, Self
 from uuid import UUID
@@ -18,6 +19,7 @@ from dashboard.pages import evidence
 from dashboard.pages.repeats import repeat_of
 from dashboard.pages.reviewers import Stage, Standing, standing
 from dashboard.wording.turns import nobody_can
+from dashboard.wording.young_accounts import young_accounts
 
 from .approvals import NAMES_VERDICTS, Approval
 
@@ -36,6 +38,10 @@ class Vote(Shape):
     at: datetime
     counts: bool
     args: Any = Field(description="The arguments of an edit.")
+    account: str = Field(
+        description="Who created the reviewer's account and when, where that was less than 30 days "
+        "before by a participant of this request; else empty."
+    )
 
 
 class Seats(Shape):
@@ -47,7 +53,7 @@ class Seats(Shape):
     now: bool = Field(description="Whether it is this stage that is waited for.")
 
     @classmethod
-    def told(cls, stage: Stage) -> Self:
+    def from_row(cls, stage: Stage) -> Self:
         """A stage as it stands."""
         return cls(who=stage.who, count=stage.count, given=len(stage.given), now=stage.now)
 
@@ -121,6 +127,14 @@ class Repeated(Shape):
     )
 
 
+class Parent(Shape):
+    """A thread in whose tree the one that asks is."""
+
+    thread: UUID
+    agent: str
+    title: str
+
+
 class ApprovalDetail(Approval):
     """A request with all that a decision needs; `decide` is about the very person who asks."""
 
@@ -140,16 +154,20 @@ class ApprovalDetail(Approval):
     questions: list[AskedBack]
     former: Former | None
     repeats: Repeated | None
+    origin: list[Parent] = Field(
+        description="On whose behalf a child asks: its parents, from the root down."
+    )
 
     @classmethod
     def read(cls, row: ApprovalRow, actor: Actor) -> Self:
         """The request as it stands, for one caller."""
         version = queries.agent_version(row.agent_version_id)
         now = standing(row, gates.votes(row.id))
-        basis = Approval.told(row, actor)
+        basis = Approval.from_row(row, actor)
         before = _former(row)
         earlier = repeat_of(row, workspace=row.workspace)
-        told = basis.model_dump(by_alias=True) | {
+        accounts = young_accounts(row, now.votes)
+        payload = basis.model_dump(by_alias=True) | {
             "revision": row.revision,
             "proposal": row.shown_args,
             "arguments_schema": evidence.arguments_schema(row, version),
@@ -157,19 +175,23 @@ class ApprovalDetail(Approval):
             "terms": now.terms.to_json(),
             "undo_window": now.window,
             "progress": Progress(
-                got=now.got, needed=now.needed, stages=[Seats.told(stage) for stage in now.stages]
+                got=now.got,
+                needed=now.needed,
+                stages=[Seats.from_row(stage) for stage in now.stages],
             ),
             "nobody_can": nobody_can(row.progress, row.workspace) if row.open else "",
-            "votes": [_vote(vote) for vote in now.votes],
+            "votes": [_vote(vote, accounts) for vote in now.votes],
             "questions": _questions(row, now),
             "former": before,
             "repeats": None if earlier is None else Repeated.model_validate(earlier),
+            "origin": row.origin or [],
         }
-        return cls(**told)
+        return cls(**payload)
 
 
-def _vote(vote: VoteRow) -> Vote:
-    return Vote.model_validate(vote)
+def _vote(vote: VoteRow, accounts: Mapping[UUID, str]) -> Vote:
+    columns = {name: getattr(vote, name) for name in Vote.model_fields if name != "account"}
+    return Vote(account=accounts.get(vote.decision, ""), **columns)
 
 
 def _questions(row: ApprovalRow, now: Standing) -> list[AskedBack]:

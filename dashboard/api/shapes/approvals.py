@@ -12,7 +12,8 @@ from pydantic.config import JsonDict
 from approvals import gates
 from approvals.queries import ApprovalRow
 from approvals.rules.terms import names_of
-from approvals.rules.verdicts import ALLOWED, GATE
+from approvals.rules.verdicts import ALLOWED
+from approvals.states import ANSWERS
 from dashboard.actions.decisions import Decided as DecidedRow
 from dashboard.documents.state_shape import Shape
 from dashboard.identity.permissions import Actor, Allowance, lacks
@@ -27,7 +28,7 @@ NAMES_VERDICTS: JsonDict = {
     "properties": {
         ALLOWED: {
             "type": "array",
-            "items": {"type": "string", "enum": list(GATE)},
+            "items": {"type": "string", "enum": list(ANSWERS)},
             "description": "Where the agent takes fewer verdicts than others (an interrupt): "
             "those that it takes. `verdicts` is what follows from it.",
         }
@@ -90,7 +91,7 @@ class Approval(Shape):
     decide: Allowed
 
     @classmethod
-    def told(cls, row: ApprovalRow, actor: Actor) -> Self:
+    def from_row(cls, row: ApprovalRow, actor: Actor) -> Self:
         """The request for one caller."""
         names = [f.alias or name for name, f in cls.model_fields.items()]
         own = {name: getattr(row, name) for name in names if hasattr(row, name)}
@@ -100,8 +101,8 @@ class Approval(Shape):
 
 def decidable(row: ApprovalRow, actor: Actor) -> Allowance:
     """Whether this caller may decide this request now."""
-    if said := lacks(actor, "decide"):
-        return Allowance(False, said)
+    if message := lacks(actor, "decide"):
+        return Allowance(False, message)
     if not row.open:
         return Allowance(False, f"The request is {row.status}.")
     part = own_part(row.progress, actor.person, names_of(*seat_of(actor)))
@@ -125,15 +126,13 @@ class DecidedOne(Shape):
     problem: Problem | None
 
     @classmethod
-    def told(cls, one: DecidedRow, actor: Actor, place: str) -> Self:
+    def from_row(cls, one: DecidedRow, actor: Actor, path: str) -> Self:
         """One result for the caller; `place` is where its verdict stood in the request."""
         return cls(
             id=one.id,
             status=200 if one.error is None else one.error.status,
-            approval=None if one.row is None else Approval.told(one.row, actor),
-            problem=None
-            if one.error is None
-            else Problem.model_validate(of_item(one.error, place)),
+            approval=None if one.row is None else Approval.from_row(one.row, actor),
+            problem=None if one.error is None else Problem.model_validate(of_item(one.error, path)),
         )
 
 
@@ -143,7 +142,7 @@ class Decided(Shape):
     results: list[DecidedOne]
 
     @classmethod
-    def told(cls, done: list[DecidedRow], actor: Actor) -> Self:
+    def from_row(cls, done: list[DecidedRow], actor: Actor) -> Self:
         """The results for the caller."""
-        found = enumerate(done)
-        return cls(results=[DecidedOne.told(one, actor, f"$[{i}]") for i, one in found])
+        result = enumerate(done)
+        return cls(results=[DecidedOne.from_row(one, actor, f"$[{i}]") for i, one in result])

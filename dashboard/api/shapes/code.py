@@ -33,9 +33,9 @@ class CodeChanges(Shape):
     alike: list[UUID] = Field(description="Threads that ask the very same, up to 200.")
 
     @classmethod
-    def told(cls, found: Sequence[Change], alike: list[UUID]) -> Self:
+    def from_row(cls, changes: Sequence[Change], alike: list[UUID]) -> Self:
         """The answer."""
-        return cls(changes=[CodeChange.model_validate(one) for one in found], alike=alike)
+        return cls(changes=[CodeChange.model_validate(one) for one in changes], alike=alike)
 
 
 class ChosenOne(Shape):
@@ -47,7 +47,7 @@ class ChosenOne(Shape):
     problem: Problem | None
 
     @classmethod
-    def told(cls, one: Chosen) -> Self:
+    def from_row(cls, one: Chosen) -> Self:
         """One result."""
         done = 200 if one.goes_on == one.thread else 201
         return cls(
@@ -64,6 +64,6 @@ class ChosenMany(Shape):
     results: list[ChosenOne]
 
     @classmethod
-    def told(cls, done: Sequence[Chosen]) -> Self:
+    def from_row(cls, done: Sequence[Chosen]) -> Self:
         """The answer."""
-        return cls(results=[ChosenOne.told(one) for one in done])
+        return cls(results=[ChosenOne.from_row(one) for one in done])

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from datetime import datetime
-from typing import Annotated, Self
+from typing import Annotated, Any, Self
 from uuid import UUID
 
 from pydantic import Field
 
 from approvals.notify.endpoints import OVERLAP_MAX, OVERLAP_SECONDS, Wanted
-from approvals.notify.queries import DeliveryRow, EndpointRow
+from approvals.notify.queries import EndpointRow
 from approvals.notify.texts.kinds import (
     ADDRESS_MAX,
     DIGEST_MAX,
@@ -104,7 +104,7 @@ class Endpoint(Shape):
     last_error: str
 
     @classmethod
-    def told(cls, row: EndpointRow) -> Self:
+    def from_row(cls, row: EndpointRow) -> Self:
         return cls.model_validate(row)
 
 
@@ -115,7 +115,7 @@ class EndpointMade(Endpoint):
 
     @classmethod
     def with_secret(cls, row: EndpointRow, secret: str) -> Self:
-        return cls(**Endpoint.told(row).model_dump(), secret=secret)
+        return cls(**Endpoint.from_row(row).model_dump(), secret=secret)
 
 
 class EndpointList(Shape):
@@ -142,7 +142,7 @@ class Delivery(Shape):
     failed_at: datetime | None
 
     @classmethod
-    def told(cls, row: DeliveryRow) -> Self:
+    def from_row(cls, row: Any) -> Self:
         return cls.model_validate(row)
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any, Literal, Self
 from uuid import UUID
 
-from pydantic import RootModel
+from pydantic import Field, RootModel
 
 from dashboard.actions.cancellation import CancelPlan
 from dashboard.actions.previews.expected_calls import AGAIN, MAYBE, REUSED, Expected
@@ -90,7 +90,7 @@ class ExpectedCalls(Shape):
     calls: list[ExpectedCall]
 
     @classmethod
-    def told(cls, expected: Expected) -> dict[str, Any]:
+    def as_json(cls, expected: Expected) -> dict[str, Any]:
         """The fields, for the wire."""
         return {
             "reused": expected.count(REUSED),
@@ -137,8 +137,15 @@ class ForkPreview(ExpectedCalls):
             next_nodes=list(plan.next_nodes),
             first_effect=plan.first_effect,
             config=plan.config,
-            **cls.told(plan.expected),
+            **cls.as_json(plan.expected),
         )
+
+
+BELOW = (
+    "Unfinished threads that it started, and those below them, by status (`held`: those that "
+    "begin when others end); with `children` it "
+    "reaches them as well."
+)
 
 
 class CancelPreview(Shape):
@@ -154,6 +161,7 @@ class CancelPreview(Shape):
     effects: list[EffectFate]
     undo: list[UUID]
     withdrawn_approvals: list[UUID]
+    children: dict[str, int] = Field(description=BELOW)
 
     @classmethod
     def of(cls, plan: CancelPlan) -> Self:
@@ -165,6 +173,7 @@ class CancelPreview(Shape):
             effects=[EffectFate.model_validate(e) for e in plan.all_effects],
             undo=list(plan.undo),
             withdrawn_approvals=[a.id for a in plan.approvals],
+            children=dict(plan.children),
         )
 
 
@@ -184,6 +193,7 @@ class RollBackPreview(ExpectedCalls):
     steps: int
     effects: list[EffectFate]
     withdrawn_approvals: list[UUID]
+    children: dict[str, int] = Field(description=BELOW)
 
     @classmethod
     def of(cls, plan: RollBackPlan) -> Self:
@@ -195,5 +205,6 @@ class RollBackPreview(ExpectedCalls):
             steps=plan.steps,
             effects=[EffectFate.model_validate(e) for e in plan.effects],
             withdrawn_approvals=[a.id for a in plan.approvals],
-            **cls.told(plan.expected),
+            children=dict(plan.children),
+            **cls.as_json(plan.expected),
         )

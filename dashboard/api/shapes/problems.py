@@ -26,6 +26,8 @@ from checkpoints.postgres import outages
 from dashboard import errors
 from dashboard.errors import ActionError, Invalid
 
+from .django_request import django_request
+
 logger = logging.getLogger(__name__)
 
 MEDIA_TYPE = "application/problem+json"
@@ -89,14 +91,14 @@ def of_action(error: ActionError) -> dict[str, Any]:
     return problem(error.code, error.title, error.status, detail, **more)
 
 
-def of_item(error: ActionError, place: str) -> dict[str, Any]:
+def of_item(error: ActionError, path: str) -> dict[str, Any]:
     """The problem of one item of many; its paths begin at the root of the whole request."""
-    told = of_action(error)
+    payload = of_action(error)
     if isinstance(error, Invalid):
-        for one in (told, *told["errors"]):
-            one["path"] = place + one["path"].removeprefix("$")
-        told["detail"] = f"{told['path']}: {error.reason}"
-    return told
+        for one in (payload, *payload["errors"]):
+            one["path"] = path + one["path"].removeprefix("$")
+        payload["detail"] = f"{payload['path']}: {error.reason}"
+    return payload
 
 
 def _recorded(row: ApprovalRow) -> dict[str, Any]:
@@ -145,7 +147,7 @@ def _unexpected(exc: Exception, context: dict[str, Any]) -> Response | None:
     if settings.DEBUG:
         return None
     request = context["request"]
-    got_request_exception.send(sender=handler, request=getattr(request, "_request", request))
+    got_request_exception.send(sender=handler, request=django_request(request))
     logger.error("an API call failed: %s", request.path, exc_info=exc)
     body = problem("failure", "Failure", 500, "Something failed on our side; it is in the log.")
     return _answer(body, {}, context)

@@ -8,6 +8,8 @@ from pydantic import BaseModel, ConfigDict, Field, RootModel, model_validator
 from pydantic.config import JsonDict
 from pydantic_core import PydanticCustomError
 
+from approvals.states import WhatNext
+from checkpoints.agent_versions import CAN
 from checkpoints.limits import AGENT_MAX, NAME_MAX, NODE_MAX
 from checkpoints.state.deltas import LIMITS
 from checkpoints.verdicts import Verdict
@@ -15,6 +17,7 @@ from dashboard.actions import code_choice, decisions
 from dashboard.actions.unknown_effects import RESULT_MAX_BYTES
 from dashboard.errors import FAULTS_MAX
 from dashboard.fields.validation import CONFIG_BYTES, LABEL_KEY_MAX, LABELS_MAX, MESSAGE_BYTES
+from workers.external.announcement import REDUCERS, Announcement
 
 from .texts import NOT_BLANK, Comment, Id, NotBlank, OneOf, Reason, Title
 
@@ -61,6 +64,66 @@ Labels = Annotated[
 ]
 
 
+TOOL_MAX, INDEX_MAX = 200, 2**31 - 1
+NODES_MAX, TOOLS_MAX = 64, 200
+Json = dict[str, Any]
+Node = Annotated[str, NotBlank(NODE_MAX)]
+Tool = Annotated[str, NotBlank(TOOL_MAX)]
+NAMES: JsonDict = {"minLength": 1, "maxLength": NODE_MAX, "pattern": NOT_BLANK}
+TOOL_NAMES: JsonDict = {"minLength": 1, "maxLength": TOOL_MAX, "pattern": NOT_BLANK}
+Channels = Annotated[
+    dict[Node, Annotated[str, OneOf(REDUCERS)]],
+    Field(max_length=TOOLS_MAX, json_schema_extra={"propertyNames": NAMES}),
+]
+
+
+class AnnouncedTool(Asked):
+    """A tool that changes the outside world."""
+
+    idempotent: bool = Field(False, description="Calling it again with the same key does no harm.")
+    undo: Annotated[str, Field(max_length=TOOL_MAX)] = Field(
+        "", description="What takes it back; you are asked to call it after a rollback."
+    )
+    schema_: Json | None = Field(
+        None, alias="schema", description="JSON Schema of its arguments, for edits by reviewers."
+    )
+    description: Annotated[str, Field(max_length=1_000)] = ""
+
+
+class ExternalAgent(Asked):
+    """An agent that works elsewhere and reports; it needs no code of ours."""
+
+    framework: Annotated[str, Field(max_length=60)] = ""
+    version: Annotated[int, Field(ge=1, le=INDEX_MAX)] = 1
+    schema_: Json | None = Field(
+        None,
+        alias="schema",
+        description="JSON Schema of the state; without one the state may hold anything.",
+    )
+    channels: Channels = Field(
+        default_factory=dict, description="Channels that grow: how a new value joins them."
+    )
+    nodes: Annotated[list[Node], Field(max_length=NODES_MAX)] = Field(default_factory=list)
+    tools: Annotated[
+        dict[Tool, AnnouncedTool],
+        Field(max_length=TOOLS_MAX, json_schema_extra={"propertyNames": TOOL_NAMES}),
+    ] = Field(default_factory=dict)
+    inbox: Annotated[str, Field(max_length=NODE_MAX)] = Field(
+        "", description="The channel that takes what people send; empty: none does."
+    )
+    can: Annotated[list[Annotated[str, OneOf(CAN)]], Field(max_length=3)] = Field(
+        default=list(CAN), description="What people do to a thread that you can go on from."
+    )
+
+    def announcement(self) -> Announcement:
+        """The same for the floor below."""
+        own = {name: getattr(self, name) for name in ("framework", "version", "nodes", "inbox")}
+        tools = {name: tool.model_dump(by_alias=True) for name, tool in self.tools.items()}
+        return Announcement(
+            **own, schema=self.schema_, channels=self.channels, tools=tools, can=self.can
+        )
+
+
 class StartThread(Asked):
     """A new thread, or the continuation of the one of that name."""
 
@@ -77,6 +140,11 @@ class StartThread(Asked):
         "", description="A node to stop before."
     )
     config: Config = Field(default_factory=dict)
+    external: ExternalAgent | None = Field(
+        None,
+        description="Of an agent that works elsewhere and reports: what it says of itself. The "
+        "agent is announced with it.",
+    )
 
 
 class Nothing(Asked):
@@ -89,6 +157,13 @@ class Pause(Asked):
     before_node: Annotated[str, Field(max_length=NODE_MAX)] = Field(
         "", description="A node of the agent."
     )
+    children: bool = Field(False, description="Let it reach the threads that it started as well.")
+
+
+class Resume(Asked):
+    """The end of a pause."""
+
+    children: bool = Field(False, description="Let it reach the threads that it started as well.")
 
 
 class Settle(Asked):
@@ -130,6 +205,7 @@ class Cancel(Asked):
     undo_unknown: bool = Field(
         False, description="With `undo`: also what may have happened, where it has an undo."
     )
+    children: bool = Field(False, description="Let it reach the threads that it started as well.")
 
 
 class SendInput(Asked):
@@ -167,6 +243,9 @@ class RollBack(Asked):
     reason: Reason = ""
     compensate: bool = Field(True, description="Undo the effects after it; false leaves them done.")
     run_on: bool = False
+    children: bool = Field(
+        False, description="Cancel the threads that it started after the checkpoint."
+    )
 
 
 Word = Annotated[str, NotBlank(decisions.WORD_MAX)]
@@ -182,7 +261,7 @@ class Decide(Asked):
     args: Any = Field(
         None, description="edit: all arguments anew; respond to a question: the answer."
     )
-    what_next: Literal["", "go_on", "stop", "roll_back"] = Field(
+    what_next: WhatNext = Field(
         "", description="reject: let the agent go on, stop the thread, or stop and undo."
     )
 

@@ -9,7 +9,7 @@ from uuid import UUID
 from pydantic import BaseModel, ConfigDict, Field
 
 from approvals.queries import ApprovalRow
-from checkpoints.views import InputRow, SavedRow, StorageRow, ThreadRow, Why
+from checkpoints.views import CheckpointRow, InputRow, SavedRow, StorageRow, ThreadRow, Why
 from dashboard.actions.code_choice import open_choices
 from dashboard.documents.state_shape import Shape
 from dashboard.identity.permissions import HasRoles, allowed_actions
@@ -63,6 +63,14 @@ class Lease(Shape):
     fence: int
 
 
+class External(Shape):
+    """An agent that works elsewhere: what it reports is its own word."""
+
+    framework: str
+    can: list[str] = Field(description="what it can go on from: edit, fork, roll_back")
+    watched: bool = Field(description="only observed: nothing done here reaches it")
+
+
 class Reason(Shape):
     """Why a thread stands where it stands."""
 
@@ -113,6 +121,11 @@ class Thread(Shape):
     lease: Lease | None
     fence: int
     crash_count: int
+    parent: UUID | None = Field(description="the thread whose step started it")
+    root: UUID | None = Field(
+        description="the first thread of its family tree; null for that one, and without a tree"
+    )
+    depth: int = Field(description="how far it stands below the first of its tree")
     base: UUID | None
     forked_from: UUID | None
     started_by: str
@@ -122,6 +135,9 @@ class Thread(Shape):
     pinned: bool = Field(description="only the very code that it stopped with may take it")
     integrity: Verification | None = Field(
         description="what the last verification of its record found; null before the first"
+    )
+    external: External | None = Field(
+        description="of an agent that works elsewhere and reports: what it says of itself"
     )
 
     @classmethod
@@ -179,9 +195,12 @@ class ThreadDetail(Thread):
     inputs: list[Input] = Field(description="messages not taken yet, oldest first, at most 100")
     storage: Storage
     saved: Saved
+    unpriced_calls: int = Field(
+        description="model calls whose price nobody knows; `totals.cost` is without them"
+    )
 
     @classmethod
-    def told(
+    def from_row(
         cls,
         row: ThreadRow,
         *,
@@ -191,6 +210,7 @@ class ThreadDetail(Thread):
         inputs: list[InputRow],
         storage: StorageRow,
         saved: SavedRow,
+        unpriced_calls: int,
     ) -> Self:
         """The detail for one caller."""
         actions = {
@@ -206,6 +226,7 @@ class ThreadDetail(Thread):
             inputs=[Input.model_validate(i) for i in inputs],
             storage=Storage.model_validate(storage),
             saved=Saved.model_validate(saved),
+            unpriced_calls=unpriced_calls,
         )
 
 
@@ -248,6 +269,12 @@ class Checkpoint(Shape):
     created_at: datetime
     abandoned: bool
     imported: bool = Field(description=ELSEWHERE)
+    shown: dict[str, Any] = Field({}, description="By channel of `show` what it was set to here.")
+
+    @classmethod
+    def of(cls, row: CheckpointRow, shown: dict[str, Any]) -> Self:
+        """The row, with some of the values that it set."""
+        return cls.model_validate(row).model_copy(update={"shown": shown})
 
 
 class CheckpointList(Shape):

@@ -9,7 +9,8 @@ class Saved(BaseModel):
     """Work that was not done again after faults, which a restart from the input would have done.
 
     `resumes` are the faults after which something recorded was there, `calls` those of activities,
-    effects and models together, `milliseconds` what they took, `cost` in dollars.
+    effects and models together, `milliseconds` what they took, `cost` in dollars: that of all
+    but `unpriced_calls`, which a model without a known price answered.
     """
 
     model_config = ConfigDict(from_attributes=True)
@@ -20,3 +21,4 @@ class Saved(BaseModel):
     tokens: int
     cost: str
     milliseconds: int
+    unpriced_calls: int

@@ -11,7 +11,7 @@ from uuid import UUID
 from pydantic import BeforeValidator, Field, GetCoreSchemaHandler, GetJsonSchemaHandler
 from pydantic_core import CoreSchema, PydanticCustomError, core_schema
 
-from approvals.gates import COMMENT_MAX
+from approvals.states import COMMENT_MAX
 from checkpoints.limits import TITLE_MAX
 from dashboard.fields.validation import REASON_MAX
 

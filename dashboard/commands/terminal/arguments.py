@@ -26,35 +26,35 @@ from .console import Usage
 _BEGINS = re.compile(r"[0-9a-f][0-9a-f-]{3,35}")
 
 
-def thread_named(actor: Actor, given: str) -> UUID:
+def thread_named(actor: Actor, value: str) -> UUID:
     """A thread of the actor's workspace by its id, how the id begins, or its name."""
     try:
-        return UUID(given)
+        return UUID(value)
     except ValueError:
         pass
-    found: list[UUID] = []
-    if _BEGINS.fullmatch(given.lower()):
-        found = queries.ids_beginning(given.lower(), workspace=actor.workspace)
-    found = found or queries.ids_named(given, workspace=actor.workspace)
-    if len(found) != 1:
-        many = "More than one thread has the name or an id that begins" if found else None
+    results: list[UUID] = []
+    if _BEGINS.fullmatch(value.lower()):
+        results = queries.ids_beginning(value.lower(), workspace=actor.workspace)
+    results = results or queries.ids_named(value, workspace=actor.workspace)
+    if len(results) != 1:
+        many = "More than one thread has the name or an id that begins" if results else None
         raise Missing(
-            f"{many} with {given}; give the whole id."
+            f"{many} with {value}; give the whole id."
             if many
-            else f"No thread's id begins with {given}, and none has that name; "
+            else f"No thread's id begins with {value}, and none has that name; "
             "`threads list` shows them."
         )
-    return found[0]
+    return results[0]
 
 
-def checkpoint_named(thread: UUID, given: str) -> CheckpointRow:
+def checkpoint_named(thread: UUID, value: str) -> CheckpointRow:
     """A checkpoint of the thread by its number or its id."""
-    if given.isascii() and given.isdigit() and len(given) < 10:
-        return queries.checkpoint_by_number(thread, int(given))
+    if value.isascii() and value.isdigit() and len(value) < 10:
+        return queries.checkpoint_by_number(thread, int(value))
     try:
-        return queries.checkpoint(thread, UUID(given))
+        return queries.checkpoint(thread, UUID(value))
     except ValueError:
-        raise Missing(f"{given} is neither the number nor the id of a checkpoint.") from None
+        raise Missing(f"{value} is neither the number nor the id of a checkpoint.") from None
 
 
 def statuses_named(words: str) -> list[Status]:
@@ -91,14 +91,14 @@ def values(
 
     A text channel takes the word as it is, any other reads it as JSON where that is possible.
     """
-    found: dict[str, Any] = {}
+    results: dict[str, Any] = {}
     for word in words:
         channel, text = pair("--set", word, "channel=value")
-        found[channel] = _value(version, channel, text)
+        results[channel] = _value(version, channel, text)
     for word in files:
         channel, path = pair("--file", word, "channel=path")
-        found[channel] = _uploaded(actor, Path(path))
-    return found
+        results[channel] = _uploaded(actor, Path(path))
+    return results
 
 
 def _value(version: AgentRow, channel: str, text: str) -> Any:

@@ -26,6 +26,7 @@ from dashboard.errors import ActionError, Forbidden, Invalid, Missing
 from dashboard.identity.permissions import RIGHTS, Actor, actor_of, either, may
 from dashboard.operating.logs import masked
 from dashboard.wording.text import plain
+from gatepost_command import COMMAND
 
 from .tables import Table, facts, table
 
@@ -80,16 +81,16 @@ class TerminalCommand(BaseCommand):
             with translated():
                 self.act()
         except (ActionError, Away) as error:
-            code, said = refusal(error)
+            code, message = refusal(error)
         except (OperationalError, InterfaceError) as error:
-            code, said = AWAY, database_away(error)
+            code, message = AWAY, database_away(error)
         except redis.RedisError as error:
-            code, said = AWAY, f"Valkey does not answer; is Gatepost up? {first_line(error)}"
+            code, message = AWAY, f"Valkey does not answer; is Gatepost up? {first_line(error)}"
         except KeyboardInterrupt:
             raise SystemExit(STOPPED) from None
         else:
             return
-        self.stderr.write(said)
+        self.stderr.write(message)
         raise SystemExit(code)
 
     def act(self) -> None:
@@ -215,7 +216,7 @@ def examples_of(lines: str) -> str | None:
     """The end of a help text: one example per line, then the exit codes."""
     if not lines:
         return None
-    shown = "\n".join(f"  ./manage.py {line.strip()}" for line in lines.strip().splitlines())
+    shown = "\n".join(f"  {COMMAND} {line.strip()}" for line in lines.strip().splitlines())
     return f"examples:\n{shown}\n\nexit codes: 0 done, 1 refused, 2 usage, 3 not found, 4 no answer"
 
 
@@ -243,16 +244,16 @@ def refusal(error: ActionError | Away) -> tuple[int, str]:
 def sentence(error: ActionError) -> str:
     """A refusal as one plain line."""
     if isinstance(error, Invalid):
-        said = "; ".join(f"{errors.rooted(f.path, error.within)} {f.message}" for f in error.faults)
+        text = "; ".join(f"{errors.rooted(f.path, error.within)} {f.message}" for f in error.faults)
     else:
-        said = error.detail
-    return one_line(said)
+        text = error.detail
+    return one_line(text)
 
 
 def one_line(text: str) -> str:
     """Text as one line that ends like a sentence."""
-    said = " ".join(plain(text).split())
-    return said if said.endswith((".", "!", "?")) else f"{said}."
+    message = " ".join(plain(text).split())
+    return message if message.endswith((".", "!", "?")) else f"{message}."
 
 
 def first_line(error: Exception) -> str:

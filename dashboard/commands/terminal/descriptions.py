@@ -32,8 +32,8 @@ def tell_thread(
     command: PersonalCommand, actor: Actor, thread_id: UUID, *, state: bool = False
 ) -> None:
     """Where a thread stands now, with its state if asked."""
-    row, told, open_ones = thread_detail(actor, thread_id)
-    why = told.why_waiting
+    row, payload, open_ones = thread_detail(actor, thread_id)
+    why = payload.why_waiting
     shown = facts(
         "",
         [
@@ -47,16 +47,20 @@ def tell_thread(
             ("next", ", ".join(row.next_nodes) or "-"),
             ("lease", lease_of(row)),
             *([("pinned", f"to version {row.version_label}")] if row.pinned else []),
-            *([("code", f"choose: {', '.join(told.code_choices)}")] if told.code_choices else []),
+            *(
+                [("code", f"choose: {', '.join(payload.code_choices)}")]
+                if payload.code_choices
+                else []
+            ),
             *(("approval", f"{a.id} {a.headline}") for a in open_ones),
-            *(("not taken yet", short(i.message)) for i in told.inputs),
+            *(("not taken yet", short(i.message)) for i in payload.inputs),
         ],
     )
     tables = [shown]
     if state and not command.as_json:
         now = queries.state_at(thread_id, row.head)
         tables.append(facts("State", ((c, short(v)) for c, v in now.items())))
-    command.tell(told, *tables)
+    command.tell(payload, *tables)
 
 
 def short(value: Any, limit: int = SHORT) -> str:
@@ -91,10 +95,10 @@ def _ahead(expected: Expected) -> list[tuple[str, str]]:
             f"{expected.cost(fate)}"
         )
 
-    found = [("reuse", told(REUSED)), ("call again", told(AGAIN))]
+    results = [("reuse", told(REUSED)), ("call again", told(AGAIN))]
     if expected.count(MAYBE):
-        found.append(("call again if asked otherwise", told(MAYBE)))
-    return found
+        results.append(("call again if asked otherwise", told(MAYBE)))
+    return results
 
 
 def fork_table(plan: ForkPlan) -> Table:

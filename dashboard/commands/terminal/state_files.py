@@ -55,11 +55,11 @@ def changed_in(path: Path, thread: ThreadRow, *, at: CheckpointRow | None = None
     Everything beside the state has to be as it was exported. Raises Invalid with the place, and
     Conflict where the file is of another thread, or of another checkpoint than `at`.
     """
-    told = read(path)
-    if not isinstance(told, dict):
+    text = read(path)
+    if not isinstance(text, dict):
         raise Invalid("$", "must be an object as `threads state` writes it")
-    context = told.get("context")
-    if not isinstance(context, dict) or not isinstance(told.get("state"), dict):
+    context = text.get("context")
+    if not isinstance(context, dict) or not isinstance(text.get("state"), dict):
         raise Invalid("$", "must have the members context and state as `threads state` writes them")
     if context.get("thread") != str(thread.id):
         raise Conflict("The file is the state of another thread.")
@@ -69,13 +69,13 @@ def changed_in(path: Path, thread: ThreadRow, *, at: CheckpointRow | None = None
             f"The file is the state at checkpoint {context.get('number')}, not at {point.number}: "
             "the thread went on since. Export it again, or fork from that checkpoint."
         )
-    said = json.loads(state_answer(thread, point).model_dump_json())
+    payload = json.loads(state_answer(thread, point).model_dump_json())
     # What the head is now says nothing about the state.
-    said["context"].pop("head"), context.pop("head", None)
+    payload["context"].pop("head"), context.pop("head", None)
     for name in _MOVING:
-        said.pop(name), told.pop(name, None)
-    old, new = said.pop("state"), told.pop("state")
-    for place in _differing("$", said, told):
+        payload.pop(name), text.pop(name, None)
+    old, new = payload.pop("state"), text.pop("state")
+    for place in _differing("$", payload, text):
         raise Invalid(place, "cannot be changed here; only what is below $.state can")
     for channel in old.keys() - new.keys():
         raise Invalid(deltas.at("$.state", channel), "is missing; write null to empty it")
@@ -114,9 +114,9 @@ def read_yaml(raw: bytes) -> Any:
         return None if node is None else _value(node, "$", set(), 0)
     except yaml.YAMLError as error:
         mark = getattr(error, "problem_mark", None)
-        place = f" at line {mark.line + 1} column {mark.column + 1}" if mark else ""
-        said = getattr(error, "problem", None) or "a character that YAML does not take"
-        raise InvalidValue("$", f"not YAML: {said}{place}") from None
+        path = f" at line {mark.line + 1} column {mark.column + 1}" if mark else ""
+        message = getattr(error, "problem", None) or "a character that YAML does not take"
+        raise InvalidValue("$", f"not YAML: {message}{path}") from None
     except RecursionError:
         raise InvalidValue("$", "nested too deeply") from None
 
@@ -133,14 +133,14 @@ def _value(node: yaml.Node, path: str, seen: set[int], depth: int) -> Any:
         return [_value(item, deltas.at(path, i), seen, depth + 1) for i, item in items]
     if isinstance(node, yaml.MappingNode):
         _plain_tag(node, "map", path)
-        found: dict[str, Any] = {}
+        results: dict[str, Any] = {}
         for key_node, item in node.value:
             key = _key(key_node, path)
             place = deltas.at(path, key)
-            if key in found:
+            if key in results:
                 raise InvalidValue(place, "the key occurs twice")
-            found[key] = _value(item, place, seen, depth + 1)
-        return found
+            results[key] = _value(item, place, seen, depth + 1)
+        return results
     return _scalar(node, path)
 
 
@@ -175,9 +175,9 @@ def _scalar(node: yaml.Node, path: str) -> Any:
     raise InvalidValue(path, f"{text[:80]} {_QUOTE}")
 
 
-def _point(thread: ThreadRow, given: Any) -> CheckpointRow:
+def _point(thread: ThreadRow, value: Any) -> CheckpointRow:
     try:
-        return queries.checkpoint(thread.id, UUID(str(given)))
+        return queries.checkpoint(thread.id, UUID(str(value)))
     except (ValueError, NotFound):
         raise Invalid("$.context.checkpoint", "is no checkpoint of the thread") from None
 

@@ -123,10 +123,10 @@ def fork(command: PersonalCommand) -> None:
     """Begin a new thread from a checkpoint of this one."""
     o = command.options
     actor, thread = thread_of(command, "fork")
-    given = checkpoint_named(thread.id, o["checkpoint"]) if o["checkpoint"] else None
-    target, config = given.id if given else thread.head, config_of(command)
+    value = checkpoint_named(thread.id, o["checkpoint"]) if o["checkpoint"] else None
+    target, config = value.id if value else thread.head, config_of(command)
     if o["from_file"]:
-        changed = _from_file(command, thread, given)
+        changed = _from_file(command, thread, value)
         if changed is None:
             return
         target, changes = changed.point.id, changed.changes
@@ -193,12 +193,12 @@ def code(command: PersonalCommand) -> None:
         done = actions.choose_code_many(actor, alike(actor, thread) or [thread.id], choice)
         rows = ((c.thread, c.goes_on or "-", c.error.detail if c.error else choice) for c in done)
         columns = ("thread", "goes on", "what came of it")
-        command.tell(ChosenMany.told(done), table("", columns, rows))
+        command.tell(ChosenMany.from_row(done), table("", columns, rows))
         if any(c.error for c in done):
             raise SystemExit(REFUSED)
         return
-    found = actions.choose_code(actor, thread.id, choice, expected_version=o["version"])
-    tell_thread(command, actor, found)
+    result = actions.choose_code(actor, thread.id, choice, expected_version=o["version"])
+    tell_thread(command, actor, result)
 
 
 CHANGING = (

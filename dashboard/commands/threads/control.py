@@ -62,24 +62,25 @@ def takes_config(parser: argparse.ArgumentParser) -> None:
 
 def config_of(command: PersonalCommand) -> dict[str, Any]:
     """The object given as --config."""
-    given = json_given(command.options["config"], "--config")
-    if not isinstance(given, dict):
+    value = json_given(command.options["config"], "--config")
+    if not isinstance(value, dict):
         raise Usage("--config", "must be an object")
-    return given
+    return value
 
 
 def start(command: PersonalCommand) -> None:
     """Start a thread, or find the one of this name."""
     o, actor = command.options, command.actor("start")
-    given = json_given(o["input"], "--input")
-    if not isinstance(given, dict):
+    value = json_given(o["input"], "--input")
+    if not isinstance(value, dict):
         raise Usage("--input", "must be an object of channels")
     if o["set"] or o["file"]:
-        given |= values(actor, queries.agent(o["agent"]), o["set"], o["file"])
+        agent = queries.agent(o["agent"], workspace=actor.workspace)
+        value |= values(actor, agent, o["set"], o["file"])
     thread, new = actions.start_or_continue(
         actor,
         agent=o["agent"],
-        input=given,
+        input=value,
         title=o["title"],
         name=o["name"],
         labels=dict(pair("--label", word, "key=value") for word in o["label"]),
@@ -95,9 +96,9 @@ def _control(action: str, option: str = "") -> Callable[[PersonalCommand], None]
 
     def act(command: PersonalCommand) -> None:
         actor, thread = thread_of(command, action)
-        given: list[Any] = [command.options[option]] if option else []
+        values: list[Any] = [command.options[option]] if option else []
         done = getattr(actions, action)
-        done(actor, thread.id, *given, expected_version=command.options["version"])
+        done(actor, thread.id, *values, expected_version=command.options["version"])
         tell_thread(command, actor, thread.id)
 
     return act

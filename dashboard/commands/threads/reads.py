@@ -112,8 +112,10 @@ def list_threads(command: PersonalCommand) -> None:
         for t in page.rows
     ]
     columns = ("thread", "status", "since", "agent", "step", "title")
-    found = [Thread.of(t) for t in page.rows]
-    command.tell(ThreadList(results=found, next_cursor=page.next_cursor), table("", columns, rows))
+    results = [Thread.of(t) for t in page.rows]
+    command.tell(
+        ThreadList(results=results, next_cursor=page.next_cursor), table("", columns, rows)
+    )
     if not rows:
         command.say("No threads.")
     elif page.next_cursor and not command.as_json:
@@ -169,8 +171,8 @@ def _follow(command: PersonalCommand, actor: Actor, row: ThreadRow, kinds: list[
         try:
             # Read before the events: what comes between the two is shown in the next turn.
             live = queries.thread(row.id, workspace=actor.workspace).live
-            found = queries.events_after(row.id, seq, limit=BATCH, kinds=kinds)
-            names = people(e.actor for e in found)
+            result = queries.events_after(row.id, seq, limit=BATCH, kinds=kinds)
+            names = people(e.actor for e in result)
             said_away = False
         except (OperationalError, InterfaceError):
             connection.close()
@@ -179,7 +181,7 @@ def _follow(command: PersonalCommand, actor: Actor, row: ThreadRow, kinds: list[
             said_away = True
             time.sleep(FOLLOW_SECONDS)
             continue
-        for event in found:
+        for event in result:
             seq = event.seq
             if command.as_json:
                 line = json.dumps(json.loads(json_of(Event.model_validate(event))))
@@ -188,7 +190,7 @@ def _follow(command: PersonalCommand, actor: Actor, row: ThreadRow, kinds: list[
                 line = f"{cells[0]:>5}  {cells[1]}  {cells[2]:<22}  {' '.join(cells[3].split())}"
             command.stdout.write(line)
         command.stdout.flush()
-        if len(found) == BATCH:
+        if len(result) == BATCH:
             continue
         if not live:
             return
@@ -281,13 +283,15 @@ def diff(command: PersonalCommand) -> None:
         ident = thread_named(actor, o["to_thread"])
         other = queries.thread(ident, workspace=actor.workspace)
     old = checkpoint_named(row.id, o["old"])
-    found = compare(old, checkpoint_named(other.id, o["new"] or str(other.head)))
-    ends: list[tuple[str, Any]] = [("common", found.common and f"checkpoint {found.common.number}")]
-    for name, event in (("from", found.old_event), ("to", found.new_event)):
+    result = compare(old, checkpoint_named(other.id, o["new"] or str(other.head)))
+    ends: list[tuple[str, Any]] = [
+        ("common", result.common and f"checkpoint {result.common.number}")
+    ]
+    for name, event in (("from", result.old_event), ("to", result.new_event)):
         ends.append((name, event and f"event {event.seq}: {event_sentence(event)}"))
-    told = facts("Ways", ((name, value or "ends there") for name, value in ends))
-    command.tell(diff_answer(found), patch_table(found.patch), told)
-    if not found.patch:
+    payload = facts("Ways", ((name, value or "ends there") for name, value in ends))
+    command.tell(diff_answer(result), patch_table(result.patch), payload)
+    if not result.patch:
         command.say("The two states are the same.")
 
 

@@ -27,8 +27,8 @@ def settle(command: PersonalCommand) -> None:
     """Answer exactly the question that stands now."""
     o = command.options
     actor, thread = thread_of(command, "settle")
-    asked = unknown_effects.asked_of(thread)
-    if asked is None:
+    request = unknown_effects.asked_of(thread)
+    if request is None:
         raise NotAllowedNow(
             "The thread has no open question about an effect.", status=str(thread.status)
         )
@@ -37,7 +37,7 @@ def settle(command: PersonalCommand) -> None:
     actions.settle(
         actor,
         thread.id,
-        asked.effect.id,
+        request.effect.id,
         o["verdict"].replace("-", "_"),
         None if o["result"] is None else json_given(o["result"], "--result"),
         o["reason"],

@@ -7,6 +7,8 @@ import tempfile
 from importlib.util import find_spec
 from pathlib import Path
 
+from gatepost_command import START
+
 from .folders import EmbeddedError, Folders, reachable
 
 
@@ -14,7 +16,7 @@ def _package(name: str) -> Path:
     spec = find_spec(name)
     if spec is None or not spec.submodule_search_locations:
         raise EmbeddedError(
-            f"The package {name} is not installed: run `make up`, or use servers of your own "
+            f"The package {name} is not installed: run `{START}`, or use servers of your own "
             "with DATABASE_URL and REDIS_URL."
         )
     return Path(spec.submodule_search_locations[0])

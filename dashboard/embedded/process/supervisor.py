@@ -158,7 +158,7 @@ class Supervisor:
         self.watchdog.wait(2)
 
     def _stop(self, wave: Iterable[_Child]) -> None:
-        asked = time.monotonic()
+        request = time.monotonic()
         waiting = [child for child in wave if child.process.poll() is None]
         for child in waiting:
             child.process.send_signal(child.stop_signal)
@@ -166,7 +166,7 @@ class Supervisor:
         while waiting:
             time.sleep(0.01)
             for child in waiting:
-                late = time.monotonic() - asked
+                late = time.monotonic() - request
                 if child.process.poll() is not None or late < child.patience:
                     continue
                 if child.process.pid not in killed:

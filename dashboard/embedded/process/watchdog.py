@@ -26,7 +26,7 @@ def _groups() -> set[int]:
 
     Asking the kernel with signal 0 would count the dead whom nobody has collected yet.
     """
-    found = set()
+    results = set()
     for name in os.listdir("/proc"):
         if not name.isdigit():
             continue
@@ -36,8 +36,8 @@ def _groups() -> set[int]:
         except OSError:
             continue
         if state != "Z":
-            found.add(int(group))
-    return found
+            results.add(int(group))
+    return results
 
 
 def _exists(pid: int) -> bool:
@@ -61,6 +61,7 @@ def _remaining(children: dict[int, tuple[int, int]], seconds: float) -> dict[int
 
 
 def main() -> None:
+    """Keep the list of children that the parent reports; end them when its pipe closes."""
     for caught in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
         signal.signal(caught, signal.SIG_IGN)
     children: dict[int, tuple[int, int]] = {}

@@ -44,16 +44,16 @@ class Command(TerminalCommand):
     def act(self) -> None:
         """Write it."""
         written = anchors.write(self.options["to"] or anchors.default_path())
-        told = Anchor(
+        anchor = Anchor(
             file=str(written.path),
             threads=written.n_threads,
             workspaces=written.n_workspaces,
             signature=written.signature,
         )
         rows = [
-            ("file", told.file),
-            ("threads", f"{told.threads:,}"),
-            ("workspaces", f"{told.workspaces:,}"),
-            ("signature", told.signature),
+            ("file", anchor.file),
+            ("threads", f"{anchor.threads:,}"),
+            ("workspaces", f"{anchor.workspaces:,}"),
+            ("signature", anchor.signature),
         ]
-        self.tell(told, facts("", rows))
+        self.tell(anchor, facts("", rows))

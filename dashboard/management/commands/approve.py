@@ -7,6 +7,7 @@ from uuid import UUID
 
 from approvals import queries as gates
 from approvals.queries import ApprovalRow
+from approvals.states import ALLOWING, ANSWERS, UNSETTLED, WHAT_NEXT
 from checkpoints.state import deltas
 from dashboard import actions
 from dashboard.api.shapes.approval_detail import ApprovalDetail
@@ -38,7 +39,7 @@ class Command(PersonalCommand):
         """Options of the verdict."""
         add_common_arguments(parser)
         parser.add_argument("approval", nargs="?", help="id, or how it begins")
-        parser.add_argument("--verdict", choices=("approve", "edit", "respond", "reject"))
+        parser.add_argument("--verdict", choices=ANSWERS)
         parser.add_argument(
             "--comment", default="", help="needed to reject and to ask the agent; kept in the log"
         )
@@ -51,7 +52,7 @@ class Command(PersonalCommand):
         parser.add_argument(
             "--what-next",
             default="",
-            choices=("", "go_on", "stop", "roll_back"),
+            choices=WHAT_NEXT,
             help="with reject: let the agent go on, stop the thread, or stop and undo",
         )
         parser.add_argument(
@@ -80,9 +81,9 @@ class Command(PersonalCommand):
             return
         page = gates.approvals(workspace=actor.workspace, limit=200)
         rows = page.rows
-        found = [Approval.told(row, actor) for row in rows]
+        results = [Approval.from_row(row, actor) for row in rows]
         self.tell(
-            ApprovalList(results=found, next_cursor=page.next_cursor),
+            ApprovalList(results=results, next_cursor=page.next_cursor),
             table("", ("approval", "since", "risk", "agent", "title"), map(_line, rows)),
         )
         if not rows:
@@ -104,7 +105,7 @@ class Command(PersonalCommand):
         )
         if done.status == "held":
             self.say(f"It counts from {done.effective_at:%H:%M:%S} on; --take-back undoes it.")
-        elif done.open and o["verdict"] in ("approve", "edit"):
+        elif done.open and o["verdict"] in ALLOWING:
             self.say("Recorded. Others have to agree as well.")
         elif done.open:
             self.say("Asked. The request stays open.")
@@ -119,7 +120,7 @@ class Command(PersonalCommand):
         self._tell(actor, done)
 
     def _tell(self, actor: Actor, row: ApprovalRow) -> None:
-        self.tell(Approval.told(row, actor), _table(row))
+        self.tell(Approval.from_row(row, actor), _table(row))
 
 
 def _line(row: ApprovalRow) -> tuple[object, ...]:
@@ -150,19 +151,20 @@ def _table(row: ApprovalRow) -> Table:
     )
 
 
-def _named(actor: Actor, given: str) -> ApprovalRow:
+def _named(actor: Actor, value: str) -> ApprovalRow:
     try:
-        return gates.approval(UUID(given), workspace=actor.workspace)
+        return gates.approval(UUID(value), workspace=actor.workspace)
     except ValueError:
         pass
     rows = [
         row
-        for status in ("pending", "held")
+        for status in UNSETTLED
         for row in gates.approvals(workspace=actor.workspace, status=status, limit=200).rows
     ]
-    found = [row for row in rows if str(row.id).startswith(given.lower())]
-    if len(found) != 1:
+    results = [row for row in rows if str(row.id).startswith(value.lower())]
+    if len(results) != 1:
         raise Missing(
-            f"{'More than one' if found else 'No'} open request has an id that begins with {given}."
+            f"{'More than one' if results else 'No'} open request has an id that begins with "
+            f"{value}."
         )
-    return found[0]
+    return results[0]

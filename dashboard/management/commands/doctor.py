@@ -52,14 +52,14 @@ class Command(PersonalCommand):
         """The installation, or one thread."""
         if self.options["thread"]:
             actor = self.actor("read")
-            found = standstill(actor, thread_named(actor, self.options["thread"]))
+            result = standstill(actor, thread_named(actor, self.options["thread"]))
             steps = table(
-                "", ("what", "command"), ((r.sentence, r.command) for r in found.remedies)
+                "", ("what", "command"), ((r.sentence, r.command) for r in result.remedies)
             )
             if self.as_json or not self.stdout.isatty():
-                self.tell(found, _thread_table(found), steps)
+                self.tell(result, _thread_table(result), steps)
                 return
-            self.tell(found, _thread_table(found))
+            self.tell(result, _thread_table(result))
             # Commands are copied from here: nothing may fold them.
             for sentence, command in steps.rows:
                 self.stdout.write(f"\n{sentence}\n    {command}")
@@ -98,8 +98,8 @@ def _all_in_one(findings: list[Finding]) -> Table:
     return table("", ("part", "level", "what", "found", "do"), rows)
 
 
-def _thread_table(found: Standstill) -> Table:
-    f, why = found.facts, found.why_waiting
+def _thread_table(standstill: Standstill) -> Table:
+    f, why = standstill.facts, standstill.why_waiting
     lease = "nobody"
     if f.lease_owner:
         state = "ran out" if f.lease_expired else "until"
@@ -110,9 +110,9 @@ def _thread_table(found: Standstill) -> Table:
     )
     event = f.last_event
     pairs: list[tuple[str, object]] = [
-        ("thread", found.thread),
-        ("title", found.title),
-        ("status", found.status),
+        ("thread", standstill.thread),
+        ("title", standstill.title),
+        ("status", standstill.status),
         ("why", f"{why.sentence} {why.action}".strip()),
         ("for", span(f.waits_seconds)),
         ("agent", f"{f.agent} {f.version} (code {f.fingerprint[:12]})"),

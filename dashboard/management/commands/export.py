@@ -19,7 +19,10 @@ from dashboard.commands.threads.reads import thread_argument, thread_of
 
 
 class Exported(BaseModel):
-    """The file that was written; `number` where it holds one checkpoint only."""
+    """The file that was written; `number` where it holds one checkpoint only.
+
+    `children` threads of the tree below are in it; `left_out` of those next below are not.
+    """
 
     file: str
     thread: UUID
@@ -28,6 +31,8 @@ class Exported(BaseModel):
     hash: str
     bytes: int
     manifest: str
+    children: int = 0
+    left_out: int = 0
 
 
 class Command(PersonalCommand):
@@ -41,6 +46,7 @@ class Command(PersonalCommand):
         export demo-flights
         export demo-flights --to /safe/place
         export demo-flights --checkpoint 2 --to second.zip
+        export demo-flights --children
     """
 
     def add_arguments(self, parser: argparse.ArgumentParser) -> None:
@@ -55,21 +61,29 @@ class Command(PersonalCommand):
             metavar="N",
             help="only this checkpoint (number or id) and its files: enough to go on from there",
         )
+        parser.add_argument(
+            "--children",
+            action="store_true",
+            help="with all threads that it started or handed over to, and those below them",
+        )
         add_common_arguments(parser)
 
     def act(self) -> None:
         """Write it."""
         actor, thread = thread_of(self, "export")
-        given = self.options["checkpoint"]
-        number = checkpoint_named(thread.id, given).number if given else None
-        capsule = actions.export(actor, thread.id, number)
+        checkpoint = self.options["checkpoint"]
+        children = self.options["children"]
+        if children and checkpoint:
+            raise Usage("--children", "one checkpoint comes without children")
+        number = checkpoint_named(thread.id, checkpoint).number if checkpoint else None
+        capsule = actions.export(actor, thread.id, number, children=children)
         try:
             path: Path = self.options["to"]
             place = path / capsule.name if path.is_dir() else path
             size = _write(capsule, place)
         finally:
             capsule.close()
-        told = Exported(
+        exported = Exported(
             file=str(place),
             thread=thread.id,
             number=number,
@@ -77,24 +91,30 @@ class Command(PersonalCommand):
             hash=capsule.hash,
             bytes=size,
             manifest=capsule.manifest_sha,
+            children=capsule.children,
+            left_out=capsule.left_out,
         )
         rows = [
-            ("file", told.file),
+            ("file", exported.file),
             ("bytes", f"{size:,}"),
-            ("events", f"{told.seq:,}"),
-            ("manifest", told.manifest),
+            ("events", f"{exported.seq:,}"),
+            ("manifest", exported.manifest),
         ]
-        self.tell(told, facts("", rows))
+        if exported.children:
+            rows.append(("children", f"{exported.children:,}"))
+        if exported.left_out:
+            rows.append(("children left out", f"{exported.left_out:,}"))
+        self.tell(exported, facts("", rows))
 
 
-def _write(capsule: Capsule, place: Path) -> int:
+def _write(capsule: Capsule, path: Path) -> int:
     """Write beside the name, then rename; how many bytes."""
-    if place.exists():
-        raise Usage("--to", f"{place} is there already; nothing is written over")
+    if path.exists():
+        raise Usage("--to", f"{path} is there already; nothing is written over")
     try:
-        handle, scratch = tempfile.mkstemp(dir=place.parent, prefix=".capsule-")
+        handle, scratch = tempfile.mkstemp(dir=path.parent, prefix=".capsule-")
     except OSError as error:
-        raise Usage("--to", f"{place.parent}: {error.strerror}") from error
+        raise Usage("--to", f"{path.parent}: {error.strerror}") from error
     try:
         with os.fdopen(handle, "wb") as file:
             for chunk in capsule.chunks():
@@ -102,9 +122,9 @@ def _write(capsule: Capsule, place: Path) -> int:
             size = file.tell()
             file.flush()
             os.fsync(file.fileno())
-        os.link(scratch, place)  # refused where somebody was first
+        os.link(scratch, path)  # refused where somebody was first
     except FileExistsError:
-        raise Usage("--to", f"{place} is there already; nothing is written over") from None
+        raise Usage("--to", f"{path} is there already; nothing is written over") from None
     finally:
         Path(scratch).unlink(missing_ok=True)
     return size

@@ -9,7 +9,7 @@ from dashboard.commands.terminal.console import VerbsCommand
 class Command(VerbsCommand):
     """Inbound hooks."""
 
-    help = "Makes inbound hooks, changes their secrets, says whom their words for people stand for."
+    help = "Creates inbound hooks, changes their secrets, maps their names to people."
     examples = """
         hook create slack
         hook map slack U024BE7LH manager

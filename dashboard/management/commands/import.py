@@ -18,11 +18,16 @@ from dashboard.identity.permissions import Actor
 
 
 class Imported(BaseModel):
-    """What came in, and how it stands; `events` were verified on the way."""
+    """What came in, and how it stands; `events` were verified on the way.
+
+    `left_out` of its children were not in the capsule.
+    """
 
     thread: UUID
     status: str
     bases: list[UUID]
+    children: list[UUID]
+    left_out: int
     events: int
     withdrawn: int
 
@@ -57,10 +62,12 @@ class Command(PersonalCommand):
             actor = _in_workspace(actor, self.options["workspace"])
         done = actions.import_thread(actor, self.options["file"], name=self.options["name"])
         row = queries.thread(done.thread, workspace=actor.workspace)
-        told = Imported(
+        imported = Imported(
             thread=done.thread,
             status=str(row.status),
             bases=list(done.bases),
+            children=list(done.children),
+            left_out=done.left_out,
             events=done.events,
             withdrawn=done.withdrawn,
         )
@@ -72,9 +79,13 @@ class Command(PersonalCommand):
         ]
         if done.bases:
             rows.append(("bases", len(done.bases)))
+        if done.children:
+            rows.append(("children", len(done.children)))
+        if done.left_out:
+            rows.append(("children not in it", done.left_out))
         if done.withdrawn:
             rows.append(("requests withdrawn", done.withdrawn))
-        self.tell(told, facts("", rows))
+        self.tell(imported, facts("", rows))
 
 
 def _in_workspace(actor: Actor, name: str) -> Actor:

@@ -46,8 +46,8 @@ class Command(TerminalCommand):
 
     def act(self) -> None:
         """Say what goes, ask, delete."""
-        given = self.options["data_dir"] or os.environ.get("GATEPOST_DATA") or ".gatepost"
-        data = Path(os.path.abspath(Path(given).expanduser()))
+        value = self.options["data_dir"] or os.environ.get("GATEPOST_DATA") or ".gatepost"
+        data = Path(os.path.abspath(Path(value).expanduser()))
         if not (data / "gatepost.lock").exists():
             raise Missing(
                 f"{data} is no data folder of Gatepost, nothing was deleted; name it with "
@@ -68,24 +68,24 @@ class Command(TerminalCommand):
         # The sockets, what root's servers keep outside of the data folder, and the folder.
         outside = [f for f in (places.run, places.postgres.parent) if not f.is_relative_to(data)]
         going = [folder for folder in (*outside, data) if folder.exists()]
-        told = Deleted(
+        deleted = Deleted(
             data=str(data),
             folders=[str(folder) for folder in going],
             bytes=sum(map(_bytes_in, going)),
             deleted=False,
         )
         self.say(
-            f"This deletes {', '.join(told.folders)} ({size(told.bytes)}): threads, events, "
+            f"This deletes {', '.join(deleted.folders)} ({size(deleted.bytes)}): threads, events, "
             "checkpoints, logins, files. Servers of your own (DATABASE_URL) are left alone."
         )
         if not self.confirmed("Delete it?"):
             return
         for folder in going:
             shutil.rmtree(folder, ignore_errors=True)
-        told.deleted = not any(folder.exists() for folder in going)
-        if not told.deleted:
+        deleted.deleted = not any(folder.exists() for folder in going)
+        if not deleted.deleted:
             raise Conflict(f"{data} could not be deleted whole; look at who owns what is left.")
-        self.tell(told, facts("", [("deleted", folder) for folder in told.folders]))
+        self.tell(deleted, facts("", [("deleted", folder) for folder in deleted.folders]))
 
 
 def _bytes_in(folder: Path) -> int:

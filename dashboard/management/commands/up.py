@@ -6,6 +6,7 @@ from typing import Any
 from django.core.management.base import BaseCommand, CommandError
 
 from dashboard.embedded.arguments import add_arguments
+from gatepost_command import COMMAND
 
 
 class Command(BaseCommand):
@@ -18,4 +19,4 @@ class Command(BaseCommand):
         add_arguments(parser)
 
     def handle(self, *_args: Any, **_options: Any) -> None:
-        raise CommandError("Call it as `./manage.py up`.")
+        raise CommandError(f"Call it as `{COMMAND} up`.")

@@ -102,20 +102,20 @@ class Command(PersonalCommand):
         self._deviations: dict[tuple[str, UUID], anchors.Deviation] = {}
         self._of_workspace: dict[UUID, int] = {}
         anchored_at = None
-        given: Path | None = self.options["anchor"]
-        if given is not None:
-            anchored_at = anchors.check_signature(given)
-            self._deviations = {(d.of, d.ident): d for d in anchors.deviations(given)}
-        found = [_finding(report, of) for of, report in self._reports() if not report.intact]
+        path: Path | None = self.options["anchor"]
+        if path is not None:
+            anchored_at = anchors.check_signature(path)
+            self._deviations = {(d.of, d.ident): d for d in anchors.deviations(path)}
+        results = [_finding(report, of) for of, report in self._reports() if not report.intact]
         verified = Verified(
-            intact=not (found or self._unverified),
+            intact=not (results or self._unverified),
             threads=self._threads,
             workspaces=self._workspaces,
             events=self._events,
             seconds=round(time.monotonic() - began, 3),
             anchor=anchored_at,
             since=self._since,
-            broken=found,
+            broken=results,
             unverified=self._unverified,
         )
         self.tell(verified, *_tables(verified))
@@ -140,7 +140,7 @@ class Command(PersonalCommand):
                 report = ChainReport(ident, False, 0, None, str(error))
             self._threads += 1
             yield "thread", self._kept(report, "thread")
-        of_installation = [] if named else list(installation())
+        of_installation = [] if named else installation()
         unrecorded = {report.ident: report for of, report in of_installation if of == "workspace"}
         for head in () if named else queries.heads("workspace"):
             self._workspaces += 1
@@ -155,8 +155,8 @@ class Command(PersonalCommand):
                     yield of, report
             for of, report, workspace in left_behind():
                 yield of, self._kept(report, of, workspace)
-        for (of, _), found in list(self._deviations.items()):
-            report = ChainReport(found.ident, False, 0, found.seq, found.what, checks=CHECKS)
+        for (of, _), result in list(self._deviations.items()):
+            report = ChainReport(result.ident, False, 0, result.seq, result.what, checks=CHECKS)
             yield of, self._kept(report, of)
         if not named:
             for workspace, n_events in self._of_workspace.items():
@@ -192,10 +192,10 @@ def _finding(report: ChainReport, of: str) -> Finding:
 
 def _tables(verified: Verified) -> Iterator[Table]:
     broken, unverified = len(verified.broken), len(verified.unverified)
-    said = [f"{broken} broken"] if broken else []
-    said += [f"{unverified} not verified"] if unverified else []
+    messages = [f"{broken} broken"] if broken else []
+    messages += [f"{unverified} not verified"] if unverified else []
     rows = [
-        ("result", ", ".join(said) or "intact"),
+        ("result", ", ".join(messages) or "intact"),
         ("threads", f"{verified.threads:,}"),
         ("workspaces", f"{verified.workspaces:,}"),
         ("events", f"{verified.events:,}"),

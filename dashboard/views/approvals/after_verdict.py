@@ -12,6 +12,7 @@ from django.urls import reverse
 from approvals import queries as gates
 from approvals.queries import ApprovalRow
 from approvals.rules.votes import person
+from approvals.states import ALLOWING, ROLL_BACK, STOP
 from checkpoints.errors import NotFound
 from dashboard.pages.approvals import ApprovalPage
 from dashboard.pages.reviewers import Viewer
@@ -19,29 +20,25 @@ from dashboard.views.base import SeeOther, actor, say
 
 from . import flow
 
-HELD = "held"  # names in an address what its reader decided on the page before
-
 _NEXT = {
-    "stop": "The thread stops.",
-    "roll_back": "The thread stops, and what it did is undone, last first.",
+    STOP: "The thread stops.",
+    ROLL_BACK: "The thread stops, and what it did is undone, last first.",
 }
 
 
 def page_for(request: HttpRequest, approval_id: UUID, *, seen: str = "") -> ApprovalPage:
     """The page of a request as this person sees it, who has looked at the proposal `seen`."""
-    who, user = actor(request), request.user
-    teams = lambda: list(user.groups.values_list("name", flat=True))  # noqa: E731
-    viewer = Viewer(who, user.get_username(), teams)
+    who = actor(request)
     opened = flow.opened_from(request)
     trail = opened.trail if opened else ""
-    return ApprovalPage(who.workspace, approval_id, viewer=viewer, seen=seen, trail=trail)
+    return ApprovalPage(who.workspace, approval_id, viewer=Viewer(who), seen=seen, trail=trail)
 
 
 def context(request: HttpRequest, page: ApprovalPage) -> dict[str, Any]:
     """What the whole page shows beside its regions: what was seen, and what can be taken back."""
     held: ApprovalRow | None = None
     with suppress(ValueError, NotFound):
-        if raw := request.GET.get(HELD, ""):
+        if raw := request.GET.get(flow.HELD, ""):
             held = gates.approval(UUID(raw), workspace=page.workspace)
     if held is not None:
         mine = person(held.decided_by) == actor(request).person
@@ -49,21 +46,21 @@ def context(request: HttpRequest, page: ApprovalPage) -> dict[str, Any]:
     return {"seen": page.looked if page.approval.open else "", "held": held}
 
 
-def onward(request: HttpRequest, row: ApprovalRow, told: str, way: flow.Way | None) -> SeeOther:
+def onward(request: HttpRequest, row: ApprovalRow, text: str, way: flow.Way | None) -> SeeOther:
     """Back to the request, or to the next one of the list that it was opened from.
 
     There a bar lets the person take back what they have just decided.
     """
     if way is None:
-        say(request, told)
+        say(request, text)
         return SeeOther(reverse("approval", args=[row.id]))
-    answer = flow.onward(request, way, told)
+    answer = flow.onward(request, way, text)
     if row.status == "held" and way.next is not None:
-        answer["Location"] += f"&{HELD}={row.id}"
+        answer["Location"] += f"&{flow.HELD}={row.id}"
     return answer
 
 
-def said(page: ApprovalPage, row: ApprovalRow, verdict: str, void: int = 0) -> str:
+def notice(page: ApprovalPage, row: ApprovalRow, verdict: str, void: int = 0) -> str:
     """What the next page says of a verdict that was recorded; `void` approvals it made void."""
     parts = {
         "approve": ["Approved."],
@@ -81,7 +78,7 @@ def said(page: ApprovalPage, row: ApprovalRow, verdict: str, void: int = 0) -> s
         parts.append(f"{missing} more {'is' if missing == 1 else 'are'} needed.")
     elif row.status == "held":
         parts.append(f"You can undo this for {page.standing.window} seconds.")
-    elif verdict in ("approve", "edit"):
+    elif verdict in ALLOWING:
         parts.append("The thread goes on.")
     if verdict == "reject" and row.what_next in _NEXT:
         parts = ["Rejected.", _NEXT[row.what_next]]

@@ -15,11 +15,12 @@ from dashboard import actions, errors
 from dashboard.fields import form as fields
 from dashboard.identity.permissions import require
 from dashboard.views import forms
+from dashboard.views.addresses import takes
 from dashboard.views.base import SeeOther, actor, live_page, say, show, wants_regions
 
 from . import after_verdict, flow
 from . import edit as editing
-from .after_verdict import page_for, said
+from .after_verdict import notice, page_for
 
 DETAIL = "approval/detail.html"
 SEEN_HEADER = "X-Gatepost-Seen"  # the hash of the proposal that the page has shown
@@ -27,6 +28,7 @@ SEEN_HEADER = "X-Gatepost-Seen"  # the hash of the proposal that the page has sh
 
 @require_safe
 @live_page
+@takes(**flow.LIST_PARAMETERS)
 def approval(request: HttpRequest, approval_id: UUID) -> HttpResponse:
     """One request with everything a decision needs; notes that this person has it open."""
     flow.note_look(request, approval_id)
@@ -81,8 +83,8 @@ def decide(request: HttpRequest, approval_id: UUID) -> HttpResponse:
     except errors.Missing:
         raise
     except errors.ActionError as error:
-        found = forms.problems_of(error)
-        draft["comment_error"] = found.pop("comment", "")
+        result = forms.problems_of(error)
+        draft["comment_error"] = result.pop("comment", "")
         # What the person looked at is shown beside what stands now; nobody can approve by mistake.
         late = isinstance(error, errors.AlreadyDecided)
         before = seen if late or isinstance(error, errors.ProposalChanged) else ""
@@ -91,9 +93,9 @@ def decide(request: HttpRequest, approval_id: UUID) -> HttpResponse:
         by_other = late and person(first) != actor(request).person
         draft["notice"] = "" if draft["comment_error"] or by_other else error.detail
         return _page(request, approval_id, draft, status=error.status, seen=before)
-    told = said(page_for(request, approval_id), row, verdict)
+    payload = notice(page_for(request, approval_id), row, verdict)
     return after_verdict.onward(
-        request, row, told, None if row.open and verdict == "respond" else way
+        request, row, payload, None if row.open and verdict == "respond" else way
     )
 
 

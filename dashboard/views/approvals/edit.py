@@ -21,7 +21,7 @@ from dashboard.views import forms
 from dashboard.views.base import actor, member, refused
 
 from . import flow
-from .after_verdict import onward, page_for, said
+from .after_verdict import notice, onward, page_for
 
 PAGE = "approval/edit.html"
 FORM, JSON = "form", "json"
@@ -68,7 +68,7 @@ def send(request: HttpRequest, page: ApprovalPage, way: flow.Way | None) -> Http
             back = reverse("approval", args=[row.id])
             return refused(request, error, back=back, label="Back to the request")
         return _form(request, again, problems_of(error), error.status)
-    return onward(request, done, said(page_for(request, row.id), done, "edit", void), way)
+    return onward(request, done, notice(page_for(request, row.id), done, "edit", void), way)
 
 
 def _read(request: HttpRequest, page: ApprovalPage) -> tuple[Any, dict[str, str]]:
@@ -87,8 +87,8 @@ def _read(request: HttpRequest, page: ApprovalPage) -> tuple[Any, dict[str, str]
             return None, {"args": str(error)}
         if not isinstance(args, dict):
             return None, {"args": "Give all arguments as one JSON object."}
-        found = [named(fault) for fault in schema_faults(schema or {}, args)]
-        return args, {"args": " ".join(found)} if found else {}
+        results = [named(fault) for fault in schema_faults(schema or {}, args)]
+        return args, {"args": " ".join(results)} if results else {}
     if schema is None:
         return None, {forms.WHOLE: "The tool has no schema; edit the JSON."}
     changes, problems = fields.parse(schema, _opened_on(page), forms.posted(request))
@@ -108,17 +108,17 @@ def problems_of(error: errors.ActionError) -> dict[str, str]:
     """{field: problem} of a refused edit; what belongs to no field under ""."""
     if not isinstance(error, errors.Invalid):
         return {forms.WHOLE: error.detail}
-    found: dict[str, str] = {}
+    results: dict[str, str] = {}
     for fault in error.faults:
         if fault.path.startswith("$.args."):
             inner = errors.Fault("$" + fault.path.removeprefix("$.args"), fault.message)
-            found.setdefault(*beside(inner))
+            results.setdefault(*beside(inner))
         elif fault.path == "$.comment":
-            found["comment"] = sentence(fault.message)
+            results["comment"] = sentence(fault.message)
         else:
             label = "The arguments" if fault.path == "$.args" else place(fault.path)[0]
-            found[forms.WHOLE] = sentence(f"{label} {fault.message}")
-    return found
+            results[forms.WHOLE] = sentence(f"{label} {fault.message}")
+    return results
 
 
 def _opened_on(page: ApprovalPage) -> dict[str, Any]:

@@ -7,18 +7,31 @@ windows with different boxes do not disturb each other, and a reload shows the s
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Final
 from uuid import UUID
 
 from django.http import HttpRequest
 from django.urls import reverse
 
 from approvals import gates
-from approvals.inbox.boxes import WALKED
+from approvals.inbox.boxes import BOXES, SORTS, WALKED
 from dashboard.actions import may
 from dashboard.identity.seats import person_of
-from dashboard.pages.inbox import BOX, InboxPage, page_from
+from dashboard.pages.inbox import BOX, OLD_NAMES, InboxPage, page_from
 from dashboard.views.base import SeeOther, actor, say, wants_regions
+from dashboard.views.parameters import ID, TEXT, Values, one_of
+
+HELD: Final = "held"  # names in an address what its reader decided on the page before
+# A list, and what the address of a request carries of the list that it was opened from.
+LIST_PARAMETERS: Final[dict[str, Values]] = {
+    "box": one_of(BOXES, also=OLD_NAMES),
+    "sort": one_of(SORTS),
+    "agent": TEXT,
+    "framework": TEXT,
+    "q": TEXT,
+    "alike": ID,
+    HELD: ID,
+}
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,15 +68,15 @@ def way(request: HttpRequest, approval_id: UUID) -> Way | None:
     return Way(page, *page.following(approval_id)) if page is not None else None
 
 
-def onward(request: HttpRequest, way: Way, said: str) -> SeeOther:
+def onward(request: HttpRequest, way: Way, text: str) -> SeeOther:
     """Go to the next request of the list, or back to the list when it is empty."""
     if way.next is None:
-        say(request, f"{said} That was the last one here.")
+        say(request, f"{text} That was the last one here.")
         query = way.page.query(cursor="") or f"box={BOX}"
         return SeeOther(f"{reverse('approvals')}?{query}")
     n = f"{WALKED:,}+" if way.left >= WALKED else f"{way.left:,}"
     left = f"{n} request{'' if way.left == 1 else 's'} left to review."
-    say(request, f"{said} {left}")
+    say(request, f"{text} {left}")
     return SeeOther(f"{reverse('approval', args=[way.next])}?{way.page.trail}")
 
 

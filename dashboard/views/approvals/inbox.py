@@ -30,21 +30,22 @@ from dashboard.views.base import (
     show,
     wants_regions,
 )
+from dashboard.views.parameters import CURSOR, ID
 from dashboard.wording import amounts, sentences_of_decisions
 
-from .after_verdict import HELD
+from .flow import LIST_PARAMETERS
 
-LIST, SHEET, LOAD = "approval/list.html", "approval/bulk.html", "approval/load.html"
+LIST, SHEET, LOAD = "inbox/list.html", "inbox/bulk.html", "inbox/load.html"
 DONE = {"approve": "approved", "reject": "rejected"}
 
 
 @require_safe
 @live_page
-@takes("box", "sort", "agent", "q", "alike", "cursor", HELD)
+@takes(**LIST_PARAMETERS, cursor=CURSOR)
 def inbox(request: HttpRequest) -> HttpResponse:
     """What waits: ?box= mine, team, due, high, open or done; &sort= risk, age or deadline.
 
-    &agent= and &q= narrow it, &alike= shows the equals of a request, &cursor= goes on.
+    &agent=, &framework= and &q= narrow it, &alike= shows the equals of a request, &cursor= goes on.
     """
     who = actor(request)
     page = page_from(
@@ -60,6 +61,7 @@ def inbox(request: HttpRequest) -> HttpResponse:
             ],
             "sort": page.sort,
             "agents": page.agents,
+            "frameworks": page.frameworks,
             "here": request.get_full_path(),
             "habit": _habit(request),
         }
@@ -71,19 +73,19 @@ def _habit(request: HttpRequest) -> reviewers.Habit | None:
     who = actor(request)
     if not actions.may(who, "decide"):
         return None
-    found = reviewers.habit(who.workspace, who.person)
-    return found if found is not None and found.worth_a_word else None
+    result = reviewers.habit(who.workspace, who.person)
+    return result if result is not None and result.worth_a_word else None
 
 
 @require_safe
 @member
-@takes(many=("id",))
+@takes({"id": ID})
 def ended(request: HttpRequest) -> HttpResponse:
     """What became of requests that left somebody's list: ?id= as often as needed.
 
     {"ended": {id: a few words}}, without those that are still open; 100 at most.
     """
-    ids = [_request_id(text) for text in request.GET.getlist("id")]
+    ids = [UUID(text) for text in request.GET.getlist("id") if text]
     if len(ids) > inbox_floor.ROWS:
         raise errors.Invalid("$.id", f"is given more than {inbox_floor.ROWS} times")
     rows = inbox_rows.rows(ids, workspace=actor(request).workspace).values()
@@ -95,13 +97,6 @@ def ended(request: HttpRequest) -> HttpResponse:
         if not row.open
     }
     return JsonResponse({"ended": words})
-
-
-def _request_id(text: str) -> UUID:
-    try:
-        return UUID(text)
-    except ValueError:
-        raise errors.Invalid("$.id", "is not the id of a request") from None
 
 
 @require_POST
@@ -118,8 +113,8 @@ def together(request: HttpRequest) -> HttpResponse:
     if not items:
         say(request, "Nothing was ticked, so nothing was decided.")
         return SeeOther(back)
-    if verdict not in bulk.VERDICTS:
-        raise errors.Invalid("$.verdict", f"together it is {' or '.join(bulk.VERDICTS)} only")
+    if verdict not in bulk.TOGETHER:
+        raise errors.Invalid("$.verdict", f"together it is {' or '.join(bulk.TOGETHER)} only")
     if not request.POST.get("confirmed"):
         return _sheet(request, bulk.preview(who, items, verdict), context)
     try:
@@ -127,18 +122,18 @@ def together(request: HttpRequest) -> HttpResponse:
     except errors.Invalid as error:
         context["comment_error"] = error.reason
         return _sheet(request, bulk.preview(who, items, verdict), context, status=error.status)
-    done = [told for told in results if told.good]
-    refused = [told for told in results if not told.good]
+    done = [result for result in results if result.good]
+    refused = [result for result in results if not result.good]
     if refused:
         context |= {"done": done, "refused": refused, "results": True, "did": DONE[verdict]}
         return render(request, SHEET, context, status=200 if done else 409)
-    say(request, _said(results, DONE[verdict]))
+    say(request, _notice(results, DONE[verdict]))
     return SeeOther(back)
 
 
-def _said(results: list[bulk.Told], did: str) -> str:
+def _notice(results: list[bulk.Told], did: str) -> str:
     """Results in a sentence or two, when nothing was refused."""
-    after = [told.after for told in results if told.after is not None]
+    after = [result.after for result in results if result.after is not None]
     parts = [f"{len(results):,} requests {did}."]
     if len(results) == 1 and results[0].row is not None:
         parts = [f"{did.capitalize()}: {results[0].row.headline}"]
@@ -155,15 +150,15 @@ def _said(results: list[bulk.Told], did: str) -> str:
 
 
 def _sheet(
-    request: HttpRequest, told: list[bulk.Told], context: dict[str, Any], *, status: int = 200
+    request: HttpRequest, messages: list[bulk.Told], context: dict[str, Any], *, status: int = 200
 ) -> HttpResponse:
-    good = [one for one in told if one.good]
+    good = [one for one in messages if one.good]
     rows = [one.row for one in good if one.row]
     context |= {
         "good": good,
         "sum": _sum(rows),
         "n_summed": sum(amounts.money_of(row.args) is not None for row in rows),
-        "refused": [one for one in told if not one.good],
+        "refused": [one for one in messages if not one.good],
         "results": False,
     }
     return render(request, SHEET, context, status=status)

@@ -13,7 +13,7 @@ from dashboard import actions, errors
 from dashboard.identity.permissions import require
 from dashboard.views import forms
 from dashboard.views.base import SeeOther, actor, member, refused, say, thread_url, version_of
-from dashboard.wording.interruptions import interrupted
+from dashboard.wording.interruptions import children_words, interrupted
 
 
 @require_http_methods(["GET", "POST"])
@@ -27,14 +27,15 @@ def cancel(request: HttpRequest, thread_id: UUID) -> HttpResponse:
     reason = request.POST.get("reason", "").strip()
     undo = bool(request.POST.get("undo"))
     undo_unknown = bool(request.POST.get("undo_unknown"))
+    children = bool(request.POST.get("children"))
 
     def form(problems: dict[str, str], status: int) -> HttpResponse:
         plan = actions.preview_cancel(who, thread.id)
         maybe = [f for f in plan.effects if f.fate == "unknown" and f.activity.undo]
         if not maybe and "undo_unknown" in problems:
             # Its box is not on this page, so the message stands above the form.
-            said = problems.pop("undo_unknown")
-            problems[""] = f"Undoing what nobody knows the outcome of {said}."
+            message = problems.pop("undo_unknown")
+            problems[""] = f"Undoing what nobody knows the outcome of {message}."
         context = {
             "thread": plan.thread,
             "fates": plan.all_effects,
@@ -45,9 +46,11 @@ def cancel(request: HttpRequest, thread_id: UUID) -> HttpResponse:
             "reason": reason,
             "undo": undo,
             "undo_unknown": undo_unknown,
+            "below": children_words(plan.children),
+            "children": children,
             "errors": problems,
         }
-        return render(request, "thread/cancel.html", context, status=status)
+        return render(request, "thread/actions/cancel.html", context, status=status)
 
     allowance = actions.allowed_actions(who, thread)["cancel"]
     if not allowance.allowed:
@@ -56,18 +59,22 @@ def cancel(request: HttpRequest, thread_id: UUID) -> HttpResponse:
         return form({}, 200)
     try:
         plan = actions.cancel(
-            who, thread.id, reason, undo, undo_unknown, expected_version=version_of(request)
+            *(who, thread.id, reason, undo, undo_unknown),
+            children=children,
+            expected_version=version_of(request),
         )
     except (errors.Forbidden, errors.Missing):
         raise
     except errors.ActionError as error:
         return form(forms.problems_of(error), error.status)
+    also = " Its children are cancelled one after the other." if children else ""
     if plan:
         say(
             request,
-            "A worker is undoing what it did, most recent first. Then the thread is cancelled.",
+            "A worker is undoing what it did, most recent first. Then the thread is cancelled."
+            + also,
         )
     else:
         unknown = queries.thread(thread.id, workspace=who.workspace).status_reason
-        say(request, f"Cancelled. {unknown or 'What it did so far stays.'}")
+        say(request, f"Cancelled. {unknown or 'What it did so far stays.'}{also}")
     return SeeOther(thread_url(thread.id))

@@ -24,7 +24,10 @@ from dashboard.fields import message as inbox
 from dashboard.fields.shapes import Ahead, ForkPreview
 from dashboard.identity.permissions import require
 from dashboard.views import forms
+from dashboard.views.addresses import takes
 from dashboard.views.base import SeeOther, actor, member, refused, say, thread_url, version_of
+from dashboard.views.parameters import NUMBER_OR_ID
+from dashboard.wording.interruptions import children_words
 
 CALLS_SHOWN = 50
 _form_page = require_http_methods(["GET", "POST"])
@@ -60,6 +63,7 @@ def _thread(request: HttpRequest, action: str, thread_id: UUID) -> ThreadRow:
 
 @_form_page
 @member
+@takes(checkpoint=NUMBER_OR_ID)
 def fork(request: HttpRequest, thread_id: UUID) -> HttpResponse:
     """A new thread from a checkpoint (the head when none is named) with other values."""
     who, thread = actor(request), _thread(request, "fork", thread_id)
@@ -93,7 +97,7 @@ def fork(request: HttpRequest, thread_id: UUID) -> HttpResponse:
             "as_it_is": as_it_is,
             "errors": problems,
         }
-        return render(request, "thread/fork.html", context, status=status)
+        return render(request, "thread/actions/fork.html", context, status=status)
 
     def act(changes: dict[str, Any]) -> str:
         other = forms.changed_config(plan.config, config)
@@ -167,7 +171,7 @@ def edit(request: HttpRequest, thread_id: UUID) -> HttpResponse:
             "withdrawn": gates.unsettled(thread.id),
             "errors": problems,
         }
-        return render(request, "thread/edit.html", context, status=status)
+        return render(request, "thread/actions/edit.html", context, status=status)
 
     def act(changes: dict[str, Any]) -> str:
         version = version_of(request)
@@ -200,7 +204,7 @@ def send_input(request: HttpRequest, thread_id: UUID) -> HttpResponse:
             "fields": [field],
             "errors": {} if beside else {forms.WHOLE: problem},
         }
-        return render(request, "thread/input.html", context, status=status)
+        return render(request, "thread/actions/input.html", context, status=status)
 
     allowance = actions.allowed_actions(who, thread)["input"]
     if request.method != "POST":
@@ -244,6 +248,7 @@ def _post(
 
 @_form_page
 @member
+@takes(checkpoint=NUMBER_OR_ID)
 def rollback(request: HttpRequest, thread_id: UUID) -> HttpResponse:
     """Back to a checkpoint (the one before the head when none is named), with what that undoes."""
     who, thread = actor(request), _thread(request, "roll_back", thread_id)
@@ -252,6 +257,7 @@ def rollback(request: HttpRequest, thread_id: UUID) -> HttpResponse:
     known = bool(request.POST.get("known"))
     run_on = bool(request.POST.get("run_on"))
     keep_effects = bool(request.POST.get("keep_effects"))
+    children = bool(request.POST.get("children"))
 
     def form(problems: dict[str, str], status: int) -> HttpResponse:
         plan = actions.preview_roll_back(who, thread.id, target.id)
@@ -266,9 +272,11 @@ def rollback(request: HttpRequest, thread_id: UUID) -> HttpResponse:
             "run_on": run_on,
             "keep_effects": keep_effects,
             "known": known,
+            "below": children_words(plan.children),
+            "children": children,
             "errors": problems,
         }
-        return render(request, "thread/rollback.html", context, status=status)
+        return render(request, "thread/actions/rollback.html", context, status=status)
 
     allowance = actions.allowed_actions(who, thread)["roll_back"]
     if not allowance.allowed:
@@ -288,13 +296,16 @@ def rollback(request: HttpRequest, thread_id: UUID) -> HttpResponse:
     try:
         version = version_of(request)
         actions.roll_back(
-            who, thread.id, target.id, reason, version, run_on, compensate=not keep_effects
+            *(who, thread.id, target.id, reason, version, run_on),
+            compensate=not keep_effects,
+            children=children,
         )
     except (errors.Forbidden, errors.Missing, errors.NeedsSecondPerson):
         raise
     except errors.ActionError as error:
         return form(forms.problems_of(error), error.status)
-    say(request, "Rolling back: a worker is undoing what came after.")
+    also = " Children that it started after it are cancelled." if children else ""
+    say(request, f"Rolling back: a worker is undoing what came after.{also}")
     return SeeOther(thread_url(thread.id))
 
 

@@ -13,16 +13,16 @@ from dashboard.actions.code_choice import WORDS, Chosen, changed_parts, choices_
 from dashboard.identity.permissions import lacks
 from dashboard.views.base import actor
 
-TEMPLATE = "thread/code.html"
+TEMPLATE = "thread/actions/code.html"
 
 
 def page(request: HttpRequest, thread_id: UUID, done: list[Chosen] | None = None) -> HttpResponse:
     """Old and new side by side, by function; below it the threads that ask the very same."""
     who = actor(request)
     row = queries.thread(thread_id, workspace=who.workspace)
-    asked = row.waiting_on if isinstance(row.waiting_on, dict) else {}
-    asks = asked.get("kind") == "code" and "version" in asked
-    offered = UUID(str(asked["version"])) if asks else None
+    query = row.waiting_on if isinstance(row.waiting_on, dict) else {}
+    asks = query.get("kind") == "code" and "version" in query
+    offered = UUID(str(query["version"])) if asks else None
     rows = (
         queries.asking_alike(row.agent_version_id, offered, workspace=who.workspace)
         if offered is not None

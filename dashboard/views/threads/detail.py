@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import Any
 from uuid import UUID
 
@@ -11,13 +11,13 @@ from django.http.response import HttpResponseBase
 from django.views.decorators.http import require_GET, require_http_methods, require_safe
 
 from checkpoints import queries
-from checkpoints.states import Status
+from checkpoints.states import EventKind, Status
 from checkpoints.views import ThreadRow, VerificationRow
 from dashboard import actions, errors
 from dashboard.capsules import downloads
 from dashboard.pages import published
 from dashboard.pages.rights import rights_of
-from dashboard.pages.thread import TABS, ThreadPage
+from dashboard.pages.thread import NOUNS, TABS, ThreadPage
 from dashboard.views.addresses import takes
 from dashboard.views.artifacts import download
 from dashboard.views.base import (
@@ -34,8 +34,9 @@ from dashboard.views.base import (
     version_of,
     wants_regions,
 )
+from dashboard.views.parameters import NUMBER, NUMBER_OR_ID, one_of
 
-from . import code_changes
+from . import code_changes, reach
 
 TEMPLATE = "thread/detail.html"
 CHOSEN = {
@@ -54,27 +55,44 @@ def capsule(request: HttpRequest, thread_id: UUID) -> HttpResponseBase:
 
 @require_http_methods(["GET", "HEAD", "POST"])
 @live_page
-@takes("cp", "kind", "before", "event", "tab")
+@takes(
+    cp=NUMBER_OR_ID,
+    kind=one_of(sorted(NOUNS), also=[*map(str, EventKind)]),
+    before=NUMBER,
+    event=NUMBER,
+    messages_before=NUMBER,
+    tab=one_of(TABS),
+)
 def page(request: HttpRequest, thread_id: UUID) -> HttpResponse:
-    """A thread; ?cp=<number or id> looks at the past, ?kind= ?before= ?event= at events, ?tab=."""
+    """A thread; ?cp=<number or id> looks at the past, ?kind= ?before= ?event= at events, ?tab=.
+
+    ?messages_before= looks at older messages of a conversation.
+    """
     if request.method == "POST":
         queries.thread(thread_id, workspace=actor(request).workspace)
         raise errors.Malformed("Nothing was chosen: use one of the buttons.")
-    return _page(request, thread_id)
+    return _page(request, thread_id, request.GET)
 
 
 def _page(
-    request: HttpRequest, thread_id: UUID, *, status: int = 200, row: ThreadRow | None = None
+    request: HttpRequest,
+    thread_id: UUID,
+    query: Mapping[str, str] | None = None,
+    *,
+    status: int = 200,
+    row: ThreadRow | None = None,
 ) -> HttpResponse:
-    tab = request.GET.get("tab", "")
+    """The thread as its own address with this query shows it."""
+    query = query or {}
     shown = ThreadPage(
         actor(request).workspace,
         thread_id,
-        cp=request.GET.get("cp", "")[:40],
-        kind=request.GET.get("kind", "").replace("\0", "")[:50],
-        before=number_in(request, "before"),
-        event=number_in(request, "event"),
-        tab=tab if tab in TABS else TABS[0],
+        cp=query.get("cp", ""),
+        kind=query.get("kind", ""),
+        before=number_in(query, "before"),
+        event=number_in(query, "event"),
+        messages_before=number_in(query, "messages_before"),
+        tab=query.get("tab", "") or TABS[0],
         _thread=row,
     )
     shown.thread, shown.past  # noqa: B018 - unknown ones are refused before anything is shown
@@ -120,17 +138,23 @@ _either = require_http_methods(["GET", "POST"])
 def pause(request: HttpRequest, thread_id: UUID) -> HttpResponse:
     """Stop it now, or after the step that is being worked on."""
     node = request.POST.get("before_node", "")
+    if not node and (answer := reach.choice(request, thread_id, "pause")) is not None:
+        return answer
+    children = bool(request.POST.get("children")) and not node
+
+    def done(how: str) -> str:
+        if node:
+            return f"It stops before {node}."
+        now = "Paused." if how == "paused" else "It pauses after this step."
+        return f"{now} Its children are paused one after the other." if children else now
+
     return _control(
         request,
         thread_id,
-        lambda version: actions.pause(actor(request), thread_id, node, expected_version=version),
-        lambda how: (
-            f"It stops before {node}."
-            if node
-            else "Paused."
-            if how == "paused"
-            else "It pauses after this step."
+        lambda version: actions.pause(
+            actor(request), thread_id, node, children=children, expected_version=version
         ),
+        done,
     )
 
 
@@ -138,11 +162,17 @@ def pause(request: HttpRequest, thread_id: UUID) -> HttpResponse:
 @live_page
 def resume(request: HttpRequest, thread_id: UUID) -> HttpResponse:
     """Let a paused thread go on."""
+    if (answer := reach.choice(request, thread_id, "resume")) is not None:
+        return answer
+    children = bool(request.POST.get("children"))
+    also = " So do its children." if children else ""
     return _control(
         request,
         thread_id,
-        lambda version: actions.resume(actor(request), thread_id, expected_version=version),
-        lambda _: "Resumed: it goes on as soon as a worker is free.",
+        lambda version: actions.resume(
+            actor(request), thread_id, children=children, expected_version=version
+        ),
+        lambda _: f"Resumed: it goes on as soon as a worker is free.{also}",
     )
 
 

@@ -13,22 +13,28 @@ from checkpoints.views import AgentRow
 from dashboard import actions, errors
 from dashboard.identity.permissions import require
 from dashboard.views import forms
+from dashboard.views.addresses import takes
 from dashboard.views.base import SeeOther, actor, member, say, thread_url
+from dashboard.views.parameters import TEXT
 
 TEMPLATE = "thread/new.html"
 
 
 @require_http_methods(["GET", "POST"])
 @member
+@takes(agent=TEXT)
 def new(request: HttpRequest) -> HttpResponse:
     """The form for ?agent=, and the start."""
     who = actor(request)
     require(who, "start")
-    agents = queries.agents()
+    agents = queries.agents(workspace=who.workspace)
     named = request.POST.get("agent") or request.GET.get("agent", "")
     if named and named not in {a.agent for a in agents}:
         raise errors.Missing("No worker has announced an agent of this name.")
-    agent = queries.agent(named or agents[0].agent) if agents else None
+    first = next((a for a in agents if not a.graph.get("internal")), agents[0] if agents else None)
+    agent = None
+    if first is not None:
+        agent = queries.agent(named or first.agent, workspace=who.workspace)
     if request.method != "POST" or agent is None:
         return _form(request, agents, agent, {})
     defaults = {c: spec["default"] for c, spec in agent.channels.items() if "default" in spec}
@@ -58,8 +64,10 @@ def _form(
     *,
     status: int = 200,
 ) -> HttpResponse:
+    internal = [a for a in agents if a.graph.get("internal")]
     context: dict[str, Any] = {
-        "agents": agents,
+        "agents": [a for a in agents if a not in internal],
+        "internal": internal,
         "agent": agent,
         "fields": _fields(request, agent, problems) if agent else [],
         "title": request.POST.get("title", ""),

@@ -28,16 +28,16 @@ def settle(request: HttpRequest, thread_id: UUID) -> HttpResponse:
     reason = request.POST.get("f-reason", "").strip()
 
     def form(problems: dict[str, str], status: int) -> HttpResponse:
-        asked = unknown_effects.asked_of(thread)
+        query = unknown_effects.asked_of(thread)
         inputs = (
             ()
-            if asked is None
+            if query is None
             else unknown_effects.inputs_of(
-                asked.question, result=text, reason=reason, errors=problems
+                query.question, result=text, reason=reason, errors=problems
             )
         )
-        context = {"thread": thread, "asked": asked, "fields": inputs, "errors": problems}
-        return render(request, "thread/settle.html", context, status=status)
+        context = {"thread": thread, "asked": query, "fields": inputs, "errors": problems}
+        return render(request, "thread/actions/settle.html", context, status=status)
 
     if request.method != "POST":
         allowance = actions.allowed_actions(who, thread)["settle"]
@@ -47,13 +47,13 @@ def settle(request: HttpRequest, thread_id: UUID) -> HttpResponse:
         return form({}, 200)
     try:
         verdict = request.POST.get("verdict", "")
-        given = unknown_effects.result_given(text) if verdict == "happened" else None
+        value = unknown_effects.result_given(text) if verdict == "happened" else None
         status = actions.settle(
             who,
             thread.id,
             _activity(request),
             verdict,
-            given,
+            value,
             reason,
             expected_version=version_of(request),
         )

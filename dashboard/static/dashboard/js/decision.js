@@ -36,5 +36,6 @@ window.gatepost ??= {};
     for (const el of document.querySelectorAll("button[data-until], form[data-until]")) el.hidden = now >= Date.parse(el.dataset.until);
     for (const el of document.querySelectorAll("[data-show-at]")) if (now >= Date.parse(el.dataset.showAt)) el.hidden = false;
   }
-  setInterval(() => document.hidden || tick(), 500);
+  // times.js, which gives the server's clock, comes later: it has run by then.
+  addEventListener("DOMContentLoaded", () => setInterval(() => document.hidden || tick(), 500));
 })();

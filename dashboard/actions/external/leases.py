@@ -1,0 +1,138 @@
+"""Leases of agents that work elsewhere: taken, renewed, given back; each report has one."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from typing import Any, Final
+from uuid import UUID
+
+from checkpoints import errors as ground
+from checkpoints import leases, queries, store
+from checkpoints.records import Work
+from checkpoints.states import EventKind, Status
+from checkpoints.views import ThreadRow
+from dashboard.errors import Conflict, Leased, LeaseLost, NotAllowedNow, translated
+from dashboard.identity.permissions import Actor, require
+from workers.external.reported import stop_before
+from workers.external.settled import go_back_if_undone
+
+SECONDS_MIN, SECONDS_MAX, SECONDS_DEFAULT = 5, 3_600, 60
+REPORTER_MAX: Final = 80
+# How a thread is left, by the word that the agent says.
+LEAVING: Final = {
+    "queued": EventKind.THREAD_HANDED_BACK,
+    "succeeded": EventKind.THREAD_SUCCEEDED,
+    "failed": EventKind.THREAD_FAILED,
+    "paused": EventKind.THREAD_PAUSED,
+    "sleeping": EventKind.THREAD_SLEPT,
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Held:
+    """A lease as its holder is told of it."""
+
+    work: Work
+    until: datetime
+    thread: ThreadRow
+
+
+def owner_of(actor: Actor, name: str) -> str:
+    """How the log names an agent that reports: who it signs in as, and its own name."""
+    return f"{actor.id}/agent:{name}"
+
+
+def is_own(actor: Actor, owner: str) -> bool:
+    """Whether a lease was taken by an agent of this very person, whatever token it came with."""
+    person, _, rest = owner.partition("/")
+    return person == actor.person and "agent:" in rest
+
+
+def lease_of(actor: Actor, thread_id: UUID, token: UUID) -> Work:
+    """The work under this lease; raises LeaseLost where it is not the actor's, or not any more."""
+    require(actor, "work")
+    work = leases.held(thread_id, token=token, workspace=actor.workspace)
+    if work is not None and is_own(actor, work.owner):
+        return work
+    raise _lost(_external(actor, thread_id))
+
+
+def _lost(row: ThreadRow) -> LeaseLost:
+    return LeaseLost(
+        "You don't hold this thread's lease any more. What you report now is not recorded; "
+        "look at next/.",
+        status=str(row.status),
+        version=row.version,
+    )
+
+
+def _external(actor: Actor, thread_id: UUID) -> ThreadRow:
+    row = queries.thread(thread_id, workspace=actor.workspace)
+    if row.external is None:
+        raise Conflict("Workers of this installation work on this thread.", status=str(row.status))
+    return row
+
+
+@translated()
+def take(
+    actor: Actor, thread_id: UUID, name: str, seconds: float, *, flushed: bool = False
+) -> Held:
+    """Take the lease of a thread that is queued, or whose holder let it expire.
+
+    `flushed` for who reports in the same transaction.
+    """
+    require(actor, "work")
+    row = _external(actor, thread_id)
+    owner = owner_of(actor, name)
+    work = leases.acquire(thread_id, owner=owner, seconds=seconds, flushed=flushed)
+    work = work or leases.take_over(thread_id, owner=owner, seconds=seconds)
+    if work is None:
+        raise _refusal(queries.thread(thread_id, workspace=actor.workspace))
+    if work.status is Status.ROLLING_BACK and go_back_if_undone(work):
+        raise _refusal(queries.thread(thread_id, workspace=actor.workspace))
+    if work.status is Status.RUNNING and stop_before(work, work.next_nodes):
+        raise _refusal(queries.thread(thread_id, workspace=actor.workspace))
+    row = queries.thread(thread_id, workspace=actor.workspace)
+    return Held(work, row.lease_until or row.last_at, row)
+
+
+def _refusal(row: ThreadRow) -> Conflict:
+    if row.lease_owner and row.lease_until is not None:
+        refusal = Leased(
+            "Somebody else works on this thread.",
+            owner=row.lease_owner,
+            until=row.lease_until.isoformat(),
+        )
+        left = (row.lease_until - datetime.now(UTC)).total_seconds()
+        refusal.retry_after = max(1, min(SECONDS_MAX, round(left)))
+        return refusal
+    return NotAllowedNow("The thread can't be taken now; look at next/.", status=str(row.status))
+
+
+@translated()
+def renew(actor: Actor, thread_id: UUID, token: UUID, seconds: float) -> ThreadRow:
+    """Prolong the lease by a full term."""
+    lease_of(actor, thread_id, token)
+    if not leases.renew(thread_id, token=token, seconds=seconds):
+        raise _lost(queries.thread(thread_id, workspace=actor.workspace))
+    return queries.thread(thread_id, workspace=actor.workspace)
+
+
+@translated()
+def release(
+    actor: Actor, thread_id: UUID, token: UUID, status: str, reason: str, seconds: float | None
+) -> ThreadRow:
+    """Give the lease back and leave the thread in this status."""
+    work = lease_of(actor, thread_id, token)
+    more: dict[str, Any] = {}
+    if status == "sleeping":
+        more = {"wake_at_seconds": seconds, "data": {"seconds": seconds}}
+    try:
+        if work.status is Status.ROLLING_BACK or status == "queued":
+            store.hand_back(work, reason=reason or "the agent hands it back")
+        else:
+            store.leave(work, LEAVING[status], reason=reason, **more)
+    except ground.LeaseLost:
+        raise _lost(queries.thread(thread_id, workspace=actor.workspace)) from None
+    return queries.thread(thread_id, workspace=actor.workspace)

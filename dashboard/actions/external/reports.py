@@ -1,0 +1,265 @@
+"""What an agent that works elsewhere reports, and asks before it acts; each under its lease."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from typing import Any, Literal
+from uuid import UUID
+
+from django.db import transaction
+
+from checkpoints import errors as ground
+from checkpoints import queries, store
+from checkpoints.records import Work
+from checkpoints.signals import activity_progressed
+from checkpoints.state import deltas
+from checkpoints.views import ActivityRow, CheckpointRow
+from dashboard.errors import Invalid, LeaseLost, PositionTaken, Stale, translated
+from dashboard.fields.faults import schema_faults
+from dashboard.fields.validation import check_changes
+from dashboard.identity.permissions import Actor
+from workers.authoring.errors import StepFailed
+from workers.authoring.graph import Gate
+from workers.external import committed, reported, settled
+from workers.external.reported import Answer, tool_of
+from workers.node.forecasts import Forecast
+
+from .leases import lease_of
+
+
+@contextmanager
+def _reporting(actor: Actor, thread_id: UUID, token: UUID, step: int | None) -> Iterator[Work]:
+    """The work under a lease; what the floors below refuse comes out as ActionErrors."""
+    work = lease_of(actor, thread_id, token)
+    if step is not None and step != work.step + 1:
+        raise Stale(
+            f"Step {work.step + 1} is in progress, not {step}.",
+            step=work.step + 1,
+            version=work.version,
+        )
+    with translated():
+        try:
+            yield work
+        except ground.LeaseLost:
+            lease_of(actor, thread_id, token)  # says how the thread stands now
+            raise LeaseLost("The thread was taken away meanwhile.") from None
+        except StepFailed as error:
+            raise Invalid("$", error.message) from error
+
+
+def commit(
+    actor: Actor,
+    thread_id: UUID,
+    token: UUID,
+    report: committed.Report,
+    *,
+    parent: UUID | None = None,
+    state: Mapping[str, Any] | None = None,
+) -> tuple[CheckpointRow, bool]:
+    """(the checkpoint, whether it is new); what is committed already under its id is answered.
+
+    `state` is the whole state after it, in the place of a delta. Another `parent` than the head
+    sets the head back first, on a new branch.
+    """
+    with _reporting(actor, thread_id, token, None) as work:
+        ident = committed.id_of(work, report)
+        if state is not None:
+            report = _with_delta(thread_id, ident, work, report, parent, state)
+        try:
+            if known := committed.committed(thread_id, ident, report):
+                return known, False
+            if parent is None and report.step not in (None, work.step + 1):
+                raise Stale(
+                    f"Step {work.step + 1} is in progress, not {report.step}.",
+                    step=work.step + 1,
+                    version=work.version,
+                )
+            with transaction.atomic():
+                if parent is not None and parent != work.head:
+                    committed.go_back(work, queries.checkpoint(thread_id, parent))
+                _check(actor, work, report)
+                made = committed.commit(work, ident, report)
+        except committed.PositionTaken as error:
+            raise PositionTaken("Another checkpoint has this id.") from error
+    return queries.checkpoint(thread_id, made.id), True
+
+
+def _with_delta(
+    thread_id: UUID,
+    ident: UUID | None,
+    work: Work,
+    report: committed.Report,
+    parent: UUID | None,
+    state: Mapping[str, Any],
+) -> committed.Report:
+    """The report with the delta that leads to this state."""
+    deltas.check(dict(state), "$.state")
+    base = parent or work.head
+    if ident is not None and (known := committed.parent_of(thread_id, ident)):
+        base = known
+    version = queries.agent_version(work.agent_version)
+    appended = [n for n, spec in version.channels.items() if spec["reducer"] == "append"]
+    delta = committed.whole(queries.state_at(thread_id, base), state, appended)
+    return committed.with_delta(report, delta)
+
+
+def _check(actor: Actor, work: Work, report: committed.Report) -> None:
+    """Refuse a state that the announced schema does not allow; nothing where none was announced."""
+    agent = queries.agent_version(work.agent_version)
+    if agent.external is None or agent.external.is_open:
+        return
+    delta = deltas.validate_delta(dict(report.delta))
+    if not {"append", "merge", "unset"} & delta.keys():
+        point = queries.checkpoint(work.thread, work.head)
+        check_changes(
+            agent,
+            delta.get("set", {}),
+            state_bytes=point.state_bytes,
+            state=lambda: queries.state_at(work.thread, work.head),
+            workspace=actor.workspace,
+            within="delta.set",
+        )
+        return
+    result = deltas.apply(queries.state_at(work.thread, work.head), delta)
+    if faults := list(schema_faults(agent.schema, result)):
+        raise Invalid.of(faults, within="state")
+
+
+def begin(
+    actor: Actor,
+    thread_id: UUID,
+    token: UUID,
+    at: Mapping[str, Any],
+    *,
+    step: int | None,
+    kind: str,
+    tool: str,
+    args: Any,
+    gate: Gate | None,
+) -> Answer:
+    """Ask whether the agent may do this now; an effect that may has started with the answer."""
+    with _reporting(actor, thread_id, token, step) as work:
+        announced = _announced(work, tool)
+        if kind == "effect":
+            _check_args(announced, args, within="args")
+        return reported.begin(
+            work,
+            at["node"],
+            at["index"],
+            at["key"],
+            kind=kind,
+            tool=tool_of(tool, announced),
+            args=args,
+            gate=gate,
+        )
+
+
+def check(
+    actor: Actor,
+    thread_id: UUID,
+    token: UUID,
+    *,
+    node: str,
+    step: int | None,
+    kind: str,
+    tool: str,
+    args: Any,
+    gate: Gate | None,
+) -> Forecast:
+    """Read what would stop a call; nothing is asked, begun or recorded."""
+    with _reporting(actor, thread_id, token, step) as work:
+        effect = kind == "effect"
+        return reported.check(work, node, tool if effect else "", args, gate if effect else None)
+
+
+def _announced(work: Work, tool: str) -> Mapping[str, Any]:
+    """A tool as the agent announced it; nothing of one that it did not name."""
+    described: Mapping[str, Any] = queries.agent_version(work.agent_version).tools.get(tool, {})
+    return described
+
+
+def _check_args(announced: Mapping[str, Any], args: Any, *, within: str) -> None:
+    schema = announced.get("schema") or {"type": "object"}
+    if faults := list(schema_faults(schema, args)):
+        raise Invalid.of(faults, within=within)
+
+
+def settle(
+    actor: Actor,
+    thread_id: UUID,
+    token: UUID,
+    at: Mapping[str, Any],
+    *,
+    step: int | None,
+    **how: Any,
+) -> ActivityRow:
+    """Record what came of a call."""
+    with _reporting(actor, thread_id, token, step) as work:
+        return settled.settle(work, at, **how)
+
+
+def settle_undo(
+    actor: Actor, thread_id: UUID, token: UUID, activity: UUID, *, result: Any, error: str
+) -> None:
+    """Record what came of the undo of an effect."""
+    with _reporting(actor, thread_id, token, None) as work:
+        settled.settle_undo(work, activity, result=result, error=error)
+
+
+def record(
+    actor: Actor,
+    thread_id: UUID,
+    token: UUID,
+    *,
+    after: UUID | None,
+    records: Sequence[Mapping[str, Any]],
+) -> list[ActivityRow]:
+    """Record pure calls that are done, at the step after a checkpoint."""
+    with _reporting(actor, thread_id, token, None) as work:
+        return settled.record(work, after, records)
+
+
+def ask(
+    actor: Actor,
+    thread_id: UUID,
+    token: UUID,
+    questions: Sequence[Mapping[str, Any]],
+    *,
+    step: int | None,
+) -> tuple[Literal["answer", "wait", "stop"], list[Answer]]:
+    """Ask people; asked again once they have decided, what they said."""
+    with _reporting(actor, thread_id, token, step) as work:
+        return reported.ask(work, [_proposed(work, n, one) for n, one in enumerate(questions)])
+
+
+def _proposed(work: Work, index: int, one: Mapping[str, Any]) -> Mapping[str, Any]:
+    """A question as it is asked: the tool of a proposed effect as the agent announced it."""
+    effect = one.get("effect")
+    if effect is None:
+        return one
+    announced = _announced(work, effect["tool"])
+    _check_args(announced, effect["args"], within=f"ask[{index}].effect.args")
+    return {**one, "effect": {**effect, "tool": tool_of(effect["tool"], announced)}}
+
+
+def note(
+    actor: Actor,
+    thread_id: UUID,
+    token: UUID,
+    *,
+    step: int | None,
+    thoughts: Sequence[Mapping[str, Any]],
+    progress: Mapping[str, Any] | None,
+) -> None:
+    """Keep thoughts, and show how far the work is; progress is not kept."""
+    with _reporting(actor, thread_id, token, step) as work:
+        if events := committed.thoughts_of(work, thoughts):
+            store.record(work, events)
+        if progress is not None:
+            activity_progressed.send_robust(
+                sender=None,
+                thread_id=work.thread,
+                workspace=work.workspace,
+                progress=dict(progress),
+            )

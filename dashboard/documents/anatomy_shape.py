@@ -1,0 +1,142 @@
+"""The shape of a checkpoint's anatomy: four layers beside the state."""
+
+from __future__ import annotations
+
+from datetime import datetime
+from typing import Any
+from uuid import UUID
+
+from pydantic import Field
+
+from .state_shape import Shape
+
+
+class StepTaken(Shape):
+    """A finished step: the checkpoint it ended with."""
+
+    thread: UUID
+    number: int
+    step: int
+    source: str
+    nodes: list[str]
+    at: datetime
+
+
+class Thought(Shape):
+    """Why the agent went on as it did."""
+
+    thread: UUID
+    seq: int
+    kind: str
+    node: str
+    step: int
+    text: str
+    facts: dict[str, Any] | None
+    at: datetime
+
+
+class Mission(Shape):
+    """Layer 1: what it is about, what is finished, what remains, and why."""
+
+    goal: str = Field(description="the channel `goal` of the state, else the thread's title")
+    finished: list[StepTaken] = Field(description="the newest 20 steps, oldest first")
+    n_earlier: int = Field(description="steps before those")
+    next_nodes: list[str] = Field(description="the nodes that work next")
+    remaining: list[str] = Field(description="all nodes that can still come, by the graph")
+    reasoning: list[Thought] = Field(description="the newest thoughts, oldest first")
+    at_most: int = Field(description="so many thoughts at most")
+
+
+class Call(Shape):
+    """A recorded call. A result or cursor over 4,000 characters is null here and has its size."""
+
+    id: UUID
+    thread: UUID
+    branch: int
+    step: int
+    node: str
+    key: str
+    kind: str
+    tool: str
+    state: str
+    attempts: int
+    error: str
+    result: Any
+    result_bytes: int
+    cursor: Any = Field(description="where a call that is not done yet would go on")
+    cursor_bytes: int
+    started_at: datetime
+    finished_at: datetime | None
+
+
+class FileInUse(Shape):
+    """A file that the state, a result or a cursor refers to."""
+
+    sha256: str
+    name: str
+    media_type: str
+    size: int
+    named_by: str = Field(description="`state`, or node and tool of the newest call that names it")
+
+
+class Tools(Shape):
+    """Layer 2: what the tools have brought, so that no call is made again."""
+
+    results: list[Call] = Field(description="recorded on the way to the checkpoint, newest first")
+    since: list[Call] = Field(
+        description="recorded after it, before the next checkpoint: a resume takes these over"
+    )
+    files: list[FileInUse]
+    at_most: int = Field(description="so many calls at most")
+
+
+class ModelUse(Shape):
+    """Model calls of one kind among the results."""
+
+    model: str = Field(description="who answered; else who was asked; empty where nobody says")
+    temperature: float | None
+    system: str = Field(description="the system prompt, up to 4,000 characters")
+    calls: int = 0
+    tokens: int = 0
+    cost: str = Field(default="0", description="in dollars, without `unpriced_calls`")
+    unpriced_calls: int = 0
+
+
+class Model(Shape):
+    """Layer 3: what the models are and are told."""
+
+    config: dict[str, Any] = Field(
+        description="model, temperature, prompt texts and the like that hold for the thread"
+    )
+    uses: list[ModelUse] = Field(description="how models were asked on the way, newest first")
+
+
+class Environment(Shape):
+    """Layer 4: with what the checkpoint was written. Empty texts: not recorded then."""
+
+    agent: str
+    agent_version: int
+    version_label: str
+    fingerprint: str = Field(description="sha256 over the agent's code, graph and schema")
+    schema_version: int
+    packages: dict[str, str] = Field(
+        description="what the agent's code imports, as the first worker with this version had it"
+    )
+    written_by: str
+    worker: str = Field(description="who held the lease: host, process and boot")
+    host: str
+    python: str
+    gatepost: str
+
+
+class Anatomy(Shape):
+    """What is on record at a checkpoint beside its state."""
+
+    thread: UUID
+    checkpoint: UUID
+    number: int
+    at: datetime
+    mission: Mission
+    tools: Tools
+    model: Model
+    environment: Environment

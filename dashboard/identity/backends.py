@@ -1,0 +1,43 @@
+"""Sign in by password or one-time link; people are read with roles and teams by one statement."""
+
+from __future__ import annotations
+
+from functools import cache
+from typing import Any
+
+import sesame.backends
+from django.contrib.auth import backends, get_user_model
+
+from checkpoints import queries
+
+
+class _WithRoles:
+    """Beside a backend of Django's: the user comes with what `permissions.actor_of` will ask."""
+
+    def get_user(self, user_id: Any) -> Any:
+        """The user of this id as they are now, or None; also where they may not sign in."""
+        model: Any = get_user_model()
+        names, columns = _columns()
+        row = queries.member(
+            model._meta.pk.to_python(user_id), table=model._meta.db_table, own=columns
+        )
+        if row is None:
+            return None
+        user = model.from_db("default", names, row.own)
+        user.read_now = row
+        backend: Any = self
+        return user if backend.user_can_authenticate(user) else None
+
+
+class Passwords(_WithRoles, backends.ModelBackend):
+    """Users by name and password."""
+
+
+class Links(_WithRoles, sesame.backends.ModelBackend):  # type: ignore[misc]
+    """Users by a one-time link."""
+
+
+@cache
+def _columns() -> tuple[tuple[str, ...], tuple[str, ...]]:
+    fields = get_user_model()._meta.concrete_fields
+    return tuple(f.attname for f in fields), tuple(str(f.column) for f in fields)

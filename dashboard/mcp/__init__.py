@@ -1,0 +1,1 @@
+"""Model Context Protocol: the gateway before the servers of others, and our own server."""

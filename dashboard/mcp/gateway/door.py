@@ -1,0 +1,56 @@
+"""The client behind a message and the server it goes to, looked up anew each time."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from io import BytesIO
+from typing import Any
+
+from django.core.handlers.asgi import ASGIRequest
+
+from checkpoints.errors import NotFound
+from dashboard.errors import ActionError, Forbidden, Malformed, Missing
+from dashboard.identity import tokens
+from dashboard.identity.permissions import actor_of, require
+from dashboard.identity.rate_limits import REPORTS_ACCOUNT, STRANGERS, address_of
+
+from ..registry import queries
+from .conversations import CONVERSATION, Client
+
+CONVERSATION_HEADER = "gatepost-conversation"
+
+
+class Unknown(ActionError):
+    """Nobody is known to have sent this."""
+
+    status, code, title = 401, "unauthenticated", "Unauthorized"
+
+
+def client_of(
+    scope: Mapping[str, Any], headers: Mapping[str, str], name: str, tool: str = ""
+) -> Client:
+    """The client behind a message, and the tool that it calls; raises ActionError.
+
+    A bearer token and nothing else: a browser's login would let any page call tools.
+    """
+    scheme, _, token = headers.get("authorization", "").strip().partition(" ")
+    if scheme.lower() != "bearer":
+        raise Unknown("Send a token of Gatepost: `Authorization: Bearer gp_...`.")
+    try:
+        user, grant = tokens.presented(token.strip())
+    except tokens.Refused as error:
+        STRANGERS.spend(address_of(ASGIRequest(dict(scope), BytesIO())))
+        raise Unknown(str(error)) from error
+    actor = actor_of(user, grant)
+    require(actor, "work")
+    REPORTS_ACCOUNT.spend(actor.id)
+    conversation = headers.get(CONVERSATION_HEADER, "")
+    if not CONVERSATION.fullmatch(conversation):
+        raise Malformed("Gatepost-Conversation takes up to 80 of a-z, 0-9, ., _ and -.")
+    try:
+        server, row = queries.server_with_tool(name, tool, workspace=actor.workspace)
+    except NotFound as error:
+        raise Missing(error.message) from error
+    if not server.active:
+        raise Forbidden(f"An admin has switched {name!r} off.")
+    return Client(actor, server, conversation, row)

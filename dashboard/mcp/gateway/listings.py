@@ -1,0 +1,41 @@
+"""What servers say of themselves and their tools, as clients see it."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from ..registry import changes, queries
+from ..upstream.wire import TASKS, Message
+from .conversations import Client
+
+
+def shown_tools(client: Client, result: Mapping[str, Any]) -> Message:
+    """The tools that an admin accepted, as they were accepted; what is new or changed is noted.
+
+    A description is read by a model, so one that nobody accepted is not passed on. Raises
+    InvalidValue.
+    """
+    listed = result.get("tools")
+    tools = listed if isinstance(listed, list) else []
+    changes.note_listed(client.server, tools, actor=client.owner)
+    rows = {row.name: row for row in queries.tools(client.server.id)}
+    names = [tool["name"] for tool in tools]
+    shown = [
+        dict(rows[name].accepted or {})
+        for name in dict.fromkeys(names)
+        if rows[name].accepted is not None and rows[name].mode != "refuse"
+    ]
+    return {**result, "tools": shown}
+
+
+def shown_capabilities(result: Mapping[str, Any], *, modern: bool) -> Message:
+    """State what the server can do: tasks are the gateway's own, all else is the server's."""
+    stated = result.get("capabilities")
+    capabilities = dict(stated) if isinstance(stated, dict) else {}
+    capabilities.pop("tasks", None)
+    if modern:
+        extensions = capabilities.get("extensions")
+        known = extensions if isinstance(extensions, dict) else {}
+        capabilities["extensions"] = {**known, TASKS: {}}
+    return {**result, "capabilities": capabilities}

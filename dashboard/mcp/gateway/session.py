@@ -1,0 +1,352 @@
+"""One HTTP request of a client: its message answered here, or passed on to the server."""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from collections.abc import Mapping
+from contextlib import AbstractAsyncContextManager
+from typing import Any, Final
+from uuid import UUID
+
+from django.conf import settings
+
+from checkpoints import errors as ground
+from checkpoints.state import deltas
+from dashboard.http.body_limits import Receive
+from dashboard.live import process
+from dashboard.live.followers import wait_for_news
+from workers.authoring.errors import StepFailed
+from workers.step.secret_values import masked, read_secret
+
+from ..upstream import wire
+from ..upstream.streamable_http import (
+    PROTOCOL,
+    SESSION,
+    Broken,
+    NoSession,
+    NotSent,
+    Reply,
+    Sending,
+    is_answer,
+    secrets_of,
+)
+from ..upstream.wire import Message
+from . import calls, tasks
+from .calls import Begin, Call, Dispatch, Ended, Held
+from .conversations import Client, Stopped
+from .door import client_of
+from .gateway import Gateway
+from .listings import shown_capabilities, shown_tools
+from .responses import Responder
+
+# How often a held call is looked at though no news came.
+POLL_SECONDS: Final = 2.0
+
+
+class Session:
+    """Answers one message."""
+
+    def __init__(
+        self,
+        gateway: Gateway,
+        scope: dict[str, Any],
+        headers: Mapping[str, str],
+        name: str,
+        respond: Responder,
+    ) -> None:
+        self._gateway, self._scope, self._headers = gateway, scope, headers
+        self._name, self._respond = name, respond
+
+    def client(self, tool: str = "") -> Client:
+        """Look up who sends this, and the tool; in a thread. Raises ActionError."""
+        return client_of(self._scope, self._headers, self._name, tool)
+
+    async def take(self, raw: bytes, receive: Receive) -> None:
+        """Answer a message; raises ActionError and Refused before anything was answered."""
+        message = wire.parse(raw)
+        method = message.get("method")
+        try:
+            # What has begun is carried out and recorded though its client leaves.
+            if method == "tools/call":
+                await asyncio.shield(self._gateway.spawn(self._call(message)))
+            elif isinstance(method, str) and method.startswith("tasks/"):
+                await asyncio.shield(self._gateway.spawn(self._task(message)))
+            else:
+                await self._pass_on(message, receive)
+        except wire.Refused as refused:
+            await self._respond.end(refused.answer(message.get("id")), refused.status)
+        except ground.InvalidValue as error:
+            invalid = wire.Refused(wire.INVALID_PARAMS, error.message)
+            await self._respond.end(invalid.answer(message.get("id")))
+
+    async def end(self) -> None:
+        """End the session with the server, as the client wants it."""
+        client = await self._gateway.in_thread(self.client)
+        try:
+            sending = self._sending(client, {"jsonrpc": "2.0"})
+            if client.server.transport == "command":
+                status = await self._gateway.commands.close_at(
+                    client.server, client.prefix, sending.session
+                )
+            else:
+                status = await self._gateway.http.close_at(client.server, sending)
+        except NotSent:
+            status = 502
+        await self._respond.end(None, status if status < 500 else 502)
+
+    # ---- what is passed on ----------------------------------------------------------------------
+
+    def _sending(self, client: Client, message: Message, schema: Any = None) -> Sending:
+        name = client.server.credential
+        try:
+            secret = read_secret(name) if name else ""
+        except StepFailed as error:
+            raise NotSent(f"The gateway lacks the credential of {client.server.name}.") from error
+        session, protocol = self._headers.get(SESSION, ""), self._headers.get(PROTOCOL, "")
+        return Sending(wire.passed_on(message), session, protocol, secret, schema)
+
+    def _sent(self, client: Client, sending: Sending) -> AbstractAsyncContextManager[Reply]:
+        if client.server.transport == "command":
+            return self._gateway.commands.send(client.server, client.prefix, sending)
+        return self._gateway.http.send(client.server, sending)
+
+    async def _pass_on(self, message: Message, receive: Receive) -> None:
+        client = await self._gateway.in_thread(self.client)
+        work = asyncio.ensure_future(self._exchange(client, message))
+        gone = asyncio.ensure_future(_left(receive))
+        try:
+            await asyncio.wait((work, gone), return_when=asyncio.FIRST_COMPLETED)
+        finally:
+            gone.cancel()
+            work.cancel()
+            outcome, _ = await asyncio.gather(work, gone, return_exceptions=True)
+        if isinstance(outcome, Exception):
+            raise outcome
+
+    async def _exchange(self, client: Client, message: Message) -> None:
+        secrets: set[str] = set()
+        try:
+            sending = self._sending(client, message)
+            secrets = secrets_of(sending)
+            async with self._sent(client, sending) as reply:
+                self._respond.session = reply.session
+                if not wire.is_request(message):
+                    await self._respond.end(None, reply.status if reply.status < 500 else 502)
+                    return
+                async for one in reply.messages:
+                    if not is_answer(one, message["id"]):
+                        await self._respond.note(one)
+                        continue
+                    answer = await self._shown(client, message, one)
+                    await self._respond.end(answer, reply.status)
+                    return
+            raise Broken(f"{client.server.name} ended its answer too early.")
+        except NoSession:
+            await self._respond.end(None, 404)
+        except (NotSent, Broken) as error:
+            refused = wire.Refused(wire.INTERNAL_ERROR, masked(str(error), secrets), 502)
+            await self._respond.end(refused.answer(message.get("id")), refused.status)
+
+    async def _shown(self, client: Client, message: Message, answer: Message) -> Message:
+        """An answer as the client gets it."""
+        result = answer.get("result")
+        if not isinstance(result, dict):
+            return answer
+        if message["method"] == "tools/list":
+            shown = await self._gateway.in_thread(shown_tools, client, result)
+            return answer | {"result": shown}
+        if message["method"] in ("initialize", "server/discover"):
+            modern = message["method"] == "server/discover"
+            return answer | {"result": shown_capabilities(result, modern=modern)}
+        return answer
+
+    # ---- tool calls -----------------------------------------------------------------------------
+
+    async def _call(self, message: Message) -> None:
+        name, args, plain = wire.tool_call(message)
+        try:
+            begun = await self._gateway.in_thread(self._begin, name, args, plain)
+            if isinstance(begun, Held):
+                if wire.knows_tasks(message):
+                    thread = begun
+                    task = await self._gateway.in_thread(
+                        lambda: tasks.created(self.client(), thread)
+                    )
+                    await self._respond.end(wire.result(message["id"], task))
+                    return
+                begun = await self._hold(message, begun)
+            if isinstance(begun, Dispatch):
+                answer = await self.dispatch(begun, message, self._respond.note)
+            elif isinstance(begun, Ended) and begun.result is not None:
+                answer = wire.result(message["id"], begun.result)
+            else:
+                answer = self._says(message, _sentence(begun))
+        except NoSession:
+            await self._respond.end(None, 404)
+            return
+        except Stopped as stopped:
+            where = calls.thread_url(stopped.thread)
+            answer = self._says(message, f"{stopped.reason} A person has to look at {where}")
+        except StepFailed as error:
+            answer = self._says(message, error.message)
+        except (ground.NotAllowedNow, ground.ConcurrentModificationError) as error:
+            answer = self._says(message, error.message)
+        await self._respond.end(answer)
+
+    def _says(self, message: Message, text: str) -> Message:
+        return wire.result(message["id"], wire.text_result(text, modern=wire.is_modern(message)))
+
+    def _begin(self, name: str, args: dict[str, Any], plain: bool) -> Begin:
+        """In a thread: look at everything, then begin."""
+        call = calls.checked(self.client(name), name, args)
+        if isinstance(call, Ended):
+            return call
+        return calls.begin(self._gateway.conversations, call, plain=plain)
+
+    def again(self, thread: UUID) -> Begin:
+        """In a thread: look at everything anew, then begin a held call where it was decided."""
+        client = self.client()
+        row, call = calls.own(client, str(thread))
+        if isinstance(call, Call):
+            return calls.advance(call, row)
+        calls.cancel(client, row)
+        return call
+
+    async def _hold(self, message: Message, held: Held) -> Begin:
+        """Keep a held call open for a while, with progress where the client wants it."""
+        began = time.monotonic()
+        until = began + float(settings.GATEPOST_MCP_HOLD_SECONDS)
+        token = wire.meta_of(message).get("progressToken")
+        hub = await process.hub()
+        with hub.followers.follow(held.thread) as news:
+            while (left := until - time.monotonic()) > 0:
+                if token is not None:
+                    await self._respond.note(_progress(token, time.monotonic() - began, held))
+                await wait_for_news(news, min(left, POLL_SECONDS))
+                news.clear()
+                begun = await self._gateway.in_thread(self.again, held.thread)
+                if not isinstance(begun, Held):
+                    return begun
+                held = begun
+        return held
+
+    async def dispatch(self, at: Dispatch, message: Message, note: Any = None) -> Message:
+        """Send a call that has started to its server, and record what came of it."""
+        client, modern = at.call.client, wire.is_modern(message)
+        params = {k: v for k, v in message.get("params", {}).items() if k != "task"}
+        params |= {"name": at.call.name, "arguments": dict(at.args)}
+        sent = message | {"method": "tools/call", "params": params}
+        secrets: set[str] = set()
+        self._gateway.at_work.add(at)
+        try:
+            sending = self._sending(client, sent, (at.call.row.accepted or {}).get("inputSchema"))
+            secrets = secrets_of(sending)
+            answer = await self._answer_of(client, sending, note)
+        except NotSent as error:
+            why = masked(str(error), secrets)
+            await self._settle(at, "failed", error=why)
+            if isinstance(error, NoSession) and note is not None:
+                raise  # the client begins a new session by itself
+            return self._says(message, f"The call did not happen: {why}")
+        except Broken as error:
+            why = masked(str(error), secrets)
+            await self._settle(at, "unknown", error=why)
+            where = calls.thread_url(at.work.thread)
+            return self._says(message, f"Nobody knows whether the call happened: {why} {where}")
+        except Exception:
+            await self._settle(at, "unknown", error="The gateway failed; its log says more.")
+            raise
+        finally:
+            self._gateway.at_work.discard(at)
+        if "error" in answer:
+            error_of = answer["error"]
+            text = str(error_of.get("message", "")) if isinstance(error_of, dict) else ""
+            await self._settle(at, "failed", error=masked(text, secrets)[:1000] or "It failed.")
+            return answer | {"id": message.get("id")}
+        return await self._recorded(at, message, answer.get("result"), secrets, modern=modern)
+
+    async def _recorded(
+        self, at: Dispatch, message: Message, result: Any, secrets: set[str], *, modern: bool
+    ) -> Message:
+        """The answer with a result that is on record; one that can't be recorded is withheld."""
+        if why := calls.recordable(result, secrets):
+            record: Any = {"withheld": why}
+            shown = wire.text_result(f"The call happened. {why}", modern=modern)
+        else:
+            record = shown = deltas.as_stored(result)
+        if not await self._settle(at, "done", result=record):
+            where = calls.thread_url(at.work.thread)
+            text = f"A person took the thread away while the call was at work: {where}"
+            return self._says(message, text)
+        return wire.result(message.get("id"), shown)
+
+    async def _settle(
+        self, at: Dispatch, state: calls.Outside, *, result: Any = None, error: str = ""
+    ) -> bool:
+        def settle() -> bool:
+            return calls.settle(self._gateway.conversations, at, state, result=result, error=error)
+
+        return await self._gateway.in_thread(settle)
+
+    async def _answer_of(self, client: Client, sending: Sending, note: Any) -> Message:
+        """The server's answer to a call; what it says before is passed on."""
+        async with self._sent(client, sending) as reply:
+            async for one in reply.messages:
+                if is_answer(one, sending.message.get("id")):
+                    return one
+                if note is not None:
+                    await note(one)
+        raise Broken(f"{client.server.name} ended its answer too early.")
+
+    # ---- tasks ----------------------------------------------------------------------------------
+
+    async def _task(self, message: Message) -> None:
+        if not wire.is_request(message):
+            await self._respond.end(None, 202)
+            return
+        task, method = tasks.checked(message), message["method"]
+
+        def act() -> tasks.Acted:
+            client = self.client()
+            try:
+                return tasks.act(client, method, task)
+            except (ground.NotFound, StepFailed) as error:
+                raise wire.Refused(wire.INVALID_PARAMS, error.message) from error
+            except (ground.NotAllowedNow, ground.ConcurrentModificationError) as error:
+                raise wire.Refused(wire.INTERNAL_ERROR, error.message) from error
+
+        acted = await self._gateway.in_thread(act)
+        if acted.dispatch is not None:
+            # Its own message: the one that asks how the task stands says nothing of the call.
+            meta = wire.meta_of(message)
+            call = {"jsonrpc": "2.0", "id": task, "method": "tools/call", "params": {"_meta": meta}}
+            self._gateway.spawn(self.dispatch(acted.dispatch, call))
+        await self._respond.end(wire.result(message["id"], acted.result))
+
+
+def _sentence(begun: Begin) -> str:
+    """The sentence for the agent about a call that did not happen."""
+    if isinstance(begun, Held):
+        if begun.at_work:
+            return "The same call is at work already. Call it again to get its result."
+        links = " ".join(begun.links) or calls.thread_url(begun.thread)
+        return (
+            f"The call waits for approval: {links} Nothing has happened. Once it is approved, call "
+            "the tool again with exactly the same arguments."
+        )
+    if isinstance(begun, Ended):
+        return f"The call did not happen. {begun.reason}".strip()
+    raise TypeError(f"{begun!r} is at work")
+
+
+def _progress(token: Any, seconds: float, held: Held) -> Message:
+    text = "Waiting for approval: " + (" ".join(held.links) or calls.thread_url(held.thread))
+    params = {"progressToken": token, "progress": round(seconds, 1), "message": text}
+    return {"jsonrpc": "2.0", "method": "notifications/progress", "params": params}
+
+
+async def _left(receive: Receive) -> None:
+    """Return once the client has gone."""
+    while (await receive())["type"] != "http.disconnect":
+        pass

@@ -1,0 +1,120 @@
+"""Held calls as tasks of MCP: a task is the thread of a call, and says how it stands."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any, Final
+
+from checkpoints import queries
+from checkpoints.states import Status
+from checkpoints.views import ThreadRow
+
+from ..upstream import wire
+from ..upstream.wire import Message
+from . import calls
+from .calls import Call, Dispatch, Ended, Held
+from .conversations import Client, Stopped
+
+POLL_MS: Final = 2_000
+METHODS: Final = ("tasks/get", "tasks/update", "tasks/cancel")
+
+
+@dataclass(frozen=True, slots=True)
+class Acted:
+    """The result of a request about a task, and the call that has begun with it."""
+
+    result: Message
+    dispatch: Dispatch | None = None
+
+
+def checked(message: Message) -> str:
+    """The id of the task that a request is about; raises Refused."""
+    if message["method"] not in METHODS:
+        raise wire.Refused(wire.METHOD_NOT_FOUND, f"There is no method {message['method']!r}.")
+    if not wire.knows_tasks(message):
+        needed: Message = {"requiredCapabilities": {"extensions": {wire.TASKS: {}}}}
+        raise wire.Refused(
+            wire.MISSING_CAPABILITY, "Missing required client capability", data=needed
+        )
+    task = message.get("params", {}).get("taskId")
+    if not isinstance(task, str):
+        raise wire.Refused(wire.INVALID_PARAMS, "$.params.taskId must be a text.")
+    return task
+
+
+def created(client: Client, held: Held) -> Message:
+    """The task of a call that was held just now; its thread is in PostgreSQL."""
+    row = queries.thread(held.thread, workspace=client.actor.workspace)
+    return {"resultType": "task", **_task(row, "working", _waits(held))}
+
+
+def act(client: Client, method: str, task: str) -> Acted:
+    """Do what a request wants of a task of this client; raises NotFound for any other task."""
+    row, call = calls.own(client, task)
+    if method == "tasks/cancel":
+        calls.cancel(client, row)
+        return Acted({"resultType": "complete"})
+    if method == "tasks/update":
+        # People decide on our page; the agent's own user is asked nothing.
+        return Acted({"resultType": "complete"})
+    dispatch, shown = _status(client, row, call)
+    return Acted({"resultType": "complete", **shown}, dispatch)
+
+
+def _status(client: Client, row: ThreadRow, call: Call | Ended) -> tuple[Dispatch | None, Message]:
+    """Say how a task stands; a call that was decided begins now."""
+    if row.status is Status.CANCELLED:
+        return None, _task(row, "cancelled", row.status_reason)
+    if isinstance(call, Ended) and row.live:
+        calls.cancel(client, row)
+        return None, _ended_without(row, call.reason)
+    try:
+        begun = calls.advance(call, row) if isinstance(call, Call) and row.live else None
+    except Stopped as stopped:
+        now = queries.thread(row.id, workspace=client.actor.workspace)
+        message = f"{stopped.reason} {calls.thread_url(row.id)}"
+        if now.status is Status.ATTENTION:
+            error = {"code": wire.INTERNAL_ERROR, "message": message}
+            return None, _task(now, "failed", message) | {"error": error}
+        return None, _task(now, "working", message)
+    row = queries.thread(row.id, workspace=client.actor.workspace)
+    if isinstance(begun, Dispatch):
+        return begun, _task(row, "working", "Approved; the call is at work.")
+    if isinstance(begun, Held):
+        return None, _task(row, "working", _waits(begun))
+    return None, _result(row, begun or calls.outcome(row))
+
+
+def _result(row: ThreadRow, ended: Ended) -> Message:
+    """A task whose call has ended: with its result, or with why it did not happen."""
+    if ended.result is not None:
+        return _task(row, "completed", "") | {"result": ended.result}
+    failed = [a for a in calls.effects(row) if a.state == "failed"]
+    if failed:
+        error = {"code": wire.INTERNAL_ERROR, "message": ended.reason}
+        return _task(row, "failed", ended.reason) | {"error": error}
+    return _ended_without(row, ended.reason)
+
+
+def _ended_without(row: ThreadRow, reason: str) -> Message:
+    """A task that ended without its call."""
+    text = f"The call did not happen. {reason}".strip()
+    return _task(row, "completed", text) | {"result": wire.text_result(text, modern=True)}
+
+
+def _waits(held: Held) -> str:
+    if held.at_work:
+        return "The call is at work."
+    return "Waiting for approval: " + (" ".join(held.links) or calls.thread_url(held.thread))
+
+
+def _task(row: ThreadRow, status: str, message: str) -> dict[str, Any]:
+    return {
+        "taskId": str(row.id),
+        "status": status,
+        **({"statusMessage": message} if message else {}),
+        "createdAt": row.created_at.isoformat(),
+        "lastUpdatedAt": row.last_at.isoformat(),
+        "ttlMs": None,
+        "pollIntervalMs": POLL_MS,
+    }

@@ -1,0 +1,110 @@
+"""Tools about threads: start, look, wait, send input, fork, roll back."""
+
+from __future__ import annotations
+
+from typing import Final
+
+from dashboard.api.shapes.previews import ForkPreview, RollBackPreview, SecondPersonAsked
+from dashboard.api.shapes.rows import EventList, ThreadDetail, ThreadList
+
+from . import arguments
+from .calls import Api, ApiAnswer, ApiCall
+from .tool import Tool, changing, reading
+
+
+async def _wait(args: arguments.Wait, api: Api) -> ApiAnswer:
+    """A long poll: it holds no thread and no connection of the server."""
+    headers = {} if args.version is None else {"If-None-Match": f'"{args.version}"'}
+    query = {"wait": str(args.seconds)}
+    return await api(ApiCall("GET", f"threads/{args.thread}/", query, headers=headers))
+
+
+TOOLS: Final = (
+    Tool(
+        "start",
+        "Start a thread",
+        "Start a thread of an agent. With a name that the agent has a thread of already, that one "
+        "goes on instead.",
+        arguments.Start,
+        (ThreadDetail,),
+        ("start",),
+        changing("threads/"),
+        effect="adds",
+    ),
+    Tool(
+        "list",
+        "List threads",
+        "List threads by their last change of status, newest first. `status=attention` or `stuck` "
+        "finds those that need a person.",
+        arguments.ListThreads,
+        (ThreadList,),
+        ("read",),
+        reading("threads/", "status", "agent", "label", "q", "stuck", "parent", "cursor", "limit"),
+        effect="reads",
+    ),
+    Tool(
+        "get",
+        "Look at a thread",
+        "A thread as it is now: its status, what it waits for, open requests for approval, and "
+        "what may be done with it.",
+        arguments.OneThread,
+        (ThreadDetail,),
+        ("read",),
+        reading("threads/{thread}/"),
+        effect="reads",
+    ),
+    Tool(
+        "events",
+        "Read events",
+        "What happened in a thread after a sequence number, oldest first and without gaps. Go on "
+        "after `last_seq`; an empty `next_cursor` means that there is no more by now.",
+        arguments.Events,
+        (EventList,),
+        ("read",),
+        reading("threads/{thread}/events/", "after", "kind", "limit"),
+        effect="reads",
+    ),
+    Tool(
+        "wait",
+        "Wait for a thread",
+        "Answer once the thread has changed, at the latest after `seconds`. Compare `version`: if "
+        "it is the one you know, nothing has happened, and you can wait again.",
+        arguments.Wait,
+        (ThreadDetail,),
+        ("read",),
+        _wait,
+        effect="reads",
+    ),
+    Tool(
+        "input",
+        "Send a message",
+        "Send a message to a thread that is under way; its next step takes it. Only agents that "
+        "name an inbox take any.",
+        arguments.Input,
+        (ThreadDetail,),
+        ("input",),
+        changing("threads/{thread}/input/"),
+        effect="adds",
+    ),
+    Tool(
+        "fork",
+        "Fork a thread",
+        "Begin a new thread from a checkpoint of another one, which stays as it is. With `preview` "
+        "it answers what would differ and what that is expected to cost, and does nothing.",
+        arguments.Fork,
+        (ThreadDetail, ForkPreview, SecondPersonAsked),
+        ("fork",),
+        changing("threads/{thread}/fork/"),
+        effect="adds",
+    ),
+    Tool(
+        "roll_back",
+        "Roll a thread back",
+        "Move a thread back to an earlier checkpoint and undo what it did outside since. With "
+        "`preview` it answers what would be undone and what would stay, and does nothing.",
+        arguments.RollBack,
+        (ThreadDetail, RollBackPreview, SecondPersonAsked),
+        ("roll_back",),
+        changing("threads/{thread}/rollback/"),
+    ),
+)

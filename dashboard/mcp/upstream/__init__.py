@@ -1,0 +1,1 @@
+"""Servers of others by the Model Context Protocol: messages, connections, programs, their tools."""

@@ -1,0 +1,206 @@
+"""MCP servers that answer streamable HTTP, as the gateway's client."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+from collections.abc import AsyncIterator, Mapping
+from contextlib import asynccontextmanager
+from dataclasses import dataclass
+from typing import Any, Final
+
+import httpx2
+from django.conf import settings
+
+from ..registry.queries import ServerRow
+from . import wire
+from .wire import Message
+
+ANSWER_BYTES: Final = 32 * 1024 * 1024
+CONNECT_SECONDS: Final = 10.0
+SESSION: Final = "mcp-session-id"
+PROTOCOL: Final = "mcp-protocol-version"
+
+
+class NotSent(Exception):
+    """The server never got the message, or refused it: what it asks for did not happen."""
+
+
+class NoSession(NotSent):
+    """The server does not know the session any more: its client has to begin a new one."""
+
+
+class Broken(Exception):
+    """The answer did not come, or not whole: nobody knows what the server did."""
+
+
+@dataclass(frozen=True, slots=True)
+class Reply:
+    """A server's answer: its session where it names one, and its messages as they come."""
+
+    status: int
+    session: str
+    messages: AsyncIterator[Message]
+
+
+@dataclass(frozen=True, slots=True)
+class Sending:
+    """A message on its way: whose session it belongs to, and the credential of the gateway."""
+
+    message: Message
+    session: str = ""
+    protocol: str = ""
+    secret: str = ""
+    schema: Any = None
+
+
+def headers_of(server: ServerRow, sending: Sending) -> dict[str, str]:
+    """The headers of a message. What repeats its content is made of the content, never copied."""
+    message, headers = sending.message, {"accept": "application/json, text/event-stream"}
+    headers["content-type"] = "application/json"
+    if sending.session:
+        headers[SESSION] = sending.session
+    version = wire.meta_of(message).get(wire.VERSION, sending.protocol)
+    if isinstance(version, str) and version:
+        headers[PROTOCOL] = wire.header_value(version)
+    if wire.is_modern(message) and (method := message.get("method")):
+        params = message.get("params", {})
+        headers["mcp-method"] = wire.header_value(method)
+        named = params.get(wire.NAMED_BY.get(method, ""))
+        if isinstance(named, str):
+            headers["mcp-name"] = wire.header_value(named)
+        headers |= wire.param_headers(sending.schema, params.get("arguments"))
+    if sending.secret:
+        carrier = server.credential_to or "Authorization"
+        bearer = carrier.lower() == "authorization" and " " not in sending.secret
+        headers[carrier.lower()] = f"Bearer {sending.secret}" if bearer else sending.secret
+    return headers
+
+
+class HttpServers:
+    """The connections of one event loop to all servers."""
+
+    def __init__(self) -> None:
+        seconds = float(settings.GATEPOST_MCP_CALL_SECONDS)
+        self._client = httpx2.AsyncClient(
+            timeout=httpx2.Timeout(seconds, connect=CONNECT_SECONDS, pool=CONNECT_SECONDS),
+            limits=httpx2.Limits(max_connections=500, max_keepalive_connections=100),
+            follow_redirects=False,
+            trust_env=False,
+        )
+
+    @asynccontextmanager
+    async def send(self, server: ServerRow, sending: Sending) -> AsyncIterator[Reply]:
+        """Send one message; raises NotSent and Broken."""
+        raw = json.dumps(sending.message, separators=(",", ":"), ensure_ascii=False).encode()
+        request = self._client.build_request(
+            "POST", server.url, content=raw, headers=headers_of(server, sending)
+        )
+        try:
+            response = await self._client.send(request, stream=True)
+        except (httpx2.ConnectError, httpx2.ConnectTimeout, httpx2.PoolTimeout) as error:
+            raise NotSent(f"{server.name} can't be reached: {_why(error)}") from error
+        except httpx2.HTTPError as error:
+            raise Broken(f"{server.name} broke off: {_why(error)}") from error
+        try:
+            yield Reply(
+                response.status_code,
+                response.headers.get(SESSION, ""),
+                _messages(server, response, sending.message.get("id")),
+            )
+        finally:
+            await response.aclose()
+
+    async def close_at(self, server: ServerRow, sending: Sending) -> int:
+        """Tell the server that a session is over; its status."""
+        headers = headers_of(server, sending)
+        try:
+            response = await self._client.delete(server.url, headers=headers)
+        except httpx2.HTTPError as error:
+            raise NotSent(f"{server.name} can't be reached: {_why(error)}") from error
+        return response.status_code
+
+    async def close(self) -> None:
+        """Close all connections."""
+        await self._client.aclose()
+
+
+def _why(error: Exception) -> str:
+    return str(error) or type(error).__name__
+
+
+async def _messages(
+    server: ServerRow, response: httpx2.Response, ident: Any
+) -> AsyncIterator[Message]:
+    """The messages of a response as they come; raises NotSent and Broken.
+
+    One JSON message is the answer, also where a server that refuses names no request in it.
+    """
+    status, kind = response.status_code, response.headers.get("content-type", "").lower()
+    try:
+        async with asyncio.timeout(float(settings.GATEPOST_MCP_CALL_SECONDS)):
+            if status < 300 and kind.startswith("text/event-stream"):
+                async for message in _events(response):
+                    yield message
+                return
+            raw = await _read(response)
+    except TimeoutError as error:
+        raise Broken(f"{server.name} took too long.") from error
+    except httpx2.HTTPError as error:
+        raise Broken(f"{server.name} broke off: {_why(error)}") from error
+    if not raw and status < 300:
+        return
+    answer = _decoded(raw) if kind.startswith("application/json") else None
+    if answer is not None and ("result" in answer or "error" in answer):
+        yield answer | {"id": ident}
+    elif status == 404:
+        raise NoSession(f"{server.name} does not know the session; begin a new one.")
+    elif 300 <= status < 500:
+        raise NotSent(f"{server.name} refused the message with HTTP {status}.")
+    else:
+        raise Broken(f"{server.name} answered HTTP {status} and no message.")
+
+
+async def _read(response: httpx2.Response) -> bytes:
+    parts, size = [], 0
+    async for part in response.aiter_bytes():
+        size += len(part)
+        if size > ANSWER_BYTES:
+            raise httpx2.RemoteProtocolError("the answer is too large")
+        parts.append(part)
+    return b"".join(parts)
+
+
+async def _events(response: httpx2.Response) -> AsyncIterator[Message]:
+    """The messages of a stream of events."""
+    data: list[str] = []
+    size = 0
+    async for line in response.aiter_lines():
+        if line.startswith("data:"):
+            data.append(line[5:].removeprefix(" "))
+            size += len(line)
+            if size > ANSWER_BYTES:
+                raise httpx2.RemoteProtocolError("an event is too large")
+        elif not line and data:
+            message = _decoded("\n".join(data).encode())
+            data, size = [], 0
+            if message is not None:
+                yield message
+
+
+def _decoded(raw: bytes) -> Message | None:
+    try:
+        message = json.loads(raw)
+    except (ValueError, RecursionError):
+        return None
+    return message if isinstance(message, dict) else None
+
+
+def secrets_of(sending: Sending) -> set[str]:
+    """The secrets that must stay out of the record."""
+    return {sending.secret} if sending.secret else set()
+
+
+def is_answer(message: Mapping[str, Any], ident: Any) -> bool:
+    """True for the answer to the request of this id."""
+    return "method" not in message and message.get("id") == ident

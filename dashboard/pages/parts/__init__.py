@@ -1,0 +1,1 @@
+"""Regions of a thread's page that read or compute more than a few lines."""

@@ -1,0 +1,107 @@
+"""Filters and tags of the decision page: complete texts, whole trees, who has approved."""
+
+from __future__ import annotations
+
+import json
+from datetime import UTC, datetime, timedelta
+from typing import Any
+
+from django import template
+from django.utils.html import format_html
+from django.utils.safestring import SafeString, mark_safe
+
+from approvals.states import ALLOWING
+from dashboard.drawing import list_pairs, trees
+from dashboard.wording import text
+from dashboard.wording.sentences_of_decisions import VERBS
+
+from .gatepost import VERDICTS, icon
+
+register = template.Library()
+
+SHOWN = 1_200  # characters of a text before the rest is folded
+_TAKEN_BACK = ("t-idle", "undo", "Taken back")
+_ASKED = ("t-run", "msg", "Asked")
+
+
+@register.filter
+def full(value: object) -> SafeString:
+    """A text with its line breaks; the rest of a long one is behind a fold that counts it."""
+    raw = str(value)
+    head, tail = raw[:SHOWN], raw[SHOWN:]
+    if not tail:
+        return _lines(head)
+    return format_html(
+        '<span>{}</span><details class="rest"><summary>{} more characters</summary>{}</details>',
+        _lines(head),
+        text.number(len(tail)),
+        _lines(tail),
+    )
+
+
+def _lines(raw: str) -> SafeString:
+    shown = text.visible(raw).replace("\r\n", "\n").replace("\n", "<br>")
+    return mark_safe(shown)  # noqa: S308 - `visible` has escaped it
+
+
+@register.simple_tag
+def whole_tree(
+    value: Any, before: Any = None, compare: bool = False, unfold: int = 3, schema: Any = None
+) -> SafeString:
+    """Arguments as a tree with nothing left out; with `compare` marked where they differ."""
+    old = before if compare else list_pairs.MISSING
+    return trees.render(value, old, unfold=unfold, whole=True, schema=schema)
+
+
+@register.simple_tag
+def hides(approval: Any) -> bool:
+    """Whether anything that was written for this request holds characters one would not see."""
+    texts = [
+        *(
+            approval.title,
+            approval.sentence,
+            approval.description,
+            approval.tool,
+            approval.node,
+            approval.undo,
+        ),
+        *(approval.agent, approval.thread_title, *approval.reasons),
+        json.dumps(approval.shown_args, ensure_ascii=False),
+        json.dumps(approval.args, ensure_ascii=False) if approval.standing_args else "",
+    ]
+    return any(text.has_hidden(one) for one in texts)
+
+
+@register.filter
+def plus(at: datetime | None, seconds: int) -> str:
+    """A time some seconds later, as machines read it."""
+    return "" if at is None else (at + timedelta(seconds=seconds)).isoformat()
+
+
+@register.filter
+def past(at: datetime | None, seconds: int) -> bool:
+    """Whether so many seconds have passed since a time."""
+    return at is not None and datetime.now(UTC) - at >= timedelta(seconds=seconds)
+
+
+@register.filter
+def said_of(outcome: str) -> str:
+    """The word of an outcome."""
+    return VERDICTS.get(outcome, VERDICTS["approve"])[2]
+
+
+@register.filter
+def did_of(outcome: str) -> str:
+    """What the person who decided did, as a verb."""
+    return "edited and approved" if outcome == "edit" else VERBS.get(outcome, "decided")
+
+
+@register.simple_tag
+def vote_badge(vote: Any, voided_by: Any = None) -> SafeString:
+    """Shape, colour and word of one verdict of several; `voided_by` made it void."""
+    looks = VERDICTS | {"take_back": _TAKEN_BACK, "respond": _ASKED}
+    tone, name, word = looks.get(vote.verdict, _TAKEN_BACK)
+    if vote.verdict in ALLOWING and not vote.counts:
+        back = voided_by is not None and voided_by.verdict == "take_back"
+        tone, name, word = "t-idle", "cancel", f"{word}, {'taken back' if back else 'void'}"
+    return format_html('<span class="st {}">{}{}</span>', tone, icon(name), word)
