@@ -1,1 +1,1 @@
-"""Adapters beside the product: SagaManager and StateGraphStore."""
+"""Adapters beside the product: SagaManager, StateGraphStore, and graphs of LangGraph as agents."""

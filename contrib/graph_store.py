@@ -12,22 +12,9 @@ from uuid import UUID
 from django.db import connection
 
 from checkpoints import queries, store
+from checkpoints.postgres.sql_files import sql_file
 
-# Forks are sought from the given thread on: checkpoints have no index but by their thread.
-_FIND = """
-WITH RECURSIVE fork AS (
-  SELECT t.id FROM gp_thread t
-  WHERE t.forked_from IN (SELECT id FROM gp_checkpoint WHERE thread_id = %s::uuid)
-  UNION
-  SELECT t.id FROM fork f JOIN gp_checkpoint c ON c.thread_id = f.id AND c.number = 0
-  JOIN gp_thread t ON t.forked_from = c.id
-)
-SELECT c.thread_id FROM gp_checkpoint c WHERE c.thread_id = %s::uuid AND c.id = %s::uuid
-UNION ALL
-SELECT c.thread_id FROM fork f JOIN gp_checkpoint c ON c.thread_id = f.id AND c.number = 0
-WHERE c.id = %s::uuid
-LIMIT 1
-"""
+SQL = sql_file(__file__)
 
 
 class StateGraphStore:
@@ -46,8 +33,8 @@ class StateGraphStore:
 
         The first checkpoint of a fork is found under its own id and wherever its base is found.
         """
-        found = self._find(thread_id, checkpoint_id)
-        return None if found is None else queries.state_at(*found)
+        result = self._find(thread_id, checkpoint_id)
+        return None if result is None else queries.state_at(*result)
 
     def fork_trajectory(
         self, thread_id: str, base_checkpoint_id: str, modifications: Mapping[str, Any]
@@ -58,10 +45,10 @@ class StateGraphStore:
         thread of its own. Raises ValueError for an unknown base, InvalidValue for values that are
         no state.
         """
-        found = self._find(thread_id, base_checkpoint_id)
-        if found is None:
+        result = self._find(thread_id, base_checkpoint_id)
+        if result is None:
             raise ValueError("Historical checkpoint not found.")
-        base, checkpoint = found
+        base, checkpoint = result
         born = store.fork(
             base, checkpoint=checkpoint, changes=dict(modifications), actor=self.actor
         )
@@ -74,6 +61,6 @@ class StateGraphStore:
         except (AttributeError, TypeError, ValueError):  # a number, None, no id: names nothing
             return None
         with self.db.cursor() as cursor:
-            cursor.execute(_FIND, (thread, thread, checkpoint, checkpoint))
+            cursor.execute(SQL.find, (thread, thread, checkpoint, checkpoint))
             row = cursor.fetchone()
         return None if row is None else (row[0], checkpoint)

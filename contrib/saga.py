@@ -58,21 +58,21 @@ class SagaManager:
         self, rollback_function: Callable[..., Any], *args: Any, **kwargs: Any
     ) -> None:
         """Remember how to take back what has been done."""
-        given = as_data(rollback_function, args, kwargs)
-        kept = None
-        if given is not None:
+        value = as_data(rollback_function, args, kwargs)
+        saved = None
+        if value is not None:
             try:
-                kept = self._started(given["call"].rpartition(":")[2], given)
+                saved = self._started(value["call"].rpartition(":")[2], value)
             except (DatabaseError, InterfaceError, GatepostError) as error:
                 # What has happened must not lose its undo for want of a record.
-                log.warning("saga.in_process", call=given["call"], why=str(error).strip())
+                log.warning("saga.in_process", call=value["call"], why=str(error).strip())
         else:
-            _told(rollback_function)
-        self._remember(rollback_function, args, kwargs, kept)
-        if kept is not None:
-            kept[0].ended(kept[1])
+            _log_failure(rollback_function)
+        self._remember(rollback_function, args, kwargs, saved)
+        if saved is not None:
+            saved[0].ended(saved[1])
             if not self._works:
-                kept[0].leave(EventKind.THREAD_PAUSED, PATIENT)
+                saved[0].leave(EventKind.THREAD_PAUSED, PATIENT)
 
     def execute_workflow(self, steps: Sequence[Step]) -> bool:
         """Do the steps in order; False when one failed and those before it were taken back."""
@@ -113,21 +113,21 @@ class SagaManager:
     def _do(
         self, name: str, forward: Callable[[], Any], rollback: Callable[..., Any] | None
     ) -> None:
-        given = None if rollback is None else as_data(rollback, (), {})
-        kept = self._started(name, given) if given is not None else None
+        value = None if rollback is None else as_data(rollback, (), {})
+        saved = self._started(name, value) if value is not None else None
         try:
             forward()
         except Exception as error:
-            if kept is not None:
+            if saved is not None:
                 with suppress(ConcurrentModificationError):
-                    kept[0].ended(kept[1], error)
+                    saved[0].ended(saved[1], error)
             raise
         if rollback is not None:
-            if given is None:
-                _told(rollback)
-            self._remember(rollback, (), {}, kept)
-        if kept is not None:
-            kept[0].ended(kept[1])
+            if value is None:
+                _log_failure(rollback)
+            self._remember(rollback, (), {}, saved)
+        if saved is not None:
+            saved[0].ended(saved[1])
 
     def _started(self, name: str, given: dict[str, Any]) -> tuple[Record, NewActivity] | None:
         """Where a step is written that begins; None where there is no database at all."""
@@ -213,7 +213,7 @@ class SagaManager:
             getattr(self.logger, level)(text)
 
 
-def _told(call: Callable[..., Any]) -> None:
+def _log_failure(call: Callable[..., Any]) -> None:
     log.warning(
         "saga.in_process",
         call=getattr(call, "__qualname__", repr(call)),

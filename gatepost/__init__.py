@@ -1,6 +1,8 @@
 """All that an author of agents imports: graph, state, context, gates, errors, test bench."""
 
+from workers.authoring.children import Child, ChildrenFailed, Failure, Joined
 from workers.authoring.errors import (
+    ConversationGone,
     Expired,
     GraphError,
     OutsideActivity,
@@ -28,13 +30,18 @@ from workers.authoring.graph import (
     plain,
     tool,
 )
-from workers.authoring.language_models import Model, Reply, Request
+from workers.authoring.installation import setting
+from workers.authoring.language_models import ConversationId, Model, Reply, Request
+from workers.authoring.messages import ModelAnswer, ToolCall
 from workers.node.context import Context, current, cursor, progress
+from workers.react.conversation import Conversation
+from workers.react.loop import react
 from workers.testing.harness import (
     Approve,
     AskBack,
     Edit,
     Harness,
+    NotOnTape,
     Played,
     Reject,
     Respond,
@@ -49,19 +56,28 @@ __all__ = [
     "Append",
     "Approve",
     "AskBack",
+    "Child",
+    "ChildrenFailed",
     "Context",
+    "Conversation",
+    "ConversationGone",
+    "ConversationId",
     "Custom",
     "Decimal",
     "Edit",
     "Expired",
+    "Failure",
     "Gate",
     "Graph",
     "GraphError",
     "Harness",
+    "Joined",
     "LastValue",
     "Merge",
     "Model",
+    "ModelAnswer",
     "Node",
+    "NotOnTape",
     "OutsideActivity",
     "Played",
     "Refused",
@@ -79,6 +95,7 @@ __all__ = [
     "Sum",
     "Terms",
     "Tool",
+    "ToolCall",
     "Upgrades",
     "Verdict",
     "Way",
@@ -86,5 +103,7 @@ __all__ = [
     "cursor",
     "plain",
     "progress",
+    "react",
+    "setting",
     "tool",
 ]

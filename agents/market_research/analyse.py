@@ -18,8 +18,8 @@ from .figures.measures import (
     in_places,
     scale_of,
 )
+from .figures.names import NO_VALUE, Wording
 from .figures.trend import trend
-from .figures.wording import NO_VALUE, Wording
 from .input.problems import NothingLeft, quoted
 from .input.settings import Settings
 from .input.tables import Coded, read_columns
@@ -52,10 +52,10 @@ def analyse(
     """
     columns, constants = summary["columns"], summary["constants"]
     names = [column["name"] for column in columns]
-    asked = Settings.read(settings).fitted([*names, *_left_out(profile, names)])
-    measure = choose_measure(columns, asked)
-    candidates, named = choose_groups(columns, asked, measure["name"])
-    period = choose_period(columns, constants, asked)
+    request = Settings.read(settings).fitted([*names, *_left_out(profile, names)])
+    measure = choose_measure(columns, request)
+    candidates, named = choose_groups(columns, request, measure["name"])
+    period = choose_period(columns, constants, request)
     others = [
         column["name"]
         for column in columns
@@ -75,7 +75,7 @@ def analyse(
     values = all_numbers[have]
     about = describe(np.sort(values))
     places = scale_of(about)
-    wording = Wording(profile, columns, asked)
+    wording = Wording(profile, columns, request)
     analysis: dict[str, Any] = {
         "measure": {
             **measure,
@@ -169,12 +169,12 @@ def _correlation(
     table: dict[str, Coded], measure: Numbers, others: list[str], wording: Wording
 ) -> dict[str, Any] | None:
     """The number that goes most closely with the measure, whichever way."""
-    found: list[dict[str, Any]] = []
+    results: list[dict[str, Any]] = []
     for name in others:
         r, rows = correlation(measure, numbers_of(table[name]))
         if r is not None:
-            found.append({"column": name, "label": wording.column(name), "r": r, "rows": rows})
-    return max(found, key=lambda pair: abs(pair["r"]), default=None)
+            results.append({"column": name, "label": wording.column(name), "r": r, "rows": rows})
+    return max(results, key=lambda pair: abs(pair["r"]), default=None)
 
 
 def _missing(columns: list[dict[str, Any]]) -> list[dict[str, Any]]:

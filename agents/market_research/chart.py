@@ -17,7 +17,7 @@ from matplotlib.figure import Figure as Picture
 from matplotlib.patheffects import withStroke
 from matplotlib.ticker import FuncFormatter, MaxNLocator
 
-from .figures.wording import title_of, with_unit
+from .figures.names import title_of, with_unit
 
 INK, MUTED, LINE = "#12161c", "#535d6b", "#dde1e7"
 ACCENT, FILL, PALE = "#1d5bbf", "#7ba4e2", "#d3e1f6"
@@ -122,12 +122,12 @@ def draw(analysis: Mapping[str, Any], data: Mapping[str, Any], source: str) -> P
 def _head(picture: Picture, analysis: Mapping[str, Any], height: float) -> None:
     few = any(row["few"] for group in analysis["groups"][:1] for row in group["rows"])
     unit = analysis["measure"]["unit"]
-    said = f"Mean in {unit}" if unit else "Mean"
-    said += f" · {_rows(analysis['rows'])} · thin lines: 95 % confidence interval"
+    message = f"Mean in {unit}" if unit else "Mean"
+    message += f" · {_rows(analysis['rows'])} · thin lines: 95 % confidence interval"
     if few:
-        said += f" · pale: fewer than {analysis['few_rows']} rows"
+        message += f" · pale: fewer than {analysis['few_rows']} rows"
     _text(picture, EDGE, height - 0.42, title_of(analysis), size=14, weight="bold")
-    _text(picture, EDGE, height - 0.68, said, color=MUTED)
+    _text(picture, EDGE, height - 0.68, message, color=MUTED)
 
 
 def _columns(picture: Picture, analysis: Mapping[str, Any], bars: list[Any]) -> tuple[float, float]:
@@ -215,8 +215,8 @@ def _trend(axes: Axes, analysis: Mapping[str, Any], points: list[Any]) -> None:
 
 def _all_rows(analysis: Mapping[str, Any]) -> dict[str, Any]:
     about = analysis["overall"]
-    kept = {key: about[key] for key in ("mean", "low", "high")}
-    return {"label": "All rows", "rows": analysis["rows"], "few": False, **kept}
+    saved = {key: about[key] for key in ("mean", "low", "high")}
+    return {"label": "All rows", "rows": analysis["rows"], "few": False, **saved}
 
 
 def _axes(picture: Picture, left: float, low: float, size: tuple[float, float]) -> Axes:

@@ -91,11 +91,11 @@ class _Cleaning:
 
     def choose_measure(self) -> dict[str, str]:
         """The measure, unless the column that is meant holds too much text to be one."""
-        asked = self.wish.question if not self.wish.measure else ""
+        request = self.wish.question if not self.wish.measure else ""
         numbers = [column["name"] for column in self.columns if column["kind"] == "number"]
-        heard = max((asked_for(name, asked) for name in numbers), default=0.0)
+        heard = max((asked_for(name, request) for name in numbers), default=0.0)
         for name in self.nearly:
-            if not numbers or asked_for(name, asked) > heard:
+            if not numbers or asked_for(name, request) > heard:
                 self._judge(name, ("question",) if numbers else ())
         return choose_measure(self.columns, self.wish)
 

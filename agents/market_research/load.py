@@ -40,14 +40,14 @@ def load(
     """
     path = source if isinstance(source, Path) else dataset_path(source)
     builtin = BUILTIN.get(source) if isinstance(source, str) else None
-    found = survey(path)
-    columns = column_names(found.header)
+    result = survey(path)
+    columns = column_names(result.header)
     counted = _Rows(columns)
     with table_writer(out_path, columns) as writer:
-        for chunk in _chunks(path, found, counted):
+        for chunk in _chunks(path, result, counted):
             writer.write(chunk)
             if on_progress is not None:
-                on_progress(counted.done, max(found.rows, counted.done), _news(counted, found))
+                on_progress(counted.done, max(result.rows, counted.done), _news(counted, result))
     called = name or (str(source) if builtin else path.name)
     return {
         "source": {
@@ -55,10 +55,10 @@ def load(
             "title": builtin.title if builtin else called,
             "citation": builtin.citation if builtin else called,
             "builtin": builtin is not None,
-            "sha256": found.sha256,
-            "bytes": found.size,
-            "encoding": "utf-8" if found.encoding == "utf-8-sig" else found.encoding,
-            "delimiter": found.delimiter,
+            "sha256": result.sha256,
+            "bytes": result.size,
+            "encoding": "utf-8" if result.encoding == "utf-8-sig" else result.encoding,
+            "delimiter": result.delimiter,
         },
         "rows": counted.done,
         "columns": [
@@ -104,20 +104,20 @@ class _Rows:
 
     def look(self, chunk: Sequence[list[str]]) -> None:
         """Keep the first few different values of each column, to show."""
-        for index, kept in enumerate(self.examples):
+        for index, saved in enumerate(self.examples):
             for row in chunk[:50]:
                 cell = row[index].strip()[:40]
-                if len(kept) >= EXAMPLES:
+                if len(saved) >= EXAMPLES:
                     break
-                if cell and cell not in kept:
-                    kept.append(cell)
+                if cell and cell not in saved:
+                    saved.append(cell)
 
     def odd(self) -> list[dict[str, Any]]:
         """What did not fit the header: [{"what", "count", "why"}]."""
-        found = []
+        results = []
         if self.short:
             why = "the fields that are not there count as gaps"
-            found.append(
+            results.append(
                 {"what": "rows with fewer fields than the header", "count": self.short, "why": why}
             )
         if self.long:
@@ -125,10 +125,10 @@ class _Rows:
                 "which value belongs to which column cannot be known, so they count as rows "
                 f"without any value (the first is row `{self.first_long}`)"
             )
-            found.append(
+            results.append(
                 {"what": "rows with more fields than the header", "count": self.long, "why": why}
             )
-        return found
+        return results
 
 
 def _chunks(path: Path, found: Survey, rows: _Rows) -> Iterator[Sequence[list[str]]]:

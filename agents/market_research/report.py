@@ -4,10 +4,12 @@ import re
 from collections.abc import Iterable, Mapping
 from typing import Any
 
+from ..language.numbers import unknown_numbers
+from ..published.markdown import escaped
 from .chart import alt_text
 from .figures.measures import NORMAL_95
+from .figures.names import inside, title_of, with_unit
 from .figures.rounding import Figures
-from .figures.wording import inside, title_of, with_unit
 from .input.problems import quoted
 
 GAPS_SHOWN = 10
@@ -19,11 +21,13 @@ def report(
     profile: Mapping[str, Any],
     summary: Mapping[str, Any],
     question: str = "",
+    answer: str = "",
     chart_name: str = "chart.svg",
 ) -> dict[str, Any]:
     """{"title", "markdown", "figures": {name: value}} from what load, clean and analyse answered.
 
-    `figures` holds exactly the numbers that the text shows, with the values it shows.
+    `figures` holds exactly the numbers that the text shows, with the values it shows. `answer` is a
+    model's; numbers in it that the report does not show are named.
     """
     figures = Figures(analysis["places"])
     title = title_of(analysis)
@@ -46,20 +50,19 @@ def report(
         f"{escaped(profile['source']['citation'])}. SHA-256 of the table that was read: "
         f"`{profile['source']['sha256']}`.",
     ]
+    if answer.strip():
+        parts[3:3] = _answer(answer, "\n\n".join([question, *parts]))
     markdown = "\n\n".join(part for part in parts if part) + "\n"
     return {"title": title, "markdown": markdown, "figures": figures.values}
 
 
-def escaped(text: str) -> str:
-    """Text from the table or from a person that means nothing in Markdown, on one line."""
-    plain = " ".join("".join(c if c.isprintable() else " " for c in text).split())
-    safe = plain.replace("&", "&amp;").replace("<", "&lt;").replace(">", "&gt;")
-    marked = "".join("\\" + c if c in "\\`*[]|#~$" else c for c in safe)
-    # At the start of a line these would begin a list or a heading.
-    marked = re.sub(r"^(\d*)([-+=.)])", r"\1\\\2", marked)
-    # An underscore inside a word is only an underscore; at its edge it could mark a passage.
-    words = ["\\" + w if w.startswith("_") else w for w in marked.split(" ")]
-    return " ".join(w[:-1] + "\\_" if w.endswith("_") else w for w in words)
+def _answer(answer: str, shown: str) -> list[str]:
+    """A model's answer as text, marked as such."""
+    paragraphs = [escaped(part) for part in re.split(r"\n\s*\n", answer) if part.strip()]
+    note = "Written by a model from the figures below."
+    if unknown := unknown_numbers(answer, shown):
+        note += f" These numbers of it are not among them: {', '.join(map(escaped, unknown))}."
+    return ["## Answer", *paragraphs, f"*{note}*"]
 
 
 def _opening(
@@ -114,11 +117,13 @@ def _group_table(analysis: Mapping[str, Any], group: Mapping[str, Any], f: Figur
         )
     heads = ("Rows", "Mean", "Confidence interval", "Median", "Nine in ten at or below")
     table = _table((escaped(group["label"]), *heads), rows)
-    said = f"{escaped(with_unit(analysis))}, highest mean first."
+    message = f"{escaped(with_unit(analysis))}, highest mean first."
     left = group["levels"] - len(group["rows"])
     if left:
-        said += f" The {f.count(f'group.{group["column"]}.left_out', left)} smallest are left out."
-    return f"{said}\n\n{table}"
+        message += (
+            f" The {f.count(f'group.{group["column"]}.left_out', left)} smallest are left out."
+        )
+    return f"{message}\n\n{table}"
 
 
 def _table(heads: tuple[str, ...], rows: Iterable[tuple[str, ...]]) -> str:

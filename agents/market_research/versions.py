@@ -26,5 +26,5 @@ def totals(state: dict[str, Any]) -> dict[str, Any]:
     summary = state.get("summary") or {}
     if not summary:
         return {**state, "totals": {}}
-    rows, kept = summary["rows_in"], summary["rows_out"]
-    return {**state, "totals": {"rows": rows, "kept": kept, "dropped": rows - kept}}
+    rows, rows_out = summary["rows_in"], summary["rows_out"]
+    return {**state, "totals": {"rows": rows, "kept": rows_out, "dropped": rows - rows_out}}

@@ -9,20 +9,18 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any, Literal
 
-from django.conf import settings
-
-from gatepost import END, Context, Expired, Gate, Graph, Rejected, progress
+from gatepost import END, Context, Expired, Gate, Graph, Rejected, progress, setting
 
 from . import bank, checks, invoices
 from .choice import choose as choose_lines
 from .invoices import CURRENCY, DATA, Line, Problem, from_csv, to_csv
 from .mail import drafts
 from .money import shown
+from .plurals import counted
 from .report import report as write_report
 from .state import Payments, Ref
 from .table import Table, read
 from .tools import mail, pay, refund, release, reserve
-from .wording import counted
 
 CSV = "text/csv"
 NAMED = 6  # so many invoices are named in a thought
@@ -59,7 +57,7 @@ def _aside(state: Payments) -> list[str]:
     return [problem["line"] for problem in state.set_aside]
 
 
-def _said(ctx: Context, problems: Sequence[Problem], check: str) -> dict[str, Any]:
+def _report(ctx: Context, problems: Sequence[Problem], check: str) -> dict[str, Any]:
     """A thought and the update of a check: what it sets aside and why."""
     number = len(problems)
     if not number:
@@ -103,12 +101,14 @@ def load(state: Payments, ctx: Context) -> dict[str, Any]:
             "problems": problems,
         }
 
-    found = ctx.activity(read_invoices, state.file, state.columns, state.corrected, state.on_broken)
-    source = {**found["source"], "lines": found["count"]}
-    text = f"Read {counted(found['count'], 'line')} of {source['name']}."
+    activity = ctx.activity(
+        read_invoices, state.file, state.columns, state.corrected, state.on_broken
+    )
+    source = {**activity["source"], "lines": activity["count"]}
+    text = f"Read {counted(activity['count'], 'line')} of {source['name']}."
     ctx.think(text)
-    update = _said(ctx, found["problems"], "reading")
-    return {**update, "source": source, "lines": found["lines"], "log": [text, *update["log"]]}
+    update = _report(ctx, activity["problems"], "reading")
+    return {**update, "source": source, "lines": activity["lines"], "log": [text, *update["log"]]}
 
 
 @graph.node(then="duplicates", label="Read orders and suppliers")
@@ -128,9 +128,9 @@ def orders(state: Payments, ctx: Context) -> dict[str, Any]:
             "counts": [len(ordered), len(known)],
         }
 
-    found = ctx.activity(read_references, state.orders_file, state.suppliers_file, state.columns)
-    ordered, known = found.pop("counts")
-    return {**found, "log": [f"Read {ordered:,} orders and {known:,} suppliers."]}
+    activity = ctx.activity(read_references, state.orders_file, state.suppliers_file, state.columns)
+    ordered, known = activity.pop("counts")
+    return {**activity, "log": [f"Read {ordered:,} orders and {known:,} suppliers."]}
 
 
 @graph.node(then="match", label="Look for duplicates")
@@ -140,7 +140,7 @@ def duplicates(state: Payments, ctx: Context) -> dict[str, Any]:
     def find_duplicates(lines: Ref, aside: list[str]) -> list[Problem]:
         return checks.duplicates(_open(ctx, lines, aside))
 
-    return _said(ctx, ctx.activity(find_duplicates, state.lines, _aside(state)), "duplicates")
+    return _report(ctx, ctx.activity(find_duplicates, state.lines, _aside(state)), "duplicates")
 
 
 @graph.node(then="accounts", label="Match with orders")
@@ -154,10 +154,10 @@ def match(state: Payments, ctx: Context) -> dict[str, Any]:
         known = {row["supplier"] for row in _rows(ctx, suppliers)}
         return checks.match(_open(ctx, lines, aside), ordered, known, tolerance)
 
-    found = ctx.activity(
+    activity = ctx.activity(
         match_lines, state.lines, state.orders, state.suppliers, _aside(state), state.tolerance
     )
-    return _said(ctx, found, "matching")
+    return _report(ctx, activity, "matching")
 
 
 @graph.node(then="history", label="Check the accounts")
@@ -170,10 +170,10 @@ def accounts(state: Payments, ctx: Context) -> dict[str, Any]:
         known = {row["supplier"]: row for row in _rows(ctx, suppliers)}
         return checks.accounts(_open(ctx, lines, aside), known, confirmed)
 
-    found = ctx.activity(
+    activity = ctx.activity(
         check_accounts, state.lines, state.suppliers, _aside(state), state.confirmed
     )
-    return _said(ctx, found, "accounts")
+    return _report(ctx, activity, "accounts")
 
 
 @graph.node(then="limits", label="Ask the bank what was paid")
@@ -185,10 +185,10 @@ def history(state: Payments, ctx: Context) -> dict[str, Any]:
     def ask_the_bank(lines: Ref, aside: list[str]) -> list[Problem]:
         left = _open(ctx, lines, aside)
         suppliers = sorted({line["supplier"] for line in left})
-        paid = bank.payments(settings.GATEPOST_BANK_URL, suppliers) if suppliers else []
+        paid = bank.payments(setting("GATEPOST_BANK_URL"), suppliers) if suppliers else []
         return checks.history(left, paid)
 
-    return _said(ctx, ctx.activity(ask_the_bank, state.lines, _aside(state)), "history")
+    return _report(ctx, ctx.activity(ask_the_bank, state.lines, _aside(state)), "history")
 
 
 @graph.node(then="choose", label="Check the limits")
@@ -198,8 +198,8 @@ def limits(state: Payments, ctx: Context) -> dict[str, Any]:
     def check_limits(lines: Ref, aside: list[str], limit: str) -> list[Problem]:
         return checks.limits(_open(ctx, lines, aside), limit)
 
-    found = ctx.activity(check_limits, state.lines, _aside(state), state.limit)
-    return _said(ctx, found, "limits")
+    activity = ctx.activity(check_limits, state.lines, _aside(state), state.limit)
+    return _report(ctx, activity, "limits")
 
 
 def after_choice(state: Payments) -> Literal["reserve", "report"]:
@@ -215,14 +215,13 @@ def choose(state: Payments, ctx: Context) -> dict[str, Any]:
         return choose_lines(_open(ctx, lines, aside), **wishes)
 
     wishes = {name: getattr(state, name) for name in ("due_by", "only", "at_most", "most")}
-    found = ctx.activity(choose_payments, state.lines, _aside(state), wishes)
-    count = found.pop("count")
-    text = (
-        f"{count:,} to be paid, {shown(found['total'])} {CURRENCY}; {len(found['waiting']):,} wait."
-    )
+    chosen = ctx.activity(choose_payments, state.lines, _aside(state), wishes)
+    count = chosen.pop("count")
+    total, waiting = shown(chosen["total"]), len(chosen["waiting"])
+    text = f"{count:,} to be paid, {total} {CURRENCY}; {waiting:,} wait."
     ctx.think(text)
     return {
-        **found,
+        **chosen,
         "outcome": "" if count else "Nothing was paid: no invoice is ready to be paid.",
         "log": [text],
     }
@@ -237,11 +236,11 @@ def after_asking(state: Payments) -> Literal["pay", "report"]:
 def reserve_money(state: Payments, ctx: Context) -> dict[str, Any]:
     """Ask people, then set the money aside at the bank for exactly these payments."""
     count, suppliers = len(state.payments), {p["supplier"] for p in state.payments}
-    said = counted(count)
+    message = counted(count)
     amount = f"{shown(state.total)} {CURRENCY}"
     of = state.source["lines"]
     match = "matches its order" if count == 1 else "match their orders"
-    ctx.think(f"{said} of {of:,} {match} and passed every check.")
+    ctx.think(f"{message} of {of:,} {match} and passed every check.")
     for check in checks.TITLES:
         number = sum(problem["check"] == check for problem in state.set_aside)
         if number:
@@ -261,8 +260,8 @@ def reserve_money(state: Payments, ctx: Context) -> dict[str, Any]:
                 "reference": f"thread {ctx.thread_id}",
             },
             gate=Gate(
-                f"Pay {said}, {amount}?",
-                f"{said} of {counted(len(suppliers), 'supplier')}. The money is reserved, then "
+                f"Pay {message}, {amount}?",
+                f"{message} of {counted(len(suppliers), 'supplier')}. The money is reserved, then "
                 "paid, then each supplier gets a remittance mail. Reservation and payment can be "
                 "taken back; the mails cannot be unsent.",
                 risk="high",

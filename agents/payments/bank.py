@@ -68,8 +68,8 @@ def post(url: str, op: str, body: dict[str, Any], *, key: str) -> dict[str, Any]
 def payments(url: str, suppliers: Iterable[str]) -> list[dict[str, str]]:
     """What the bank has paid to these suppliers."""
     query = urlencode([("supplier", supplier) for supplier in suppliers])
-    found: list[dict[str, str]] = _call(url, "GET", f"/payments?{query}")["payments"]
-    return found
+    results: list[dict[str, str]] = _call(url, "GET", f"/payments?{query}")["payments"]
+    return results
 
 
 def health(url: str, seconds: float = SECONDS) -> dict[str, Any]:
@@ -98,23 +98,23 @@ def _call(
         ) from error
     except (OSError, http.client.HTTPException) as error:
         raise BankAway(
-            f"The bank at {url} does not answer ({_cause(error)}). `make up` starts a test bank; "
+            f"The bank at {url} does not answer ({_cause(error)}). `up` starts a test bank; "
             "GATEPOST_BANK_URL names another. Then retry."
         ) from error
     finally:
         connection.close()
     try:
-        said = json.loads(raw)
+        payload = json.loads(raw)
     except ValueError:
-        said = {}
+        payload = {}
     if answer.status != 200:
-        detail = said.get("detail") if isinstance(said, dict) else ""
+        detail = payload.get("detail") if isinstance(payload, dict) else ""
         raise BankRefused(
             str(detail or answer.reason), Response(answer.status, dict(answer.getheaders()))
         )
-    if not isinstance(said, dict):
+    if not isinstance(payload, dict):
         raise BankAway(f"What answers at {url} is no bank. GATEPOST_BANK_URL names it; then retry.")
-    return said
+    return payload
 
 
 def _cause(error: Exception) -> str:

@@ -40,18 +40,18 @@ def duplicates(lines: Sequence[Line]) -> list[Problem]:
     alike: dict[tuple[str, str], list[Line]] = {}
     for line in lines:
         alike.setdefault((line["supplier"], _folded(line["invoice"])), []).append(line)
-    found: list[Problem] = []
+    problems: list[Problem] = []
     for same in alike.values():
         first = same[0]
         if len({(line["amount"], line["account"]) for line in same}) > 1:
             numbers = ", ".join(line["line"] for line in same)
             why = f"Lines {numbers} have this number with different amounts or accounts."
-            found += [problem(line, "duplicates", why) for line in same]
+            problems += [problem(line, "duplicates", why) for line in same]
             continue
         for line in same[1:]:
             why = f"Line {first['line']} is the same invoice ({quoted(first['invoice'])})."
-            found.append(problem(line, "duplicates", why))
-    return sorted(found, key=lambda one: int(one["line"]))
+            problems.append(problem(line, "duplicates", why))
+    return sorted(problems, key=lambda one: int(one["line"]))
 
 
 def _folded(number: str) -> str:
@@ -65,15 +65,15 @@ def match(
 
     An order that one invoice has used up is not paid again.
     """
-    found = []
+    results = []
     used: dict[str, Line] = {}
     for line in lines:
         why = _mismatch(line, orders, suppliers, Decimal(tolerance))
         if not why and (first := used.setdefault(line["order"], line)) is not line:
             why = f"Line {first['line']}, {quoted(first['invoice'])}, is for the same order."
         if why:
-            found.append(problem(line, "matching", why))
-    return found
+            results.append(problem(line, "matching", why))
+    return results
 
 
 def _mismatch(
@@ -114,7 +114,7 @@ def accounts(
 
     `confirmed` holds suppliers whose new account somebody has confirmed with them.
     """
-    found = []
+    results = []
     for line in lines:
         account, known = line["account"], suppliers[line["supplier"]]["account"]
         if not account:
@@ -128,8 +128,8 @@ def accounts(
             )
         else:
             continue
-        found.append(problem(line, "accounts", why))
-    return found
+        results.append(problem(line, "accounts", why))
+    return results
 
 
 def checks_out(account: str) -> bool:
@@ -143,14 +143,14 @@ def checks_out(account: str) -> bool:
 def history(lines: Sequence[Line], paid: Iterable[Mapping[str, str]]) -> list[Problem]:
     """Invoices that the bank has paid already; `paid` as the bank tells its payments."""
     known = {(one["supplier"], _folded(one["invoice"])): one for one in paid}
-    found = []
+    results = []
     for line in lines:
         one = known.get((line["supplier"], _folded(line["invoice"])))
         if one is not None:
             when = one.get("paid_at", "")[:10] or "before"
             why = f"It was paid already: {shown(one['amount'])} on {when} ({one['payment']})."
-            found.append(problem(line, "history", why))
-    return found
+            results.append(problem(line, "history", why))
+    return results
 
 
 def limits(lines: Sequence[Line], limit: str) -> list[Problem]:

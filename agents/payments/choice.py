@@ -43,8 +43,8 @@ def choose(
             chosen.append(line)
             spent += value
             continue
-        kept = {name: line[name] for name in ("line", "invoice", "amount")}
-        waiting.append({**kept, "why": why})
+        saved = {name: line[name] for name in ("line", "invoice", "amount")}
+        waiting.append({**saved, "why": why})
     payments = [
         {
             "to": line["name"] or line["supplier"],

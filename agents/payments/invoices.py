@@ -64,8 +64,8 @@ SUPPLIERS = (
 
 def problem(line: Mapping[str, str], check: str, why: str) -> Problem:
     """What is wrong with a line, and which check says so."""
-    kept = {name: line[name] for name in ("line", "invoice", "supplier", "amount")}
-    return {**kept, "check": check, "why": why}
+    saved = {name: line[name] for name in ("line", "invoice", "supplier", "amount")}
+    return {**saved, "check": check, "why": why}
 
 
 def read_invoices(
@@ -128,10 +128,10 @@ def _mend(line: Line, mark: str, corrected: str | None) -> str:
     """Put amount and dates into their one form; why the line cannot be read, or nothing."""
     written = line["amount"]
     for name in ("due", "issued"):
-        found = day(line[name])
-        if line[name] and not found:
+        result = day(line[name])
+        if line[name] and not result:
             return f"the date {quoted(line[name])} does not exist or is not written as 2026-11-30"
-        line[name] = found
+        line[name] = result
     try:
         line["amount"] = amount(*((corrected, ".") if corrected is not None else (written, mark)))
     except NoAmount as error:
@@ -144,10 +144,10 @@ def _mend(line: Line, mark: str, corrected: str | None) -> str:
 
 def day(text: str) -> str:
     """A date in ISO form, of 2026-11-30 or 30.11.2026; nothing for anything else."""
-    found = re.fullmatch(r"(\d{4})-(\d\d)-(\d\d)", text, re.ASCII)
-    parts = found.groups() if found else ()
-    if not found and (found := re.fullmatch(r"(\d{1,2})\.(\d{1,2})\.(\d{4})", text, re.ASCII)):
-        parts = found.groups()[::-1]
+    match = re.fullmatch(r"(\d{4})-(\d\d)-(\d\d)", text, re.ASCII)
+    parts = match.groups() if match else ()
+    if not match and (match := re.fullmatch(r"(\d{1,2})\.(\d{1,2})\.(\d{4})", text, re.ASCII)):
+        parts = match.groups()[::-1]
     try:
         return date(*map(int, parts)).isoformat() if parts else ""
     except ValueError:

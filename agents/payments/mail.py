@@ -8,9 +8,7 @@ same key writes the same bytes to the same file, and a mail server knows a repea
 from __future__ import annotations
 
 import hashlib
-import os
 import re
-import secrets
 from collections.abc import Iterable, Mapping
 from datetime import datetime
 from email.headerregistry import Address
@@ -20,6 +18,7 @@ from email.utils import format_datetime
 from pathlib import Path
 from typing import Any
 
+from ..published.outbox import put_mails
 from .money import shown, total
 
 FROM = Address("Accounts payable", "payable", "gatepost.invalid")
@@ -65,20 +64,14 @@ def send(
 
     A file that is there already is left alone: the same key wrote it.
     """
-    outbox.mkdir(parents=True, exist_ok=True)
-    sent = []
+    sent, contents = [], {}
     for mail in mails:
         mark = hashlib.sha256(f"{key}/{mail['supplier']}".encode()).hexdigest()[:24]
         safe = re.sub(r"[^A-Za-z0-9-]+", "-", mail["supplier"])[:40]
         name = f"{paid_at[:10]}-{safe}-{mark}.eml"
-        content = _message(mail, reference=reference, paid_at=paid_at, mark=mark)
-        if not (outbox / name).exists():
-            _write(outbox, name, content)
+        contents[name] = _message(mail, reference=reference, paid_at=paid_at, mark=mark)
         sent.append({"file": name, "to": mail["to"], "total": mail["total"]})
-    _flush(outbox)
-    for one in sent:  # what killed attempts left half written
-        for left in outbox.glob(f".{one['file']}-*.part"):
-            left.unlink(missing_ok=True)
+    put_mails(outbox, contents)
     return {"sent": len(sent), "mails": sent}
 
 
@@ -101,27 +94,3 @@ def _message(mail: Mapping[str, Any], *, reference: str, paid_at: str, mark: str
         + f"\n\n  {'Total':<20} {shown(mail['total']):>14} EUR\n\nOur reference: {reference}\n"
     )
     return message.as_bytes()
-
-
-def _write(folder: Path, name: str, content: bytes) -> None:
-    """All of the file or none of it; the same key in another process may be doing the same."""
-    aside = folder / f".{name}-{secrets.token_hex(4)}.part"
-    try:
-        with aside.open("xb") as file:
-            file.write(content)
-            file.flush()
-            os.fsync(file.fileno())
-        aside.replace(folder / name)
-    except FileNotFoundError:
-        if not (folder / name).exists():  # cleared away by one that had written it
-            raise
-    finally:
-        aside.unlink(missing_ok=True)
-
-
-def _flush(folder: Path) -> None:
-    descriptor = os.open(folder, os.O_RDONLY)
-    try:
-        os.fsync(descriptor)
-    finally:
-        os.close(descriptor)

@@ -66,8 +66,8 @@ def _bare(text: str) -> str:
 
 
 def _read(bare: str, mark: str) -> Decimal | None:
-    found = _FORMS[mark].fullmatch(bare)
-    if found is None:
+    match = _FORMS[mark].fullmatch(bare)
+    if match is None:
         return None
-    whole = re.sub(r"\D", "", found[1])
-    return Decimal(f"{whole}.{found[2] or '0'}")
+    whole = re.sub(r"\D", "", match[1])
+    return Decimal(f"{whole}.{match[2] or '0'}")

@@ -40,11 +40,11 @@ def report(
             (p["invoice"], p["to"], p["account"], shown(p["amount"])) for p in paid
         ])]  # fmt: skip
     for check in TITLES:
-        found = [p for p in set_aside if p["check"] == check]
-        if found:
-            parts += [f"## {len(found):,} {title(check, len(found))}"]
+        results = [p for p in set_aside if p["check"] == check]
+        if results:
+            parts += [f"## {len(results):,} {title(check, len(results))}"]
             parts += [_table(("Line", "Invoice", "Amount", "Why"), [
-                (p["line"], p["invoice"], p["amount"], p["why"]) for p in found
+                (p["line"], p["invoice"], p["amount"], p["why"]) for p in results
             ])]  # fmt: skip
     if waiting:
         parts += ["## Waiting"]

@@ -14,7 +14,7 @@ AMOUNT = r"^\d{1,12}(\.\d{1,2})?$"
 DAY = r"^(\d{4}-\d{2}-\d{2})?$"
 
 
-def _asked(title: str, description: str, **extra: Any) -> Any:
+def _input_field(title: str, description: str, **extra: Any) -> Any:
     """A field of the start form."""
     pattern = extra.pop("pattern", None)
     return Field(
@@ -23,10 +23,10 @@ def _asked(title: str, description: str, **extra: Any) -> Any:
 
 
 def _file(title: str, description: str) -> Any:
-    return _asked(title, description, **{"x-gatepost": "artifact"})
+    return _input_field(title, description, **{"x-gatepost": "artifact"})
 
 
-def _found(title: str) -> Any:
+def _result_field(title: str) -> Any:
     """A field that the agent fills."""
     return Field(title=title, json_schema_extra={"readOnly": True})
 
@@ -45,55 +45,59 @@ class Payments(State):
         _file("Your suppliers", "CSV: supplier, name, account paid last, mail. Else the sample's."),
     ] = None
     due_by: Annotated[
-        str, _asked("Due by", "Pay what is due until this day (2026-11-30).", pattern=DAY)
+        str, _input_field("Due by", "Pay what is due until this day (2026-11-30).", pattern=DAY)
     ] = ""
     only: Annotated[
-        list[str], _asked("Only these suppliers", "Their numbers; all when it is empty.")
+        list[str], _input_field("Only these suppliers", "Their numbers; all when it is empty.")
     ] = []
     at_most: Annotated[
-        str, _asked("At most in all", "Amount; no limit when empty.", pattern=rf"{AMOUNT}|^$")
+        str, _input_field("At most in all", "Amount; no limit when empty.", pattern=rf"{AMOUNT}|^$")
     ] = ""
     most: Annotated[
         int, Field(title="Invoices per approval", description="More wait.", ge=1, le=500)
     ] = 100
     limit: Annotated[
-        str, _asked("Limit per invoice", "Set aside what is above it.", pattern=AMOUNT)
+        str, _input_field("Limit per invoice", "Set aside what is above it.", pattern=AMOUNT)
     ] = "25000.00"
     tolerance: Annotated[
-        str, _asked("Tolerance", "How far an invoice may be off its order.", pattern=AMOUNT)
+        str, _input_field("Tolerance", "How far an invoice may be off its order.", pattern=AMOUNT)
     ] = "0.00"
     on_broken: Annotated[
         Literal["set aside", "stop"],
-        _asked("Lines that cannot be read", "Set them aside and say why, or stop for the first."),
+        _input_field(
+            "Lines that cannot be read", "Set them aside and say why, or stop for the first."
+        ),
     ] = "set aside"
     corrected: Annotated[
         dict[str, str],
-        _asked("Corrected amounts", 'By line of the file, as in {"17": "450.00"}.'),
+        _input_field("Corrected amounts", 'By line of the file, as in {"17": "450.00"}.'),
     ] = {}
     confirmed: Annotated[
         list[str],
-        _asked("Confirmed accounts", "Suppliers whose new account was confirmed with them."),
+        _input_field("Confirmed accounts", "Suppliers whose new account was confirmed with them."),
     ] = []
     columns: Annotated[
         dict[str, str],
-        _asked("Columns", 'Where names are not understood, as in {"amount": "Betrag brutto"}.'),
+        _input_field(
+            "Columns", 'Where names are not understood, as in {"amount": "Betrag brutto"}.'
+        ),
     ] = {}
     check_paid: Annotated[
-        bool, _asked("Ask the bank", "Leave out what the bank has paid already.")
+        bool, _input_field("Ask the bank", "Leave out what the bank has paid already.")
     ] = True
 
-    source: Annotated[dict[str, Any], _found("What was read")] = {}
-    lines: Annotated[Ref | None, _found("Invoices read")] = None
-    orders: Annotated[Ref | None, _found("Orders read")] = None
-    suppliers: Annotated[Ref | None, _found("Suppliers read")] = None
-    set_aside: Annotated[list[Row], Append(), _found("Set aside")] = []
-    waiting: Annotated[list[Row], _found("Waiting")] = []
-    payments: Annotated[list[Row], _found("To be paid")] = []
-    total: Annotated[str, _found("Total to be paid")] = "0.00"
-    reservation: Annotated[dict[str, Any], _found("Reservation")] = {}
-    paid: Annotated[str, Decimal(), _found("Paid")] = "0.00"
-    receipt: Annotated[dict[str, Any], _found("Payment")] = {}
-    mails: Annotated[list[dict[str, Any]], _found("Mails")] = []
-    report: Annotated[dict[str, Ref], _found("Report")] = {}
-    log: Annotated[list[str], Append(), _found("Log")] = []
-    outcome: Annotated[str, _found("Outcome")] = ""
+    source: Annotated[dict[str, Any], _result_field("What was read")] = {}
+    lines: Annotated[Ref | None, _result_field("Invoices read")] = None
+    orders: Annotated[Ref | None, _result_field("Orders read")] = None
+    suppliers: Annotated[Ref | None, _result_field("Suppliers read")] = None
+    set_aside: Annotated[list[Row], Append(), _result_field("Set aside")] = []
+    waiting: Annotated[list[Row], _result_field("Waiting")] = []
+    payments: Annotated[list[Row], _result_field("To be paid")] = []
+    total: Annotated[str, _result_field("Total to be paid")] = "0.00"
+    reservation: Annotated[dict[str, Any], _result_field("Reservation")] = {}
+    paid: Annotated[str, Decimal(), _result_field("Paid")] = "0.00"
+    receipt: Annotated[dict[str, Any], _result_field("Payment")] = {}
+    mails: Annotated[list[dict[str, Any]], _result_field("Mails")] = []
+    report: Annotated[dict[str, Ref], _result_field("Report")] = {}
+    log: Annotated[list[str], Append(), _result_field("Log")] = []
+    outcome: Annotated[str, _result_field("Outcome")] = ""

@@ -120,20 +120,20 @@ def columns(
     for field in fields:
         setting = prefix + field.name
         if setting in named:
-            found = alike.get(_folded(named[setting]), [])
+            result = alike.get(_folded(named[setting]), [])
             why = f"has no column {quoted(named[setting])}, which `columns` names for"
         else:
-            found = alike.get(_folded(field.name), [])
-            if not found:
+            result = alike.get(_folded(field.name), [])
+            if not result:
                 others = dict.fromkeys(map(_folded, field.others))
-                found = [at for other in others for at in alike.get(other, [])]
+                result = [at for other in others for at in alike.get(other, [])]
             why = "has no column for"
-        if len(found) > 1:
-            titles = " and ".join(quoted(table.header[at]) for at in found)
+        if len(result) > 1:
+            titles = " and ".join(quoted(table.header[at]) for at in result)
             why = f"has several columns ({titles}) for"
-        if len(found) == 1:
-            places[field.name] = found[0]
-        elif found or setting in named or not field.optional:
+        if len(result) == 1:
+            places[field.name] = result[0]
+        elif result or setting in named or not field.optional:
             what = f"the {field.name}"
             raise MissingColumn(table.name, what, setting, why, table.header)
     return places

@@ -5,15 +5,13 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any, TypedDict
 
-from django.conf import settings
-
-from gatepost import tool
+from gatepost import setting, tool
 
 from . import bank
 from .invoices import CURRENCY
 from .mail import send
 from .money import shown, total
-from .wording import counted
+from .plurals import counted
 
 
 class Payment(TypedDict):
@@ -55,7 +53,7 @@ def _forward_key(result: Any, key: str) -> str:
 def release(args: dict[str, Any], result: Any, *, key: str) -> dict[str, Any]:
     """Give reserved money free again."""
     of = _forward_key(result, key)
-    return bank.post(settings.GATEPOST_BANK_URL, "release", {"of": of}, key=key)
+    return bank.post(setting("GATEPOST_BANK_URL"), "release", {"of": of}, key=key)
 
 
 def describe_reservation(args: dict[str, Any], result: Any) -> str:
@@ -84,13 +82,13 @@ def reserve(
         "payments": payments,
         "reference": reference,
     }
-    return {**bank.post(settings.GATEPOST_BANK_URL, "reserve", body, key=key), "key": key}
+    return {**bank.post(setting("GATEPOST_BANK_URL"), "reserve", body, key=key), "key": key}
 
 
 def refund(args: dict[str, Any], result: Any, *, key: str) -> dict[str, Any]:
     """Call paid money back into its reservation."""
     of = _forward_key(result, key)
-    return bank.post(settings.GATEPOST_BANK_URL, "refund", {"of": of}, key=key)
+    return bank.post(setting("GATEPOST_BANK_URL"), "refund", {"of": of}, key=key)
 
 
 def describe_payment(args: dict[str, Any], result: Any) -> str:
@@ -104,7 +102,7 @@ def describe_payment(args: dict[str, Any], result: Any) -> str:
 def pay(reservation: str, count: int, total: str, *, key: str) -> dict[str, Any]:
     """Pay all that was reserved, in one go: the bank does all of it or nothing."""
     body = {"reservation": reservation}
-    return {**bank.post(settings.GATEPOST_BANK_URL, "pay", body, key=key), "key": key}
+    return {**bank.post(setting("GATEPOST_BANK_URL"), "pay", body, key=key), "key": key}
 
 
 def describe_mails(args: dict[str, Any], result: Any) -> str:
@@ -118,5 +116,5 @@ def describe_mails(args: dict[str, Any], result: Any) -> str:
 def mail(mails: list[Mail], reference: str, paid_at: str, *, key: str) -> dict[str, Any]:
     """Write remittance advice into the outbox; what is there may be delivered at any moment."""
     return send(
-        Path(settings.GATEPOST_OUTBOX), mails, reference=reference, paid_at=paid_at, key=key
+        Path(setting("GATEPOST_OUTBOX")), mails, reference=reference, paid_at=paid_at, key=key
     )

@@ -21,13 +21,13 @@ def main() -> int:
     parser.add_argument("--port", type=int, default=0, help="port on 127.0.0.1 (any free one)")
     parser.add_argument("--socket", type=Path, help="unix socket in place of a port")
     parser.add_argument("--opening", default="1000000.00", help="the customer's money at first")
-    given = parser.parse_args()
+    value = parser.parse_args()
     try:
-        ledger = Ledger(given.ledger, given.opening)
+        ledger = Ledger(value.ledger, value.opening)
     except Busy as error:
         print(error, file=sys.stderr)
         return 1
-    serving = bank(ledger, port=given.port, socket=given.socket)
+    serving = bank(ledger, port=value.port, socket=value.socket)
 
     def stop(*_: Any) -> None:
         raise SystemExit(0)  # whatever was answered is on the disk

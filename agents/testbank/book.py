@@ -29,10 +29,10 @@ class Refused(Exception):
 
 def cents(text: object) -> int:
     """Whole cents of a decimal string such as "12.50"; Refused for anything else, also floats."""
-    found = AMOUNT.fullmatch(text) if isinstance(text, str) else None
-    if found is None:
+    match = AMOUNT.fullmatch(text) if isinstance(text, str) else None
+    if match is None:
         raise Refused(400, f"An amount is a text such as '12.50', not {text!r}.")
-    return int(found[1]) * 100 + int(found[2])
+    return int(match[1]) * 100 + int(match[2])
 
 
 def written(amount: int) -> str:
@@ -111,33 +111,33 @@ class Book:
         return self._told(ident)
 
     def _pay(self, body: dict[str, Any], key: str, at: str) -> dict[str, Any]:
-        found = self._reservation(str(body.get("reservation", "")))
-        if found.state != "reserved":
-            raise Refused(409, f"The reservation {found.ident} is {found.state}.")
-        found.state, found.paid_by, found.paid_at = "paid", key, at
-        return {**self._told(found.ident), "payments": found.made(), "paid_at": at}
+        result = self._reservation(str(body.get("reservation", "")))
+        if result.state != "reserved":
+            raise Refused(409, f"The reservation {result.ident} is {result.state}.")
+        result.state, result.paid_by, result.paid_at = "paid", key, at
+        return {**self._told(result.ident), "payments": result.made(), "paid_at": at}
 
     def _refund(self, body: dict[str, Any], key: str, at: str) -> dict[str, Any]:
         of = _of(body)
-        found = next((r for r in self.reservations.values() if r.paid_by == of), None)
-        if found is None:
+        result = next((r for r in self.reservations.values() if r.paid_by == of), None)
+        if result is None:
             self.withdrawn.add(of)
             return {"refunded": written(0), "count": 0}
-        found.state, found.paid_by, found.paid_at = "reserved", "", ""
-        return {**self._told(found.ident), "refunded": written(found.total)}
+        result.state, result.paid_by, result.paid_at = "reserved", "", ""
+        return {**self._told(result.ident), "refunded": written(result.total)}
 
     def _release(self, body: dict[str, Any], key: str, at: str) -> dict[str, Any]:
         of = _of(body)
-        found = self.reservations.get(_ident("R", of))
-        if found is None:
+        result = self.reservations.get(_ident("R", of))
+        if result is None:
             self.withdrawn.add(of)
             return {"released": written(0), "count": 0}
-        if found.state == "paid":
-            raise Refused(409, f"The reservation {found.ident} is paid; refund it first.")
-        if found.state == "reserved":
-            found.state = "released"
-            self.available += found.total
-        return {**self._told(found.ident), "released": written(found.total)}
+        if result.state == "paid":
+            raise Refused(409, f"The reservation {result.ident} is paid; refund it first.")
+        if result.state == "reserved":
+            result.state = "released"
+            self.available += result.total
+        return {**self._told(result.ident), "released": written(result.total)}
 
     def _reservation(self, ident: str) -> Reservation:
         if ident not in self.reservations:
@@ -145,22 +145,22 @@ class Book:
         return self.reservations[ident]
 
     def _told(self, ident: str) -> dict[str, Any]:
-        found = self.reservations[ident]
+        result = self.reservations[ident]
         return {
             "reservation": ident,
-            "state": found.state,
-            "total": written(found.total),
+            "state": result.state,
+            "total": written(result.total),
             "currency": CURRENCY,
-            "count": len(found.payments),
-            "reference": found.reference,
+            "count": len(result.payments),
+            "reference": result.reference,
         }
 
     def balance(self) -> dict[str, str]:
         """Available, reserved and paid, as decimal strings."""
         sums = {"reserved": 0, "paid": 0}
-        for found in self.reservations.values():
-            if found.state in sums:
-                sums[found.state] += found.total
+        for item in self.reservations.values():
+            if item.state in sums:
+                sums[item.state] += item.total
         return {
             "currency": CURRENCY,
             "available": written(self.available),

@@ -44,9 +44,9 @@ def choose_measure(columns: Sequence[Column], settings: Settings) -> dict[str, s
             "No column holds numbers, so there is nothing to measure. If one should, name it in "
             "`measure` to see what is wrong with it."
         )
-    asked = {column["name"]: asked_for(column["name"], settings.question) for column in free}
-    best = max(enumerate(free), key=lambda pair: _worth(pair, asked))[1]
-    how = "named in the question" if asked[best["name"]] else "chosen by what its column holds"
+    query = {column["name"]: asked_for(column["name"], settings.question) for column in free}
+    best = max(enumerate(free), key=lambda pair: _worth(pair, query))[1]
+    how = "named in the question" if query[best["name"]] else "chosen by what its column holds"
     return {"name": best["name"], "how": how}
 
 
@@ -94,8 +94,8 @@ def choose_groups(
             and FEWEST_LEVELS <= column["distinct"] <= GROUP_LEVELS
             and column["name"] != measure
         ]
-    asked = [name for name in fitting if asked_for(name, settings.question)]
-    return (asked or fitting)[:12], False
+    requests = [name for name in fitting if asked_for(name, settings.question)]
+    return (requests or fitting)[:12], False
 
 
 def choose_period(
@@ -107,13 +107,13 @@ def choose_period(
     """
     by_name = {column["name"]: column for column in columns}
     if settings.period:
-        found = _as_period(by_name.get(settings.period), by_name, constants)
-        if found is None:
+        result = _as_period(by_name.get(settings.period), by_name, constants)
+        if result is None:
             raise UnusableSetting(
                 f"`period` names the column {quoted(settings.period)}, which holds no dates, "
                 "months or years here. Name another column, or none."
             )
-        return found
+        return result
     periods = [_as_period(column, by_name, constants) for column in columns]
     for kind in ("month", "date", "year"):
         for period in periods:
@@ -160,8 +160,8 @@ def asked_for(name: str, question: str) -> float:
 
     A beginning is enough: `arr` is heard in "arrival" and `carriers` in "carrier".
     """
-    words, asked = words_of(name), words_of(question)
-    hits = sum(any(_alike(word, heard) for heard in asked) for word in words)
+    words, request = words_of(name), words_of(question)
+    hits = sum(any(_alike(word, heard) for heard in request) for word in words)
     return hits / len(words) if words else 0.0
 
 

@@ -3,8 +3,8 @@
 from collections.abc import Mapping
 from typing import Any
 
+from .names import NO_VALUE, inside
 from .rounding import Figures, rounded
-from .wording import NO_VALUE, inside
 
 STRONG, CLEAR = 0.7, 0.3
 LITTLE_PERCENT = 10
@@ -12,14 +12,14 @@ LITTLE_PERCENT = 10
 
 def findings(analysis: Mapping[str, Any]) -> list[dict[str, Any]]:
     """[{"text", "figures": {name: value}}], the most general first; takes what `analyse` has."""
-    said = [_overall(analysis)]
+    messages = [_overall(analysis)]
     for group in analysis["groups"]:
-        said += _spread(analysis, group)
+        messages += _spread(analysis, group)
     if analysis["trend"]:
-        said.append(_trend(analysis))
+        messages.append(_trend(analysis))
     if analysis["correlation"]:
-        said.append(_correlation(analysis))
-    return said
+        messages.append(_correlation(analysis))
+    return messages
 
 
 def _finding(text: str, figures: Figures) -> dict[str, Any]:
@@ -75,7 +75,7 @@ def _spread(analysis: Mapping[str, Any], group: Mapping[str, Any]) -> list[dict[
             f" The lead over {second['label']} ({mean(second)}) is not certain: their intervals "
             "overlap."
         )
-    said = [_finding(text, figures)]
+    messages = [_finding(text, figures)]
     if group["explained"] is not None:
         figures = Figures(analysis["places"])
         share = figures.percent(f"group.{group['column']}.explained", group["explained"])
@@ -85,14 +85,14 @@ def _spread(analysis: Mapping[str, Any], group: Mapping[str, Any]) -> list[dict[
             if little
             else "so it is worth looking at first"
         )
-        said.append(
+        messages.append(
             _finding(
                 f"{group['label']} explains {share} of the differences between single rows "
                 f"(share of variance), {rest}.",
                 figures,
             )
         )
-    return said
+    return messages
 
 
 def _trend(analysis: Mapping[str, Any]) -> dict[str, Any]:

@@ -77,8 +77,8 @@ BUILTIN: dict[str, Dataset] = {
 
 def data_folder() -> Path:
     """Where the package keeps its tables; it is not imported (it would load them all)."""
-    found = importlib.util.find_spec(PACKAGE)
-    places = list(found.submodule_search_locations or []) if found else []
+    spec = importlib.util.find_spec(PACKAGE)
+    places = list(spec.submodule_search_locations or []) if spec else []
     if not places:
         raise UnreadableFile(
             f"The built-in data sets need the package {PACKAGE}, which is not installed here. "

@@ -83,9 +83,9 @@ def _number_or_id(
 ) -> Kind:
     kind = "number"
     if not declared and numbers.whole:
-        found = [int(float(numbers.texts[i])) for i in filled if numbers.texts[i]]
-        different = len(found) == sum(counts[i] for i in filled) and len(found) >= 20
-        sequence = different and max(found) - min(found) + 1 == len(found)
+        results = [int(float(numbers.texts[i])) for i in filled if numbers.texts[i]]
+        different = len(results) == sum(counts[i] for i in filled) and len(results) >= 20
+        sequence = different and max(results) - min(results) + 1 == len(results)
         if sequence or (words_of(name) or ["index"])[-1] in ID_WORDS:
             kind = "id"
     return Kind(kind, numbers.texts, numbers.bad, numbers.whole, numbers.unit)
@@ -120,9 +120,9 @@ def _numbers(trimmed: list[str], filled: list[int], counts: Sequence[int]) -> Ki
 def _bare(text: str) -> tuple[str, str]:
     """A number without its currency or percent sign, and that sign."""
     if text and (text[0] in "$€£¥" or text[-1] in "$€£¥%"):
-        found = SIGNED.fullmatch(text)
-        if found and not (found[1] and found[3]):
-            return found[2], found[1] or found[3] or ""
+        match = SIGNED.fullmatch(text)
+        if match and not (match[1] and match[3]):
+            return match[2], match[1] or match[3] or ""
     return text, ""
 
 
@@ -149,22 +149,22 @@ def _dates(trimmed: list[str], filled: list[int]) -> tuple[list[str], str]:
     texts, late = [""] * len(trimmed), []
     for i in filled:
         value = trimmed[i]
-        if found := ISO.fullmatch(value):
-            texts[i] = value if _day(int(found[1]), int(found[2]), int(found[3] or 1)) else ""
-        elif found := YEAR_FIRST.fullmatch(value):
-            texts[i] = _joined(_day(int(found[1]), int(found[2]), int(found[3])), found[4])
-        elif found := YEAR_LAST.fullmatch(value):
-            late.append((i, found))
+        if match := ISO.fullmatch(value):
+            texts[i] = value if _day(int(match[1]), int(match[2]), int(match[3] or 1)) else ""
+        elif match := YEAR_FIRST.fullmatch(value):
+            texts[i] = _joined(_day(int(match[1]), int(match[2]), int(match[3])), match[4])
+        elif match := YEAR_LAST.fullmatch(value):
+            late.append((i, match))
     if not late:
         return texts, ""
-    first = any(int(found[1]) > 12 for _, found in late)
-    second = any(int(found[3]) > 12 for _, found in late)
+    first = any(int(result[1]) > 12 for _, result in late)
+    second = any(int(result[3]) > 12 for _, result in late)
     guess = not first and not second
     month_first = second or (guess and late[0][1][2] == "/")
-    for i, found in late:
-        one, two = int(found[1]), int(found[3])
+    for i, match in late:
+        one, two = int(match[1]), int(match[3])
         month, day = (one, two) if month_first else (two, one)
-        texts[i] = _joined(_day(int(found[4]), month, day), found[5])
+        texts[i] = _joined(_day(int(match[4]), month, day), match[5])
     order = "month/day/year" if month_first else "day/month/year"
     return texts, f"dates could be read in two ways and were read as {order}" if guess else ""
 

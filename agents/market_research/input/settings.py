@@ -50,10 +50,10 @@ class Settings:
         Upper and lower case do not matter. Raises UnknownColumn.
         """
         known = list(names)
-        ignored = tuple(_found(name, "ignore", known) for name in self.ignore)
-        measure = _found(self.measure, "measure", known) if self.measure else ""
-        period = _found(self.period, "period", known) if self.period else ""
-        groups = [_found(name, "groups", known) for name in self.groups]
+        ignored = tuple(_known_name(name, "ignore", known) for name in self.ignore)
+        measure = _known_name(self.measure, "measure", known) if self.measure else ""
+        period = _known_name(self.period, "period", known) if self.period else ""
+        groups = [_known_name(name, "groups", known) for name in self.groups]
         return Settings(
             question=self.question,
             measure="" if measure in ignored else measure,
@@ -62,10 +62,10 @@ class Settings:
             columns={
                 column: kind
                 for name, kind in self.columns.items()
-                if (column := _found(name, "columns", known)) not in ignored
+                if (column := _known_name(name, "columns", known)) not in ignored
             },
             ignore=ignored,
-            units={_found(name, "units", known): unit for name, unit in self.units.items()},
+            units={_known_name(name, "units", known): unit for name, unit in self.units.items()},
         )
 
     def numbers(self) -> dict[str, tuple[str, ...]]:
@@ -76,7 +76,7 @@ class Settings:
         return {column: tuple(settings) for column, settings in named.items()}
 
 
-def _found(name: str, setting: str, known: Sequence[str]) -> str:
+def _known_name(name: str, setting: str, known: Sequence[str]) -> str:
     if name in known:
         return name
     alike = [column for column in known if column.casefold() == name.strip().casefold()]

@@ -33,8 +33,8 @@ class Wording:
 
     def unit(self, name: str) -> str:
         """The unit of a column, or "": as told, as its values show, or as its name says."""
-        found = IN_BRACKETS.search(name)
-        return str(self._units.get(name) or (found[1].strip() if found else ""))
+        match = IN_BRACKETS.search(name)
+        return str(self._units.get(name) or (match[1].strip() if match else ""))
 
     def value(self, column: str, key: str) -> str:
         """A group's name: what its code stands for, and the code."""

@@ -1,4 +1,4 @@
-"""Last step: puts the report where others find it, and takes it away again.
+"""The published folder: puts a report where others find it, and takes it away again.
 
 One folder per report under the published folder, written aside and renamed into place with all its
 files at once. Its manifest holds the idempotency key, so the same key never publishes twice, and
@@ -37,8 +37,8 @@ def publish(folder: Path, slug: str, files: Mapping[str, bytes], *, key: str) ->
     """
     _check(slug, files)
     folder.mkdir(parents=True, exist_ok=True)
-    if found := _published(folder, slug, key):
-        return found
+    if result := _published(folder, slug, key):
+        return result
     manifest = {
         "key": key,
         "files": [
@@ -53,17 +53,17 @@ def publish(folder: Path, slug: str, files: Mapping[str, bytes], *, key: str) ->
             _write(aside / name, content)
         _write(aside / MANIFEST, json.dumps(manifest, indent=1, sort_keys=True).encode())
         _flush_folder(aside)
-        place = _moved(aside, folder, slug, key)
+        target = _moved(aside, folder, slug, key)
     except FileNotFoundError:
         # Another attempt with this key was faster, and has cleared this one away.
-        if found := _published(folder, slug, key):
-            return found
+        if result := _published(folder, slug, key):
+            return result
         raise
     finally:
         shutil.rmtree(aside, ignore_errors=True)
     _flush_folder(folder)
     _clear_attempts(folder, key)
-    return _answer(place.name, manifest)
+    return _answer(target.name, manifest)
 
 
 def unpublish(folder: Path, slug: str, *, key: str) -> dict[str, Any]:
@@ -76,29 +76,29 @@ def unpublish(folder: Path, slug: str, *, key: str) -> dict[str, Any]:
     _check(slug, {})
     _clear_attempts(folder, key)
     base = re.sub(r"-\d+$", "", slug)
-    places = {place.name: place for name in (slug, base) for place in _places(folder, name)}
-    for place in places.values():
-        found = _manifest(place, key)
-        if found is not None:
-            return _remove(folder, place, found)
+    folders = {target.name: target for name in (slug, base) for target in _folders_of(folder, name)}
+    for target in folders.values():
+        result = _manifest(target, key)
+        if result is not None:
+            return _remove(folder, target, result)
     return {"slug": slug, "removed": [], "kept": []}
 
 
-def _remove(folder: Path, place: Path, manifest: Mapping[str, Any]) -> dict[str, Any]:
-    removed, kept = [], []
+def _remove(folder: Path, target: Path, manifest: Mapping[str, Any]) -> dict[str, Any]:
+    removed, saved = [], []
     for file in manifest["files"]:
-        path = place / file["name"]
+        path = target / file["name"]
         if path.is_file() and hashlib.sha256(path.read_bytes()).hexdigest() != file["sha256"]:
-            kept.append(file["name"])
+            saved.append(file["name"])
             continue
         path.unlink(missing_ok=True)
         removed.append(file["name"])
     # The manifest goes last: until then a repeated undo still finds its work.
-    (place / MANIFEST).unlink(missing_ok=True)
-    if not any(place.iterdir()):
-        place.rmdir()
+    (target / MANIFEST).unlink(missing_ok=True)
+    if not any(target.iterdir()):
+        target.rmdir()
         _flush_folder(folder)
-    return {"slug": place.name, "removed": removed, "kept": kept}
+    return {"slug": target.name, "removed": removed, "kept": saved}
 
 
 def _check(slug: str, files: Mapping[str, bytes]) -> None:
@@ -113,21 +113,21 @@ def _mark(key: str) -> str:
     return hashlib.sha256(key.encode()).hexdigest()[:16]
 
 
-def _places(folder: Path, slug: str) -> Iterator[Path]:
+def _folders_of(folder: Path, slug: str) -> Iterator[Path]:
     """The folders that this slug has, with and without a number."""
     if folder.is_dir():
-        for place in sorted(folder.iterdir()):
-            if re.fullmatch(re.escape(slug) + r"(-\d+)?", place.name) and place.is_dir():
-                yield place
+        for target in sorted(folder.iterdir()):
+            if re.fullmatch(re.escape(slug) + r"(-\d+)?", target.name) and target.is_dir():
+                yield target
 
 
-def _manifest(place: Path, key: str) -> dict[str, Any] | None:
-    """The manifest in `place` if `key` wrote it."""
+def _manifest(target: Path, key: str) -> dict[str, Any] | None:
+    """The manifest in `target` if `key` wrote it."""
     try:
-        found = json.loads((place / MANIFEST).read_bytes())
+        payload = json.loads((target / MANIFEST).read_bytes())
     except (FileNotFoundError, ValueError):
         return None
-    return found if isinstance(found, dict) and found.get("key") == key else None
+    return payload if isinstance(payload, dict) and payload.get("key") == key else None
 
 
 def _clear_attempts(folder: Path, key: str) -> None:
@@ -138,9 +138,9 @@ def _clear_attempts(folder: Path, key: str) -> None:
 
 def _published(folder: Path, slug: str, key: str) -> dict[str, Any] | None:
     """The answer to `key` where it has published already."""
-    for place in _places(folder, slug):
-        if (found := _manifest(place, key)) is not None:
-            return _answer(place.name, found)
+    for target in _folders_of(folder, slug):
+        if (result := _manifest(target, key)) is not None:
+            return _answer(target.name, result)
     return None
 
 
@@ -148,18 +148,18 @@ def _moved(aside: Path, folder: Path, slug: str, key: str) -> Path:
     """Rename to the first free place; renaming onto a folder that holds files fails.
 
     A worker that was stopped and goes on may find that another has published with its key
-    meanwhile: that place is the answer.
+    meanwhile: that folder is the answer.
     """
     for number in range(1, MOST_SUFFIXES):
-        place = folder / (slug if number == 1 else f"{slug}-{number}")
+        target = folder / (slug if number == 1 else f"{slug}-{number}")
         try:
-            aside.rename(place)
+            aside.rename(target)
         except OSError as error:
             if error.errno not in (errno.ENOTEMPTY, errno.EEXIST, errno.ENOTDIR):
                 raise
-            if _manifest(place, key) is None:
+            if _manifest(target, key) is None:
                 continue
-        return place
+        return target
     raise OSError(f"There are {MOST_SUFFIXES} reports called `{slug}` already.")
 
 

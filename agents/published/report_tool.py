@@ -1,0 +1,58 @@
+"""The tool that publishes a report, and the gate before it."""
+
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+from gatepost import Context, Expired, Gate, Rejected, current, setting, tool
+
+from .folder import publish, slug_of, unpublish
+
+Ref = dict[str, Any]
+
+
+def unpublish_report(args: dict[str, Any], result: dict[str, Any], *, key: str) -> dict[str, Any]:
+    """Take a published report and the files beside it back."""
+    return unpublish(Path(setting("GATEPOST_PUBLISHED")), result["slug"], key=result["key"])
+
+
+def describe_report(args: dict[str, Any], result: Any) -> str:
+    """Such as "Publish the report “Delays by carrier”"."""
+    verb = "Publish" if result is None else "Published"
+    return f"{verb} the report “{args['title']}”"
+
+
+@tool("report.publish", undo=unpublish_report, idempotent=True, describe=describe_report)
+def publish_report(title: str, slug: str, files: dict[str, Ref], *, key: str) -> dict[str, Any]:
+    """Write the report and the files beside it to the published folder."""
+    context = current()
+    contents = {}
+    for name, ref in files.items():
+        with context.open_artifact(ref) as file:
+            contents[name] = file.read()
+    return {**publish(Path(setting("GATEPOST_PUBLISHED")), slug, contents, key=key), "key": key}
+
+
+def ask_and_publish(
+    ctx: Context, *, title: str, files: Mapping[str, Ref], description: str
+) -> dict[str, Any]:
+    """Ask people, then publish; the update {"outcome", "log", "published"?} of the state."""
+    try:
+        done = ctx.effect(
+            publish_report,
+            {"title": title, "slug": slug_of(title), "files": dict(files)},
+            gate=Gate("Publish this report?", description, risk="medium"),
+        )
+    except Rejected as no:
+        return {
+            "outcome": f"Not published: {no.comment}",
+            "log": [f"{no.by} said no: {no.comment}"],
+        }
+    except Expired:
+        return {"outcome": "Not published: nobody decided in time.", "log": ["Nobody decided."]}
+    names = ", ".join(file["name"] for file in done.result["files"])
+    return {
+        "published": done.result,
+        "outcome": f"Published as {done.result['slug']}.",
+        "log": [f"Published {names}."],
+    }

@@ -1,0 +1,11 @@
+"""Compiled LangGraph graphs as agents on our workers: one superstep of theirs is one step of ours.
+
+    agent = from_langgraph(compiled, name="research")
+
+Needs `langgraph` and `gatepost-client` in the environment of the worker.
+"""
+
+from .agents import from_langgraph
+from .tools import Effect
+
+__all__ = ["Effect", "from_langgraph"]
