@@ -1,0 +1,29 @@
+"""`ask` and `messages` for agents that are `async def`; everything else serves both."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from .current import await_, required
+from .parts import question_of
+from .record.steps import perform_question, take_messages
+
+
+async def ask(
+    question: str,
+    *,
+    schema: Any = None,
+    description: str = "",
+    risk: str = "",
+    expires_in: float | None = None,
+) -> Any:
+    """Ask people and wait for their answer, as `gatepost_client.ask` does."""
+    scope = required("ask()")
+    payload = question_of(question, schema, description, risk, expires_in)
+    return await await_(scope, perform_question(scope.work, payload))
+
+
+async def messages(wait: float = 0) -> list[Any]:
+    """Take what people have sent, as `gatepost_client.messages` does."""
+    scope = required("messages()")
+    return await await_(scope, take_messages(scope.work, wait))

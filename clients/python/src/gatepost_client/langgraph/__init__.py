@@ -1,0 +1,20 @@
+"""LangGraph on Gatepost: checkpoint savers, graphs that wait for people, values as JSON.
+
+Compile a graph with `checkpointer=GatepostSaver("its name")` and start it by `run`. Needs the extra
+`langgraph`.
+"""
+
+from .leased_thread import Outdated, Taken
+from .runs import run, serve
+from .saver import AsyncGatepostSaver, GatepostSaver
+from .serializer import JsonSerializer
+
+__all__ = [
+    "AsyncGatepostSaver",
+    "GatepostSaver",
+    "JsonSerializer",
+    "Outdated",
+    "Taken",
+    "run",
+    "serve",
+]

@@ -1,0 +1,41 @@
+"""How a graph is announced: its nodes, and the channels whose lists grow."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from typing import Any
+
+from .tuples import INPUT
+
+Json = dict[str, Any]
+NODES_MAX, NAME_MAX, CHANNELS_MAX = 64, 100, 200
+
+
+def announced(graph: Any = None) -> Json:
+    """A compiled graph as it is announced; without one a graph of which nothing is known yet."""
+    if graph is None:
+        return _announced((), ())
+    nodes = [name for name in graph.nodes if not name.startswith("__")]
+    return _announced(nodes, (name for name, one in graph.channels.items() if _grows(one)))
+
+
+def announced_input(state: Mapping[str, Any]) -> Json:
+    """A graph by its first input: the lists in it are likely to grow."""
+    values = state.get(INPUT)
+    members = values.items() if isinstance(values, dict) else ()
+    return _announced((), (name for name, value in members if isinstance(value, list)))
+
+
+def _grows(channel: Any) -> bool:
+    """Tell whether it joins lists, such as messages: reducers begin with an empty value."""
+    return isinstance(getattr(channel, "value", None), list) and hasattr(channel, "operator")
+
+
+def _announced(nodes: Iterable[str], lists: Iterable[str]) -> Json:
+    # Lists that are announced as such are hashed by their new items alone.
+    names = [name for name in lists if name.strip() and len(name) <= NAME_MAX]
+    return {
+        "framework": "langgraph",
+        "channels": dict.fromkeys(names[:CHANNELS_MAX], "append"),
+        "nodes": [name[:NAME_MAX] for name in nodes][:NODES_MAX],
+    }

@@ -1,0 +1,147 @@
+"""Calls of models and tools as activities of the thread."""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable
+from contextvars import ContextVar
+from dataclasses import replace
+from typing import Any
+
+from pydantic_ai.durable_exec import (
+    DurableOperationId,
+    EventStreamHandlerId,
+    JournalCallableOperationBackend,
+    ModelRequestId,
+    RoleBasedOperationConfig,
+    ToolsetCallToolId,
+    ToolsetValidateToolArgumentsId,
+    record_durable_unit,
+)
+from pydantic_ai.messages import ModelMessagesTypeAdapter, ToolCallPart
+from pydantic_ai.tools import ToolDefinition
+
+from ..current import Current, required
+from ..framework_calls import Made, make_approved, once
+from ..record import calls
+from ..record.values import digest, recordable
+
+Json = dict[str, Any]
+Body = Callable[[], Awaitable[object]]
+# They say that a tool has not run yet; it is called once more after people have answered.
+DEFERRED = frozenset({"approval_required", "call_deferred"})
+FAILED = frozenset({"model_retry", "tool_failed", "validation_error", "run_cancelled"})
+# Differ between two calls with the same content.
+VOLATILE = frozenset({"timestamp", "run_id", "conversation_id"})
+
+# The tool call that is being executed.
+executed: ContextVar[tuple[ToolCallPart, ToolDefinition] | None] = ContextVar(
+    "executed", default=None
+)
+_key: ContextVar[str] = ContextVar("key", default="")
+
+
+def idempotency_key() -> str:
+    """The key of the approved tool call that is being made, the same after each crash."""
+    return _key.get()
+
+
+def is_idempotent(definition: ToolDefinition) -> bool:
+    """Read from a tool's metadata that it acts once for one key."""
+    return bool((definition.metadata or {}).get("gatepost", {}).get("idempotent"))
+
+
+class Activities(JournalCallableOperationBackend[None]):
+    """Records each operation of a run as an activity and a step of the thread."""
+
+    def __init__(self, *, agent_name: str, default_model_id: str | None) -> None:
+        config = RoleBasedOperationConfig[None](model=None, event=None, capability=None, tool=None)
+        super().__init__(agent_name=agent_name, default_model_id=default_model_id, config=config)
+        self._agent_name = agent_name
+
+    async def execute(
+        self,
+        *,
+        operation_id: DurableOperationId,
+        name: str,
+        body: Body,
+        cache_key: tuple[object, ...],
+        config: None,
+    ) -> object:
+        """Answer a finished operation from the record, else perform it once."""
+        scope = required(name)
+        executing = executed.get() if isinstance(operation_id, ToolsetCallToolId) else None
+        if isinstance(operation_id, (EventStreamHandlerId, ToolsetValidateToolArgumentsId)):
+            return await body()
+        if executing is not None:
+            call, definition = executing
+            if proposed := scope.work.decided.get(call.tool_call_id):
+                idempotent = is_idempotent(definition)
+                return await _effect(scope, replace(proposed, idempotent=idempotent), call, body)
+            node, kind, tool, args = call.tool_name, "activity", call.tool_name, call.args_as_dict()
+        elif isinstance(operation_id, ModelRequestId):
+            node, kind, tool = f"{self._agent_name}.model", "model", operation_id.model_name
+            history = ModelMessagesTypeAdapter.dump_python(cache_key[1], mode="json")
+            args = {"request": _stable(history[-1]), "history": digest(_stable(history))}
+        else:
+            node, kind, tool, args = name, "activity", name, {}
+        args = recordable(args, f"What {node!r} is called with")
+        key = scope.work.name_call(node)
+        inputs = digest(args)
+        call_ = calls.PureCall(node, key, kind, tool, args, inputs)
+        usage = _usage if kind == "model" else None
+        result, is_new = await once(scope, call_, body, usage=usage, is_deferred=_is_deferred)
+        record_durable_unit(executed=is_new)
+        return result
+
+
+def _is_deferred(returned: Any) -> bool:
+    return isinstance(returned, dict) and returned.get("kind") in DEFERRED
+
+
+def _stable(value: Any) -> Any:
+    """A message without what differs between two calls with the same content."""
+    if isinstance(value, dict):
+        return {name: _stable(v) for name, v in value.items() if name not in VOLATILE}
+    return [_stable(v) for v in value] if isinstance(value, list) else value
+
+
+def _usage(result: Any) -> Json:
+    counts = result.get("usage") or {}
+    tokens = int(counts.get("input_tokens") or 0) + int(counts.get("output_tokens") or 0)
+    return {"model": str(result.get("model_name") or "")[:200], "tokens": tokens}
+
+
+async def _effect(scope: Current, proposed: calls.Proposed, call: ToolCallPart, body: Body) -> Any:
+    """Make an approved tool call once, with exactly the decided arguments."""
+
+    async def made(key: str) -> Made:
+        token = _key.set(key)
+        try:
+            payload: Any = await body()
+        finally:
+            _key.reset(token)
+        if payload["kind"] in FAILED:
+            error = payload.get("message") or "The tool refused its arguments."
+            return Made(payload, None, str(error))
+        result = payload["result"]
+        return Made(payload, payload if _is_payload(result) else result)
+
+    args = recordable(call.args_as_dict(), f"What {call.tool_name!r} is called with")
+    answer, is_new = await make_approved(
+        scope, proposed, args, made, recorded=_payload, refused=_failed
+    )
+    record_durable_unit(executed=is_new)
+    return answer
+
+
+def _failed(reason: str) -> Json:
+    return {"kind": "tool_failed", "message": reason}
+
+
+def _is_payload(result: Any) -> bool:
+    return isinstance(result, dict) and isinstance(result.get("kind"), str) and "result" in result
+
+
+def _payload(result: Any) -> Json:
+    """A recorded outcome as Pydantic AI encodes it; a person may have written it."""
+    return result if _is_payload(result) else {"kind": "tool_return", "result": result}

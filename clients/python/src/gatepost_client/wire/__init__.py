@@ -1,0 +1,1 @@
+"""How Gatepost is reached: calls of its API as flows, performed by two transports."""
