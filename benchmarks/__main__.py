@@ -31,6 +31,10 @@ MODULES = {
     9: "start",
     10: "clients",
     14: "up",
+    15: "trees.children",
+    16: "slots",
+    17: "elsewhere.gateway",
+    18: "elsewhere.reported",
 }
 ALONE = {14}  # starts servers of its own
 
@@ -41,36 +45,36 @@ def main(arguments: Sequence[str]) -> int:
     parser.add_argument("--rows", default=",".join(map(str, MODULES)), help="such as 1,2,3")
     parser.add_argument("--handicap", type=float, default=0.0, help="ms to sleep in each write")
     parser.add_argument("--scale", type=float, default=1.0, help="share of the usual counts")
-    given = parser.parse_args(arguments)
+    value = parser.parse_args(arguments)
     try:
-        rows = [int(row) for row in given.rows.split(",") if row.strip()]
+        rows = [int(row) for row in value.rows.split(",") if row.strip()]
     except ValueError:
         parser.error("--rows takes numbers, such as 1,2,3")
     servers.clean_environment()
     more: dict[str, Any] = {}
-    if given.handicap:
-        os.environ[handicap.VARIABLE] = str(given.handicap)
-        more["handicap_ms"] = given.handicap
+    if value.handicap:
+        os.environ[handicap.VARIABLE] = str(value.handicap)
+        more["handicap_ms"] = value.handicap
     answers = sys.stdout
     sys.stdout = sys.stderr  # whatever prints meanwhile
     good = True
     with ExitStack() as stack:
         bench: servers.Bench | None = None
         for row in rows:
-            told(f"row {row}: {BUDGETS[row].what if row in BUDGETS else 'unknown'} ...")
+            report(f"row {row}: {BUDGETS[row].what if row in BUDGETS else 'unknown'} ...")
             began = time.monotonic()
             try:
                 if row in MODULES and row not in ALONE and bench is None:
                     bench = stack.enter_context(servers.bench())
-                found = line(row, _measure(row, bench, given.scale), **more)
+                result = line(row, _measure(row, bench, value.scale), **more)
             except Exception as error:
-                found = failed(row, f"{type(error).__name__}: {error}", **more)
+                result = failed(row, f"{type(error).__name__}: {error}", **more)
             finally:
                 if bench is not None:
                     importlib.import_module(".ground", __package__).clear()
-            good = good and found["ok"]
-            told(f"row {row}: {time.monotonic() - began:.0f} s, {'ok' if found['ok'] else 'no'}")
-            print(dumped(found), file=answers, flush=True)
+            good = good and result["ok"]
+            report(f"row {row}: {time.monotonic() - began:.0f} s, {'ok' if result['ok'] else 'no'}")
+            print(dumped(result), file=answers, flush=True)
     return 0 if good else 1
 
 
@@ -82,7 +86,7 @@ def _measure(row: int, bench: servers.Bench | None, scale: float) -> Measured:
     return measure(scale) if row in ALONE else measure(bench, scale)
 
 
-def told(text: str) -> None:
+def report(text: str) -> None:
     """A line of progress."""
     print(text, file=sys.stderr, flush=True)
 

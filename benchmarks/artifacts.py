@@ -82,8 +82,8 @@ def touched(thread: UUID, place: UUID) -> dict[str, int]:
     with connection.cursor() as cursor:
         for sql, params in sent:
             cursor.execute(f"EXPLAIN (ANALYZE, BUFFERS, FORMAT JSON) {sql}", params)
-            found = cursor.fetchone()[0]
-            plan = (json.loads(found) if isinstance(found, str) else found)[0]["Plan"]
+            result = cursor.fetchone()[0]
+            plan = (json.loads(result) if isinstance(result, str) else result)[0]["Plan"]
             blocks += plan["Shared Hit Blocks"] + plan["Shared Read Blocks"]
             n_rows += plan["Actual Rows"] * plan["Actual Loops"]
     return {
@@ -112,14 +112,14 @@ def _of(thread: UUID, place: UUID) -> Callable[[], Any]:
 
 
 def _in_turn(acts: Sequence[Callable[[], Any]], reads: int) -> list[list[float]]:
-    found: list[list[float]] = [[] for _ in acts]
+    results: list[list[float]] = [[] for _ in acts]
     for n in range(reads + 10):
-        for act, times in zip(acts, found, strict=True):
+        for act, times in zip(acts, results, strict=True):
             began = time.perf_counter()
             act()
             if n >= 10:
                 times.append(time.perf_counter() - began)
-    return found
+    return results
 
 
 def measure(sizes: Mapping[str, int] = SIZES, reads: int = READS) -> dict[str, Any]:
@@ -141,7 +141,7 @@ def measure(sizes: Mapping[str, int] = SIZES, reads: int = READS) -> dict[str, A
             default_storage.delete(path)
     least = next(iter(sizes))
     worst = max(took[name] / took[least] for name in took)
-    same = len({tuple(sorted(found.items())) for found in reading.values()}) == 1
+    same = len({tuple(sorted(item.items())) for item in reading.values()}) == 1
     return {
         "row": "B24",
         "what": f"loading a checkpoint beside files of {', '.join(sizes)}: the slowest",
@@ -173,9 +173,9 @@ def main() -> int:
     servers.clean_environment()
     answers, sys.stdout = sys.stdout, sys.stderr
     with servers.bench():
-        found = measure()
-    print(dumped(found), file=answers, flush=True)
-    return 0 if found["ok"] else 1
+        result = measure()
+    print(dumped(result), file=answers, flush=True)
+    return 0 if result["ok"] else 1
 
 
 if __name__ == "__main__":

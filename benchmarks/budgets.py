@@ -131,4 +131,34 @@ BUDGETS: Final[dict[int, Row]] = {
             "orphans": Part(0, "processes left after SIGKILL"),
         },
     ),
+    15: Row(
+        "10,000 children of one parent: started, worked, joined (trivial agent)",
+        {
+            "last": Part(1.3, "x the first"),
+            "child": Part(3, "x a plain thread"),
+            "writes": Part(1, "writes of the parent per batch of births"),
+        },
+    ),
+    16: Row(
+        "many threads on 32 slots, committed steps per second, against one slot",
+        {
+            "ratio_f0": Part(1.4, "x one slot", "at least"),
+            "ratio_f2": Part(6, "x one slot", "at least"),
+        },
+    ),
+    17: Row(
+        "an allowed call through the MCP gateway against the same call without it, 100 a second",
+        {
+            "more_p50": Part(6, "ms more"),
+            "more_p99": Part(20, "ms more"),
+        },
+    ),
+    18: Row(
+        "a step reported through the HTTP door by gatepost-client",
+        {
+            "p50_f0": Part(10, "ms"),
+            "p50_f2": Part(10 + F2_MS, "ms"),
+            "rate": Part(300, "steps/s from 8 clients", "at least"),
+        },
+    ),
 }

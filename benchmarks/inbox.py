@@ -168,7 +168,7 @@ def decisions(raw: Raw, user: Any, n: int) -> Iterator[dict[str, Any]]:
             ],
             clients,
         )
-        found = raw.execute(
+        result = raw.execute(
             "SELECT count(*), count(DISTINCT approval_id) FROM gp_decision WHERE "
             "approval_id = ANY(%s::uuid[])",
             ([row.id for row in rows],),
@@ -179,9 +179,9 @@ def decisions(raw: Raw, user: Any, n: int) -> Iterator[dict[str, Any]]:
             "decisions per second",
             plain_decisions(raw, n, clients),
             decided=n,
-            recorded=found[0] if found else 0,
+            recorded=result[0] if result else 0,
         )
-        yield made | {"ok": found == (n, n)}
+        yield made | {"ok": result == (n, n)}
 
 
 def plain_decisions(raw: Raw, n: int, clients: int) -> float:
@@ -251,7 +251,7 @@ def pages(raw: Raw, user: Any, n: int) -> Iterator[dict[str, Any]]:
     from django.test import Client
 
     client = Client()
-    client.force_login(user, "django.contrib.auth.backends.ModelBackend")
+    client.force_login(user, "dashboard.identity.backends.Passwords")
     seen = "SELECT id, body, rest FROM bench_seen WHERE id > %s ORDER BY id LIMIT 150"
     for query in ("box=mine", "box=mine&sort=deadline", "box=open&sort=age", "box=due", "box=high"):
         what = f"inbox page p95 with {n:,} open requests, {query}"
@@ -265,7 +265,7 @@ def boards(raw: Raw, user: Any, n: int) -> Iterator[dict[str, Any]]:
     multiply(raw, "gp_thread", waiting(version(), 0).thread, SPREAD_THREADS, n)
     raw.execute("VACUUM ANALYZE gp_thread")
     client = Client()
-    client.force_login(user, "django.contrib.auth.backends.ModelBackend")
+    client.force_login(user, "dashboard.identity.backends.Passwords")
     rows = "SELECT * FROM gp_thread WHERE id > %s ORDER BY id LIMIT 36"
     for query in ("", "?status=failed"):
         what = f"board page p95 with {n:,} threads{', ' if query else ''}{query[1:]}"
@@ -274,12 +274,12 @@ def boards(raw: Raw, user: Any, n: int) -> Iterator[dict[str, Any]]:
 
 def timed(client: Any, address: str, raw: Raw, sql: str, what: str) -> dict[str, Any]:
     """The 95th percentile of a page, beside a raw read of the rows."""
-    found, size = [], 0
+    results, size = [], 0
     for i in range(LOOKS + 5):
         began = time.perf_counter()
         answer = client.get(address, headers={"host": "localhost"})
         if i >= 5:
-            found.append((time.perf_counter() - began) * 1e3)
+            results.append((time.perf_counter() - began) * 1e3)
         if answer.status_code != 200:
             raise RuntimeError(f"{address} answered {answer.status_code}")
         size = len(answer.content)
@@ -290,11 +290,11 @@ def timed(client: Any, address: str, raw: Raw, sql: str, what: str) -> dict[str,
         plain.append((time.perf_counter() - began) * 1e3)
     return line(
         what,
-        percentile(found, 0.95),
+        percentile(results, 0.95),
         "ms",
         percentile(plain, 0.95),
         budget=PAGE_MS,
-        p50_ms=median(found),
+        p50_ms=median(results),
         kilobytes=size / 1e3,
     )
 
@@ -316,14 +316,14 @@ def main(arguments: Sequence[str]) -> int:
     parser.add_argument("--requests", type=int, default=100_000, metavar="N")
     parser.add_argument("--decisions", type=int, default=1_000, metavar="N")
     parser.add_argument("--threads", type=int, default=100_000, metavar="N")
-    given = parser.parse_args(arguments)
+    value = parser.parse_args(arguments)
     servers.clean_environment()
     answers, sys.stdout = sys.stdout, sys.stderr
     good = True
     with servers.bench() as bench, bench.connect() as raw:
-        for found in measure(raw, given.requests, given.decisions, given.threads):
-            good = good and found["ok"]
-            print(dumped(found), file=answers, flush=True)
+        for item in measure(raw, value.requests, value.decisions, value.threads):
+            good = good and item["ok"]
+            print(dumped(item), file=answers, flush=True)
     return 0 if good else 1
 
 

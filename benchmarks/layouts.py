@@ -20,7 +20,7 @@ from checkpoints.queries.states import keyframes
 from checkpoints.state import deltas
 
 from . import servers
-from .agents.growing import text
+from .agents.growth import text
 from .ground import median
 from .report import dumped, tidy
 
@@ -73,8 +73,8 @@ class Layout:
             {"n": number},
         ).fetchall()
         rows.sort(key=lambda row: (row[0], not row[2]))
-        base = deltas.decode_stored(rows.pop(0)[1]) if rows[0][2] else {}
-        return deltas.replay(base, (deltas.decode_stored(row[1]) for row in rows))
+        base = deltas.decode(rows.pop(0)[1]) if rows[0][2] else {}
+        return deltas.fold(base, (deltas.decode(row[1]) for row in rows), stored=True)
 
     def bytes(self) -> int:
         """All tables with indexes and TOAST."""
@@ -135,7 +135,7 @@ class Segments(Layout):
             {"k": last, "n": number},
         ).fetchall()
         rows.sort(key=lambda row: row[0])
-        state = deltas.replay({}, (deltas.decode_stored(row[1]) for row in rows))
+        state = deltas.fold({}, (deltas.decode(row[1]) for row in rows), stored=True)
         return {k: v for k, v in state.items() if v != []}
 
 
@@ -182,13 +182,13 @@ def main(arguments: Sequence[str]) -> int:
     """Measure all layouts; full copies are left out where they would take gigabytes."""
     parser = argparse.ArgumentParser(prog="python -m benchmarks.layouts", description=__doc__)
     parser.add_argument("--scale", type=float, default=1.0, help="share of the usual steps")
-    given = parser.parse_args(arguments)
+    value = parser.parse_args(arguments)
     servers.clean_environment()
     with servers.bench() as bench, bench.connect() as link:
         link.prepare_threshold = 5
         for task in ("append", "overwrite"):
             for length in LENGTHS if task == "append" else LENGTHS[:2]:
-                n = max(60, int(length * given.scale))
+                n = max(60, int(length * value.scale))
                 for name in LAYOUTS:
                     if name.startswith("full") and n > 2_000:
                         continue

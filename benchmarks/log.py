@@ -94,8 +94,8 @@ def filled(raw: Raw, events: int) -> tuple[list[UUID], dict[str, float]]:
             made.append(thread)
             # In pieces: one statement holds the rows that it makes.
             for upto in range(PER_THREAD, length + 1, PER_THREAD):
-                given = {"thread": thread, "workspace": workspace(), "upto": upto, "text": TEXT}
-                cursor.execute(_FILL, given)
+                values = {"thread": thread, "workspace": workspace(), "upto": upto, "text": TEXT}
+                cursor.execute(_FILL, values)
         took = time.perf_counter() - began
     raw.execute(_PLAIN)
     began = time.perf_counter()
@@ -112,12 +112,12 @@ def timed(act: Callable[[], Any], times: int = TIMES) -> dict[str, float]:
     """Milliseconds of so many calls."""
     for _ in range(times // 10):
         act()
-    found = []
+    results = []
     for _ in range(times):
         began = time.perf_counter()
         act()
-        found.append((time.perf_counter() - began) * 1e3)
-    return {"p50_ms": median(found), "p95_ms": percentile(found, 0.95)}
+        results.append((time.perf_counter() - began) * 1e3)
+    return {"p50_ms": median(results), "p95_ms": percentile(results, 0.95)}
 
 
 def line(
@@ -175,8 +175,8 @@ def insert(raw: Raw, threads: Sequence[UUID]) -> dict[str, Any]:
         store.add_event(next(places), store.NewEvent(EventKind.THOUGHT_RECORDED, data, "worker:1"))
 
     def plain() -> None:
-        given = (next(places), -next(numbers), text, rest)
-        raw.execute("INSERT INTO bench_log VALUES (%s, %s, %s, %s)", given)
+        value = (next(places), -next(numbers), text, rest)
+        raw.execute("INSERT INTO bench_log VALUES (%s, %s, %s, %s)", value)
 
     ours, theirs = timed(chained), timed(plain)
     return line(
@@ -227,14 +227,14 @@ def storage(raw: Raw, threads: Sequence[UUID]) -> dict[str, Any]:
     ours = timed(lambda: queries.storage(longest), 50)
     counted = "SELECT count(*), sum(pg_column_size(data)) FROM bench_log WHERE thread = %s"
     plain = timed(lambda: raw.execute(counted, (longest,)).fetchall(), 5)
-    found = queries.storage(longest)
+    result = queries.storage(longest)
     return line(
         "what the longest thread takes, as its page shows it",
         ours["p50_ms"],
         "ms",
         plain["p50_ms"],
-        events=found.events,
-        bytes=found.bytes,
+        events=result.events,
+        bytes=result.bytes,
     )
 
 
@@ -265,12 +265,12 @@ def verified(raw: Raw, threads: Sequence[UUID]) -> dict[str, Any]:
 
 def _hashed(raw: Raw, thread: UUID) -> int:
     seq, n = 0, 0
-    while found := raw.execute(
+    while rows := raw.execute(
         f"{_READ}> %s ORDER BY seq LIMIT {AT_ONCE}", (thread, seq)
     ).fetchall():
-        for _seq, data, rest in found:
+        for _seq, data, rest in rows:
             sha256(rest + data.encode()).digest()
-        n, seq = n + len(found), found[-1][0]
+        n, seq = n + len(rows), rows[-1][0]
     return n
 
 
@@ -304,14 +304,14 @@ def main(arguments: Sequence[str]) -> int:
     """Measure and print a line per figure; 1 if one is not ok."""
     parser = argparse.ArgumentParser(prog="python -m benchmarks.log", description=__doc__)
     parser.add_argument("--events", type=int, default=1_000_000, metavar="N")
-    given = parser.parse_args(arguments)
+    value = parser.parse_args(arguments)
     servers.clean_environment()
     answers, sys.stdout = sys.stdout, sys.stderr
     good = True
     with servers.bench() as bench, bench.connect() as raw:
-        for found in measure(raw, given.events):
-            good = good and found["ok"]
-            print(dumped(found), file=answers, flush=True)
+        for item in measure(raw, value.events):
+            good = good and item["ok"]
+            print(dumped(item), file=answers, flush=True)
     return 0 if good else 1
 
 

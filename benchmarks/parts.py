@@ -23,7 +23,7 @@ from dashboard.embedded.process.folders import folders
 from .servers import Bench
 
 SLOTS = 2
-AGENTS = "benchmarks.agents.growing,benchmarks.agents.asking"
+AGENTS = "benchmarks.agents.growth,benchmarks.agents.questions,benchmarks.agents.lead"
 
 
 def free_port() -> int:
@@ -36,20 +36,20 @@ def free_port() -> int:
 def wait_until[T](answer: Callable[[], T], *, seconds: float, what: str) -> T:
     """Ask until the answer is true; TimeoutError otherwise."""
     deadline = time.monotonic() + seconds
-    while not (found := answer()):
+    while not (result := answer()):
         if time.monotonic() > deadline:
             raise TimeoutError(f"{what} did not happen within {seconds} s")
         time.sleep(0.002)
-    return found
+    return result
 
 
-def _options(bench: Bench, port: int) -> UpOptions:
+def _options(bench: Bench, port: int, *, slots: int = SLOTS, pool: str = "prefork") -> UpOptions:
     return UpOptions(
         host="127.0.0.1",
         port=port,
         data=bench.data,
-        workers=SLOTS,
-        pool="prefork",
+        workers=slots,
+        pool=pool,
         demo=False,
         database_url="",
         redis_url="",
@@ -66,15 +66,17 @@ def _end(process: subprocess.Popen[bytes]) -> None:
 
 
 @contextmanager
-def worker(bench: Bench, agents: str = AGENTS) -> Iterator[None]:
-    """A Celery worker that listens, with the agents of the bench."""
+def worker(
+    bench: Bench, agents: str = AGENTS, *, slots: int = SLOTS, pool: str = "prefork"
+) -> Iterator[int]:
+    """A Celery worker that listens, with the agents of the bench; its process id."""
     os.environ["GATEPOST_AGENTS"] = agents
-    part = Worker(_options(bench, 0))
+    part = Worker(_options(bench, 0, slots=slots, pool=pool))
     process = part.start()
     try:
         if not select.select([part.ready], [], [], 60)[0]:
             raise TimeoutError(f"the worker does not listen; its log: {part.log.read_text()}")
-        yield
+        yield process.pid
     finally:
         _end(process)
 

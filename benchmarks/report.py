@@ -81,6 +81,6 @@ def tidy(value: Any) -> Any:
     return float(f"{value:.4g}") if isinstance(value, float) else value
 
 
-def dumped(found: Mapping[str, Any]) -> str:
+def dumped(results: Mapping[str, Any]) -> str:
     """One line of JSON."""
-    return json.dumps(found, separators=(", ", ": "), allow_nan=False, default=str)
+    return json.dumps(results, separators=(", ", ": "), allow_nan=False, default=str)

@@ -27,6 +27,7 @@ def clean_environment() -> None:
             del os.environ[name]
     # What is measured is the work of a call, not how many one address may make.
     os.environ["GATEPOST_API_PER_ACCOUNT"] = os.environ["GATEPOST_API_PER_ADDRESS"] = "0"
+    os.environ["GATEPOST_REPORTS_PER_ACCOUNT"] = os.environ["GATEPOST_REPORTS_PER_ADDRESS"] = "0"
 
 
 @contextmanager
@@ -73,23 +74,29 @@ class Bench:
         While it reads a large table nothing can be cleaned behind it, and each further version of
         a thread's row takes room that is used again afterwards.
         """
-        self._autovacuum("off")
-        try:
+        with self.connect() as server, without_autovacuum(server):
             yield
-        finally:
-            self._autovacuum("on")
 
-    def _autovacuum(self, value: str) -> None:
-        with self.connect() as server:
-            server.execute(f"ALTER SYSTEM SET autovacuum = {value}")
-            server.execute("SELECT pg_reload_conf()")
-            for _ in range(600):
-                time.sleep(0.1)
-                at_it = server.execute(
-                    "SELECT count(*) FROM pg_stat_activity WHERE backend_type = 'autovacuum worker'"
-                ).fetchone()
-                if value == "on" or at_it == (0,):
-                    return
+
+@contextmanager
+def without_autovacuum(server: psycopg.Connection[Any]) -> Iterator[None]:
+    """Autovacuum off on the whole server, once what it is at is done; then on again."""
+    server.execute("ALTER SYSTEM SET autovacuum = off")
+    server.execute("SELECT pg_reload_conf()")
+    try:
+        for _ in range(600):
+            time.sleep(0.1)  # also for the launcher, which starts workers until it has read this
+            at_it = server.execute(
+                "SELECT count(*) FROM pg_stat_activity WHERE backend_type LIKE 'autovacuum %'"
+            ).fetchone()
+            if at_it == (0,):
+                break
+        else:
+            raise TimeoutError("Autovacuum is still at work after a minute.")
+        yield
+    finally:
+        server.execute("ALTER SYSTEM SET autovacuum = on")
+        server.execute("SELECT pg_reload_conf()")
 
 
 @contextmanager

@@ -20,17 +20,18 @@ from collections import Counter
 from collections.abc import Iterator, Sequence
 from typing import Any
 
+from benchmarks.faults.charged_server import SERVER, Fault, charging
+from benchmarks.faults.courses import ARMS, Field, drawn
+from benchmarks.faults.shipped_courses import SHIPPED, Shipped
+
 from . import parts, servers
-from .charging import SERVER, Fault, charging
-from .courses import ARMS, Field, drawn
 from .report import dumped, tidy
-from .shipped_courses import SHIPPED, Shipped
 
 LENGTHS = (5, 20, 100)  # steps
 JUDGED, BUDGET = 20, 60.0  # at so many steps at least so many per cent of the waste are spared
 TASKS = {5: 120, 20: 100, 100: 40}
 ARTICLE = 82.0  # per cent less waste, as the article claims; not measured here
-AGENTS = "benchmarks.agents.wasting,benchmarks.agents.shipped"
+AGENTS = "benchmarks.agents.waste,benchmarks.agents.shipped"
 LEASE_SECONDS, SWEEP_SECONDS = 3.0, 0.25
 
 
@@ -82,19 +83,19 @@ def accounted(fields: Sequence[Field], seed: int) -> dict[str, Any]:
 
     It may say less (a call that was tried again in place is not counted), never more.
     """
-    said = [sum(found) for found in zip(*(f.said() for f in fields), strict=True)]
-    cost = [sum(found) for found in zip(*(f.wasted("restart") for f in fields), strict=True)]
+    messages = [sum(item) for item in zip(*(f.said() for f in fields), strict=True)]
+    cost = [sum(item) for item in zip(*(f.wasted("restart") for f in fields), strict=True)]
     cost[0] += sum(f.own_wasted("restart") for f in fields)
     return {
         "row": "A36",
         "what": "tokens that threads say they saved, against those that restarting cost",
-        "value": said[1],
+        "value": messages[1],
         "unit": "tokens",
         "baseline": cost[1],
-        "ratio": tidy(said[1] / cost[1]) if cost[1] else None,
+        "ratio": tidy(messages[1] / cost[1]) if cost[1] else None,
         "budget": cost[1],
-        "ok": 0 < said[1] <= cost[1] and 0 < said[0] <= cost[0],
-        "calls_said": said[0],
+        "ok": 0 < messages[1] <= cost[1] and 0 < messages[0] <= cost[0],
+        "calls_said": messages[0],
         "calls_of_restart": cost[0],
         "seed": seed,
     }
@@ -141,15 +142,15 @@ def main(arguments: Sequence[str]) -> int:
     parser.add_argument("--scale", type=float, default=1.0, help="share of the usual tasks")
     parser.add_argument("--lengths", default=",".join(map(str, LENGTHS)), help="steps, such as 5")
     parser.add_argument("--agents", default=",".join(SHIPPED), help="shipped agents; may be empty")
-    given = parser.parse_args(arguments)
+    value = parser.parse_args(arguments)
     servers.clean_environment()
     answers, sys.stdout = sys.stdout, sys.stderr
     good = True
-    lengths = [int(n) for n in given.lengths.split(",") if n]
-    agents = [name for name in given.agents.split(",") if name]
-    for found in measure(given.seed, given.scale, lengths, agents):
-        good = good and found["ok"]
-        print(dumped(found), file=answers, flush=True)
+    lengths = [int(n) for n in value.lengths.split(",") if n]
+    agents = [name for name in value.agents.split(",") if name]
+    for item in measure(value.seed, value.scale, lengths, agents):
+        good = good and item["ok"]
+        print(dumped(item), file=answers, flush=True)
     return 0 if good else 1
 
 

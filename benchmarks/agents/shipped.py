@@ -18,7 +18,7 @@ from agents.payments import agent as paying
 from agents.payments.agent import mail, pay, reserve
 from gatepost import Context, Graph, Node, State
 
-from .wasting import fetch, stand_in
+from .waste import fetch, stand_in
 
 
 class Research(research.Research):

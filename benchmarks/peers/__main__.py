@@ -59,11 +59,11 @@ def ours(bench: Bench, steps: int) -> dict[str, Any]:
     }
 
 
-def flat(found: dict[str, Any], steps: int) -> dict[str, Any]:
+def flat(results: dict[str, Any], steps: int) -> dict[str, Any]:
     """The figures of one system by the names of COLUMNS; None where it has none."""
-    read = {int(step): ms for step, ms in (found.get("read_ms") or {}).items()}
-    row = {name: found.get(name) for name in COLUMNS}
-    row["megabytes"] = found["bytes"] / 1e6
+    read = {int(step): ms for step, ms in (results.get("read_ms") or {}).items()}
+    row = {name: results.get(name) for name in COLUMNS}
+    row["megabytes"] = results["bytes"] / 1e6
     row["read_middle_ms"], row["read_end_ms"] = read.get(steps // 2), read.get(steps)
     return {name: tidy(value) for name, value in row.items()}
 
@@ -73,8 +73,8 @@ def main(arguments: Sequence[str]) -> int:
     parser = argparse.ArgumentParser(prog="python -m benchmarks.peers", description=__doc__)
     parser.add_argument("--json", action="store_true", help="one JSON object in place of a table")
     parser.add_argument("--scale", type=float, default=1.0, help="share of the usual steps")
-    given = parser.parse_args(arguments)
-    steps = max(100, int(STEPS * given.scale))
+    value = parser.parse_args(arguments)
+    steps = max(100, int(STEPS * value.scale))
     servers.clean_environment()
     answers, sys.stdout = sys.stdout, sys.stderr
     at = [steps // 2, steps]
@@ -86,11 +86,11 @@ def main(arguments: Sequence[str]) -> int:
             ("DBOS", "dbos_task", {}),
         ):
             print(f"{name} ...", file=sys.stderr, flush=True)
-            found = environment.ask(bench, script, steps=steps, size=SIZE, fork=True, **more)
-            systems[name] = flat(found, steps)
+            result = environment.ask(bench, script, steps=steps, size=SIZE, fork=True, **more)
+            systems[name] = flat(result, steps)
         print("Gatepost ...", file=sys.stderr, flush=True)
         systems["Gatepost"] = flat(ours(bench, steps), steps)
-    if given.json:
+    if value.json:
         print(json.dumps({"steps": steps, "size": SIZE, "systems": systems}), file=answers)
     else:
         print(table(systems, steps), file=answers)

@@ -31,6 +31,11 @@ def growing(steps: int, size: int) -> int:
     return len(log)
 
 
+def config(address: str) -> Any:
+    """How DBOS is set up on the server of the bench."""
+    return {"name": "peer", "system_database_url": _url(address), "run_admin_server": False}
+
+
 def _url(address: str) -> str:
     parts = conninfo_to_dict(address)
     query = {name: str(parts[name]) for name in ("host", "port") if name in parts}
@@ -47,26 +52,20 @@ def _url(address: str) -> str:
 def answer(asked: dict[str, Any]) -> dict[str, Any]:
     """Work the task once and measure it."""
     steps, size = asked["steps"], asked["size"]
-    DBOS(
-        config={
-            "name": "peer",
-            "system_database_url": _url(asked["address"]),
-            "run_admin_server": False,
-        }
-    )
+    DBOS(config=config(asked["address"]))
     DBOS.launch()
     try:
         probe = Probe(asked["address"])
-        _play(20, size)
+        play(20, size)
         before = probe.bytes()
-        _play(max(1, steps // 10), size)
+        play(max(1, steps // 10), size)
         tenth = probe.bytes() - before
         before, xids = probe.bytes(), probe.transactions()
         began = time.perf_counter()
-        workflow = _play(steps, size)
+        workflow = play(steps, size)
         seconds = time.perf_counter() - began
         xids, stored = probe.transactions() - xids, probe.bytes() - before
-        found = {
+        results = {
             "steps": steps,
             "steps_per_second": steps / seconds,
             "bytes": stored,
@@ -75,13 +74,14 @@ def answer(asked: dict[str, Any]) -> dict[str, Any]:
             "write_transactions_per_step": xids / steps,
         }
         if asked.get("fork"):
-            found |= _fork(workflow, steps // 2 + 1, probe)
-        return found
+            results |= _fork(workflow, steps // 2 + 1, probe)
+        return results
     finally:
         DBOS.destroy()
 
 
-def _play(steps: int, size: int) -> str:
+def play(steps: int, size: int) -> str:
+    """Work one workflow to its end; its id."""
     ident = str(uuid.uuid4())
     with SetWorkflowID(ident):
         growing(steps, size)

@@ -29,10 +29,10 @@ class Full(TypedDict):
 
 
 def _extended(state: list[str] | None, writes: Any) -> list[str]:
-    found = list(state or ())
+    results = list(state or ())
     for items in writes:
-        found.extend(items)
-    return found
+        results.extend(items)
+    return results
 
 
 class Delta(TypedDict):
@@ -76,7 +76,7 @@ def answer(asked: dict[str, Any]) -> dict[str, Any]:
         config = _play(graph, steps, size)
         seconds = time.perf_counter() - began
         xids, stored = probe.transactions() - xids, probe.bytes() - bytes_before
-        found = {
+        results = {
             "steps": steps,
             "steps_per_second": steps / seconds,
             "bytes": stored,
@@ -91,11 +91,11 @@ def answer(asked: dict[str, Any]) -> dict[str, Any]:
             for step in asked["at"]:
                 at = places[step]
                 assert len(graph.get_state(at).values["log"]) == step
-                found["read_ms"][step] = median_ms(lambda at=at: graph.get_state(at), reads)
-                found["saver_ms"][step] = median_ms(lambda at=at: saver.get_tuple(at), reads)
+                results["read_ms"][step] = median_ms(lambda at=at: graph.get_state(at), reads)
+                results["saver_ms"][step] = median_ms(lambda at=at: saver.get_tuple(at), reads)
         if asked.get("fork"):
-            found |= _fork(graph, config, steps // 2, probe)
-    return found
+            results |= _fork(graph, config, steps // 2, probe)
+    return results
 
 
 def _play(graph: Any, steps: int, size: int) -> dict[str, Any]:
@@ -106,12 +106,12 @@ def _play(graph: Any, steps: int, size: int) -> dict[str, Any]:
 
 def _places(graph: Any, config: dict[str, Any], wanted: set[int]) -> dict[int, dict[str, Any]]:
     """The addresses of checkpoints by how many messages they hold."""
-    found: dict[int, dict[str, Any]] = {}
+    results: dict[int, dict[str, Any]] = {}
     for item in graph.checkpointer.list(config):
         step = item.metadata["step"]
         if step in wanted:
-            found[step] = item.config
-    return found
+            results[step] = item.config
+    return results
 
 
 def _fork(graph: Any, config: dict[str, Any], step: int, probe: Probe) -> dict[str, Any]:

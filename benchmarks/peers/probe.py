@@ -47,6 +47,10 @@ class Probe:
             )
         )
 
+    def rows(self, table: str) -> int:
+        """All rows of one table."""
+        return int(self._one(f"SELECT count(*) FROM {table}"))
+
     def transactions(self) -> int:
         """Write transactions so far."""
         return int(self._one("SELECT pg_snapshot_xmax(pg_current_snapshot())::text::bigint"))
@@ -55,12 +59,12 @@ class Probe:
 def median_ms(read: Callable[[], Any], times: int) -> float:
     """The median of several calls in milliseconds, the first not counted."""
     read()
-    found = []
+    results = []
     for _ in range(times):
         began = time.perf_counter()
         read()
-        found.append(time.perf_counter() - began)
-    return statistics.median(found) * 1e3
+        results.append(time.perf_counter() - began)
+    return statistics.median(results) * 1e3
 
 
 def serve(answer: Callable[[dict[str, Any]], dict[str, Any]]) -> None:

@@ -71,8 +71,8 @@ def script() -> tuple[str, UUID]:
             return numbers.get(value, str(value))
         return _literal(value)
 
-    found = re.sub(r"%\((\w+)\)s", written, text).replace("%%", "%")
-    return f"\\set n :n + 1\n{' '.join(found.split(chr(10)))};\n", work.thread
+    result = re.sub(r"%\((\w+)\)s", written, text).replace("%%", "%")
+    return f"\\set n :n + 1\n{' '.join(result.split(chr(10)))};\n", work.thread
 
 
 def _literal(value: Any) -> str:
@@ -109,9 +109,9 @@ def rate(bench: Bench, path: Path, *, first: int, clients: int, seconds: int) ->
     command += [f"--client={clients}", f"--jobs={min(clients, 2)}", f"--time={seconds}"]
     command += [f"--file={path}", "--define=n=0", f"--define=first={first}"]
     done = subprocess.run(command, capture_output=True, text=True, check=False)
-    told = re.search(r"transactions actually processed: (\d+)", done.stdout)
+    match = re.search(r"transactions actually processed: (\d+)", done.stdout)
     per_second = re.search(r"tps = ([\d.]+)", done.stdout)
-    if told is None or per_second is None:
+    if match is None or per_second is None:
         raise RuntimeError(f"pgbench said {done.stdout} {done.stderr}")
     with connection.cursor() as cursor:
         cursor.execute(
@@ -120,8 +120,8 @@ def rate(bench: Bench, path: Path, *, first: int, clients: int, seconds: int) ->
             (first, first + clients),
         )
         [written] = cursor.fetchone()
-    if written != int(told[1]):
-        raise RuntimeError(f"{told[1]} statements wrote {written} checkpoints")
+    if written != int(match[1]):
+        raise RuntimeError(f"{match[1]} statements wrote {written} checkpoints")
     return float(per_second[1])
 
 
@@ -131,19 +131,21 @@ def measure(bench: Bench, scale: float) -> Measured:
     text, thread = script()
     path = bench.data / "commit_step.sql"
     path.write_text(text)
-    found = Measured({})
+    measured = Measured({})
     first = 1_000
     for name, flush in (("f0", 0.0), ("f2", F2_MS)):
         bench.flush_takes(flush)
-        told = {}
+        payload = {}
         for clients in (1, CLIENTS):
             make_threads(thread, first, clients)
-            told[clients] = rate(bench, path, first=first, clients=clients, seconds=seconds)
+            payload[clients] = rate(bench, path, first=first, clients=clients, seconds=seconds)
             first += clients
-        found.details[f"steps_per_second_{name}"] = {str(n): round(r) for n, r in told.items()}
+        measured.details[f"steps_per_second_{name}"] = {
+            str(n): round(r) for n, r in payload.items()
+        }
         if name == "f2":
-            found.values["ratio_f2"] = told[CLIENTS] / told[1]
-            found.baselines["ratio_f2"] = told[1]
-            found.ratios["ratio_f2"] = told[CLIENTS] / told[1]
+            measured.values["ratio_f2"] = payload[CLIENTS] / payload[1]
+            measured.baselines["ratio_f2"] = payload[1]
+            measured.ratios["ratio_f2"] = payload[CLIENTS] / payload[1]
     bench.flush_takes(0)
-    return found
+    return measured

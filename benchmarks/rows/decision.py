@@ -130,7 +130,7 @@ def measure(bench: Bench, scale: float) -> Measured:
     before (one flush). The event of a decision is timed before its own flush, so the flush of F
     is taken off: the clock runs from the commit. At F=0 nothing is taken off.
     """
-    found = Measured({})
+    measured = Measured({})
     with parts.worker(bench), parts.web(bench) as port:
         reviewer = Reviewer(port)
         for _ in range(parts.SLOTS * 4):
@@ -138,7 +138,7 @@ def measure(bench: Bench, scale: float) -> Measured:
             decided(reviewer, "bench-asking", "respond", "yes")
         for _ in range(3):
             wait_for(start("bench-acting"), Status.WAITING)
-        found.values["held"] = min(held() for _ in range(3))
+        measured.values["held"] = min(held() for _ in range(3))
         try:
             for name, flush in (("f0", 0.0), ("f2", F2_MS)):
                 bench.flush_takes(flush)
@@ -148,11 +148,11 @@ def measure(bench: Bench, scale: float) -> Measured:
                     questions.append(decided(reviewer, "bench-asking", "respond", "yes"))
                 after = [seconds * 1000 - flush for seconds, _, _ in gates]
                 whole = [seconds * 1000 for _, seconds, _ in gates]
-                found.values[f"p50_{name}"] = percentile(after, 0.5)
-                found.values[f"p95_{name}"] = percentile(after, 0.95)
-                found.values[f"http_p50_{name}"] = percentile(whole, 0.5)
+                measured.values[f"p50_{name}"] = percentile(after, 0.5)
+                measured.values[f"p95_{name}"] = percentile(after, 0.95)
+                measured.values[f"http_p50_{name}"] = percentile(whole, 0.5)
                 lines = [seconds * 1000 - flush for seconds, _, _ in questions]
-                found.details[f"timing_{name}"] = {
+                measured.details[f"timing_{name}"] = {
                     "http_p95_ms": round(percentile(whole, 0.95), 2),
                     "question_p50_ms": round(percentile(lines, 0.5), 2),
                     "question_p95_ms": round(percentile(lines, 0.95), 2),
@@ -162,4 +162,4 @@ def measure(bench: Bench, scale: float) -> Measured:
                 }
         finally:
             bench.flush_takes(0)
-    return found
+    return measured

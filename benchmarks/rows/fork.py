@@ -9,11 +9,11 @@ from uuid import UUID
 from checkpoints import queries, store
 
 from .. import inside
-from ..baseline import RawInserts
 from ..budgets import F2_MS
 from ..ground import median
 from ..report import Measured
 from ..servers import Bench
+from .baseline import RawInserts
 from .state import thread_of
 
 LENGTHS, SIZE = (100, 1_000, 10_000), 500
@@ -62,7 +62,7 @@ def _bytes(thread: UUID) -> int:
 
 def measure(bench: Bench, scale: float) -> Measured:
     """Milliseconds of the slowest thread's fork; the others, and a raw INSERT, are beside it."""
-    found = Measured({"write_transactions": 0.0, "bytes": 0.0, "ms_f0": 0.0})
+    measured = Measured({"write_transactions": 0.0, "bytes": 0.0, "ms_f0": 0.0})
     more: list[tuple[float, float]] = []
     for length in LENGTHS:
         steps = max(50, int(length * scale))
@@ -71,26 +71,26 @@ def measure(bench: Bench, scale: float) -> Measured:
         fork_ms(thread, steps // 2, 10)
         raw = RawInserts.like_last_step(bench, thread)
         xids, size = written(thread, steps // 2)
-        told: dict[str, Any] = {"steps": steps, "write_transactions": xids, "bytes": round(size)}
+        payload: dict[str, Any] = {"steps": steps, "write_transactions": xids, "bytes": round(size)}
         for name, flush in (("f0", 0.0), ("f2", F2_MS)):
             bench.flush_takes(flush)
             # That is a rest: processors and sessions are slower for some twenty forks after it.
             fork_ms(thread, steps // 2, 20)
             ms = fork_ms(thread, steps // 2)
             inserted = median([raw.timed_insert() for _ in range(ROUNDS)]) * 1e3
-            told[f"ms_{name}"], told[f"raw_ms_{name}"] = round(ms, 3), round(inserted, 3)
+            payload[f"ms_{name}"], payload[f"raw_ms_{name}"] = round(ms, 3), round(inserted, 3)
             if name == "f2":
                 more.append((ms - inserted, inserted))
-            elif ms > found.values["ms_f0"]:
-                found.values["ms_f0"] = ms
-                found.baselines["ms_f0"] = round(inserted, 3)
+            elif ms > measured.values["ms_f0"]:
+                measured.values["ms_f0"] = ms
+                measured.baselines["ms_f0"] = round(inserted, 3)
         bench.flush_takes(0)
         raw.close()
         fork_ms(thread, steps // 2, 20, size=1)
-        told["ms_f0_with_a_change"] = round(fork_ms(thread, steps // 2, size=1), 3)
-        found.values["write_transactions"] = max(found.values["write_transactions"], xids)
-        found.values["bytes"] = max(found.values["bytes"], size)
-        found.details[f"length_{length}"] = told
-    found.values["more_ms_f2"], inserted = max(more)
-    found.baselines["more_ms_f2"] = round(inserted, 3)
-    return found
+        payload["ms_f0_with_a_change"] = round(fork_ms(thread, steps // 2, size=1), 3)
+        measured.values["write_transactions"] = max(measured.values["write_transactions"], xids)
+        measured.values["bytes"] = max(measured.values["bytes"], size)
+        measured.details[f"length_{length}"] = payload
+    measured.values["more_ms_f2"], inserted = max(more)
+    measured.baselines["more_ms_f2"] = round(inserted, 3)
+    return measured

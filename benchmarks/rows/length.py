@@ -30,7 +30,7 @@ def gaps(thread: UUID) -> list[float]:
 
 def measure(bench: Bench, scale: float) -> Measured:
     """Medians of the first and last 100 steps of several threads; the median of their ratios."""
-    found = Measured({})
+    measured = Measured({})
     with parts.worker(bench):
         for _ in range(parts.SLOTS * 2):
             play(60, SIZE)
@@ -45,13 +45,13 @@ def measure(bench: Bench, scale: float) -> Measured:
                 lasts.append(last)
                 wholes.append(sum(found_gaps[-WINDOW:]) / sum(found_gaps[:WINDOW]))
             name = f"steps_{length}"
-            found.values[name] = found.ratios[name] = median(ratios)
-            found.baselines[name] = round(median(firsts), 4)
-            found.details[name] = {
+            measured.values[name] = measured.ratios[name] = median(ratios)
+            measured.baselines[name] = round(median(firsts), 4)
+            measured.details[name] = {
                 "steps": steps,
                 "first_100_ms": round(median(firsts), 4),
                 "last_100_ms": round(median(lasts), 4),
                 "ratio_of_sums": round(median(wholes), 3),
                 "threads": len(ratios),
             }
-    return found
+    return measured

@@ -42,7 +42,7 @@ def measure(bench: Bench, scale: float) -> Measured:
     from the commit. At F=0 nothing is taken off.
     """
     handicap.install()
-    found = Measured({})
+    measured = Measured({})
     with parts.worker(bench):
         for _ in range(parts.SLOTS * 4):
             wait_for(start("bench-asking"), Status.WAITING)
@@ -56,8 +56,8 @@ def measure(bench: Bench, scale: float) -> Measured:
                     wait_for(thread, Status.WAITING, first_after=0.02)
                     began = head_state(thread)["began"]
                     waits.append((began - event_time(thread, "thread.started")) * 1000 - flush)
-                found.values[f"p50_{name}"] = percentile(waits, 0.5)
-                found.details[f"timing_{name}"] = {
+                measured.values[f"p50_{name}"] = percentile(waits, 0.5)
+                measured.details[f"timing_{name}"] = {
                     "p95_ms": round(percentile(waits, 0.95), 2),
                     "best_ms": round(min(waits), 2),
                     "starts": len(waits),
@@ -65,4 +65,4 @@ def measure(bench: Bench, scale: float) -> Measured:
                 }
         finally:
             bench.flush_takes(0)
-    return found
+    return measured

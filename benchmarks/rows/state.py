@@ -14,7 +14,7 @@ from checkpoints import queries
 from checkpoints.queries.states import materialized
 
 from .. import inside
-from ..agents import growing
+from ..agents import growth
 from ..ground import median
 from ..peers import environment
 from ..report import Measured
@@ -25,7 +25,7 @@ STEPS, SIZE, READS = 1_000, 1_000, 21
 
 def thread_of(steps: int, size: int = SIZE) -> UUID:
     """A thread of so many steps."""
-    return inside.play(growing, steps, input={"steps": steps, "size": size})
+    return inside.play(growth, steps, input={"steps": steps, "size": size})
 
 
 def queries_of_a_read(thread: UUID, number: int) -> int:
@@ -43,7 +43,7 @@ def places(steps: int) -> list[int]:
 
 def read_ms(thread: UUID, at: Sequence[int], reads: int = READS) -> dict[int, float]:
     """Medians of reading the state at these checkpoints, as pages and the API read it."""
-    found = {}
+    results = {}
     for number in at:
         point = queries.checkpoint_by_number(thread, number)
         if len(queries.state_at(thread, point.id)["log"]) != number:
@@ -53,8 +53,8 @@ def read_ms(thread: UUID, at: Sequence[int], reads: int = READS) -> dict[int, fl
             began = time.perf_counter()
             queries.state_at(thread, point.id)
             times.append(time.perf_counter() - began)
-        found[number] = median(times) * 1e3
-    return found
+        results[number] = median(times) * 1e3
+    return results
 
 
 def measure(bench: Bench, scale: float) -> Measured:
@@ -68,22 +68,22 @@ def measure(bench: Bench, scale: float) -> Measured:
     ours = {number: (first[number] + second[number]) / 2 for number in at}
     ratios = {number: ours[number] / theirs[number] for number in at}
     worst = max(ratios, key=lambda number: ratios[number])
-    found = Measured(
+    measured = Measured(
         {
             "queries": max(queries_of_a_read(thread, number) for number in at),
             "ratio": ratios[worst],
         }
     )
-    found.baselines["ratio"] = round(theirs[worst], 3)
-    found.ratios["ratio"] = ratios[worst]
-    found.details["read_ms"] = {
+    measured.baselines["ratio"] = round(theirs[worst], 3)
+    measured.ratios["ratio"] = ratios[worst]
+    measured.details["read_ms"] = {
         str(number): {"ours": round(ours[number], 3), "langgraph": round(theirs[number], 3)}
         for number in at
     }
-    found.details["worst_at_step"] = worst
-    found.details["peer"] = _versions(peer)
-    found.details["rows_read"] = _rows(thread, steps)
-    return found
+    measured.details["worst_at_step"] = worst
+    measured.details["peer"] = _versions(peer)
+    measured.details["rows_read"] = _rows(thread, steps)
+    return measured
 
 
 def _versions(peer: dict[str, Any]) -> str:

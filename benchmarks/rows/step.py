@@ -19,12 +19,12 @@ from checkpoints.states import EventKind
 from checkpoints.store import NewCheckpoint, NewEvent
 
 from .. import handicap
-from ..agents.growing import text
-from ..baseline import RawInserts
+from ..agents.growth import text
 from ..budgets import F2_MS
 from ..ground import median, percentile, workspace
 from ..report import Measured
 from ..servers import Bench
+from .baseline import RawInserts
 
 DELTA_BYTES = 1_000
 CHANNELS = {"log": {"reducer": "append", "default": []}}
@@ -105,8 +105,8 @@ class Stepper:
                 pgconn.untrace()
             log.seek(0)
             lines = [line.split(b"\t") for line in log]
-        asked = [line[3].strip() for line in lines if line[1] == b"F"]
-        return sum(message in (b"Sync", b"Query") for message in asked) / n
+        requests = [line[3].strip() for line in lines if line[1] == b"F"]
+        return sum(message in (b"Sync", b"Query") for message in requests) / n
 
     def write_transactions(self, n: int) -> float:
         """Transactions with an id per step: those that write."""
@@ -132,14 +132,16 @@ def measure(bench: Bench, scale: float) -> Measured:
         for _ in range(200):
             raw.insert()
             stepper.step()
-        found = Measured({}, details={"raw_row_bytes": raw.row_bytes})
-        found.values["round_trips"] = stepper.round_trips(20)
-        found.values["write_transactions"] = stepper.write_transactions(max(20, int(200 * scale)))
+        measured = Measured({}, details={"raw_row_bytes": raw.row_bytes})
+        measured.values["round_trips"] = stepper.round_trips(20)
+        measured.values["write_transactions"] = stepper.write_transactions(
+            max(20, int(200 * scale))
+        )
         for name, flush, rounds, block in (("f0", 0.0, 100, 25), ("f2", F2_MS, 20, 15)):
             bench.flush_takes(flush)
-            _compare(found, name, stepper, raw, max(3, int(rounds * scale)), block)
-        found.values = {
-            name: found.values[name]
+            _compare(measured, name, stepper, raw, max(3, int(rounds * scale)), block)
+        measured.values = {
+            name: measured.values[name]
             for name in ("round_trips", "write_transactions", "ratio_f0", "ratio_f2")
         }
     finally:
@@ -147,11 +149,11 @@ def measure(bench: Bench, scale: float) -> Measured:
         raw.close()
         # Row 8 counts what is leased: nobody works on this thread any more.
         store.cancel(stepper.thread, actor="bench:1")
-    return found
+    return measured
 
 
 def _compare(
-    found: Measured, name: str, stepper: Stepper, raw: RawInserts, rounds: int, block: int
+    measured: Measured, name: str, stepper: Stepper, raw: RawInserts, rounds: int, block: int
 ) -> None:
     ratios, ours, theirs = [], [], []
     for _ in range(rounds):
@@ -162,9 +164,9 @@ def _compare(
         ratios.append(median(steps) / median(inserts))
         ours += steps
         theirs += inserts
-    found.values[f"ratio_{name}"] = found.ratios[f"ratio_{name}"] = median(ratios)
-    found.baselines[f"ratio_{name}"] = round(1 / median(theirs), 1)
-    found.details[f"timing_{name}"] = {
+    measured.values[f"ratio_{name}"] = measured.ratios[f"ratio_{name}"] = median(ratios)
+    measured.baselines[f"ratio_{name}"] = round(1 / median(theirs), 1)
+    measured.details[f"timing_{name}"] = {
         "raw_ms": round(median(theirs) * 1e3, 3),
         "step_ms": round(median(ours) * 1e3, 3),
         "step_p95_ms": round(percentile(ours, 0.95) * 1e3, 3),

@@ -9,11 +9,11 @@ from django.db import connection
 from checkpoints.states import Status
 
 from .. import parts
-from ..baseline import RawInserts
 from ..budgets import F2_MS
 from ..ground import median, start, wait_for
 from ..report import Measured
 from ..servers import Bench
+from .baseline import RawInserts
 
 STEPS, SIZE = 1_000, 1_000
 
@@ -44,7 +44,7 @@ def times(thread: UUID) -> tuple[int, float, float]:
 def measure(bench: Bench, scale: float) -> Measured:
     """Threads and as many raw INSERTs in turn; steps per second from start to end by the clock."""
     steps = max(50, int(STEPS * scale))
-    found = Measured({})
+    measured = Measured({})
     with parts.worker(bench):
         for _ in range(parts.SLOTS * 2):
             warm = play(60, SIZE)
@@ -63,10 +63,10 @@ def measure(bench: Bench, scale: float) -> Measured:
                     rates.append(count / whole)
                     working.append(count / leased)
                 rate, baseline = median(rates), median(inserts)
-                found.values[f"rate_{name}"] = rate / baseline
-                found.baselines[f"rate_{name}"] = round(baseline, 1)
-                found.ratios[f"rate_{name}"] = rate / baseline
-                found.details[f"timing_{name}"] = {
+                measured.values[f"rate_{name}"] = rate / baseline
+                measured.baselines[f"rate_{name}"] = round(baseline, 1)
+                measured.ratios[f"rate_{name}"] = rate / baseline
+                measured.details[f"timing_{name}"] = {
                     "steps_per_second": round(rate, 1),
                     "best": round(max(rates), 1),
                     "after_the_lease": round(median(working), 1),
@@ -77,4 +77,4 @@ def measure(bench: Bench, scale: float) -> Measured:
         finally:
             bench.flush_takes(0)
             raw.close()
-    return found
+    return measured

@@ -36,9 +36,9 @@ def readers(thread: UUID) -> dict[str, Callable[[], Any]]:
 def statements(read: Callable[[], Any]) -> int:
     """How many statements a reader needs for its fifty rows."""
     with CaptureQueriesContext(connection) as seen:
-        found = read()
-    if len(found) != ROWS:
-        raise RuntimeError(f"{len(found)} rows are not {ROWS}")
+        text = read()
+    if len(text) != ROWS:
+        raise RuntimeError(f"{len(text)} rows are not {ROWS}")
     return len(seen)
 
 
@@ -69,9 +69,9 @@ def materialised() -> Iterator[list[int]]:
     counted: list[int] = []
     whole = materialized.materialise
 
-    def count(*given: Any, **more: Any) -> Any:
+    def count(*value: Any, **more: Any) -> Any:
         counted.append(1)
-        return whole(*given, **more)
+        return whole(*value, **more)
 
     materialized.materialise = count
     try:
@@ -82,8 +82,8 @@ def materialised() -> Iterator[list[int]]:
 
 def figures(thread: UUID) -> Measured:
     """The worse of both readers, and the fragment of the events."""
-    found, owner = Measured({}), workspace()
-    asked = {name: statements(read) for name, read in readers(thread).items()}
+    measured, owner = Measured({}), workspace()
+    query = {name: statements(read) for name, read in readers(thread).items()}
     took = {name: server_ms(read) for name, read in readers(thread).items()}
     with materialised() as counted:
         for read in readers(thread).values():
@@ -96,19 +96,19 @@ def figures(thread: UUID) -> Measured:
         times.append(time.perf_counter() - began)
     with CaptureQueriesContext(connection) as seen:
         fragment(thread, owner)
-    found.values = {
-        "queries": max(asked.values()),
+    measured.values = {
+        "queries": max(query.values()),
         "database_ms": max(took.values()),
         "fragment_ms": median(times) * 1e3,
         "states": len(counted),
     }
-    found.details["database"] = {name: round(ms, 3) for name, ms in took.items()}
-    found.details["fragment"] = {
+    measured.details["database"] = {name: round(ms, 3) for name, ms in took.items()}
+    measured.details["fragment"] = {
         "rows": text.count("<tr id="),
         "bytes": len(text.encode()),
         "queries_of_the_whole_region": len(seen),
     }
-    return found
+    return measured
 
 
 def measure(bench: Bench, scale: float) -> Measured:

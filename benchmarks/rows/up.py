@@ -20,18 +20,18 @@ LAST_LINE = "\n  Stop  "
 
 def living(data: Path) -> list[int]:
     """Processes that have the data folder in their command or environment, zombies left out."""
-    found = []
+    results = []
     for entry in Path("/proc").iterdir():
         if not entry.name.isdigit() or int(entry.name) == os.getpid():
             continue
         try:
             state = (entry / "stat").read_text().rpartition(")")[2].split()[0]
-            told = (entry / "cmdline").read_bytes() + (entry / "environ").read_bytes()
+            payload = (entry / "cmdline").read_bytes() + (entry / "environ").read_bytes()
         except (OSError, IndexError):
             continue
-        if state != "Z" and os.fsencode(data) in told:
-            found.append(int(entry.name))
-    return found
+        if state != "Z" and os.fsencode(data) in payload:
+            results.append(int(entry.name))
+    return results
 
 
 class Up:
@@ -70,11 +70,11 @@ class Up:
 
     def press_ctrl_c(self) -> float:
         """Seconds until nothing is left."""
-        asked = time.monotonic()
+        request = time.monotonic()
         os.killpg(self.process.pid, signal.SIGINT)
         self.process.wait(30)
         self._wait(lambda: not living(self.data), 30)
-        return time.monotonic() - asked
+        return time.monotonic() - request
 
     def kill_supervisor(self) -> None:
         """SIGKILL to the one that watches all others."""

@@ -7,7 +7,7 @@ from typing import Annotated
 from benchmarks import handicap
 from gatepost import Append, Context, Graph, State
 
-from .growing import about, text
+from .growth import about, text
 
 handicap.install()
 

@@ -11,7 +11,7 @@ import os
 import urllib.request
 from typing import Annotated, Any
 
-from benchmarks.charging import SERVER, TIMEOUT_SECONDS
+from benchmarks.faults.charged_server import SERVER, TIMEOUT_SECONDS
 from gatepost import END, Append, Context, Graph, Reply, Request, State, Sum
 
 
@@ -26,8 +26,8 @@ class Wasting(State):
 
 def _call(what: str, course: str, step: int) -> Any:
     body = json.dumps({"what": what, "course": course, "step": step, "pid": os.getpid()}).encode()
-    asked = urllib.request.Request(os.environ[SERVER], body)
-    with urllib.request.urlopen(asked, timeout=TIMEOUT_SECONDS) as answer:
+    request = urllib.request.Request(os.environ[SERVER], body)
+    with urllib.request.urlopen(request, timeout=TIMEOUT_SECONDS) as answer:
         return json.load(answer)
 
 
@@ -39,8 +39,10 @@ def fetch(course: str, step: int) -> str:
 def stand_in(request: Request) -> Reply:
     """Asks the counting server, which charges by the call."""
     place = request.parts[0]
-    found = _call("model", place["course"], place["step"])
-    return Reply(found["text"], "counting-server", found["tokens_in"], found["tokens_out"])
+    if not isinstance(place, dict):
+        return Reply("")  # what a shipped node asks by itself is answered by nobody
+    result = _call("model", place["course"], place["step"])
+    return Reply(result["text"], "counting-server", result["tokens_in"], result["tokens_out"])
 
 
 graph = Graph("bench-wasting", Wasting, version=1, model=stand_in)

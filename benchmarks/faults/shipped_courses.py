@@ -19,9 +19,10 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 from uuid import UUID, uuid4
 
-from .charging import Charging, Fault
+from benchmarks.report import tidy
+
+from .charged_server import Charging, Fault
 from .courses import ARMS, Course, Field
-from .report import tidy
 
 if TYPE_CHECKING:
     from checkpoints.views import ThreadRow
@@ -91,13 +92,13 @@ def paid(course: str) -> int:
 
     from agents.payments import bank
 
-    found = Counter(
+    results = Counter(
         one["invoice"]
         for one in bank.payments(settings.GATEPOST_BANK_URL, SUPPLIERS)
         if one["invoice"][:-1] == label(course)
     )
-    counts = {found.pop(f"{label(course)}{sign}", 0) for sign in "ab"}
-    return counts.pop() if len(counts) == 1 and not found else -1
+    counts = {results.pop(f"{label(course)}{sign}", 0) for sign in "ab"}
+    return counts.pop() if len(counts) == 1 and not results else -1
 
 
 SHIPPED = {
@@ -112,10 +113,9 @@ def person(role: str) -> Actor:
     """Somebody with one role in the bench's workspace."""
     from django.contrib.auth import get_user_model
 
+    from benchmarks.ground import workspace
     from checkpoints import store
     from dashboard import actions
-
-    from .ground import workspace
 
     user = get_user_model()._default_manager.create_user(f"{role}-{uuid4().hex[:8]}")
     store.grant(workspace(), user.pk, role, actor="bench:1")
@@ -192,9 +192,11 @@ class Shipped(Field):
         if row.status is not Status.WAITING:
             super()._attend(course, row)
             return
-        for asked in requests.for_thread(row.id, open_only=True):
+        for request in requests.for_thread(row.id, open_only=True):
             try:
-                actions.decide(self._reviewer, asked.id, "approve", asked.proposal_hash, "", None)
+                actions.decide(
+                    self._reviewer, request.id, "approve", request.proposal_hash, "", None
+                )
             except Conflict:
                 continue  # it moved meanwhile
             self.decided[course.arm] += 1
@@ -206,7 +208,7 @@ class Shipped(Field):
         """What the record says of each course, once all have ended."""
         from checkpoints import queries
 
-        found = {}
+        results = {}
         for course in self.courses.values():
             mine = [
                 row
@@ -215,12 +217,12 @@ class Shipped(Field):
                 if row.kind in ("activity", "effect") and row.tool != TOLL
             ]
             effects = [row for row in mine if row.kind == "effect"]
-            found[course.name] = Own(
+            results[course.name] = Own(
                 sum(row.attempts for row in mine),
                 sum(row.attempts for row in effects),
                 sum(row.state == "compensated" for row in effects),
             )
-        return found
+        return results
 
     def _of(self, arm: str) -> list[Own]:
         return [self._own[c.name] for c in self.courses.values() if c.arm == arm]
@@ -249,7 +251,7 @@ class Shipped(Field):
     def right(self) -> bool:
         """Whether one result of each task stands in either arm, and resuming asked nobody twice."""
         tasks = len(self.courses) // len(ARMS)
-        once = all(found == Counter({1: tasks}) for found in self.standing.values())
+        once = all(item == Counter({1: tasks}) for item in self.standing.values())
         return once and self.decided["resume"] == tasks and self._settled
 
     @property
@@ -265,7 +267,7 @@ class Shipped(Field):
         """The agents' own work, and what people and the outside world noticed."""
         tasks = len(self.courses) // len(ARMS)
         wasted, by_restart = self.own_wasted("resume"), self.own_wasted("restart")
-        said = {
+        payload = {
             "own_calls": {
                 "needed": self._needed * tasks,
                 "wasted": wasted,
@@ -278,8 +280,8 @@ class Shipped(Field):
             "stands_once": {arm: self.standing[arm][1] for arm in ARMS},
         }
         if self.name == "payments":
-            said |= {"mails": self._mails(), "ledger": dict(self._ledger())}
-        return said
+            payload |= {"mails": self._mails(), "ledger": dict(self._ledger())}
+        return payload
 
     def _mails(self) -> dict[str, int]:
         """{arm: mails in the outbox}: none can be taken back."""

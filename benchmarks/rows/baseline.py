@@ -8,7 +8,7 @@ import time
 from typing import Any
 from uuid import UUID, uuid4
 
-from .servers import Bench
+from benchmarks.servers import Bench
 
 # The row stays in one piece: a part of it moved to a TOAST table would make the baseline slower.
 _CREATE = """

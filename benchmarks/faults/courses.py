@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 from uuid import UUID
 
-from .charging import KINDS, Charging, Fault, price
+from .charged_server import KINDS, Charging, Fault, price
 
 if TYPE_CHECKING:
     from checkpoints.views import ThreadRow
@@ -84,7 +84,7 @@ class Field:
         return {"steps": course.steps}
 
     def _start(self, course: Course) -> None:
-        from .ground import start
+        from benchmarks.ground import start
 
         course.threads.append(start(self.agent, course=course.name, **self._input(course)))
 
@@ -104,10 +104,9 @@ class Field:
 
     def work(self) -> None:
         """Until every course has come to its end; TimeoutError otherwise."""
+        from benchmarks.ground import workspace
         from checkpoints import queries
         from checkpoints.states import Status
-
-        from .ground import workspace
 
         deadline = time.monotonic() + ENDS_SECONDS
         place = workspace()
@@ -155,14 +154,13 @@ class Field:
 
     def said(self) -> tuple[int, int]:
         """(calls, tokens) that the product says it did not make again."""
+        from benchmarks.ground import workspace
         from checkpoints import queries
 
-        from .ground import workspace
-
-        found = [
+        results = [
             queries.saved(queries.thread(thread, workspace=workspace()))
             for course in self.courses.values()
             if course.arm == "resume"
             for thread in course.threads
         ]
-        return sum(s.calls for s in found), sum(s.tokens for s in found)
+        return sum(s.calls for s in results), sum(s.tokens for s in results)

@@ -78,8 +78,8 @@ class Charging:
                 time.sleep(TOO_LONG_SECONDS)
             else:
                 os.kill(int(asked["pid"]), signal.SIGKILL)
-        said = f"A counted answer to step {step}: no model has been asked."
-        return 200, {"text": said, "tokens_in": tokens_in, "tokens_out": tokens_out}
+        message = f"A counted answer to step {step}: no model has been asked."
+        return 200, {"text": message, "tokens_in": tokens_in, "tokens_out": tokens_out}
 
 
 class _Server(ThreadingHTTPServer):
@@ -95,8 +95,8 @@ class _Call(BaseHTTPRequestHandler):
     server: _Server
 
     def do_POST(self) -> None:
-        asked = json.loads(self.rfile.read(int(self.headers["Content-Length"])))
-        status, body = self.server.charging.answer(asked)
+        payload = json.loads(self.rfile.read(int(self.headers["Content-Length"])))
+        status, body = self.server.charging.answer(payload)
         raw = json.dumps(body).encode()
         self.send_response(status)
         self.send_header("Content-Length", str(len(raw)))

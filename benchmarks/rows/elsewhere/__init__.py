@@ -1,0 +1,1 @@
+"""Rows about agents that work elsewhere: what they report through the HTTP door."""

@@ -1,0 +1,1 @@
+"""Rows about threads that start others."""
