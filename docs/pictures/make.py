@@ -1,5 +1,7 @@
 """Takes the pictures of this folder anew from the working product: `make pictures`.
 
+`python docs/pictures/make.py family stream` takes some of them and leaves the others.
+
 Starts everything on a fresh data folder as `make up` does, lets people and agents make a story of
 threads in many states, and takes each page in both themes, wide and on a phone. `made.json` keeps
 the title that each picture showed and a hash of the templates and styles it was made from.
@@ -30,7 +32,7 @@ STATIC = ROOT / "dashboard" / "static"
 MADE = HERE / "made.json"
 THEMES: tuple[Literal["light", "dark"], ...] = ("light", "dark")
 WIDTHS = {1440: 900, 390: 844}
-TALLEST = {1440: 1900, 390: 2400}  # pixels of the page; what lies below is left out
+TALLEST = {1440: 1900, 390: 1900}  # pixels of the page; what lies below is left out
 COLOURS = 192
 REFERENCE = re.compile(
     r"""\{%\s*(?:extends|include)\s+"([^"]+)"|\{%\s*static\s+'([^']+\.(?:css|svg))'"""
@@ -39,12 +41,16 @@ REFERENCE = re.compile(
 
 @dataclass(frozen=True)
 class Shot:
-    """A page: who looks at it, where it is, the template it comes from, the title it has."""
+    """A page: who looks at it, where it is, the template it comes from, the title it has.
+
+    `at` names a part of it: then the picture is one screen from there on.
+    """
 
     who: str
     path: str
     template: str
     title: str
+    at: str = ""
 
 
 SHOTS = {
@@ -63,7 +69,20 @@ SHOTS = {
     "thread-rolled-back": Shot(
         "operator", "/threads/{rolled_back}/", "thread/detail.html", "Sales of the first quarter"
     ),
-    "inbox": Shot("manager", "/approvals/", "approval/list.html", "Approvals"),
+    "family": Shot(
+        "operator", "/threads/{family}/", "thread/detail.html", "All packages", "#thread-family"
+    ),
+    "conversation": Shot(
+        "manager",
+        "/threads/{conversation}/",
+        "thread/detail.html",
+        "My kettle",
+        "#thread-conversation",
+    ),
+    "stream": Shot(
+        "operator", "/threads/{stream}/", "thread/detail.html", "How long", "#thread-progress"
+    ),
+    "inbox": Shot("manager", "/approvals/", "inbox/list.html", "Approvals"),
     "approval": Shot(
         "manager", "/approvals/{open}/", "approval/detail.html", "Publish this report?"
     ),
@@ -71,19 +90,57 @@ SHOTS = {
         "manager", "/approvals/{decided}/", "approval/detail.html", "Publish this report?"
     ),
     "fork": Shot(
-        "manager", "/threads/{published}/fork/?checkpoint=1", "thread/fork.html", "Fork How cold"
+        "manager",
+        "/threads/{published}/fork/?checkpoint=1",
+        "thread/actions/fork.html",
+        "Fork How cold",
     ),
     "rollback": Shot(
         "manager",
         "/threads/{published}/rollback/?checkpoint=1",
-        "thread/rollback.html",
+        "thread/actions/rollback.html",
         "Roll back How cold",
     ),
-    "edit": Shot("operator", "/threads/{failed}/edit/", "thread/edit.html", "Edit Prices"),
+    "edit": Shot("operator", "/threads/{failed}/edit/", "thread/actions/edit.html", "Edit Prices"),
     "admin": Shot("auditor", "/admin/", "", "Audit records"),
     "api-docs": Shot("operator", "/api/docs/", "drf_spectacular/swagger_ui.html", "Gatepost API"),
     "board": Shot("operator", "/", "thread/list.html", "Board"),
 }
+
+
+OF_MANY = frozenset({"family", "conversation", "stream"})
+SUPPORT = re.compile(r'^```python title="support\.py"\n(.*?)^```$', re.MULTILINE | re.DOTALL)
+ANSWERS: tuple[dict[str, Any], ...] = (
+    {"text": "Let me look at your order.", "calls": (("c1", "find_order", '{"number": 7}'),)},
+    {
+        "text": "I am sorry: order 7 is a kettle that was broken on arrival. I will ask for a "
+        "refund of the 40.00 that you paid.",
+        "calls": (("c2", "refund", '{"order": 7, "amount": "40.00"}'),),
+    },
+    {
+        "text": "A refund has three steps. First I look at the order, so that the amount is what "
+        "was paid. Then a colleague approves the refund; most are approved within an hour. The "
+        "bank books the money after that, which takes up to three working days. You get a message "
+        "with each step, and you can ask me at any time where it stands.",
+        "pause": 0.4,
+    },
+)
+# Started when their pictures are taken: (agent, title, input).
+AT_WORK: dict[str, tuple[str, str, dict[str, Any]]] = {
+    "family": ("dependency-audit", "All packages of the shop", {"at_most": 2}),
+    "stream": ("support", "How long does a refund take?", {"goal": "How long does a refund take?"}),
+}
+# What is waited for then, so that there is something to see.
+ENOUGH = {
+    "#thread-family": "() => document.querySelector('#thread-family [data-count=succeeded]')",
+    "#thread-progress": "() => (document.querySelector('[data-stream-text]')?.textContent ?? '')"
+    ".length > 120",
+}
+SCROLL_TO = """(at) => {
+  const top = document.querySelector(at).getBoundingClientRect().top + scrollY;
+  const bar = document.querySelector("header")?.offsetHeight ?? 0;
+  scrollTo(0, innerWidth < 500 ? top - bar - 12 : 0);
+}"""
 
 
 # ---- what a picture was made from ---------------------------------------------------------------
@@ -91,18 +148,18 @@ SHOTS = {
 
 def sources(template: str) -> list[Path]:
     """The files that decide how a template's page looks: templates it uses, and styles."""
-    found: dict[Path, None] = {}
+    results: dict[Path, None] = {}
     waiting = [TEMPLATES / template] if template else []
     while waiting:
         path = waiting.pop()
-        if path in found:
+        if path in results:
             continue
-        found[path] = None
+        results[path] = None
         if path.suffix != ".html":
             continue
         for used, static in REFERENCE.findall(path.read_text()):
             waiting.append(TEMPLATES / used if used else STATIC / static)
-    return sorted(path for path in found if path.exists())
+    return sorted(path for path in results if path.exists())
 
 
 def made_from(template: str) -> str:
@@ -157,17 +214,20 @@ class Person:
         assert answer.is_success, answer.text
         return answer.json()
 
-    def start(self, title: str, pause_at: str = "", **given: Any) -> str:
-        """Start the agent; the thread's id."""
-        given.setdefault("question", title)
-        body = {"agent": "market-research", "title": title, "input": given, "pause_at": pause_at}
-        return str(self.post("/threads/", **body)["id"])
+    def start(self, title: str, pause_at: str = "", **value: Any) -> str:
+        """Start the research agent; the thread's id."""
+        value.setdefault("question", title)
+        return self.start_agent("market-research", title, pause_at=pause_at, input=value)
+
+    def start_agent(self, agent: str, title: str, **more: Any) -> str:
+        """Start an agent; the thread's id."""
+        return str(self.post("/threads/", agent=agent, title=title, **more)["id"])
 
     def wait(self, thread: str, status: str) -> None:
         """Return when the thread has come that far."""
         deadline = time.monotonic() + 120
-        while (found := self.get(f"/threads/{thread}/")["status"]) != status:
-            assert time.monotonic() < deadline, f"{thread} is {found}, not {status}"
+        while (result := self.get(f"/threads/{thread}/")["status"]) != status:
+            assert time.monotonic() < deadline, f"{thread} is {result}, not {status}"
             time.sleep(0.1)
 
     def checkpoint(self, thread: str, number: int) -> str:
@@ -179,8 +239,8 @@ class Person:
         """Decide what the thread asks; the approval's id."""
         rows = self.get("/approvals/?status=pending")["results"]
         row = next(row for row in rows if row["thread"] == thread)
-        said = {"verdict": verdict, "comment": comment, "proposal_hash": row["proposal_hash"]}
-        self.post(f"/approvals/{row['id']}/decide/", **said)
+        payload = {"verdict": verdict, "comment": comment, "proposal_hash": row["proposal_hash"]}
+        self.post(f"/approvals/{row['id']}/decide/", **payload)
         return str(row["id"])
 
 
@@ -237,6 +297,14 @@ def tell(operator: Person, manager: Person) -> dict[str, str]:
     return ids
 
 
+def tell_of_many(operator: Person) -> dict[str, str]:
+    """What the picture of a conversation shows; the ids it needs."""
+    goal = "My kettle (order 7) arrived broken. I would like my money back."
+    talk = operator.start_agent("support", "My kettle arrived broken", input={"goal": goal})
+    operator.wait(talk, "waiting")
+    return {"conversation": talk}
+
+
 def keep_busy(operator: Person, board: Any) -> None:
     """Threads that are worked on and one that waits its turn, pushed to the open board."""
     titles = ("Delays by carrier", "Delays by airport", "Delays by month")
@@ -267,16 +335,16 @@ class Camera:
 
     def __init__(self, browser: Any, base: str, people: dict[str, Person]) -> None:
         self.browser, self.base, self.people = browser, base, people
-        self.windows: dict[tuple[str, int], Any] = {}
+        self.windows: dict[tuple[str, int, bool], Any] = {}
         self.faults: list[str] = []
 
-    def window(self, who: str, width: int) -> Any:
-        """The page of a person."""
-        if (who, width) not in self.windows:
+    def window(self, who: str, width: int, fine: bool) -> Any:
+        """The page of a person; on a phone with all its pixels, or a small picture."""
+        if (who, width, fine) not in self.windows:
             phone = width < 500
             context = self.browser.new_context(
                 viewport={"width": width, "height": WIDTHS[width]},
-                device_scale_factor=2 if phone else 1,
+                device_scale_factor=2 if phone and fine else 1,
                 is_mobile=phone,
                 has_touch=phone,
                 reduced_motion="reduce",
@@ -286,12 +354,12 @@ class Camera:
                 context.add_cookies(
                     [{"name": name, "value": value, "url": self.base} for name, value in cookies]
                 )
-            self.windows[who, width] = context.new_page()
-        return self.windows[who, width]
+            self.windows[who, width, fine] = context.new_page()
+        return self.windows[who, width, fine]
 
     def open(self, shot: Shot, path: str, width: int) -> Any:
         """Show a page of the product that is whole; an error page is none."""
-        page = self.window(shot.who, width)
+        page = self.window(shot.who, width, fine=not shot.at)
         page.set_viewport_size({"width": width, "height": WIDTHS[width]})
         answer = page.goto(self.base + path)
         assert answer.status == 200, f"{path}: {answer.status}"
@@ -304,35 +372,54 @@ class Camera:
             image.scroll_into_view_if_needed()  # it loads when it is seen
             image.evaluate("image => image.decode()")
         page.evaluate("window.scrollTo(0, 0)")
+        if shot.at in ENOUGH:
+            page.wait_for_function(ENOUGH[shot.at], timeout=60_000)
+        if shot.at:
+            page.evaluate(SCROLL_TO, shot.at)
         return page
 
-    def take(self, page: Any, width: int) -> dict[str, bytes]:
-        """{theme: picture} of the page that is open, as tall as it is."""
+    def take(self, page: Any, width: int, *, whole: bool) -> dict[str, bytes]:
+        """{theme: picture} of the page that is open, as tall as it is or as it stands."""
         # Not "the full page": bars at the lower edge would then lie across its middle.
-        for _ in range(2):
+        for _ in range(2 if whole else 0):
             tall = page.evaluate("document.documentElement.scrollHeight")
             height = min(max(tall, WIDTHS[width]), TALLEST[width])
             page.set_viewport_size({"width": width, "height": height})
-        found = {}
+        results = {}
         for theme in THEMES:
             page.emulate_media(color_scheme=theme, reduced_motion="reduce")
-            found[theme] = page.screenshot(animations="disabled")
+            results[theme] = page.screenshot(animations="disabled")
         over = page.evaluate("document.documentElement.scrollWidth - innerWidth")
         if over > 0:
             self.faults.append(f"{page.url} is {over} px wider than {width}")
-        return found
+        return results
 
 
 @contextmanager
 def product() -> Iterator[Any]:
-    """A fresh data folder and everything started in it; both gone afterwards."""
+    """A fresh data folder and everything started in it; both gone afterwards.
+
+    The agent of docs/howto/tool-loop.md is among its agents. It asks a model server on this
+    machine, over HTTP; the agents that ship ask none.
+    """
     from tests.embedded.helpers import up
+    from tests.workers.language.model_server import Say, serving_models
 
     folder = Path(tempfile.mkdtemp(prefix="gatepost-pictures-", dir="/tmp"))
     folder.chmod(0o711)  # the account that serves the database goes through it
+    code = folder / "agents" / "support.py"
+    code.parent.mkdir()
+    code.write_text(SUPPORT.findall((ROOT / "docs/howto/tool-loop.md").read_text())[0])
+    script = [Say(**answer) for answer in ANSWERS]
     try:
-        with up(folder / "data", "--workers", "2") as started:
-            yield started
+        with serving_models(*script) as models:
+            environment = {
+                "PYTHONPATH": str(code.parent),
+                "GATEPOST_AGENTS": "support",
+                "GATEPOST_AGENT_MODELS": f"support=openai:gpt-4.1-mini@{models.url}?prices=openai",
+            }
+            with up(folder / "data", "--workers", "2", environment=environment) as started:
+                yield started
     finally:
         shutil.rmtree(folder, ignore_errors=True)
 
@@ -342,16 +429,25 @@ def main() -> None:
 
     from tests.chromium import FLAGS, find_chromium
 
-    made: dict[str, dict[str, str]] = {}
+    names = sys.argv[1:] or list(SHOTS)
+    made: dict[str, dict[str, str]] = json.loads(MADE.read_text()) if sys.argv[1:] else {}
     taken: dict[Path, bytes] = {}
     with product() as started, sync_playwright() as playwright:
         base = f"http://127.0.0.1:{started.port}"
         lines = (started.data / "demo-logins.txt").read_text().splitlines()
         people = {name: Person(base, name, word) for name, word in map(str.split, lines)}
-        ids = tell(people["operator"], people["manager"])
+        ids: dict[str, str] = {}
+        if not OF_MANY.issuperset(names):
+            ids = tell(people["operator"], people["manager"])
+        if not OF_MANY.isdisjoint(names):
+            ids |= tell_of_many(people["operator"])
         browser = playwright.chromium.launch(executable_path=find_chromium(), args=list(FLAGS))
         camera = Camera(browser, base, people)
-        for name, shot in SHOTS.items():
+        for name in names:
+            shot = SHOTS[name]
+            if name in AT_WORK:
+                agent, title, value = AT_WORK[name]
+                ids[name] = people["operator"].start_agent(agent, title, input=value)
             path = shot.path.format(**ids)
             pages = {width: camera.open(shot, path, width) for width in WIDTHS}
             if name == "board":
@@ -359,14 +455,15 @@ def main() -> None:
             for width, page in pages.items():
                 title = page.title()
                 assert shot.title in title, f"{name}: {title}"
-                for theme, png in camera.take(page, width).items():
+                for theme, png in camera.take(page, width, whole=not shot.at).items():
                     taken[HERE / f"{name}-{theme}-{width}.png"] = small(png)
             made[name] = {"title": title, "template": shot.template}
             made[name]["made_from"] = made_from(shot.template)
             print(f"  {name}: {title}", flush=True)
         browser.close()
     for old in HERE.glob("*.png"):
-        old.unlink()
+        if not sys.argv[1:]:
+            old.unlink()
     for path, png in taken.items():
         path.write_bytes(png)
     MADE.write_text(json.dumps(made, indent=1, sort_keys=True) + "\n")
