@@ -39,7 +39,7 @@ class Cast:
         from django.test import Client
 
         client = Client(**options)
-        client.force_login(self.users[name], "django.contrib.auth.backends.ModelBackend")
+        client.force_login(self.users[name], "dashboard.identity.backends.Passwords")
         return client
 
 

@@ -5,6 +5,11 @@ import shutil
 from functools import cache
 from pathlib import Path
 
+from playwright.sync_api import expect
+
+PATIENCE = 40_000  # milliseconds: a step may take long on a machine that does much else
+expect.set_options(timeout=PATIENCE)
+
 NAMES = ("chromium", "chromium-browser", "google-chrome", "google-chrome-stable")
 # No container lets root have a sandbox, and nothing here may talk to anybody but the product.
 FLAGS = (
@@ -23,5 +28,5 @@ MAC = ("/Applications/Chromium.app/Contents/MacOS/Chromium",)
 def find_chromium() -> str | None:
     """The path of a Chromium, from GATEPOST_CHROMIUM or the usual places; None without one."""
     named = os.environ.get("GATEPOST_CHROMIUM")
-    found = (named, *map(shutil.which, NAMES), *(path for path in MAC if Path(path).exists()))
-    return next((path for path in found if path), None)
+    result = (named, *map(shutil.which, NAMES), *(path for path in MAC if Path(path).exists()))
+    return next((path for path in result if path), None)

@@ -28,11 +28,11 @@ def faults() -> list[str]:
         threads = [thread for (thread,) in cursor.fetchall()]
     if len(threads) > MOST:
         return []
-    said = []
+    messages = []
     for thread in threads:
         with suppress(ContentAway):  # a test took its drive away
-            said.append(verify_thread(thread).what)
-    return [what for what in said if any(fault in what for fault in FAULTS)]
+            messages.append(verify_thread(thread).what)
+    return [what for what in messages if any(fault in what for fault in FAULTS)]
 
 
 def after(item: pytest.Item) -> list[str]:

@@ -59,12 +59,12 @@ def _tables() -> dict[str, str]:
 
 def _rows() -> dict[str, set[str]]:
     """All rows of all tables, each as JSON."""
-    found = {}
+    results = {}
     with connection.cursor() as cursor:
         for table in _tables():
             cursor.execute(f'SELECT to_json(t)::text FROM "{table}" t')
-            found[table] = {row for (row,) in cursor.fetchall()}
-    return found
+            results[table] = {row for (row,) in cursor.fetchall()}
+    return results
 
 
 def _script(before: dict[str, set[str]], after: dict[str, set[str]]) -> str:
@@ -88,4 +88,4 @@ def _script(before: dict[str, set[str]], after: dict[str, set[str]]) -> str:
 
 def written() -> dict[str, set[str]]:
     """All that stands in the database, for a comparison."""
-    return {table: found for table, found in _rows().items() if found}
+    return {table: result for table, result in _rows().items() if result}

@@ -1,13 +1,15 @@
 """Gatepost's settings on the servers of the test run, which start here, before Django reads them.
 
-A child process of a test inherits the marker and finds the same servers.
+A child process of a test inherits the marker and finds the same servers. With `pytest -n` each of
+the processes that share the tests has servers of its own.
 """
 
 import os
 
-MARKER = "GATEPOST_TEST_SERVERS"
+MARKER, OWNER = "GATEPOST_TEST_SERVERS", "GATEPOST_TEST_WORKER"
+worker = os.environ.get("PYTEST_XDIST_WORKER", "")
 
-if MARKER not in os.environ:
+if MARKER not in os.environ or os.environ[OWNER] != worker:
     from tests.servers import start
 
     for name in (
@@ -19,6 +21,9 @@ if MARKER not in os.environ:
         "REDIS_URL_FILE",
         "GATEPOST_AGENTS",
         "GATEPOST_MODEL",
+        "GATEPOST_AGENT_MODELS",
+        "GATEPOST_WORKSPACE_MODELS",
+        "GATEPOST_MODELS",
         "GATEPOST_GUARD",
         "GATEPOST_PUBLISHED",
         "GATEPOST_OUTBOX",
@@ -32,6 +37,7 @@ if MARKER not in os.environ:
     # Many tests start processes of the product: only the first of them compiles it.
     os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
     os.environ["GATEPOST_DATA"] = os.environ[MARKER] = str(start())
+    os.environ[OWNER] = worker
     os.environ["GATEPOST_ROLE"] = "test"
     from dashboard.settings import *  # noqa: F403
 
@@ -49,5 +55,6 @@ MIDDLEWARE = [
 GATEPOST_VERIFY_EVERY_SECONDS = 0.0
 # All tests ask from one address, as fast as they can; those about limits set them.
 GATEPOST_API_PER_ACCOUNT = GATEPOST_API_PER_ADDRESS = GATEPOST_UNKNOWN_PER_ADDRESS = 0
+GATEPOST_REPORTS_PER_ACCOUNT = GATEPOST_REPORTS_PER_ADDRESS = 0
 # A decision counts at once, except where a test is about taking it back.
 GATEPOST_UNDO_WINDOWS = [0.0, 0.0, 0.0]

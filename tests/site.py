@@ -5,7 +5,6 @@ import select
 import signal
 import subprocess
 import time
-import urllib.request
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -14,7 +13,7 @@ from pathlib import Path
 from dashboard.embedded.arguments import from_command_line
 from dashboard.embedded.parts import Web, Worker
 from dashboard.embedded.process import processes
-from tests.embedded.helpers import free_port, wait_until
+from tests.embedded.helpers import free_port, responds, wait_until
 
 
 @dataclass
@@ -95,8 +94,4 @@ def started_site(*, slots: int = 2, pool: str = "prefork", **environment: str) -
 
 def _answers(site: Site) -> bool:
     assert site.web.poll() is None, site.log("web")[-2000:]
-    try:
-        with urllib.request.urlopen(f"{site.url}/healthz", timeout=5) as answer:
-            return bool(answer.status == 200)
-    except OSError:
-        return False
+    return responds(f"{site.url}/healthz")

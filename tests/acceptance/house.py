@@ -27,7 +27,7 @@ SETTINGS = {
     "GATEPOST_LEASE_SECONDS": "6",
     "GATEPOST_SWEEP_SECONDS": "0.5",
     "GATEPOST_UNDO_PAUSES": "0.3,0.6",
-    "GATEPOST_AGENTS": "tests.workers.samples,tests.hazards.own_agents",
+    "GATEPOST_AGENTS": "tests.workers.graphs.samples,tests.hazards.agents.own_agents",
     "GATEPOST_POLL_SECONDS": "600",  # so that only pushes can move a page
 }
 LEAVE = "DJANGO_ALLOW_ASYNC_UNSAFE"
@@ -84,7 +84,7 @@ class House:
             self.site.web = Web(from_command_line(flags)).start()
 
     def play(self, *steps: str, hold: tuple[str, ...] = ()) -> Case:
-        """Start a thread of the agent `script`; see tests.hazards.own_agents."""
+        """Start a thread of the agent `script`; see tests.hazards.agents.own_agents."""
         return self.field.play(*steps, hold=hold)
 
     def start(self, agent: str = "market-research", title: str = "", **values: Any) -> Case:

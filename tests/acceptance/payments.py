@@ -76,7 +76,7 @@ def payer(undo: str = "") -> UUID:
 
 def pay(house: House, **more: Any) -> ApprovalRow:
     """One request to pay."""
-    told: dict[str, Any] = {
+    payload: dict[str, Any] = {
         "tool": TOOL,
         "args": NEW,
         "title": "Pay invoice 4471 to Nordwind Logistics GmbH",
@@ -84,7 +84,7 @@ def pay(house: House, **more: Any) -> ApprovalRow:
         "schema": SCHEMA,
         **more,
     }
-    return scene.waiting(house.cast.workspace, payer(), **told)
+    return scene.waiting(house.cast.workspace, payer(), **payload)
 
 
 def reviewer(house: House, name: str) -> gates.Reviewer:
@@ -107,9 +107,9 @@ def decide(house: House, row: ApprovalRow, who: str, verdict: str, **more: Any) 
 
 def reply(row: ApprovalRow, text: str) -> None:
     """The agent answers the newest question."""
-    asked = [v for v in queries.votes(row.id) if v.verdict == "respond"][-1]
-    told = {"approval": str(row.id), "decision": str(asked.decision), "text": text}
-    event = store.NewEvent(EventKind.APPROVAL_REPLIED, told, "worker:1:boot")
+    request = [v for v in queries.votes(row.id) if v.verdict == "respond"][-1]
+    payload = {"approval": str(row.id), "decision": str(request.decision), "text": text}
+    event = store.NewEvent(EventKind.APPROVAL_REPLIED, payload, "worker:1:boot")
     store.add_event(row.thread, event)
 
 

@@ -17,9 +17,9 @@ from playwright.sync_api import (
     expect,
 )
 
+from tests.chromium import PATIENCE
+
 WIDE, PHONE = (1440, 900), (390, 844)
-PATIENCE = 40_000  # milliseconds: a step may take long on a machine that does much else
-expect.set_options(timeout=PATIENCE)
 
 
 class Screen:

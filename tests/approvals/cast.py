@@ -31,7 +31,9 @@ def two(**more: Any) -> Terms:
     return Terms(stages=(Seat(count=2),), **more)
 
 
-def asked(terms: Terms | None = None, *, work: Work | None = None, **more: Any) -> ApprovalRow:
+def open_request(
+    terms: Terms | None = None, *, work: Work | None = None, **more: Any
+) -> ApprovalRow:
     """A thread that waits for one request on these terms."""
     work = work or drive(make_thread(), 1).work
     version = {"policy_version": "p@1"} if terms else {}

@@ -20,7 +20,7 @@ def endpoint(cast: Cast, kind: str, target: str = "", **more: Any) -> UUID:
     return endpoints.make(cast.workspace, kind, wanted, actor="user:1")[0]
 
 
-def asked(cast: Cast, **more: Any) -> ApprovalRow:
+def open_request(cast: Cast, **more: Any) -> ApprovalRow:
     """A request whose own news is out of the way: a test tells what it is about."""
     row = scene.waiting(cast.workspace, scene.make_agent(), **more)
     with connection.cursor() as cursor:
@@ -35,5 +35,5 @@ def tell(row: ApprovalRow, kind: str = "approval.requested", **data: Any) -> UUI
 
 
 def states(endpoint_id: UUID, cast: Cast) -> list[str]:
-    found = queries.deliveries(endpoint_id, workspace=cast.workspace, limit=200)
-    return [one.state for one in reversed(found)]
+    result = queries.deliveries(endpoint_id, workspace=cast.workspace, limit=200)
+    return [one.state for one in reversed(result)]

@@ -191,12 +191,12 @@ def floods(handler: BaseHTTPRequestHandler) -> None:
 
 def resolver(monkeypatch: Any, names: dict[str, list[str]]) -> list[str]:
     """These names lead to these addresses, others where they do; the list of names asked for."""
-    real, asked = socket.getaddrinfo, list[str]()
+    real, request = socket.getaddrinfo, list[str]()
 
     def resolve(host: Any, port: Any, *args: Any, **more: Any) -> Any:
         if host not in names:
             return real(host, port, *args, **more)
-        asked.append(host)
+        request.append(host)
         return [
             (
                 socket.AF_INET6 if ":" in address else socket.AF_INET,
@@ -209,4 +209,4 @@ def resolver(monkeypatch: Any, names: dict[str, list[str]]) -> list[str]:
         ]
 
     monkeypatch.setattr(socket, "getaddrinfo", resolve)
-    return asked
+    return request

@@ -10,7 +10,7 @@ from django.db import transaction
 from approvals import signals as own_signals
 from checkpoints import signals
 
-from .cast import MIRA, asked, say
+from .cast import MIRA, open_request, say
 
 pytestmark = pytest.mark.usefixtures("real_db")
 
@@ -36,7 +36,7 @@ def heard() -> Iterator[list[str]]:
 
 @pytest.mark.parametrize("verdict", ["approve", "reject"])
 def test_a_decision_wakes_a_worker_once_after_its_commit(heard: list[str], verdict: str) -> None:
-    row = asked()
+    row = open_request()
     heard.clear()
     with transaction.atomic():
         say(row, MIRA, verdict, comment="as agreed")
@@ -45,7 +45,7 @@ def test_a_decision_wakes_a_worker_once_after_its_commit(heard: list[str], verdi
 
 
 def test_a_decision_that_is_taken_back_tells_nobody(heard: list[str]) -> None:
-    row = asked()
+    row = open_request()
     heard.clear()
     with transaction.atomic():
         say(row, MIRA)

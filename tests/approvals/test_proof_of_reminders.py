@@ -18,7 +18,7 @@ from tests.cast import Cast
 from tests.checkpoints.builders import rows
 from tests.dashboard.carried import brought, empty, export
 
-from .news import asked
+from .news import open_request
 
 pytestmark = pytest.mark.django_db
 
@@ -35,7 +35,7 @@ def _unguarded(db: None) -> Iterator[None]:
 @pytest.fixture
 def waiting(cast: Cast) -> ApprovalRow:
     """Three reminders, of which two are due at once."""
-    return asked(cast, terms=Terms(reminders=(0.0, 0.001, 3600.0)))
+    return open_request(cast, terms=Terms(reminders=(0.0, 0.001, 3600.0)))
 
 
 def intact(row: ApprovalRow, reminded: int | None = None) -> bool:
@@ -74,7 +74,7 @@ def test_a_reminder_is_an_event_and_its_number_is_held_against_the_row(
 
 
 def test_of_a_request_without_reminders_none_was_sent(cast: Cast) -> None:
-    row = asked(cast)
+    row = open_request(cast)
     assert intact(row)
     for wrong in (-1, 1, 1000):
         assert not intact(row, wrong), wrong

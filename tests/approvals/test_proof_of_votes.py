@@ -11,9 +11,9 @@ from approvals.gates import Reviewer
 from approvals.rules.terms import Seat, Terms
 from dashboard.operating.proof import verify
 from tests.checkpoints.builders import drive, make_thread, rows
-from tests.dashboard.operating.test_proof import FREE, _altered, columns_of, unguarded
+from tests.dashboard.operating.altered_columns import FREE, altered_rows, columns_of, unguarded
 
-from .cast import LENA, MIRA, NEW, OMAR, asked, back, now, say
+from .cast import LENA, MIRA, NEW, OMAR, back, now, open_request, say
 from .gates.test_gates import gate
 
 pytestmark = pytest.mark.django_db
@@ -32,7 +32,7 @@ def voted(db: None) -> UUID:
         escalate_to=Seat(people=("boss",)),
         escalate_for=7200,
     )
-    row = asked(terms, work=work, expires_in=3600.0)
+    row = open_request(terms, work=work, expires_in=3600.0)
     rows("UPDATE gp_approval SET decide_by = clock_timestamp() WHERE id = %s::uuid", [row.id])
     assert gates.expire_due() == 1
     say(row, MIRA, "respond", comment="why?")
@@ -54,7 +54,7 @@ def test_whatever_column_of_a_vote_is_altered_is_found(table: str, voted: UUID) 
     for column, kind in columns_of(table):
         if (table, column) in FREE:
             continue
-        for what in _altered(table, column, kind, voted):
+        for what in altered_rows(table, column, kind, voted):
             tried += 1
             if verify(voted, files=False).intact:
                 unseen.append(what)

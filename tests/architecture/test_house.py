@@ -10,7 +10,16 @@ from pathlib import Path
 import pytest
 
 ROOT = Path(__file__).parents[2]
-FLOORS = ("checkpoints", "approvals", "workers", "dashboard", "agents", "contrib", "gatepost")
+FLOORS = (
+    "checkpoints",
+    "approvals",
+    "workers",
+    "dashboard",
+    "agents",
+    "contrib",
+    "gatepost",
+    "clients",
+)
 TOP = (
     "manage.py",
     "pyproject.toml",
@@ -110,19 +119,27 @@ def test_no_secret_host_or_path_of_a_machine_is_in_the_repository() -> None:
     refused = re.compile(
         "|".join(("/" + "work/main", "/root/" + r"\.", "files\\." + "pythonhosted"))
     )
-    found = []
+    results = []
     for path in tracked():
         if path.suffix in {".png", ".ico", ".gz", ".zip"}:
             continue
         if refused.search(path.read_text(errors="ignore")):
-            found.append(str(path.relative_to(ROOT)))
-    assert found == []
+            results.append(str(path.relative_to(ROOT)))
+    assert results == []
 
 
-def test_the_import_contracts_hold() -> None:
+@pytest.mark.parametrize(
+    ("folder", "config"),
+    [(".", "pyproject.toml"), ("clients/python/src", "../pyproject.toml")],
+    ids=["product", "client"],
+)
+def test_the_import_contracts_hold(folder: str, config: str) -> None:
     done = subprocess.run(
-        [str(Path(sys.executable).with_name("lint-imports")), "--no-cache"],
-        cwd=ROOT,
+        [
+            str(Path(sys.executable).with_name("lint-imports")),
+            *("--no-cache", "--config", config),
+        ],
+        cwd=ROOT / folder,
         capture_output=True,
         text=True,
         check=False,

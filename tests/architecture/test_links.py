@@ -15,12 +15,14 @@ _LINK = re.compile(r"""(?:\]\(|(?:src|href)=")([^)\s"]+)""")
 
 def headings(page: Path) -> set[str]:
     """The anchors of a page, as its host makes them."""
-    found: set[str] = set()
+    results: set[str] = set()
     for text in re.findall(r"^#{1,6} (.*)$", _FENCED.sub("", page.read_text()), re.MULTILINE):
         plain = re.sub(r"\[([^\]]*)\]\([^)]*\)", r"\1", text).lower()
         name = re.sub(r"[^\w\- ]", "", plain.strip()).replace(" ", "-")
-        found.add(next(n for n in (name, *(f"{name}-{i}" for i in range(1, 99))) if n not in found))
-    return found
+        results.add(
+            next(n for n in (name, *(f"{name}-{i}" for i in range(1, 99))) if n not in results)
+        )
+    return results
 
 
 @pytest.mark.parametrize("page", PAGES, ids=lambda p: str(p.relative_to(ROOT)))
@@ -41,3 +43,10 @@ def test_the_readme_leads_to_every_howto() -> None:
     howtos = {f"docs/howto/{page.name}" for page in (ROOT / "docs/howto").glob("*.md")}
     assert len(howtos) >= 12
     assert {one for one in howtos if f"({one})" not in text} == set()
+
+
+def test_each_decision_has_a_number_of_its_own() -> None:
+    pages = sorted((ROOT / "docs/adr").glob("*.md"))
+    numbers = [int(page.name[:4]) for page in pages]
+    assert numbers == list(range(1, len(pages) + 1))
+    assert [int(page.read_text().partition(".")[0].removeprefix("# ")) for page in pages] == numbers

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections import Counter
 from pathlib import Path
 
 import pytest
@@ -39,3 +40,27 @@ def test_no_static_file_asks_another_host() -> None:
         if path.suffix in {".css", ".js", ".svg"}:
             text = path.read_text().replace("http://www.w3.org", "")
             assert not re.search(r"https?://", text), path
+
+
+LINE_MAX = 160
+
+
+def test_lines_can_be_read_and_edited() -> None:
+    """A sentence with conditions in it is broken at a space: the page shows no difference."""
+    long = [
+        f"{path.relative_to(ROOT)}:{n}"
+        for path in TEMPLATES
+        for n, line in enumerate(path.read_text().splitlines(), 1)
+        if len(line) > LINE_MAX
+    ]
+    assert not long
+
+
+def test_lines_are_short_on_the_whole() -> None:
+    lengths = [len(line) for path in TEMPLATES for line in path.read_text().splitlines()]
+    assert sum(lengths) / len(lengths) < 60
+
+
+def test_a_folder_of_templates_can_be_taken_in_at_a_glance() -> None:
+    files = Counter(path.parent for path in TEMPLATES)
+    assert not {folder: n for folder, n in files.items() if n > 15}

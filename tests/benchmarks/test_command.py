@@ -27,35 +27,47 @@ def bench(*arguments: str) -> tuple[int, list[dict[str, Any]], str]:
     return done.returncode, [json.loads(row) for row in done.stdout.splitlines()], done.stderr
 
 
+@pytest.mark.slow
 @pytest.mark.hazard
 def test_a_handicap_in_the_write_path_turns_row_1_red() -> None:
-    code, [found, clients], told = bench("--rows", "1,10", "--scale", "0.05", "--handicap", "25")
-    assert code == 1, told
+    code, [result, clients], payload = bench(
+        "--rows", "1,10", "--scale", "0.05", "--handicap", "25"
+    )
+    assert code == 1, payload
     # Row 10 calls the statement without Python: measured, each call counted as a checkpoint.
     assert clients["row"] == 10
     assert clients["parts"]["ratio_f2"]["value"] > 1
-    assert found["row"] == 1
-    assert found["ok"] is False
-    assert found["handicap_ms"] == 25
+    assert result["row"] == 1
+    assert result["ok"] is False
+    assert result["handicap_ms"] == 25
     # It was measured, and it is the time that is missed; what needs no clock holds as ever.
     for name in ("ratio_f0", "ratio_f2"):
-        part = found["parts"][name]
+        part = result["parts"][name]
         assert part["value"] > part["budget"]
         assert part["ok"] is False
         assert part["baseline"] > 0
-    assert found["parts"]["round_trips"]["ok"] is True
-    assert found["timing_f0"]["step_ms"] > 25 > found["timing_f0"]["raw_ms"]
+    assert result["parts"]["round_trips"]["ok"] is True
+    assert result["timing_f0"]["step_ms"] > 25 > result["timing_f0"]["raw_ms"]
+
+
+@pytest.mark.slow
+@pytest.mark.hazard
+def test_children_of_one_parent_are_measured() -> None:
+    _, [result], payload = bench("--rows", "15", "--scale", "0.03")
+    assert result.get("children") == 300, (result, payload)
+    assert result["parts"]["writes"]["ok"] is True
+    assert result["parts"]["child"]["value"] > 0
 
 
 def test_a_row_that_does_not_exist_is_a_line_too() -> None:
-    code, [found], _ = bench("--rows", "99")
+    code, [result], _ = bench("--rows", "99")
     assert code == 1
-    assert (found["row"], found["ok"]) == (99, False)
-    assert "no row 99" in found["error"]
+    assert (result["row"], result["ok"]) == (99, False)
+    assert "no row 99" in result["error"]
 
 
 def test_rows_are_numbers() -> None:
-    code, lines, told = bench("--rows", "one")
+    code, lines, payload = bench("--rows", "one")
     assert code == 2
     assert not lines
-    assert "numbers" in told
+    assert "numbers" in payload

@@ -14,6 +14,7 @@ from benchmarks.report import dumped
 from .test_budgets import FORM
 
 
+@pytest.mark.slow
 @pytest.mark.usefixtures("real_db")
 def test_each_figure_is_a_line_beside_its_baseline(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(inbox, "LOOKS", 3)
@@ -25,15 +26,15 @@ def test_each_figure_is_a_line_beside_its_baseline(monkeypatch: pytest.MonkeyPat
         if connection.settings_dict[name]
     )
     with psycopg.connect(address, autocommit=True, prepare_threshold=0) as raw:
-        found = list(inbox.measure(raw, 500, 6, threads=500))
-    assert len(found) == len({one["what"] for one in found}) == 9
-    for one in found:
+        results = list(inbox.measure(raw, 500, 6, threads=500))
+    assert len(results) == len({one["what"] for one in results}) == 9
+    for one in results:
         assert tuple(key for key in FORM if key in one) == FORM
         assert json.loads(dumped(one)) == one
         assert one["value"] > 0
         assert one["baseline"] > 0
         assert one["ok"] is True
-    assert [one["recorded"] for one in found[:2]] == [6, 6]
+    assert [one["recorded"] for one in results[:2]] == [6, 6]
 
 
 def test_a_budget_that_is_missed_is_not_ok() -> None:

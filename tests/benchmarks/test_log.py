@@ -26,16 +26,16 @@ def test_each_figure_is_a_line_beside_its_baseline(monkeypatch: pytest.MonkeyPat
         if connection.settings_dict[name]
     )
     with psycopg.connect(address, autocommit=True, prepare_threshold=0) as raw:
-        found = list(log.measure(raw, EVENTS))
-    for one in found:
+        results = list(log.measure(raw, EVENTS))
+    for one in results:
         assert tuple(key for key in FORM if key in one) == FORM
         assert json.loads(dumped(one)) == one
         assert one["row"] == "A25"
         assert one["value"] > 0 or one["unit"] == "MiB"
         assert one["baseline"] > 0
         assert one["ok"] is True
-    by_what = {one["what"]: one for one in found}
-    assert len(by_what) == len(found) == 8
+    by_what = {one["what"]: one for one in results}
+    assert len(by_what) == len(results) == 8
     size, verified = by_what["size of the log"], by_what["verification of all threads"]
     assert (size["events"], size["threads"]) == (EVENTS, 4)
     assert 300 < size["value"] < 2_000

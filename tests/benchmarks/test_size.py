@@ -29,7 +29,7 @@ def test_recorded_activities_grow_no_faster() -> None:
 
 
 def test_a_state_is_one_query_and_a_fork_one_write_whatever_the_length() -> None:
-    written, asked = [], []
+    written, requests = [], []
     for steps in (20, 400):
         thread = state.thread_of(steps)
         for number in state.places(steps):
@@ -37,11 +37,11 @@ def test_a_state_is_one_query_and_a_fork_one_write_whatever_the_length() -> None
         written.append(fork.written(thread, steps // 2, rounds=3))
         with CaptureQueriesContext(connection) as seen:
             fork.forked(thread, steps // 2)
-        asked.append(len(seen))
+        requests.append(len(seen))
     (few_xids, few_bytes), (many_xids, many_bytes) = written
     assert few_xids == many_xids == BUDGETS[6].parts["write_transactions"].limit
     assert few_bytes == many_bytes < BUDGETS[6].parts["bytes"].limit
-    assert asked[0] == asked[1]
+    assert requests[0] == requests[1]
 
 
 def test_fifty_rows_of_a_timeline_are_one_query_and_no_state() -> None:

@@ -14,11 +14,12 @@ import pytest
 
 from agents.market_research import agent as research
 from agents.payments import agent as paying
-from benchmarks import courses, shipped_courses, wasted_work
+from benchmarks import wasted_work
 from benchmarks.agents import shipped
-from benchmarks.charging import KINDS, Charging, Fault, price
+from benchmarks.faults import courses, shipped_courses
+from benchmarks.faults.charged_server import KINDS, Charging, Fault, price
 from workers.authoring.graph import END, Graph, State
-from workers.code.registry import found as installed
+from workers.code.registry import discover as installed
 
 from .test_budgets import FORM
 
@@ -46,8 +47,8 @@ def test_a_fault_is_met_once_and_what_was_done_is_charged() -> None:
     server.plan({"resume/t": Fault(2, "429")})
 
     def ask(what: str, step: int) -> int:
-        asked = {"what": what, "course": "resume/t", "step": step, "pid": 0}
-        return server.answer(asked)[0]
+        query = {"what": what, "course": "resume/t", "step": step, "pid": 0}
+        return server.answer(query)[0]
 
     answers = [ask(what, step) for step in (1, 2, 2) for what in ("fetch", "model")]
     assert answers == [200, 200, 200, 429, 200, 200]
@@ -78,9 +79,9 @@ class Counted(courses.Field):
 )
 def test_ok_follows_from_the_waste(resumed: int, restarted: int, value: float, ok: bool) -> None:
     faults = {"20x0": Fault(10, "503")}
-    found = wasted_work.line(20, Counted(resumed, restarted), faults, 7)
-    assert (found["value"], found["ok"]) == (pytest.approx(value), ok)
-    assert found["article"] == 82
+    line = wasted_work.line(20, Counted(resumed, restarted), faults, 7)
+    assert (line["value"], line["ok"]) == (pytest.approx(value), ok)
+    assert line["article"] == 82
     unmet = Counted(resumed, restarted)
     unmet.met.clear()
     assert wasted_work.line(20, unmet, faults, 7)["ok"] is False
@@ -163,11 +164,12 @@ def test_one_payment_per_task_has_to_stand(tmp_path: Path) -> None:
     twice = Ended(tmp_path, PAID_ANEW)
     twice.standing["restart"] = Counter({1: 1, 2: 1})
     assert not twice.right
-    asked = Ended(tmp_path, PAID_ANEW)
-    asked.decided["resume"] = 3
-    assert not asked.right
+    ended = Ended(tmp_path, PAID_ANEW)
+    ended.decided["resume"] = 3
+    assert not ended.right
 
 
+@pytest.mark.slow
 @pytest.mark.hazard
 @pytest.mark.requirement("A36")
 @pytest.mark.requirement("B05")
@@ -190,7 +192,7 @@ def test_a_small_one_on_real_workers() -> None:
     for line in lines:
         assert tuple(key for key in FORM if key in line) == FORM
         assert (line["seed"], line["ok"]) == (1299, True)
-    *measured, said = lines
+    *measured, message = lines
     _, twenty, report, payment = measured
     assert [line["row"] for line in lines] == ["B05"] * 4 + ["A36"]
     assert twenty["budget"] == 60
@@ -202,7 +204,7 @@ def test_a_small_one_on_real_workers() -> None:
             f"{arm} {kind}": n for arm in ("resume", "restart") for kind, n in kinds.items()
         }
         assert line["calls"]["wasted"] < line["calls"]["wasted_by_restart"]
-    assert 0 < said["value"] <= said["baseline"]
+    assert 0 < message["value"] <= message["baseline"]
     tasks = dict.fromkeys(courses.ARMS, 4)
     for line in (report, payment):
         assert line["tasks"] == 4

@@ -25,16 +25,17 @@ from .people import People
 from .sizes import Size
 
 MORE = 1_000  # tasks that the people may begin so that there is something to strike
+COUNTS = "counts.jsonl"  # lines of the trees' counters
 LIMIT = 4.0  # times the time that it should take: then it is over, whatever has ended
 
 
 def chaos(place: Ground, size: Size, seed: int, limit: float) -> dict[str, Any]:
     """Work and strike; what the driver knows of it."""
     plan = size.faults.shuffled(seed)
-    told: dict[str, Any] = {"threads": size.threads, "plan": asdict(size.faults), "seed": seed}
+    payload: dict[str, Any] = {"threads": size.threads, "plan": asdict(size.faults), "seed": seed}
     began, trouble = time.monotonic(), ""
-    for name in ("acks.jsonl", "strikes.jsonl"):
-        (place.home / name).touch()
+    for path in (place.home / "acks.jsonl", place.home / "strikes.jsonl", place.data / COUNTS):
+        path.touch()
     # A few more: a wrong end is no full thread, and one in a thousand is within the budget.
     goal = tasks.needed(size.threads + 1 + size.threads // 500)
     pay_before(place.bank.address, goal + MORE)
@@ -52,7 +53,7 @@ def chaos(place: Ground, size: Size, seed: int, limit: float) -> dict[str, Any]:
     # All quiet before it is judged; the servers stay.
     for part in (*place.workers, place.web, place.bank):
         part.kill()
-    return told | {
+    return payload | {
         "seconds": round(time.monotonic() - began),
         "trouble": trouble,
         "gave_up": place.gave_up,
@@ -71,11 +72,11 @@ def verified(place: Ground) -> dict[str, Any]:
         check=False,
     )
     try:
-        found = json.loads(done.stdout)
+        payload = json.loads(done.stdout)
     except ValueError:
         return {"broken": [done.stderr[-500:]], "verified": "not verified"}
-    broken = [f"{one['of']} {one['id']}: {one['what']}" for one in found["broken"]]
-    return {"broken": broken, "verified": f"{found['events']:,} verified"}
+    broken = [f"{one['of']} {one['id']}: {one['what']}" for one in payload["broken"]]
+    return {"broken": broken, "verified": f"{payload['events']:,} verified"}
 
 
 def main(arguments: Sequence[str]) -> int:
@@ -86,19 +87,19 @@ def main(arguments: Sequence[str]) -> int:
     size.add_argument("--threads", type=int, help="so many threads, and as many fewer strikes")
     parser.add_argument("--seed", type=int, default=int.from_bytes(os.urandom(3)))
     parser.add_argument("--keep", action="store_true", help="leave the folder with all logs")
-    given = parser.parse_args(arguments)
-    wanted = Size.of(minutes=given.minutes, threads=given.threads)
-    print(f"seed {given.seed}: {wanted}", file=sys.stderr, flush=True)
-    with ground(keep=given.keep) as place:
-        told = chaos(place, wanted, given.seed, LIMIT * wanted.seconds)
-        told |= verified(place)
-        (place.home / "told.json").write_text(json.dumps(told))
+    value = parser.parse_args(arguments)
+    wanted = Size.of(minutes=value.minutes, threads=value.threads)
+    print(f"seed {value.seed}: {wanted}", file=sys.stderr, flush=True)
+    with ground(keep=value.keep) as place:
+        payload = chaos(place, wanted, value.seed, LIMIT * wanted.seconds)
+        payload |= verified(place)
+        (place.home / "told.json").write_text(json.dumps(payload))
         code = subprocess.run(
             [sys.executable, "-m", "tests.chaos.verdict", str(place.home), place.address],
             env=environment(place.data),
             check=False,
         ).returncode
-        if given.keep:
+        if value.keep:
             print(f"kept: {place.home}", file=sys.stderr)
     return code
 

@@ -14,7 +14,7 @@ from redis import Redis
 from redis.exceptions import ResponseError
 
 from dashboard.embedded.process.folders import Folders
-from tests.hazards.poisons import poisons
+from tests.hazards.queue.poisons import poisons
 
 POISONS = 60
 FULL_SECONDS = 2.0

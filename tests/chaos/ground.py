@@ -12,7 +12,7 @@ import tempfile
 import time
 import urllib.request
 from collections.abc import Iterator
-from contextlib import ExitStack, contextmanager, suppress
+from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -22,9 +22,9 @@ from dashboard.embedded.postgres import Postgres
 from dashboard.embedded.process import processes
 from dashboard.embedded.process.folders import folders, prepare
 from dashboard.embedded.valkey import Valkey
-from tests.embedded.helpers import ROOT, free_port
+from tests.embedded.helpers import ROOT, free_port, responds
 
-from . import payables
+from .outcomes import payables
 
 # Shorter than they ship, so that more of everything falls into the time.
 LEASE, SWEEP, UNDO_WINDOWS = 3.0, 0.25, "0,0,2"
@@ -38,11 +38,11 @@ OUTSIDE = ("GATEPOST_", "DJANGO_", "DATABASE_URL", "REDIS_URL", "CELERY_")
 
 def environment(data: Path, bank: str = "") -> dict[str, str]:
     """What every process of the ground is told, and nothing of another Gatepost."""
-    told = {name: value for name, value in os.environ.items() if not name.startswith(OUTSIDE)}
-    return told | {
+    payload = {name: value for name, value in os.environ.items() if not name.startswith(OUTSIDE)}
+    return payload | {
         "DJANGO_SETTINGS_MODULE": "dashboard.settings",
         "GATEPOST_DATA": str(data),
-        "GATEPOST_AGENTS": "",  # those that ship are always there
+        "GATEPOST_AGENTS": "tests.chaos.tree_agents",  # those that ship are always there
         **({"GATEPOST_BANK_URL": bank} if bank else {}),
         "GATEPOST_LEASE_SECONDS": str(LEASE),
         "GATEPOST_SWEEP_SECONDS": str(SWEEP),
@@ -100,10 +100,10 @@ class Worker(Part):
     def slots(self) -> list[int]:
         """The processes of the pool."""
         try:
-            found = Path(f"/proc/{self.pid}/task/{self.pid}/children").read_text().split()
+            parts = Path(f"/proc/{self.pid}/task/{self.pid}/children").read_text().split()
         except OSError:
             return []
-        return [int(pid) for pid in found if processes.alive(int(pid))]
+        return [int(pid) for pid in parts if processes.alive(int(pid))]
 
 
 class Web(Part):
@@ -123,7 +123,7 @@ class Web(Part):
         super().__init__("web", argv, env, logs / "web.log")
 
     def answers(self) -> bool:
-        return reached(f"{self.address}/healthz")
+        return responds(f"{self.address}/healthz")
 
 
 class Bank(Part):
@@ -140,7 +140,7 @@ class Bank(Part):
         super().__init__("bank", argv, environment(folder), folder / "bank.log")
 
     def answers(self) -> bool:
-        return reached(f"{self.address}/health")
+        return responds(f"{self.address}/health")
 
 
 def pay_before(bank: str, count: int) -> None:
@@ -148,10 +148,10 @@ def pay_before(bank: str, count: int) -> None:
 
     def post(op: str, body: dict[str, Any]) -> dict[str, Any]:
         headers = {"Idempotency-Key": f"{payables.BEFORE_KEY}/{op}"}
-        asked = urllib.request.Request(f"{bank}/{op}", json.dumps(body).encode(), headers)
-        with urllib.request.urlopen(asked, timeout=30) as answer:
-            told: dict[str, Any] = json.load(answer)
-        return told
+        request = urllib.request.Request(f"{bank}/{op}", json.dumps(body).encode(), headers)
+        with urllib.request.urlopen(request, timeout=30) as answer:
+            payload: dict[str, Any] = json.load(answer)
+        return payload
 
     payments = [old for task in range(1, count + 1) if (old := payables.before(task))]
     total = payables.written(payables.total(payments))
@@ -162,16 +162,9 @@ def pay_before(bank: str, count: int) -> None:
 def slow_down(bank: str) -> None:
     """Let a bank take its time, so that a caller can be killed while it works."""
     body = {"kind": "slow", "times": 10**9, "seconds": BANK_SECONDS}
-    asked = urllib.request.Request(f"{bank}/faults", json.dumps(body).encode())
-    with urllib.request.urlopen(asked, timeout=30):
+    request = urllib.request.Request(f"{bank}/faults", json.dumps(body).encode())
+    with urllib.request.urlopen(request, timeout=30):
         pass
-
-
-def reached(address: str) -> bool:
-    """Whether something answers there with 200."""
-    with suppress(OSError), urllib.request.urlopen(address, timeout=5) as answer:
-        return bool(answer.status == 200)
-    return False
 
 
 class Look:

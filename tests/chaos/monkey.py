@@ -21,6 +21,7 @@ from typing import Any
 from . import disturbances
 from .ground import LEASE, Ground, Look, Worker, wait_until
 from .people import People
+from .tasks import with_trees
 
 # The last threads end in peace: by then all has struck.
 STRUCK_BY = 0.95
@@ -61,7 +62,7 @@ class Monkey:
             self._tell(threads)
             if not self.left and self._people.done:
                 return
-            due = len(self._plan) * self._people.ended / max(1, threads * STRUCK_BY)
+            due = len(self._plan) * self._people.ended / max(1, with_trees(threads) * STRUCK_BY)
             if self.left and self.struck.total() <= due:
                 self._people.go_on()
                 self._strike(self._plan[self.struck.total()])
@@ -74,7 +75,8 @@ class Monkey:
         if now - self._told > 5:
             self._told = now
             print(
-                f"{self._people.ended} of {max(threads, self._people.goal)} threads ended, "
+                f"{self._people.ended} of {with_trees(max(threads, self._people.goal))} threads "
+                "ended, "
                 f"{self.struck.total()} of {len(self._plan)} strikes",
                 file=sys.stderr,
                 flush=True,
@@ -96,8 +98,8 @@ class Monkey:
         """(thread, process) of what is being worked on; waits until something is."""
         deadline = time.monotonic() + WORK_SECONDS
         while time.monotonic() < deadline:
-            if found := self._look.rows(_RUNNING):
-                return found
+            if rows := self._look.rows(_RUNNING):
+                return rows
             self._people.go_on()
             self._ground.tend()
             time.sleep(0.01)

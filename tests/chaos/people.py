@@ -19,8 +19,9 @@ from typing import Any
 
 import httpx
 
-from . import payables, reports, tasks
+from . import tasks
 from .ground import PASSWORD, Ground, Look
+from .outcomes import payables, reports
 
 logging.getLogger("httpx").setLevel(logging.WARNING)
 AT_ONCE = 18  # threads at work: more than there are slots
@@ -56,7 +57,7 @@ class People:
         self._writing = threading.Lock()
         self._pool = ThreadPoolExecutor(HANDS)
         self._busy: set[tuple[str, str]] = set()
-        self._known: dict[str, int] = {}  # thread: task
+        self._known: dict[str, int] = {}  # thread: task, of a tree -1, -2 ...
         self._paused: set[int] = set()
         self._stop = threading.Event()
         self._thread = threading.Thread(target=self._live, name="people")
@@ -65,6 +66,7 @@ class People:
         self.ended = 0
         self.going = 0
         self.waiting = 0
+        self.children = 0
         self.answers: Counter[str] = Counter()
         self.trouble: BaseException | None = None
 
@@ -90,13 +92,18 @@ class People:
 
     @property
     def at_work(self) -> int:
-        """Threads that are begun, have not ended and do not wait."""
-        return self.begun - self.ended - self.waiting
+        """Threads that are begun, have not ended and do not wait; children among them."""
+        return self._expected - self.ended - self.waiting + self.children
+
+    @property
+    def _expected(self) -> int:
+        """Threads that people have begun, trees among them."""
+        return tasks.with_trees(self.begun)
 
     @property
     def done(self) -> bool:
         """Whether all that was asked for has been started and has ended."""
-        return self.begun >= self.goal and self.ended >= self.begun and not self._busy
+        return self.begun >= self.goal and self.ended >= self._expected and not self._busy
 
     def _live(self) -> None:
         try:
@@ -107,12 +114,20 @@ class People:
             raise
 
     def _turn(self) -> None:
-        found = self._look.rows("SELECT id::text, status FROM gp_thread")
-        if found is None:
+        rows = self._look.rows(
+            "SELECT id::text, status, coalesce(root, id)::text, status = 'waiting' "
+            "AND waiting_on ->> 'kind' = 'gate' FROM gp_thread"
+        )
+        if rows is None:
             return
-        self.ended = sum(status in ENDED for _, status in found)
-        self.going = len(found) - self.ended
-        self.waiting = sum(status == "waiting" for _, status in found)
+        # A tree is one thing that people began; it has ended when all of it has.
+        families = {root for _, _, root, _ in rows}
+        at_it = {root for _, status, root, _ in rows if status not in ENDED}
+        self.ended, self.going = len(families - at_it), len(at_it)
+        self.waiting = sum(bool(waits) for *_, waits in rows)
+        self.children = sum(
+            thread != root and status not in (*ENDED, "waiting") for thread, status, root, _ in rows
+        )
         starting = sum(what == "start" for what, _ in tuple(self._busy))
         while (
             self.begun < self.goal
@@ -123,24 +138,28 @@ class People:
             self.begun += 1
             starting += 1
             self._do("start", str(self.begun), self._start, self.begun)
-        for thread, status in found:
+            if self.begun % tasks.TREE_EVERY == 0:
+                number = self.begun // tasks.TREE_EVERY
+                self._do("start", f"tree {number}", self._start_tree, number)
+        for thread, status, *_ in rows:
             task = self._known.get(thread)
             if status in ("failed", "attention"):
                 self._do("retry", thread, self._order, thread, "retry")
             elif status == "paused":
                 self._do("resume", thread, self._order, thread, "resume")
             elif status == "running" and task is not None and self._shall_pause(task):
-                self._do("pause", thread, self._order, thread, "pause")
+                self._do("pause", thread, self._order, thread, "pause", {"children": task < 0})
         if self.waiting:
             self._do("read", "approvals", self._decide_all)
 
     def _shall_pause(self, task: int) -> bool:
-        if not tasks.paused(task) or task in self._paused:
+        wanted = tasks.paused(task) if task > 0 else tasks.paused_tree(-task)
+        if not wanted or task in self._paused:
             return False
         self._paused.add(task)
         return True
 
-    def _do(self, what: str, which: str, do: Callable[..., None], *given: Any) -> None:
+    def _do(self, what: str, which: str, do: Callable[..., None], *value: Any) -> None:
         """Let one of the hands do it, unless it is being done."""
         if (what, which) in self._busy:
             return
@@ -148,7 +167,7 @@ class People:
 
         def work() -> None:
             try:
-                do(*given)
+                do(*value)
             except BaseException as error:
                 self.trouble = error
                 raise
@@ -176,18 +195,27 @@ class People:
         self._known[thread] = task
         self._note(command="start", thread=thread, task=task)
 
+    def _start_tree(self, number: int) -> None:
+        key = {"Idempotency-Key": f"tree-{number}"}
+        answer = self._ask(self._operator, "POST", "/threads/", tasks.tree(number), key)
+        if answer is None or not answer.is_success:
+            raise RuntimeError(f"tree {number} was not started: {answer and answer.text}")
+        thread = str(answer.json()["id"])
+        self._known[thread] = -number
+        self._note(command="start", thread=thread, task=-number)
+
     def _upload(self, task: int, name: str, raw: bytes) -> dict[str, Any]:
         """As the start form does; the answer is what the input takes."""
         file = {"file": (name, raw, "text/csv")}
         answer = self._ask(self._operator, "POST", "/artifacts/", files=file)
         if answer is None or not answer.is_success:
             raise RuntimeError(f"{name} was not taken: {answer and answer.text}")
-        told: dict[str, Any] = answer.json()
-        self._note(command="upload", sha256=told["$artifact"], task=task)
-        return told
+        payload: dict[str, Any] = answer.json()
+        self._note(command="upload", sha256=payload["$artifact"], task=task)
+        return payload
 
-    def _order(self, thread: str, order: str) -> None:
-        answer = self._ask(self._operator, "POST", f"/threads/{thread}/{order}/", {})
+    def _order(self, thread: str, order: str, body: dict[str, Any] | None = None) -> None:
+        answer = self._ask(self._operator, "POST", f"/threads/{thread}/{order}/", body or {})
         if answer is not None and answer.is_success:
             self._note(command=order, thread=thread, answer=answer.json().get("status"))
 

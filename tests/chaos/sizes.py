@@ -29,8 +29,8 @@ class Faults:
 
     def scaled(self, share: float) -> Self:
         """The same mixture, each kind at least once."""
-        given = {f.name: max(1, round(getattr(self, f.name) * share)) for f in fields(self)}
-        return type(self)(**given)
+        values = {f.name: max(1, round(getattr(self, f.name) * share)) for f in fields(self)}
+        return type(self)(**values)
 
     def shuffled(self, seed: int) -> list[str]:
         """All strikes in the order of the seed."""

@@ -8,8 +8,11 @@ is a report.
 from __future__ import annotations
 
 import re
+from typing import Any
 
 PAYMENTS, RESEARCH = "payments", "market-research"
+# Beside every so many tasks somebody starts a tree: by turns a lead and a researcher (tree_agents).
+TREE_EVERY, FAN_OUT, AT_MOST = 12, 8, 3
 CYCLE = 11
 REJECTED = 7  # within the cycle
 # Nodes that a thread goes through: a rejected payment ends without pay and mail.
@@ -32,7 +35,7 @@ def verdict(task: int) -> str:
 
 def full(task: int) -> bool:
     """Whether it takes at least ten steps, two effects and a gate."""
-    return agent(task) == PAYMENTS and verdict(task) == "approve"
+    return task > 0 and agent(task) == PAYMENTS and verdict(task) == "approve"
 
 
 def needed(fulls: int) -> int:
@@ -44,6 +47,25 @@ def needed(fulls: int) -> int:
 def paused(task: int) -> bool:
     """Whether an operator stops it in between and lets it go on."""
     return task % 16 == 5
+
+
+def tree(number: int) -> dict[str, Any]:
+    """Agent and input of the tree of this number, from 1 on."""
+    if number % 2 == 0:
+        return {"agent": "chaos-researcher", "input": {"task": number}}
+    at_most = AT_MOST if number % 4 == 3 else None
+    values = {"task": number, "fan_out": FAN_OUT, "at_most": at_most}
+    return {"agent": "chaos-lead", "input": values}
+
+
+def with_trees(begun: int) -> int:
+    """So many threads people start when they begin so many tasks."""
+    return begun + begun // TREE_EVERY
+
+
+def paused_tree(number: int) -> bool:
+    """Whether an operator stops the whole tree in between and lets all of it go on."""
+    return number % 3 == 1
 
 
 def comment(task: int) -> str:
@@ -65,5 +87,5 @@ def file_name(what: str, task: int) -> str:
 
 def task_of(name: str) -> int:
     """The task that a file is of; -1 for any other file."""
-    found = re.fullmatch(r"[a-z]+-(\d+)\.csv", name)
-    return int(found[1]) if found else -1
+    match = re.fullmatch(r"[a-z]+-(\d+)\.csv", name)
+    return int(match[1]) if match else -1

@@ -7,10 +7,11 @@ import sys
 from dataclasses import asdict
 from pathlib import Path
 
+from tests.agents.payments.oracle import reckon
 from tests.embedded.helpers import ROOT
-from tests.workers.agents.payments_oracle import reckon
 
-from . import payables, reports, tasks
+from . import tasks
+from .outcomes import payables, reports
 from .sizes import MINUTES, THREADS, Size
 
 FLOORS = (
@@ -36,16 +37,16 @@ def test_the_right_end_of_a_payment_is_what_the_raw_files_come_to(tmp_path: Path
         for field, (_, raw) in payables.files(task).items():
             name = {"file": "invoices", "orders_file": "orders"}.get(field, "suppliers")
             (tmp_path / f"{name}.csv").write_bytes(raw)
-        found = reckon(tmp_path)
+        result = reckon(tmp_path)
         # That reckoning knows no bank; all else it has to find as the task was made.
         aside = [line for line in payables.set_aside(task) if line.check != "history"]
         checks = {line.check for line in aside}
         seen |= {line.check for line in payables.lines(task)}
-        assert found.aside == {
+        assert result.aside == {
             check: {line.number for line in aside if line.check == check} for check in checks
         }
         old = sum(payables.in_cents(one["amount"]) for one in [payables.before(task)] if one)
-        assert sum(found.paid.values()) == payables.total(payables.paid(task)) + old
+        assert sum(result.paid.values()) == payables.total(payables.paid(task)) + old
         assert payables.mails(task)
     assert seen == {"", *payables.CHECKS}
 

@@ -11,14 +11,15 @@ from typing import Any
 import pytest
 from django.test import override_settings
 
-from tests.workers.agents.bank import started_bank
+from tests.agents.testbank.bank import started_bank
+from tests.chaos.outcomes.judge import Judge
+from tests.chaos.outcomes.record import Record, Thread
+from tests.chaos.outcomes.rights import REPORT_FILES
+from tests.chaos.outcomes.sound import played
 
-from . import payables, verdict
-from .judge import Judge
-from .record import Record, Thread
-from .rights import REPORT_FILES
+from . import verdict
+from .outcomes import payables
 from .sizes import THREADS, Faults
-from .sound import played
 from .verdict import WHOLE, findings
 
 # Paid (the bank paid one of its invoices before), rejected, reported, rejected report.
@@ -46,7 +47,7 @@ def sound(kept: Record) -> Record:
 
 
 def wrong(record: Record) -> dict[str, list[Any]]:
-    return {name: found for name, found in findings(Judge(record)).items() if found}
+    return {name: result for name, result in findings(Judge(record)).items() if result}
 
 
 @pytest.mark.requirement("A07")
@@ -304,29 +305,29 @@ def test_waiting_is_no_silence(sound: Record) -> None:
 def line(record: Record, plan: Faults, n: int = 6, **more: Any) -> Any:
     """The JSON line on a record; `more` changes what the driver told, `hits` what struck."""
     strikes = [{"kind": kind, "running": 1} for kind in plan.shuffled(1)]
-    told = {
+    payload = {
         "threads": n, "seed": 1, "seconds": 1, "verified": "v", "trouble": "", "gave_up": 0,
         "plan": asdict(plan), "missed": 0, "answers": {}, "broken": [], **more,
     }  # fmt: skip
     hits = verdict.struck(strikes[: more.get("hits", len(strikes))])
     tables = {"approvals used twice": more.get("approvals"), "still running": more.get("running")}
-    return verdict.judged(record, hits, told, **tables)
+    return verdict.judged(record, hits, payload, **tables)
 
 
 def test_a_small_one_is_ok_and_does_not_stand_for_the_row(sound: Record) -> None:
-    found = line(sound, Faults().scaled(0.03))
-    assert (found["ok"], found["row"], found["value"]) == (True, None, 100.0)
-    assert (found["threads"], found["ended_right"], found["full_threads"]) == (9, 9, 6)
-    assert json.loads(json.dumps(found)) == found
-    verdict.table(found, lambda text: None)
+    result = line(sound, Faults().scaled(0.03))
+    assert (result["ok"], result["row"], result["value"]) == (True, None, 100.0)
+    assert (result["threads"], result["ended_right"], result["full_threads"]) == (9, 9, 6)
+    assert json.loads(json.dumps(result)) == result
+    verdict.table(result, lambda text: None)
 
 
 def test_the_whole_stands_for_the_row(sound: Record, monkeypatch: pytest.MonkeyPatch) -> None:
     assert WHOLE["full threads"] == THREADS
     assert line(sound, Faults())["row"] is None
     monkeypatch.setitem(WHOLE, "full threads", 6)
-    found = line(sound, Faults())
-    assert (found["ok"], found["row"]) == (True, "A07")
+    result = line(sound, Faults())
+    assert (result["ok"], result["row"]) == (True, "A07")
     short = line(sound, Faults(), hits=190)
     assert (short["ok"], short["row"]) == (False, None)
     assert "kills" in short["short_of"]

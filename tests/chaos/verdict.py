@@ -18,9 +18,10 @@ from typing import Any
 
 import psycopg
 
+from tests.chaos.outcomes.judge import Judge
+from tests.chaos.outcomes.record import Record, lines, read
+
 from . import tasks
-from .judge import Judge
-from .record import Record, lines, read
 
 BUDGET = 99.9  # per cent of threads that end right; the goal is 100
 SILENCE_SECONDS = 20.0
@@ -36,22 +37,22 @@ WHOLE = {
 def still_running(database: str) -> list[str]:
     """Threads that are running, or are leased without running, now that all is quiet."""
     with psycopg.connect(database) as connection:
-        found = connection.execute(
+        rows = connection.execute(
             "SELECT id::text FROM gp_thread WHERE status IN ('running', 'rolling_back') "
             "OR lease_token IS NOT NULL"
         ).fetchall()
-    return [row[0] for row in found]
+    return [row[0] for row in rows]
 
 
 def of_approvals(database: str) -> list[str]:
     """Approvals with more than one decision or more than one effect."""
     with psycopg.connect(database) as connection:
-        found = connection.execute(
+        rows = connection.execute(
             "SELECT a.id::text FROM gp_approval a WHERE "
             "(SELECT count(*) FROM gp_decision d WHERE d.approval_id = a.id) > 1 OR "
             "(SELECT count(*) FROM gp_activity x WHERE x.approval_id = a.id) > 1"
         ).fetchall()
-    return [row[0] for row in found]
+    return [row[0] for row in rows]
 
 
 def struck(strikes: Iterable[dict[str, Any]]) -> dict[str, int]:
@@ -86,6 +87,7 @@ def findings(judge: Judge) -> dict[str, list[Any]]:
         "sums at the bank": judge.money(),
         "mails that must not be": judge.odd_mails(),
         "reports that must not be": judge.odd_reports(),
+        "counted more than once": judge.odd_counts(),
         "files that are not what they were": judge.record.broken_files,
         "acknowledged, not there": judge.lost(),
         "gaps in the log": judge.gaps(),
@@ -110,8 +112,8 @@ def judged(record: Record, hits: dict[str, int], told: dict[str, Any], **more: A
     short = [name for name, n in wanted.items() if sized[name] < n]
     whole = all(sized[name] >= n for name, n in WHOLE.items())
     # One wrong end in a thousand is within the budget; nothing else may be wrong even once.
-    clean = not any(found for name, found in holds.items() if name != "ended wrong")
-    of = Counter((t.agent, tasks.verdict(t.task)) for t in judge.threads.values())
+    clean = not any(result for name, result in holds.items() if name != "ended wrong")
+    of = Counter((t.agent, tasks.verdict(t.task)) for t in judge.threads.values() if t.task > 0)
     return {
         "row": "A07" if whole else None,
         "what": "threads that ended right although all around them was killed",
@@ -120,6 +122,7 @@ def judged(record: Record, hits: dict[str, int], told: dict[str, Any], **more: A
         "goal": 100.0, "threads": threads, "ended_right": right,
         "full_threads": sized["full threads"],
         "of": {f"{agent}, {verdict}": n for (agent, verdict), n in sorted(of.items())},
+        "of_trees": dict(sorted(judge.trees().items())),
         "events": sum(len(t.events) for t in judge.threads.values()),
         "bank_calls": len(judge.calls), "bank_done": len(judge.by_key),
         "calls_repeated_with_their_key": sum(c["outcome"] == "replayed" for c in judge.calls),
@@ -132,8 +135,8 @@ def judged(record: Record, hits: dict[str, int], told: dict[str, Any], **more: A
         "takeovers": judge.count("lease.taken_over"), "fenced": judge.count("step.fenced"),
         "retried_by_people": judge.count("thread.retried"),
         "longest_silence_seconds": round(silences[0][0], 1) if silences else 0.0,
-        "wrong": {name: [str(one) for one in found[:5]] + [len(found)]
-                  for name, found in holds.items() if found},
+        "wrong": {name: [str(one) for one in result[:5]] + [len(result)]
+                  for name, result in holds.items() if result},
         **{name: told[name] for name in ("seed", "seconds", "verified", "trouble", "gave_up",
                                          "missed", "answers")},
     }  # fmt: skip
@@ -144,29 +147,30 @@ def struck_of(plan: dict[str, int]) -> dict[str, int]:
     return struck({"kind": kind, "running": 1} for kind, n in plan.items() for _ in range(n))
 
 
-def table(found: dict[str, Any], say: Callable[[str], None]) -> None:
+def table(results: dict[str, Any], say: Callable[[str], None]) -> None:
     """The same for people."""
     rows: list[tuple[str, Any]] = [
-        ("threads", f"{found['threads']:,}, of which {found['ended_right']:,} ended right "
-                    f"({found['value']} %, at least {found['budget']})"),
-        *((name, f"{n:,}") for name, n in found["of"].items()),
-        ("of 10 steps, 2 effects, a gate", f"{found['full_threads']:,}"),
-        *((name, f"{n:,}") for name, n in found["struck"].items()),
-        ("calls at the bank", f"{found['bank_calls']:,} of {found['bank_done']:,} keys, "
-                              f"{found['calls_repeated_with_their_key']:,} repeated"),
-        ("mails / reports / files", f"{found['mails']:,} / {found['published']:,} / "
-                                    f"{found['files']:,}"),
-        ("effects tried again", f"{found['effects_tried_again']:,}"),
-        ("commands acknowledged", f"{found['acknowledged']:,}"),
-        ("events", f"{found['events']:,}, {found['verified']}"),
-        ("takeovers / fenced", f"{found['takeovers']:,} / {found['fenced']:,}"),
-        ("retried by people", f"{found['retried_by_people']:,}"),
-        ("longest silence", f"{found['longest_silence_seconds']} s"),
-        ("seed", found["seed"]),
-        ("took", f"{found['seconds']:,} s"),
-        *((f"WRONG: {name}", "; ".join(map(str, some))) for name, some in found["wrong"].items()),
-        *((("SHORT OF", ", ".join(found["short_of"])),) if found["short_of"] else ()),
-        *((("TROUBLE", found["trouble"]),) if found["trouble"] else ()),
+        ("threads", f"{results['threads']:,}, of which {results['ended_right']:,} ended right "
+                    f"({results['value']} %, at least {results['budget']})"),
+        *((name, f"{n:,}") for name, n in results["of"].items()),
+        *((name, f"{n:,}") for name, n in results["of_trees"].items()),
+        ("of 10 steps, 2 effects, a gate", f"{results['full_threads']:,}"),
+        *((name, f"{n:,}") for name, n in results["struck"].items()),
+        ("calls at the bank", f"{results['bank_calls']:,} of {results['bank_done']:,} keys, "
+                              f"{results['calls_repeated_with_their_key']:,} repeated"),
+        ("mails / reports / files", f"{results['mails']:,} / {results['published']:,} / "
+                                    f"{results['files']:,}"),
+        ("effects tried again", f"{results['effects_tried_again']:,}"),
+        ("commands acknowledged", f"{results['acknowledged']:,}"),
+        ("events", f"{results['events']:,}, {results['verified']}"),
+        ("takeovers / fenced", f"{results['takeovers']:,} / {results['fenced']:,}"),
+        ("retried by people", f"{results['retried_by_people']:,}"),
+        ("longest silence", f"{results['longest_silence_seconds']} s"),
+        ("seed", results["seed"]),
+        ("took", f"{results['seconds']:,} s"),
+        *((f"WRONG: {name}", "; ".join(map(str, some))) for name, some in results["wrong"].items()),
+        *((("SHORT OF", ", ".join(results["short_of"])),) if results["short_of"] else ()),
+        *((("TROUBLE", results["trouble"]),) if results["trouble"] else ()),
     ]  # fmt: skip
     width = max(len(name) for name, _ in rows)
     for name, text in rows:
@@ -178,20 +182,20 @@ def main(arguments: list[str]) -> int:
     parser = argparse.ArgumentParser(prog="python -m tests.chaos.verdict")
     parser.add_argument("folder", type=Path)
     parser.add_argument("database")
-    given = parser.parse_args(arguments)
-    told = json.loads((given.folder / "told.json").read_text())
-    found = judged(
-        read(given.folder, given.database),
-        struck(lines(given.folder / "strikes.jsonl")),
-        told,
+    value = parser.parse_args(arguments)
+    payload = json.loads((value.folder / "told.json").read_text())
+    result = judged(
+        read(value.folder, value.database),
+        struck(lines(value.folder / "strikes.jsonl")),
+        payload,
         **{
-            "approvals used twice": of_approvals(given.database),
-            "still running": still_running(given.database),
+            "approvals used twice": of_approvals(value.database),
+            "still running": still_running(value.database),
         },
     )
-    table(found, lambda text: print(text, file=sys.stderr))
-    print(json.dumps(found), flush=True)
-    return 0 if found["ok"] else 1
+    table(result, lambda text: print(text, file=sys.stderr))
+    print(json.dumps(result), flush=True)
+    return 0 if result["ok"] else 1
 
 
 if __name__ == "__main__":

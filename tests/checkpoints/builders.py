@@ -214,8 +214,8 @@ def effect(work: Work, key: str, *, undo: str = "", state: str = "done") -> UUID
 
 def head_of(thread: UUID) -> UUID:
     """The thread's newest checkpoint."""
-    found: UUID = one("SELECT head FROM gp_thread WHERE id = %s::uuid", (thread,))
-    return found
+    row: UUID = one("SELECT head FROM gp_thread WHERE id = %s::uuid", (thread,))
+    return row
 
 
 def status_of(thread: UUID) -> Status:

@@ -55,3 +55,15 @@ def through_jsonb(parsed: Any) -> str:
     if isinstance(parsed, Decimal):
         return f"{abs(parsed) if parsed == 0 else parsed:f}"
     return json.dumps(parsed, ensure_ascii=False)
+
+
+def nested(depth: int, leaf: Any = None) -> Any:
+    """`leaf` inside `depth` containers, lists and dicts in turn."""
+    for level in range(depth):
+        leaf = [leaf] if level % 2 else {"a": leaf}
+    return leaf
+
+
+def short(value: Any) -> str:
+    """A test id that stays readable and printable whatever the value is."""
+    return ascii(value).split(" at 0x")[0][:24]

@@ -29,26 +29,28 @@ def thread() -> UUID:
 
 @pytest.mark.requirement("C13")
 def test_a_checkpoint_is_the_whole_state_or_none(thread: UUID) -> None:
-    found = StateGraphStore(connection)
+    state_graph_store = StateGraphStore(connection)
     for row in queries.checkpoints(thread).rows:
-        assert found.get_checkpoint(str(thread), str(row.id)) == queries.state_at(thread, row.id)
+        assert state_graph_store.get_checkpoint(str(thread), str(row.id)) == queries.state_at(
+            thread, row.id
+        )
     head = str(head_of(thread))
-    assert found.get_checkpoint(str(thread), str(uuid4())) is None
-    assert found.get_checkpoint(str(make_thread()), head) is None, "of another thread"
-    assert found.get_checkpoint("no id", head) is None
-    assert found.get_checkpoint(str(thread), "'; DROP TABLE gp_thread; --") is None
+    assert state_graph_store.get_checkpoint(str(thread), str(uuid4())) is None
+    assert state_graph_store.get_checkpoint(str(make_thread()), head) is None, "of another thread"
+    assert state_graph_store.get_checkpoint("no id", head) is None
+    assert state_graph_store.get_checkpoint(str(thread), "'; DROP TABLE gp_thread; --") is None
 
 
 @pytest.mark.requirement("C14")
 def test_a_trajectory_forks_and_the_base_stays_as_it_is(thread: UUID) -> None:
-    found = StateGraphStore(connection, actor="user:7")
+    state_graph_store = StateGraphStore(connection, actor="user:7")
     base = str(queries.checkpoint_by_number(thread, 2).id)
     before = rows_of(thread)
-    state = found.get_checkpoint(str(thread), base)
+    state = state_graph_store.get_checkpoint(str(thread), base)
     assert state is not None
-    new = found.fork_trajectory(str(thread), base, {"goal": "another"})
-    assert found.get_checkpoint(str(thread), new) == {**state, "goal": "another"}
-    assert found.get_checkpoint(str(thread), base) == state
+    new = state_graph_store.fork_trajectory(str(thread), base, {"goal": "another"})
+    assert state_graph_store.get_checkpoint(str(thread), new) == {**state, "goal": "another"}
+    assert state_graph_store.get_checkpoint(str(thread), base) == state
     assert rows_of(thread) == before
     (row,) = rows(
         "SELECT parent_checkpoint_id FROM agent_checkpoints WHERE thread_id = %s "
@@ -56,25 +58,28 @@ def test_a_trajectory_forks_and_the_base_stays_as_it_is(thread: UUID) -> None:
         (str(thread), new),
     )
     assert row == (base,)
-    (fork,) = queries.children(thread)
+    (fork,) = queries.forks_of(thread)
     assert fork.started_by == "user:7"
     assert verify_thread(fork.id).intact
-    again = found.fork_trajectory(str(thread), new, {"goal": "a third"})
-    assert found.get_checkpoint(str(fork.id), again) == {**state, "goal": "a third"}
+    again = state_graph_store.fork_trajectory(str(thread), new, {"goal": "a third"})
+    assert state_graph_store.get_checkpoint(str(fork.id), again) == {**state, "goal": "a third"}
 
 
 @pytest.mark.requirement("C14")
 def test_a_chain_of_trajectories_stays_under_the_thread_that_was_given(thread: UUID) -> None:
     """The article's loop: what one call answers is the base of the next, under one thread id."""
-    found = StateGraphStore(connection)
+    state_graph_store = StateGraphStore(connection)
     at = str(head_of(thread))
-    state = found.get_checkpoint(str(thread), at)
+    state = state_graph_store.get_checkpoint(str(thread), at)
     made = []
     for total in range(5):
         before = at
-        at = found.fork_trajectory(str(thread), before, {"total": total})
+        at = state_graph_store.fork_trajectory(str(thread), before, {"total": total})
         made.append(at)
-        assert found.get_checkpoint(str(thread), at) == {**(state or {}), "total": total}
+        assert state_graph_store.get_checkpoint(str(thread), at) == {
+            **(state or {}),
+            "total": total,
+        }
         assert article(thread, UUID(at)) == {**(state or {}), "total": total}
         (row,) = rows(
             "SELECT parent_checkpoint_id FROM agent_checkpoints WHERE thread_id = %s "
@@ -83,29 +88,29 @@ def test_a_chain_of_trajectories_stays_under_the_thread_that_was_given(thread: U
         )
         assert row == (before,)
     # Where a fork went on by itself, what begins there is found under the fork alone.
-    (first,) = queries.children(thread)
+    (first,) = queries.forks_of(thread)
     own = drive(first.id, 1)
-    aside = found.fork_trajectory(str(first.id), str(head_of(first.id)), {})
-    assert found.get_checkpoint(str(first.id), aside) == own.state
-    assert found.get_checkpoint(str(thread), aside) is None
+    aside = state_graph_store.fork_trajectory(str(first.id), str(head_of(first.id)), {})
+    assert state_graph_store.get_checkpoint(str(first.id), aside) == own.state
+    assert state_graph_store.get_checkpoint(str(thread), aside) is None
     assert article(thread, UUID(aside)) is None
     for a_thread, checkpoint in rows("SELECT thread_id, checkpoint_id FROM agent_checkpoints"):
-        assert found.get_checkpoint(a_thread, checkpoint) == article(
+        assert state_graph_store.get_checkpoint(a_thread, checkpoint) == article(
             UUID(a_thread), UUID(checkpoint)
         )
-    assert all(found.get_checkpoint(str(first.id), each) for each in made)
+    assert all(state_graph_store.get_checkpoint(str(first.id), each) for each in made)
 
 
 @pytest.mark.requirement("C14")
 def test_an_unknown_base_raises_value_error(thread: UUID) -> None:
-    found = StateGraphStore(connection)
+    state_graph_store = StateGraphStore(connection)
     bases: tuple[Any, ...] = (str(uuid4()), "no id", "", "\0", "\ud800", "x" * 10_000, None, 5)
     for base in bases:
-        assert found.get_checkpoint(str(thread), base) is None
+        assert state_graph_store.get_checkpoint(str(thread), base) is None
         with pytest.raises(ValueError, match="not found"):
-            found.fork_trajectory(str(thread), base, {})
+            state_graph_store.fork_trajectory(str(thread), base, {})
     with pytest.raises(ValueError, match="not found"):
-        found.fork_trajectory(str(uuid4()), str(head_of(thread)), {})
+        state_graph_store.fork_trajectory(str(uuid4()), str(head_of(thread)), {})
 
 
 @pytest.mark.requirement("C12")
@@ -144,6 +149,7 @@ def article(thread: UUID, checkpoint: UUID) -> Any:
     return json.loads(bytes(row[0]).decode("utf-8")) if row else None
 
 
+@pytest.mark.slow
 @given(plan=moves)
 @settings(max_examples=15, suppress_health_check=[HealthCheck.function_scoped_fixture])
 def test_the_view_folds_as_the_product_does(db: None, plan: list[Any]) -> None:

@@ -39,8 +39,8 @@ from .builders import (
 
 
 def crashes(thread: UUID) -> int:
-    found: int = one("SELECT crash_count FROM gp_thread WHERE id = %s::uuid", (thread,))
-    return found
+    row: int = one("SELECT crash_count FROM gp_thread WHERE id = %s::uuid", (thread,))
+    return row
 
 
 # --- taking ----------------------------------------------------------------------------------
@@ -107,7 +107,7 @@ def test_work_carries_all_that_a_step_needs() -> None:
 
 
 @pytest.mark.django_db
-@pytest.mark.parametrize("status", set(Status) - {Status.QUEUED, Status.ROLLING_BACK})
+@pytest.mark.parametrize("status", sorted(set(Status) - {Status.QUEUED, Status.ROLLING_BACK}))
 def test_only_queued_threads_and_open_rollbacks_are_taken(status: Status) -> None:
     thread = make_thread()
     bring_to(thread, status)
@@ -322,10 +322,10 @@ def test_only_leases_are_written_without_waiting_for_the_disk(real_db: str) -> N
     )
 
     def how() -> list[str]:
-        found = [how for (how,) in rows("SELECT how FROM seen ORDER BY n")]
+        results = [how for (how,) in rows("SELECT how FROM seen ORDER BY n")]
         rows("TRUNCATE seen")
         assert one("SHOW synchronous_commit") == "on"  # it never outlives the statement
-        return found
+        return results
 
     thread = make_thread()
     assert how() == ["on"]
@@ -359,9 +359,9 @@ def test_what_lost_its_worker_is_rung_for_before_what_nobody_serves() -> None:
         "WHERE id = %s::uuid",
         (lost,),
     )
-    found = store.stranded_threads(queued_for_seconds=15)
-    assert found[0] == (lost, "gatepost")
-    assert len(found) == 31
+    result = store.stranded_threads(queued_for_seconds=15)
+    assert result[0] == (lost, "gatepost")
+    assert len(result) == 31
 
 
 @pytest.mark.django_db

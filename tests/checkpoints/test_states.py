@@ -170,6 +170,7 @@ def test_every_moving_event_has_a_verb() -> None:
     assert set(VERBS) | BIRTHS == set(MOVING)
 
 
+@pytest.mark.slow
 @pytest.mark.django_db
 @pytest.mark.parametrize("status", Status)
 def test_each_verb_does_in_each_status_what_the_table_says(status: Status, settings: Any) -> None:
@@ -276,9 +277,9 @@ def test_each_status_has_one_plain_word() -> None:
     assert {s for s in Status if PLAIN[s] == "paused"} == {S.WAITING, S.SLEEPING, S.PAUSED}
     assert {s for s in Status if PLAIN[s] == "failed"} == {S.FAILED, S.CANCELLED, S.ATTENTION}
     assert {s for s in Status if PLAIN[s] == "succeeded"} == {S.SUCCEEDED}
-    told = (Path(__file__).parents[2] / "docs/lifecycle.md").read_text()
+    text = (Path(__file__).parents[2] / "docs/lifecycle.md").read_text()
     for word in PLAIN.values():
-        line = next(line for line in told.splitlines() if line.startswith(f"| `{word}` | `"))
+        line = next(line for line in text.splitlines() if line.startswith(f"| `{word}` | `"))
         assert set(re.findall(r"`(\w+)`", line.partition("| `")[2].partition("|")[2])) == {
             str(s) for s in Status if PLAIN[s] == word
         }

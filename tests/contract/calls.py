@@ -26,8 +26,14 @@ from approvals.rules.terms import Terms
 from checkpoints import queries, store
 from checkpoints.states import EventKind
 from dashboard import actions
+from dashboard.actions import external
+from dashboard.mcp.registry import changes as mcp_servers
+from dashboard.mcp.registry.definitions import definition_of, hash_of
 from tests.cast import Cast
 from tests.dashboard import scene
+from tests.dashboard.mcp import listing
+from workers.external.announcement import Announcement
+from workers.external.committed import Report
 
 ROLES = ("operator", "manager", "auditor")
 
@@ -65,14 +71,14 @@ SIGNED = [{"webhookSignature": []}]
 @cache
 def operations() -> dict[str, Operation]:
     """All calls that people make, by their operationId."""
-    found = [
+    results = [
         Operation(spec["operationId"], method, path, spec)
         for path, item in document()["paths"].items()
         for method, spec in item.items()
         if spec["security"] != SIGNED
     ]
-    assert len({one.id for one in found}) == len(found)
-    return {one.id: one for one in found}
+    assert len({one.id for one in results}) == len(results)
+    return {one.id: one for one in results}
 
 
 @dataclass(frozen=True)
@@ -97,6 +103,11 @@ class World:
     held: ApprovalRow  # decided by the manager, who can still take it back
     asking: tuple[UUID, UUID]  # a thread in attention, the effect that it asks about
     hook: UUID  # an endpoint for a webhook
+    mcp: UUID  # an MCP server whose tool `add` nobody has accepted
+    elsewhere: UUID  # of an agent that works elsewhere, queued
+    reporting: tuple[UUID, UUID]  # another one of it, and the lease of the operator's agent
+    undoing: tuple[UUID, UUID, UUID]  # one that is rolled back, the lease, the effect to undo
+    saved: str  # the name of a state that the operator's agent has saved
 
 
 def make_world(cast: Cast) -> World:
@@ -134,7 +145,60 @@ def make_world(cast: Cast) -> World:
         held=_held(cast, agent),
         asking=scene.asking(cast.workspace, agent),
         hook=_hook(cast),
+        mcp=make_mcp_server(cast.workspace),
+        elsewhere=_elsewhere(cast),
+        reporting=_reporting(cast),
+        undoing=_undoing(cast),
+        saved=_saved(cast),
     )
+
+
+def _saved(cast: Cast) -> str:
+    """A state under a name."""
+    external.save_state(cast.actor("operator"), "conversation-7", {"turn": 1})
+    return "conversation-7"
+
+
+def _elsewhere(cast: Cast) -> UUID:
+    """A thread of an agent that works elsewhere."""
+    tools = {"charge": {"undo": "refund", "idempotent": True}}
+    made = Announcement(framework="python", tools=tools)
+    return actions.start_or_continue(
+        cast.actor("operator"), agent="elsewhere", input={"n": 1}, external=made
+    )[0]
+
+
+def _reporting(cast: Cast) -> tuple[UUID, UUID]:
+    """One that such an agent has taken, with an effect that has begun."""
+    operator, thread = cast.actor("operator"), _elsewhere(cast)
+    token = external.take(operator, thread, "host-1", 60).work.token
+    _begin(operator, thread, token, "charge#0")
+    return thread, token
+
+
+def _begin(actor: Any, thread: UUID, token: UUID, key: str) -> UUID:
+    at = {"node": "work", "index": 0, "key": key}
+    how: dict[str, Any] = {"step": None, "kind": "effect", "tool": "charge", "gate": None}
+    answer = external.begin(actor, thread, token, at, args={"cents": 1}, **how)
+    assert answer.activity is not None
+    return answer.activity.id
+
+
+def _undoing(cast: Cast) -> tuple[UUID, UUID, UUID]:
+    """One that somebody rolled back; its agent has taken it to undo what it did."""
+    operator, thread = cast.actor("operator"), _elsewhere(cast)
+    token = external.take(operator, thread, "host-1", 60).work.token
+    effect = _begin(operator, thread, token, "charge#0")
+    at = {"node": "work", "index": 0, "key": "charge#0"}
+    how: dict[str, Any] = {"error": "", "usage": None, "kind": "effect", "tool": "charge"}
+    how |= {"args": None, "step": None, "state": "done", "result": "ch_1"}
+    external.settle(operator, thread, token, at, **how)
+    report = Report(None, None, ["work"], ["work"], {"set": {"n": 2}})
+    external.commit(operator, thread, token, report)
+    external.release(operator, thread, token, "succeeded", "", None)
+    first = queries.checkpoint_by_number(thread, 0).id
+    actions.roll_back(operator, thread, first, "wrong")
+    return thread, external.take(operator, thread, "host-1", 60).work.token, effect
 
 
 def _held(cast: Cast, agent: UUID) -> ApprovalRow:
@@ -149,11 +213,19 @@ def _hook(cast: Cast) -> UUID:
     return actions.make_endpoint(cast.actor("admin"), "webhook", made)[0].id
 
 
+def make_mcp_server(workspace: UUID, name: str = "notes") -> UUID:
+    """An MCP server that lists one tool."""
+    wanted = mcp_servers.Wanted(url=listing.address())
+    row = mcp_servers.add(workspace, name, wanted, actor="user:0")
+    mcp_servers.note_listed(row, [listing.TOOL], actor="user:0")
+    return row.id
+
+
 def _changed(cast: Cast, agent: UUID) -> UUID:
     """A thread that met another version of its agent."""
     work = scene.lease(scene.start(cast.workspace, agent))
-    asked = {"kind": "code", "version": str(agent), "choices": ["pin", "accept", "fork"]}
-    store.leave(work, EventKind.THREAD_PARKED, reason="The code changed", waiting_on=asked)
+    query = {"kind": "code", "version": str(agent), "choices": ["pin", "accept", "fork"]}
+    store.leave(work, EventKind.THREAD_PARKED, reason="The code changed", waiting_on=query)
     return work.thread
 
 
@@ -182,6 +254,7 @@ class Call:
     query: dict[str, str] = field(default_factory=dict)
     body: Any = None
     files: dict[str, tuple[str, bytes]] = field(default_factory=dict)
+    headers: dict[str, str] = field(default_factory=dict)
     who: tuple[str, ...] = ROLES
     status: int = 200
 
@@ -193,8 +266,17 @@ def _thread(thread: UUID, **more: Any) -> Call:
     return Call({"thread_id": str(thread)}, **more)
 
 
+def _reported(w: World, **more: Any) -> Call:
+    thread, token = w.reporting
+    return _thread(thread, headers={"Gatepost-Lease": str(token)}, who=OPERATOR, **more)
+
+
 def _endpoint(endpoint: UUID, **more: Any) -> Call:
     return Call({"endpoint_id": str(endpoint)}, **more)
+
+
+def _mcp(server: UUID, **more: Any) -> Call:
+    return Call({"server_id": str(server)}, **more)
 
 
 OPERATOR, EITHER = ("operator",), ("operator", "manager")
@@ -263,6 +345,20 @@ EXAMPLES: dict[str, Callable[[World], Call]] = {
     "endpoints_rotate": lambda w: _endpoint(w.hook, body={"overlap": 3600}, who=ADMIN),
     "endpoints_switch": lambda w: _endpoint(w.hook, body={"active": False}, who=ADMIN),
     "endpoints_test": lambda w: _endpoint(w.hook, body={}, who=ADMIN, status=202),
+    "mcp_servers_list": lambda w: Call(),
+    "mcp_servers_add": lambda w: Call(
+        body={"name": "mail", "url": "https://mail.example/mcp"}, who=ADMIN, status=201
+    ),
+    "mcp_servers_retrieve": lambda w: _mcp(w.mcp),
+    "mcp_servers_change": lambda w: _mcp(
+        w.mcp, body={"credential": "GATEPOST_SECRET_MAIL", "active": False}, who=ADMIN
+    ),
+    "mcp_servers_remove": lambda w: _mcp(w.mcp, body={}, who=ADMIN),
+    "mcp_servers_tools": lambda w: _mcp(w.mcp, body={}, who=ADMIN),
+    "mcp_servers_accept": lambda w: _mcp(
+        w.mcp, body={"tools": {"add": hash_of(definition_of(listing.TOOL))}}, who=ADMIN
+    ),
+    "mcp_servers_mode": lambda w: _mcp(w.mcp, body={"tool": "add", "mode": "ask"}, who=ADMIN),
     "threads_list": lambda w: Call(query={"status": "queued,waiting", "limit": "2"}),
     "threads_start": lambda w: Call(
         body={"agent": "research", "input": {"goal": "delays"}, "labels": {"team": "ops"}},
@@ -272,6 +368,7 @@ EXAMPLES: dict[str, Callable[[World], Call]] = {
     "threads_counts_retrieve": lambda w: Call(),
     "threads_retrieve": lambda w: _thread(w.gate.thread),
     "threads_state_retrieve": lambda w: _thread(w.ended, query={"checkpoint": str(w.first)}),
+    "threads_anatomy_retrieve": lambda w: _thread(w.ended, query={"checkpoint": str(w.first)}),
     "threads_checkpoints_retrieve": lambda w: _thread(w.ended, query={"limit": "2"}),
     "threads_events_retrieve": lambda w: _thread(w.ended, query={"after": "1", "limit": "3"}),
     "threads_activities_retrieve": lambda w: _thread(w.ended),
@@ -315,6 +412,88 @@ EXAMPLES: dict[str, Callable[[World], Call]] = {
         status=201,
     ),
     "threads_capsule": lambda w: _thread(w.ended, who=("operator", "auditor")),
+    "external_take": lambda w: _thread(w.elsewhere, body={"name": "host-2"}, who=OPERATOR),
+    "external_renew": lambda w: _reported(w, body={"seconds": 30}),
+    "external_release": lambda w: _reported(w, body={"as": "failed", "reason": "no money"}),
+    "external_next": lambda w: _thread(w.reporting[0], query={"after": "1"}),
+    "external_record_read": lambda w: _thread(w.reporting[0], query={"start": "0", "limit": "5"}),
+    "external_commit": lambda w: _reported(
+        w,
+        body={"step": 1, "nodes": ["work"], "next_nodes": ["work"], "delta": {"set": {"n": 2}}},
+        status=201,
+    ),
+    "external_begin": lambda w: _reported(
+        w, body={"node": "work", "key": "mail#0", "kind": "effect", "tool": "mail", "args": {}}
+    ),
+    "external_check": lambda w: _reported(
+        w, body={"node": "work", "key": "mail#0", "kind": "effect", "tool": "mail", "args": {}}
+    ),
+    "external_settle": lambda w: _reported(
+        w,
+        body={
+            "node": "work",
+            "key": "charge#0",
+            "kind": "effect",
+            "tool": "charge",
+            "state": "done",
+            "result": {"id": "ch_1"},
+        },
+    ),
+    "external_record": lambda w: _reported(
+        w, body={"records": [{"node": "work", "key": "log#0", "result": [1]}]}
+    ),
+    "otlp_traces": lambda w: Call(
+        body={
+            "resourceSpans": [
+                {
+                    "scopeSpans": [
+                        {
+                            "spans": [
+                                {
+                                    "traceId": "5b8efff798038103d269b633813fc60c",
+                                    "spanId": "eee19b7ec3c1b174",
+                                    "name": "chat gpt-5",
+                                    "attributes": [
+                                        {
+                                            "key": "gen_ai.operation.name",
+                                            "value": {"stringValue": "chat"},
+                                        }
+                                    ],
+                                }
+                            ]
+                        }
+                    ]
+                }
+            ]
+        },
+        who=OPERATOR,
+    ),
+    "external_undo": lambda w: Call(
+        {"thread_id": str(w.undoing[0]), "activity_id": str(w.undoing[2])},
+        headers={"Gatepost-Lease": str(w.undoing[1])},
+        body={"result": "refunded"},
+        who=OPERATOR,
+    ),
+    "external_ask": lambda w: _reported(
+        w,
+        body={
+            "ask": [
+                {"node": "work", "key": "q#0", "question": {"question": "How many?"}},
+                {
+                    "node": "work",
+                    "key": "mail#1",
+                    "effect": {"tool": "mail", "args": {}, "gate": {"title": "Mail it?"}},
+                },
+            ]
+        },
+    ),
+    "external_note": lambda w: _reported(
+        w, body={"thoughts": [{"node": "work", "text": "The rain explains it."}]}
+    ),
+    "states_load": lambda w: Call(query={"name": w.saved, "number": "1"}),
+    "states_save": lambda w: Call(
+        body={"name": w.saved, "state": {"turn": 2}, "after": 1}, who=OPERATOR, status=201
+    ),
     "threads_verify": lambda w: _thread(w.ended, body={}),
     "threads_roll_back": lambda w: _thread(
         w.ended, body={"checkpoint": str(w.first), "reason": "wrong data"}, who=EITHER, status=202
@@ -336,7 +515,7 @@ def address(operation: Operation, call: Call) -> str:
 
 def send(client: Any, operation: Operation, call: Call, **headers: str) -> Any:
     """The answer to a call, through Django's test client."""
-    path = address(operation, call)
+    path, headers = address(operation, call), call.headers | headers
     if call.files:
         form = {name: SimpleUploadedFile(*file) for name, file in call.files.items()}
         return client.post(path, form, headers=headers)

@@ -29,15 +29,15 @@ def run(name: str, *arguments: str) -> tuple[int, dict[str, Any], str]:
 
 
 def export(thread: UUID, to: Path, *more: str, who: str = "carrier") -> Path:
-    code, told, said = run("export", str(thread), "--to", str(to), "--as", who, *more)
-    assert code == 0, said
-    return Path(told["file"])
+    code, output, errors = run("export", str(thread), "--to", str(to), "--as", who, *more)
+    assert code == 0, errors
+    return Path(output["file"])
 
 
 def brought(capsule: Path, *more: str, who: str = "carrier") -> dict[str, Any]:
-    code, told, said = run("import", str(capsule), "--as", who, *more)
-    assert code == 0, said
-    return told
+    code, output, errors = run("import", str(capsule), "--as", who, *more)
+    assert code == 0, errors
+    return output
 
 
 TABLES = (

@@ -16,8 +16,8 @@ from checkpoints import store
 from checkpoints.states import EventKind
 from dashboard.operating.proof import verify
 from tests.cast import Cast
-from tests.workers import samples
 from tests.workers.conftest import Bench, bench_of
+from tests.workers.graphs import samples
 
 from . import populations, scene
 
@@ -80,13 +80,13 @@ def lived(db: None, tmp_path: Path) -> tuple[Bench, UUID]:
     ref = store.put_artifact(
         bench.workspace, name="list.csv", media_type="text/csv", chunks=[b"a,b\n", b"1,2\n"]
     )
-    told = {"node": "buy", "name": ref["name"], "sha256": ref["$artifact"], "size": ref["size"]}
+    payload = {"node": "buy", "name": ref["name"], "sha256": ref["$artifact"], "size": ref["size"]}
     store.add_event(
         thread,
-        store.NewEvent(EventKind.ARTIFACT_STORED, told | {"media_type": "text/csv"}, "worker:1"),
+        store.NewEvent(EventKind.ARTIFACT_STORED, payload | {"media_type": "text/csv"}, "worker:1"),
     )
-    found = verify(thread)
-    assert found.intact, found.what
+    result = verify(thread)
+    assert result.intact, result.what
     return bench, thread
 
 

@@ -38,13 +38,13 @@ def signed(secret: str, body: bytes, *, ident: str = "", at: float | None = None
 
 def verdict(row: ApprovalRow, by: str = "U1", **more: Any) -> dict[str, Any]:
     """The body of a delivery."""
-    told = {
+    payload = {
         "approval": str(row.id),
         "verdict": "approve",
         "proposal_hash": row.proposal_hash,
         "by": by,
     }
-    return told | more
+    return payload | more
 
 
 def made(cast: Cast, name: str = "slack", **words: str) -> tuple[UUID, str]:
@@ -67,7 +67,7 @@ def send(
 ) -> Any:
     """One delivery through Django's test client."""
     raw = body if isinstance(body, bytes) else json.dumps(body).encode()
-    given = signed(secret, raw, **more) if headers is None else headers
+    value = signed(secret, raw, **more) if headers is None else headers
     return client.generic(
-        "POST", f"{PATH}?hook={hook}", raw, content_type="application/json", headers=dict(given)
+        "POST", f"{PATH}?hook={hook}", raw, content_type="application/json", headers=dict(value)
     )

@@ -113,27 +113,27 @@ class Request:
 
 def requests(workspace: UUID) -> dict[UUID, Request]:
     """All requests of a workspace, votes counted from the decisions."""
-    found: dict[UUID, Request] = {}
+    results: dict[UUID, Request] = {}
     for row in rows(_REQUESTS, (workspace,)):
-        *head, args, terms, due, asked, ended, source = row
-        told = json.loads(terms) if terms else {}
-        stages = told.get("stages") or [ANYONE]
-        found[row[0]] = Request(
+        *head, args, terms, due, request, ended, source = row
+        payload = json.loads(terms) if terms else {}
+        stages = payload.get("stages") or [ANYONE]
+        results[row[0]] = Request(
             *head,
             json.loads(args),
             stages,
-            told.get("barred", []),
+            payload.get("barred", []),
             due,
-            asked,
+            request,
             ended,
             source,
             [],
             [],
         )
     last: dict[UUID, str] = {}
-    edits: dict[UUID, list[Any]] = {ident: [one.args] for ident, one in found.items()}
+    edits: dict[UUID, list[Any]] = {ident: [one.args] for ident, one in results.items()}
     for ident, who, verdict, args in rows(_SAID, (workspace,)):
-        one = found[ident]
+        one = results[ident]
         if verdict == "edit":
             one.voters = [who]
             one.approvals.append(who)
@@ -150,8 +150,8 @@ def requests(workspace: UUID) -> dict[UUID, Request]:
             one.approvals.append("")
         last[ident] = verdict
     for ident, args in edits.items():
-        found[ident].args = args[-1]
-    return found
+        results[ident].args = args[-1]
+    return results
 
 
 def stacks(listed: list[Request], sort: str) -> dict[str, list[Request]]:
@@ -183,8 +183,8 @@ def shown(number: Decimal, currency: str) -> str:
 
 def amount(args: Any) -> str:
     """What a row says its request is about."""
-    if found := money(args):
-        return shown(*found)
+    if result := money(args):
+        return shown(*result)
     lists = [(name, value) for name, value in args.items() if isinstance(value, list)]
     return f"{len(lists[0][1]):,} {lists[0][0]}" if lists and len(lists[0][1]) > 1 else ""
 

@@ -33,9 +33,9 @@ class _Reader(HTMLParser):
     def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
         if tag in VOID:
             return
-        given = {name: value or "" for name, value in attrs}
-        place = tag + (f"#{given['id']}" if "id" in given else "")
-        self.open.append(place + "".join(f".{name}" for name in given.get("class", "").split()))
+        values = {name: value or "" for name, value in attrs}
+        place = tag + (f"#{values['id']}" if "id" in values else "")
+        self.open.append(place + "".join(f".{name}" for name in values.get("class", "").split()))
 
     def handle_endtag(self, tag: str) -> None:
         while self.open and tag not in VOID:
@@ -57,7 +57,7 @@ def _skipped(place: str) -> bool:
 def numbers(html: str) -> Iterator[tuple[str, str]]:
     """(place, text) of everything in the main part of a page that holds a digit."""
     reader = _Reader()
-    reader.feed(html[html.index('<main id="main"') : html.index("</main>")])
+    reader.feed(html[html.index("<main ") : html.index("</main>")])
     for place, words in reader.found:
         if re.search(r"\d", words):
             yield place, words
@@ -89,14 +89,14 @@ def quoted(html: str, cast: Cast) -> list[tuple[str, str]]:
             "JOIN gp_thread t ON t.id = e.thread_id WHERE t.workspace_id = %s", (cast.workspace,),
         )
     )  # fmt: skip
-    found = []
+    results = []
     for place, words in numbers(html):
         if not QUOTED.search(place):
-            found.append((place, words))
+            results.append((place, words))
             continue
         for number in re.findall(r"\d+", words.replace(",", "")):
             assert number in log, f"{place}: {words!r} names {number}, the log does not"
-    return found
+    return results
 
 
 # Sentences quote the log: each number in them is one of an event or a reason.

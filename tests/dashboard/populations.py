@@ -59,7 +59,7 @@ def populate(cast: Cast, dice: random.Random) -> list[UUID]:
 def requested(cast: Cast, dice: random.Random) -> list[UUID]:
     """Requests of every risk, some alike, some due soon, some with votes, edits or decisions."""
     agents = [scene.make_agent("research"), scene.make_agent("payments")]
-    found = []
+    results = []
     for n in range(24):
         amount = {"to": dice.choice(["Ada", "Eve"]), "amount": f"{dice.randrange(1, 90_000)}.50"}
         seats = [Seat(count=dice.randrange(1, 3)) for _ in range(dice.choice([1, 1, 2]))]
@@ -73,11 +73,11 @@ def requested(cast: Cast, dice: random.Random) -> list[UUID]:
             terms=Terms(stages=tuple(seats)),
             expires_in=due,
         )
-        found.append(row.id)
+        results.append(row.id)
         if n % 3:
             _vote(cast, row, dice)
     rows("UPDATE gp_thread SET title = 'Delays in winter'")
-    return found
+    return results
 
 
 def _vote(cast: Cast, row: ApprovalRow, dice: random.Random, *, opens: float = 0.5) -> None:
@@ -85,16 +85,16 @@ def _vote(cast: Cast, row: ApprovalRow, dice: random.Random, *, opens: float = 0
     for name in ("manager", "second_manager")[: dice.randrange(1, 3)]:
         if dice.random() < opens:
             cast.client(name).get(f"/approvals/{row.id}/")
-        stands = queries.approval(row.id, workspace=row.workspace)
+        approval = queries.approval(row.id, workspace=row.workspace)
         verdict = dice.choice(["approve", "approve", "edit", "reject"])
-        args = stands.shown_args | {"amount": f"{dice.randrange(1, 900)}.25"}
-        if stands.open:
+        args = approval.shown_args | {"amount": f"{dice.randrange(1, 900)}.25"}
+        if approval.open:
             with suppress(errors.ActionError):
                 actions.decide(
                     cast.actor(name),
                     row.id,
                     verdict,
-                    stands.standing_hash,
+                    approval.standing_hash,
                     "seen" if verdict == "reject" else "",
                     args if verdict == "edit" else None,
                 )

@@ -21,8 +21,8 @@ def environment(**more: str) -> dict[str, str]:
 
     Without its role: whoever imports the web application here takes that of a web process.
     """
-    found = {name: value for name, value in os.environ.items() if name != "GATEPOST_ROLE"}
-    return {**found, "DJANGO_SETTINGS_MODULE": "tests.settings", **more}
+    results = {name: value for name, value in os.environ.items() if name != "GATEPOST_ROLE"}
+    return {**results, "DJANGO_SETTINGS_MODULE": "tests.settings", **more}
 
 
 def argv(*words: object) -> list[str]:

@@ -6,6 +6,7 @@ import os
 from typing import Any
 from uuid import UUID
 
+import pytest
 from django.test import Client
 
 from checkpoints import queries
@@ -15,26 +16,27 @@ from tests.embedded.helpers import wait_until
 from tests.site import started_site
 
 
+@pytest.mark.slow
 def test_the_worker_asks_the_model_that_the_settings_name(real_db: str, settings: Any) -> None:
     settings.ALLOWED_HOSTS = ["testserver"]
-    agent = "tests.workers.bare"
+    agent = "tests.workers.graphs.bare"
     assert "GATEPOST_MODEL" not in os.environ
     with started_site(GATEPOST_AGENTS=agent, GATEPOST_MODEL=f"{agent}:answer"):
         cast = make_cast()
         actor = cast.actor("operator")
         thread = actions.start_thread(actor, agent="bare", input={}, config={"model": "small"})
-        found: dict[str, Any] = {}
+        results: dict[str, Any] = {}
 
         def ended() -> bool:
-            found.update(status=queries.thread(thread, workspace=actor.workspace).status)
-            return found["status"] in ("succeeded", "failed")
+            results.update(status=queries.thread(thread, workspace=actor.workspace).status)
+            return results["status"] in ("succeeded", "failed")
 
         wait_until(ended, seconds=60, what="the thread")
         client: Client = cast.client("operator")
-        told = client.get(f"/api/v1/threads/{thread}/").json()
-        assert (told["status"], told["status_reason"]) == ("succeeded", "")
-        assert told["totals"]["tokens"] == 42
-        assert told["totals"]["cost"] == "0.000125"
+        payload = client.get(f"/api/v1/threads/{thread}/").json()
+        assert (payload["status"], payload["status_reason"]) == ("succeeded", "")
+        assert payload["totals"]["tokens"] == 42
+        assert payload["totals"]["cost"] == "0.000125"
         state = client.get(f"/api/v1/threads/{thread}/state/").json()
         assert state["state"]["said"] == "small on Say something"
         (call,) = client.get(f"/api/v1/threads/{thread}/activities/").json()["results"]

@@ -101,6 +101,7 @@ def test_each_setting_that_is_named_is_read() -> None:
             "approvals",
             "checkpoints",
             "tools",
+            "clients",
             "tests/chaos",
         )
         for path in (ROOT / floor).rglob("*.py")

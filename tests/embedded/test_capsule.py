@@ -2,76 +2,20 @@
 
 from __future__ import annotations
 
-import json
 import os
-import subprocess
-import sys
 import time
 from pathlib import Path
-from typing import Any
 
 import pytest
 
-from tests.embedded.helpers import ROOT, clean_environment, up
+from tests.embedded.helpers import up
+from tests.embedded.resident import Installation
 
 pytestmark = [
     pytest.mark.hazard,
     pytest.mark.skipif(not os.path.isdir("/proc/self"), reason="looks at processes through /proc"),
 ]
 TABLE = "day,delay\n2026-01-01,3\n2026-01-02,5\n2026-01-03,4\n"
-
-
-class Installation:
-    """What somebody does in a second terminal."""
-
-    def __init__(self, data: Path) -> None:
-        self.process = subprocess.Popen(
-            [sys.executable, "-m", "tests.embedded.resident"],
-            stdin=subprocess.PIPE,
-            stdout=subprocess.PIPE,
-            env=clean_environment() | {"GATEPOST_DATA": str(data)},
-            cwd=ROOT,
-            text=True,
-        )
-
-    def __enter__(self) -> Installation:
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        self.process.kill()
-        self.process.communicate()
-
-    def _manage(self, *words: str) -> tuple[int, str, str]:
-        """(exit code, stdout, stderr) of a command."""
-        assert self.process.stdin is not None
-        assert self.process.stdout is not None
-        self.process.stdin.write(json.dumps([*words, "--json"]) + "\n")
-        self.process.stdin.flush()
-        code, out, err = json.loads(self.process.stdout.readline())
-        return code, out, err
-
-    def __call__(self, *words: str) -> Any:
-        """The JSON that a command answers."""
-        code, out, err = self._manage(*words)
-        assert code == 0, out + err
-        return json.loads(out or "null")
-
-    def refused(self, *words: str) -> str:
-        code, out, err = self._manage(*words)
-        assert code == 1, out + err
-        return err
-
-    def until(self, thread: str, *statuses: str) -> Any:
-        """The thread, once it has one of these statuses."""
-        deadline = time.monotonic() + 60
-        while (found := self("threads", "show", thread))["status"] not in statuses:
-            assert time.monotonic() < deadline, found
-            time.sleep(0.2)
-        return found
-
-    def events(self, thread: str) -> list[Any]:
-        found: list[Any] = self("threads", "events", thread, "--limit", "200")["results"]
-        return found
 
 
 @pytest.mark.requirement("B10")
@@ -100,8 +44,8 @@ def test_a_failed_thread_fails_the_same_way_elsewhere(data: Path, tmp_path: Path
     other = data.with_name("other")
     with up(other), Installation(other) as there:
         assert (other / "secret-key").read_bytes() != secret
-        told = there("import", str(capsule))
-        assert (told["thread"], told["status"]) == (thread, "failed")
+        payload = there("import", str(capsule))
+        assert (payload["thread"], payload["status"]) == (thread, "failed")
         row = there("threads", "show", thread)
         assert (row["name"], row["status_reason"]) == ("the failing one", failed["status_reason"])
         came = [event | {"imported": True} for event in events]
@@ -142,7 +86,7 @@ def test_a_failed_thread_fails_the_same_way_elsewhere(data: Path, tmp_path: Path
         assert carried["thread"] == demo["id"]
         there("threads", "resume", demo["id"])
         there.until(demo["id"], "waiting")
-        asked = [a for a in there("approve")["results"] if a["thread"] == demo["id"]]
-        assert len(asked) == 1
+        requests = [a for a in there("approve")["results"] if a["thread"] == demo["id"]]
+        assert len(requests) == 1
         everything = there("verify")
         assert everything["intact"], everything["broken"]

@@ -17,6 +17,16 @@ pytestmark = [
     pytest.mark.skipif(not os.path.isdir("/proc/self"), reason="looks at processes through /proc"),
 ]
 
+AGENTS = [
+    "deep-research",
+    "dependency-audit",
+    "market-research",
+    "outreach",
+    "outreach-writer",
+    "package-audit",
+    "payments",
+]
+
 
 def manage(data: Path, *words: str) -> subprocess.CompletedProcess[str]:
     """A command in a second terminal, in another folder than the product's."""
@@ -26,7 +36,7 @@ def manage(data: Path, *words: str) -> subprocess.CompletedProcess[str]:
         cwd=data.parent,
         capture_output=True,
         text=True,
-        timeout=90,
+        timeout=180,
     )
 
 
@@ -38,19 +48,19 @@ def test_a_fresh_installation_is_well_and_then_its_worker_and_valkey_are_lost(da
         assert (done.returncode, bad) == (0, [])
         notes = [f for f in report["findings"] if f["level"] == "note"]
         assert [f["name"] for f in notes] == ["database role", "mail"]
-        found = {(f["part"], f["name"]): f["value"] for f in report["findings"]}
-        assert found["reachable", "pages"] == f"http://127.0.0.1:{started.port} is ready"
-        assert "1 worker with 2 slots" in found["reachable", "workers"]
-        assert found["reachable", "agents"] == "market-research, payments"
-        assert found["reachable", "bank"].endswith("bank.sock")
+        results = {(f["part"], f["name"]): f["value"] for f in report["findings"]}
+        assert results["reachable", "pages"] == f"http://127.0.0.1:{started.port} is ready"
+        assert "1 worker with 2 slots" in results["reachable", "workers"]
+        assert results["reachable", "agents"] == ", ".join(AGENTS)
+        assert results["reachable", "bank"].endswith("bank.sock")
 
-        told = json.loads(manage(data, "doctor", "demo-flights", "--json").stdout)
-        assert told["facts"]["workers_with_both"] == 1
+        payload = json.loads(manage(data, "doctor", "demo-flights", "--json").stdout)
+        assert payload["facts"]["workers_with_both"] == 1
         link = manage(data, "login_link").stdout
         assert link.startswith(f"http://127.0.0.1:{started.port}/welcome/?sesame=")
         assert manage(data, "agent", "check").returncode == 0
         listed = json.loads(manage(data, "agent", "list", "--json").stdout)
-        assert [row["live_workers"] for row in listed["results"]] == [1, 1]
+        assert [row["live_workers"] for row in listed["results"]] == [1] * len(AGENTS)
 
         valkeys = [pid for pid, line in started.leftovers() if "valkey-server" in line]
         for pid in valkeys:
@@ -70,6 +80,6 @@ def test_a_fresh_installation_is_well_and_then_its_worker_and_valkey_are_lost(da
         assert "already works" in refused.stderr
     gone = manage(data, "doctor", "--json")
     assert gone.returncode == 1
-    found = {(f["part"], f["name"]): f for f in json.loads(gone.stdout)["findings"]}
-    assert found["reachable", "database"]["do"] == "Call `make up`."
-    assert found["reachable", "pages"]["level"] == "note", "the address went with its `up`"
+    results = {(f["part"], f["name"]): f for f in json.loads(gone.stdout)["findings"]}
+    assert results["reachable", "database"]["do"] == "Call `make up`."
+    assert results["reachable", "pages"]["level"] == "note", "the address went with its `up`"

@@ -51,10 +51,10 @@ def supervised() -> Iterator[Supervised]:
 
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM, signal.SIGHUP])
 def test_a_signal_ends_all(supervised: Supervised, number: int) -> None:
-    asked = time.monotonic()
+    request = time.monotonic()
     supervised.process.send_signal(number)
     assert supervised.process.wait(5) == 0
-    assert time.monotonic() - asked < 3
+    assert time.monotonic() - request < 3
     assert supervised.children() == []
 
 
@@ -92,9 +92,9 @@ def test_a_dead_child_is_replaced_with_growing_delay(supervised: Supervised) -> 
         obedient = min(victims) if not seen else newest(supervised, seen)
         seen.append(obedient)
         os.kill(obedient, signal.SIGKILL)
-        told = supervised.line()
-        assert "ended by itself (signal SIGKILL)" in told
-        assert f"starts again in {delay} s" in told
+        line = supervised.line()
+        assert "ended by itself (signal SIGKILL)" in line
+        assert f"starts again in {delay} s" in line
         wait_until(lambda: len(supervised.children()) == 4, seconds=5, what="a new child")
 
 

@@ -1,4 +1,7 @@
-"""docs/howto/write-an-agent.md as a newcomer does it: in an empty folder, with a real worker."""
+"""docs/howto/write-an-agent.md as a newcomer does it: an empty folder, an environment of its own.
+
+Gatepost is installed by pip from this tree; what it needs comes from the environment of the tests.
+"""
 
 from __future__ import annotations
 
@@ -7,21 +10,23 @@ import os
 import re
 import signal
 import subprocess
+import sys
+import sysconfig
 import threading
 import urllib.error
 import urllib.request
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from dataclasses import replace
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from types import ModuleType
 from typing import Any
 
 import pytest
-from uuid_utils.compat import uuid7
+from django.core.management import get_commands
 
 from checkpoints.errors import GatepostError
+from gatepost_command import PACKAGES, __version__
 from tests.embedded.helpers import ROOT, clean_environment, free_port, wait_until
 from workers.authoring.graph import Graph
 from workers.authoring.language_models import Request, used
@@ -48,57 +53,79 @@ def files_in(folder: Path) -> Path:
 
 def environment() -> dict[str, str]:
     """Somebody's shell."""
-    left = ("PYTHONPATH", "PYTEST_CURRENT_TEST", "PYTHONSTARTUP")
+    left = ("PYTHONPATH", "PYTEST_CURRENT_TEST", "PYTHONSTARTUP", "VIRTUAL_ENV")
     clean = {k: v for k, v in clean_environment().items() if k not in left}
-    return clean | {"GATEPOST": str(ROOT)}
+    # Plugins of the tests of Gatepost are here because their packages are.
+    return clean | {"GATEPOST": str(ROOT), "PYTEST_ADDOPTS": "-p no:asyncio -p no:cacheprovider"}
 
 
-def shell(folder: Path, title: str) -> subprocess.CompletedProcess[str]:
-    """Type one block of commands in the folder, after the first."""
-    text = "set -e\n" + blocks()["begin"] + blocks()[title]
-    return subprocess.run(
-        ["sh", "-c", text],
-        cwd=folder,
-        env=environment(),
-        capture_output=True,
-        text=True,
-        timeout=120,
-        check=False,
-    )
+class Shell:
+    """A terminal in which the environment of the page is active."""
+
+    def __init__(self, home: Path) -> None:
+        self.activate = f'. "{home}/.venv/bin/activate"\n'
+        self.packages = Path(home, ".venv", sysconfig.get_path("purelib", vars={"base": "."}))
+
+    def __call__(
+        self, folder: Path, text: str, **variables: str
+    ) -> subprocess.CompletedProcess[str]:
+        """Type these commands in the folder."""
+        return subprocess.run(
+            ["sh", "-c", f"set -e\n{self.activate}{text}"],
+            cwd=folder,
+            env=environment() | variables,
+            capture_output=True,
+            text=True,
+            timeout=120,
+            check=False,
+        )
+
+    def block(self, folder: Path, title: str) -> subprocess.CompletedProcess[str]:
+        """Type one block of the page."""
+        return self(folder, blocks()[title])
 
 
-def test_its_tests_pass_in_an_empty_folder(tmp_path: Path) -> None:
-    done = shell(files_in(tmp_path), "test")
+@pytest.fixture(scope="module")
+def shell(tmp_path_factory: pytest.TempPathFactory) -> Shell:
+    """The environment that the page makes, from what is here instead of from an index."""
+    home = tmp_path_factory.mktemp("environment")
+    make, _activate, *install = blocks()["environment"].splitlines(keepends=True)
+    assert make.startswith("python3 -m venv")
+    subprocess.run([sys.executable, *make.split()[1:]], cwd=home, check=True)
+    made = Shell(home)
+    packages = sysconfig.get_path("purelib")
+    (made.packages / "of_the_tests.pth").write_text(f"{packages}\n")
+    offline = "pip install --quiet --no-index --no-build-isolation "
+    done = made(home, "".join(install).replace("pip install ", offline))
     assert done.returncode == 0, done.stdout + done.stderr
-    assert re.search(r"\b27 passed\b", done.stdout), done.stdout
+    return made
+
+
+def test_its_tests_pass_in_an_empty_folder(shell: Shell, tmp_path: Path) -> None:
+    done = shell.block(files_in(tmp_path), "test")
+    assert done.returncode == 0, done.stdout + done.stderr
+    assert re.search(r"\b28 passed\b", done.stdout), done.stdout
     assert "arning" not in done.stdout + done.stderr
 
 
-def test_the_agent_of_the_readme_passes_its_test(tmp_path: Path) -> None:
+def test_the_agent_of_the_readme_passes_its_test(shell: Shell, tmp_path: Path) -> None:
     code = re.findall(r"^```python\n# (\w+\.py)\n(.*?)^```$", README.read_text(), re.M | re.S)
     assert [name for name, _ in code] == ["orders.py", "test_orders.py"]
     for name, text in code:
         (tmp_path / name).write_text(text)
-    done = shell(tmp_path, "test")
+    done = shell.block(tmp_path, "test")
     assert "1 passed" in done.stdout, done.stdout + done.stderr
     assert not (tmp_path / "order.txt").exists()
-    done = subprocess.run(
-        ["sh", "-c", blocks()["begin"] + blocks()["check"].replace("invoices", "orders")],
-        cwd=tmp_path,
-        env=environment(),
-        capture_output=True,
-        text=True,
-        check=False,
-    )
+    done = shell(tmp_path, blocks()["check"].replace("invoices", "orders"))
     assert "0 errors, 0 warnings" in done.stdout + done.stderr
 
 
-def test_the_agent_is_found_sound(tmp_path: Path) -> None:
-    done = shell(files_in(tmp_path), "check")
+def test_the_agent_is_found_sound(shell: Shell, tmp_path: Path) -> None:
+    done = shell.block(files_in(tmp_path), "check")
     assert done.returncode == 0, done.stdout + done.stderr
     assert "0 errors, 0 warnings" in done.stdout + done.stderr
     (tmp_path / "invoices.py").write_text(blocks()["invoices.py"].replace('"check"', '"chekc"'))
-    done = shell(tmp_path, "check")
+    done = shell.block(tmp_path, "check")
     assert done.returncode != 0
     assert "chekc" in done.stdout + done.stderr
 
@@ -135,20 +162,20 @@ def meets_a_policy() -> Any:
 
 
 def test_the_model_of_the_page_speaks_to_a_server(monkeypatch: pytest.MonkeyPatch) -> None:
-    asked: list[tuple[str, dict[str, Any]]] = []
+    requests: list[tuple[str, dict[str, Any]]] = []
 
     class Speaking(BaseHTTPRequestHandler):
         def do_POST(self) -> None:
             body = json.loads(self.rfile.read(int(self.headers["Content-Length"])))
-            asked.append((self.path, body))
-            said = {
+            requests.append((self.path, body))
+            payload = {
                 "model": f"{body['model']}-2026",
                 "choices": [{"message": {"role": "assistant", "content": "Dear Cem"}}],
                 "usage": {"prompt_tokens": 20, "completion_tokens": 2},
             }
             self.send_response(200)
             self.end_headers()
-            self.wfile.write(json.dumps(said).encode())
+            self.wfile.write(json.dumps(payload).encode())
 
         def log_message(self, *_: Any) -> None: ...
 
@@ -162,7 +189,7 @@ def test_the_model_of_the_page_speaks_to_a_server(monkeypatch: pytest.MonkeyPatc
         server.shutdown()
     assert text == "Dear Cem"
     assert (usage["model"], usage["tokens"]) == ("tiny-2026", 22)
-    (path, body) = asked[0]
+    (path, body) = requests[0]
     assert path == "/v1/chat/completions"
     assert body == {
         "model": "tiny",
@@ -183,8 +210,8 @@ def broken(*changes: tuple[str, str]) -> Graph:
     module = ModuleType("invoices")
     module.__file__ = str(ROWS / "invoices.py")
     exec(compile(code, module.__file__, "exec", dont_inherit=True), vars(module))
-    found: Graph = module.graph  # type: ignore[attr-defined]
-    return found
+    graph: Graph = module.graph  # type: ignore[attr-defined]
+    return graph
 
 
 def reason(*changes: tuple[str, str]) -> str:
@@ -200,7 +227,7 @@ def refusal(call: Callable[[], object]) -> str:
 def with_other_code() -> str:
     harness = Harness(broken())
     thread = harness.play()
-    harness.agent = replace(harness.agent, version_id=uuid7())
+    harness.install(broken())
     return thread.decide("approve").reason
 
 
@@ -285,19 +312,17 @@ def test_the_page_explains_these_messages_and_each_is_said(
     table = HOWTO.read_text().partition("| it says | do |")[2]
     assert re.findall(r"^\| `(.+?)` \|", table, re.MULTILINE) == list(MISTAKES)
     for message, provoke in MISTAKES.items():
-        assert message in (said := provoke()), said
+        assert message in (text := provoke()), text
 
 
 # ---- the whole way, with servers and a worker ----------------------------------------------------
 
 
 @contextmanager
-def started(folder: Path, port: int) -> Iterator[Path]:
+def started(shell: Shell, folder: Path, port: int) -> Iterator[Path]:
     """What the page says starts Gatepost, on a port that is free; its output."""
     output = folder / "up.txt"
-    command = (
-        f"{blocks()['begin']}exec_up() {{ {blocks()['start'].strip()} --port {port}; }}\nexec_up"
-    )
+    command = f"{shell.activate}{blocks()['start'].strip()} --port {port}"
     with output.open("wb") as file:
         process = subprocess.Popen(
             ["sh", "-c", command],
@@ -328,20 +353,11 @@ def started(folder: Path, port: int) -> Iterator[Path]:
 class Person:
     """Somebody with a token, at the API."""
 
-    def __init__(self, folder: Path, port: int, name: str, scopes: str) -> None:
-        command = f'python "$GATEPOST/manage.py" token create {name} --scopes {scopes}'
-        made = subprocess.run(
-            ["sh", "-c", blocks()["begin"] + command],
-            cwd=folder,
-            env=environment(),
-            capture_output=True,
-            text=True,
-            timeout=60,
-            check=False,
-        )
-        found = re.search(r"gp_[a-z0-9]{8}_[A-Za-z0-9_-]{43}", made.stdout)
-        assert found, made.stdout + made.stderr
-        self._token, self._port = found.group(), port
+    def __init__(self, shell: Shell, folder: Path, port: int, name: str, scopes: str) -> None:
+        made = shell(folder, f"gatepost token create {name} --scopes {scopes}")
+        match = re.search(r"gp_[a-z0-9]{8}_[A-Za-z0-9_-]{43}", made.stdout)
+        assert match, made.stdout + made.stderr
+        self._token, self._port = match.group(), port
 
     def __call__(self, path: str, body: Any = None) -> Any:
         request = urllib.request.Request(
@@ -362,9 +378,9 @@ class Person:
         """The thread, once it has this status."""
 
         def there() -> bool:
-            found = self(f"/threads/{thread}/")
-            assert found["status"] not in {"failed", "attention"} - {status}, found
-            return bool(found["status"] == status)
+            result = self(f"/threads/{thread}/")
+            assert result["status"] not in {"failed", "attention"} - {status}, result
+            return bool(result["status"] == status)
 
         wait_until(there, seconds=30, what=status)
         return self(f"/threads/{thread}/")
@@ -378,19 +394,24 @@ class Person:
 
 @pytest.mark.hazard
 @pytest.mark.skipif(not os.path.isdir("/proc/self"), reason="looks at processes through /proc")
-def test_it_asks_pays_forks_and_takes_back_in_a_real_worker(data: Path) -> None:
+def test_it_asks_pays_forks_and_takes_back_in_a_real_worker(shell: Shell, data: Path) -> None:
     folder, port = files_in(data.parent), free_port()
     payments = folder / "payments"
-    with started(folder, port):
-        operator = Person(folder, port, "operator", "read,start,control,fork")
-        manager = Person(folder, port, "manager", "read,decide")
+    with started(shell, folder, port):
+        result = json.loads(shell(folder, "gatepost doctor --json").stdout)["findings"]
+        packages = next(f for f in result if f["name"] == "packages")
+        assert packages["level"] == "ok", packages
+        named = [f for f in result if re.search(r"manage\.py|\bmake [a-z]", f["do"])]
+        assert named == [], "a clone is not here"
+        operator = Person(shell, folder, port, "operator", "read,start,control,fork")
+        manager = Person(shell, folder, port, "manager", "read,decide")
         thread = operator("/threads/", {"agent": "invoices", "input": {}})["id"]
         operator.wait(thread, "waiting")
-        asked = manager.request_of(thread)
-        assert asked["title"] == "Pay 2 invoices, 161.84 in all?"
+        request = manager.request_of(thread)
+        assert request["title"] == "Pay 2 invoices, 161.84 in all?"
         assert not payments.exists()
-        verdict = {"verdict": "approve", "proposal_hash": asked["proposal_hash"]}
-        manager(f"/approvals/{asked['id']}/decide/", verdict)
+        verdict = {"verdict": "approve", "proposal_hash": request["proposal_hash"]}
+        manager(f"/approvals/{request['id']}/decide/", verdict)
         operator.wait(thread, "succeeded")
         paid = payments / f"payments-{thread}.csv"
         assert paid.read_text().splitlines()[1:] == [
@@ -413,3 +434,56 @@ def test_it_asks_pays_forks_and_takes_back_in_a_real_worker(data: Path) -> None:
         kinds = [e["kind"] for e in operator(f"/threads/{thread}/events/?after=0")["results"]]
         assert kinds.count("compensation.finished") == 1
         assert operator(f"/threads/{thread}/state/")["state"]["outcome"] == ""
+
+
+# ---- what is installed ---------------------------------------------------------------------------
+
+
+def test_the_wheel_holds_the_product_and_nothing_else(shell: Shell) -> None:
+    (noted,) = shell.packages.glob("gatepost-*.dist-info/RECORD")
+    rows = [Path(line.rsplit(",", 2)[0]) for line in noted.read_text().splitlines()]
+    beside = ("__pycache__", noted.parent.name)
+    installed = {str(p) for p in rows if not {*p.parts} & {*beside}}
+    listed = subprocess.run(
+        ["git", "ls-files", "-z", "--cached", "--others", "--exclude-standard"],
+        cwd=ROOT,
+        capture_output=True,
+        text=True,
+        check=True,
+    ).stdout.split("\0")
+    here = [Path(name) for name in listed if name and (ROOT / name).is_file()]
+    wanted = {str(p) for p in here if p.parts[0] in {*PACKAGES, "gatepost_command.py"}}
+    wanted |= {str(Path("dashboard", p)) for p in here if p.parts[0] == "templates"}
+    assert installed == wanted | {"../../../bin/gatepost"}
+    tops = {Path(name).parts[0] for name in installed}
+    assert tops == {*PACKAGES, "gatepost_command.py", ".."}
+
+
+def test_the_command_is_that_of_the_clone(shell: Shell, tmp_path: Path) -> None:
+    done = shell(tmp_path, "gatepost --version && gatepost --help")
+    version, text = done.stdout.split("\n", 1)
+    assert version == __version__
+    (noted,) = shell.packages.glob("gatepost-*.dist-info")
+    assert noted.name == f"gatepost-{version}.dist-info"
+    ours = text.partition("[dashboard]\n")[2].partition("\n\n")[0].split()
+    assert ours == sorted(name for name, app in get_commands().items() if app == "dashboard")
+    assert [*tmp_path.iterdir()] == []
+
+
+def test_names_of_ours_are_refused_with_their_path(shell: Shell, tmp_path: Path) -> None:
+    for name in PACKAGES:
+        package = tmp_path / name
+        package.mkdir()
+        (package / "__init__.py").touch()
+        for text, variables in (
+            ("gatepost up", {}),
+            ("gatepost agent check invoices", {}),
+            ("gatepost token list", {"PYTHONPATH": str(tmp_path)}),
+        ):
+            done = shell(tmp_path, text, **variables)
+            assert done.returncode == 1, text
+            assert done.stderr.startswith(f"gatepost: {package}: this name is taken"), done.stderr
+            assert len(done.stderr.splitlines()) == 1
+        (package / "__init__.py").unlink()
+        package.rmdir()
+    assert [*tmp_path.iterdir()] == []

@@ -66,6 +66,7 @@ def test_pages_show_an_old_thread_in_its_own_form(version: int, story: str, cast
     assert state["state"][channel] == ["weight"]
 
 
+@pytest.mark.slow
 def test_a_worker_of_today_takes_what_older_code_asked(real_db: str, tmp_path: Path) -> None:
     make_cast()
     threads = [rows.load(history) for history in OLD]

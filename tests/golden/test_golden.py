@@ -17,6 +17,7 @@ from uuid import UUID
 import pytest
 
 from agents.market_research import agent as module
+from agents.published import report_tool
 from approvals.gates.verdict.tallies import tally_all
 from checkpoints import queries
 from checkpoints.states import EventKind, Status
@@ -38,12 +39,12 @@ CODE = module.graph.schema_version
 NODES = ["load", "clean", "analyse", "draw", "draft", "publish"]
 # What each node calls; a replay counts them.
 CALLS = {
-    "load": "load_table",
-    "clean": "clean_table",
-    "analyse": "analyse_table",
-    "draw": "draw_chart",
-    "draft": "write_report",
-    "publish": "publish_files",
+    "load": (module, "load_table"),
+    "clean": (module, "clean_table"),
+    "analyse": (module, "analyse_table"),
+    "draw": (module, "draw_chart"),
+    "draft": (module, "write_report"),
+    "publish": (report_tool, "publish"),
 }
 
 
@@ -72,8 +73,8 @@ def called(monkeypatch: pytest.MonkeyPatch) -> Counter[str]:
 
         return counted
 
-    for node, name in CALLS.items():
-        monkeypatch.setattr(module, name, counting(node, getattr(module, name)))
+    for node, (where, name) in CALLS.items():
+        monkeypatch.setattr(where, name, counting(node, getattr(where, name)))
     return counter
 
 
@@ -245,6 +246,7 @@ def test_what_failed_then_is_mended_in_its_own_form_before_a_worker_looks(
     assert intact(thread)
 
 
+@pytest.mark.slow
 @of_story("finished")
 @pytest.mark.parametrize("number", range(6))
 def test_what_is_finished_is_forked_from_each_checkpoint(
@@ -264,6 +266,7 @@ def test_what_is_finished_is_forked_from_each_checkpoint(
     assert intact(thread, fork)
 
 
+@pytest.mark.slow
 @of_story("finished")
 @pytest.mark.parametrize("number", range(6))
 def test_what_is_finished_is_rolled_back_to_each_checkpoint(

@@ -22,27 +22,30 @@ from approvals.queries import ApprovalRow
 from checkpoints import queries, store
 from checkpoints.views import ActivityRow, EventRow, ThreadRow
 from dashboard.embedded.process import processes
+from tests.embedded.helpers import pauses
 from tests.reviewers import reviewer_in
 
 ROOT = Path(__file__).resolve().parents[2]
+AGENTS = ROOT / "tests/hazards/agents"  # copied out to where a worker finds them
 LEASE, SWEEP = 3.0, 0.25
 SHORT = {
     "GATEPOST_LEASE_SECONDS": str(LEASE),
     "GATEPOST_SWEEP_SECONDS": str(SWEEP),
     "GATEPOST_UNDO_PAUSES": "0.3,0.6",
 }
+PATIENCE = 60.0  # a limit for what is waited for, and no promise: slow machines need it
 ENDED = {"succeeded", "failed", "cancelled", "attention", "paused"}
 
 
-def wait_until[T](answer: Callable[[], T], *, seconds: float = 20, what: object = "it") -> T:
+def wait_until[T](answer: Callable[[], T], *, seconds: float = PATIENCE, what: object = "it") -> T:
     """Ask until the answer is true; give it. The deadline fails with `what` as it is then."""
-    deadline = time.monotonic() + seconds
-    while not (found := answer()):
+    deadline, pause = time.monotonic() + seconds, pauses()
+    while not (result := answer()):
         if time.monotonic() > deadline:
-            told = what() if callable(what) else what
-            raise AssertionError(f"not within {seconds} s: {told}")
-        time.sleep(0.01)
-    return found
+            payload = what() if callable(what) else what
+            raise AssertionError(f"not within {seconds} s: {payload}")
+        time.sleep(next(pause))
+    return result
 
 
 # ---- workers ------------------------------------------------------------------------------------
@@ -106,8 +109,8 @@ class Worker:
 
     def slots(self) -> list[int]:
         """The processes of the pool."""
-        found = Path(f"/proc/{self.pid}/task/{self.pid}/children").read_text().split()
-        return [int(pid) for pid in found if processes.alive(int(pid))]
+        parts = Path(f"/proc/{self.pid}/task/{self.pid}/children").read_text().split()
+        return [int(pid) for pid in parts if processes.alive(int(pid))]
 
     def working(self) -> list[int]:
         """The processes in which steps are done: the pool's, or with threads the main one."""
@@ -184,39 +187,39 @@ class Case:
         """The process that has the lease."""
         return int(self.row().lease_owner.split(":")[2])
 
-    def wait_called(self, name: str, times: int = 1, *, seconds: float = 20) -> None:
+    def wait_called(self, name: str, times: int = 1, *, seconds: float = PATIENCE) -> None:
         wait_until(
             lambda: len(self._lines(name)) >= times,
             seconds=seconds,
-            what=lambda: f"call {times} of {name}; {self.told()}",
+            what=lambda: f"call {times} of {name}; {self.summary()}",
         )
 
-    def wait_event(self, kind: str, times: int = 1, *, seconds: float = 20) -> None:
+    def wait_event(self, kind: str, times: int = 1, *, seconds: float = PATIENCE) -> None:
         wait_until(
             lambda: self.kinds().count(kind) >= times,
             seconds=seconds,
-            what=lambda: f"{kind} x {times}; {self.told()}",
+            what=lambda: f"{kind} x {times}; {self.summary()}",
         )
 
-    def wait_status(self, *statuses: str, seconds: float = 20) -> ThreadRow:
+    def wait_status(self, *statuses: str, seconds: float = PATIENCE) -> ThreadRow:
         """Wait for one of the statuses; ending in another one fails at once."""
 
         def there() -> ThreadRow | None:
             row = self.row()
             if row.status in statuses:
                 return row
-            assert row.status not in ENDED, f"{row.status}; {self.told()}"
+            assert row.status not in ENDED, f"{row.status}; {self.summary()}"
             return None
 
-        found = wait_until(there, seconds=seconds, what=self.told)
-        assert found is not None
-        return found
+        result = wait_until(there, seconds=seconds, what=self.summary)
+        assert result is not None
+        return result
 
     def events(self) -> list[EventRow]:
-        found: list[EventRow] = []
-        while page := queries.events_after(self.id, len(found)):
-            found += page
-        return found
+        events: list[EventRow] = []
+        while page := queries.events_after(self.id, len(events)):
+            events += page
+        return events
 
     def kinds(self) -> list[str]:
         return [event.kind for event in self.events()]
@@ -224,15 +227,15 @@ class Case:
     def effects(self) -> list[ActivityRow]:
         return [a for a in queries.activities(self.id) if a.kind == "effect"]
 
-    def told(self) -> str:
+    def summary(self) -> str:
         row = self.row()
         return f"{row.status} at step {row.step} ({row.status_reason}): {self.kinds()[-12:]}"
 
     # ---- people ----
 
     def open(self) -> ApprovalRow:
-        (found,) = approval_queries.for_thread(self.id, open_only=True)
-        return found
+        (result,) = approval_queries.for_thread(self.id, open_only=True)
+        return result
 
     def decide(self, verdict: str, comment: str = "") -> None:
         row = self.open()

@@ -15,10 +15,9 @@ from pytest_django import DjangoDbBlocker
 from checkpoints import store
 
 from . import invariants
-from .bench import Field, Worker
+from .bench import AGENTS, Field, Worker
 
 DATABASE = "gatepost_hazards"
-HERE = Path(__file__).parent
 
 
 def use(name: str) -> None:
@@ -38,7 +37,7 @@ def ground(
     from tests.conftest import TEMPLATE, _server
 
     folder = tmp_path_factory.mktemp("hazards")
-    shutil.copy(HERE / "own_agents.py", folder)
+    shutil.copy(AGENTS / "own_agents.py", folder)
     former = str(connection.settings_dict["NAME"])
     with django_db_blocker.unblock():
         _server(f"CREATE DATABASE {DATABASE} TEMPLATE {TEMPLATE}")

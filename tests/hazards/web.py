@@ -21,7 +21,7 @@ from django.contrib.auth import get_user_model
 
 from checkpoints import store
 from dashboard.embedded.process import processes
-from tests.embedded.helpers import free_port
+from tests.embedded.helpers import free_port, responds
 
 from .bench import ROOT, wait_until
 
@@ -62,10 +62,7 @@ class Web:
 
         def answers() -> bool:
             assert self.process.poll() is None, self.log.read_text()
-            try:
-                return httpx.get(f"{self.address}/healthz").status_code == 200
-            except httpx.TransportError:
-                return False
+            return responds(f"{self.address}/healthz")
 
         wait_until(answers, seconds=30, what=self.log.read_text)
         return self
@@ -80,7 +77,7 @@ class Person:
 
     def __init__(self, web: Web, name: str, password: str = PASSWORD) -> None:
         self.name = name
-        self.http = httpx.Client(base_url=web.address, timeout=20)
+        self.http = httpx.Client(base_url=web.address, timeout=20, verify=False)
         page = self.http.get("/login/")
         (token,) = set(re.findall(r'name="csrfmiddlewaretoken" value="(\w+)"', page.text))
         answer = self.http.post(
@@ -101,15 +98,15 @@ class Person:
 @contextmanager
 def people(web: Web, workspace: UUID, role: str, *names: str) -> Iterator[list[Person]]:
     """Members of the workspace, signed in by the form."""
-    found = []
+    results = []
     for name in names:
         user = get_user_model().objects.create_user(name, password=PASSWORD)
         store.grant(workspace, user.pk, role, actor="user:0")
-        found.append(Person(web, name))
+        results.append(Person(web, name))
     try:
-        yield found
+        yield results
     finally:
-        for person in found:
+        for person in results:
             person.http.close()
 
 

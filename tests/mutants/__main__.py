@@ -16,6 +16,7 @@ import sys
 import tempfile
 import time
 from collections.abc import Sequence
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -94,20 +95,27 @@ def survived(mutant: Mutant) -> str:
     return ""
 
 
+def timed(mutant: Mutant) -> tuple[str, float]:
+    """(why it lives on or nothing, the seconds that it took)."""
+    began = time.monotonic()
+    return survived(mutant), time.monotonic() - began
+
+
 def main(arguments: Sequence[str]) -> int:
     """Run the mutants; 1 if any survives or a promise has none."""
     parser = argparse.ArgumentParser(prog="python -m tests.mutants", description=__doc__)
     parser.add_argument("--promise", default="", help="only these, such as 3,8")
-    wanted = {int(n) for n in parser.parse_args(arguments).promise.split(",") if n}
+    parser.add_argument("--jobs", type=int, default=2, help="how many at the same time")
+    options = parser.parse_args(arguments)
+    wanted = {int(n) for n in options.promise.split(",") if n}
     chosen = [m for m in mutants() if not wanted or m.promise in wanted]
     alive = 0
-    for mutant in chosen:
-        began = time.monotonic()
-        why = survived(mutant)
-        alive += bool(why)
-        result = f"SURVIVED, {why}" if why else "caught"
-        took = f"{time.monotonic() - began:.0f} s"
-        print(f"promise {mutant.promise:2}  {mutant.breaks}: {result} ({took})", flush=True)
+    with ThreadPoolExecutor(options.jobs) as pool:
+        for mutant, (why, seconds) in zip(chosen, pool.map(timed, chosen), strict=True):
+            alive += bool(why)
+            result = f"SURVIVED, {why}" if why else "caught"
+            text = f"{mutant.breaks}: {result} ({seconds:.0f} s)"
+            print(f"promise {mutant.promise:2}  {text}", flush=True)
     bare = sorted((wanted or set(PROMISES)) - {m.promise for m in chosen})
     if bare:
         print(f"no mutant for promise {', '.join(map(str, bare))}")

@@ -61,9 +61,9 @@ def again(state: Book) -> Way:
 
 @graph.node(then=again, ways=("write", "publish"))
 def write(state: Book, ctx: Context) -> dict[str, Any]:
-    found = ctx.activity(look_up, state.done)
+    activity = ctx.activity(look_up, state.done)
     return {
-        "text": text_of(found["number"]),
+        "text": text_of(activity["number"]),
         "pages": [f"page {state.done}"],
         "index": {f"page {state.done}": state.done},
         "done": 1,

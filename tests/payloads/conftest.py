@@ -32,13 +32,13 @@ class Place:
     def lies(self, thread: UUID) -> dict[str, int]:
         """Bytes of each content by its hash."""
         if isinstance(self.bench, MemoryBench):
-            kept = self.bench.book.contents.items()
-            return {sha: len(raw) for (owner, sha), raw in kept if owner == thread}
+            items = self.bench.book.contents.items()
+            return {sha: len(raw) for (owner, sha), raw in items if owner == thread}
         if self.kind == "database":
-            found = rows(
+            result = rows(
                 "SELECT sha256, octet_length(body) FROM gp_content WHERE thread_id = %s", [thread]
             )
-            return dict(found)
+            return dict(result)
         try:
             _, names = default_storage.listdir(f"threads/{thread}/contents")
         except FileNotFoundError:

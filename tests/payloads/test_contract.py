@@ -187,12 +187,12 @@ def test_verifying_names_the_event_that_leads_to_a_spoilt_content(
 
 
 def test_a_value_never_becomes_a_reference(place: Place, tmp_path: Path) -> None:
-    told: dict[str, Any] = {"sha256": "0" * 64, "size": 3}
-    index = {"put": {"text": told}, "$content": told["sha256"]}
+    payload: dict[str, Any] = {"sha256": "0" * 64, "size": 3}
+    index = {"put": {"text": payload}, "$content": payload["sha256"]}
     thread = place.bench.start(folder=str(tmp_path), index=index, rounds=0, text='{"put":{}}')
     place.bench.pause(thread)
-    place.bench.edit(thread, {"index": told}, "as odd")
-    assert place.bench.state(thread)["index"] == told
+    place.bench.edit(thread, {"index": payload}, "as odd")
+    assert place.bench.state(thread)["index"] == payload
     assert states(place, thread)[0]["index"] == index
     assert states(place, thread)[0]["text"] == '{"put":{}}'
     assert place.lies(thread) == {}
@@ -221,13 +221,13 @@ def test_a_storage_that_is_away_is_no_damage(
     bench.decide(thread, "approve")
     contents = Path(default_storage.path(f"threads/{thread}/contents"))
     one = contents / f"{sha_of(text_of(3))}.json"
-    for taken, said in ((contents.parents[1], "is its drive mounted?"), (one, "directory")):
+    for taken, message in ((contents.parents[1], "is its drive mounted?"), (one, "directory")):
         taken.rename(tmp_path / "taken")
         if taken == one:
             one.mkdir()  # what cannot be read as a file
-        with pytest.raises(ContentAway, match=said):
+        with pytest.raises(ContentAway, match=message):
             bench.state(thread)
-        with pytest.raises(ContentAway, match=said):
+        with pytest.raises(ContentAway, match=message):
             bench.advance(thread)
         assert bench.row(thread).number == 4, "it is not taken back"
         if taken == one:

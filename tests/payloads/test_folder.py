@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import json
 import os
+import re
+import shlex
 import shutil
 import subprocess
 import sys
@@ -15,6 +17,7 @@ from uuid import UUID
 
 import pytest
 import yaml
+from django.conf import settings
 from django.contrib.auth import get_user_model
 from django.core.files.storage import default_storage
 
@@ -45,8 +48,10 @@ def with_a_file(bench: Bench, folder: Path) -> UUID:
     thread = bench.start(folder=str(folder), index={"note": ref})
     assert bench.advance(thread).status is Status.WAITING
     data = {"node": "write", "name": ref["name"], "sha256": ref["$artifact"], "size": ref["size"]}
-    told = store.NewEvent(EventKind.ARTIFACT_STORED, data | {"media_type": "text/plain"}, "user:1")
-    store.add_event(thread, told)
+    new_event = store.NewEvent(
+        EventKind.ARTIFACT_STORED, data | {"media_type": "text/plain"}, "user:1"
+    )
+    store.add_event(thread, new_event)
     return thread
 
 
@@ -84,8 +89,8 @@ def test_a_person_can_open_it(place_of: Callable[[str], Place], tmp_path: Path) 
     assert (newest / "files" / "notes of may.txt").read_bytes() == NOTE
     sha = sha256(NOTE).hexdigest()
     twin = newest / "artifacts" / sha
-    kept = Path(default_storage.path(queries.artifact(sha, workspace=bench.workspace).path))
-    assert twin.samefile(kept), "the bytes lie on the disk once"
+    saved = Path(default_storage.path(queries.artifact(sha, workspace=bench.workspace).path))
+    assert twin.samefile(saved), "the bytes lie on the disk once"
     for line in (newest / "MANIFEST").read_text().splitlines():
         digest, name = line.split("  ")
         assert sha256((newest / name).read_bytes()).hexdigest() == digest
@@ -110,9 +115,9 @@ def test_a_copy_goes_on_in_an_empty_installation(
     if kind == "file":
         shutil.rmtree(default_storage.path(""))
     elsewhere = another_workspace()
-    code, told, said = run("import", str(copy), "--as", "carrier", "--workspace", "there")
-    assert code == 0, said
-    new = UUID(told["thread"])
+    code, output, errors = run("import", str(copy), "--as", "carrier", "--workspace", "there")
+    assert code == 0, errors
+    new = UUID(output["thread"])
     module = agents.module_of("file")
     bench.agent, bench.workspace = announce(module.graph, module.TOOLS, (module,)), elsewhere
     assert bench.row(new).status is Status.PAUSED
@@ -127,6 +132,59 @@ def test_a_copy_goes_on_in_an_empty_installation(
         queries.artifact(state["index"]["note"]["$artifact"], workspace=elsewhere).path
     ) as file:
         assert file.read() == NOTE
+
+
+PAGE = (ROOT / "docs/howto/payloads.md").read_text()
+IMPORTS = re.findall(r"^\./manage\.py (import .+)$", PAGE, re.MULTILINE)
+
+
+def test_the_page_lists_what_lies_in_the_folder(
+    place_of: Callable[[str], Place], tmp_path: Path
+) -> None:
+    bench: Any = place_of("file").bench
+    thread = with_a_file(bench, tmp_path)
+    keep(thread, bench.workspace)
+    above = Path(default_storage.path(f"threads/{thread}"))
+    (listing,) = re.findall(r"^```text\nthreads/<thread id>/\n(.*?)^```", PAGE, re.M | re.S)
+    names = {
+        name
+        for line in listing.splitlines()
+        for name in re.split(r"\s+", re.split(r" {3,}", line.strip())[0])
+    }
+    patterns = {re.sub(r"<[^>]+>", "*", re.sub(r"-\d{6}/$", "-*/", n)).rstrip("/") for n in names}
+    lies = {path.relative_to(above) for path in above.rglob("*")}
+    for pattern in patterns:
+        assert any(path.match(pattern) for path in lies), pattern
+    top = {path.name for path in (above / "checkpoint-000004").iterdir()}
+    assert top <= {pattern.partition("/")[0] for pattern in patterns}, "all of it is listed"
+
+
+@pytest.mark.parametrize("command", IMPORTS, ids=["whole", "point"])
+def test_the_imports_of_the_page_bring_it_in(
+    place_of: Callable[[str], Place], tmp_path: Path, command: str
+) -> None:
+    bench: Any = place_of("file").bench
+    thread = with_a_file(bench, tmp_path)
+    keep(thread, bench.workspace)
+    carrier(bench.workspace)
+    copy = downloaded(thread, tmp_path / str(thread))
+    _, source, *flags = shlex.split(command)
+    place = copy / "checkpoint-000004" if "checkpoint-" in source else copy
+    empty()
+    elsewhere = another_workspace()
+    code, output, errors = run("import", str(place), *flags, "--as", "carrier")
+    assert code == 0, errors
+    row = queries.thread(UUID(output["thread"]), workspace=elsewhere)
+    assert row.status is Status.PAUSED
+    assert row.name == (flags[1] if flags else None)
+
+
+def test_the_limits_of_the_page_are_the_defaults() -> None:
+    rows = re.findall(r'^\| `"(\w+)"`.*?\| (\d+) KiB \|', PAGE, re.MULTILINE)
+    assert {kind: 1024 * int(size) for kind, size in rows} == {
+        "database": settings.GATEPOST_CONTENT_DATABASE_BYTES,
+        "file": settings.GATEPOST_CONTENT_FILE_BYTES,
+    }
 
 
 @pytest.mark.parametrize("kind", ["file", "elsewhere"])
@@ -162,11 +220,11 @@ def test_a_folder_that_is_not_whole_is_not_taken(
         copy = tmp_path / "copy"
         shutil.copytree(above, copy)
         change(copy / "checkpoint-000004")
-        code, _, said = run("import", str(copy), "--as", "carrier")
-        assert code == 1, said
-        assert "Traceback" not in said
+        code, _, errors = run("import", str(copy), "--as", "carrier")
+        assert code == 1, errors
+        assert "Traceback" not in errors
         shutil.rmtree(copy)
-        return said
+        return errors
 
     def link(place: Path) -> None:
         (place / "state.json").rename(place / "elsewhere")

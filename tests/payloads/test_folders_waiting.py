@@ -100,9 +100,9 @@ def test_nothing_waits_where_all_went_well(tmp_path: Path) -> None:
     finished(tmp_path)
     assert waits() == []
     later()
-    with CaptureQueriesContext(connection) as asked:
+    with CaptureQueriesContext(connection) as queries:
         assert sweep.sweep_once(owner="worker:1")["folders"] == 0
-    looks = [query["sql"] for query in asked if "folder:" in query["sql"]]
+    looks = [query["sql"] for query in queries if "folder:" in query["sql"]]
     assert len(looks) == 1, "one look, whatever there is"
     assert write_due() == 0
 
@@ -117,8 +117,8 @@ def test_a_drive_that_was_away_at_the_end_gets_the_folder_when_it_is_back(
     assert case.row().status is Status.SUCCEEDED
     assert waits() == [f"folder:{case.id}"]
     assert write_due() == 0, "whoever left it still has the time to write it"
-    found = list(lag.folders(Seen()))
-    assert [one.level for one in found] == ["ok"]
+    results = list(lag.folders(Seen()))
+    assert [one.level for one in results] == ["ok"]
     later()
     assert write_due() == 0
     assert not mount.exists(), "nothing is begun below a mount that is not there"
@@ -139,6 +139,7 @@ def test_a_drive_that_was_away_at_the_end_gets_the_folder_when_it_is_back(
     assert [one.level for one in lag.folders(Seen())] == ["ok"]
 
 
+@pytest.mark.slow
 @pytest.mark.hazard
 @pytest.mark.parametrize("point", AT_THE_FOLDER)
 def test_a_worker_that_was_killed_over_the_folder_of_an_ended_thread(
@@ -231,6 +232,7 @@ def test_the_first_refusal_of_the_storage_ends_the_round_damage_does_not(
     assert waits() == [f"folder:{cases[0].id}"], "nobody writes what is damaged"
 
 
+@pytest.mark.slow
 @pytest.mark.hazard
 def test_a_real_worker_writes_it(
     tmp_path: Path, mount: Path, leave_at_rest: Callable[[Case], None]

@@ -85,13 +85,13 @@ class Case:
         return queries.thread(self.id, workspace=self.workspace)
 
     def approve(self) -> None:
-        (asked,) = approval_queries.for_thread(self.id, open_only=True)
+        (request,) = approval_queries.for_thread(self.id, open_only=True)
         gates.decide(
-            asked.id,
+            request.id,
             workspace=self.workspace,
             reviewer=reviewer_in(self.workspace),
             verdict="approve",
-            proposal_hash=asked.proposal_hash,
+            proposal_hash=request.proposal_hash,
         )
 
     @property
@@ -117,9 +117,9 @@ class Case:
         newest = folders.newest(self.folder)
         assert newest.name == folders.name_of(number)
         with folders.opened(self.folder) as reader:
-            told = reader.json(layout.STATE)
+            payload = reader.json(layout.STATE)
         point = queries.checkpoint_by_number(self.id, number)
-        assert told["state"] == queries.state_at(self.id, point.id)
+        assert payload["state"] == queries.state_at(self.id, point.id)
         files = {path.name for path in (newest / "files").iterdir()}
         assert files == {f"sheet {i}.txt" for i in range(binder.ROUNDS)}
 
@@ -130,6 +130,7 @@ def only_binder(monkeypatch: pytest.MonkeyPatch, real_db: str) -> None:
     monkeypatch.setattr(loop, "agents", lambda: load([MODULE]))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("point", IN_A_STEP)
 def test_killed_between_the_writes_of_a_step(real_db: str, tmp_path: Path, point: str) -> None:
     case = Case(tmp_path)
@@ -150,6 +151,7 @@ def test_killed_between_the_writes_of_a_step(real_db: str, tmp_path: Path, point
     assert len((tmp_path / "bound.txt").read_text().splitlines()) == 1
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("point", AT_THE_FOLDER)
 def test_killed_while_the_folder_is_written(real_db: str, tmp_path: Path, point: str) -> None:
     case = Case(tmp_path)

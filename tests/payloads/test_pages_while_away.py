@@ -16,7 +16,7 @@ from django.test import Client
 from checkpoints import queries
 from checkpoints.errors import ContentAway
 from checkpoints.states import Status
-from dashboard.live.process import House
+from dashboard.live.process import HubSource
 from dashboard.operating.proof import verify
 from dashboard.pages import regions
 from dashboard.wire.topics import parse
@@ -84,7 +84,7 @@ def test_the_page_opens_and_only_what_needs_the_state_says_so(
     at = f"/threads/{drive.thread}/"
     whole = client.get(at).content.decode()
     assert OUT_OF_REACH not in whole
-    asked = drive.bench.open(drive.thread)
+    request = drive.bench.open(drive.thread)
     getattr(drive, how)()
     head = drive.bench.row(drive.thread).number
     for query in ("", "?tab=state", f"?cp={head}", f"?cp={head}&tab=state", "?cp=0"):
@@ -101,14 +101,14 @@ def test_the_page_opens_and_only_what_needs_the_state_says_so(
         assert "Tried at" in page
         assert "Nothing is lost" in page
         assert str(drive.aside.parent) not in page, "no path of this machine"
-        assert f'href="/approvals/{asked.id}/"' in page, "the gate"
+        assert f'href="/approvals/{request.id}/"' in page, "the gate"
         assert "approval.requested" in page, "the history"
         assert f"/threads/{drive.thread}/fork/" in page
         assert f"/threads/{drive.thread}/rollback/" in page
         assert "Files that only the state refers to are not listed" in page
         counted = "its files can’t be reached and are not counted"
         assert (counted in page) is (how == "break_down")
-    for page in ("/", "/approvals/", f"/approvals/{asked.id}/"):
+    for page in ("/", "/approvals/", f"/approvals/{request.id}/"):
         assert client.get(page).status_code == 200, page
     # A poll for all regions is answered whole.
     names = ",".join(sorted(regions.of_topic("thread")))
@@ -125,7 +125,7 @@ def test_the_page_opens_and_only_what_needs_the_state_says_so(
 
 def test_other_doors_to_it(cast: Cast, drive: Drive, client: Client) -> None:
     """The records open; what needs the state is 503, what needs none is not."""
-    asked = drive.bench.open(drive.thread)
+    request = drive.bench.open(drive.thread)
     head = drive.bench.row(drive.thread).head
     first = queries.checkpoint_by_number(drive.thread, 0).id
     drive.unmount()
@@ -134,7 +134,7 @@ def test_other_doors_to_it(cast: Cast, drive: Drive, client: Client) -> None:
     for call in ("", "events/", "checkpoints/", "activities/"):
         assert operator.get(api + call).status_code == 200, call
     assert operator.get("/api/v1/approvals/").status_code == 200
-    assert operator.get(f"/api/v1/approvals/{asked.id}/").status_code == 200
+    assert operator.get(f"/api/v1/approvals/{request.id}/").status_code == 200
     assert operator.get(f"{api}state/?checkpoint={first}").status_code == 200
     for call in ("state/", f"diff/?from={first}", "capsule/"):
         answer = operator.get(api + call)
@@ -160,8 +160,8 @@ def test_other_doors_to_it(cast: Cast, drive: Drive, client: Client) -> None:
         f"content/?thread_id={drive.thread}",
         f"event/?thread_id={drive.thread}",
     ):
-        found = auditor.get(f"/admin/checkpoints/{page_of}", follow=True)
-        assert found.status_code == 200, page_of
+        response = auditor.get(f"/admin/checkpoints/{page_of}", follow=True)
+        assert response.status_code == 200, page_of
     assert drive.bench.row(drive.thread).head == head, "nothing was written"
     for call, status in (("pause", 200), ("resume", 200), ("pause", 200), ("rollback", 202)):
         body = {"checkpoint": str(first), "reason": "Anew."} if call == "rollback" else {}
@@ -187,38 +187,38 @@ def test_a_thread_whose_drive_is_away_is_not_called_broken(
     assert (answer.status_code, answer.json()["type"]) == (
         503, "urn:gatepost:problem:storage-away",
     )  # fmt: skip
-    code, told, _ = run("verify")
-    assert (code, told["intact"], told["broken"]) == (1, False, [])
-    assert [found["id"] for found in told["unverified"]] == [str(drive.thread)]
+    code, output, _ = run("verify")
+    assert (code, output["intact"], output["broken"]) == (1, False, [])
+    assert [item["id"] for item in output["unverified"]] == [str(drive.thread)]
     assert queries.verification(drive.thread) == noted
     drive.mount_again()
-    code, told, _ = run("verify")
-    assert (code, told["intact"], told["unverified"]) == (0, True, [])
+    code, output, _ = run("verify")
+    assert (code, output["intact"], output["unverified"]) == (0, True, [])
     for content in drive.mount.rglob("contents/*"):
         content.unlink()
         break
-    code, told, _ = run("verify", str(drive.thread))
-    assert (code, len(told["broken"]), told["unverified"]) == (1, 1, [])
+    code, output, _ = run("verify", str(drive.thread))
+    assert (code, len(output["broken"]), output["unverified"]) == (1, 1, [])
 
 
 @pytest.mark.parametrize("door", ["page", "api"])
 def test_a_decision_needs_no_contents(cast: Cast, drive: Drive, door: str) -> None:
-    asked = drive.bench.open(drive.thread)
+    request = drive.bench.open(drive.thread)
     reviewer: Client = cast.client("manager")
     drive.unmount()
     if door == "page":
-        said: Any = reviewer.post(
-            f"/approvals/{asked.id}/decide/",
-            {"verdict": "approve", "proposal_hash": asked.proposal_hash, "known": "1"},
+        message: Any = reviewer.post(
+            f"/approvals/{request.id}/decide/",
+            {"verdict": "approve", "proposal_hash": request.proposal_hash, "known": "1"},
         )
-        assert said.status_code in (302, 303), said.content
+        assert message.status_code in (302, 303), message.content
     else:
-        said = reviewer.post(
-            f"/api/v1/approvals/{asked.id}/decide/",
-            {"verdict": "approve", "proposal_hash": asked.proposal_hash},
+        message = reviewer.post(
+            f"/api/v1/approvals/{request.id}/decide/",
+            {"verdict": "approve", "proposal_hash": request.proposal_hash},
             content_type="application/json",
         )
-        assert said.status_code == 200, said.content
+        assert message.status_code == 200, message.content
     assert drive.bench.row(drive.thread).status is Status.QUEUED
     drive.mount_again()
     assert drive.bench.advance(drive.thread).status is Status.SUCCEEDED
@@ -238,9 +238,9 @@ def test_a_fork_without_changes_needs_no_contents(cast: Cast, drive: Drive) -> N
     assert 'name="as_it_is"' in shown
     assert SAID in shown
     # A form that was opened before would change what nobody can compare.
-    before = queries.children(drive.thread)
+    before = queries.forks_of(drive.thread)
     assert client.post(at, {"f-text": "short", "title": "Changed"}).status_code == 503
-    assert queries.children(drive.thread) == before
+    assert queries.forks_of(drive.thread) == before
     assert client.post(at, {"as_it_is": "1", "title": "As it is"}).status_code == 303
     head = str(drive.bench.row(drive.thread).head)
     body = {"checkpoint": head, "title": "By API"}
@@ -253,7 +253,7 @@ def test_a_fork_without_changes_needs_no_contents(cast: Cast, drive: Drive) -> N
     drive.mount_again()
     # The form of then is still taken for what it was.
     assert client.post(at, {"as_it_is": "1", "title": "Late"}).status_code == 303
-    born = {fork.title: fork for fork in queries.children(drive.thread)}
+    born = {fork.title: fork for fork in queries.forks_of(drive.thread)}
     assert born.keys() == {"As it is", "By API", "Late"}
     for fork in born.values():
         assert drive.bench.state(fork.id) == drive.bench.state(drive.thread)
@@ -266,9 +266,9 @@ def test_a_push_shows_the_rest_and_the_state_when_it_is_back(cast: Cast, drive: 
     memo: dict[str, Any] = {}
 
     def look() -> Any:
-        found = House.look.__wrapped__(House(), topic, wanted, None, memo)
-        assert found is not None
-        (html,) = found.html.values()
+        result = HubSource.look.__wrapped__(HubSource(), topic, wanted, None, memo)
+        assert result is not None
+        (html,) = result.html.values()
         assert html.keys() == regions.of_topic("thread")
         return html
 
@@ -292,9 +292,9 @@ def test_a_region_that_fails_keeps_no_other_from_being_pushed(
     real = regions.render
 
     def look() -> Any:
-        found = House.look.__wrapped__(House(), topic, wanted, None, {})
-        assert found is not None
-        return found
+        result = HubSource.look.__wrapped__(HubSource(), topic, wanted, None, {})
+        assert result is not None
+        return result
 
     def failing(page: Any, name: str, roles: Any) -> str:
         if name in ("thread-plan", "thread-note"):
@@ -302,14 +302,14 @@ def test_a_region_that_fails_keeps_no_other_from_being_pushed(
         return real(page, name, roles)
 
     monkeypatch.setattr(regions, "render", failing)
-    found = look()
-    for html in found.html.values():
+    result = look()
+    for html in result.html.values():
         assert html.keys() == regions.of_topic("thread") - {"thread-plan", "thread-note"}
-    assert found.mark is None, "it is looked at again"
+    assert result.mark is None, "it is looked at again"
     monkeypatch.setattr(regions, "render", real)
-    found = look()
-    assert all(html.keys() == regions.of_topic("thread") for html in found.html.values())
-    assert found.mark is not None
+    result = look()
+    assert all(html.keys() == regions.of_topic("thread") for html in result.html.values())
+    assert result.mark is not None
 
 
 @pytest.mark.parametrize("how", ["altered", "gone"])

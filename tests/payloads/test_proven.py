@@ -70,8 +70,8 @@ def test_whoever_reads_an_altered_file_learns_it(
     kept: Callable[..., ArtifactRow], how: str, way: str
 ) -> None:
     row = kept(ALTERED[how], CONTENT)
-    said = r"'a\.bin' .* do not fit their hash"
-    with pytest.raises(CorruptHistory, match=said), payloads.opened(row) as file:
+    message = r"'a\.bin' .* do not fit their hash"
+    with pytest.raises(CorruptHistory, match=message), payloads.opened(row) as file:
         WAYS[way](file)
     with pytest.raises(CorruptHistory):
         payloads.prove(row)

@@ -15,6 +15,10 @@ from tests.checkpoints import strategies
 pytestmark = pytest.mark.requirement("B15")
 
 
+def stored_fold(past: list[Any]) -> dict[str, Any]:
+    return deltas.fold({}, past, stored=True)
+
+
 @settings(deadline=None, suppress_health_check=[HealthCheck.too_slow])
 @given(
     values=st.dictionaries(st.sampled_from("abcdef"), strategies.values, max_size=6),
@@ -27,7 +31,7 @@ def test_what_is_moved_out_comes_back_as_it_was(values: dict[str, Any], limit: i
     assert all(len(deltas.canonical(v)) < limit for v in stored.get("set", {}).values())
     back = references.resolved(stored, contents)
     assert deltas.canonical({"set": {}, **back}) == deltas.canonical(delta)
-    state = deltas.replay({}, [deltas.decode_stored(deltas.canonical(stored).decode())])
+    state = stored_fold([deltas.decode(deltas.canonical(stored).decode())])
     references.fill(state, contents)
     assert deltas.canonical(state) == deltas.canonical(values)
 
@@ -40,14 +44,14 @@ def test_only_what_is_in_force_is_wanted() -> None:
         {"append": {"c": [7]}},
         {"put": {"d": {"sha256": "e" * 64, "size": 1}}},
     ]
-    state = deltas.replay({}, past)
+    state = stored_fold(past)
     assert references.wanted(state.values()) == ["c" * 64, "e" * 64]
 
 
 def test_two_channels_with_one_content_do_not_share_it() -> None:
     _, contents = references.moved_out({"set": {"a": [1, 2]}}, 1)
     stored, _ = references.moved_out({"set": {"a": [1, 2], "b": [1, 2]}}, 1)
-    state = deltas.replay({}, [stored, {"append": {"a": [3]}}])
+    state = stored_fold([stored, {"append": {"a": [3]}}])
     references.fill(state, contents)
     assert state == {"a": [1, 2, 3], "b": [1, 2]}
 
@@ -55,18 +59,18 @@ def test_two_channels_with_one_content_do_not_share_it() -> None:
 def test_what_does_not_fit_is_refused() -> None:
     stored, contents = references.moved_out({"set": {"a": [1, 2]}}, 1)
     (sha,) = contents
-    for found, said in (({}, "missing"), ({sha: b"[1,3]"}, "does not fit its hash")):
-        with pytest.raises(CorruptHistory, match=said):
-            references.fill(deltas.replay({}, [stored]), found)
+    for result, message in (({}, "missing"), ({sha: b"[1,3]"}, "does not fit its hash")):
+        with pytest.raises(CorruptHistory, match=message):
+            references.fill(stored_fold([stored]), result)
     with pytest.raises(InvalidValue, match="does not fit its kind"):
-        references.fill(deltas.replay({}, [stored, {"merge": {"a": {"x": 1}}}]), contents)
+        references.fill(stored_fold([stored, {"merge": {"a": {"x": 1}}}]), contents)
     for body in ([], {"a": "text"}, {"a": {"sha256": 7, "size": 1}}, {"a": {"sha256": "x"}}):
         with pytest.raises(InvalidValue):
-            deltas.replay({}, [{"put": body}])
+            stored_fold([{"put": body}])
 
 
 def test_nobody_can_send_a_reference() -> None:
     delta: Any = {"put": {"a": {"sha256": "0" * 64, "size": 2}}}
-    for refuse in (deltas.validate_delta, lambda given: deltas.apply({}, given)):
+    for refuse in (deltas.validate_delta, lambda value: deltas.apply({}, value)):
         with pytest.raises(InvalidValue, match="unknown operation"):
             refuse(delta)

@@ -28,14 +28,14 @@ def test_states_are_found_by_what_is_in_them(
     place = place_of("database")
     thread = place.bench.start(folder=str(tmp_path), index={"p": "q" * LARGE})
     place.bench.advance(thread)
-    found = rows(
+    result = rows(
         "SELECT checkpoint_id FROM agent_checkpoints WHERE thread_id = %s "
         "AND (convert_from(state_payload, 'UTF8')::jsonb ->> 'text') = %s "
         "ORDER BY created_at",
         [str(thread), text_of(1)],
     )
     numbers = {str(c.id): c.number for c in place.bench.checkpoints(thread)}
-    assert [numbers[ident] for (ident,) in found] == [2, 4]
+    assert [numbers[ident] for (ident,) in result] == [2, 4]
     for row in place.bench.checkpoints(thread):
         state = json.loads(one("SELECT gp_state(%s, %s)::text", [thread, row.id]))
         assert state == place.bench.state_at(thread, row.id), "also what was added to a content"
@@ -78,9 +78,9 @@ def test_what_lies_in_files_is_a_reference_in_sql_and_a_value_in_python(
     state: dict[str, Any] = json.loads(one("SELECT gp_state(%s, %s)::text", [thread, head]))
     sha = queries.checkpoint(thread, head).delta["put"]["text"]["sha256"]
     assert state["text"] == {"$content": sha, "size": len(text_of(3)) + 2}
-    told = StateGraphStore(connection).get_checkpoint(str(thread), str(head))
-    assert told is not None
-    assert told["text"] == text_of(3)
+    checkpoint = StateGraphStore(connection).get_checkpoint(str(thread), str(head))
+    assert checkpoint is not None
+    assert checkpoint["text"] == text_of(3)
 
 
 @pytest.mark.parametrize("kind", ["database", "file"])

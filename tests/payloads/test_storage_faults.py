@@ -157,9 +157,9 @@ def test_a_disk_that_takes_nothing_fails_the_step_and_a_retry_goes_on(
         room: list[Callable[[], None]] = []
 
         def then_full(*args: Any, **kwargs: Any) -> Any:
-            kept = real(*args, **kwargs)
+            saved = real(*args, **kwargs)
             room.append(fill(how))
-            return kept
+            return saved
 
         monkeypatch.setattr(store, "put_artifact", then_full)
         assert work_on(case.id)
@@ -196,7 +196,7 @@ def test_at_the_doors_a_disk_that_takes_nothing_is_503(
     client: Client = cast.client("operator")
     before = bench.row(thread)
     large = {"text": "z" * LARGE}
-    asked: list[tuple[str, dict[str, Any]]] = [
+    requests: list[tuple[str, dict[str, Any]]] = [
         (f"threads/{thread}/edit/", {"changes": large, "reason": "Longer."}),
         (
             f"threads/{thread}/fork/",
@@ -205,12 +205,12 @@ def test_at_the_doors_a_disk_that_takes_nothing_is_503(
         ("threads/", {"agent": "books-file", "input": {"folder": str(tmp_path), **large}}),
     ]
     room = fill(how)
-    for call, body in asked:
+    for call, body in requests:
         answer = client.post(f"/api/v1/{call}", body, content_type="application/json")
         assert answer.status_code == 503, (call, answer.content)
-        told = answer.json()
-        assert told["type"] == "urn:gatepost:problem:storage-away"
-        assert told["detail"] == f"The storage takes no files: {SAID[how]}."
+        payload = answer.json()
+        assert payload["type"] == "urn:gatepost:problem:storage-away"
+        assert payload["detail"] == f"The storage takes no files: {SAID[how]}."
         assert answer.headers["Retry-After"]
     sent = client.post("/api/v1/artifacts/", {"file": SimpleUploadedFile("a.csv", b"1,2\n" * 9)})
     assert sent.status_code == 503
@@ -218,7 +218,7 @@ def test_at_the_doors_a_disk_that_takes_nothing_is_503(
     assert (after.head, after.last_seq) == (before.head, before.last_seq), "nothing is written"
     assert client.get(f"/threads/{thread}/").status_code == 200
     room()
-    for call, body in asked:
+    for call, body in requests:
         answer = client.post(f"/api/v1/{call}", body, content_type="application/json")
         assert answer.status_code in (200, 201), (call, answer.content)
 
@@ -227,14 +227,14 @@ def test_many_who_write_the_same_content_at_once_leave_it_whole(
     place_of: Callable[[str], Place], tmp_path: Path
 ) -> None:
     place_of("file")
-    kept, thread, raw = payloads.of_kind("file"), uuid4(), text_of(1).encode() * 20
+    saved, thread, raw = payloads.of_kind("file"), uuid4(), text_of(1).encode() * 20
     sha, start, wrong = sha_of("any"), Barrier(8), []
 
     def write() -> None:
         start.wait()
         for _ in range(20):
-            kept.put(thread, {sha: raw})
-            if kept.get([thread], [sha]) != {sha: raw}:
+            saved.put(thread, {sha: raw})
+            if saved.get([thread], [sha]) != {sha: raw}:
                 wrong.append(1)
 
     crowd = [Thread(target=write) for _ in range(8)]

@@ -59,8 +59,8 @@ def second_of(place: Place) -> Graph:
 
     @graph.node(then="publish")
     def write(state: Second, ctx: Context) -> dict[str, Any]:
-        found = ctx.activity(agents.look_up, state.done)
-        return {"body": text_of(found["number"]), "pages": ["one more"], "done": 1}
+        activity = ctx.activity(agents.look_up, state.done)
+        return {"body": text_of(activity["number"]), "pages": ["one more"], "done": 1}
 
     publish = agents.graph.nodes["publish"]
     graph.nodes["publish"] = replace(publish, then=END)

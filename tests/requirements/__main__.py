@@ -1,4 +1,4 @@
-"""`python -m tests.requirements --stage 1` performs the proofs of a stage and says what holds."""
+"""`python -m tests.requirements --stage 1,2` performs the proofs of stages and says what holds."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from typing import Any
 
 import pytest
 
-from tests.requirements import table
+from tests.requirements import outcomes, table
 from tests.requirements.plugin import Recorder
 from tests.requirements.table import Row
 
@@ -33,22 +33,22 @@ def measured(
         stdout=subprocess.PIPE,
         text=True,
     )
-    found: dict[int, tuple[bool, str]] = {}
+    results: dict[int, tuple[bool, str]] = {}
     for line in answer.stdout.splitlines():
         try:
             result = json.loads(line)
-            said = f"{result['value']} {result['unit']}, budget {result['budget']}"
-            found[int(result["row"])] = (result["ok"] is True, said)
+            message = f"{result['value']} {result['unit']}, budget {result['budget']}"
+            results[int(result["row"])] = (result["ok"] is True, message)
         except (ValueError, KeyError, TypeError):
             continue
-    return found
+    return results
 
 
 def commanded(
     rows: Sequence[Row], make: Sequence[str], environment: Mapping[str, str]
 ) -> dict[str, dict[str, list[dict[str, Any]]]]:
     """{command: {row: its JSON lines}}; each command is called once, in full."""
-    found: dict[str, dict[str, list[dict[str, Any]]]] = {}
+    results: dict[str, dict[str, list[dict[str, Any]]]] = {}
     for command in sorted({command for row in rows for command in row.commands}):
         print(f"make {command} ...", file=sys.stderr, flush=True)
         answer = subprocess.run(
@@ -58,19 +58,19 @@ def commanded(
             stdout=subprocess.PIPE,
             text=True,
         )
-        lines = found.setdefault(command, {})
+        lines = results.setdefault(command, {})
         for text in answer.stdout.splitlines():
             try:
                 line = json.loads(text)
                 lines.setdefault(str(line["row"]), []).append(line)
             except (ValueError, KeyError, TypeError):
                 continue
-    return found
+    return results
 
 
 def shown(row: Row, printed: Mapping[str, Mapping[str, list[dict[str, Any]]]]) -> tuple[bool, str]:
     """Whether each command of a row printed lines that name it, all of them ok."""
-    said = []
+    messages = []
     for command in row.commands:
         lines = printed.get(command, {}).get(row.id, [])
         if not lines:
@@ -80,8 +80,8 @@ def shown(row: Row, printed: Mapping[str, Mapping[str, list[dict[str, Any]]]]) -
         figure = f"{first.get('value')} {first.get('unit')}, budget {first.get('budget')}"
         if wrong:
             return False, f"make {command}: {figure} is not ok"
-        said.append(f"make {command}: {figure}")
-    return True, "; ".join(said)
+        messages.append(f"make {command}: {figure}")
+    return True, "; ".join(messages)
 
 
 def judged(
@@ -91,25 +91,18 @@ def judged(
     printed: Mapping[str, Mapping[str, list[dict[str, Any]]]],
 ) -> tuple[bool, str]:
     """(whether the row is proved, by what or why not)."""
-    tests = recorder.tests[row.id]
-    ends = {test: recorder.outcomes.get(test, "not ended") for test in tests}
-    wrong = Counter(end for end in ends.values() if end != "passed")
-    if wrong:
-        first = next(test for test, end in ends.items() if end != "passed")
-        counted = ", ".join(f"{count} {end}" for end, count in wrong.items())
-        return False, f"{counted} of {len(tests)}, first {first}"
+    tests, why = recorder.tests[row.id], recorder.refutation(row.id)
+    if tests and why:
+        return False, why
     missing = [place for place in row.places if not any(inside(test, place) for test in tests)]
     if missing:
         return False, f"nothing in {', '.join(missing)} proves it"
     if row.benchmark is not None:
-        ok, said = figures.get(row.benchmark, (False, "not measured"))
-        return ok, f"benchmark row {row.benchmark}: {said}"
+        ok, message = figures.get(row.benchmark, (False, "not measured"))
+        return ok, f"benchmark row {row.benchmark}: {message}"
     if row.commands:
         return shown(row, printed)
-    if not tests:
-        return False, "no test carries it"
-    files = sorted({test.partition("::")[0] for test in tests})
-    return True, f"{len(tests)} passed in {', '.join(files)}"
+    return not why, why or recorder.evidence(row.id)
 
 
 def inside(test: str, place: str) -> bool:
@@ -117,40 +110,55 @@ def inside(test: str, place: str) -> bool:
     return test.startswith(place if place.endswith("/") else f"{place}::")
 
 
+def stages(value: str) -> frozenset[int]:
+    """The stages of `1`, `1,2` or `all`; an empty set stands for all."""
+    return frozenset() if value == "all" else frozenset(map(int, value.split(",")))
+
+
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Prove, print a line per row, end with the sum; 1 when something is not proved."""
+    """Prove, print a line per row and a sum per stage; 1 when something is not proved."""
     parser = argparse.ArgumentParser(prog="python -m tests.requirements")
-    parser.add_argument("--stage", type=int, required=True)
+    parser.add_argument("--stage", type=stages, required=True, help="such as 1, or 1,2, or all")
     parser.add_argument("--docs", type=Path, default=table.DOCS)
     parser.add_argument("--benchmark", nargs="+", default=[sys.executable, "-m", "benchmarks"])
     parser.add_argument("--make", nargs="+", default=["make"])
     parser.add_argument("--tests", nargs="+", default=["tests"])
+    parser.add_argument(
+        "--outcomes", type=Path, help="what `make check OUTCOMES=...` wrote; no test is run again"
+    )
     options = parser.parse_args(arguments)
     known = table.read(options.docs)
-    rows = [row for row in known.values() if row.stage == options.stage]
+    rows = [row for row in known.values() if not options.stage or row.stage in options.stage]
+    rows.sort(key=lambda row: row.stage)
     recorder = Recorder([row.id for row in rows], known=known)
     os.chdir(table.ROOT)
     environment = dict(
         os.environ
     )  # the test run puts its own servers there; a benchmark has its own
-    code = pytest.main(["-m", "requirement", "-q", *options.tests], plugins=[recorder])
+    only_list = ["--collect-only", "-q"] if options.outcomes else []
+    selected = ["-m", "requirement", "-q", *only_list, *options.tests]
+    code = pytest.main(selected, plugins=[recorder])
+    if options.outcomes:
+        recorder.outcomes = outcomes.read(options.outcomes)
     figures = measured(rows, options.benchmark, environment)
     printed = commanded(rows, options.make, environment)
     print()
-    counted = proved = 0
+    counted, proved = Counter(dict.fromkeys(options.stage, 0)), Counter[int]()
     for row in rows:
         ok, why = judged(row, recorder, figures, printed)
         needed = row.kind != "should"
-        counted += needed
-        proved += ok and needed
+        counted[row.stage] += needed
+        proved[row.stage] += ok and needed
         print(f"{row.id}  {row.kind:7}  {'proved    ' if ok else 'NOT PROVED'}  {why}")
     finished = code in (pytest.ExitCode.OK, pytest.ExitCode.TESTS_FAILED)
     if not finished and code != pytest.ExitCode.NO_TESTS_COLLECTED:
         recorder.problems.append(f"pytest ended with {code}")
     for problem in recorder.problems:
         print(f"problem: {problem}")
-    print(f"stage {options.stage}: {proved} of {counted} proved")
-    return 0 if counted and proved == counted and not recorder.problems else 1
+    for stage, of in sorted(counted.items()):
+        print(f"stage {stage}: {proved[stage]} of {of} proved")
+    whole = all(counted.values()) and proved == counted
+    return 0 if counted and whole and not recorder.problems else 1
 
 
 if __name__ == "__main__":

@@ -21,31 +21,29 @@ from tests.servers import PREFIX
 
 from . import table
 
+FINISHED = 6  # the newest stage whose rows are all built
 ROWS = table.read()
 
 
 def markers() -> dict[str, Counter[str]]:
     """{test file: the rows that its tests name}, by reading their source."""
-    found: dict[str, Counter[str]] = {}
+    results: dict[str, Counter[str]] = {}
     for path in sorted((table.ROOT / "tests").rglob("test_*.py")):
-        named = found[path.relative_to(table.ROOT).as_posix()] = Counter()
+        named = results[path.relative_to(table.ROOT).as_posix()] = Counter()
         for node in ast.walk(ast.parse(path.read_text())):
             if isinstance(node, ast.Call) and ast.unparse(node.func).endswith("mark.requirement"):
                 named.update(str(argument.value) for argument in node.args)  # type: ignore[attr-defined]
-    return found
+    return results
 
 
 def test_the_table_holds_every_row_once() -> None:
-    assert len(ROWS) == 146
+    assert len(ROWS) == 156
     groups = Counter(ident[0] for ident in ROWS)
-    assert groups == {"A": 44, "B": 48, "C": 42, "D": 9, "E": 3}
+    assert groups == {"A": 44, "B": 48, "C": 42, "D": 9, "E": 13}
     for letter, count in groups.items():
-        # E01 to E10 are rows of later stages.
-        first = 11 if letter == "E" else 1
-        assert [i for i in ROWS if i[0] == letter] == [
-            f"{letter}{n:02}" for n in range(first, first + count)
-        ]
-    assert {row.stage for row in ROWS.values()} == set(range(1, 11))
+        numbers = range(1, count + 1)
+        assert [i for i in ROWS if i[0] == letter] == [f"{letter}{n:02}" for n in numbers]
+    assert {row.stage for row in ROWS.values()} == set(range(1, 12))
     assert [row.id for row in ROWS.values() if row.kind == "measure" and row.stage == 1] == ["A32"]
 
 
@@ -59,6 +57,10 @@ def test_every_row_of_the_first_stage_says_how_it_is_proved() -> None:
         for place in row.places:
             assert re.fullmatch(r"tests/([a-z_]+/)+(test_[a-z_]+\.py)?", place), place
             assert (table.ROOT / place).exists(), place
+
+
+def test_every_row_of_a_finished_stage_says_how_it_is_proved() -> None:
+    assert not [row.id for row in ROWS.values() if row.stage <= FINISHED and not row.how]
 
 
 def test_tests_name_rows_that_exist() -> None:
@@ -158,6 +160,8 @@ def prove(
     ok: str = "true",
     docs: str = DOCS,
     make: Sequence[str] = ("false",),
+    stage: str = "1",
+    outcomes: Path | None = None,
 ) -> str:
     """What the runner prints for two test modules and a benchmark, with its exit code."""
     (folder / "pytest.ini").write_text("[pytest]\nmarkers = requirement(id): row\n")
@@ -167,9 +171,10 @@ def prove(
     (folder / "bench.py").write_text(BENCH.format(ok=ok))
     answer = subprocess.run(
         [
-            sys.executable, "-m", "tests.requirements", "--stage", "1", "--docs",
+            sys.executable, "-m", "tests.requirements", "--stage", stage, "--docs",
             str(folder / "docs.md"), "--tests", str(folder), "--benchmark", sys.executable,
             str(folder / "bench.py"), "--make", *make,
+            *(("--outcomes", str(outcomes)) if outcomes else ()),
         ],
         cwd=table.ROOT, capture_output=True, text=True, timeout=120,
         env=os.environ | {"PYTEST_ADDOPTS": "-p no:django -p no:cacheprovider"},
@@ -177,19 +182,52 @@ def prove(
     return f"{answer.stderr}{answer.stdout}exit {answer.returncode}"
 
 
-def verdicts(said: str) -> dict[str, bool]:
-    lines = re.findall(r"^(A\d\d)  \w+ +(proved|NOT PROVED) ", said, re.MULTILINE)
+def verdicts(text: str) -> dict[str, bool]:
+    lines = re.findall(r"^(A\d\d)  \w+ +(proved|NOT PROVED) ", text, re.MULTILINE)
     return {ident: word == "proved" for ident, word in lines}
 
 
 def test_a_stage_is_proved_when_everything_that_carries_its_rows_passed(tmp_path: Path) -> None:
-    said = prove(tmp_path)
-    assert verdicts(said) == {
+    message = prove(tmp_path)
+    assert verdicts(message) == {
         "A01": True, "A02": True, "A03": True, "A04": False, "A05": True,
-    }, said  # fmt: skip
-    assert "not asked for" not in said
-    assert "benchmark row 7: 1 ms, budget 2" in said
-    assert said.endswith("stage 1: 4 of 4 proved\nexit 0")  # a `should` row is not counted
+    }, message  # fmt: skip
+    assert "not asked for" not in message
+    assert "benchmark row 7: 1 ms, budget 2" in message
+    assert message.endswith("stage 1: 4 of 4 proved\nexit 0")  # a `should` row is not counted
+
+
+@pytest.mark.parametrize("good", [True, False])
+def test_a_run_of_the_tests_is_judged_without_running_them_again(
+    tmp_path: Path, good: bool
+) -> None:
+    """By outcomes that runs in several processes wrote; a test that none of them ran is none."""
+    tests, outcomes = tmp_path / "tests", tmp_path / "outcomes"
+    tests.mkdir()
+    wrong = GOOD.replace("def test_three(n): pass", "def test_three(n): assert n == 1")
+    b = GOOD if good else wrong
+    prove(tests, b=b)  # writes them
+    for module in ("test_a.py", "test_b.py"):
+        plugin = ("-p", "tests.requirements.outcomes", f"--outcomes={outcomes}")
+        subprocess.run(
+            [sys.executable, "-m", "pytest", "-q", "-n", "2", *plugin, str(tests / module)],
+            cwd=table.ROOT, capture_output=True, timeout=120,
+            env=os.environ | {"PYTEST_ADDOPTS": "-p no:django -p no:cacheprovider"},
+        )  # fmt: skip
+    assert len(list(outcomes.glob("*.json"))) == 2
+    message = prove(tests, outcomes=outcomes, b=b)
+    assert verdicts(message) == {
+        "A01": True, "A02": True, "A03": good, "A04": False, "A05": True,
+    }, message  # fmt: skip
+    other = GOOD.replace("test_one", "test_new")
+    assert not verdicts(prove(tests, a=other, outcomes=outcomes, b=b))["A01"]
+
+
+@pytest.mark.parametrize("stage", ["1,2", "all"])
+def test_several_stages_have_a_sum_each(tmp_path: Path, stage: str) -> None:
+    message = prove(tmp_path, stage=stage)
+    assert "not asked for" in message
+    assert message.endswith("stage 1: 4 of 4 proved\nstage 2: 0 of 1 proved\nexit 1")
 
 
 def test_skipped_and_xfailed_tests_and_figures_over_budget_prove_nothing(tmp_path: Path) -> None:
@@ -205,11 +243,11 @@ def test_xfails(): raise AssertionError
 @pytest.mark.requirement("A03")
 def test_passes_elsewhere(): pass
 """
-    said = prove(tmp_path, a=less, b="", ok="false")
-    assert set(verdicts(said).values()) == {False}, said
+    message = prove(tmp_path, a=less, b="", ok="false")
+    assert set(verdicts(message).values()) == {False}, message
     for words in ("1 skipped of 2", "1 xfailed of 1", "nothing in test_b.py", "budget 2"):
-        assert words in said
-    assert said.endswith("stage 1: 0 of 4 proved\nexit 1")
+        assert words in message
+    assert message.endswith("stage 1: 0 of 4 proved\nexit 1")
 
 
 def test_half_a_pass_proves_nothing(tmp_path: Path) -> None:
@@ -227,20 +265,20 @@ def test_xpasses(): pass
 @pytest.mark.requirement("A03")
 def test_never_starts(no_such_fixture): pass
 """
-    said = prove(tmp_path, a=GOOD.replace("A03", "A06"), b=broken, ok="'yes'")
-    assert set(verdicts(said).values()) == {False}, said
+    message = prove(tmp_path, a=GOOD.replace("A03", "A06"), b=broken, ok="'yes'")
+    assert set(verdicts(message).values()) == {False}, message
     for words in ("1 failed of 2", "1 xpassed of 2", "1 failed of 1"):
-        assert words in said
-    assert said.endswith("stage 1: 0 of 4 proved\nexit 1")
+        assert words in message
+    assert message.endswith("stage 1: 0 of 4 proved\nexit 1")
 
 
 def test_what_cannot_be_collected_is_no_proof(tmp_path: Path) -> None:
     (tmp_path / "test_c.py").write_text("import nothing_of_that_name")
-    said = prove(tmp_path, b=GOOD.replace("A01", "Z99"))
-    assert "problem: test_c.py could not be collected" in said
-    assert "problem: test_b.py::test_one carries the unknown row Z99" in said
-    assert "not ended" in said  # merely collected is not proved
-    assert said.endswith("stage 1: 1 of 4 proved\nexit 1")  # the figure alone
+    message = prove(tmp_path, b=GOOD.replace("A01", "Z99"))
+    assert "problem: test_c.py could not be collected" in message
+    assert "problem: test_b.py::test_one carries the unknown row Z99" in message
+    assert "not ended" in message  # merely collected is not proved
+    assert message.endswith("stage 1: 1 of 4 proved\nexit 1")  # the figure alone
 
 
 COMMAND = """
@@ -272,8 +310,9 @@ for line in {lines}:
 LINE = '{{"row": "{row}", "value": 97.5, "unit": "%", "budget": 60, "ok": {ok}}}'
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
-    ("lines", "proved", "said"),
+    ("lines", "proved", "text"),
     [
         ([("A01", "true")], True, "make measure-it: 97.5 %, budget 60"),
         ([("A02", "false"), ("A01", "true")], True, "make measure-it: 97.5 %, budget 60"),
@@ -284,16 +323,16 @@ LINE = '{{"row": "{row}", "value": 97.5, "unit": "%", "budget": 60, "ok": {ok}}}
     ],
 )
 def test_a_measure_is_proved_by_the_lines_of_a_command(
-    tmp_path: Path, lines: list[tuple[str, str]], proved: bool, said: str
+    tmp_path: Path, lines: list[tuple[str, str]], proved: bool, text: str
 ) -> None:
     printed = [LINE.format(row=row, ok=ok) for row, ok in lines]
     (tmp_path / "make.py").write_text(PRINTS.format(lines=printed))
-    told = prove(
+    payload = prove(
         tmp_path, a=ONLY, b="", docs=COMMAND, make=[sys.executable, str(tmp_path / "make.py")]
     )
-    assert verdicts(told) == {"A01": proved}, told
-    assert said in told
-    assert told.endswith(f"stage 1: {int(proved)} of 1 proved\nexit {int(not proved)}")
+    assert verdicts(payload) == {"A01": proved}, payload
+    assert text in payload
+    assert payload.endswith(f"stage 1: {int(proved)} of 1 proved\nexit {int(not proved)}")
 
 
 def test_a_command_proves_nothing_beside_a_test_that_fails(tmp_path: Path) -> None:

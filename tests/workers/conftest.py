@@ -25,6 +25,7 @@ from checkpoints.records import Work
 from checkpoints.states import Status
 from checkpoints.views import ActivityRow, CheckpointRow, EventRow, InputRow, ThreadRow
 from tests.reviewers import reviewer_in
+from tests.workers.graphs.effects import unsure
 from workers.authoring.graph import Graph, Tool
 from workers.code.registry import announce
 from workers.engine.engine import Engine
@@ -32,7 +33,7 @@ from workers.engine.rollback import roll_back
 from workers.step.ledger import DatabaseLedger, Ledger
 from workers.step.step import Agent
 
-from . import samples, unsure
+from .graphs import samples
 from .memory_bench import MemoryBench, memory_bench_of
 
 
@@ -83,8 +84,8 @@ class Bench:
         return queries.state_at(thread, self.row(thread).head)
 
     def open(self, thread: UUID) -> ApprovalRow:
-        (found,) = approval_queries.for_thread(thread, open_only=True)
-        return found
+        (result,) = approval_queries.for_thread(thread, open_only=True)
+        return result
 
     def decide(self, thread: UUID, verdict: str, comment: str = "", args: Any = None) -> None:
         row = self.open(thread)

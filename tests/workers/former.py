@@ -12,12 +12,12 @@ from checkpoints import leases
 from checkpoints.states import EventKind
 from checkpoints.store import activities, cursors
 from checkpoints.store.statement.moves import Move
-from checkpoints.store.statement.text import Columns
+from checkpoints.store.statement.text import row_sql
 from workers.node import records as recording
 
-_ENDED = Columns(
-    "gp_activity",
-    activities._COLUMNS | {"finished_at": "t.last_at"},
+_ENDED = row_sql(
+    activities._COLUMNS,
+    activities.OF_THREAD | {"finished_at": "t.last_at"},
     activities.upsert(
         cursor="CASE WHEN EXCLUDED.state = 'failed' AND EXCLUDED.args = gp_activity.args "
         "THEN gp_activity.cursor END"

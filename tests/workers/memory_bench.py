@@ -105,8 +105,8 @@ class MemoryBench:
         return reading.approvals(self.book, thread)
 
     def open(self, thread: UUID) -> ApprovalRow:
-        (found,) = reading.approvals(self.book, thread, open_only=True)
-        return found
+        (approval,) = reading.approvals(self.book, thread, open_only=True)
+        return approval
 
     def waiting_inputs(self, thread: UUID) -> list[InputRow]:
         return reading.inputs(self.book, thread)

@@ -16,7 +16,7 @@ from approvals.queries import ApprovalRow
 from approvals.rules.terms import Seat, Terms
 from checkpoints.models import Membership
 from dashboard.operating.proof import verify
-from tests.approvals.cast import BOSS, MIRA, OMAR, asked, now, say, two
+from tests.approvals.cast import BOSS, MIRA, OMAR, now, open_request, say, two
 from tests.checkpoints.builders import rows
 
 pytestmark = pytest.mark.django_db
@@ -43,6 +43,7 @@ def counted_anew(row: ApprovalRow) -> list[Any]:
     return count(row)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "sets",
     [
@@ -53,14 +54,14 @@ def counted_anew(row: ApprovalRow) -> list[Any]:
     ],
 )
 def test_what_it_closes_is_nobodys_turn(sets: str) -> None:
-    row = asked(two())
+    row = open_request(two())
     former(row, sets)
     assert count(row)[1:] == [[], []]
     assert counted_anew(row)[1:] == [[], []]
 
 
 def test_what_it_takes_back_is_somebodys_turn_again() -> None:
-    row = asked(two())
+    row = open_request(two())
     before = count(row)
     former(row, "status = 'held', outcome = 'approve'")
     former(row, "status = 'pending', outcome = ''")
@@ -68,7 +69,7 @@ def test_what_it_takes_back_is_somebodys_turn_again() -> None:
 
 
 def test_a_vote_that_it_recorded_counts() -> None:
-    row = asked(STAGES)
+    row = open_request(STAGES)
     before = count(row)
     say(row, MIRA)
     after = count(row)
@@ -86,7 +87,7 @@ def test_a_vote_that_it_recorded_counts() -> None:
 
 
 def test_a_request_that_it_made_reaches_its_people() -> None:
-    row = asked(two())
+    row = open_request(two())
     before = count(row)
     former(row, "tally = NULL, due_seats = '{}', due_except = '{}'")
     assert counted_anew(row) == before
@@ -95,7 +96,7 @@ def test_a_request_that_it_made_reaches_its_people() -> None:
 
 
 def test_verdicts_and_reminders_of_this_code_need_no_second_count() -> None:
-    row = asked(STAGES)
+    row = open_request(STAGES)
     say(row, MIRA)
     former(row, "reminded = 1")
     assert count(row)[0] is not None
@@ -115,7 +116,7 @@ def test_counting_all_of_them_is_done_once(django_assert_max_num_queries: Any) -
     idents: list[UUID] = []
     before = {}
     for made in range(3):
-        row = asked(two())
+        row = open_request(two())
         if made:
             say(row, MIRA)
         if made == 2:
@@ -129,15 +130,15 @@ def test_counting_all_of_them_is_done_once(django_assert_max_num_queries: Any) -
 
     with django_assert_max_num_queries(6):
         tallies.tally_all()
-    found = {
+    results = {
         i: rows("SELECT tally, due_seats, due_except FROM gp_approval WHERE id=%s", [i])[0]
         for i in idents
     }
-    assert {i: list(v) for i, v in found.items()} == before
+    assert {i: list(v) for i, v in results.items()} == before
 
 
 def test_until_the_sweep_counts_every_reader_counts_for_itself() -> None:
-    row = asked(STAGES)
+    row = open_request(STAGES)
     say(row, MIRA)
     before = now(row)
     [listed] = inbox_rows.rows([row.id], workspace=row.workspace).values()
@@ -153,7 +154,7 @@ def test_until_the_sweep_counts_every_reader_counts_for_itself() -> None:
 
 def test_what_it_let_happen_happens_though_the_sweep_has_not_counted() -> None:
     user = get_user_model().objects.create_user("mira")
-    row = asked(Terms())
+    row = open_request(Terms())
     who = Reviewer(f"user:{user.pk}", "Mira", "mira")
     say(row, who)
     after = now(row)

@@ -322,8 +322,8 @@ def test_several_gates_of_one_thread_are_decided_one_by_one() -> None:
     decide(second, "reject", comment="no")
     again = acquired(work.thread)
     assert again.wake_seq == 2
-    found = queries.at_step(work.thread, branch=0, step=2)
-    assert [row.outcome for row in found] == ["approve", "reject"]
+    result = queries.at_step(work.thread, branch=0, step=2)
+    assert [row.outcome for row in result] == ["approve", "reject"]
 
 
 @pytest.mark.django_db
@@ -380,8 +380,12 @@ def test_withdrawn_requests_cannot_be_decided_and_wake_nobody() -> None:
     assert status_of(work.thread) is Status.PAUSED
     with pytest.raises(AlreadyDecided, match="withdrawn"):
         decide(second)
-    found = queries.approval(second.id, workspace=second.workspace)
-    assert (found.status, found.comment, found.outcome) == ("withdrawn", "The state was edited", "")
+    approval = queries.approval(second.id, workspace=second.workspace)
+    assert (approval.status, approval.comment, approval.outcome) == (
+        "withdrawn",
+        "The state was edited",
+        "",
+    )
     assert queries.approval(first.id, workspace=first.workspace).outcome == "approve"
     assert kinds_of(work.thread)[-1] == "approval.withdrawn"
 
@@ -396,15 +400,15 @@ def test_the_inbox_comes_in_pages_without_gap_or_repetition() -> None:
     for _ in range(7):
         work = drive(make_thread(workspace=workspace, agent=agent), 1).work
         made.append(opened(gate(work), work=work)[0].id)
-    found: list[UUID] = []
+    results: list[UUID] = []
     after: UUID | None = None
     while True:
         page = queries.approvals(workspace=workspace, limit=3, after=after)
-        found += [row.id for row in page.rows]
+        results += [row.id for row in page.rows]
         if not page.next_cursor:
             break
         after = UUID(page.next_cursor)
-    assert found == made  # the oldest first
+    assert results == made  # the oldest first
     decide(queries.approval(made[0], workspace=workspace))
     assert queries.open_count(workspace=workspace) == 6
     assert [r.id for r in queries.approvals(workspace=workspace, status="decided").rows] == made[:1]
@@ -424,16 +428,16 @@ def raced(rounds: int) -> Sequence[ApprovalRow]:
 
 @pytest.mark.hazard
 def test_of_approve_against_reject_exactly_one_wins(real_db: str) -> None:
-    found = raced(100)
+    result = raced(100)
     answers = race(
         100,
-        lambda n: decide(found[n], "approve", reviewer=MANAGER),
-        lambda n: decide(found[n], "reject", reviewer=OTHER, comment="no"),
+        lambda n: decide(result[n], "approve", reviewer=MANAGER),
+        lambda n: decide(result[n], "reject", reviewer=OTHER, comment="no"),
     )
     won = outcomes(answers, AlreadyDecided)
     assert sum(won) == 100
     assert min(won) > 0, won  # it was a race, not a queue
-    for row, answer in zip(found, answers, strict=True):
+    for row, answer in zip(result, answers, strict=True):
         [winner] = [a for a in answer if isinstance(a, ApprovalRow)]
         [loser] = [a for a in answer if isinstance(a, AlreadyDecided)]
         stored = queries.approval(row.id, workspace=row.workspace)
@@ -449,14 +453,14 @@ def test_of_approve_against_reject_exactly_one_wins(real_db: str) -> None:
 
 @pytest.mark.hazard
 def test_a_decision_against_a_withdrawal_has_one_outcome(real_db: str) -> None:
-    found = raced(50)
+    outcomes = raced(50)
     answers = race(
         50,
-        lambda n: decide(found[n]),
-        lambda n: gates.withdraw_open(found[n].thread, reason="edited", actor=OPERATOR),
+        lambda n: decide(outcomes[n]),
+        lambda n: gates.withdraw_open(outcomes[n].thread, reason="edited", actor=OPERATOR),
     )
     decided = 0
-    for row, (verdict, withdrawn) in zip(found, answers, strict=True):
+    for row, (verdict, withdrawn) in zip(outcomes, answers, strict=True):
         stored = queries.approval(row.id, workspace=row.workspace)
         if isinstance(verdict, ApprovalRow):
             assert (withdrawn, stored.status) == (0, "settled")

@@ -13,7 +13,7 @@ from approvals.queries import ApprovalRow
 from approvals.rules.terms import Terms
 from checkpoints.states import Status
 from dashboard.operating.proof import verify
-from tests.approvals.cast import LENA, MIRA, NEW, OMAR, asked, back, news, now, say, two
+from tests.approvals.cast import LENA, MIRA, NEW, OMAR, back, news, now, open_request, say, two
 from tests.checkpoints.builders import kinds_of, one, rows, status_of
 from tests.checkpoints.racing import race
 
@@ -21,14 +21,14 @@ from tests.checkpoints.racing import race
 @pytest.mark.hazard
 def test_two_last_voters_are_counted_both_and_settle_once(real_db: str) -> None:
     rounds = 60
-    found = [asked(two()) for _ in range(rounds)]
+    results = [open_request(two()) for _ in range(rounds)]
     answers = race(
         rounds,
-        lambda n: say(found[n], MIRA, proposal_hash=found[n].proposal_hash),
-        lambda n: say(found[n], OMAR, proposal_hash=found[n].proposal_hash),
+        lambda n: say(results[n], MIRA, proposal_hash=results[n].proposal_hash),
+        lambda n: say(results[n], OMAR, proposal_hash=results[n].proposal_hash),
     )
     settled_by = [0, 0]
-    for row, pair in zip(found, answers, strict=True):
+    for row, pair in zip(results, answers, strict=True):
         assert not any(isinstance(a, Exception) for a in pair), pair
         assert sorted(a.status for a in pair) == ["pending", "settled"]
         settled_by[0 if pair[0].status == "settled" else 1] += 1
@@ -42,22 +42,22 @@ def test_two_last_voters_are_counted_both_and_settle_once(real_db: str) -> None:
 @pytest.mark.hazard
 def test_an_edit_against_an_approval_of_the_old_arguments(real_db: str) -> None:
     rounds = 60
-    found = [asked(two()) for _ in range(rounds)]
-    for row in found:
+    results = [open_request(two()) for _ in range(rounds)]
+    for row in results:
         say(row, LENA)
 
     def approve(n: int) -> ApprovalRow:
         # An edit is held against the schema first: now before that and now after it.
         time.sleep((n % 20) * 0.0005)
-        return say(found[n], OMAR, proposal_hash=found[n].proposal_hash)
+        return say(results[n], OMAR, proposal_hash=results[n].proposal_hash)
 
     answers = race(
         rounds,
-        lambda n: say(found[n], MIRA, "edit", args=NEW, proposal_hash=found[n].proposal_hash),
+        lambda n: say(results[n], MIRA, "edit", args=NEW, proposal_hash=results[n].proposal_hash),
         approve,
     )
     edited = approved = 0
-    for row, (edit, approval) in zip(found, answers, strict=True):
+    for row, (edit, approval) in zip(results, answers, strict=True):
         stored = now(row)
         if isinstance(approval, ProposalChanged):
             # Nobody ever agreed to both: Lena's vote went with the old arguments.
@@ -77,8 +77,8 @@ def test_an_edit_against_an_approval_of_the_old_arguments(real_db: str) -> None:
 @pytest.mark.hazard
 def test_taking_back_against_the_end_of_the_window(real_db: str) -> None:
     rounds = 60
-    found = [asked(Terms(undo_window=3600)) for _ in range(rounds)]
-    for row in found:
+    results = [open_request(Terms(undo_window=3600)) for _ in range(rounds)]
+    for row in results:
         say(row, MIRA)
 
     def settle(n: int) -> bool:
@@ -87,13 +87,13 @@ def test_taking_back_against_the_end_of_the_window(real_db: str) -> None:
         rows(
             "UPDATE gp_approval SET effective_at = clock_timestamp() WHERE id = %s::uuid "
             "AND status = 'held'",
-            [found[n].id],
+            [results[n].id],
         )
-        return settle_held(found[n].id, thread=found[n].thread, workspace=found[n].workspace)
+        return settle_held(results[n].id, thread=results[n].thread, workspace=results[n].workspace)
 
-    answers = race(rounds, lambda n: back(found[n], MIRA), settle)
+    answers = race(rounds, lambda n: back(results[n], MIRA), settle)
     taken = settled = 0
-    for row, (took, count) in zip(found, answers, strict=True):
+    for row, (took, count) in zip(results, answers, strict=True):
         stored = now(row)
         if isinstance(took, ApprovalRow):
             assert (count, stored.status, stored.outcome) == (0, "pending", "")
@@ -115,8 +115,8 @@ def test_taking_back_against_the_end_of_the_window(real_db: str) -> None:
 @pytest.mark.hazard
 def test_several_sweeps_settle_and_expire_each_request_once(real_db: str) -> None:
     rounds = 40
-    held = [asked(Terms(undo_window=60)) for _ in range(rounds)]
-    late = [asked(Terms(on_expiry="reject"), expires_in=3600.0) for _ in range(rounds)]
+    held = [open_request(Terms(undo_window=60)) for _ in range(rounds)]
+    late = [open_request(Terms(on_expiry="reject"), expires_in=3600.0) for _ in range(rounds)]
     for row in held:
         say(row, MIRA)
     rows("UPDATE gp_approval SET effective_at = clock_timestamp() WHERE status = 'held'")
@@ -137,17 +137,17 @@ def test_several_sweeps_settle_and_expire_each_request_once(real_db: str) -> Non
 @pytest.mark.hazard
 def test_a_decision_against_a_cancelling_rejection_ends_once(real_db: str) -> None:
     rounds = 40
-    found = [asked() for _ in range(rounds)]
+    results = [open_request() for _ in range(rounds)]
     answers = race(
         rounds,
-        lambda n: say(found[n], MIRA, proposal_hash=found[n].proposal_hash),
+        lambda n: say(results[n], MIRA, proposal_hash=results[n].proposal_hash),
         lambda n: say(
-            found[n], OMAR, "reject", comment="no", what_next="stop",
-            proposal_hash=found[n].proposal_hash,
+            results[n], OMAR, "reject", comment="no", what_next="stop",
+            proposal_hash=results[n].proposal_hash,
         ),
     )  # fmt: skip
     ended = 0
-    for row, (approved, stopped) in zip(found, answers, strict=True):
+    for row, (approved, stopped) in zip(results, answers, strict=True):
         if isinstance(stopped, AlreadyDecided):
             assert status_of(row.thread) is Status.QUEUED
             assert now(row).outcome == approved.outcome == "approve"
@@ -156,4 +156,4 @@ def test_a_decision_against_a_cancelling_rejection_ends_once(real_db: str) -> No
             assert status_of(row.thread) is Status.CANCELLED
             ended += 1
     assert 0 < ended < rounds
-    assert verify(found[0].thread).intact
+    assert verify(results[0].thread).intact

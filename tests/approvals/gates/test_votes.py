@@ -15,7 +15,19 @@ from checkpoints import queries as threads
 from checkpoints.errors import InvalidValue
 from checkpoints.states import Status
 from dashboard.operating.proof import verify
-from tests.approvals.cast import BOSS, LENA, MIRA, NEW, OMAR, asked, let_pass, news, now, say, two
+from tests.approvals.cast import (
+    BOSS,
+    LENA,
+    MIRA,
+    NEW,
+    OMAR,
+    let_pass,
+    news,
+    now,
+    open_request,
+    say,
+    two,
+)
 from tests.checkpoints.builders import kinds_of, one, status_of
 
 pytestmark = pytest.mark.django_db
@@ -26,7 +38,7 @@ def last_event(row: Any) -> Any:
 
 
 def test_the_second_of_two_people_settles_it() -> None:
-    row = asked(two())
+    row = open_request(two())
     first = say(row, MIRA, comment="fine by me")
     assert first == now(row)
     assert (first.status, first.outcome, first.decided_by) == ("pending", "", "")
@@ -37,8 +49,8 @@ def test_the_second_of_two_people_settles_it() -> None:
     assert (vote.reviewer, vote.verdict, vote.counts, vote.comment) == (
         "user:2", "approve", True, "fine by me",
     )  # fmt: skip
-    found = progress(terms_of(row.terms), [vote])
-    assert (found.stage, found.got, found.needed, found.missing) == (1, 1, 2, 1)
+    result = progress(terms_of(row.terms), [vote])
+    assert (result.stage, result.got, result.needed, result.missing) == (1, 1, 2, 1)
     assert news("approval.decided") == 0
 
     second = say(row, OMAR)
@@ -52,7 +64,7 @@ def test_the_second_of_two_people_settles_it() -> None:
 
 
 def test_one_person_counts_once_whatever_they_come_through() -> None:
-    row = asked(two())
+    row = open_request(two())
     say(row, MIRA)
     for again in (MIRA, Reviewer("user:2/token:abcdefgh", "Mira (token ci)", "mira")):
         with pytest.raises(VotedAlready, match="counts once"):
@@ -63,7 +75,7 @@ def test_one_person_counts_once_whatever_they_come_through() -> None:
 
 def test_stages_come_in_order_and_each_has_its_seats() -> None:
     terms = Terms(stages=(Seat(teams=("finance",), count=2), Seat(people=("boss",))))
-    row = asked(terms)
+    row = open_request(terms)
     with pytest.raises(NotYours, match="Team finance has to approve before you"):
         say(row, BOSS)
     with pytest.raises(NotYours, match="Team finance has to decide this"):
@@ -73,12 +85,12 @@ def test_stages_come_in_order_and_each_has_its_seats() -> None:
     with pytest.raises(NotYours, match="boss has to decide this"):
         say(row, LENA)
     assert say(row, BOSS).outcome == "approve"
-    found = progress(terms, queries.votes(row.id))
-    assert found.done_by == (("user:2", "user:3"), ("user:9",))
+    result = progress(terms, queries.votes(row.id))
+    assert result.done_by == (("user:2", "user:3"), ("user:9",))
 
 
 def test_one_of_them_is_enough_to_reject() -> None:
-    row = asked(two())
+    row = open_request(two())
     say(row, MIRA)
     done = say(row, MIRA, "reject", comment="on second thought, no")
     assert (done.status, done.outcome) == ("settled", "reject")
@@ -86,7 +98,7 @@ def test_one_of_them_is_enough_to_reject() -> None:
 
 
 def test_who_sits_in_no_stage_neither_rejects_nor_asks() -> None:
-    row = asked(Terms(stages=(Seat(people=("mira",)), Seat(people=("omar",)))))
+    row = open_request(Terms(stages=(Seat(people=("mira",)), Seat(people=("omar",)))))
     for verdict in ("reject", "respond"):
         with pytest.raises(NotYours):
             say(row, LENA, verdict, comment="why?")
@@ -98,7 +110,7 @@ def test_who_sits_in_no_stage_neither_rejects_nor_asks() -> None:
 
 @pytest.mark.parametrize("verdict", ["approve", "reject", "edit", "respond"])
 def test_whoever_has_a_hand_in_it_is_refused_and_the_try_is_logged(verdict: str) -> None:
-    row = asked(Terms(four_eyes=True, barred=("user:2",)))
+    row = open_request(Terms(four_eyes=True, barred=("user:2",)))
     more: dict[str, Any] = {"args": NEW} if verdict == "edit" else {"comment": "x"}
     for who in (MIRA, Reviewer("user:2/token:abcdefgh", "Mira (token ci)")):
         with pytest.raises(FourEyes, match="somebody else has to decide"):
@@ -117,7 +129,7 @@ def test_whoever_has_a_hand_in_it_is_refused_and_the_try_is_logged(verdict: str)
 
 @pytest.mark.requirement("D02")
 def test_an_edit_by_the_only_reviewer_is_carried_out_as_edited() -> None:
-    row = asked()
+    row = open_request()
     done = say(row, MIRA, "edit", args=NEW, comment="cheaper")
     assert done == now(row)
     assert (done.status, done.outcome, done.decided_args) == ("settled", "edit", NEW)
@@ -131,7 +143,7 @@ def test_an_edit_by_the_only_reviewer_is_carried_out_as_edited() -> None:
 
 
 def test_an_edit_makes_the_votes_so_far_void_and_says_so() -> None:
-    row = asked(Terms(stages=(Seat(count=3),)))
+    row = open_request(Terms(stages=(Seat(count=3),)))
     say(row, MIRA)
     changed = say(row, OMAR, "edit", args=NEW)
     assert changed == now(row)
@@ -162,7 +174,7 @@ def test_an_edit_makes_the_votes_so_far_void_and_says_so() -> None:
     ],
 )
 def test_an_edit_must_fit_the_tool(args: Any, path: str) -> None:
-    row = asked()
+    row = open_request()
     with pytest.raises(InvalidValue) as caught:
         say(row, MIRA, "edit", args=args)
     assert caught.value.path == path
@@ -175,7 +187,7 @@ def test_an_edit_must_fit_the_tool(args: Any, path: str) -> None:
 
 @pytest.mark.requirement("D02")
 def test_a_question_wakes_the_agent_and_leaves_the_request_open() -> None:
-    row = asked()
+    row = open_request()
     asking = say(row, MIRA, "respond", comment="Why so dear?")
     assert asking == now(row) == row
     assert status_of(row.thread) is Status.QUEUED
@@ -195,7 +207,7 @@ def test_a_question_wakes_the_agent_and_leaves_the_request_open() -> None:
 @pytest.mark.requirement("D02")
 @pytest.mark.parametrize("what_next", ["stop", "roll_back"])
 def test_a_rejection_can_end_the_thread_in_the_same_transaction(what_next: str) -> None:
-    row = asked()
+    row = open_request()
     done = say(row, MIRA, "reject", comment="enough", what_next=what_next)
     assert (done.status, done.what_next) == ("settled", what_next)
     assert done == now(row)
@@ -207,7 +219,7 @@ def test_a_rejection_can_end_the_thread_in_the_same_transaction(what_next: str) 
 
 
 def test_what_next_belongs_to_a_rejection() -> None:
-    row = asked()
+    row = open_request()
     for verdict, what_next in (("approve", "stop"), ("reject", "explode")):
         with pytest.raises(InvalidValue) as caught:
             say(row, MIRA, verdict, comment="no", what_next=what_next)
@@ -217,7 +229,7 @@ def test_what_next_belongs_to_a_rejection() -> None:
 
 
 def test_nobody_votes_after_the_deadline() -> None:
-    row = asked(two(), expires_in=3600.0)
+    row = open_request(two(), expires_in=3600.0)
     say(row, MIRA)
     let_pass(row)
     with pytest.raises(AlreadyDecided, match="expired"):
@@ -228,7 +240,7 @@ def test_nobody_votes_after_the_deadline() -> None:
 def test_what_one_reviewer_decides_takes_few_statements(
     django_assert_max_num_queries: Any,
 ) -> None:
-    row = asked(Terms(stages=(Seat(people=("mira",)),)))
+    row = open_request(Terms(stages=(Seat(people=("mira",)),)))
     # A savepoint and its release stand for BEGIN and COMMIT; the lock brings the request with it.
     with django_assert_max_num_queries(6):
         say(row, MIRA, proposal_hash=row.standing_hash)

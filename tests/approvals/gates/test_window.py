@@ -22,11 +22,11 @@ from tests.approvals.cast import (
     MIRA,
     NEW,
     OMAR,
-    asked,
     back,
     let_pass,
     news,
     now,
+    open_request,
     say,
     two,
 )
@@ -46,7 +46,7 @@ def last_event(row: Any) -> Any:
 
 
 def test_a_decision_is_held_for_its_window_and_wakes_nobody_before() -> None:
-    row = asked(TEN)
+    row = open_request(TEN)
     held = say(row, MIRA, comment="fine")
     assert held == now(row)
     assert (held.status, held.outcome, held.open) == ("held", "approve", False)
@@ -78,7 +78,7 @@ def settled_later(row: Any) -> Any:
 
 
 def test_after_the_window_it_settles_once_and_the_thread_goes_on() -> None:
-    row = asked(TEN)
+    row = open_request(TEN)
     say(row, MIRA)
     done = settled_later(row)
     assert (done.status, done.outcome, done.decided_by) == ("settled", "approve", "user:2")
@@ -90,7 +90,7 @@ def test_after_the_window_it_settles_once_and_the_thread_goes_on() -> None:
 
 
 def test_only_who_decided_takes_it_back_and_only_in_time() -> None:
-    row = asked(TEN)
+    row = open_request(TEN)
     with pytest.raises(NothingToTakeBack, match="still open"):
         back(row, MIRA)
     say(row, MIRA)
@@ -112,7 +112,7 @@ def test_only_who_decided_takes_it_back_and_only_in_time() -> None:
 
 
 def test_an_edit_that_is_taken_back_leaves_what_stood_before() -> None:
-    row = asked(two(undo_window=10))
+    row = open_request(two(undo_window=10))
     say(row, LENA, "edit", args=NEW)
     other = {"report": "Tides", "price": "1.00"}
     say(row, MIRA, "edit", args=other)
@@ -122,7 +122,7 @@ def test_an_edit_that_is_taken_back_leaves_what_stood_before() -> None:
     assert (again.shown_args, again.status) == (other, "pending")
     assert [v.person for v in queries.votes(row.id) if v.counts] == ["user:2"]
 
-    row = asked(Terms(undo_window=10))
+    row = open_request(Terms(undo_window=10))
     held = say(row, MIRA, "edit", args=NEW)
     assert (held.status, held.outcome) == ("held", "edit")
     assert back(row, MIRA) == now(row) == row
@@ -135,11 +135,11 @@ def test_an_edit_that_is_taken_back_leaves_what_stood_before() -> None:
 @pytest.mark.parametrize(("risk", "status"), [("low", "settled"), ("high", "held")])
 def test_without_a_policy_the_risk_says_how_long(settings: Any, risk: str, status: str) -> None:
     settings.GATEPOST_UNDO_WINDOWS = [0.0, 0.0, 10.0]
-    assert say(asked(risk=risk), MIRA).status == status
+    assert say(open_request(risk=risk), MIRA).status == status
 
 
 def test_a_held_rejection_ends_the_thread_only_once_it_counts() -> None:
-    row = asked(TEN)
+    row = open_request(TEN)
     say(row, MIRA, "reject", comment="enough", what_next="stop")
     assert status_of(row.thread) is Status.WAITING
     settled_later(row)
@@ -149,7 +149,7 @@ def test_a_held_rejection_ends_the_thread_only_once_it_counts() -> None:
 
 
 def test_what_is_held_is_withdrawn_with_its_thread() -> None:
-    row = asked(TEN)
+    row = open_request(TEN)
     say(row, MIRA)
     assert [a.id for a in queries.unsettled(row.thread)] == [row.id]
     assert gates.withdraw_open(row.thread, reason="The state was edited", actor=OPERATOR) == 1
@@ -176,7 +176,7 @@ def due(row: Any) -> int:
 
 
 def test_an_expired_request_tells_others_and_wakes_its_thread() -> None:
-    row = asked(Terms(), expires_in=3600.0)
+    row = open_request(Terms(), expires_in=3600.0)
     assert due(row) == 1
     assert now(row).status == "expired"
     assert status_of(row.thread) is Status.QUEUED
@@ -185,7 +185,7 @@ def test_an_expired_request_tells_others_and_wakes_its_thread() -> None:
 
 
 def test_a_policy_can_reject_what_nobody_decided() -> None:
-    row = asked(Terms(on_expiry="reject", rule="Payments over 100"), expires_in=3600.0)
+    row = open_request(Terms(on_expiry="reject", rule="Payments over 100"), expires_in=3600.0)
     assert due(row) == 1
     done = now(row)
     assert (done.status, done.outcome, done.decided_by) == ("settled", "reject", "policy:p@1")
@@ -205,7 +205,7 @@ def test_a_policy_can_call_in_others_once() -> None:
         escalate_to=Seat(people=("boss",)),
         escalate_for=3600,
     )
-    row = asked(terms, expires_in=3600.0)
+    row = open_request(terms, expires_in=3600.0)
     assert due(row) == 1
     called = now(row)
     assert called.open
@@ -224,7 +224,7 @@ def test_a_policy_can_call_in_others_once() -> None:
 
 def test_the_second_time_it_expires() -> None:
     terms = Terms(on_expiry="escalate", escalate_to=Seat(people=("boss",)), escalate_for=3600)
-    row = asked(terms, expires_in=3600.0)
+    row = open_request(terms, expires_in=3600.0)
     due(row)
     at = now(row).decide_by
     assert due(row) == 1
@@ -235,7 +235,7 @@ def test_the_second_time_it_expires() -> None:
 
 def test_who_comes_at_the_deadline_of_a_policy_that_calls_in_others_still_decides() -> None:
     terms = Terms(on_expiry="escalate", escalate_to=Seat(people=("boss",)), escalate_for=3600)
-    row = asked(terms, expires_in=3600.0)
+    row = open_request(terms, expires_in=3600.0)
     rows("UPDATE gp_approval SET decide_by = clock_timestamp() WHERE id = %s::uuid", [row.id])
     assert say(row, MIRA).outcome == "approve"
     assert news("approval.escalated") == 1

@@ -18,7 +18,7 @@ from approvals.rules.terms import Seat, Terms
 from approvals.signals import decision_told
 from checkpoints import queries as threads
 from tests.approvals import post
-from tests.approvals.news import asked, endpoint, states, tell
+from tests.approvals.news import endpoint, open_request, states, tell
 from tests.approvals.post import Hook, Mailbox
 from tests.cast import Cast
 from tests.dashboard import scene
@@ -34,7 +34,7 @@ HOSTILE = "Pay\r\nBcc: all@example.com\u202e100\u200b <b>x</b>"
 def test_those_who_may_decide_get_a_summary_and_the_way(people: Cast, box: Mailbox) -> None:
     made = endpoint(people, "email")
     args = {"report": "r", "amount": "48200.00", "currency": "EUR"}
-    row = asked(people, title=HOSTILE, args=args, risk="high", expires_in=3000)
+    row = open_request(people, title=HOSTILE, args=args, risk="high", expires_in=3000)
     tell(row)
     assert Sender().drain() == 2
     assert sorted(to for to, _ in box.mails) == [
@@ -48,13 +48,13 @@ def test_those_who_may_decide_get_a_summary_and_the_way(people: Cast, box: Mailb
     assert mail["Bcc"] is None
     assert mail["To"] == box.mails[0][0]
     address = f"https://gatepost.example/approvals/{row.id}/?src=mail"
-    for said in (
+    for line in (
         address,
         "Amount: 48200.00 EUR",
         "Risk: high; it can be undone",
         "UTC (in 49 min)",
     ):
-        assert said in text, text
+        assert line in text, text
     assert "[U+202E]100[U+200B]" in text
     assert "\u202e" not in text + html
     assert "<b>x</b>" not in html
@@ -73,7 +73,7 @@ def test_terms_and_endpoint_say_who_is_told(people: Cast, box: Mailbox) -> None:
 
     def told(terms: Terms | None, kind: str = "approval.requested") -> set[str]:
         box.mails.clear()
-        tell(asked(people, terms=terms), kind)
+        tell(open_request(people, terms=terms), kind)
         Sender().drain()
         return {to.partition("@")[0] for to, _ in box.mails}
 
@@ -87,7 +87,7 @@ def test_terms_and_endpoint_say_who_is_told(people: Cast, box: Mailbox) -> None:
         escalate_to=Seat(teams=("finance",)),
         escalate_for=3600,
     )
-    asked(people, terms=first, expires_in=0.0)
+    open_request(people, terms=first, expires_in=0.0)
     box.mails.clear()
     assert gates.expire_due() == 1
     Sender().drain()
@@ -101,7 +101,7 @@ def test_an_endpoint_for_some_people_or_one_address(people: Cast, box: Mailbox) 
     endpoint(people, "email", name="one", people=["manager"])
     endpoint(people, "email", "desk@example.com", name="desk")
     endpoint(people, "email", name="all")
-    tell(asked(people))
+    tell(open_request(people))
     Sender().drain()
     # Whom two endpoints name gets one mail.
     assert sorted(to.partition("@")[0] for to, _ in box.mails) == [
@@ -111,7 +111,7 @@ def test_an_endpoint_for_some_people_or_one_address(people: Cast, box: Mailbox) 
 
 def test_what_is_decided_meanwhile_asks_nobody(people: Cast, box: Mailbox) -> None:
     made = endpoint(people, "email")
-    row = asked(people)
+    row = open_request(people)
     tell(row)
     spread()
     gates.decide(
@@ -135,7 +135,7 @@ def test_a_mail_server_that_refuses_is_tried_again_and_then_failed(
     made = endpoint(people, "email", people=["manager"])
     box.answer = "451 come back, dear sk-secret-user"
     settings.MAILERS["default"]["OPTIONS"] |= {"username": "", "password": "sk-secret-user"}
-    tell(asked(people))
+    tell(open_request(people))
     assert Sender().drain() == 4  # once, and three times again
     [row] = queries.deliveries(made, workspace=people.workspace)
     assert (row.state, row.attempts, row.code) == ("failed", 4, 451)
@@ -149,10 +149,10 @@ def test_no_server_and_no_address_are_told(people: Cast, settings: Any) -> None:
     settings.MAILERS = {"default": {"BACKEND": "django.core.mail.backends.dummy.EmailBackend"}}
     people.users["manager"].email = ""
     people.users["manager"].save()
-    tell(asked(people))
+    tell(open_request(people))
     Sender().drain()
-    found = {one.error for one in queries.deliveries(made, workspace=people.workspace)}
-    assert found == {
+    results = {one.error for one in queries.deliveries(made, workspace=people.workspace)}
+    assert results == {
         "No mail server is set: EMAIL_URL.",
         "The person has no mail address; add one in the records.",
     }
@@ -199,7 +199,10 @@ def later(minutes: float) -> None:
 def test_a_flood_is_one_message(people: Cast, box: Mailbox, settings: Any) -> None:
     settings.GATEPOST_DIGEST_AFTER = 3
     endpoint(people, "email", people=["manager"], digest=10)
-    rows = [asked(people, title=f"Report {n}", risk="high" if n < 4 else "low") for n in range(20)]
+    rows = [
+        open_request(people, title=f"Report {n}", risk="high" if n < 4 else "low")
+        for n in range(20)
+    ]
     for row in rows:
         tell(row)
     Sender().drain()
@@ -215,11 +218,11 @@ def test_after_a_few_the_rest_of_the_window_comes_together(
     settings.GATEPOST_DIGEST_AFTER = 3
     made = endpoint(people, "email", people=["manager"], digest=10)
     for n in range(3):
-        tell(asked(people, title=f"Report {n}"))
+        tell(open_request(people, title=f"Report {n}"))
         Sender().drain()
     assert len(box.mails) == 3
     for n in range(3, 9):
-        tell(asked(people, title=f"Report {n}"))
+        tell(open_request(people, title=f"Report {n}"))
         Sender().drain()
     assert len(box.mails) == 3
     assert states(made, people) == ["done"] * 3 + ["open"] * 6
@@ -238,12 +241,12 @@ def test_what_has_to_be_decided_soon_is_not_held_back(
 ) -> None:
     settings.GATEPOST_DIGEST_AFTER = 1
     endpoint(people, "email", people=["manager"], digest=60)
-    tell(asked(people, title="first"))
+    tell(open_request(people, title="first"))
     Sender().drain()
-    tell(asked(people, title="can wait", expires_in=86400))
+    tell(open_request(people, title="can wait", expires_in=86400))
     Sender().drain()
     assert len(box.mails) == 1
-    tell(asked(people, title="cannot wait", expires_in=600))
+    tell(open_request(people, title="cannot wait", expires_in=600))
     Sender().drain()
     assert len(box.mails) == 2
     assert "cannot wait" in box.text()
@@ -255,7 +258,7 @@ def test_what_has_to_be_decided_soon_is_not_held_back(
 @pytest.mark.requirement("C34")
 def test_an_agent_that_works_elsewhere_hears_of_a_decision(cast: Cast, hook: Hook) -> None:
     endpoint(cast, "webhook", hook.url, events=["approval.decided"])
-    row = asked(cast)
+    row = open_request(cast)
     tell(row, "approval.requested")
     news = tell(row, "approval.decided", outcome="approve")
     head = threads.thread(row.thread, workspace=cast.workspace).head
@@ -281,7 +284,7 @@ def test_an_agent_that_works_elsewhere_hears_of_a_decision(cast: Cast, hook: Hoo
 def test_the_row_of_a_decision_also_wakes_a_worker(
     cast: Cast, django_capture_on_commit_callbacks: Any
 ) -> None:
-    row = asked(cast)
+    row = open_request(cast)
     gates.decide(
         row.id,
         workspace=row.workspace,
@@ -316,7 +319,7 @@ def test_whatever_goes_wrong_it_is_sent_again_as_the_same(
     made = endpoint(cast, "webhook", hook.url)
     hook.answers = [503, 500, 302, post.hangs(1), post.drips, 404]
     hook.headers = {"Location": f"http://127.0.0.1:{hook.port}/elsewhere"}
-    tell(asked(cast), "approval.decided", outcome="approve")
+    tell(open_request(cast), "approval.decided", outcome="approve")
     Sender().drain()
     assert len(hook.got) == 7
     assert {got.path for got in hook.got} == {"/in"}  # nobody followed the redirect
@@ -334,7 +337,7 @@ def test_pauses_grow_over_about_a_day_and_then_it_is_failed(cast: Cast, settings
     settings.GATEPOST_DELIVERY_PAUSES = PAUSES
     settings.GATEPOST_WEBHOOK_HTTP = True
     made = endpoint(cast, "webhook", "http://127.0.0.1:9/nobody-listens")
-    tell(asked(cast), "approval.decided")
+    tell(open_request(cast), "approval.decided")
     waited = []
     for _ in range(len(PAUSES)):
         Sender().drain()
@@ -358,7 +361,7 @@ def test_retry_after_and_gone_are_understood(cast: Cast, hook: Hook) -> None:
     made = endpoint(cast, "webhook", hook.url)
     hook.headers = {"Retry-After": "120"}
     hook.answers = [503, 410]
-    tell(asked(cast), "approval.decided")
+    tell(open_request(cast), "approval.decided")
     Sender().drain()
     assert len(hook.got) == 1
     with connection.cursor() as cursor:
@@ -372,7 +375,7 @@ def test_retry_after_and_gone_are_understood(cast: Cast, hook: Hook) -> None:
 def test_little_of_an_answer_is_read(cast: Cast, hook: Hook) -> None:
     made = endpoint(cast, "webhook", hook.url)
     hook.answers = [post.floods]
-    tell(asked(cast), "approval.decided")
+    tell(open_request(cast), "approval.decided")
     Sender().drain()
     assert states(made, cast) == ["done"]
 
@@ -380,7 +383,7 @@ def test_little_of_an_answer_is_read(cast: Cast, hook: Hook) -> None:
 def test_a_long_text_is_cut_and_says_so(cast: Cast, hook: Hook) -> None:
     endpoint(cast, "webhook", hook.url)
     more = {f"part{n}": "y" * 2000 for n in range(12)}
-    tell(asked(cast), "approval.decided", outcome="reject", comment="é" * 5000, **more)
+    tell(open_request(cast), "approval.decided", outcome="reject", comment="é" * 5000, **more)
     Sender().drain()
     [got] = hook.got
     assert len(got.body) < 20_000
@@ -396,7 +399,7 @@ def test_one_hanging_endpoint_stops_no_other(
     endpoint(people, "webhook", hook.url)
     endpoint(people, "email", people=["manager"])
     hook.answers = [post.hangs(3) for _ in range(4)]
-    rows = [asked(people) for _ in range(6)]
+    rows = [open_request(people) for _ in range(6)]
     for row in rows:
         tell(row)
     sender = Sender()
@@ -419,7 +422,7 @@ def test_a_slow_server_is_no_dead_sender(
     monkeypatch.setattr("approvals.notify.due_deliveries.claim_seconds", lambda: 0.6)
     made = endpoint(people, "email", people=["manager"])
     box.seconds = 2
-    tell(asked(people))
+    tell(open_request(people))
     first, second = Sender(), Sender()
     assert first.turn() == 1
     until = time.monotonic() + 1.5
@@ -436,7 +439,7 @@ def test_what_takes_for_ever_is_given_up(people: Cast, box: Mailbox, settings: A
     settings.GATEPOST_DELIVERY_PAUSES = []
     made = endpoint(people, "email", people=["manager"])
     box.seconds = 1.5
-    tell(asked(people))
+    tell(open_request(people))
     Sender().drain()
     [row] = queries.deliveries(made, workspace=people.workspace)
     assert (row.state, row.error) == ("failed", "It did not end within 0.6 s.")
@@ -444,7 +447,7 @@ def test_what_takes_for_ever_is_given_up(people: Cast, box: Mailbox, settings: A
 
 def test_what_is_long_over_is_dropped_and_nothing_else(cast: Cast, hook: Hook) -> None:
     made = endpoint(cast, "webhook", hook.url)
-    row = asked(cast)
+    row = open_request(cast)
     tell(row, "approval.decided", outcome="approve")
     Sender().drain()
     hook.answers = [503] * 4
@@ -462,7 +465,7 @@ def test_what_is_long_over_is_dropped_and_nothing_else(cast: Cast, hook: Hook) -
 
 def test_the_only_links_are_ours(people: Cast, box: Mailbox) -> None:
     endpoint(people, "email", people=["manager"])
-    row = asked(
+    row = open_request(
         people, title="Approve at https://evil.example/x", args={"amount": "javascript://x"}
     )
     tell(row)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-from importlib import import_module
 from typing import Any
 
 import pytest
@@ -12,14 +11,12 @@ from django.db import connection
 
 from approvals import gates
 from approvals import queries as requests
-from approvals.notify import queries
 from approvals.notify.fan_out import spread
 from approvals.notify.sender import Sender
-from approvals.notify.texts.kinds import NEWS, USUAL
 from approvals.queries import ApprovalRow
 from approvals.rules.terms import Seat, Terms
 from checkpoints import store
-from tests.approvals.news import asked, endpoint, tell
+from tests.approvals.news import endpoint, open_request, tell
 from tests.approvals.post import Hook, Mailbox
 from tests.cast import Cast
 
@@ -40,12 +37,12 @@ def vote(people: Cast, row: ApprovalRow, name: str, verdict: str = "approve", **
     )
 
 
-def told(box: Mailbox) -> list[str]:
+def subjects(box: Mailbox) -> list[str]:
     """Whom the mails since the last look went to, by user name."""
     Sender().drain()
-    found = sorted(to.partition("@")[0] for to, _ in box.mails)
+    results = sorted(to.partition("@")[0] for to, _ in box.mails)
     box.mails.clear()
-    return found
+    return results
 
 
 def test_a_later_stage_is_told_when_its_turn_has_come(
@@ -60,17 +57,17 @@ def test_a_later_stage_is_told_when_its_turn_has_come(
     endpoint(people, "email")
     endpoint(people, "webhook", hook.url)
     stages = (Seat(count=2), Seat(teams=("finance",)))
-    row = asked(people, terms=Terms(stages=stages), title="Pay the harbour")
+    row = open_request(people, terms=Terms(stages=stages), title="Pay the harbour")
 
     vote(people, row, "manager")
-    assert told(box) == []  # the first stage wants two
+    assert subjects(box) == []  # the first stage wants two
     hook.got.clear()
     vote(people, row, "second_manager")
     Sender().drain()
     assert box.mails[0][1]["Subject"] == "Your turn to approve: Pay the harbour"
     assert "Approved so far: 2 of 3 people" in box.text()
     # Who has approved before needs no word, also where they sit in the next stage as well.
-    assert told(box) == ["operator"]
+    assert subjects(box) == ["operator"]
     [body] = [json.loads(one.body) for one in hook.got]
     assert body["type"] == "approval.turn"
     assert (body["data"]["stage"], body["data"]["stages"]) == (2, 2)
@@ -78,15 +75,15 @@ def test_a_later_stage_is_told_when_its_turn_has_come(
         Sender().drain()
         spread()
     vote(people, row, "operator", "respond", comment="Which harbour?")
-    assert told(box) == []
+    assert subjects(box) == []
     # An edit asks everybody anew: first the first stage, then the second one's turn comes again.
     args = {**row.args, "amount": "1"}
     vote(people, row, "manager", "edit", args=args)
-    assert told(box) == ["operator", "second_manager"]
+    assert subjects(box) == ["operator", "second_manager"]
     vote(people, row, "second_manager")
-    assert told(box) == ["operator"]
+    assert subjects(box) == ["operator"]
     vote(people, row, "operator")
-    assert told(box) == []
+    assert subjects(box) == []
     assert turns(row) == 3
 
 
@@ -103,31 +100,31 @@ def test_an_edit_in_a_later_stage_tells_the_first_that_it_is_their_turn_again(
     endpoint(people, "email")
     endpoint(people, "webhook", hook.url, events=["approval.turn"])
     stages = (Seat(count=2, teams=("harbour",)), Seat(count=2, teams=("till",)))
-    row = asked(people, terms=Terms(stages=stages), title="Pay the pilot")
+    row = open_request(people, terms=Terms(stages=stages), title="Pay the pilot")
 
     vote(people, row, "manager")
     vote(people, row, "second_manager")
     vote(people, row, "operator")
-    assert told(box) == ["auditor"]  # the operator has voted by the time it is sent
+    assert subjects(box) == ["auditor"]  # the operator has voted by the time it is sent
     hook.got.clear()
     vote(people, row, "auditor", "edit", args={**row.args, "amount": "2"})
     Sender().drain()
     assert "Changed: it was edited; what was approved before that does not count" in box.text()
     assert "Approved so far: 1 of 4 people" in box.text()
-    assert told(box) == ["manager", "second_manager"]
+    assert subjects(box) == ["manager", "second_manager"]
     [body] = [one.json for one in hook.got]
     assert (body["type"], body["data"]["stage"]) == ("approval.turn", 1)
     assert body["data"]["void"] == 3
     for _ in range(2):
         Sender().drain()
         spread()
-    assert told(box) == []
+    assert subjects(box) == []
     assert len(hook.got) == 1
     # Another edit where the turn stays is no news of a turn; the editor's own vote stands.
     vote(people, row, "manager", "edit", args={**row.args, "amount": "3"})
-    assert told(box) == []
+    assert subjects(box) == []
     vote(people, row, "second_manager")
-    assert told(box) == ["auditor", "operator"]
+    assert subjects(box) == ["auditor", "operator"]
     assert turns(row) == 3
 
 
@@ -141,39 +138,15 @@ def turns(row: ApprovalRow) -> int:
 
 
 def test_one_stage_has_no_turns(people: Cast) -> None:
-    row = asked(people, terms=Terms(stages=(Seat(count=2),)))
+    row = open_request(people, terms=Terms(stages=(Seat(count=2),)))
     vote(people, row, "manager")
     vote(people, row, "second_manager")
     assert turns(row) == 0
 
 
-def test_endpoints_of_before_hear_of_turns(people: Cast) -> None:
-    """What the upgrade does: mail and chats as they are, webhooks that got everything."""
-    migration = import_module("approvals.migrations.0010_turns")
-    former = [kind for kind in NEWS if kind.startswith("approval.") and kind != "approval.turn"]
-    usual = [kind for kind in USUAL["email"] if kind != "approval.turn"]
-    mail = endpoint(people, "email", events=usual)
-    picked = endpoint(people, "email", events=["approval.decided"], name="picked")
-    every = endpoint(people, "webhook", "https://example.com/a", events=former)
-    some = endpoint(people, "webhook", "https://example.com/b", events=former[:3])
-    with connection.cursor() as cursor:
-        for _ in range(2):
-            cursor.execute(migration.TURNS)
-    has = {
-        one.id: "approval.turn" in one.events
-        for one in queries.endpoints(workspace=people.workspace)
-    }
-    assert has == {mail: True, picked: False, every: True, some: False}
-    with connection.cursor() as cursor:
-        cursor.execute(migration.NO_TURNS)
-    assert not any(
-        "approval.turn" in one.events for one in queries.endpoints(workspace=people.workspace)
-    )
-
-
 def test_a_reminder_spares_whoever_has_approved(people: Cast, box: Mailbox) -> None:
     endpoint(people, "email")
-    row = asked(people, terms=Terms(stages=(Seat(count=2),)))
+    row = open_request(people, terms=Terms(stages=(Seat(count=2),)))
 
     def reminded() -> set[str]:
         box.mails.clear()

@@ -26,7 +26,7 @@ from approvals.notify.texts.kinds import NotDelivered
 from checkpoints import queries as ground
 from checkpoints.errors import InvalidValue, NotAllowedNow, NotFound
 from tests.approvals import post
-from tests.approvals.news import asked, states, tell
+from tests.approvals.news import open_request, states, tell
 from tests.approvals.post import Got, Hook
 from tests.cast import Cast
 
@@ -51,7 +51,7 @@ def test_while_a_secret_is_replaced_both_sign(cast: Cast, hook: Hook) -> None:
     )
     assert old.startswith("whsec_")
     assert len(b64decode(old.removeprefix("whsec_"))) == 32
-    row = asked(cast)
+    row = open_request(cast)
 
     def sent() -> Got:
         tell(row, "approval.decided")
@@ -89,11 +89,11 @@ def test_the_receiver_of_the_how_to_takes_each_message_once(cast: Cast, hook: Ho
     )
     new = endpoints.rotate(made, workspace=cast.workspace, actor="user:1")
     hook.answers = [500]
-    tell(asked(cast), "approval.decided", outcome="approve")
+    tell(open_request(cast), "approval.decided", outcome="approve")
     Sender().drain()
     first, again = hook.got
-    told = receive(first.headers, first.body, secret)
-    assert told["data"]["outcome"] == "approve"
+    payload = receive(first.headers, first.body, secret)
+    assert payload["data"]["outcome"] == "approve"
     assert receive(again.headers, again.body, new) is None  # the same message, not once more
     for headers, body, key in (
         (first.headers, first.body + b" ", secret),
@@ -115,17 +115,17 @@ def test_no_secret_and_no_address_is_read_logged_or_told(
     newer = endpoints.rotate(made, workspace=cast.workspace, actor="user:1")
     endpoints.change(made, Wanted(target=address + "2"), workspace=cast.workspace, actor="user:1")
     hook.answers = [500] * 9
-    tell(asked(cast), "approval.decided")
+    tell(open_request(cast), "approval.decided")
     Sender().drain()
-    told = [repr(queries.endpoint(made, workspace=cast.workspace)), caplog.text]
-    told += [repr(one) for one in queries.deliveries(made, workspace=cast.workspace)]
+    messages = [repr(queries.endpoint(made, workspace=cast.workspace)), caplog.text]
+    messages += [repr(one) for one in queries.deliveries(made, workspace=cast.workspace)]
     with connection.cursor() as cursor:
         cursor.execute("SELECT kind, data::text FROM gp_workspace_event ORDER BY seq")
         events = cursor.fetchall()
-    told += [text for _, text in events]
+    messages += [text for _, text in events]
     assert {"endpoint.made", "endpoint.rotated", "endpoint.changed"} <= {k for k, _ in events}
     for hidden in (secret, newer, secret[6:], newer[6:], "T0K3N", "hush"):
-        assert all(hidden not in text for text in told), hidden
+        assert all(hidden not in text for text in messages), hidden
     assert "notify.not_delivered" in caplog.text
     assert hook.got[0].path.endswith("/T0K3N-in-the-path?key=hush2")
 
@@ -181,7 +181,7 @@ def test_switched_off_it_gets_nothing_and_what_was_open_is_dropped(cast: Cast, h
     made, _ = endpoints.make(
         cast.workspace, "webhook", Wanted(name="agent", target=hook.url), actor="user:1"
     )
-    row = asked(cast)
+    row = open_request(cast)
     tell(row, "approval.decided")
     from approvals.notify.fan_out import spread
 
@@ -356,15 +356,15 @@ def test_a_chat_is_told_in_plain_text(cast: Cast, hook: Hook, settings: Any) -> 
         Wanted(name="chat", target=f"json://user:T0K3N@127.0.0.1:{hook.port}/in"),
         actor="user:1",
     )
-    row = asked(cast, title="Pay <b>100</b>\u202e")
+    row = open_request(cast, title="Pay <b>100</b>\u202e")
     tell(row)
     hook.answers = [200]
     Sender().drain()
     [got] = hook.got
     assert got.json["title"] == "Approval needed: Pay <b>100</b>[U+202E]"
     assert f"/approvals/{row.id}/?src=mail" in got.json["message"]
-    found = queries.endpoint(made, workspace=cast.workspace)
-    assert found.target == "json://…"
+    endpoint = queries.endpoint(made, workspace=cast.workspace)
+    assert endpoint.target == "json://…"
     hook.answers = [500, 500, 500, 500]
     tell(row)
     Sender().drain()

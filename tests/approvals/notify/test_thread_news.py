@@ -106,11 +106,11 @@ def test_a_standstill_is_news_once_and_again_after_it_moved(people: Cast) -> Non
     let_time_pass(2_000)
     assert announce_stuck_threads() == 2
     assert announce_stuck_threads() == 0
-    told = {thread: data for _, thread, data in outbox()}
-    assert told.keys() == {queued, running}
-    assert told[queued]["reason"] == "No worker has taken it."
-    assert told[running]["reason"] == "Its worker has recorded nothing."
-    assert told[running]["seconds"] >= 2_000
+    payload = {thread: data for _, thread, data in outbox()}
+    assert payload.keys() == {queued, running}
+    assert payload[queued]["reason"] == "No worker has taken it."
+    assert payload[running]["reason"] == "Its worker has recorded nothing."
+    assert payload[running]["seconds"] >= 2_000
     store.record(work, [NewEvent(EventKind.THOUGHT_RECORDED, {"text": "on"}, work.owner)])
     let_time_pass(500)
     assert announce_stuck_threads() == 0
@@ -126,18 +126,29 @@ def let_time_pass(seconds: int) -> None:
         )
 
 
-def test_operators_get_a_mail_that_says_why_and_leads_there(people: Cast, box: Mailbox) -> None:
-    endpoint(people, "email", events=["thread.failed"])
-    thread = worked(people, EventKind.THREAD_FAILED, "price: raised KeyError: 'tea'")
+@pytest.mark.requirement("B39")
+@pytest.mark.parametrize(
+    ("kind", "title", "reason"),
+    [
+        ("thread.failed", "Failed", "price: raised KeyError: 'tea'"),
+        ("thread.attention", "Needs a person", "No upgrade from schema 1 to 2 is registered"),
+    ],
+)
+def test_operators_get_a_mail_that_says_why_and_leads_there(
+    people: Cast, box: Mailbox, kind: str, title: str, reason: str
+) -> None:
+    endpoint(people, "email", events=[kind])
+    thread = worked(people, ENDS[kind], reason)
     Sender().drain()
     assert {to.partition("@")[0] for to, _ in box.mails} == {"operator"}
-    assert box.mails[0][1]["Subject"] == "Failed: Delays"
-    assert "price: raised KeyError: 'tea'" in box.text()
+    assert box.mails[0][1]["Subject"] == f"{title}: Delays"
+    assert reason in box.text()
     assert f"/threads/{thread}/?src=mail" in box.text()
 
 
 def test_each_kind_is_a_status_that_threads_stop_in() -> None:
-    known = {f"thread.{status}" for status in Status} | {"thread.stuck"}
+    others = {"thread.stuck", "thread.work_waiting"}
+    known = {f"thread.{status}" for status in Status} | others
     assert known >= THREADS
     assert set(NEWS) >= THREADS
     assert "thread.failed" in USUAL["webhook"]

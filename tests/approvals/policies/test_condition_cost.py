@@ -88,13 +88,13 @@ def explosive(seed: int) -> str:
     return random_.choice((" && ", " || ")).join(terms) or "true"
 
 
-def seconds(asked: Condition, given: dict[str, Any]) -> tuple[float, bool]:
+def seconds(asked: Condition, values: dict[str, Any]) -> tuple[float, bool]:
     """(how long it took, whether it was asked at all)."""
     best, answered = 99.0, True
     for _ in range(2):  # a busy machine is slow once
         began = time.perf_counter()
         try:
-            asked.holds(given)
+            asked.holds(values)
         except Unanswered as error:
             answered = "too large" not in str(error)
         best = min(best, time.perf_counter() - began)
@@ -104,23 +104,23 @@ def seconds(asked: Condition, given: dict[str, Any]) -> tuple[float, bool]:
 
 
 def test_what_could_explode_is_refused_or_stays_within_its_time() -> None:
-    refused = unanswered = asked = 0
+    refused = unanswered = request = 0
     for seed in range(600):
         text = explosive(seed)
         began = time.perf_counter()
         try:
-            found = condition(text)
+            result = condition(text)
         except InvalidValue:
             refused += 1
             assert time.perf_counter() - began < ALLOWED, text
             continue
-        took, answered = seconds(found, values(random.Random(seed)))
+        took, answered = seconds(result, values(random.Random(seed)))
         assert took < ALLOWED, (took, text)
-        asked += answered
+        request += answered
         unanswered += not answered
-    assert refused > 100, (refused, unanswered, asked)
-    assert unanswered > 20, (refused, unanswered, asked)
-    assert asked > 100, (refused, unanswered, asked)
+    assert refused > 100, (refused, unanswered, request)
+    assert unanswered > 20, (refused, unanswered, request)
+    assert request > 100, (refused, unanswered, request)
 
 
 def test_counted_expressions_of_a_kilobyte_are_refused() -> None:
@@ -160,16 +160,16 @@ def test_usual_patterns_are_taken() -> None:
 
 
 def test_large_arguments_and_plain_conditions_go_together() -> None:
-    given = values(random.Random(1))
-    given["args"] = {
+    value = values(random.Random(1))
+    value["args"] = {
         "total": "10.00",
         "report": "x" * 1_000_000,
         "lines": [{"net": "1.10"} for _ in range(5_000)],
     }
-    assert condition("amount(args.total) > 5 && tool == 'pay'").holds(given)
-    given["args"]["report"] = ""
-    given["args"]["lines"] = [{"net": "1.10"} for _ in range(100)]
-    assert condition("args.lines.all(l, amount(l.net) < 5)").holds(given)
+    assert condition("amount(args.total) > 5 && tool == 'pay'").holds(value)
+    value["args"]["report"] = ""
+    value["args"]["lines"] = [{"net": "1.10"} for _ in range(100)]
+    assert condition("args.lines.all(l, amount(l.net) < 5)").holds(value)
 
 
 def test_other_threads_go_on_while_conditions_are_asked() -> None:
@@ -193,8 +193,8 @@ def test_other_threads_go_on_while_conditions_are_asked() -> None:
             if n_asked >= 400 and len(gaps) > 50:
                 break
             try:
-                asked = condition(explosive(seed))
-                asked.holds(values(random.Random(seed)))
+                request = condition(explosive(seed))
+                request.holds(values(random.Random(seed)))
             except (InvalidValue, Unanswered):
                 pass
             n_asked += 1

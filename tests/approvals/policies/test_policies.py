@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import time
 from typing import Any
-from uuid import uuid4
+from uuid import UUID, uuid4
 
 import pytest
 from django.db import DatabaseError, connection, transaction
@@ -78,20 +79,23 @@ def test_a_condition_is_true_false_or_has_no_answer(
 ) -> None:
     from approvals.policies.matches import values_of
 
-    asked = conditions.condition(text)
+    condition = conditions.condition(text)
     if holds is None:
         with pytest.raises(conditions.Unanswered):
-            asked.holds(values_of(facts(cast)))
+            condition.holds(values_of(facts(cast)))
     else:
-        assert asked.holds(values_of(facts(cast))) is holds
+        assert condition.holds(values_of(facts(cast))) is holds
 
 
 @pytest.mark.parametrize(
-    ("text", "said"),
+    ("text", "message"),
     [
         ("", "is empty"),
         ("a" * 2_001, "longer than 2,000"),
         ("arg.total > 1", "knows no 'arg'"),
+        ("node == 'pay' && tool == 'pay'", "names a node and 'tool'"),
+        ("node == 'pay' || args.total == '1'", "names a node and 'args'"),
+        ("operation == 'fork' && node == 'pay'", "names a node and 'operation'"),
         ("open('/etc/passwd')", "knows no function 'open'"),
         ("args.a.map(x, x) == []", "knows no function 'map'"),
         ("args.a.all(x, args.b.all(y, x == y))", "inside of another list macro"),
@@ -104,20 +108,20 @@ def test_a_condition_is_true_false_or_has_no_answer(
         ("1", "must be true or false"),
     ],
 )
-def test_what_cannot_be_bounded_or_read_is_refused_with_its_path(text: str, said: str) -> None:
+def test_what_cannot_be_bounded_or_read_is_refused_with_its_path(text: str, message: str) -> None:
     with pytest.raises(InvalidValue) as refused:
         conditions.condition(text)
     assert refused.value.path == "condition"
-    assert said in refused.value.reason
+    assert message in refused.value.reason
 
 
 def test_a_list_macro_looks_at_bounded_data_only(cast: Cast) -> None:
     from approvals.policies.matches import values_of
 
-    asked = conditions.condition("args.l.all(x, x > 0)")
-    assert asked.holds(values_of(facts(cast, args={"l": [1] * 400})))
+    condition = conditions.condition("args.l.all(x, x > 0)")
+    assert condition.holds(values_of(facts(cast, args={"l": [1] * 400})))
     with pytest.raises(conditions.Unanswered, match="too large"):
-        asked.holds(values_of(facts(cast, args={"l": [1] * 1_000})))
+        condition.holds(values_of(facts(cast, args={"l": [1] * 1_000})))
 
 
 # --- which policy decides -------------------------------------------------------------------------
@@ -128,26 +132,26 @@ def test_the_first_active_policy_by_position_that_matches_decides(cast: Cast) ->
     large = made(cast, "amount(args.total) > 1000", "Large", note="large sums need two")
     small = made(cast, "amount(args.total) <= 1000", "Small", action="allow")
     rest = made(cast, "true", "Rest", deadline=3600, risk="high", title="Look at it")
-    found = rule_for(facts(cast))
-    assert found is not None
-    assert (found.version, found.action) == (f"{large.policy}@1", "ask")
-    assert found.terms.rule == "The policy “Large” asks for it: large sums need two."
-    found = rule_for(facts(cast, args={"total": "12.00"}))
-    assert found is not None
-    assert (found.version, found.action) == (f"{small.policy}@1", "allow")
+    result = rule_for(facts(cast))
+    assert result is not None
+    assert (result.version, result.action) == (f"{large.policy}@1", "ask")
+    assert result.terms.rule == "The policy “Large” asks for it: large sums need two."
+    result = rule_for(facts(cast, args={"total": "12.00"}))
+    assert result is not None
+    assert (result.version, result.action) == (f"{small.policy}@1", "allow")
     policies.move(rest.policy, 1, workspace=cast.workspace, actor=ADMIN)
-    found = rule_for(facts(cast))
-    assert found is not None
-    assert (found.name, found.expires_in, found.risk, found.title) == (
+    result = rule_for(facts(cast))
+    assert result is not None
+    assert (result.name, result.expires_in, result.risk, result.title) == (
         "Rest",
         3600,
         "high",
         "Look at it",
     )
     policies.switch(rest.policy, False, workspace=cast.workspace, actor=ADMIN)
-    found = rule_for(facts(cast))
-    assert found is not None
-    assert found.name == "Large"
+    result = rule_for(facts(cast))
+    assert result is not None
+    assert result.name == "Large"
     assert rule_for(facts(cast, workspace=cast.elsewhere)) is None
 
 
@@ -155,24 +159,24 @@ def test_a_condition_without_an_answer_fails_closed(cast: Cast) -> None:
     made(cast, "amount(args.price) < 50", "Cheap", action="allow")
     assert rule_for(facts(cast)) is None
     asks = made(cast, "amount(args.price) > 50", "Dear")
-    found = rule_for(facts(cast))
-    assert found is not None
-    assert found.version == f"{asks.policy}@1"
-    assert "has no answer here" in found.terms.rule
-    assert "price" in found.terms.rule
+    result = rule_for(facts(cast))
+    assert result is not None
+    assert result.version == f"{asks.policy}@1"
+    assert "has no answer here" in result.terms.rule
+    assert "price" in result.terms.rule
 
 
 def test_what_is_about_people_and_what_is_about_effects_never_mix(cast: Cast) -> None:
     made(cast, "amount(args.total) > 1", "Effects")
-    asked = {"tool": "fork", "args": {}, "operation": "fork"}
-    assert rule_for(facts(cast, **asked)) is None
+    query = {"tool": "fork", "args": {}, "operation": "fork"}
+    assert rule_for(facts(cast, **query)) is None
     made(cast, "operation == 'fork'", "Forks")
-    found = rule_for(facts(cast, **asked))
-    assert found is not None
-    assert found.name == "Forks"
-    found = rule_for(facts(cast))
-    assert found is not None
-    assert found.name == "Effects"
+    result = rule_for(facts(cast, **query))
+    assert result is not None
+    assert result.name == "Forks"
+    result = rule_for(facts(cast))
+    assert result is not None
+    assert result.name == "Effects"
 
 
 def test_the_active_policies_are_one_query_and_never_stale(
@@ -204,13 +208,13 @@ def test_a_change_is_a_new_version_and_each_is_logged(cast: Cast) -> None:
         policies.change(
             one.policy, draft("false", "Pay"), seen=2, workspace=cast.elsewhere, actor=ADMIN
         )
-    found = queries_policies.versions(one.policy, workspace=cast.workspace)
-    assert [(v.number, v.condition) for v in found] == [(2, "true"), (1, "tool == 'pay'")]
+    versions = queries_policies.versions(one.policy, workspace=cast.workspace)
+    assert [(v.number, v.condition) for v in versions] == [(2, "true"), (1, "tool == 'pay'")]
     policies.switch(one.policy, False, **where)
     assert not policies.switch(one.policy, False, **where)
     policies.set_cap(cast.workspace, scope="thread", per="total", max_cost="5", actor=ADMIN)
-    told = [e.kind for e in threads.workspace_events(cast.workspace, limit=4).rows]
-    assert told == ["cap.changed", "policy.switched", "policy.changed", "policy.made"]
+    messages = [e.kind for e in threads.workspace_events(cast.workspace, limit=4).rows]
+    assert messages == ["cap.changed", "policy.switched", "policy.changed", "policy.made"]
     assert verify_workspace(cast.workspace).intact
 
 
@@ -282,9 +286,9 @@ def test_waiting_requests_of_older_versions_are_withdrawn_and_their_threads_woke
         one.policy, two.label, workspace=cast.workspace, reason="changed", actor=ADMIN
     )
     assert n == 1
-    found = [queries.approval(r.id, workspace=cast.workspace) for r in (old, other, new)]
-    assert [row.status for row in found] == ["withdrawn", "pending", "pending"]
-    assert found[0].comment == "changed"
+    results = [queries.approval(r.id, workspace=cast.workspace) for r in (old, other, new)]
+    assert [row.status for row in results] == ["withdrawn", "pending", "pending"]
+    assert results[0].comment == "changed"
     assert threads.thread(old.thread, workspace=cast.workspace).status == Status.QUEUED
     assert threads.thread(new.thread, workspace=cast.workspace).status == Status.WAITING
 
@@ -292,13 +296,12 @@ def test_waiting_requests_of_older_versions_are_withdrawn_and_their_threads_woke
 # --- spend caps -----------------------------------------------------------------------------------
 
 
-def spent(work: Any, cost: str) -> None:
+def spent(work: Any, cost: str, ident: UUID | None = None) -> None:
     """A recorded model call of this cost."""
     from checkpoints.records import NewActivity, Position
 
     done = NewActivity(
-        # As workers make it: caps per day find calls of today by the time that begins their ids.
-        id=uuid7(),
+        id=ident or uuid7(),
         position=Position(work.branch, work.step + 1, "analyse", 0, f"model:{uuid4()}"),
         kind="model",
         tool="model",
@@ -362,6 +365,27 @@ def test_a_day_forgets_what_was_spent_before(cast: Cast) -> None:
     assert caps.over(workspace=cast.workspace, thread=work.thread, agent="research") == ""
     cap(cast, "thread", "total", "1")
     assert caps.over(workspace=cast.workspace, thread=work.thread, agent="research") != ""
+
+
+@pytest.mark.parametrize("days", [-400, -3, 0, 3, 400])
+def test_a_day_is_one_of_the_database_whatever_a_worker_believes(cast: Cast, days: int) -> None:
+    """Ids of activities begin with the clock of the worker that made them."""
+    work = scene.lease(scene.start(cast.workspace, scene.make_agent()))
+    made_at = time.time_ns() // 1_000_000 + days * 86_400_000
+    spent(work, "5", UUID(int=made_at << 80 | uuid7().int & (1 << 80) - 1))
+    for scope, agent in (("thread", ""), ("agent", "research"), ("workspace", "")):
+        cap(cast, scope, "day", "5", agent)
+        assert caps.over(workspace=cast.workspace, thread=work.thread, agent="research")
+        cap(cast, scope, "day", "5", agent, active=False)
+
+
+def test_what_a_day_cost_is_read_by_its_index(cast: Cast) -> None:
+    place = {"workspace": cast.workspace, "thread": uuid4(), "agent": "research"}
+    with connection.cursor() as cursor:
+        # An empty table is read whole; the question is whether the index fits.
+        cursor.execute("SET LOCAL enable_seqscan = off")
+        cursor.execute("EXPLAIN " + caps._SPENT["workspace", "day"], place)
+        assert "gp_activity_spent" in str(cursor.fetchall())
 
 
 @pytest.mark.parametrize(

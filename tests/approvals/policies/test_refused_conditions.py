@@ -82,10 +82,10 @@ def test_one_that_allows_lets_nothing_pass(cast: Cast, condition: str) -> None:
 @pytest.mark.parametrize("action", ["ask", "allow"])
 def test_doctor_and_both_pages_name_it_until_it_is_changed(cast: Cast, action: Any) -> None:
     row = saved(cast, REFUSED[0], action=action)
-    (found,) = doctor.conditions(Seen())
-    assert (found.level, found.name) == ("wrong", "policy “Old”")
-    assert found.value.startswith(SAID)
-    assert str(row.policy) in found.do
+    (result,) = doctor.conditions(Seen())
+    assert (result.level, result.name) == ("wrong", "policy “Old”")
+    assert result.value.startswith(SAID)
+    assert str(row.policy) in result.do
     client = cast.client("admin")
     address = f"/admin/policies/{row.policy}/"
     for page in ("/admin/policies/", address):
@@ -105,8 +105,8 @@ def test_doctor_and_both_pages_name_it_until_it_is_changed(cast: Cast, action: A
     }
     assert client.post(address, form).status_code == 422
     assert client.post(address, form | {"condition": "true"}).status_code == 303
-    (found,) = doctor.conditions(Seen())
-    assert (found.level, found.value) == ("ok", "1 active, each condition is taken")
+    (result,) = doctor.conditions(Seen())
+    assert (result.level, result.value) == ("ok", "1 active, each condition is taken")
     for page in ("/admin/policies/", address):
         assert "no longer taken" not in client.get(page).content.decode()
 

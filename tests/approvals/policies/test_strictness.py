@@ -61,7 +61,7 @@ TERMS = PLAIN.terms
 
 
 @pytest.mark.parametrize(
-    ("now", "said"),
+    ("now", "text"),
     [
         (replace(PLAIN, terms=replace(TERMS, stages=(Seat(count=2),))), "more people"),
         (replace(PLAIN, terms=replace(TERMS, stages=(Seat(), Seat()))), "more people"),
@@ -73,17 +73,17 @@ TERMS = PLAIN.terms
         (replace(PLAIN, risk="high"), "risk is high"),
     ],
 )
-def test_each_thing_that_can_be_demanded_counts(now: Demand, said: str) -> None:
-    assert said in stricter(now, PLAIN)
-    assert stricter(PLAIN, now) == "" or "people" in said or "other" in said
+def test_each_thing_that_can_be_demanded_counts(now: Demand, text: str) -> None:
+    assert text in stricter(now, PLAIN)
+    assert stricter(PLAIN, now) == "" or "people" in text or "other" in text
     assert "a person" in stricter(now, Demand())
     assert stricter(Demand(), now) == ""
 
 
 def test_who_was_called_in_by_an_escalation_counts_too() -> None:
     named = replace(TERMS, stages=(Seat(people=("ada",)),), escalate_to=Seat(people=("eve",)))
-    asked = replace(PLAIN, terms=named)
+    request = replace(PLAIN, terms=named)
     without = replace(PLAIN, terms=replace(named, escalate_to=None))
-    assert stricter(without, asked) == ""
-    assert "other" in stricter(without, replace(asked, escalated=True))
-    assert stricter(asked, replace(asked, escalated=True)) == ""
+    assert stricter(without, request) == ""
+    assert "other" in stricter(without, replace(request, escalated=True))
+    assert stricter(request, replace(request, escalated=True)) == ""

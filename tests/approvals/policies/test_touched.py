@@ -22,8 +22,8 @@ from dashboard import actions
 from dashboard.errors import Conflict
 from tests.cast import Cast
 from tests.reviewers import reviewer_in
-from tests.workers import gated
 from tests.workers.conftest import Bench, bench_of
+from tests.workers.graphs.effects import gated
 
 pytestmark = pytest.mark.django_db
 ADMIN = "user:9"
@@ -171,5 +171,5 @@ def test_by_call_and_by_command(bench: Bench, cast: Cast, tmp_path: Path) -> Non
 def called(*words: str) -> dict[str, Any]:
     out = io.StringIO()
     call_command("policy", *words, "--as", "admin", "--json", stdout=out, stderr=io.StringIO())
-    found: dict[str, Any] = json.loads(out.getvalue())
-    return found
+    payload: dict[str, Any] = json.loads(out.getvalue())
+    return payload

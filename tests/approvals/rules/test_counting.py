@@ -22,14 +22,14 @@ def vote(who: str, verdict: str, named: str = "h") -> Vote:
 
 
 VOTES = st.lists(st.tuples(PEOPLE, VERDICTS), max_size=14).map(
-    lambda said: [vote(who, verdict) for who, verdict in said]
+    lambda message: [vote(who, verdict) for who, verdict in message]
 )
 
 
 @given(TERMS, VOTES)
 def test_a_person_counts_once_over_all_stages(terms: Terms, votes: list[Vote]) -> None:
-    found = progress(terms, votes)
-    counted = [who for some in found.done_by for who in some]
+    result = progress(terms, votes)
+    counted = [who for some in result.done_by for who in some]
     assert len(counted) == len(set(counted))
     assert all("/token:" not in who for who in counted)
     assert set(counted) <= {person(v.reviewer) for v in votes}
@@ -37,25 +37,25 @@ def test_a_person_counts_once_over_all_stages(terms: Terms, votes: list[Vote]) -
 
 @given(TERMS, VOTES)
 def test_the_figures_fit_each_other(terms: Terms, votes: list[Vote]) -> None:
-    found = progress(terms, votes)
+    result = progress(terms, votes)
     needed = sum(seat.count for seat in terms.stages)
-    assert found.missing == needed - sum(map(len, found.done_by))
-    assert found.complete == (found.missing == 0)
-    assert found.got == len(found.done_by[found.stage - 1])
-    assert found.needed == terms.stages[found.stage - 1].count
-    assert found.stages == len(terms.stages)
-    for seat, some in zip(terms.stages, found.done_by, strict=True):
+    assert result.missing == needed - sum(map(len, result.done_by))
+    assert result.complete == (result.missing == 0)
+    assert result.got == len(result.done_by[result.stage - 1])
+    assert result.needed == terms.stages[result.stage - 1].count
+    assert result.stages == len(terms.stages)
+    for seat, some in zip(terms.stages, result.done_by, strict=True):
         assert len(some) <= seat.count
     # The stage at work is the first that somebody is missing in.
-    before = found.done_by[: found.stage - 1]
+    before = result.done_by[: result.stage - 1]
     assert all(len(s) == t.count for s, t in zip(before, terms.stages, strict=False))
-    assert found.complete or found.got < found.needed
+    assert result.complete or result.got < result.needed
 
 
 @given(TERMS, VOTES, PEOPLE)
 def test_an_edit_makes_everything_before_it_void(terms: Terms, votes: list[Vote], who: str) -> None:
-    found = progress(terms, [*votes, vote(who, "edit")])
-    assert [w for some in found.done_by for w in some] == [person(who)]
+    result = progress(terms, [*votes, vote(who, "edit")])
+    assert [w for some in result.done_by for w in some] == [person(who)]
 
 
 @given(TERMS, VOTES, PEOPLE)
@@ -71,24 +71,24 @@ def test_one_more_approval_brings_at_most_one_person(
 
 @given(TERMS, VOTES, PEOPLE)
 def test_what_is_taken_back_counts_no_more(terms: Terms, votes: list[Vote], who: str) -> None:
-    found = progress(terms, [*votes, vote(who, "take_back")])
-    assert all(person(who) not in some for some in found.done_by)
+    result = progress(terms, [*votes, vote(who, "take_back")])
+    assert all(person(who) not in some for some in result.done_by)
 
 
 @given(TERMS, VOTES)
 def test_what_counts_are_approvals_and_edits(terms: Terms, votes: list[Vote]) -> None:
-    found = progress(terms, votes)
-    counted = [v for v in votes if v.decision in found.decisions]
-    assert len(counted) == found.approvals
+    result = progress(terms, votes)
+    counted = [v for v in votes if v.decision in result.decisions]
+    assert len(counted) == result.approvals
     assert {v.verdict for v in counted} <= {"approve", "edit"}
 
 
 @given(TERMS, VOTES)
 def test_what_is_written_reads_the_same(terms: Terms, votes: list[Vote]) -> None:
-    found = progress(terms, votes)
-    kept = found.columns
-    seats = {"due_seats": kept["due_seats"], "due_except": kept["due_except"]}
-    assert Progress.read(kept["tally"], terms, **seats) == found
+    result = progress(terms, votes)
+    saved = result.columns
+    seats = {"due_seats": saved["due_seats"], "due_except": saved["due_except"]}
+    assert Progress.read(saved["tally"], terms, **seats) == result
 
 
 def test_old_arguments_that_come_again_bring_no_old_vote_back() -> None:
@@ -104,9 +104,9 @@ def test_old_arguments_that_come_again_bring_no_old_vote_back() -> None:
 def test_an_edit_counts_in_the_stage_that_its_maker_sat_in() -> None:
     terms = Terms(stages=(Seat(people=("a",)), Seat(people=("b",))))
     votes = [vote("user:1", "approve"), vote("user:2", "edit")]
-    found = progress(terms, votes)
-    assert (found.stage, found.got, found.missing) == (1, 0, 1)
-    assert found.done_by == ((), ("user:2",))
+    result = progress(terms, votes)
+    assert (result.stage, result.got, result.missing) == (1, 0, 1)
+    assert result.done_by == ((), ("user:2",))
     assert progress(terms, [*votes, vote("user:1", "approve")]).complete
 
 

@@ -55,8 +55,8 @@ def test_the_key_that_the_tool_declares_names_the_lines() -> None:
     (one,) = overlaps(before, now, schema)
     assert (one.field, [line.name for line in one.lines if line.again]) == ("slot", ["early"])
     assert only_new(before, now, schema) == {"shifts": now["shifts"][1:]}
-    (found,) = overlaps(before, now)
-    assert found.field == "id"
+    (result,) = overlaps(before, now)
+    assert result.field == "id"
 
 
 numbers = some.lists(some.integers(1, 60), min_size=1, max_size=12, unique=True)

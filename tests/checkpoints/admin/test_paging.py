@@ -43,6 +43,7 @@ def keys(sheets: Any) -> list[tuple[Any, int]]:
     return [(row.thread_id, row.seq) for sheet in sheets for row in sheet.rows]
 
 
+@pytest.mark.slow
 def test_pages_hold_every_row_once_in_order(events: int) -> None:
     expected = rows(
         "SELECT thread_id, seq FROM gp_event ORDER BY xid8 DESC, thread_id DESC, seq DESC"
@@ -75,12 +76,12 @@ def test_the_way_back_leads_to_the_rows_before(events: int) -> None:
                 Event.objects.all(), wanted, FEED, sheet.newer, rows=size, window=window
             )
             place = every.index(keys([sheet])[0])
-            found = keys([back])
+            result = keys([back])
             if back.newer:
-                assert found == every[place - len(found) : place]
+                assert result == every[place - len(result) : place]
             else:
                 assert back.rows == sheets[0].rows
-            went_back += len(found)
+            went_back += len(result)
         assert went_back >= size
 
 

@@ -80,7 +80,7 @@ def restored(database: str, dump: Path) -> Iterator[None]:
             server.execute(f"DROP DATABASE {new} WITH (FORCE)")
 
 
-def told(thread: UUID) -> dict[str, Any]:
+def summary(thread: UUID) -> dict[str, Any]:
     """All that a thread says of itself, values as canonical bytes."""
     points = queries.checkpoints(thread, limit=100).rows
     return {
@@ -107,7 +107,7 @@ def test_honest_values_survive_a_dump_and_its_restore(
         thread, 5, queries.state_at(thread, queries.checkpoint_by_number(thread, 5).id)
     )
     store.hand_back(driver.work, reason="")
-    before = told(thread)
+    before = summary(thread)
     state = queries.state_at(thread, head_of(thread))
     assert state["facts"] == HONEST
     assert state["log"] == [*HONEST.values()]
@@ -119,7 +119,7 @@ def test_honest_values_survive_a_dump_and_its_restore(
         tool("pg_dump", real_db, "--format=custom", "--inserts", f"--file={dump}")
     with restored(real_db, dump):
         assert rows("SELECT current_database()") == [(f"{real_db}_restored",)]
-        assert told(thread) == before
+        assert summary(thread) == before
         assert queries.state_at(thread, head_of(thread)) == state
         report = verify_thread(thread)
         assert report.intact, report.what
@@ -127,7 +127,7 @@ def test_honest_values_survive_a_dump_and_its_restore(
         # It goes on there: what comes next is chained to what was restored.
         drive(thread).step({"append": {"log": [1e16]}})
         assert verify_thread(thread).intact
-    assert told(thread) == before
+    assert summary(thread) == before
 
 
 def test_an_old_dump_that_is_put_back_is_found_by_its_anchor(real_db: str, tmp_path: Path) -> None:
@@ -147,10 +147,10 @@ def test_an_old_dump_that_is_put_back_is_found_by_its_anchor(real_db: str, tmp_p
             report = verify_thread(thread)
             assert report.intact, "in itself an old dump holds"
         assert not [*anchors.deviations(early)]
-        found = {d.ident: d.what for d in anchors.deviations(late)}
-        assert found.keys() == {longer, new}
-        assert "ends before" in found[longer]
-        assert "gone" in found[new]
+        results = {d.ident: d.what for d in anchors.deviations(late)}
+        assert results.keys() == {longer, new}
+        assert "ends before" in results[longer]
+        assert "gone" in results[new]
         # Whoever goes on from there writes another event in its place.
         store.add_event(longer, store.NewEvent(EventKind.VALUE_RECORDED, {"value": 2}, "user:1"))
         assert verify_thread(longer).intact

@@ -43,6 +43,7 @@ def test_each_statement_gets_its_own_rows() -> None:
     assert fetch(SERIES, (1,)) == [(1, "a%b")]
 
 
+@pytest.mark.slow
 def test_a_lot_is_read_while_other_threads_go_on() -> None:
     turned = threading.Event()
     other = threading.Thread(target=turned.set)
@@ -55,11 +56,11 @@ def test_a_lot_is_read_while_other_threads_go_on() -> None:
 
 
 def test_they_are_sent_as_one() -> None:
-    asked = "SELECT transaction_timestamp()::text, %s::integer"
-    first, second = fetch_all((asked, (1,)), (asked, (2,)))
+    query = "SELECT transaction_timestamp()::text, %s::integer"
+    first, second = fetch_all((query, (1,)), (query, (2,)))
     # One implicit transaction: the server got the end of both before it answered.
     assert first[0][0] == second[0][0]
-    assert fetch(asked, (1,))[0][0] != first[0][0]
+    assert fetch(query, (1,))[0][0] != first[0][0]
 
 
 def test_a_write_and_what_is_asked_after_it_are_one_transaction() -> None:
@@ -97,11 +98,11 @@ def test_one_that_fails_says_why_and_the_next_call_works() -> None:
 
 
 def test_statements_that_were_forgotten_are_prepared_again() -> None:
-    asked = ((SERIES, (1,)), ("SELECT %s::integer + 5", (1,)))
-    assert fetch_all(*asked) == [[(1, "a%b")], [(6,)]]
+    request = ((SERIES, (1,)), ("SELECT %s::integer + 5", (1,)))
+    assert fetch_all(*request) == [[(1, "a%b")], [(6,)]]
     with connection.cursor() as cursor:
         cursor.execute("DEALLOCATE ALL")
-    assert fetch_all(*asked) == [[(1, "a%b")], [(6,)]]
+    assert fetch_all(*request) == [[(1, "a%b")], [(6,)]]
 
 
 def test_a_connection_lost_on_the_way_says_so_and_the_next_call_has_a_new_one() -> None:

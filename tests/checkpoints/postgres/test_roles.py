@@ -90,11 +90,11 @@ def test_guards_cannot_be_switched_off(granted: str) -> None:
 
 
 def test_every_table_is_covered_by_its_own_guards(granted: str) -> None:
-    found = roles.rights()
+    result = roles.rights()
     assert set(LOGS) <= set(roles.logs())
-    assert found["gp_thread"] == found["gp_approval"] == roles.CHANGE
-    assert found["gp_worker"] == found["django_session"] == roles.ALL
-    assert found["django_migrations"] == roles.READ
+    assert result["gp_thread"] == result["gp_approval"] == roles.CHANGE
+    assert result["gp_worker"] == result["django_session"] == roles.ALL
+    assert result["django_migrations"] == roles.READ
 
 
 def test_later_tables_and_older_grants_follow_at_the_next_migration(granted: str) -> None:
@@ -140,7 +140,7 @@ def test_too_powerful_roles_are_named(granted: str) -> None:
 
 
 @pytest.mark.parametrize(
-    ("give", "take", "said"),
+    ("give", "take", "text"),
     [
         (
             "ALTER FUNCTION gp_refuse() OWNER TO {r}",
@@ -161,14 +161,14 @@ def test_too_powerful_roles_are_named(granted: str) -> None:
     ids=["function", "schema", "superuser"],
 )
 def test_roundabout_ways_past_the_guards_are_named(
-    granted: str, give: str, take: str, said: str
+    granted: str, give: str, take: str, text: str
 ) -> None:
     assert roles.excess(ROLE) == []
     with connection.cursor() as cursor:
         try:
             for statement in give.format(r=ROLE).split("; "):
                 cursor.execute(statement)
-            assert f"The role {ROLE} {said}" in roles.excess(ROLE)
+            assert f"The role {ROLE} {text}" in roles.excess(ROLE)
         finally:
             cursor.execute(take)
     assert roles.excess(ROLE) == []
@@ -189,5 +189,5 @@ def test_an_owner_who_may_not_create_roles_hears_it(real_db: str) -> None:
 def test_the_password_travels_as_its_verifier(granted: str) -> None:
     with connection.cursor() as cursor:
         cursor.execute("SELECT rolpassword FROM pg_authid WHERE rolname = %s", [ROLE])
-        (kept,) = cursor.fetchone()
-    assert kept.startswith("SCRAM-SHA-256$")
+        (row,) = cursor.fetchone()
+    assert row.startswith("SCRAM-SHA-256$")

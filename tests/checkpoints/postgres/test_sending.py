@@ -161,12 +161,12 @@ def test_who_watches_statements_sees_them() -> None:
 
 def test_a_pooler_that_keeps_no_statements_gets_none() -> None:
     connection.ensure_connection()
-    before, kept = prepared(), connection.connection.prepare_threshold
+    before, saved = prepared(), connection.connection.prepare_threshold
     connection.connection.prepare_threshold = None
     try:
         assert send("SELECT %(a)s::integer + 41", {"a": 1}) == (42,)
     finally:
-        connection.connection.prepare_threshold = kept
+        connection.connection.prepare_threshold = saved
     assert prepared() == before
 
 

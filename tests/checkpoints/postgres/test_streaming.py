@@ -17,9 +17,9 @@ SERIES = "SELECT n, NULL::text, 'é%%' FROM generate_series(1, %s::integer) n"
 
 
 def taken(text: str, *values: Any) -> list[tuple[bytes | None, ...]]:
-    found: list[tuple[bytes | None, ...]] = []
-    stream((text, values), lambda *row: found.append(row))
-    return found
+    results: list[tuple[bytes | None, ...]] = []
+    stream((text, values), lambda *row: results.append(row))
+    return results
 
 
 def backend() -> int:

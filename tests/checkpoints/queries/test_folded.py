@@ -14,7 +14,7 @@ from tests.checkpoints.builders import drive, make_thread, new_activity, rows
 pytestmark = pytest.mark.django_db
 
 
-def kept(times: int) -> UUID:
+def saved_thread(times: int) -> UUID:
     thread = make_thread()
     work = drive(thread, 1).work
     activity = new_activity(work, "look#0")
@@ -26,7 +26,7 @@ def kept(times: int) -> UUID:
 
 
 def test_cursors_in_a_row_are_one_line() -> None:
-    thread = kept(7)
+    thread = saved_thread(7)
     every = [e.kind for e in queries.events(thread).rows]
     assert every.count("cursor.kept") == 8
     page = queries.events(thread, folded=True)
@@ -39,7 +39,7 @@ def test_cursors_in_a_row_are_one_line() -> None:
 
 
 def test_the_search_goes_on_where_it_ended(monkeypatch: pytest.MonkeyPatch) -> None:
-    thread = kept(30)
+    thread = saved_thread(30)
     monkeypatch.setattr(event_log, "SEARCHED", 10)
     seen: list[int] = []
     before = None
@@ -56,7 +56,7 @@ def test_the_search_goes_on_where_it_ended(monkeypatch: pytest.MonkeyPatch) -> N
 
 
 def test_the_board_tells_of_no_cursors() -> None:
-    thread = kept(12)
+    thread = saved_thread(12)
     ((workspace,),) = rows("SELECT workspace_id FROM gp_thread WHERE id = %s", [thread])
     kinds = [e.kind for e in queries.recent_events(workspace=workspace)]
     assert "activity.finished" in kinds

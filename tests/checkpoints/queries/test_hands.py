@@ -6,8 +6,8 @@ import pytest
 from django.test.utils import CaptureQueriesContext
 
 from checkpoints import queries, store
-from tests.workers import gated
 from tests.workers.conftest import Bench, bench_of
+from tests.workers.graphs.effects import gated
 
 pytestmark = pytest.mark.django_db
 
@@ -16,10 +16,10 @@ def hands(bench: Bench, thread: object) -> tuple[str, ...]:
     from django.db import connection
 
     row = bench.row(thread)  # type: ignore[arg-type]
-    with CaptureQueriesContext(connection) as asked:
-        found = queries.hands_on(row.id, row.head)
-    assert len(asked) == 1
-    return found
+    with CaptureQueriesContext(connection) as request:
+        result = queries.hands_on(row.id, row.head)
+    assert len(request) == 1
+    return result
 
 
 def test_whoever_started_forked_or_edited_is_named_once(db: None) -> None:

@@ -91,10 +91,10 @@ def test_bytes_that_are_no_kept_digests_are_refused(state: dict[str, Any], cut: 
     raw = Digests.of(state, REDUCERS).kept()
     if len(raw) > cut and (len(raw) - cut) % len(raw):
         try:
-            found = Digests.resumed(raw[:-cut], REDUCERS)
+            result = Digests.resumed(raw[:-cut], REDUCERS)
         except ValueError:
             return
-        assert found.kept() == raw[:-cut]  # cut between two channels: the root tells
+        assert result.kept() == raw[:-cut]  # cut between two channels: the root tells
 
 
 def never(*_: Any, **__: Any) -> Any:
@@ -141,9 +141,9 @@ def test_what_a_changed_fork_reads_does_not_grow_with_the_length(
     fetch_all = prepared.fetch_all
 
     def counting(*asked: Any) -> Any:
-        found = fetch_all(*asked)
-        read_bytes.append(len(str(found)))
-        return found
+        result = fetch_all(*asked)
+        read_bytes.append(len(str(result)))
+        return result
 
     base = make_thread()
     drive(base, 600)
@@ -206,8 +206,8 @@ def test_an_upgrade_to_other_reducers_is_told_apart() -> None:
     again = type(driver)(driver.work)
     again.step({"set": {"total": 1}})
     head = head_of(base)
-    found = saved_digests.digests_at(base, head)
-    assert found is None or found.root == read(base, head).root
+    result = saved_digests.digests_at(base, head)
+    assert result is None or result.root == read(base, head).root
     fork = store.fork(base, checkpoint=head, changes={"goal": "x"}, actor=OPERATOR)
     assert verify_thread(fork).intact
 
@@ -240,8 +240,8 @@ def test_false_digests_are_found_and_never_used() -> None:
         assert not report.intact
         assert report.what.endswith("the digests kept with its checkpoint are not those of it.")
         assert report.first_broken_seq == seq
-        found = saved_digests.digests_at(base, head_of(base))
-        assert found is None or found.kept() == read(base, head_of(base)).kept()
+        result = saved_digests.digests_at(base, head_of(base))
+        assert result is None or result.kept() == read(base, head_of(base)).kept()
         fork = store.fork(base, checkpoint=head_of(base), changes={"goal": "x"}, actor=OPERATOR)
         assert queries.state_at(fork, head_of(fork))["log"] == list(range(1, 41))
         assert (

@@ -29,13 +29,13 @@ from workers.step.ledger import DatabaseLedger
 
 
 def numbers(thread: UUID) -> list[int]:
-    found = rows(
+    result = rows(
         "SELECT number FROM gp_keyframe WHERE thread_id = %s::uuid ORDER BY number", (thread,)
     )
-    return [number for (number,) in found]
+    return [number for (number,) in result]
 
 
-def kept(thread: UUID) -> int:
+def keyframes_of(thread: UUID) -> int:
     return one(
         "SELECT coalesce(sum(octet_length(state)), 0) FROM gp_keyframe WHERE thread_id = %s::uuid",
         (thread,),
@@ -82,23 +82,24 @@ SHAPES = {
 }
 
 
+@pytest.mark.slow
 @pytest.mark.django_db
 @pytest.mark.parametrize("shape", SHAPES)
 @pytest.mark.parametrize("lease", [10**9, 25], ids=["one lease", "many leases"])
 def test_keyframes_weigh_no_more_than_deltas_and_reads_are_bounded(shape: str, lease: int) -> None:
-    given = SHAPES[shape]
-    thread, _ = played(given, lease=lease)
-    weight = keyframes.weight(sum(len(deltas.canonical(d)) for d in given), len(given))
-    assert kept(thread) <= weight
+    value = SHAPES[shape]
+    thread, _ = played(value, lease=lease)
+    weight = keyframes.weight(sum(len(deltas.canonical(d)) for d in value), len(value))
+    assert keyframes_of(thread) <= weight
     worst = 0
     for row in queries.checkpoints(thread, limit=1_000).rows:
-        found = materialized.materialise(thread, row.id)
+        result = materialized.materialise(thread, row.id)
         # What lies after the newest keyframe: no more than the state or the floor, and one step.
-        last = keyframes.weight(len(deltas.canonical(given[max(row.number - 1, 0)])) + 200)
+        last = keyframes.weight(len(deltas.canonical(value[max(row.number - 1, 0)])) + 200)
         bound = max(row.state_bytes, keyframes.FLOOR) * 1.1 + 2 * last
-        assert found.unfolded <= bound, (row.number, found.unfolded, bound)
-        worst = max(worst, found.unfolded_rows)
-    assert worst <= len(given)
+        assert result.unfolded <= bound, (row.number, result.unfolded, bound)
+        worst = max(worst, result.unfolded_rows)
+    assert worst <= len(value)
     if shape in ("overwriting", "mixed"):
         assert numbers(thread)
     if shape == "large":
@@ -211,11 +212,11 @@ def test_a_hundred_forks_of_forks_are_read_through_few_branches(real_db: str) ->
             )
     head = head_of(thread)
     with CaptureQueriesContext(connection) as seen:
-        found = materialized.materialise(thread, head)
+        result = materialized.materialise(thread, head)
     assert len(seen) == 1
-    assert found.state == expected
-    assert found.ranges <= keyframes.RANGES
-    assert found.deltas_read <= keyframes.RANGES
+    assert result.state == expected
+    assert result.ranges <= keyframes.RANGES
+    assert result.deltas_read <= keyframes.RANGES
     # Without any of them it is the same state, from a hundred branches.
     rows("DELETE FROM gp_keyframe")
     slow = materialized.materialise(thread, head)

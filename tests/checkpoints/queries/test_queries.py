@@ -62,9 +62,9 @@ def test_threads_come_in_pages_without_gap_or_repetition(n_threads: int) -> None
     pages = all_pages(lambda after: queries.threads(workspace=workspace, limit=4, after=after))
     assert [len(page) for page in pages[:-1]] == [4] * (len(pages) - 1)
     assert len(pages[-1]) == (n_threads % 4 or min(n_threads, 4))
-    found = [row.id for page in pages for row in page]
+    results = [row.id for page in pages for row in page]
     expected = rows("SELECT id FROM gp_thread ORDER BY status_since DESC, id DESC")
-    assert found == [ident for (ident,) in expected]
+    assert results == [ident for (ident,) in expected]
 
 
 def test_a_thread_that_moves_while_somebody_reads_on_does_not_shift_the_pages() -> None:
@@ -201,7 +201,7 @@ def test_the_way_goes_through_branches_and_bases_and_marks_what_lies_beside_it()
 def test_effects_after_a_checkpoint_follow_the_way_of_the_head() -> None:
     thread = make_thread()
     driver = drive(thread, 1)  # effects below are of steps 2, 3 ... of branch 0
-    kept = effect(driver.work, "send#0", undo="unsend")
+    saved = effect(driver.work, "send#0", undo="unsend")
     driver.step()
     effect(driver.work, "send#1", undo="unsend")  # of step 3: left behind by the rollback
     driver.step()
@@ -215,12 +215,12 @@ def test_effects_after_a_checkpoint_follow_the_way_of_the_head() -> None:
     open_ = effect(driver.work, "publish#0", undo="unpublish", state="started")
 
     def fates(number: int) -> list[tuple[UUID, str]]:
-        found = queries.effects_after(thread, numbered(thread, number))
-        return [(fate.activity.id, fate.fate) for fate in found]
+        result = queries.effects_after(thread, numbered(thread, number))
+        return [(fate.activity.id, fate.fate) for fate in result]
 
     newest = [(open_, "unknown"), (unknown, "unknown")]
     assert failed not in [ident for ident, _ in fates(0)]
-    assert fates(1) == fates(0) == [*newest, (stays, "stays"), (kept, "undoable")]
+    assert fates(1) == fates(0) == [*newest, (stays, "stays"), (saved, "undoable")]
     assert fates(2) == [*newest, (stays, "stays")]
     assert fates(4) == [*newest, (stays, "stays")]  # where the rollback ended
     assert fates(5) == newest
@@ -238,15 +238,15 @@ def test_effects_after_a_checkpoint_follow_the_way_of_the_head() -> None:
     fork = store.fork(thread, checkpoint=numbered(thread, 5), changes={}, actor=OPERATOR)
     forked = drive(fork)
     own = effect(forked.work, "send#0", undo="unsend")
-    found = queries.effects_after(fork, numbered(fork, 0))
-    assert [fate.activity.id for fate in found] == [own]
+    result = queries.effects_after(fork, numbered(fork, 0))
+    assert [fate.activity.id for fate in result] == [own]
 
 
 def test_what_changed_between_two_states() -> None:
     old = {"log": [1, 2], "total": 1, "gone": None}
     new = {"log": [1, 2, 3], "total": 2, "facts": {}}
-    found = queries.diff(old, new)
-    assert {op["path"]: op["op"] for op in found} == {
+    diff = queries.diff(old, new)
+    assert {op["path"]: op["op"] for op in diff} == {
         "/log/2": "add", "/total": "replace", "/gone": "remove", "/facts": "add",
     }  # fmt: skip
     assert queries.diff(new, new) == []
@@ -266,8 +266,8 @@ def fleet() -> tuple[UUID, UUID]:
         "(%s::text[])[1 + n %% 10] AS status FROM generate_series(1, 5000) n",
         ([str(status) for status in Status],),
     )
-    given = {"id": "c.id", "thread_id": "c.id", "status": "c.status"}
-    given["status_since"] = "clock_timestamp() - c.n * interval '1 minute'"
+    value = {"id": "c.id", "thread_id": "c.id", "status": "c.status"}
+    value["status_since"] = "clock_timestamp() - c.n * interval '1 minute'"
     for table, key in (
         ("gp_thread", "id"),
         ("gp_checkpoint", "thread_id"),
@@ -280,8 +280,8 @@ def fleet() -> tuple[UUID, UUID]:
                 (table,),
             )
         ]
-        own = [name for name in columns if name in given and (name == key or name != "id")]
-        values = ", ".join(given[name] if name in own else f"x.{name}" for name in columns)
+        own = [name for name in columns if name in value and (name == key or name != "id")]
+        values = ", ".join(value[name] if name in own else f"x.{name}" for name in columns)
         rows(
             f"INSERT INTO {table} ({', '.join(columns)}) SELECT {values} FROM {table} x, copied c "
             f"WHERE x.{key} = %s::uuid",
@@ -340,7 +340,7 @@ def test_hot_queries_use_indexes_at_5000_threads(fleet: tuple[UUID, UUID]) -> No
             workspace=workspace, statuses=[Status.WAITING]
         ),
         "lanes": lambda: queries.lanes(workspace=workspace, statuses=list(Status)),
-        "children": lambda: queries.children(long),
+        "forks_of": lambda: queries.forks_of(long),
         "effects_after": lambda: queries.effects_after(long, numbered(long, 1)),
     }
     for name, read in hot.items():

@@ -37,7 +37,7 @@ def short_lease(settings: Any) -> None:
     settings.GATEPOST_LEASE_SECONDS = 0.001  # PostgreSQL has been up for so long
 
 
-def asked(work: Work, key: str, tokens: int, cost: str = "0.01", **more: Any) -> None:
+def ask_model(work: Work, key: str, tokens: int, cost: str = "0.01", **more: Any) -> None:
     """A model call that took a second."""
     call = new_activity(work, key, kind="model", **more)
     usage = {"model": "m", "tokens": tokens, "cost": cost, "milliseconds": 1000}
@@ -53,29 +53,29 @@ def taken_over(thread: UUID) -> Work:
 
 def saved(thread: UUID) -> SavedRow:
     workspace: UUID = one("SELECT workspace_id FROM gp_thread WHERE id = %s::uuid", (thread,))
-    found = queries.saved(queries.thread(thread, workspace=workspace))
+    result = queries.saved(queries.thread(thread, workspace=workspace))
     tokens = one("SELECT tokens_saved FROM gp_thread WHERE id = %s::uuid", (thread,))
-    assert tokens == found.tokens
+    assert tokens == result.tokens
     assert verify_thread(thread).intact
-    return found
+    return result
 
 
 def test_a_takeover_counts_all_that_is_recorded_up_to_then() -> None:
     thread = make_thread()
     driver = drive(thread)
-    asked(driver.work, "model#0", 100)
+    ask_model(driver.work, "model#0", 100)
     store.record_activity(driver.work, new_activity(driver.work, "look#0"), result=1)
     driver.step()
     effect(driver.work, "send#0")
-    asked(driver.work, "model#1", 40, "0.005")  # of the step in progress
+    ask_model(driver.work, "model#1", 40, "0.005")  # of the step in progress
     failed = new_activity(driver.work, "look#1")
     store.record_activity(driver.work, failed, error="no answer")
     effect(driver.work, "send#1", state="started")
     taken_over(thread)
-    found = saved(thread)
-    assert (found.resumes, found.calls, found.model_calls) == (1, 4, 2)
-    assert (found.tokens, found.cost) == (140, "0.015")
-    assert found.milliseconds >= 2000
+    result = saved(thread)
+    assert (result.resumes, result.calls, result.model_calls) == (1, 4, 2)
+    assert (result.tokens, result.cost) == (140, "0.015")
+    assert result.milliseconds >= 2000
     assert rows(
         "SELECT data -> 'saved' ->> 'tokens' FROM gp_event WHERE thread_id = %s::uuid "
         "AND kind = 'lease.taken_over'",
@@ -86,10 +86,10 @@ def test_a_takeover_counts_all_that_is_recorded_up_to_then() -> None:
 def test_each_fault_counts_since_a_restart_would_do_all_again_each_time() -> None:
     thread = make_thread()
     driver = drive(thread)
-    asked(driver.work, "model#0", 100)
+    ask_model(driver.work, "model#0", 100)
     driver.step()
     driver = Driver(taken_over(thread))
-    asked(driver.work, "model#0", 10)
+    ask_model(driver.work, "model#0", 10)
     driver.step()
     store.leave(driver.work, EventKind.THREAD_FAILED, reason="broken")
     store.retry(thread, actor=OPERATOR)
@@ -112,7 +112,7 @@ def test_a_fault_before_anything_is_recorded_saves_nothing() -> None:
 def test_what_is_no_fault_counts_nothing(status: Status) -> None:
     thread = make_thread()
     driver = drive(thread)
-    asked(driver.work, "model#0", 100)
+    ask_model(driver.work, "model#0", 100)
     driver.step()
     store.hand_back(driver.work, reason="the time slice is over")
     bring_to(thread, status)
@@ -132,7 +132,7 @@ def test_what_is_no_fault_counts_nothing(status: Status) -> None:
 def test_a_retry_after_the_third_crash_counts() -> None:
     thread = make_thread()
     driver = drive(thread)
-    asked(driver.work, "model#0", 100)
+    ask_model(driver.work, "model#0", 100)
     for _ in range(2):
         taken_over(thread)
     expire(thread)
@@ -144,15 +144,15 @@ def test_a_retry_after_the_third_crash_counts() -> None:
 def test_what_a_rollback_abandoned_would_not_be_done_again() -> None:
     thread = make_thread()
     driver = drive(thread)
-    asked(driver.work, "model#0", 100)
+    ask_model(driver.work, "model#0", 100)
     target = driver.step()
-    asked(driver.work, "model#0", 1000)
+    ask_model(driver.work, "model#0", 1000)
     driver.step()
     store.roll_back(
         thread, checkpoint=target, undo=(), reason="r", actor=OPERATOR, head=driver.work.head
     )
     Driver(acquired(thread)).finish_rollback(run_on=True)
-    asked(acquired(thread), "model#0", 7)
+    ask_model(acquired(thread), "model#0", 7)
     taken_over(thread)
     assert (saved(thread).calls, saved(thread).tokens) == (2, 107)
 
@@ -160,8 +160,8 @@ def test_what_a_rollback_abandoned_would_not_be_done_again() -> None:
 def test_the_newest_answer_of_a_place_counts_and_what_another_thread_paid_does_not() -> None:
     thread = make_thread()
     work = acquired(thread)
-    asked(work, "model#0", 100)
-    asked(work, "model#0", 30, revision=1, args={"to": "other"})
+    ask_model(work, "model#0", 100)
+    ask_model(work, "model#0", 30, revision=1, args={"to": "other"})
     reused = new_activity(work, "model#1", kind="model")
     usage = {"tokens": 500, "cost": "1", "reused_from": "elsewhere"}
     store.record_activity(work, reused, result="said", usage=usage)
@@ -172,8 +172,8 @@ def test_the_newest_answer_of_a_place_counts_and_what_another_thread_paid_does_n
 def test_a_thread_that_is_worked_on_is_not_looked_through(settings: Any) -> None:
     settings.GATEPOST_LEASE_SECONDS = 60.0
     thread = make_thread()
-    asked(acquired(thread), "model#0", 100)
-    assert savings.recorded_work(thread, guard=savings.EXPIRED) is None
+    ask_model(acquired(thread), "model#0", 100)
+    assert savings.work_before_takeover(thread) is None
     assert leases.take_over(thread, owner="worker:2") is None
     assert saved(thread).resumes == 0
 
@@ -183,7 +183,7 @@ def test_a_fleet_is_its_workspace() -> None:
     for place, faults in zip(places, (1, 2), strict=True):
         for _ in range(faults):
             thread = make_thread(workspace=place)
-            asked(acquired(thread), "model#0", 10)
+            ask_model(acquired(thread), "model#0", 10)
             taken_over(thread)
     assert [queries.fleet_saved(workspace=place).tokens for place in places] == [10, 20]
 
@@ -200,9 +200,9 @@ def test_the_index_answers_both_readers() -> None:
     workspace = one("SELECT workspace_id FROM gp_thread WHERE id = %s::uuid", (thread,))
     rows("SET LOCAL enable_seqscan = off")
     rows("SET LOCAL enable_sort = off")
-    asked = {"workspace": workspace, "thread": thread, "newest": 10}
-    for text in (savings._OF_THREAD, savings._OF_FLEET):
-        plan = "\n".join(r[0] for r in rows(f"EXPLAIN {text}", asked))
+    query = {"workspace": workspace, "thread": thread, "newest": 10}
+    for text in (savings.SQL.saved_of_thread, savings.SQL.saved_of_workspace):
+        plan = "\n".join(r[0] for r in rows(f"EXPLAIN {text}", query))
         assert plan.count("gp_event_rare") == 2
         assert "-> Sort" not in " ".join(plan.split())
         assert plan.count("Index Scan Backward") == 2

@@ -48,7 +48,7 @@ def test_few_long_threads_are_read_by_their_ranges_alone() -> None:
     for mode in ("force_custom_plan", "force_generic_plan"):
         rows(f"SET LOCAL plan_cache_mode = {mode}")
         plan = one(
-            f"EXPLAIN (ANALYZE, FORMAT JSON) {materialized._STATE}", (thread, head_of(thread))
+            f"EXPLAIN (ANALYZE, FORMAT JSON) {materialized.SQL.state}", (thread, head_of(thread))
         )
         read = [n for n in nodes(plan[0]["Plan"]) if n.get("Relation Name") == "gp_checkpoint"]
         assert len(read) == 4
@@ -75,17 +75,17 @@ def test_blocks_end_with_their_range_wherever_it_begins() -> None:
     _, fork = long_past()
     for number in (0, 1, 46, 47, 48, 49, 60):
         point = queries.checkpoint_by_number(fork, number).id
-        found = materialized.materialise(fork, point)
-        assert len(found.state["log"]) == 95 + number
-        assert found.deltas_read == 96 + number + 1
-        assert found.ranges == 2
-        for kept in (0, number // 2, number):
-            state = queries.state_at(fork, queries.checkpoint_by_number(fork, kept).id)
-            store.write_keyframe(fork, kept, state)
+        result = materialized.materialise(fork, point)
+        assert len(result.state["log"]) == 95 + number
+        assert result.deltas_read == 96 + number + 1
+        assert result.ranges == 2
+        for item in (0, number // 2, number):
+            state = queries.state_at(fork, queries.checkpoint_by_number(fork, item).id)
+            store.write_keyframe(fork, item, state)
             short = materialized.materialise(fork, point)
-            assert short.state == found.state
-            assert (short.deltas_read, short.unfolded_rows) == (number - kept, number - kept)
-            store.drop_keyframe(fork, kept)
+            assert short.state == result.state
+            assert (short.deltas_read, short.unfolded_rows) == (number - item, number - item)
+            store.drop_keyframe(fork, item)
 
 
 @pytest.mark.django_db

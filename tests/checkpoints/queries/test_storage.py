@@ -10,7 +10,7 @@ from django.test.utils import CaptureQueriesContext
 
 from checkpoints import queries, store
 from checkpoints.errors import NotFound
-from checkpoints.queries.storage import _STORAGE
+from checkpoints.queries.storage import SQL
 from tests.checkpoints.builders import drive, make_thread, new_activity, one
 
 from .test_state_plan import nodes
@@ -32,15 +32,15 @@ def test_the_estimate_is_near_what_the_tables_grew_by(real_db: str, steps: int) 
         done = new_activity(driver.work, f"look#{i}")
         store.record_activity(driver.work, done, result={"found": "x" * 500})
         driver.step({"append": {"log": ["y" * (i % 20) * 100]}})
-    found = queries.storage(thread)
+    result = queries.storage(thread)
     grew = one(MEASURED) - before
-    assert (found.checkpoints, found.activities) == (steps + 1, steps)
-    assert found.events == one(
+    assert (result.checkpoints, result.activities) == (steps + 1, steps)
+    assert result.events == one(
         "SELECT count(*) FROM gp_event WHERE thread_id = %s::uuid", (thread,)
     )
-    assert found.sampled_all == (steps < 20)
+    assert result.sampled_all == (steps < 20)
     # Tables grow by whole pages; a short thread may fit into one that was there.
-    assert abs(found.bytes - grew) < 0.25 * grew + 10 * 8_192
+    assert abs(result.bytes - grew) < 0.25 * grew + 10 * 8_192
 
 
 @pytest.mark.django_db
@@ -48,10 +48,10 @@ def test_it_is_one_query_that_looks_at_few_rows_of_a_long_thread() -> None:
     thread = make_thread()
     drive(thread, 400)
     with CaptureQueriesContext(connection) as seen:
-        found = queries.storage(thread)
+        result = queries.storage(thread)
     assert len(seen) == 1
-    assert found.checkpoints == 401
-    plan = one(f"EXPLAIN (ANALYZE, FORMAT JSON) {_STORAGE}", (thread,))
+    assert result.checkpoints == 401
+    plan = one(f"EXPLAIN (ANALYZE, FORMAT JSON) {SQL.storage}", (thread,))
     read = sum(
         n["Actual Rows"] * n["Actual Loops"]
         for n in nodes(plan[0]["Plan"])

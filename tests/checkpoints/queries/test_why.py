@@ -47,7 +47,7 @@ HELD = {"lease_owner": "w:1:b", "lease_until": LATER}
 
 
 @pytest.mark.parametrize(
-    ("row", "workers", "kind", "said"),
+    ("row", "workers", "kind", "text"),
     [
         (thread(Status.QUEUED), [worker()], "queue", "Waiting for a free worker; next is analyse"),
         (thread(Status.QUEUED), [], "no_worker", "No worker is running."),
@@ -117,10 +117,10 @@ HELD = {"lease_owner": "w:1:b", "lease_until": LATER}
         ),
     ],
 )
-def test_each_standstill(row: ThreadRow, workers: list[WorkerRow], kind: str, said: str) -> None:
+def test_each_standstill(row: ThreadRow, workers: list[WorkerRow], kind: str, text: str) -> None:
     why = why_waiting(row, (), workers, now=NOW)
     assert why.kind == kind
-    assert said in why.sentence
+    assert text in why.sentence
     assert why.sentence.endswith((".", "!", "?"))
     helped = kind in ("no_worker", "no_code", "paused", "attention", "failed")
     # An effect was under way when it was cancelled.

@@ -24,13 +24,13 @@ def test_eight_writers_leave_no_gap_and_readers_miss_nothing(real_db: str) -> No
     done = threading.Event()
     seen: list[list[int]] = [[], []]
 
-    def read(found: list[int]) -> None:
+    def read(results: list[int]) -> None:
         """As a page catches up: always from the last number it has."""
         while True:
             last_round = done.is_set()
-            seq = found[-1] if found else 0
-            found += [event.seq for event in queries.events_after(thread, seq, limit=7)]
-            if last_round and len(found) == one("SELECT last_seq FROM gp_thread"):
+            seq = results[-1] if results else 0
+            results += [event.seq for event in queries.events_after(thread, seq, limit=7)]
+            if last_round and len(results) == one("SELECT last_seq FROM gp_thread"):
                 break
         connection.close()
 
@@ -41,7 +41,7 @@ def test_eight_writers_leave_no_gap_and_readers_miss_nothing(real_db: str) -> No
 
         return once
 
-    readers = [threading.Thread(target=read, args=(found,)) for found in seen]
+    readers = [threading.Thread(target=read, args=(item,)) for item in seen]
     for reader in readers:
         reader.start()
     answers = race(EACH, *(write(f"worker:{n}") for n in range(WRITERS)))
@@ -88,14 +88,14 @@ def test_a_worker_and_people_write_into_one_log(real_db: str) -> None:
 def test_positions_across_threads_never_go_back(real_db: str) -> None:
     """(xid8, id) below the oldest running transaction: a feed over threads misses nothing."""
     threads = [make_thread() for _ in range(4)]
-    found: list[tuple[Any, ...]] = []
+    results: list[tuple[Any, ...]] = []
     done = threading.Event()
 
     def feed() -> None:
         while True:
             last_round = done.is_set()
-            after = found[-1] if found else ("0", threads[0], 0)
-            found.extend(
+            after = results[-1] if results else ("0", threads[0], 0)
+            results.extend(
                 rows(
                     "SELECT xid8::text, thread_id, seq FROM gp_event WHERE (xid8, thread_id, seq) "
                     "> (%s::xid8, %s::uuid, %s::bigint) "
@@ -104,7 +104,7 @@ def test_positions_across_threads_never_go_back(real_db: str) -> None:
                     after,
                 )
             )
-            if last_round and len(found) == one("SELECT count(*) FROM gp_event"):
+            if last_round and len(results) == one("SELECT count(*) FROM gp_event"):
                 break
         connection.close()
 
@@ -119,9 +119,9 @@ def test_positions_across_threads_never_go_back(real_db: str) -> None:
     race(50, *(write(thread) for thread in threads))
     done.set()
     reader.join(20)
-    assert len(found) == len(set(found)) == 4 * 51
+    assert len(results) == len(set(results)) == 4 * 51
     for thread in threads:
-        assert [seq for _, ident, seq in found if ident == thread] == list(range(1, 52))
+        assert [seq for _, ident, seq in results if ident == thread] == list(range(1, 52))
 
 
 @pytest.mark.django_db

@@ -51,8 +51,8 @@ def made(count: int, status: Status = S.QUEUED) -> list[UUID]:
 
 
 def version_of(thread: UUID) -> int:
-    found: int = one("SELECT version FROM gp_thread WHERE id = %s::uuid", (thread,))
-    return found
+    row: int = one("SELECT version FROM gp_thread WHERE id = %s::uuid", (thread,))
+    return row
 
 
 @pytest.mark.requirement("C26")
@@ -150,6 +150,7 @@ def test_the_same_verb_twice_at_once_happens_once(
         assert kinds_of(thread).count(kind) == 1
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("jitter", [0.0, 0.001])
 def test_no_wake_up_is_lost_to_a_thread_that_falls_asleep(real_db: str, jitter: float) -> None:
     """Whoever comes first: news never leaves a thread waiting for it."""

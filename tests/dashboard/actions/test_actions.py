@@ -31,6 +31,7 @@ HASH = "0" * 64
 # --- start ----------------------------------------------------------------------------------------
 
 
+@pytest.mark.slow
 def test_start_and_continue_by_name(cast: Cast, agent: UUID) -> None:
     who = cast.actor("operator")
     first, new = actions.start_or_continue(
@@ -56,7 +57,7 @@ def test_start_and_continue_by_name(cast: Cast, agent: UUID) -> None:
 
 
 @pytest.mark.parametrize(
-    ("input", "path", "said"),
+    ("input", "path", "text"),
     [
         ({}, "$.goal", "is required"),
         ({"goal": 5}, "$.goal", "must be text, not 5"),
@@ -72,13 +73,13 @@ def test_start_and_continue_by_name(cast: Cast, agent: UUID) -> None:
     ],
 )
 def test_start_refuses_values_at_their_path(
-    cast: Cast, agent: UUID, input: dict[str, Any], path: str, said: str
+    cast: Cast, agent: UUID, input: dict[str, Any], path: str, text: str
 ) -> None:
     with pytest.raises(Invalid) as caught:
         actions.start_thread(cast.actor("operator"), agent="research", input=input)
     assert caught.value.path == path
     assert caught.value.request_path == f"$.input{path[1:]}"
-    assert said in caught.value.reason
+    assert text in caught.value.reason
     assert not queries.threads(workspace=cast.workspace).rows
 
 
@@ -383,7 +384,7 @@ def test_upload(cast: Cast, agent: UUID, settings: Any) -> None:
 
 
 @pytest.mark.parametrize(
-    ("given", "kept"),
+    ("value", "kept"),
     [
         ("report.pdf", "report.pdf"),
         ("C:\\x\\report.pdf", "report.pdf"),
@@ -395,5 +396,5 @@ def test_upload(cast: Cast, agent: UUID, settings: Any) -> None:
         (".hidden", "hidden"),
     ],
 )
-def test_names_are_cleaned(given: str, kept: str) -> None:
-    assert clean_name(given) == kept
+def test_names_are_cleaned(value: str, kept: str) -> None:
+    assert clean_name(value) == kept

@@ -70,19 +70,19 @@ def test_the_same_is_refused_with_and_without_the_state(
         read.append(1)
         return dict(STATE)
 
-    told: dict[str, Any] = {"workspace": cast.workspace, "within": "changes"}
+    payload: dict[str, Any] = {"workspace": cast.workspace, "within": "changes"}
     size = len(deltas.canonical(STATE))
     refused = 0
     for changes in CHANGES:
-        whole = faults(lambda: resulting_state(version, STATE, changes, **told))  # noqa: B023
-        found = faults(
-            lambda: check_changes(version, changes, state_bytes=size, state=state, **told)  # noqa: B023
+        whole = faults(lambda: resulting_state(version, STATE, changes, **payload))  # noqa: B023
+        result = faults(
+            lambda: check_changes(version, changes, state_bytes=size, state=state, **payload)  # noqa: B023
         )
         if changes:
-            assert found == whole, changes
-            refused += bool(found)
+            assert result == whole, changes
+            refused += bool(result)
         else:  # nothing is new
-            assert found in ([], whole)
+            assert result in ([], whole)
     assert refused >= 8
     # A schema that speaks of channels together needs them together.
     assert bool(len(read) > 1) == (more.keys() not in (set(), {"additionalProperties"}))

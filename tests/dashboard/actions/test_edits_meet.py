@@ -35,16 +35,16 @@ SUBSETS = [
 def _inputs(page: str) -> dict[str, str]:
     """Everything that a browser would send of the form as it stands."""
     form = re.split(r'<form class="sheet" id="edit(?:-first)?"', page)[1].partition("</form>")[0]
-    found = {
+    results = {
         name: escapes.unescape(value)
         for name, value in re.findall(r'<input [^>]*name="([\w-]+)"[^>]*?value="([^"]*)"', form)
     }
     for name, value in re.findall(
         r'<textarea [^>]*name="([\w-]+)"[^>]*>(.*?)</textarea>', form, re.S
     ):
-        found[name] = escapes.unescape(value)
-    found.pop("csrfmiddlewaretoken", None)
-    return found
+        results[name] = escapes.unescape(value)
+    results.pop("csrfmiddlewaretoken", None)
+    return results
 
 
 def _type(sent: dict[str, str], names: tuple[str, ...]) -> dict[str, str]:
@@ -56,6 +56,7 @@ def client(cast: Cast) -> Client:
     return cast.client("operator")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("mine", SUBSETS[1:], ids="+".join)
 def test_every_pair_of_edits(cast: Cast, client: Client, mine: tuple[str, ...]) -> None:
     agent = scene.make_agent()
@@ -118,13 +119,13 @@ TOOL: dict[str, Any] = {
 FORM, JSON = "form", "json"
 
 
-def _asked(cast: Cast, agent: UUID) -> ApprovalRow:
+def _open_request(cast: Cast, agent: UUID) -> ApprovalRow:
     return scene.waiting(cast.workspace, agent, args=ARGS, schema=TOOL, terms=BOTH)
 
 
 def _edit(cast: Cast, row: ApprovalRow, args: dict[str, Any]) -> None:
-    stands = requests.approval(row.id, workspace=row.workspace)
-    actions.decide(cast.actor("manager"), row.id, "edit", stands.standing_hash, "", args)
+    approval = requests.approval(row.id, workspace=row.workspace)
+    actions.decide(cast.actor("manager"), row.id, "edit", approval.standing_hash, "", args)
 
 
 def _typed(sent: dict[str, str], names: tuple[str, ...], tab: str) -> dict[str, str]:
@@ -134,12 +135,13 @@ def _typed(sent: dict[str, str], names: tuple[str, ...], tab: str) -> dict[str, 
     return sent | {"as": JSON, "args": json.dumps(args)}
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("tab", [FORM, JSON])
 @pytest.mark.parametrize("mine", SUBSETS[1:], ids="+".join)
 def test_every_pair_of_edits_of_one_request(cast: Cast, mine: tuple[str, ...], tab: str) -> None:
     agent, client = scene.make_agent(), cast.client("second_manager")
     for theirs in SUBSETS[1:]:
-        row = _asked(cast, agent)
+        row = _open_request(cast, agent)
         url = f"/approvals/{row.id}/decide/"
         opened = _inputs(client.get(f"/approvals/{row.id}/edit/").content.decode())
         written = {name: THEIRS[name] for name in theirs}
@@ -160,12 +162,12 @@ def test_every_pair_of_edits_of_one_request(cast: Cast, mine: tuple[str, ...], t
             assert json.loads(again["args"]) == wanted
         sent = client.post(url, again | {"as": tab})
         assert sent.status_code == 303, sent.content.decode()
-        stands = requests.approval(row.id, workspace=row.workspace)
-        assert stands.shown_args == wanted
+        approval = requests.approval(row.id, workspace=row.workspace)
+        assert approval.shown_args == wanted
 
 
 def test_a_mistake_in_an_old_form_undoes_nobodys_edit(cast: Cast) -> None:
-    row, client = _asked(cast, scene.make_agent()), cast.client("second_manager")
+    row, client = _open_request(cast, scene.make_agent()), cast.client("second_manager")
     url = f"/approvals/{row.id}/decide/"
     opened = _inputs(client.get(f"/approvals/{row.id}/edit/").content.decode())
     _edit(cast, row, ARGS | {"goal": "their goal"})
@@ -174,12 +176,12 @@ def test_a_mistake_in_an_old_form_undoes_nobodys_edit(cast: Cast) -> None:
     again = _inputs(late.content.decode())
     assert (again["f-goal"], again["f-limit"]) == ("their goal", "many")
     assert client.post(url, again | {"as": FORM, "f-limit": "8"}).status_code == 303
-    stands = requests.approval(row.id, workspace=row.workspace)
-    assert stands.shown_args == ARGS | {"goal": "their goal", "limit": 8}
+    approval = requests.approval(row.id, workspace=row.workspace)
+    assert approval.shown_args == ARGS | {"goal": "their goal", "limit": 8}
 
 
 def test_broken_json_over_an_old_request_undoes_nobodys_edit(cast: Cast) -> None:
-    row, client = _asked(cast, scene.make_agent()), cast.client("second_manager")
+    row, client = _open_request(cast, scene.make_agent()), cast.client("second_manager")
     url = f"/approvals/{row.id}/decide/"
     opened = _inputs(client.get(f"/approvals/{row.id}/edit/").content.decode())
     _edit(cast, row, ARGS | {"goal": "their goal"})

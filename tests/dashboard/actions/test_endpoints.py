@@ -130,10 +130,10 @@ def test_the_api_answers_a_secret_once_and_no_address(cast: Cast) -> None:
     at = f"/api/v1/endpoints/{answer.json()['id']}/"
     admin.post(f"{at}test/", {}, content_type="application/json")
     for one in ("/api/v1/endpoints/", at):
-        told = admin.get(one)
-        assert told.status_code == 200
-        assert "whsec_" not in told.content.decode()
-        assert "T0K3N" not in told.content.decode()
+        response = admin.get(one)
+        assert response.status_code == 200
+        assert "whsec_" not in response.content.decode()
+        assert "T0K3N" not in response.content.decode()
         assert cast.client("viewer").get(one).status_code == 403
     assert [d["kind"] for d in admin.get(at).json()["deliveries"]] == ["endpoint.test"]
     assert cast.client("stranger").get(at).status_code == 404

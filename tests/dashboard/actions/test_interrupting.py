@@ -20,9 +20,9 @@ UNKNOWN = "publish had started; whether it happened is unknown."
 
 @pytest.fixture
 def agent(cast: Cast) -> UUID:
-    found = scene.make_agent()
-    scene.alive(found)
-    return found
+    agent = scene.make_agent()
+    scene.alive(agent)
+    return agent
 
 
 @pytest.fixture
@@ -62,9 +62,9 @@ def test_a_cancel_says_afterwards_which_effect_had_started(cast: Cast, busy: UUI
     api = cast.client("operator")
     rows = api.get(f"/api/v1/threads/{busy}/activities/").json()["results"]
     assert [(a["tool"], a["state"]) for a in rows] == [("publish", "unknown")]
-    told = [sentences.event_sentence(e) for e in queries.events_after(busy, 0)[-2:]]
-    assert told[0] == "publish had started; whether it happened is unknown"
-    assert told[1].endswith("; publish had started, whether it happened is unknown")
+    messages = [sentences.event_sentence(e) for e in queries.events_after(busy, 0)[-2:]]
+    assert messages[0] == "publish had started; whether it happened is unknown"
+    assert messages[1].endswith("; publish had started, whether it happened is unknown")
     assert api.get(f"/api/v1/threads/{busy}/").json()["why_waiting"]["sentence"].endswith(UNKNOWN)
     board = html.unescape(client.get("/?status=cancelled").content.decode())
     assert UNKNOWN in board

@@ -41,7 +41,7 @@ def paused(cast: Cast, agent: UUID) -> UUID:
     return work.thread
 
 
-def asked(act: Any) -> Any:
+def second_request(act: Any) -> Any:
     """The request that an action opened instead of acting."""
     with pytest.raises(NeedsSecondPerson) as error:
         act()
@@ -74,7 +74,9 @@ def test_an_edit_waits_for_a_second_person_and_is_carried_out_as_it_was_asked(
     actions.edit(operator, thread, {"report": "free"}, "typo")  # not what the policy is about
     now = threads.thread(thread, workspace=cast.workspace)
     assert now.head != before.head
-    ident = asked(lambda: actions.edit(operator, thread, {"goal": "other goal"}, "new goal"))
+    ident = second_request(
+        lambda: actions.edit(operator, thread, {"goal": "other goal"}, "new goal")
+    )
     row = request_of(cast, ident)
     assert (row.kind, row.tool, row.status) == ("operation", "edit", "pending")
     assert row.args["arguments"] == {
@@ -93,9 +95,9 @@ def test_an_edit_waits_for_a_second_person_and_is_carried_out_as_it_was_asked(
     point = threads.checkpoint(thread, after.head)
     assert point.created_by == operator.person
     assert queries_policies.carried_out(ident) == ("done", "Done.")
-    told = kinds(thread)
-    assert told[-1] == "operation.done"
-    assert told.index("approval.decided") < len(told) - told[::-1].index("state.edited")
+    payload = kinds(thread)
+    assert payload[-1] == "operation.done"
+    assert payload.index("approval.decided") < len(payload) - payload[::-1].index("state.edited")
     assert verify_thread(thread).intact
     # Once and never again.
     assert second_person.carry_out(request_of(cast, ident), cast.actor("manager")) is None
@@ -107,18 +109,18 @@ def test_a_fork_is_made_once_and_rejecting_makes_none(cast: Cast, agent: UUID) -
     thread, manager = paused(cast, agent), cast.actor("manager")
     head = threads.thread(thread, workspace=cast.workspace).head
     n = len(threads.threads(workspace=cast.workspace).rows)
-    first = asked(lambda: actions.fork(manager, thread, head, {"goal": "trains"}, "Fork"))
+    first = second_request(lambda: actions.fork(manager, thread, head, {"goal": "trains"}, "Fork"))
     assert len(threads.threads(workspace=cast.workspace).rows) == n
     approve(cast, first, "second_manager")
-    found = queries_policies.carried_out(first)
-    assert found is not None
-    assert found[0] == "done"
+    result = queries_policies.carried_out(first)
+    assert result is not None
+    assert result[0] == "done"
     assert len(threads.threads(workspace=cast.workspace).rows) == n + 1
-    born = UUID(found[1].rpartition(" ")[2].rstrip("."))
+    born = UUID(result[1].rpartition(" ")[2].rstrip("."))
     row = threads.thread(born, workspace=cast.workspace)
     assert threads.state_at(born, row.head)["goal"] == "trains"
     assert row.started_by == manager.person
-    second = asked(lambda: actions.fork(manager, thread, head))
+    second = second_request(lambda: actions.fork(manager, thread, head))
     approve(cast, second, "second_manager", "reject")
     assert queries_policies.carried_out(second) is None
     assert len(threads.threads(workspace=cast.workspace).rows) == n + 1
@@ -130,24 +132,24 @@ def test_a_rollback_waits_and_a_thread_that_moved_on_is_told_honestly(
     demand(cast, "operation == 'roll_back'")
     thread, operator = paused(cast, agent), cast.actor("operator")
     first = threads.checkpoint_by_number(thread, 0).id
-    good = asked(lambda: actions.roll_back(operator, thread, first, "wrong data"))
-    stale = asked(lambda: actions.roll_back(operator, thread, first, "wrong data too"))
+    good = second_request(lambda: actions.roll_back(operator, thread, first, "wrong data"))
+    stale = second_request(lambda: actions.roll_back(operator, thread, first, "wrong data too"))
     actions.edit(operator, thread, {"report": "meanwhile"}, "meanwhile")  # withdraws both
     assert request_of(cast, good).status == "withdrawn"
     assert request_of(cast, stale).status == "withdrawn"
-    again = asked(lambda: actions.roll_back(operator, thread, first, "still wrong"))
+    again = second_request(lambda: actions.roll_back(operator, thread, first, "still wrong"))
     actions.resume(operator, thread)
     approve(cast, again)
     row = request_of(cast, again)
     assert (row.status, row.outcome) == ("settled", "approve")
-    found = queries_policies.carried_out(again)
-    assert found is not None
-    assert found[0] == "failed"
-    assert found[1].startswith("Not done: ")
+    result = queries_policies.carried_out(again)
+    assert result is not None
+    assert result[0] == "failed"
+    assert result[1].startswith("Not done: ")
     assert kinds(thread)[-1] == "operation.failed"
     now = threads.thread(thread, workspace=cast.workspace)
     assert now.status == Status.QUEUED
-    last = asked(lambda: actions.roll_back(operator, thread, first, "now"))
+    last = second_request(lambda: actions.roll_back(operator, thread, first, "now"))
     approve(cast, last)
     assert threads.thread(thread, workspace=cast.workspace).status == Status.ROLLING_BACK
 
@@ -156,7 +158,9 @@ def test_an_answer_about_an_unknown_effect_can_need_two(cast: Cast, agent: UUID)
     demand(cast, "operation == 'retry' && tool == 'settle' && args.verdict == 'not_happened'")
     thread, effect = scene.asking(cast.workspace, agent)
     operator = cast.actor("operator")
-    ident = asked(lambda: actions.settle(operator, thread, effect, "not_happened", reason="looked"))
+    ident = second_request(
+        lambda: actions.settle(operator, thread, effect, "not_happened", reason="looked")
+    )
     assert threads.thread(thread, workspace=cast.workspace).status == Status.ATTENTION
     approve(cast, ident)
     assert queries_policies.carried_out(ident) == ("done", "Done.")
@@ -179,12 +183,12 @@ def test_rights_lost_meanwhile_let_nothing_happen(cast: Cast, agent: UUID) -> No
     demand(cast, "operation == 'edit'")
     thread, operator = paused(cast, agent), cast.actor("operator")
     head = threads.thread(thread, workspace=cast.workspace).head
-    ident = asked(lambda: actions.edit(operator, thread, {"goal": "other"}, "because"))
+    ident = second_request(lambda: actions.edit(operator, thread, {"goal": "other"}, "because"))
     store.withdraw(cast.workspace, operator.user_id, "operator", actor="user:0")
     approve(cast, ident)
-    found = queries_policies.carried_out(ident)
-    assert found is not None
-    assert found[0] == "failed"
+    result = queries_policies.carried_out(ident)
+    assert result is not None
+    assert result[0] == "failed"
     assert threads.thread(thread, workspace=cast.workspace).head == head
 
 
@@ -217,14 +221,14 @@ def test_the_call_answers_202_once_with_the_request(cast: Cast, agent: UUID) -> 
 
     answer = post(**{"Idempotency-Key": "one"})
     assert answer.status_code == 202
-    told = answer.json()
-    assert answer["Location"] == told["url"] == f"/approvals/{told['approval']}/"
-    assert post(**{"Idempotency-Key": "one"}).json() == told
+    payload = answer.json()
+    assert answer["Location"] == payload["url"] == f"/approvals/{payload['approval']}/"
+    assert post(**{"Idempotency-Key": "one"}).json() == payload
     assert len(queries.for_thread(thread)) == 1
     row = queries.for_thread(thread)[0]
     assert row.deadline is not None
     assert client.get(f"/api/v1/approvals/{row.id}/").json()["verdicts"] == ["approve", "reject"]
-    assert client.get(told["url"]).status_code == 200
+    assert client.get(payload["url"]).status_code == 200
 
 
 def test_the_page_leads_to_the_request(cast: Cast, agent: UUID) -> None:
@@ -247,16 +251,16 @@ def test_the_request_says_what_became_of_it(cast: Cast, agent: UUID) -> None:
     thread, operator = paused(cast, agent), cast.actor("operator")
     head = threads.thread(thread, workspace=cast.workspace).head
     first = threads.checkpoint_by_number(thread, 0).id
-    good = asked(lambda: actions.fork(operator, thread, head))
+    good = second_request(lambda: actions.fork(operator, thread, head))
     client = cast.client("manager")
     row = request_of(cast, good)
     form = {"verdict": "approve", "proposal_hash": row.standing_hash}
     answer = client.post(f"/approvals/{good}/decide/", form, follow=True)
     assert answer.status_code == 200
-    said = queries_policies.carried_out(good)
-    assert said is not None
-    assert said[1].rstrip(".").rpartition(" ")[2] in answer.content.decode()
-    bad = asked(lambda: actions.roll_back(operator, thread, first, "wrong"))
+    message = queries_policies.carried_out(good)
+    assert message is not None
+    assert message[1].rstrip(".").rpartition(" ")[2] in answer.content.decode()
+    bad = second_request(lambda: actions.roll_back(operator, thread, first, "wrong"))
     actions.resume(operator, thread)
     form = {"verdict": "approve", "proposal_hash": request_of(cast, bad).standing_hash}
     page = client.post(f"/approvals/{bad}/decide/", form, follow=True).content.decode()
@@ -280,7 +284,7 @@ def test_what_became_of_an_operation_is_compared_with_the_log(
     demand(cast, "operation == 'fork'")
     thread, operator = paused(cast, agent), cast.actor("operator")
     head = threads.thread(thread, workspace=cast.workspace).head
-    request = asked(lambda: actions.fork(operator, thread, head))
+    request = second_request(lambda: actions.fork(operator, thread, head))
     form = {"verdict": "approve", "proposal_hash": request_of(cast, request).standing_hash}
     cast.client("manager").post(f"/approvals/{request}/decide/", form)
     assert proof.verify(thread).intact
@@ -297,7 +301,7 @@ def test_whoever_asked_may_not_approve_and_the_try_is_logged(cast: Cast, agent: 
     store.grant(cast.workspace, cast.users["operator"].pk, "reviewer", actor="user:0")
     demand(cast, "operation == 'edit'")
     thread, operator = paused(cast, agent), cast.actor("operator")
-    ident = asked(lambda: actions.edit(operator, thread, {"goal": "other"}, "because"))
+    ident = second_request(lambda: actions.edit(operator, thread, {"goal": "other"}, "because"))
     with pytest.raises(ActionError):
         approve(cast, ident, "operator")
     assert request_of(cast, ident).status == "pending"
@@ -310,7 +314,7 @@ def test_whoever_asked_may_not_approve_and_the_try_is_logged(cast: Cast, agent: 
 def test_two_stages_carry_out_with_the_last_vote(cast: Cast, agent: UUID) -> None:
     demand(cast, "operation == 'edit'", terms=Terms(stages=(Seat(count=2),)))
     thread, operator = paused(cast, agent), cast.actor("operator")
-    ident = asked(lambda: actions.edit(operator, thread, {"goal": "other"}, "because"))
+    ident = second_request(lambda: actions.edit(operator, thread, {"goal": "other"}, "because"))
     approve(cast, ident)
     assert request_of(cast, ident).status == "pending"
     assert queries_policies.carried_out(ident) is None
@@ -322,12 +326,14 @@ def test_two_stages_carry_out_with_the_last_vote(cast: Cast, agent: UUID) -> Non
 def test_a_fork_under_other_code_asks_too(cast: Cast) -> None:
     demand(cast, "operation == 'fork'")
     world = make_world(cast)
-    ident = asked(lambda: actions.choose_code(cast.actor("operator"), world.changed, "fork"))
+    ident = second_request(
+        lambda: actions.choose_code(cast.actor("operator"), world.changed, "fork")
+    )
     assert request_of(cast, ident).tool == "choose_code"
     approve(cast, ident)
-    found = queries_policies.carried_out(ident)
-    assert found is not None
-    assert found[0] == "done"
+    result = queries_policies.carried_out(ident)
+    assert result is not None
+    assert result[0] == "done"
     assert actions.choose_code(cast.actor("operator"), world.changed, "pin") == world.changed
 
 
@@ -335,7 +341,7 @@ def test_what_a_capsule_says_was_approved_is_not_carried_out(cast: Cast, agent: 
     demand(cast, "operation == 'edit'")
     thread, operator = paused(cast, agent), cast.actor("operator")
     before = threads.thread(thread, workspace=cast.workspace)
-    ident = asked(lambda: actions.edit(operator, thread, {"goal": "other"}, "new goal"))
+    ident = second_request(lambda: actions.edit(operator, thread, {"goal": "other"}, "new goal"))
     with connection.cursor() as cursor:
         cursor.execute(
             "UPDATE gp_approval SET status = 'settled', outcome = 'approve', imported = true, "

@@ -54,6 +54,7 @@ def shown(text: str, secrets: list[str]) -> list[str]:
     return [one for one in secrets if one in plain]
 
 
+@pytest.mark.slow
 def test_no_page_of_the_records_has_them(told: tuple[Cast, list[str], UUID]) -> None:
     cast, secrets, _ = told
     looked = 0
@@ -95,25 +96,25 @@ def test_no_command_and_no_capsule_has_them(
 ) -> None:
     _cast, secrets, thread = told
     for words in (("hook", "list", "--as", "admin"), ("doctor",)):
-        _, answer, said = run(*words)
-        assert shown(f"{answer} {said}", secrets) == [], words
-    code, _, said = run("export", str(thread), "--to", str(tmp_path / "c.zip"), "--as", "auditor")
-    assert code == 0, said
+        _, answer, errors = run(*words)
+        assert shown(f"{answer} {errors}", secrets) == [], words
+    code, _, errors = run("export", str(thread), "--to", str(tmp_path / "c.zip"), "--as", "auditor")
+    assert code == 0, errors
     raw = (tmp_path / "c.zip").read_bytes().decode("utf-8", "replace")
     assert shown(raw, secrets) == []
 
 
 def test_no_other_table_has_them(told: tuple[Cast, list[str], UUID]) -> None:
     _, secrets, _ = told
-    found = set()
+    results = set()
     tables = connection.introspection.table_names()
     assert set(tables) > KEPT_IN
     with connection.cursor() as cursor:
         for table in tables:
             cursor.execute(f'SELECT x::text FROM "{table}" x')
             if any(shown(text.replace("\\", ""), secrets) for (text,) in cursor.fetchall()):
-                found.add(table)
-    assert found == KEPT_IN
+                results.add(table)
+    assert results == KEPT_IN
 
 
 def test_nothing_that_holds_them_says_so(told: tuple[Cast, list[str], UUID]) -> None:
@@ -143,6 +144,6 @@ def test_libraries_that_speak_to_chats_tell_no_paths(capfd: pytest.CaptureFixtur
         logger.debug('%s://%s "%s %s"', "https", "hooks.slack.com", "POST", "/services/T0KENA1234")
         logger.warning("Failed to parse headers (url=%s)", "https://x/services/T0KENA1234")
         logging.getLogger("gatepost").debug("heard")
-    told = capfd.readouterr().err
-    assert "heard" in told
-    assert "T0KENA1234" not in told
+    output = capfd.readouterr().err
+    assert "heard" in output
+    assert "T0KENA1234" not in output

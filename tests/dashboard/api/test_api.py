@@ -24,10 +24,10 @@ from tests.dashboard.calls import V1, post, refused
 
 def test_agents(operator: Client, agent: UUID) -> None:
     scene.alive(agent)
-    (found,) = operator.get(f"{V1}/agents/").json()["results"]
-    assert (found["agent"], found["version"], found["live_workers"]) == ("research", 1, 1)
-    assert found["schema"] == scene.SCHEMA
-    assert operator.get(f"{V1}/agents/research/").json() == found
+    (result,) = operator.get(f"{V1}/agents/").json()["results"]
+    assert (result["agent"], result["version"], result["live_workers"]) == ("research", 1, 1)
+    assert result["schema"] == scene.SCHEMA
+    assert operator.get(f"{V1}/agents/research/").json() == result
 
 
 def test_start_and_continue(operator: Client, agent: UUID) -> None:
@@ -56,29 +56,29 @@ def test_start_and_continue(operator: Client, agent: UUID) -> None:
 
 def test_one_thread(cast: Cast, operator: Client, row: gates.ApprovalRow) -> None:
     response = operator.get(f"{V1}/threads/{row.thread}/")
-    told = response.json()
+    payload = response.json()
     thread = queries.thread(row.thread, workspace=cast.workspace)
     assert response["ETag"] == f'"{thread.version}"'
-    assert (told["id"], told["head"], told["fence"]) == (
+    assert (payload["id"], payload["head"], payload["fence"]) == (
         str(thread.id),
         str(thread.head),
         thread.fence,
     )
-    assert told["lease"] is None
-    assert told["approvals"] == [str(row.id)]
-    assert told["why_waiting"]["sentence"] == "Waiting for a decision: Publish this report?"
-    assert told["why_waiting"]["action"] == "A reviewer decides."
-    assert set(told["actions"]) == {
+    assert payload["lease"] is None
+    assert payload["approvals"] == [str(row.id)]
+    assert payload["why_waiting"]["sentence"] == "Waiting for a decision: Publish this report?"
+    assert payload["why_waiting"]["action"] == "A reviewer decides."
+    assert set(payload["actions"]) == {
         "pause", "resume", "retry", "settle", "input", "edit", "fork", "rollback", "cancel",
     }  # fmt: skip
-    assert told["totals"]["steps"] == 1
+    assert payload["totals"]["steps"] == 1
 
 
 def test_a_worker_is_named(operator: Client, cast: Cast, agent: UUID) -> None:
     work = scene.lease(scene.start(cast.workspace, agent))
-    told = operator.get(f"{V1}/threads/{work.thread}/").json()
-    assert (told["lease"]["owner"], told["lease"]["fence"]) == (work.owner, work.fence)
-    assert told["why_waiting"]["kind"] == "working"
+    payload = operator.get(f"{V1}/threads/{work.thread}/").json()
+    assert (payload["lease"]["owner"], payload["lease"]["fence"]) == (work.owner, work.fence)
+    assert payload["why_waiting"]["kind"] == "working"
 
 
 def test_lists_page_by_cursor(operator: Client, cast: Cast, agent: UUID) -> None:
@@ -167,14 +167,14 @@ def test_checkpoints_events_activities(operator: Client, cast: Cast, agent: UUID
     none = operator.get(f"{at}/events/?after={last}").json()
     assert none == {"results": [], "last_seq": last, "next_cursor": ""}
 
-    (found,) = operator.get(f"{at}/activities/").json()["results"]
-    assert (found["kind"], found["tool"], found["state"]) == ("effect", "publish", "done")
-    assert found["result"] == {"path": "p"}
-    assert found["approval"] is None
+    (result,) = operator.get(f"{at}/activities/").json()["results"]
+    assert (result["kind"], result["tool"], result["state"]) == ("effect", "publish", "done")
+    assert result["result"] == {"path": "p"}
+    assert result["approval"] is None
     approval = uuid4()
-    rows("UPDATE gp_activity SET approval_id = %s WHERE id = %s", [approval, found["id"]])
-    (found,) = operator.get(f"{at}/activities/").json()["results"]
-    assert found["approval"] == str(approval)
+    rows("UPDATE gp_activity SET approval_id = %s WHERE id = %s", [approval, result["id"]])
+    (result,) = operator.get(f"{at}/activities/").json()["results"]
+    assert result["approval"] == str(approval)
 
 
 def test_diff_of_a_fork_and_its_base(operator: Client, cast: Cast, agent: UUID) -> None:
@@ -182,18 +182,18 @@ def test_diff_of_a_fork_and_its_base(operator: Client, cast: Cast, agent: UUID) 
     first = scene.step(work, report="one")
     second = scene.step(work, report="two", leave_by=EventKind.THREAD_SUCCEEDED)
     at = f"{V1}/threads/{work.thread}/diff/"
-    told = operator.get(f"{at}?from={first}").json()
-    assert told["patch"] == [{"op": "replace", "path": "/report", "value": "two"}]
-    assert told["common"]["checkpoint"] == str(first)
-    assert told["diverged"]["from"] is None
-    assert told["diverged"]["to"]["data"]["checkpoint"] == str(second)
+    payload = operator.get(f"{at}?from={first}").json()
+    assert payload["patch"] == [{"op": "replace", "path": "/report", "value": "two"}]
+    assert payload["common"]["checkpoint"] == str(first)
+    assert payload["diverged"]["from"] is None
+    assert payload["diverged"]["to"]["data"]["checkpoint"] == str(second)
     body = {"checkpoint": str(first), "changes": {"goal": "weather"}}
     fork = post(operator, f"/threads/{work.thread}/fork/", body).json()["id"]
-    told = operator.get(f"{at}?from={second}&to_thread={fork}").json()
-    assert {op["path"] for op in told["patch"]} == {"/report", "/goal"}
-    assert told["common"]["checkpoint"] == str(first)
-    assert told["diverged"]["from"]["data"]["checkpoint"] == str(second)
-    assert told["diverged"]["to"]["kind"] == "thread.forked"
+    payload = operator.get(f"{at}?from={second}&to_thread={fork}").json()
+    assert {op["path"] for op in payload["patch"]} == {"/report", "/goal"}
+    assert payload["common"]["checkpoint"] == str(first)
+    assert payload["diverged"]["from"]["data"]["checkpoint"] == str(second)
+    assert payload["diverged"]["to"]["kind"] == "thread.forked"
     elsewhere = scene.start(cast.elsewhere, agent)
     refused(operator.get(f"{at}?from={first}&to_thread={elsewhere}"), 404)
 
@@ -327,18 +327,18 @@ def test_inbox(cast: Cast, manager: Client, agent: UUID) -> None:
     assert manager.get(f"{V1}/approvals/?mine=1").json()["results"]
     auditor = cast.client("auditor")
     assert auditor.get(f"{V1}/approvals/?mine=1").json()["results"] == []
-    told = auditor.get(f"{V1}/approvals/{made[0]}/").json()
-    assert told["decide"] == {"allowed": False, "why": "Needs the role reviewer."}
+    payload = auditor.get(f"{V1}/approvals/{made[0]}/").json()
+    assert payload["decide"] == {"allowed": False, "why": "Needs the role reviewer."}
     assert auditor.get(f"{V1}/approvals/?status=decided").json()["results"] == []
     assert len(auditor.get(f"{V1}/approvals/?status=all").json()["results"]) == 3
 
 
 def test_one_approval(manager: Client, row: gates.ApprovalRow) -> None:
-    told = manager.get(f"{V1}/approvals/{row.id}/").json()
-    assert (told["proposal_hash"], told["args"]) == (row.proposal_hash, {"report": "r"})
-    assert told["verdicts"] == ["approve", "edit", "respond", "reject"]
-    assert told["decide"]["allowed"] is True
-    assert told["thread"] == str(row.thread)
+    payload = manager.get(f"{V1}/approvals/{row.id}/").json()
+    assert (payload["proposal_hash"], payload["args"]) == (row.proposal_hash, {"report": "r"})
+    assert payload["verdicts"] == ["approve", "edit", "respond", "reject"]
+    assert payload["decide"]["allowed"] is True
+    assert payload["thread"] == str(row.thread)
 
 
 def test_the_second_decider_learns_the_outcome(

@@ -43,16 +43,19 @@ def served(real_db: str) -> Iterator[tuple[str, Cast]]:
     connections.close_all()
 
 
+@pytest.mark.slow
 @pytest.mark.browser
 def test_the_page_works_under_the_policy(served: tuple[str, Cast], browser: Browser) -> None:
     address, cast = served
     cookie = cast.client("operator").cookies["sessionid"].value
-    said: list[str] = []
+    messages: list[str] = []
     context = browser.new_context(viewport={"width": 1440, "height": 900})
     context.add_cookies([{"name": "sessionid", "value": cookie, "url": address}])
     page = context.new_page()
-    page.on("console", lambda m: said.append(m.text) if m.type in ("error", "warning") else None)
-    page.on("pageerror", lambda error: said.append(str(error)))
+    page.on(
+        "console", lambda m: messages.append(m.text) if m.type in ("error", "warning") else None
+    )
+    page.on("pageerror", lambda error: messages.append(str(error)))
     answer = page.goto(f"{address}/api/docs/")
     assert answer is not None
     assert "style-src 'self';" in answer.headers["content-security-policy"]
@@ -65,4 +68,4 @@ def test_the_page_works_under_the_policy(served: tuple[str, Cast], browser: Brow
     status = row.locator(".live-responses-table tbody .response-col_status").first
     expect(status).to_contain_text("200")
     context.close()
-    assert said == []
+    assert messages == []

@@ -117,7 +117,7 @@ def test_bodies_that_cannot_be_read(operator: Client, body: Any, path: str | Non
 
 
 @pytest.mark.parametrize(
-    ("body", "path", "said"),
+    ("body", "path", "text"),
     [
         ([], "$", "must be an object"),
         ({}, "$.agent", "is required"),
@@ -132,10 +132,10 @@ def test_bodies_that_cannot_be_read(operator: Client, body: Any, path: str | Non
     ],
 )
 def test_bodies_that_do_not_fit(
-    operator: Client, agent: UUID, body: Any, path: str, said: str
+    operator: Client, agent: UUID, body: Any, path: str, text: str
 ) -> None:
     problem = refused(post(operator, "/threads/", body), 422, path)
-    assert said in problem["detail"]
+    assert text in problem["detail"]
     assert problem["errors"][0]["path"] == path
 
 
@@ -195,14 +195,14 @@ def test_failures_of_ours(operator: Client, monkeypatch: pytest.MonkeyPatch) -> 
 
 def test_the_schema_names_every_call(operator: Client, row: gates.ApprovalRow) -> None:
     response = operator.get("/api/schema/?format=json")
-    told = response.json()
-    assert told["openapi"].startswith("3.1")
-    found = {(method, path) for path, item in told["paths"].items() for method in item}
+    payload = response.json()
+    assert payload["openapi"].startswith("3.1")
+    results = {(method, path) for path, item in payload["paths"].items() for method in item}
     for method, path in calls(row):
         general = path.partition("?")[0].replace(str(row.thread), "{thread_id}")
         general = general.replace(str(row.id), "{approval_id}").replace("/research/", "/{name}/")
-        assert (method, f"{V1}{general}") in found
-    assert "ThreadDetail" in told["components"]["schemas"]
+        assert (method, f"{V1}{general}") in results
+    assert "ThreadDetail" in payload["components"]["schemas"]
 
 
 def test_documentation_is_for_members(operator: Client) -> None:

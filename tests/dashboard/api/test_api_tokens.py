@@ -70,7 +70,7 @@ def test_usual_scopes_are_what_the_roles_allow_but_to_decide(cast: Cast) -> None
         for name in ("operator", "manager", "auditor", "admin")
     }
     assert made == {
-        "operator": ("read", "start", "control", "fork"),
+        "operator": ("read", "start", "work", "control", "fork"),
         "manager": ("read", "fork"),
         "auditor": ("read",),
         "admin": ("read",),
@@ -112,7 +112,7 @@ def test_a_token_opens_nothing_else(cast: Cast, token: Make, row: gates.Approval
 
 
 @pytest.mark.parametrize(
-    ("header", "said"),
+    ("header", "text"),
     [
         ("Bearer", "not a token of Gatepost"),
         ("Bearer gp_short", "not a token of Gatepost"),
@@ -128,14 +128,14 @@ def test_a_token_opens_nothing_else(cast: Cast, token: Make, row: gates.Approval
     ],
 )
 def test_bad_tokens_are_told_so_and_no_cookie_helps(
-    cast: Cast, token: Make, header: str, said: str
+    cast: Cast, token: Make, header: str, text: str
 ) -> None:
     good = token("operator")
     swapped = f"{good[:3]}{'b' * 8}{good[11:]}"  # the right secret under another prefix
     sent = header.format(token=good, swapped=swapped)
     for client in (Client(), cast.client("operator")):
         response = client.get(f"{V1}/threads/", headers={"Authorization": sent})
-        assert said in refused(response, 401)["detail"]
+        assert text in refused(response, 401)["detail"]
         assert response["WWW-Authenticate"].startswith('Bearer realm="gatepost"')
         assert good not in response.content.decode()
 
@@ -221,6 +221,7 @@ def test_scopes_narrow_what_roles_allow(cast: Cast, token: Make, agent: UUID) ->
         verdict = {"verdict": "approve", "proposal_hash": "0"}
         bodies: dict[str, tuple[str, Any]] = {
             "start": ("/threads/", {"agent": "research", "input": {"goal": "abc"}}),
+            "work": (f"{at}/lease/", {"name": "host-1"}),
             "pause": (f"{at}/pause/", None),
             "resume": (f"{at}/resume/", None),
             "retry": (f"{at}/retry/", None),
@@ -237,11 +238,11 @@ def test_scopes_narrow_what_roles_allow(cast: Cast, token: Make, agent: UUID) ->
                 assert response.status_code in (200, 201, 202, 409), (scope, action)
             else:
                 wanted = next(s for s in SCOPES if action in SCOPES[s])
-                said = refused(response, 403)["detail"]
-                assert said == f"This token lacks the scope '{wanted}'."
+                message = refused(response, 403)["detail"]
+                assert message == f"This token lacks the scope '{wanted}'."
             tried += 1
         assert script.get(f"{V1}{at}/").status_code == 200
-    assert tried == 50
+    assert tried == 66
 
 
 def test_a_token_never_widens(cast: Cast, token: Make, row: gates.ApprovalRow) -> None:
@@ -260,10 +261,10 @@ def test_a_token_decides_only_when_asked_for(
 ) -> None:
     body = {"verdict": "approve", "proposal_hash": row.proposal_hash}
     usual = bearer(token("manager"))
-    said = refused(post(usual, f"/approvals/{row.id}/decide/", body), 403)["detail"]
-    assert said == "This token lacks the scope 'decide'."
+    message = refused(post(usual, f"/approvals/{row.id}/decide/", body), 403)["detail"]
+    assert message == "This token lacks the scope 'decide'."
     assert usual.get(f"{V1}/approvals/?mine=1").json()["results"] == []
-    assert usual.get(f"{V1}/approvals/{row.id}/").json()["decide"]["why"] == said
+    assert usual.get(f"{V1}/approvals/{row.id}/").json()["decide"]["why"] == message
     named = bearer(token("manager", scopes=["decide"], name="night shift"))
     (waiting,) = named.get(f"{V1}/approvals/?mine=1").json()["results"]
     assert waiting["decide"]["allowed"]
@@ -283,9 +284,9 @@ def test_very_long_names_still_decide(cast: Cast, token: Make, row: gates.Approv
 
 def test_allowed_actions_follow_the_scopes(cast: Cast, token: Make, row: gates.ApprovalRow) -> None:
     script = bearer(token("operator", scopes=["fork"]))
-    told = script.get(f"{V1}/threads/{row.thread}/").json()["actions"]
-    assert told["fork"]["allowed"]
-    assert told["pause"] == {"allowed": False, "why": "This token lacks the scope 'control'."}
+    payload = script.get(f"{V1}/threads/{row.thread}/").json()["actions"]
+    assert payload["fork"]["allowed"]
+    assert payload["pause"] == {"allowed": False, "why": "This token lacks the scope 'control'."}
 
 
 # --- the log --------------------------------------------------------------------------------------
@@ -366,9 +367,9 @@ def test_use_is_noted_once_a_minute(cast: Cast, token: Make) -> None:
     assert stored(made).last_used_at is None
 
     def noted() -> int:
-        with CaptureQueriesContext(connection) as asked:
+        with CaptureQueriesContext(connection) as queries:
             assert script.get(f"{V1}/threads/counts/").status_code == 200
-        return sum("UPDATE gp_token" in query["sql"] for query in asked)
+        return sum("UPDATE gp_token" in query["sql"] for query in queries)
 
     assert [noted(), noted(), noted()] == [1, 0, 0]
     first = stored(made).last_used_at
@@ -408,12 +409,12 @@ def test_many_at_once_do_not_wait_for_the_note(real_db: str) -> None:
 
 
 def test_the_schema_names_both_ways_in_and_the_scope_needed(cast: Cast) -> None:
-    told = json.loads(cast.client("operator").get("/api/schema/?format=json").content)
-    schemes = told["components"]["securitySchemes"]
+    payload = json.loads(cast.client("operator").get("/api/schema/?format=json").content)
+    schemes = payload["components"]["securitySchemes"]
     assert schemes["token"]["scheme"] == "bearer"
     assert schemes["cookieAuth"]["in"] == "cookie"
     needed = {}
-    for path, item in told["paths"].items():
+    for path, item in payload["paths"].items():
         for method, operation in item.items():
             if path == f"{V1}/hooks/decide/":
                 continue  # a service that signs; see test_hooks

@@ -27,27 +27,29 @@ def thread(cast: Cast) -> UUID:
     return work.thread
 
 
-def said(*words: object) -> str:
+def output_of(*words: object) -> str:
     out = io.StringIO()
     call_command(*map(str, words), "--as", "operator", stdout=out, stderr=io.StringIO())
     return out.getvalue()
 
 
-def told(*words: object) -> Any:
-    return json.loads(said(*words, "--json"))
+def json_of(*words: object) -> Any:
+    return json.loads(output_of(*words, "--json"))
 
 
 def test_lists_and_one(cast: Cast, thread: UUID) -> None:
     web = cast.client("operator")
     api = f"/api/v1/threads/{thread}/"
-    assert told("threads", "list") == web.get("/api/v1/threads/").json()
-    stuck = told("threads", "list", "--stuck")
+    assert json_of("threads", "list") == web.get("/api/v1/threads/").json()
+    stuck = json_of("threads", "list", "--stuck")
     assert stuck == web.get("/api/v1/threads/?stuck=true").json()
-    assert told("threads", "show", thread) == web.get(api).json()
-    assert told("threads", "checkpoints", thread) == web.get(f"{api}checkpoints/").json()
-    assert told("threads", "activities", thread) == web.get(f"{api}activities/").json()
-    assert told("threads", "events", thread) == web.get(f"{api}events/").json()
-    some = told("threads", "events", thread, "--after", 2, "--limit", 2, "--kind", "effect,lease")
+    assert json_of("threads", "show", thread) == web.get(api).json()
+    assert json_of("threads", "checkpoints", thread) == web.get(f"{api}checkpoints/").json()
+    assert json_of("threads", "activities", thread) == web.get(f"{api}activities/").json()
+    assert json_of("threads", "events", thread) == web.get(f"{api}events/").json()
+    some = json_of(
+        "threads", "events", thread, "--after", 2, "--limit", 2, "--kind", "effect,lease"
+    )
     assert some == web.get(f"{api}events/?after=2&limit=2&kind=effect,lease").json()
 
 
@@ -56,16 +58,16 @@ def test_states_and_differences(cast: Cast, thread: UUID) -> None:
     api = f"/api/v1/threads/{thread}/"
     first = queries.checkpoint_by_number(thread, 1).id
     now = web.get(f"{api}state/").json()
-    assert told("threads", "state", thread) == now
-    assert yaml.safe_load(said("threads", "state", thread, "--yaml")) == now
+    assert json_of("threads", "state", thread) == now
+    assert yaml.safe_load(output_of("threads", "state", thread, "--yaml")) == now
     then = web.get(f"{api}state/?checkpoint={first}").json()
-    assert told("threads", "state", thread, "--checkpoint", 1) == then
+    assert json_of("threads", "state", thread, "--checkpoint", 1) == then
     assert then["state"]["report"] == "one"
     diff = web.get(f"{api}diff/?from={first}").json()
-    assert told("threads", "diff", thread, "--from", 1) == diff
-    fork = told("threads", "fork", thread, "--checkpoint", 1, "--set", "goal=other")["id"]
+    assert json_of("threads", "diff", thread, "--from", 1) == diff
+    fork = json_of("threads", "fork", thread, "--checkpoint", 1, "--set", "goal=other")["id"]
     across = web.get(f"{api}diff/?from={first}&to_thread={fork}").json()
-    assert told("threads", "diff", thread, "--from", 1, "--to-thread", fork) == across
+    assert json_of("threads", "diff", thread, "--from", 1, "--to-thread", fork) == across
 
 
 def test_previews(cast: Cast, thread: UUID) -> None:
@@ -79,28 +81,28 @@ def test_previews(cast: Cast, thread: UUID) -> None:
         return answer.json()
 
     edit = previewed("edit", changes={"goal": "other"}, reason="r")
-    assert told("threads", "edit", thread, "--set", "goal=other", "--preview") == edit
+    assert json_of("threads", "edit", thread, "--set", "goal=other", "--preview") == edit
     fork = previewed("fork", checkpoint=first, changes={})
-    assert told("threads", "fork", thread, "--checkpoint", 1, "--preview") == fork
+    assert json_of("threads", "fork", thread, "--checkpoint", 1, "--preview") == fork
     back = previewed("rollback", checkpoint=first, reason="r")
-    assert told("threads", "rollback", thread, 1, "--preview") == back
+    assert json_of("threads", "rollback", thread, 1, "--preview") == back
     assert queries.thread(thread, workspace=cast.workspace).number == 2, "nothing was done"
 
 
 def test_requests(cast: Cast) -> None:
     row = scene.waiting(cast.workspace, scene.make_agent())
     web = cast.client("operator")
-    assert told("approve") == web.get("/api/v1/approvals/").json()
-    assert told("approve", str(row.id)) == web.get(f"/api/v1/approvals/{row.id}/").json()
+    assert json_of("approve") == web.get("/api/v1/approvals/").json()
+    assert json_of("approve", str(row.id)) == web.get(f"/api/v1/approvals/{row.id}/").json()
 
 
 def test_a_thread_by_its_name(cast: Cast) -> None:
     scene.make_agent()
-    made = told("threads", "start", "research", "--set", "goal=abc", "--name", "order 17")
-    assert told("threads", "show", "order 17")["id"] == made["id"]
-    again = told("threads", "start", "research", "--set", "goal=abc", "--name", "order 17")
+    made = json_of("threads", "start", "research", "--set", "goal=abc", "--name", "order 17")
+    assert json_of("threads", "show", "order 17")["id"] == made["id"]
+    again = json_of("threads", "start", "research", "--set", "goal=abc", "--name", "order 17")
     assert again["id"] == made["id"]
-    assert told("threads", "pause", "order 17", "--version", made["version"])["wish"] in (
+    assert json_of("threads", "pause", "order 17", "--version", made["version"])["wish"] in (
         "",
         "pause",
     )

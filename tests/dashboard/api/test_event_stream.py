@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import json
 import time
-from collections.abc import Iterator
+from collections import Counter
+from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from datetime import timedelta
-from typing import Any
+from queue import Queue
+from typing import Any, Final
 
 import httpx
 import pytest
@@ -21,6 +23,7 @@ from tests.cast import Cast, make_cast
 from tests.conftest import real_database
 from tests.dashboard import scene
 from tests.dashboard.live.test_live import LATE, Place, Server, started
+from tests.embedded.helpers import wait_until
 
 
 @pytest.fixture(scope="module")
@@ -38,6 +41,10 @@ def place(house: tuple[Server, Cast, Any]) -> Place:
     return Place(*house)
 
 
+# No certificates are read: 120 clients at once would do nothing else.
+PLAIN: Final[dict[str, Any]] = {"timeout": 60, "trust_env": False, "verify": False}
+
+
 class Caller:
     """A program with a token."""
 
@@ -47,14 +54,19 @@ class Caller:
 
     def get(self, path: str = "", **headers: str) -> httpx.Response:
         sent = {"Authorization": f"Bearer {self.token}", **headers}
-        return httpx.get(f"{self.url}{path}", headers=sent, timeout=60, trust_env=False)
+        return httpx.get(f"{self.url}{path}", headers=sent, **PLAIN)
+
+    @contextmanager
+    def answer(self, path: str, **headers: str) -> Iterator[httpx.Response]:
+        """An answer from the moment on at which it begins."""
+        sent = {"Authorization": f"Bearer {self.token}", **headers}
+        with httpx.stream("GET", f"{self.url}{path}", headers=sent, **PLAIN) as response:
+            assert response.status_code == 200, response.read()
+            yield response
 
     @contextmanager
     def stream(self, path: str = "events/", **headers: str) -> Iterator[Iterator[dict[str, str]]]:
-        sent = {"Authorization": f"Bearer {self.token}", "Accept": "text/event-stream"}
-        url = f"{self.url}{path}"
-        with httpx.stream("GET", url, headers=sent | headers, timeout=60) as response:
-            assert response.status_code == 200, response.read()
+        with self.answer(path, Accept="text/event-stream", **headers) as response:
             assert response.headers["content-type"].startswith("text/event-stream")
             yield messages(response.iter_lines())
 
@@ -113,35 +125,50 @@ def test_a_stream_ends_when_its_token_is_revoked(place: Place) -> None:
     assert "thread.paused" not in seen
 
 
+@pytest.mark.slow
 def test_streams_and_waits_hold_no_connection_and_no_thread(place: Place) -> None:
     """Many more than there are connections, all told of the same event."""
     many = 60
     caller = Caller(place)
     version = queries.thread(place.thread, workspace=place.cast.workspace).version
+    begun: Queue[str] = Queue()
     with ThreadPoolExecutor(2 * many) as pool:
-        waits = [
-            pool.submit(Caller(place).get, "?wait=25", **{"If-None-Match": f'"{version}"'})
-            for _ in range(many)
-        ]
-        streams = [pool.submit(second_event, Caller(place)) for _ in range(many)]
-        time.sleep(2)
-        with connection.cursor() as cursor:
-            cursor.execute(
-                "SELECT count(*) FROM pg_stat_activity WHERE datname = current_database() "
-                "AND state <> 'idle' AND pid <> pg_backend_pid()"
-            )
-            assert cursor.fetchone()[0] == 0
+        waits = [pool.submit(status_after, Caller(place), version, begun.put) for _ in range(many)]
+        streams = [pool.submit(second_event, Caller(place), begun.put) for _ in range(many)]
+        assert Counter(begun.get(timeout=60) for _ in range(2 * many)) == {
+            "wait": many,
+            "stream": many,
+        }
+        # Each second the server looks at rights again; between that none of them is at work.
+        wait_until(lambda: connections_at_work() == 0, seconds=LATE, what="a quiet moment")
         assert caller.get().status_code == 200  # others are served meanwhile
         place.pause()
         assert {future.result(30) for future in streams} == {"thread.paused"}
-        answers = [future.result(30) for future in waits]
-    assert {a.status_code for a in answers} == {200}
-    assert {a.json()["status"] for a in answers} == {"paused"}
+        assert {future.result(30) for future in waits} == {"paused"}
 
 
-def second_event(caller: Caller) -> str:
+def connections_at_work() -> int:
+    """How many connections to this database are in a statement or in a transaction."""
+    with connection.cursor() as cursor:
+        cursor.execute(
+            "SELECT count(*) FROM pg_stat_activity WHERE datname = current_database() "
+            "AND state <> 'idle' AND pid <> pg_backend_pid()"
+        )
+        (count,) = cursor.fetchone()
+    return int(count)
+
+
+def status_after(caller: Caller, version: int, begun: Callable[[str], None]) -> str:
+    """The status of the thread once its version is another one."""
+    with caller.answer("?wait=25", **{"If-None-Match": f'"{version}"'}) as response:
+        begun("wait")
+        return str(json.loads(response.read())["status"])
+
+
+def second_event(caller: Caller, begun: Callable[[str], None]) -> str:
     with caller.stream() as stream:
         next(stream)
+        begun("stream")
         return next(stream)["event"]
 
 

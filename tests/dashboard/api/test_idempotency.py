@@ -23,7 +23,7 @@ from checkpoints.models import Event, Membership, Thread
 from checkpoints.states import EventKind
 from dashboard.api import threads as api_threads
 from dashboard.api.protocol import idempotency
-from dashboard.api.protocol.base import Door
+from dashboard.api.protocol.base import MemberView
 from dashboard.api.urls import urlpatterns
 from dashboard.identity import tokens
 from dashboard.identity.permissions import RIGHTS, THREAD_ACTIONS
@@ -195,8 +195,8 @@ def test_a_refused_call_leaves_the_key_free(cast: Cast, operator: Client, agent:
     refused(keyed(Client(), f"{at}/pause/"), 401)
     assert not IdempotencyKey.objects.exists()
     assert keyed(operator, f"{at}/pause/").status_code == 200
-    (kept,) = IdempotencyKey.objects.all()
-    assert (kept.call, kept.status) == (f"POST {V1}{at}/pause/", 200)
+    (saved,) = IdempotencyKey.objects.all()
+    assert (saved.call, saved.status) == (f"POST {V1}{at}/pause/", 200)
 
 
 def test_a_failure_after_the_change_takes_it_back(
@@ -281,32 +281,32 @@ def test_whoever_lost_the_right_gets_no_stored_answer(cast: Cast, agent: UUID) -
     refused(keyed(operator, "/threads/", START), 401)
 
 
-def doors(patterns: list[Any]) -> list[type[Door]]:
+def views(patterns: list[Any]) -> list[type[MemberView]]:
     """Every view of the API."""
-    found: list[type[Door]] = []
+    types: list[type[MemberView]] = []
     for pattern in patterns:
         if isinstance(pattern, URLResolver):
-            found += doors(pattern.url_patterns)
+            types += views(pattern.url_patterns)
         elif isinstance(pattern, URLPattern):
             view = getattr(pattern.callback, "cls", None)
-            if isinstance(view, type) and issubclass(view, Door):
-                found.append(view)
-    return found
+            if isinstance(view, type) and issubclass(view, MemberView):
+                types.append(view)
+    return types
 
 
-def test_every_door_that_changes_names_its_right() -> None:
-    changing = [door for door in doors([*urlpatterns]) if hasattr(door, "post")]
+def test_every_view_that_changes_names_its_right() -> None:
+    changing = [view for view in views([*urlpatterns]) if hasattr(view, "post")]
     assert len(changing) >= 10
-    assert [door for door in changing if door.changes not in RIGHTS] == []
-    assert {door.changes for door in changing} >= {*THREAD_ACTIONS, "start", "upload", "decide"}
+    assert [view for view in changing if view.changes not in RIGHTS] == []
+    assert {view.changes for view in changing} >= {*THREAD_ACTIONS, "start", "upload", "decide"}
     for other in ("put", "patch", "delete"):
-        assert not any(hasattr(door, other) for door in doors([*urlpatterns]))
+        assert not any(hasattr(view, other) for view in views([*urlpatterns]))
 
 
 def test_the_schema_names_the_header_on_every_change(operator: Client) -> None:
-    told = json.loads(operator.get("/api/schema/?format=json").content)
+    payload = json.loads(operator.get("/api/schema/?format=json").content)
     seen = 0
-    for path, item in told["paths"].items():
+    for path, item in payload["paths"].items():
         for method, operation in item.items():
             names = [p["name"] for p in operation.get("parameters", [])]
             # Of many verdicts each is a transaction of its own; a secret is shown once and kept in
@@ -319,6 +319,7 @@ def test_the_schema_names_the_header_on_every_change(operator: Client) -> None:
                     "/threads/code/",  # of many choices, too
                     "/hooks/decide/",  # a delivery has an id of its own
                     "/policies/try/",
+                    "/otlp/v1/traces",  # a span has an id of its own
                     "/endpoints/",
                     "/v1/users/",  # a stored call would be a stored password
                     "/rotate/",
@@ -367,13 +368,13 @@ def test_the_key_comes_before_all_locks_and_the_answer_last(
         path, who = f"/approvals/{row.id}/decide/", "manager"
         body = {"verdict": "approve", "proposal_hash": row.proposal_hash}
     client = cast.client(who)
-    with CaptureQueriesContext(connection) as asked:
+    with CaptureQueriesContext(connection) as queries:
         assert keyed(client, path, body).status_code == 200
-    said = statements(asked)
-    locks = [i for i, sql in enumerate(said) if "gp_thread" in sql or "gp_approval" in sql]
-    (taken,) = [i for i, sql in enumerate(said) if sql.startswith("INSERT INTO gp_idempotency")]
+    message = statements(queries)
+    locks = [i for i, sql in enumerate(message) if "gp_thread" in sql or "gp_approval" in sql]
+    (taken,) = [i for i, sql in enumerate(message) if sql.startswith("INSERT INTO gp_idempotency")]
     assert taken < locks[0]
-    assert said[-1].startswith("UPDATE gp_idempotency_key")
+    assert message[-1].startswith("UPDATE gp_idempotency_key")
 
 
 def test_old_keys_go_a_few_at_a_time(

@@ -159,6 +159,7 @@ def test_when_the_first_fails_another_takes_the_key(
     assert Thread.objects.count() == 1
 
 
+@pytest.mark.slow
 def test_a_call_that_takes_long_is_told_to_wait(
     house: tuple[Cast, UUID], monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -220,6 +221,7 @@ def test_doorbells_ring_when_change_and_answer_are_there(house: tuple[Cast, UUID
     assert seen == [(1, 1, False)]
 
 
+@pytest.mark.slow
 @pytest.mark.hazard
 def test_twenty_through_a_real_server(
     house: tuple[Cast, UUID], pool: ThreadPoolExecutor, tmp_path: Path
@@ -238,6 +240,7 @@ def test_twenty_through_a_real_server(
         web.kill()
 
 
+@pytest.mark.slow
 @pytest.mark.hazard
 def test_a_killed_server_does_nothing_twice(
     house: tuple[Cast, UUID], pool: ThreadPoolExecutor, tmp_path: Path
@@ -282,6 +285,7 @@ def test_a_killed_server_does_nothing_twice(
     assert Thread.objects.count() == len({a.json()["id"] for a in again.values()}) == len(keys)
 
 
+@pytest.mark.slow
 @pytest.mark.hazard
 def test_a_token_opens_no_socket(house: tuple[Cast, UUID], tmp_path: Path) -> None:
     cast, _ = house
@@ -295,8 +299,8 @@ def test_a_token_opens_no_socket(house: tuple[Cast, UUID], tmp_path: Path) -> No
             additional_headers={"Authorization": f"Bearer {made}"},
             proxy=None,
         ) as line:
-            said = json.loads(line.recv(20))
-            assert (said["type"], said["reason"]) == ("closed", "You are signed out.")
+            payload = json.loads(line.recv(20))
+            assert (payload["type"], payload["reason"]) == ("closed", "You are signed out.")
     finally:
         web.kill()
     assert made[12:] not in web.log.read_text()

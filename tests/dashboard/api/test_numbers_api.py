@@ -18,13 +18,13 @@ V1 = "/api/v1"
 
 def _walk(client: Any, query: str) -> list[str]:
     """The ids of a list of requests, page by page."""
-    found: list[str] = []
+    results: list[str] = []
     cursor = ""
     while True:
         page = client.get(f"{V1}/approvals/?{query}&limit=7{cursor}").json()
-        found += [one["id"] for one in page["results"]]
+        results += [one["id"] for one in page["results"]]
         if not page["next_cursor"]:
-            return found
+            return results
         cursor = f"&cursor={page['next_cursor']}"
 
 
@@ -64,7 +64,7 @@ def test_caps_are_shown_as_they_were_set(cast: Cast) -> None:
             actor="user:9",
         )
     html = cast.client("admin").get("/admin/policies/").content.decode()
-    shown = re.findall(r"<div><dt>The workspace, (.*?)</dt><dd>(.*?)</dd></div>", html)
+    shown = re.findall(r"<dt>\s*The workspace, (.*?)\s*</dt>\s*<dd>(.*?)</dd>", html)
     assert {words: Decimal(n.replace(",", "")) for words, n in shown} == {
         "in total": Decimal(amounts["total"]),
         "per day": Decimal(amounts["day"]),

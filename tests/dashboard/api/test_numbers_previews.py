@@ -24,8 +24,8 @@ OPEN = "SELECT count(*) FROM gp_approval WHERE thread_id = %s AND status IN ('pe
 
 
 def _number(pattern: str, html: str) -> int:
-    found = re.search(pattern, html)
-    return int(found[1]) if found else 0
+    match = re.search(pattern, html)
+    return int(match[1]) if match else 0
 
 
 def test_numbers_of_the_sheets_that_undo(cast: Cast) -> None:

@@ -20,7 +20,7 @@ from tests.checkpoints.builders import drive, head_of, make_thread, one, rows
 from tests.checkpoints.queries.test_state_plan import nodes, others
 from tests.dashboard import scene
 from tests.dashboard.carried import export
-from tests.dashboard.commands.test_commands import said
+from tests.dashboard.commands.test_commands import output_of
 
 pytestmark = [pytest.mark.django_db, pytest.mark.requirement("B25")]
 
@@ -38,8 +38,8 @@ def reads(cast: Cast, thread: object, tmp_path: Path) -> list[Any]:
         return [
             client.get(at).json(),
             yaml.safe_load(client.get(f"{at}?format=yaml").content),
-            json.loads(said("threads", "state", str(thread), "--json")),
-            yaml.safe_load(said("threads", "state", str(thread), "--yaml")),
+            json.loads(output_of("threads", "state", str(thread), "--json")),
+            yaml.safe_load(output_of("threads", "state", str(thread), "--yaml")),
             json.loads(packed.read("state.json")),
             yaml.safe_load(packed.read("state.yaml")),
         ]
@@ -61,11 +61,11 @@ def test_every_read_carries_the_same_members(cast: Cast, tmp_path: Path, status:
     rows("UPDATE gp_thread SET status = %s::varchar WHERE id = %s::uuid", (status, thread))
     rows("SET LOCAL session_replication_role = DEFAULT")
     row = queries.thread(thread, workspace=cast.workspace)
-    told = reads(cast, thread, tmp_path)
-    for one_read in told:
-        assert one_read == told[0]
+    payload = reads(cast, thread, tmp_path)
+    for one_read in payload:
+        assert one_read == payload[0]
         assert list(one_read) == MEMBERS
-    now = told[0]
+    now = payload[0]
     assert (now["name"], now["session_id"]) == ("report of May", "report of May")
     assert (now["status"], now["thread_status"]) == (PLAIN[status], str(status))
     assert (now["version"], now["step"]) == (row.version, 1)
@@ -104,6 +104,6 @@ def test_the_history_costs_the_same_at_any_length() -> None:
             f"EXPLAIN (ANALYZE, FORMAT JSON) {_STEPS}",
             (thread, head_of(thread), HISTORY, HISTORY, HISTORY),
         )
-        found = [n for n in nodes(plan[0]["Plan"]) if n.get("Relation Name") == "gp_checkpoint"]
-        read = sum(n["Actual Rows"] * n["Actual Loops"] for n in found)
+        results = [n for n in nodes(plan[0]["Plan"]) if n.get("Relation Name") == "gp_checkpoint"]
+        read = sum(n["Actual Rows"] * n["Actual Loops"] for n in results)
         assert HISTORY < read <= HISTORY + 10

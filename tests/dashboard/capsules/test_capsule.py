@@ -14,19 +14,20 @@ import yaml
 from django.core.files.storage import default_storage
 from uuid_utils.compat import uuid7
 
-from approvals import capsules as requests
 from approvals import queries as approval_queries
+from approvals.columns import APPROVAL, DECISION
 from checkpoints import queries, store
-from checkpoints.capsules import columns
+from checkpoints.capsules.rows import CURSOR
 from checkpoints.records import NewActivity, Position
+from checkpoints.tables.columns import ACTIVITY, CHECKPOINT, EVENT, THREAD
 from checkpoints.verdicts import Verdict
 from dashboard.operating.proof import verify
 from tests.cast import Cast
 from tests.checkpoints.builders import drive, make_thread
 from tests.dashboard.carried import another_workspace, brought, empty, everything, export, run
-from tests.dashboard.operating.test_proof import columns_of
-from tests.workers import samples
+from tests.dashboard.operating.altered_columns import columns_of
 from tests.workers.conftest import Bench
+from tests.workers.graphs import samples
 from workers.code.registry import announce
 
 pytestmark = pytest.mark.django_db
@@ -71,16 +72,16 @@ BEHIND = {
 
 def test_every_column_travels_or_stays_for_a_reason(db: None) -> None:
     travels = {
-        "gp_thread": columns.THREAD,
-        "gp_event": columns.EVENT,
-        "gp_checkpoint": columns.CHECKPOINT,
-        "gp_activity": columns.ACTIVITY | columns.CURSOR,
-        "gp_approval": requests.APPROVAL,
-        "gp_decision": requests.DECISION,
+        "gp_thread": THREAD.exported,
+        "gp_event": EVENT.exported,
+        "gp_checkpoint": CHECKPOINT.exported,
+        "gp_activity": {*ACTIVITY.exported, *CURSOR},
+        "gp_approval": APPROVAL.exported,
+        "gp_decision": DECISION.exported,
     }
     for table, behind in BEHIND.items():
         assert {name for name, _ in columns_of(table)} == {*travels[table], *behind}, table
-        assert travels[table].keys().isdisjoint(behind)
+        assert set(travels[table]).isdisjoint(behind)
 
 
 @pytest.mark.requirement("B10")
@@ -98,8 +99,8 @@ def test_a_thread_with_everything_comes_back_as_it_was(
 
     empty()
     elsewhere = another_workspace()
-    told = brought(capsule, "--workspace", "there")
-    assert (told["status"], told["withdrawn"]) == ("paused", len(open_ones))
+    payload = brought(capsule, "--workspace", "there")
+    assert (payload["status"], payload["withdrawn"]) == ("paused", len(open_ones))
     row = queries.thread(thread, workspace=elsewhere)
     assert (row.head, row.number, row.step, row.branch) == (
         before.head,
@@ -122,9 +123,9 @@ def test_a_thread_with_everything_comes_back_as_it_was(
         assert now[what] == past[what], what
     assert verify(thread).intact, verify(thread).what
 
-    code, _, said = run("import", str(capsule), "--as", "carrier", "--workspace", "there")
+    code, _, errors = run("import", str(capsule), "--as", "carrier", "--workspace", "there")
     assert code == 1
-    assert "is here already" in said
+    assert "is here already" in errors
     assert verify(thread).intact
 
 
@@ -172,8 +173,8 @@ def test_an_imported_thread_goes_on_asks_anew_and_repeats_nothing(
     n_placed = samples.counter.count("place")
     store.resume(thread, actor="user:1")
     assert bench.advance(thread).status == "waiting"
-    asked = bench.open(thread)
-    assert asked.workspace == bench.workspace
+    request = bench.open(thread)
+    assert request.workspace == bench.workspace
     assert samples.counter.count("place") == n_placed
     fork = store.fork(thread, checkpoint=bench.row(thread).head, changes={}, actor="user:1")
     bench.decide(thread, "approve", "here as well")
@@ -201,9 +202,9 @@ def test_an_approval_from_elsewhere_opens_no_gate(
     workspace = bench.workspace
     empty()
     # Back into the very workspace that the hash names: only the database could vouch for it.
-    code, _, said = run("import", str(capsule), "--as", "carrier")
+    code, _, errors = run("import", str(capsule), "--as", "carrier")
     assert code == 1
-    assert "no effect has used yet" in said
+    assert "no effect has used yet" in errors
     assert queries.head("thread", thread, 0) is None
     bench.agent = announce(samples.graph, samples.TOOLS, (samples,))
     bench.workspace = another_workspace()
@@ -278,8 +279,8 @@ def test_one_checkpoint_is_enough_to_go_on(lived_here: tuple[Bench, UUID], tmp_p
     assert verify(new).intact, verify(new).what
     store.resume(new, actor="user:1")
     assert bench.advance(new).status == "waiting"
-    told = next(e for e in bench.events(new) if e.kind == "thread.imported")
-    assert told.data["checkpoint"] == str(point.id)
+    payload = next(e for e in bench.events(new) if e.kind == "thread.imported")
+    assert payload.data["checkpoint"] == str(point.id)
 
 
 def test_forks_of_forks_bring_their_bases(lived_here: tuple[Bench, UUID], tmp_path: Path) -> None:
@@ -296,10 +297,10 @@ def test_forks_of_forks_bring_their_bases(lived_here: tuple[Bench, UUID], tmp_pa
     bench.workspace = another_workspace()
     # A base that came before is the same one; the rest is added.
     assert brought(short, "--workspace", "there")["bases"] == [str(one) for one in line[:2]]
-    code, _, said = run("import", str(capsule), "--as", "carrier", "--workspace", "there")
-    assert code == 0, said
-    told = json.loads(json.dumps(run("verify", "--as", "carrier")[1]))
-    assert told["intact"], told
+    code, _, errors = run("import", str(capsule), "--as", "carrier", "--workspace", "there")
+    assert code == 0, errors
+    payload = json.loads(json.dumps(run("verify", "--as", "carrier")[1]))
+    assert payload["intact"], payload
     assert bench.state(line[-1]) == state
     for one, before in zip(line, past, strict=True):
         assert everything(one)["checkpoints"] == before["checkpoints"]
@@ -333,9 +334,9 @@ def test_honest_values_keep_their_hashes(cast: Cast, tmp_path: Path) -> None:
 @pytest.mark.parametrize("role", ["viewer", "manager", "admin"])
 def test_not_everybody_may_take_it_away(cast: Cast, tmp_path: Path, role: str) -> None:
     thread = make_thread(workspace=cast.workspace)
-    code, _, said = run("export", str(thread), "--to", str(tmp_path), "--as", role)
+    code, _, errors = run("export", str(thread), "--to", str(tmp_path), "--as", role)
     assert code == 1
-    assert "Needs the role operator or auditor" in said
+    assert "Needs the role operator or auditor" in errors
     assert not list(tmp_path.iterdir())
 
 
@@ -343,9 +344,9 @@ def test_an_export_is_logged_and_nothing_is_written_over(cast: Cast, tmp_path: P
     thread = make_thread(workspace=cast.workspace)
     place = tmp_path / "kept.zip"
     place.write_text("mine")
-    code, _, said = run("export", str(thread), "--to", str(place), "--as", "auditor")
+    code, _, errors = run("export", str(thread), "--to", str(place), "--as", "auditor")
     assert (code, place.read_text()) == (2, "mine")
-    assert "is there already" in said
+    assert "is there already" in errors
     place.unlink()
     export(thread, place, who="auditor")
     (logged,) = [

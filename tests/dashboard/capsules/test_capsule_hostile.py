@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import struct
 import time
 import zipfile
 from collections.abc import Callable
@@ -70,9 +71,9 @@ def also(name: str, raw: bytes = b"x") -> Callable[[dict[str, bytes]], None]:
 
 def in_thread(**values: Any) -> Callable[[dict[str, bytes]], None]:
     def change(members: dict[str, bytes]) -> None:
-        told = json.loads(members["thread.json"])
-        told["thread"] |= values
-        members["thread.json"] = json.dumps(told).encode()
+        payload = json.loads(members["thread.json"])
+        payload["thread"] |= values
+        members["thread.json"] = json.dumps(payload).encode()
 
     return change
 
@@ -171,7 +172,7 @@ FORGED: dict[str, tuple[Callable[[dict[str, bytes]], None], str]] = {
     "no graph": (in_agent(graph={"nodes": 1}), "not in order"),
     "no nodes": (in_agent(graph={"entry": [], "nodes": [{"name": 1}]}), "describe an agent"),
     "no schema": (in_agent(schema={"type": 7}), "no JSON Schema"),
-    "a later format": (replaced("thread.json", b'"format":2', b'"format":3'), "format 3"),
+    "a later format": (replaced("thread.json", b'"format":4', b'"format":5'), "format 5"),
     "somebody else's": (also("thread.json", b"[]"), "not one of Gatepost's"),
     "unknown message": (
         replaced("thread.json", b'"inputs":[]', b'"inputs":["1"]'),
@@ -180,6 +181,7 @@ FORGED: dict[str, tuple[Callable[[dict[str, bytes]], None], str]] = {
 }
 
 
+@pytest.mark.slow
 @pytest.mark.requirement("B10")
 @pytest.mark.parametrize("what", FORGED)
 def test_a_forged_capsule_is_refused_and_leaves_nothing(
@@ -191,11 +193,11 @@ def test_a_forged_capsule_is_refused_and_leaves_nothing(
     empty(agents=False)
     another_workspace()
     before = counts()
-    code, _, said = run("import", str(forged), "--as", "carrier", "--workspace", "there")
-    assert code == 1, said
-    assert said_so in said, said
+    code, _, errors = run("import", str(forged), "--as", "carrier", "--workspace", "there")
+    assert code == 1, errors
+    assert said_so in errors, errors
     assert counts() == before
-    assert "Traceback" not in said
+    assert "Traceback" not in errors
 
 
 DAMAGED: dict[str, Callable[[Path], bytes]] = {
@@ -218,11 +220,25 @@ def test_a_damaged_capsule_is_refused(
     empty()
     another_workspace()
     before = counts()
-    code, _, said = run("import", str(capsule), "--as", "carrier", "--workspace", "there")
-    assert (code, counts()) == (1, before), said
-    assert len(said.strip().splitlines()) == 1
+    code, _, errors = run("import", str(capsule), "--as", "carrier", "--workspace", "there")
+    assert (code, counts()) == (1, before), errors
+    assert len(errors.strip().splitlines()) == 1
 
 
+def places_of_contents(capsule: Path) -> list[range]:
+    """Where the bytes of the members stand in the file, without what zip says of them."""
+    results = []
+    with zipfile.ZipFile(capsule) as packed:
+        assert packed.fp is not None
+        for one in packed.infolist():
+            packed.fp.seek(one.header_offset + 26)
+            lengths = packed.fp.read(4)
+            begin = one.header_offset + 30 + sum(struct.unpack("<HH", lengths))
+            results.append(range(begin, begin + one.file_size))
+    return results
+
+
+@pytest.mark.slow
 @pytest.mark.requirement("B10")
 def test_whatever_byte_is_damaged_nothing_else_comes_in(
     lived_here: tuple[Bench, UUID], tmp_path: Path
@@ -233,26 +249,26 @@ def test_whatever_byte_is_damaged_nothing_else_comes_in(
     ends = [*range(40), *range(len(good) - 40, len(good))]
     empty()
     another_workspace()
-    before, refused, taken = counts(), 0, 0
+    before, refused = counts(), 0
+    contents = places_of_contents(capsule)
     for place in sorted({*range(0, len(good), len(good) // 100), *ends}):
         capsule.write_bytes(good[:place] + bytes([good[place] ^ 0x21]) + good[place + 1 :])
-        code, _, said = run("import", str(capsule), "--as", "carrier", "--workspace", "there")
+        code, _, errors = run("import", str(capsule), "--as", "carrier", "--workspace", "there")
         if code:
-            assert (code, counts()) == (1, before), (place, said)
-            assert len(said.strip().splitlines()) == 1
+            assert (code, counts()) == (1, before), (place, errors)
+            assert len(errors.strip().splitlines()) == 1
             refused += 1
             continue
         # Only times and rights of the members, which nobody reads: each byte of them is the same.
+        assert not any(place in one for one in contents), place
         there = everything(thread)
         assert there["events"][: len(was["events"])] == was["events"], place
         assert there["checkpoints"] == was["checkpoints"], place
         assert there["contents"] == was["contents"], place
         assert there["decisions"] == was["decisions"], place
-        taken += 1
         empty()
         before = counts()
     assert refused > 100
-    assert taken < refused / 4
 
 
 @pytest.mark.requirement("B10")
@@ -268,12 +284,12 @@ def test_a_name_that_is_taken_is_refused_and_another_can_be_given(
     rows("UPDATE gp_thread SET name = 'taken' WHERE id = %s", [bench.start(goal="tea", rounds=1)])
     before = counts()
     for more in ((), ("--name", "taken")):
-        code, _, said = run("import", str(capsule), "--as", "carrier", *more)
+        code, _, errors = run("import", str(capsule), "--as", "carrier", *more)
         assert (code, counts()) == (1, before)
-        assert "another name (--name)" in said
-    code, told, said = run("import", str(capsule), "--as", "carrier", "--name", "fresh")
-    assert code == 0, said
-    assert rows("SELECT name FROM gp_thread WHERE id = %s", [told["thread"]]) == [("fresh",)]
+        assert "another name (--name)" in errors
+    code, output, errors = run("import", str(capsule), "--as", "carrier", "--name", "fresh")
+    assert code == 0, errors
+    assert rows("SELECT name FROM gp_thread WHERE id = %s", [output["thread"]]) == [("fresh",)]
 
 
 def test_altered_without_manifest_bombs_and_doubles(
@@ -302,8 +318,8 @@ def test_altered_without_manifest_bombs_and_doubles(
 
 def agent_of_the_capsule(members: dict[str, bytes]) -> dict[str, Any]:
     (name,) = [name for name in members if name.startswith("agents/")]
-    told: dict[str, Any] = json.loads(members[name])
-    return told
+    payload: dict[str, Any] = json.loads(members[name])
+    return payload
 
 
 def with_its_own_id(told: dict[str, Any]) -> tuple[str, bytes]:
@@ -335,9 +351,9 @@ def test_a_capsule_plants_no_other_agent(
     empty(agents=not is_known)
     another_workspace()
     before, agents = counts(), [row.id for row in queries.agent_versions()]
-    code, _, said = run("import", str(forged), "--as", "carrier", "--workspace", "there")
-    assert (code, counts()) == (1, before), said
-    assert "describes an agent that its thread never had" in said
+    code, _, errors = run("import", str(forged), "--as", "carrier", "--workspace", "there")
+    assert (code, counts()) == (1, before), errors
+    assert "describes an agent that its thread never had" in errors
     assert [row.id for row in queries.agent_versions()] == agents
 
 
@@ -347,22 +363,22 @@ def test_an_agent_that_only_a_capsule_tells_of_is_listed_nowhere_until_a_worker_
     _, thread = lived_here
     capsule = export(thread, tmp_path)
     with zipfile.ZipFile(capsule) as packed:
-        told = agent_of_the_capsule({name: packed.read(name) for name in packed.namelist()})
+        payload = agent_of_the_capsule({name: packed.read(name) for name in packed.namelist()})
     forged = repacked(capsule, in_agent(label="Trust me", queue="nobody"))
     empty()
     place = another_workspace()
-    code, _, said = run("import", str(forged), "--as", "carrier", "--workspace", "there")
-    assert code == 0, said
+    code, _, errors = run("import", str(forged), "--as", "carrier", "--workspace", "there")
+    assert code == 0, errors
     row = queries.thread(thread, workspace=place)
-    assert queries.agent_version(row.agent_version_id).agent == told["agent"]
+    assert queries.agent_version(row.agent_version_id).agent == payload["agent"]
     assert queries.agents() == queries.agent_versions() == []
     with pytest.raises(NotFound):
-        queries.agent(told["agent"])
+        queries.agent(payload["agent"])
 
     # The true one stands in nobody's shadow, neither with this content nor with another.
-    content = {name: told[name] for name in told if name != "id"}
+    content = {name: payload[name] for name in payload if name != "id"}
     other = store.announce_version(**content | {"schema": {"type": "object"}})
-    assert queries.agent(told["agent"]).id == other
+    assert queries.agent(payload["agent"]).id == other
     same = store.announce_version(**content | {"fingerprint": "d" * 64})
     assert {one.id for one in queries.agent_versions()} == {other, same}
 
@@ -373,16 +389,20 @@ def test_a_worker_with_the_imported_code_makes_it_known(
     _, thread = lived_here
     capsule = export(thread, tmp_path)
     with zipfile.ZipFile(capsule) as packed:
-        told = agent_of_the_capsule({name: packed.read(name) for name in packed.namelist()})
+        payload = agent_of_the_capsule({name: packed.read(name) for name in packed.namelist()})
     forged = repacked(capsule, in_agent(label="Trust me", queue="nobody"))
     empty()
     another_workspace()
     assert run("import", str(forged), "--as", "carrier", "--workspace", "there")[0] == 0
-    content = {name: told[name] for name in told if name != "id"}
+    content = {name: payload[name] for name in payload if name != "id"}
     for _ in range(2):
-        assert str(store.announce_version(**content)) == told["id"]
+        assert str(store.announce_version(**content)) == payload["id"]
     (known,) = queries.agent_versions()
-    assert (str(known.id), known.label, known.queue) == (told["id"], told["label"], told["queue"])
+    assert (str(known.id), known.label, known.queue) == (
+        payload["id"],
+        payload["label"],
+        payload["queue"],
+    )
 
 
 def test_what_is_no_regular_file_is_refused_and_not_waited_for(
@@ -400,9 +420,9 @@ def test_what_is_no_regular_file_is_refused_and_not_waited_for(
     before = counts()
     for path in (pipe, "/dev/zero", "/dev/null", folder, tmp_path, link, "/dev/stdin"):
         began = time.monotonic()
-        code, _, said = run("import", str(path), "--as", "carrier", "--workspace", "there")
-        assert (code, counts()) == (1, before), (path, said)
-        assert len(said.strip().splitlines()) == 1
+        code, _, errors = run("import", str(path), "--as", "carrier", "--workspace", "there")
+        assert (code, counts()) == (1, before), (path, errors)
+        assert len(errors.strip().splitlines()) == 1
         assert time.monotonic() - began < 5
     assert run("import", str(capsule), "--as", "carrier", "--workspace", "there")[0] == 0
 
@@ -415,8 +435,8 @@ def test_files_beyond_the_limit_of_uploads_are_refused(
     empty()
     another_workspace()
     settings.GATEPOST_UPLOAD_MAX_BYTES = 1
-    code, _, said = run("import", str(capsule), "--as", "carrier", "--workspace", "there")
-    assert (code, "more than the 1 bytes" in said) == (1, True), said
+    code, _, errors = run("import", str(capsule), "--as", "carrier", "--workspace", "there")
+    assert (code, "more than the 1 bytes" in errors) == (1, True), errors
 
 
 def counts() -> list[int]:

@@ -12,7 +12,7 @@ from approvals import gates, queries
 from approvals.rules.terms import Seat, Terms
 from checkpoints import store
 from dashboard.operating.proof import verify
-from tests.approvals.cast import LENA, MIRA, NEW, OMAR, asked, back, now, say
+from tests.approvals.cast import LENA, MIRA, NEW, OMAR, back, now, open_request, say
 from tests.checkpoints.builders import drive, make_thread
 from tests.dashboard.carried import another_workspace, brought, empty, export
 
@@ -25,7 +25,7 @@ def voted(db: None) -> UUID:
     work = drive(make_thread(), 1).work
     user = get_user_model()._default_manager.create_user(username="carrier")
     store.grant(work.workspace, user.pk, "operator", actor="user:0")
-    row = asked(Terms(stages=(Seat(count=2),), undo_window=3600), work=work)
+    row = open_request(Terms(stages=(Seat(count=2),), undo_window=3600), work=work)
     say(row, LENA)
     say(row, MIRA, "edit", args=NEW)
     say(row, OMAR)
@@ -44,8 +44,8 @@ def test_votes_travel_and_what_was_held_is_withdrawn(voted: UUID, tmp_path: Path
     assert brought(capsule)["thread"] == str(voted)
     report = verify(voted)
     assert report.intact, report.what
-    [found] = queries.for_thread(voted)
-    assert (found.workspace, found.imported) == (there, True)
-    assert (found.status, found.outcome, found.shown_args) == ("withdrawn", "", NEW)
+    [result] = queries.for_thread(voted)
+    assert (result.workspace, result.imported) == (there, True)
+    assert (result.status, result.outcome, result.shown_args) == ("withdrawn", "", NEW)
     assert queries.votes(row.id) == before
     assert gates.settle_due() == 0

@@ -73,15 +73,15 @@ def test_a_name_is_tame_when_it_leaves(cast: Cast, kept: Callable[..., str], nam
     answer = cast.client("viewer").get(kept(name))
     assert answer.status_code == 200
     b"".join(answer.streaming_content)
-    told = answer.headers["Content-Disposition"]
-    shown, plain, encoded = told.split("; ", 2)
+    payload = answer.headers["Content-Disposition"]
+    shown, plain, encoded = payload.split("; ", 2)
     assert shown == "attachment"
     assert plain.startswith('filename="')
     assert plain.count('"') == 2
     assert not set(plain) & set("/\\\r\n")
-    found = unquote(encoded.removeprefix("filename*=UTF-8''"))
-    assert found == NAMES[name]
-    assert not any(unicodedata.category(c)[0] == "C" for c in found)
+    result = unquote(encoded.removeprefix("filename*=UTF-8''"))
+    assert result == NAMES[name]
+    assert not any(unicodedata.category(c)[0] == "C" for c in result)
 
 
 @pytest.mark.parametrize("query", ["", "?inline=1"])
@@ -103,8 +103,15 @@ def test_nothing_that_a_browser_would_run_is_shown(
 def test_a_part_is_answered_with_the_whole(cast: Cast, kept: Callable[..., str]) -> None:
     client: Client = cast.client("viewer")
     address = kept("list.csv", b"0123456789")
-    for asked in ("bytes=0-3", "bytes=-3", "bytes=20-", "bytes=3-1", "bytes=0-1,4-5", "x" * 5_000):
-        answer = client.get(address, headers={"Range": asked})
+    for request in (
+        "bytes=0-3",
+        "bytes=-3",
+        "bytes=20-",
+        "bytes=3-1",
+        "bytes=0-1,4-5",
+        "x" * 5_000,
+    ):
+        answer = client.get(address, headers={"Range": request})
         assert answer.status_code == 200
         assert b"".join(answer.streaming_content) == b"0123456789"  # type: ignore[attr-defined]
     assert client.post(address).status_code == 405

@@ -18,14 +18,14 @@ from tests.cast import Cast
 from tests.dashboard import scene
 
 
-def said(*words: object) -> str:
+def output_of(*words: object) -> str:
     out = io.StringIO()
     call_command(*map(str, words), stdout=out)
     return out.getvalue()
 
 
-def told(*words: object) -> Any:
-    return json.loads(said(*words, "--json"))
+def json_of(*words: object) -> Any:
+    return json.loads(output_of(*words, "--json"))
 
 
 def note(*words: object) -> str:
@@ -52,7 +52,7 @@ def test_start_list_show(cast: Cast, agent: UUID, tmp_path: Path) -> None:
     file = tmp_path / "data.csv"
     file.write_text("a,b\n")
     (tmp_path / "input.json").write_text('{"report": "none yet"}')
-    made = told(
+    made = json_of(
         "threads", "start", "research", "--input", f"@{tmp_path}/input.json",
         "--set", "goal=2013", "--set", "limit=5", "--file", f"file={file}",
         "--title", "Delays", "--label", "team=ops",
@@ -63,18 +63,18 @@ def test_start_list_show(cast: Cast, agent: UUID, tmp_path: Path) -> None:
     assert state["file"]["name"] == "data.csv"
     assert row.started_by == cast.actor("operator").id
     assert row.labels == {"team": "ops"}
-    (listed,) = told("threads", "list", "--status", "queued,running")["results"]
+    (listed,) = json_of("threads", "list", "--status", "queued,running")["results"]
     assert listed["id"] == made["id"]
-    assert told("threads", "list", "--status", "failed")["results"] == []
-    assert said("threads", "list", "-q", "nothing") == ""
+    assert json_of("threads", "list", "--status", "failed")["results"] == []
+    assert output_of("threads", "list", "-q", "nothing") == ""
     assert note("threads", "list", "-q", "nothing") == "No threads.\n"
-    assert "Delays" in said("threads", "list")
-    shown = said("threads", "show", made["id"][:20])
+    assert "Delays" in output_of("threads", "list")
+    shown = output_of("threads", "show", made["id"][:20])
     assert "No worker is running" in shown
     assert "data.csv" in shown
-    assert told("threads", "show", made["id"])["id"] == made["id"]
-    assert "operator started" in said("threads", "events", made["id"])
-    assert told("threads", "events", made["id"])["results"][0]["kind"] == "thread.started"
+    assert json_of("threads", "show", made["id"])["id"] == made["id"]
+    assert "operator started" in output_of("threads", "events", made["id"])
+    assert json_of("threads", "events", made["id"])["results"][0]["kind"] == "thread.started"
 
 
 def test_control(cast: Cast, agent: UUID) -> None:
@@ -86,7 +86,7 @@ def test_control(cast: Cast, agent: UUID) -> None:
         (("cancel", "--reason", "no need"), "cancelled"),
     ):
         verb, *rest = words
-        assert told("threads", verb, thread, *rest)["status"] == status
+        assert json_of("threads", verb, thread, *rest)["status"] == status
     assert refused("threads", "retry", thread) == (
         "Retrying is not possible while the thread is cancelled."
     )
@@ -98,7 +98,7 @@ def test_edit_fork_rollback(cast: Cast, agent: UUID) -> None:
     undone = scene.effect(work)
     scene.step(work, report="two", leave_by=EventKind.THREAD_PAUSED)
     at = work.thread
-    told("threads", "edit", at, "--set", "goal=weather", "--reason", "typo")
+    json_of("threads", "edit", at, "--set", "goal=weather", "--reason", "typo")
     row = queries.thread(at, workspace=cast.workspace)
     assert queries.state_at(at, row.head)["goal"] == "weather"
     assert "$.reason is required." in refused("threads", "edit", at, "--set", "goal=abc")
@@ -108,14 +108,14 @@ def test_edit_fork_rollback(cast: Cast, agent: UUID) -> None:
     assert "reload and retry" in refused(
         "threads", "edit", at, "--set", "goal=abc", "--reason", "r", "--version", 1
     )
-    assert "call again" in said("threads", "fork", at, "--checkpoint", 1, "--preview")
-    fork = told("threads", "fork", at, "--checkpoint", 1, "--set", "goal=what if")
+    assert "call again" in output_of("threads", "fork", at, "--checkpoint", 1, "--preview")
+    fork = json_of("threads", "fork", at, "--checkpoint", 1, "--set", "goal=what if")
     assert fork["base"] == str(at)
-    plan = told("threads", "rollback", at, 1, "--preview")
+    plan = json_of("threads", "rollback", at, 1, "--preview")
     assert [e["activity"]["id"] for e in plan["effects"]] == [str(undone)]
-    assert "1 of 1 effects" in said("threads", "rollback", at, 1, "--preview")
+    assert "1 of 1 effects" in output_of("threads", "rollback", at, 1, "--preview")
     assert "$.reason is required." in refused("threads", "rollback", at, 1, "--yes")
-    back = told("threads", "rollback", at, 1, "--reason", "wrong", "--as", "manager", "--yes")
+    back = json_of("threads", "rollback", at, 1, "--reason", "wrong", "--as", "manager", "--yes")
     assert back["status"] == "rolling_back"
 
 
@@ -150,17 +150,17 @@ def test_refusals(
 
 def test_other_workspaces_do_not_exist(cast: Cast, agent: UUID) -> None:
     thread = scene.start(cast.workspace, agent)
-    assert told("threads", "list", "--as", "stranger")["results"] == []
+    assert json_of("threads", "list", "--as", "stranger")["results"] == []
     assert "no such thread" in refused("threads", "cancel", thread, "--as", "stranger", code=3)
     begun = str(thread)[:18]
     assert refused("threads", "show", begun, "--as", "stranger", code=3).startswith("No thread")
-    assert told("threads", "show", begun)["id"] == str(thread)
+    assert json_of("threads", "show", begun)["id"] == str(thread)
 
 
 def test_approve(cast: Cast, agent: UUID) -> None:
     row = scene.waiting(cast.workspace, agent)
-    assert "Publish this report?" in said("approve")
-    shown = said("approve", str(row.id))
+    assert "Publish this report?" in output_of("approve")
+    shown = output_of("approve", str(row.id))
     assert row.proposal_hash in shown
     assert "unpublish" in shown
     assert gates.approval(row.id, workspace=cast.workspace).open
@@ -171,12 +171,12 @@ def test_approve(cast: Cast, agent: UUID) -> None:
     assert "changed since you opened it" in refused(
         "approve", row.id, "--verdict", "approve", "--hash", "0" * 64
     )
-    done = told("approve", row.id, "--verdict", "approve", "--comment", "fine")
+    done = json_of("approve", row.id, "--verdict", "approve", "--comment", "fine")
     assert (done["outcome"], done["decided_by_name"]) == ("approve", "manager")
     assert queries.thread(row.thread, workspace=cast.workspace).status == Status.QUEUED
     late = refused("approve", row.id, "--verdict", "approve", "--as", "second_manager")
     assert late == "manager already decided this request: approve."
-    assert told("approve") == {"results": [], "next_cursor": ""}
+    assert json_of("approve") == {"results": [], "next_cursor": ""}
     assert note("approve") == "Nothing is waiting for a decision.\n"
     assert refused("approve", "--verdict", "approve", code=2).startswith("--verdict needs")
     assert refused("approve", "ffff", code=3).startswith("No open request has an id that begins")
@@ -184,7 +184,11 @@ def test_approve(cast: Cast, agent: UUID) -> None:
 
 def test_agent_text_cannot_steer_the_terminal(cast: Cast, agent: UUID) -> None:
     row = scene.waiting(cast.workspace, agent, title="Publish\x1b[2J [red]this[/red] \u202eltd?")
-    for text in (said("approve"), said("approve", row.id), said("threads", "show", row.thread)):
+    for text in (
+        output_of("approve"),
+        output_of("approve", row.id),
+        output_of("threads", "show", row.thread),
+    ):
         assert "\x1b" not in text
         assert "\u202e" not in text
         assert "[red]this[/red]" in text

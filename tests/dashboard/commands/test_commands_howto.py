@@ -58,5 +58,5 @@ def test_each_example_of_help_is_understood() -> None:
 
 def test_each_exit_code_is_explained() -> None:
     codes = {terminal.DONE, terminal.REFUSED, terminal.USAGE, terminal.MISSING, terminal.AWAY}
-    told = {int(code) for code in re.findall(r"^\| (\d+) \|", TEXT, re.MULTILINE)}
-    assert told == codes | {terminal.STOPPED, 141}
+    names = {int(code) for code in re.findall(r"^\| (\d+) \|", TEXT, re.MULTILINE)}
+    assert names == codes | {terminal.STOPPED, 141}

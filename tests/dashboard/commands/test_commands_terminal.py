@@ -57,6 +57,7 @@ def thread(people: Cast) -> UUID:
     return work.thread
 
 
+@pytest.mark.slow
 def test_a_table_for_eyes_and_tabs_for_pipes(thread: UUID, people: Cast) -> None:
     scene.waiting(people.workspace, scene.make_agent())
     code, shown = on_terminal("threads", "list")
@@ -81,6 +82,7 @@ def test_json_is_one_document_and_notes_go_elsewhere(thread: UUID) -> None:
     assert done.stderr == "Started.\n"
 
 
+@pytest.mark.slow
 def test_a_reader_that_goes_away_is_no_error(thread: UUID) -> None:
     for words in (("threads", "events", thread), ("doctor",)):
         reading, writing = os.pipe()
@@ -113,6 +115,7 @@ def following(thread: UUID, *words: str) -> Iterator[subprocess.Popen[str]]:
             process.kill()
 
 
+@pytest.mark.slow
 def test_following_shows_each_event_once_and_ends_with_the_thread(thread: UUID) -> None:
     with following(thread, "--json") as process:
         assert process.stdout is not None
@@ -121,11 +124,12 @@ def test_following_shows_each_event_once_and_ends_with_the_thread(thread: UUID) 
         store.cancel(thread, actor="user:1", reason="enough")
         lines += process.stdout  # ends with the process
         assert (process.wait(30), process.stderr.read()) == (0, "")
-    told = [json.loads(line) for line in lines]
-    assert [e["seq"] for e in told] == [e.seq for e in queries.events_after(thread, 0)]
-    assert told[-1]["kind"] == "thread.cancelled"
+    messages = [json.loads(line) for line in lines]
+    assert [e["seq"] for e in messages] == [e.seq for e in queries.events_after(thread, 0)]
+    assert messages[-1]["kind"] == "thread.cancelled"
 
 
+@pytest.mark.slow
 def test_following_survives_a_database_that_goes_away_for_a_moment(thread: UUID) -> None:
     with following(thread, "--json") as process:
         assert process.stdout is not None
@@ -153,6 +157,7 @@ def test_ctrl_c_is_quiet(thread: UUID) -> None:
     assert (process.returncode, complaint) == (130, "")
 
 
+@pytest.mark.slow
 def test_a_rollback_shows_its_plan_and_asks(thread: UUID, people: Cast) -> None:
     words = ("threads", "rollback", thread, "1", "--reason", "wrong data")
     unasked = manage(*words)
@@ -168,6 +173,7 @@ def test_a_rollback_shows_its_plan_and_asks(thread: UUID, people: Cast) -> None:
     assert queries.thread(thread, workspace=people.workspace).status is Status.ROLLING_BACK
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "words",
     [
@@ -184,6 +190,7 @@ def test_called_wrongly(words: tuple[str, ...]) -> None:
     assert done.stdout == ""
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "words",
     [
@@ -204,22 +211,23 @@ def test_the_database_is_away(words: tuple[str, ...]) -> None:
     "command", ["threads", "approve", "agent", "doctor", "login_link", "reset", "token"]
 )
 def test_help_has_examples_and_exit_codes(command: str) -> None:
-    said = help_of(command)
-    assert "examples:\n  ./manage.py " in said
-    assert "exit codes: 0 done, 1 refused" in said
-    assert "--pythonpath" not in said
+    message = help_of(command)
+    assert "examples:\n  ./manage.py " in message
+    assert "exit codes: 0 done, 1 refused" in message
+    assert "--pythonpath" not in message
 
 
 def test_each_verb_has_help_and_json() -> None:
     for command in ("threads", "agent", "token"):
         for verb in verbs_of(command):
-            said = io.StringIO()
-            with pytest.raises(SystemExit) as ended, contextlib.redirect_stdout(said):
+            string_io = io.StringIO()
+            with pytest.raises(SystemExit) as ended, contextlib.redirect_stdout(string_io):
                 parser_of(command).parse_args([verb, "--help"])
             assert ended.value.code == 0
-            assert "--json" in said.getvalue(), f"{command} {verb}"
+            assert "--json" in string_io.getvalue(), f"{command} {verb}"
 
 
+@pytest.mark.slow
 def test_the_data_folder_can_be_named(tmp_path: Path, people: Cast) -> None:
     elsewhere = tmp_path / "elsewhere"
     env = environment()
@@ -233,15 +241,17 @@ def test_the_data_folder_can_be_named(tmp_path: Path, people: Cast) -> None:
     assert here.returncode == 0
 
 
+@pytest.mark.slow
 def test_login_link(people: Cast) -> None:
     link = manage("login_link", "manager", "--base", "https://gate.example/").stdout.strip()
     assert re.fullmatch(r"https://gate\.example/welcome/\?sesame=[\w-]+", link)
-    told = json.loads(manage("login_link", "--json").stdout)
-    assert (told["user"], told["valid_seconds"]) == ("operator", 600)
+    payload = json.loads(manage("login_link", "--json").stdout)
+    assert (payload["user"], payload["valid_seconds"]) == ("operator", 600)
     ghost = manage("login_link", "ghost")
     assert (ghost.returncode, ghost.stderr) == (3, "There is no active user ghost.\n")
 
 
+@pytest.mark.slow
 def test_reset_says_what_goes_asks_and_deletes(tmp_path: Path) -> None:
     data = tmp_path / "data"
     missing = manage("reset", "--yes", "--data-dir", data)
@@ -265,6 +275,6 @@ def test_reset_says_what_goes_asks_and_deletes(tmp_path: Path) -> None:
     assert code == 0
     assert "threads, events" in shown
     assert (data / "artifacts").exists()
-    told = json.loads(manage("reset", "--yes", "--json", "--data-dir", data).stdout)
-    assert told["deleted"] is True
+    payload = json.loads(manage("reset", "--yes", "--json", "--data-dir", data).stdout)
+    assert payload["deleted"] is True
     assert not data.exists()

@@ -15,6 +15,7 @@ from django.core.management import call_command
 from django.db import connection
 
 from checkpoints import leases, queries, store
+from checkpoints.queries.tree.below import threads_below
 from checkpoints.states import EventKind
 from tests.cast import Cast
 from workers.code import registry
@@ -80,16 +81,34 @@ OLD = {"fields": ONE, "options": "version=1", "second": "second", "more": ""}
 STEP_TWO = OLD | {"fields": TWO, "options": "schema_version=2, upgrades=upgrades"}
 
 
+LEADS = """
+from gatepost import END, Context, Graph, State
+
+
+class Plan(State):
+    goal: str = ""
+
+
+graph = Graph("leads", Plan, {options})
+
+
+@graph.node(then=END)
+def begin(state: Plan, ctx: Context) -> dict:
+    ctx.join([ctx.spawn("tales", {{}}), ctx.spawn("tales", {{}})])
+    return {{}}
+"""
+
+
 @pytest.fixture
 def author(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[..., str]:
     """Writes a module that holds the agent `name`; the module's name."""
     monkeypatch.syspath_prepend(str(tmp_path))
     made: list[str] = []
 
-    def write(name: str, **values: Any) -> str:
+    def write(name: str, *, code: str = CODE, **values: Any) -> str:
         module = f"tale_{tmp_path.name.replace('-', '_')}_{len(made)}"
         made.append(module)
-        (tmp_path / f"{module}.py").write_text(CODE.format(name=name, **OLD | values))
+        (tmp_path / f"{module}.py").write_text(code.format(name=name, **OLD | values))
         return module
 
     yield write
@@ -102,14 +121,19 @@ def worked(workspace: UUID, agent: Agent, *, title: str = "") -> UUID:
     thread = store.start(
         agent.version_id, input={}, workspace=workspace, actor="user:1", title=title
     )
+    advance(thread, agent)
+    return thread
+
+
+def advance(thread: UUID, agent: Agent) -> None:
+    """Work on a queued thread until it stands."""
     work = leases.acquire(thread, owner="worker:1")
     assert work is not None
     heart: Any = type("Heart", (), {"check": staticmethod(lambda: None)})
     Engine(agent, DatabaseLedger(), heart, lambda: False).advance(work)
-    return thread
 
 
-def told(*words: str) -> tuple[int, Any, str]:
+def impact_of(*words: str) -> tuple[int, Any, str]:
     """(exit code, the JSON answer, notes)."""
     out, err = io.StringIO(), io.StringIO()
     try:
@@ -126,13 +150,13 @@ def whole() -> list[Any]:
             "SELECT relname FROM pg_class WHERE relkind = 'r' AND relname LIKE 'gp%%' "
             "AND relnamespace = current_schema()::regnamespace ORDER BY 1"
         )
-        found = []
+        results = []
         for (table,) in cursor.fetchall():
             cursor.execute(
                 f"SELECT count(*), md5(string_agg(x::text, '|' ORDER BY x::text)) FROM {table} x"
             )
-            found.append((table, *cursor.fetchone()))
-        return found
+            results.append((table, *cursor.fetchone()))
+        return results
 
 
 @pytest.mark.parametrize(
@@ -165,16 +189,20 @@ def test_each_verdict_and_nothing_is_written(
     thread = worked(cast.workspace, agent)
     installed = module if new is None else author("tales", **new)
     before = whole()
-    code, answer, _ = told(installed)
+    code, answer, _ = impact_of(installed)
     assert whole() == before
-    (found,) = answer["threads"]
-    assert (found["thread"], found["verdict"], found["status"]) == (str(thread), verdict, "waiting")
-    assert why in found["why"]
+    (result,) = answer["threads"]
+    assert (result["thread"], result["verdict"], result["status"]) == (
+        str(thread),
+        verdict,
+        "waiting",
+    )
+    assert why in result["why"]
     assert (code, answer["ok"]) == ((1, False) if verdict == "stops" else (0, True))
     assert answer["counts"][verdict] == sum(answer["counts"].values()) == 1
     (group,) = answer["groups"]
     assert (group["threads"], group["agent"], group["verdict"]) == (1, "tales", verdict)
-    assert bool(found["do"]) is (verdict == "stops")
+    assert bool(result["do"]) is (verdict == "stops")
 
 
 def test_what_the_report_says_is_what_happens(cast: Cast, author: Any) -> None:
@@ -186,15 +214,12 @@ def test_what_the_report_says_is_what_happens(cast: Cast, author: Any) -> None:
     ):
         thread = worked(cast.workspace, agent)
         module = author("tales", **new)
-        code, _, _ = told(module)
+        code, _, _ = impact_of(module)
         assert code == (status == "attention")
         after = registry.load([module])["tales"]
         store.pause(thread, actor="user:1")
         store.resume(thread, actor="user:1")
-        work = leases.acquire(thread, owner="worker:1")
-        assert work is not None
-        heart: Any = type("Heart", (), {"check": staticmethod(lambda: None)})
-        Engine(after, DatabaseLedger(), heart, lambda: False).advance(work)
+        advance(thread, after)
         assert queries.thread(thread, workspace=cast.workspace).status == status
 
 
@@ -203,32 +228,55 @@ def test_others_count_too(cast: Cast, author: Any) -> None:
     tales = registry.load([author("tales")])["tales"]
     lost = registry.load([author("lost")])["lost"]
     gone = worked(cast.elsewhere, lost, title="Gone")
-    pinned, stands = worked(cast.workspace, tales), worked(cast.workspace, tales)
-    for thread in (pinned, stands):
+    pinned, current = worked(cast.workspace, tales), worked(cast.workspace, tales)
+    for thread in (pinned, current):
         store.pause(thread, actor="user:1")
         store.resume(thread, actor="user:1")
         work = leases.acquire(thread, owner="worker:1")
         assert work is not None
-        asked = {"kind": "agent", "choices": ["pin"]}
-        store.leave(work, EventKind.THREAD_PARKED, reason="No such code", waiting_on=asked)
+        query = {"kind": "agent", "choices": ["pin"]}
+        store.leave(work, EventKind.THREAD_PARKED, reason="No such code", waiting_on=query)
     store.pin(pinned, actor="user:1")
     module = author("tales", options="version=2")
 
-    code, answer, _ = told(module)  # of these modules' agents only: nothing of the lost one
+    code, answer, _ = impact_of(module)  # of these modules' agents only: nothing of the lost one
     assert (code, answer["ok"]) == (0, True)
     verdicts = {row["thread"]: row["verdict"] for row in answer["threads"]}
-    assert verdicts == {str(pinned): "pinned", str(stands): "stands"}
+    assert verdicts == {str(pinned): "pinned", str(current): "stands"}
 
-    code, answer, _ = told()  # all that a worker would take, which has neither
+    code, answer, _ = impact_of()  # all that a worker would take, which has neither
     assert code == 1
     verdicts = {row["thread"]: (row["verdict"], row["why"]) for row in answer["threads"]}
     assert verdicts[str(gone)] == ("stops", "No code for this agent is installed.")
-    assert "After that: No code" in verdicts[str(stands)][1]
+    assert "After that: No code" in verdicts[str(current)][1]
     assert answer["modules"] == registry.agent_modules()
 
-    code, answer, _ = told("--only", "stops")
+    code, answer, _ = impact_of("--only", "stops")
     assert (code, {row["verdict"] for row in answer["threads"]}) == (1, {"stops"})
     assert answer["counts"]["stands"] == 1
+
+
+def test_a_family_is_judged_member_by_member(cast: Cast, author: Any) -> None:
+    """A lead that waits for its children, each by the code of its own agent; then what happens."""
+    tales_now, leads_now = author("tales"), author("leads", code=LEADS)
+    tales, leads = registry.load([tales_now])["tales"], registry.load([leads_now])["leads"]
+    lead = worked(cast.workspace, leads)
+    children = threads_below(lead)
+    advance(children[0], tales)  # it waits for a person; its sibling is still queued
+    other = author("tales", options="version=2")
+    for module, verdict in ((other, "stops"), (tales_now, "goes_on")):
+        _, answer, _ = impact_of(leads_now, module)
+        verdicts = {row["thread"]: row["verdict"] for row in answer["threads"]}
+        assert verdicts == {str(lead): "goes_on"} | dict.fromkeys(map(str, children), verdict)
+        groups = {
+            (group["agent"], group["verdict"]): group["threads"] for group in answer["groups"]
+        }
+        assert groups == {("leads", "goes_on"): 1, ("tales", verdict): 2}
+    code, answer, _ = impact_of(author("leads", code=LEADS, options="version=2"))
+    assert (code, [row["thread"] for row in answer["threads"]]) == (1, [str(lead)])
+    advance(children[1], registry.load([other])["tales"])
+    assert queries.thread(children[1], workspace=cast.workspace).status == "attention"
+    assert queries.thread(lead, workspace=cast.workspace).status == "waiting"
 
 
 def test_many_threads_come_once_each_in_batches(
@@ -242,7 +290,7 @@ def test_many_threads_come_once_each_in_batches(
         for _ in range(40)
     }
     assert max(len(batch) for batch in queries.suspended(agents=["tales"])) == 7
-    code, answer, notes = told(module)
+    code, answer, notes = impact_of(module)
     assert code == 0
     assert sorted(row["thread"] for row in answer["threads"]) == sorted(made)
     assert answer["counts"]["goes_on"] == 40

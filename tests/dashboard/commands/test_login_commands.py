@@ -28,8 +28,8 @@ def make(name: str) -> None:
 
 
 def test_they_stand_before_those_of_django() -> None:
-    found = get_commands()
-    assert found["createsuperuser"] == found["changepassword"] == "dashboard"
+    commands = get_commands()
+    assert commands["createsuperuser"] == commands["changepassword"] == "dashboard"
 
 
 @pytest.mark.usefixtures("_password")
@@ -41,9 +41,9 @@ def test_a_superuser_made_by_command_is_an_event(cast: Cast) -> None:
     assert made.check_password(SECRET)
     call_command("changepassword", "root", verbosity=0)
     assert user("root").check_password(f"{SECRET} again")
-    told = events(cast.workspace)[before:]
+    payload = events(cast.workspace)[before:]
     who = {"user": made.pk, "name": "root"}
-    assert told == [
+    assert payload == [
         (
             "user.created",
             "command:createsuperuser",
@@ -51,7 +51,7 @@ def test_a_superuser_made_by_command_is_an_event(cast: Cast) -> None:
         ),
         ("user.changed", "command:changepassword", who | {"changed": {"password": None}}),
     ]
-    assert SECRET not in str(told)
+    assert SECRET not in str(payload)
     assert verify_workspace(cast.workspace).intact
 
 

@@ -142,8 +142,8 @@ def test_a_token_without_the_scope_and_others_administer_nothing(
     _, token = tokens.make(cast.users["admin"], made_by="test", scopes=["read"])
     reader = Client(headers={"Authorization": f"Bearer {token}"})
     body = {"username": "eve", "roles": ["admin"]}
-    said = refused(post(reader, "/users/", body), 403)["detail"]
-    assert said == "This token lacks the scope 'administer'."
+    message = refused(post(reader, "/users/", body), 403)["detail"]
+    assert message == "This token lacks the scope 'administer'."
     refused(post(operator, "/users/", body), 403)
     refused(operator.get(f"{V1}/users/"), 403)
     assert not get_user_model()._default_manager.filter(username="eve").exists()

@@ -38,8 +38,8 @@ PLAIN = st.recursive(
 @given(PLAIN)
 @settings(deadline=None)
 def test_whatever_is_written_is_read_back(value: Any) -> None:
-    found = read_yaml(YAMLRenderer().render({"value": value}))
-    assert canonical(found) == canonical({"value": value})
+    yaml = read_yaml(YAMLRenderer().render({"value": value}))
+    assert canonical(yaml) == canonical({"value": value})
 
 
 REFUSED = {
@@ -80,11 +80,11 @@ REFUSED = {
 @pytest.mark.requirement("B11")
 @pytest.mark.parametrize("text", REFUSED, ids=lambda t: t[:20])
 def test_what_could_be_read_in_two_ways_is_refused(text: str) -> None:
-    path, said = REFUSED[text]
+    path, message = REFUSED[text]
     with pytest.raises(InvalidValue) as refused:
         read_yaml(text.encode())
     assert refused.value.path.startswith(path)
-    assert said in refused.value.reason
+    assert message in refused.value.reason
 
 
 # ---- the commands --------------------------------------------------------------------------------
@@ -108,8 +108,8 @@ def paused(cast: Cast) -> UUID:
 
 def written(thread: UUID, to: Path) -> Path:
     form = "--yaml" if to.suffix == ".yaml" else "--json"
-    code, out, said = run("state", str(thread), form)
-    assert code == 0, said
+    code, out, errors = run("state", str(thread), form)
+    assert code == 0, errors
     to.write_text(out)
     return to
 
@@ -121,28 +121,28 @@ def test_a_variable_is_changed_in_an_editor(
     cast: Cast, paused: UUID, tmp_path: Path, name: str
 ) -> None:
     file = written(paused, tmp_path / name)
-    code, _, said = run("edit", str(paused), "--from", str(file), "--reason", "x", "--yes")
-    assert (code, said) == (0, "The file says what the state says; nothing was done.\n")
+    code, _, errors = run("edit", str(paused), "--from", str(file), "--reason", "x", "--yes")
+    assert (code, errors) == (0, "The file says what the state says; nothing was done.\n")
     before = queries.thread(paused, workspace=cast.workspace)
     goal = queries.state_at(paused, before.head)["goal"]
     file.write_text(file.read_text().replace(goal, "weather", 1))
 
-    code, out, said = run("edit", str(paused), "--from", str(file), "--reason", "why")
-    assert (code, "--yes" in said) == (2, True)
-    assert "replace /goal" in said
+    code, out, errors = run("edit", str(paused), "--from", str(file), "--reason", "why")
+    assert (code, "--yes" in errors) == (2, True)
+    assert "replace /goal" in errors
     assert queries.thread(paused, workspace=cast.workspace).head == before.head
-    code, out, said = run("fork", str(paused), "--from", str(file), "--yes", "--json")
-    assert code == 0, said
+    code, out, errors = run("fork", str(paused), "--from", str(file), "--yes", "--json")
+    assert code == 0, errors
     fork = UUID(json.loads(out)["id"])
     assert queries.thread(paused, workspace=cast.workspace).head == before.head
-    code, out, said = run("edit", str(paused), "--from", str(file), "--reason", "why", "--yes")
-    assert code == 0, said
+    code, out, errors = run("edit", str(paused), "--from", str(file), "--reason", "why", "--yes")
+    assert code == 0, errors
     for one in (paused, fork):
         row = queries.thread(one, workspace=cast.workspace)
         assert queries.state_at(one, row.head)["goal"] == "weather"
     # The file is of a checkpoint that is not the head any more.
-    code, _, said = run("edit", str(paused), "--from", str(file), "--reason", "again", "--yes")
-    assert (code, "went on since" in said) == (1, True)
+    code, _, errors = run("edit", str(paused), "--from", str(file), "--reason", "again", "--yes")
+    assert (code, "went on since" in errors) == (1, True)
     assert run("fork", str(paused), "--from", str(file), "--yes")[0] == 0
 
 
@@ -165,9 +165,9 @@ def test_nothing_but_the_state_may_differ(cast: Cast, paused: UUID, tmp_path: Pa
     }
     for said_so, value in bad.items():
         file.write_text(json.dumps(value))
-        code, _, said = run("edit", str(paused), "--from", str(file), "--reason", "x", "--yes")
-        assert code == 1, (said_so, said)
-        assert said_so in said.replace("$.changes", "$"), said
+        code, _, errors = run("edit", str(paused), "--from", str(file), "--reason", "x", "--yes")
+        assert code == 1, (said_so, errors)
+        assert said_so in errors.replace("$.changes", "$"), errors
     file.write_text(json.dumps(good).replace('"goal"', '"goal": 1, "goal"', 1))
     assert "twice" in run("edit", str(paused), "--from", str(file), "--reason", "x", "--yes")[2]
     assert run("edit", str(paused), "--from", str(tmp_path / "no.json"), "--reason", "x")[0] == 3

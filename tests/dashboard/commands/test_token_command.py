@@ -39,14 +39,14 @@ def call(*words: object) -> tuple[int, str, str]:
     return 0, out.getvalue(), err.getvalue()
 
 
-def said(*words: object) -> str:
+def output_of(*words: object) -> str:
     code, out, err = call(*words)
     assert code == 0, err
     return out
 
 
-def told(*words: object) -> Any:
-    return json.loads(said(*words, "--json"))
+def json_of(*words: object) -> Any:
+    return json.loads(output_of(*words, "--json"))
 
 
 def api(token: str) -> Client:
@@ -56,22 +56,22 @@ def api(token: str) -> Client:
 def test_a_new_token_stands_alone_on_stdout(cast: Cast) -> None:
     code, out, err = call("create", "operator", "--name", "ci")
     token = out.strip()
-    found = TOKEN.fullmatch(token)
+    match = TOKEN.fullmatch(token)
     assert code == 0
-    assert found
+    assert match
     assert api(token).get(f"{V1}/threads/").status_code == 200
-    for words in ("only time", "ci", "read, start, control, fork", "default", found[1]):
+    for words in ("only time", "ci", "read, start, work, control, fork", "default", match[1]):
         assert words in err
     assert token not in err
-    assert token not in said("list")
-    assert token not in json.dumps(told("list"))
+    assert token not in output_of("list")
+    assert token not in json.dumps(json_of("list"))
     row = Token.objects.get()
     assert row.expires_at is not None
     assert timedelta(days=89, hours=23) < row.expires_at - datetime.now(UTC) < timedelta(days=90)
 
 
 def test_json_tells_all_of_it(cast: Cast) -> None:
-    made = told(
+    made = json_of(
         "create", "manager", "--scopes", "decide, fork", "--expires", "12h", "--as", "admin"
     )
     assert TOKEN.fullmatch(made["token"])
@@ -82,10 +82,10 @@ def test_json_tells_all_of_it(cast: Cast) -> None:
         "active",
     )
     assert made["made_by"] == cast.actor("admin").id
-    (listed,) = told("list", "manager")
+    (listed,) = json_of("list", "manager")
     assert listed == {name: made[name] for name in listed}
     assert set(made) - set(listed) == {"token"}
-    assert told("list", "operator") == []
+    assert json_of("list", "operator") == []
 
 
 def test_never_is_said_aloud(cast: Cast, settings: Any) -> None:
@@ -132,48 +132,48 @@ def test_refusals(cast: Cast, words: tuple[str, ...], code: int, sentence: str) 
 def test_disabled_people_get_none(cast: Cast) -> None:
     get_user_model().objects.filter(username="operator").update(is_active=False)
     assert call("create", "operator")[0] == 3
-    assert said("list", "operator") == ""
+    assert output_of("list", "operator") == ""
 
 
 def test_a_superuser_reads_with_a_token(cast: Cast) -> None:
     get_user_model().objects.create_superuser("root", password="x" * 12)
-    token = said("create", "root").strip()
+    token = output_of("create", "root").strip()
     assert api(token).get(f"{V1}/threads/").status_code == 200
 
 
 def test_another_workspace_by_name(cast: Cast) -> None:
     user = cast.users["operator"]
     Membership.objects.create(workspace_id=cast.elsewhere, user=user, role="viewer")
-    made = told("create", "operator", "--workspace", "elsewhere")
+    made = json_of("create", "operator", "--workspace", "elsewhere")
     assert (made["workspace"], made["scopes"]) == ("elsewhere", ["read"])
 
 
 def test_revoke_ends_it_at_once(cast: Cast) -> None:
-    token, other = said("create", "operator").strip(), said("create", "operator").strip()
+    token, other = output_of("create", "operator").strip(), output_of("create", "operator").strip()
     prefix = token[3:11]
-    done = told("revoke", prefix, "--as", "admin")
+    done = json_of("revoke", prefix, "--as", "admin")
     assert (done["state"], done["revoked_by"]) == ("revoked", cast.actor("admin").id)
     refused(api(token).get(f"{V1}/threads/"), 401)
     assert api(other).get(f"{V1}/threads/").status_code == 200
-    again = told("revoke", prefix)
+    again = json_of("revoke", prefix)
     assert (again["revoked_at"], again["revoked_by"]) == (done["revoked_at"], done["revoked_by"])
     # A token that leaked can be given as it was found.
-    assert told("revoke", other)["state"] == "revoked"
-    assert [row["state"] for row in told("list")] == ["revoked", "revoked"]
+    assert json_of("revoke", other)["state"] == "revoked"
+    assert [row["state"] for row in json_of("list")] == ["revoked", "revoked"]
 
 
 def test_expired_ones_are_listed_as_such(cast: Cast) -> None:
-    said("create", "operator", "--expires", "1m")
+    output_of("create", "operator", "--expires", "1m")
     with connection.cursor() as cursor:
         cursor.execute("UPDATE gp_token SET expires_at = clock_timestamp()")
-    (row,) = told("list")
+    (row,) = json_of("list")
     assert row["state"] == "expired"
 
 
 def test_the_workspace_log_has_both(cast: Cast) -> None:
-    token = said("create", "operator", "--name", "ci").strip()
-    said("revoke", token[3:11], "--as", "admin")
-    said("revoke", token[3:11])  # nothing new happened
+    token = output_of("create", "operator", "--name", "ci").strip()
+    output_of("revoke", token[3:11], "--as", "admin")
+    output_of("revoke", token[3:11])  # nothing new happened
     rows = queries.workspace_events(cast.workspace).rows
     seen = [(row.kind, row.actor) for row in rows if row.kind.startswith("token.")]
     assert sorted(seen) == [
@@ -185,11 +185,12 @@ def test_the_workspace_log_has_both(cast: Cast) -> None:
 
 
 def test_names_cannot_steer_the_terminal(cast: Cast) -> None:
-    said("create", "operator", "--name", "ci\x1b[2J\u202e")
-    assert "\x1b" not in said("list")
-    assert "\u202e" not in said("list")
+    output_of("create", "operator", "--name", "ci\x1b[2J\u202e")
+    assert "\x1b" not in output_of("list")
+    assert "\u202e" not in output_of("list")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("words", [["operator"], ["--json", "operator"], ["operator", "--json"]])
 def test_the_short_form_makes_one(real_db: str, words: list[str]) -> None:
     make_cast()
@@ -211,10 +212,10 @@ def test_the_short_form_makes_one(real_db: str, words: list[str]) -> None:
 def test_a_list_shows_no_more_than_the_records(cast: Cast) -> None:
     """For --as: of one's own workspace, and without a right to the records one's own tokens."""
     for who in ("operator", "manager", "stranger"):
-        said("create", who)
+        output_of("create", who)
 
     def users(*words: str) -> set[str]:
-        return {row["user"] for row in told("list", *words)}
+        return {row["user"] for row in json_of("list", *words)}
 
     assert users() == {"operator", "manager", "stranger"}
     assert users("--as", "auditor") == users("--as", "admin") == {"operator", "manager"}

@@ -41,11 +41,11 @@ def threads(cast: Cast) -> list[UUID]:
 
 
 def test_everything_is_verified_and_noted(threads: list[UUID]) -> None:
-    code, found, _ = run("verify")
+    code, output, _ = run("verify")
     assert code == 0
-    assert (found["intact"], found["threads"], found["broken"]) == (True, 3, [])
-    assert found["workspaces"] >= 1
-    assert found["events"] >= sum(queries.events_after(t, 0)[-1].seq for t in threads)
+    assert (output["intact"], output["threads"], output["broken"]) == (True, 3, [])
+    assert output["workspaces"] >= 1
+    assert output["events"] >= sum(queries.events_after(t, 0)[-1].seq for t in threads)
     for thread in threads:
         noted = queries.verification(thread)
         assert noted is not None
@@ -56,26 +56,28 @@ def test_everything_is_verified_and_noted(threads: list[UUID]) -> None:
 def test_long_work_says_how_far_it_is(threads: list[UUID], monkeypatch: pytest.MonkeyPatch) -> None:
     assert " events ..." not in run("verify")[2], "short work says nothing"
     monkeypatch.setattr(verify_command, "PROGRESS_SECONDS", 0.0)
-    code, found, said = run("verify")
-    told = [int(n.replace(",", "")) for n in re.findall(r"threads, ([\d,]+) events \.\.\.", said)]
+    code, output, errors = run("verify")
+    messages = [
+        int(n.replace(",", "")) for n in re.findall(r"threads, ([\d,]+) events \.\.\.", errors)
+    ]
     assert code == 0
-    assert len(told) >= len(threads)
-    assert told == sorted(told)
-    assert 0 < told[-1] <= found["events"]
+    assert len(messages) >= len(threads)
+    assert messages == sorted(messages)
+    assert 0 < messages[-1] <= output["events"]
 
 
 def test_a_broken_thread_is_named_with_its_event(threads: list[UUID]) -> None:
     alter("UPDATE gp_event SET actor = 'user:9' WHERE thread_id = %s::uuid AND seq = 2", threads[1])
-    code, found, _ = run("verify")
+    code, output, _ = run("verify")
     assert code == 1
-    assert [(b["of"], b["id"], b["seq"]) for b in found["broken"]] == [
+    assert [(b["of"], b["id"], b["seq"]) for b in output["broken"]] == [
         ("thread", str(threads[1]), 2)
     ]
     noted = queries.verification(threads[1])
     assert noted is not None
     assert (noted.intact, noted.broken_seq) == (False, 2)
-    code, found, _ = run("verify", str(threads[0]))
-    assert (code, found["threads"], found["workspaces"]) == (0, 1, 0)
+    code, output, _ = run("verify", str(threads[0]))
+    assert (code, output["threads"], output["workspaces"]) == (0, 1, 0)
     out = io.StringIO()
     with pytest.raises(SystemExit):
         call_command("verify", stdout=out)
@@ -88,9 +90,9 @@ def test_an_altered_workspace_is_found(threads: list[UUID], cast: Cast) -> None:
         "UPDATE gp_workspace_event SET actor = 'user:9' WHERE workspace_id = %s::uuid AND seq = 1",
         cast.workspace,
     )
-    code, found, _ = run("verify")
+    code, output, _ = run("verify")
     assert code == 1
-    assert [(b["of"], b["id"], b["seq"]) for b in found["broken"]] == [
+    assert [(b["of"], b["id"], b["seq"]) for b in output["broken"]] == [
         ("workspace", str(cast.workspace), 1)
     ]
 
@@ -112,11 +114,11 @@ def test_what_is_left_of_a_thread_that_is_gone_is_named(
     for table in gone:
         alter(f"DELETE FROM {table} WHERE thread_id = %s::uuid", lost)
     alter("DELETE FROM gp_thread WHERE id = %s::uuid", lost)
-    code, found, _ = run("verify")
+    code, output, _ = run("verify")
     assert code == 1
-    assert (found["intact"], found["threads"]) == (False, 3)
-    assert [(b["of"], b["id"], b["seq"]) for b in found["broken"]] == [("thread", str(lost), seq)]
-    assert words in found["broken"][0]["what"]
+    assert (output["intact"], output["threads"]) == (False, 3)
+    assert [(b["of"], b["id"], b["seq"]) for b in output["broken"]] == [("thread", str(lost), seq)]
+    assert words in output["broken"][0]["what"]
     assert run("verify", str(threads[0]))[0] == 0
     out = io.StringIO()
     with pytest.raises(SystemExit):
@@ -129,9 +131,9 @@ def test_what_is_left_of_a_workspace_that_is_gone_is_named(threads: list[UUID]) 
     with connection.cursor() as cursor:
         cursor.execute("SET CONSTRAINTS ALL IMMEDIATE")  # while its row is there
     alter("DELETE FROM gp_workspace WHERE id = %s::uuid", lost)
-    code, found, _ = run("verify")
+    code, output, _ = run("verify")
     assert code == 1
-    assert [(b["of"], b["id"], b["seq"]) for b in found["broken"]] == [("workspace", str(lost), 1)]
+    assert [(b["of"], b["id"], b["seq"]) for b in output["broken"]] == [("workspace", str(lost), 1)]
 
 
 def test_threads_that_are_gone_are_found_over_several_pages(
@@ -141,8 +143,8 @@ def test_threads_that_are_gone_are_found_over_several_pages(
     for lost in (threads[0], threads[2]):
         alter("DELETE FROM gp_thread WHERE id = %s::uuid", lost)
     alter("DELETE FROM gp_event WHERE thread_id = %s::uuid AND seq = 1", threads[2])
-    found = list(queries.ownerless("gp_event"))
-    assert found == [(threads[0], 1), (threads[2], 2)]
+    results = list(queries.ownerless("gp_event"))
+    assert results == [(threads[0], 1), (threads[2], 2)]
 
 
 def test_an_anchor_finds_what_a_chain_cannot(threads: list[UUID], tmp_path: Path) -> None:
@@ -155,8 +157,8 @@ def test_an_anchor_finds_what_a_chain_cannot(threads: list[UUID], tmp_path: Path
     assert run("verify", "--anchor", str(place))[0] == 0
 
     cut, lost = threads[1], threads[2]
-    kept = queries.events_after(cut, 0)
-    last = kept[-2]
+    saved = queries.events_after(cut, 0)
+    last = saved[-2]
     head = rows(
         "SELECT id, number, step FROM gp_checkpoint WHERE thread_id = %s::uuid "
         "ORDER BY number DESC LIMIT 1 OFFSET 1",
@@ -183,12 +185,12 @@ def test_an_anchor_finds_what_a_chain_cannot(threads: list[UUID], tmp_path: Path
         alter(f"DELETE FROM {table} WHERE thread_id = %s::uuid", lost)
     alter("DELETE FROM gp_thread WHERE id = %s::uuid", lost)
     assert run("verify")[0] == 0, "a chain that was cut at its end holds in itself"
-    code, found, _ = run("verify", "--anchor", str(place))
+    code, output, _ = run("verify", "--anchor", str(place))
     assert code == 1
-    told = {b["id"]: b["what"] for b in found["broken"]}
-    assert set(told) == {str(cut), str(lost)}
-    assert "ends before" in told[str(cut)]
-    assert "gone" in told[str(lost)]
+    payload = {b["id"]: b["what"] for b in output["broken"]}
+    assert set(payload) == {str(cut), str(lost)}
+    assert "ends before" in payload[str(cut)]
+    assert "gone" in payload[str(lost)]
 
 
 def test_an_altered_anchor_is_refused(threads: list[UUID], tmp_path: Path) -> None:
@@ -209,14 +211,14 @@ def test_an_altered_anchor_is_refused(threads: list[UUID], tmp_path: Path) -> No
         place.write_bytes(content)
         with pytest.raises(Invalid):
             list(anchors.deviations(place))
-        code, _, said = run("verify", "--anchor", str(place))
+        code, _, errors = run("verify", "--anchor", str(place))
         assert code != 0, what
-        assert str(place) in said
+        assert str(place) in errors
     place.write_bytes(good)
     assert not list(anchors.deviations(place))
-    code, _, said = run("verify", "--anchor", str(tmp_path / "none.anchor"))
+    code, _, errors = run("verify", "--anchor", str(tmp_path / "none.anchor"))
     assert code != 0
-    assert "cannot be read" in said
+    assert "cannot be read" in errors
 
 
 def test_another_key_signs_another_anchor(

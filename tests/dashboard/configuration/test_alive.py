@@ -18,15 +18,15 @@ pytestmark = pytest.mark.django_db
 @pytest.fixture
 def asked(monkeypatch: pytest.MonkeyPatch) -> list[int]:
     """The backends that were asked over the network."""
-    found: list[int] = []
+    results: list[int] = []
     before = ConnectionPool.check_connection
 
     def counted(conn: psycopg.Connection) -> None:
-        found.append(conn.info.backend_pid)
+        results.append(conn.info.backend_pid)
         before(conn)
 
     monkeypatch.setattr(ConnectionPool, "check_connection", staticmethod(counted))
-    return found
+    return results
 
 
 @pytest.fixture
@@ -38,9 +38,9 @@ def pool(asked: list[int]) -> Iterator[ConnectionPool]:
 
 def use(pool: ConnectionPool) -> int:
     with pool.connection() as conn:
-        found = conn.execute("SELECT pg_backend_pid()").fetchone()
-    assert found is not None
-    return int(found[0])
+        row = conn.execute("SELECT pg_backend_pid()").fetchone()
+    assert row is not None
+    return int(row[0])
 
 
 def test_what_answered_lately_is_not_asked_again(

@@ -33,10 +33,10 @@ def test_hosts_tls_and_failover_reach_the_driver(monkeypatch: pytest.MonkeyPatch
         "?target_session_attrs=read-write&sslmode=verify-full&sslrootcert=/etc/ca.pem"
         "&connect_timeout=2&options=-c%20search_path%3Dmine",
     )
-    found = database("web", embedded=EMBEDDED, pool=7)
-    assert (found["HOST"], found["PORT"]) == ("one,two", "5432,5433")
-    assert (found["USER"], found["PASSWORD"], found["NAME"]) == ("me", "p@ss/word", "gatepost")
-    options = found["OPTIONS"]
+    result = database("web", embedded=EMBEDDED, pool=7)
+    assert (result["HOST"], result["PORT"]) == ("one,two", "5432,5433")
+    assert (result["USER"], result["PASSWORD"], result["NAME"]) == ("me", "p@ss/word", "gatepost")
+    options = result["OPTIONS"]
     assert options["target_session_attrs"] == "read-write"
     assert (options["sslmode"], options["sslrootcert"]) == ("verify-full", "/etc/ca.pem")
     assert options["connect_timeout"] == "2"
@@ -56,15 +56,15 @@ def test_statements_are_prepared_unless_somebody_stands_between() -> None:
 
 
 def test_without_an_address_the_embedded_server_is_used() -> None:
-    found = database("worker", embedded=EMBEDDED, pool=7)
-    assert (found["HOST"], found["USER"]) == ("/run/here", "gatepost")
-    assert "pool" not in found["OPTIONS"]
-    assert "plan_cache_mode=force_generic_plan" in found["OPTIONS"]["options"]
+    result = database("worker", embedded=EMBEDDED, pool=7)
+    assert (result["HOST"], result["USER"]) == ("/run/here", "gatepost")
+    assert "pool" not in result["OPTIONS"]
+    assert "plan_cache_mode=force_generic_plan" in result["OPTIONS"]["options"]
     assert EMBEDDED == {"HOST": "/run/here", "NAME": "gatepost", "USER": "gatepost"}
 
 
 @pytest.mark.parametrize(
-    ("url", "said"),
+    ("url", "text"),
     [
         (f"mysql://me:{SECRET}@host/db", "is not an address of PostgreSQL"),
         (f"me:{SECRET}@host/db", "is not an address of PostgreSQL"),
@@ -80,20 +80,20 @@ def test_without_an_address_the_embedded_server_is_used() -> None:
     ],
 )
 def test_a_wrong_address_is_one_line_without_the_secret(
-    monkeypatch: pytest.MonkeyPatch, url: str, said: str
+    monkeypatch: pytest.MonkeyPatch, url: str, text: str
 ) -> None:
     monkeypatch.setenv("DATABASE_URL", url)
     with pytest.raises(Misconfigured) as caught:
         address("DATABASE_URL")
     line = str(caught.value)
-    assert said in line
+    assert text in line
     assert line.startswith("gatepost: DATABASE_URL ")
     assert SECRET not in line
     assert "\n" not in line
 
 
 @pytest.mark.parametrize(
-    ("url", "said"),
+    ("url", "text"),
     [
         (f"http://me:{SECRET}@host/0", "is not an address of Valkey"),
         (f"redis://me:{SECRET}/x@host/0", "special characters"),
@@ -108,15 +108,15 @@ def test_a_wrong_address_is_one_line_without_the_secret(
         ("unix://", "names no socket"),
     ],
 )
-def test_so_is_a_wrong_address_of_valkey(url: str, said: str) -> None:
+def test_so_is_a_wrong_address_of_valkey(url: str, text: str) -> None:
     with pytest.raises(Misconfigured) as caught:
         valkey.parse(url)
-    assert said in str(caught.value)
+    assert text in str(caught.value)
     assert SECRET not in str(caught.value)
 
 
 def test_every_program_ends_with_that_line_alone() -> None:
-    told = []
+    messages = []
     for command in (
         ["manage.py", "check"],
         ["manage.py", "up", "--data-dir", "/nowhere"],
@@ -132,8 +132,8 @@ def test_every_program_ends_with_that_line_alone() -> None:
             timeout=60,
         )
         assert done.returncode == 1
-        told.append((done.stdout + done.stderr).strip().splitlines())
-    assert all(len(lines) == 1 and "DATABASE_URL" in lines[0] for lines in told), told
+        messages.append((done.stdout + done.stderr).strip().splitlines())
+    assert all(len(lines) == 1 and "DATABASE_URL" in lines[0] for lines in messages), messages
 
 
 def test_secrets_come_from_files(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -194,8 +194,8 @@ def test_each_library_gets_its_spelling_of_one_address() -> None:
 
     socket = valkey.parse("unix:///run/a%20b/valkey.sock")
     assert socket.celery()["BROKER_URL"].startswith("redis+socket:///run/a b/valkey.sock")
-    kept = clients.client("unix:///run/valkey.sock?db=4").connection_pool.connection_kwargs
-    assert (kept["path"], kept["db"]) == ("/run/valkey.sock", 4)
+    saved = clients.client("unix:///run/valkey.sock?db=4").connection_pool.connection_kwargs
+    assert (saved["path"], saved["db"]) == ("/run/valkey.sock", 4)
 
 
 def test_no_process_but_a_migration_waits_for_an_answer_without_bound() -> None:
@@ -209,3 +209,16 @@ def test_no_process_but_a_migration_waits_for_an_answer_without_bound() -> None:
     assert DatabaseWrapper.Database.connect.__self__ is BoundedConnection
     web = database("web", embedded=EMBEDDED, pool=1)
     assert web["OPTIONS"]["pool"]["connection_class"] is BoundedConnection
+
+
+def test_a_start_looks_for_little_garbage() -> None:
+    code = "import gc, dashboard.asgi\nprint(sum(one['collections'] for one in gc.get_stats()))"
+    done = subprocess.run(
+        [sys.executable, "-c", code],
+        env=clean_environment() | {"GATEPOST_DATA": "/tmp/gp-none"},
+        cwd=ROOT,
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+    assert int(done.stdout) <= 20

@@ -41,9 +41,9 @@ def do(command: str) -> None:
 def test_the_same_explanation_as_the_api(cast: Cast, agent: UUID) -> None:
     thread = scene.waiting(cast.workspace, agent).thread
     page = cast.client("operator").get(f"/api/v1/threads/{thread}/").json()
-    told = explained(thread)
-    assert told["why_waiting"] == page["why_waiting"]
-    assert told["status"] == page["status"]
+    payload = explained(thread)
+    assert payload["why_waiting"] == page["why_waiting"]
+    assert payload["status"] == page["status"]
 
 
 def test_after_an_escalation_the_deadline_that_counts_is_named(cast: Cast, agent: UUID) -> None:
@@ -66,9 +66,11 @@ def test_after_an_escalation_the_deadline_that_counts_is_named(cast: Cast, agent
     assert now.decide_by is not None
     assert now.decide_by != now.deadline == row.deadline
     counts = f"{now.decide_by:%Y-%m-%d %H:%M:%S} UTC"
-    told = explained(row.thread)
-    assert told["why_waiting"]["sentence"].endswith(f"it expires at {counts}.")
-    assert told["facts"]["approvals"][0]["decide_by"][:19] == f"{now.decide_by:%Y-%m-%dT%H:%M:%S}"
+    payload = explained(row.thread)
+    assert payload["why_waiting"]["sentence"].endswith(f"it expires at {counts}.")
+    assert (
+        payload["facts"]["approvals"][0]["decide_by"][:19] == f"{now.decide_by:%Y-%m-%dT%H:%M:%S}"
+    )
     out = io.StringIO()
     call_command("doctor", str(row.thread), stdout=out, stderr=out)
     assert f"(until {counts})" in out.getvalue()
@@ -80,12 +82,12 @@ def test_after_an_escalation_the_deadline_that_counts_is_named(cast: Cast, agent
 
 def test_a_gate_names_its_request_and_the_command_decides_it(cast: Cast, agent: UUID) -> None:
     row = scene.waiting(cast.workspace, agent, expires_in=3600.0)
-    told = explained(row.thread)
-    (request,) = told["facts"]["approvals"]
+    payload = explained(row.thread)
+    (request,) = payload["facts"]["approvals"]
     assert (request["id"], bool(request["deadline"])) == (str(row.id), True)
-    assert told["facts"]["last_event"]["kind"] == "thread.suspended"
+    assert payload["facts"]["last_event"]["kind"] == "thread.suspended"
     yes = f"./manage.py approve {row.id} --verdict approve"
-    assert yes in commands(told)
+    assert yes in commands(payload)
     do(yes)
     assert queries.thread(row.thread, workspace=cast.workspace).status is Status.QUEUED
 
@@ -93,38 +95,38 @@ def test_a_gate_names_its_request_and_the_command_decides_it(cast: Cast, agent: 
 def test_a_queued_thread_and_the_workers(cast: Cast, agent: UUID) -> None:
     before = scene.start(cast.workspace, agent)
     thread = scene.start(cast.workspace, agent)
-    told = explained(thread)
-    assert told["why_waiting"]["kind"] == "no_worker"
-    assert told["facts"]["before_in_queue"] == 1
-    assert told["remedies"][0]["command"] == "make up"
+    payload = explained(thread)
+    assert payload["why_waiting"]["kind"] == "no_worker"
+    assert payload["facts"]["before_in_queue"] == 1
+    assert payload["remedies"][0]["command"] == "make up"
     scene.alive(scene.make_agent(version=2))
-    told = explained(thread)
-    assert told["why_waiting"]["kind"] == "no_code"
-    assert (told["facts"]["workers"], told["facts"]["workers_with_code"]) == (1, 0)
-    assert commands(told)[0] == "./manage.py agent show research"
-    do(commands(told)[0])
+    payload = explained(thread)
+    assert payload["why_waiting"]["kind"] == "no_code"
+    assert (payload["facts"]["workers"], payload["facts"]["workers_with_code"]) == (1, 0)
+    assert commands(payload)[0] == "./manage.py agent show research"
+    do(commands(payload)[0])
     store.announce_worker("w2", host="h", pid=2, slots=1, queues=["other"], agents=[agent])
-    told = explained(thread)
-    assert (told["facts"]["workers_with_code"], told["facts"]["workers_with_both"]) == (1, 0)
+    payload = explained(thread)
+    assert (payload["facts"]["workers_with_code"], payload["facts"]["workers_with_both"]) == (1, 0)
     store.announce_worker("w3", host="h", pid=3, slots=1, queues=["gatepost"], agents=[agent])
-    told = explained(before)
-    assert told["facts"]["workers_with_both"] == 1
-    assert told["why_waiting"]["kind"] == "queue"
-    assert "./manage.py doctor" in commands(told)
+    payload = explained(before)
+    assert payload["facts"]["workers_with_both"] == 1
+    assert payload["why_waiting"]["kind"] == "queue"
+    assert "./manage.py doctor" in commands(payload)
 
 
 def test_a_lease_that_ran_out(cast: Cast, agent: UUID) -> None:
     scene.alive(agent)
     work = scene.lease(scene.start(cast.workspace, agent))
-    told = explained(work.thread)
-    assert told["why_waiting"]["kind"] == "working"
-    assert told["facts"]["lease_owner"] == "worker:1:boot"
-    assert (told["facts"]["fence"], told["facts"]["lease_expired"]) == (1, False)
+    payload = explained(work.thread)
+    assert payload["why_waiting"]["kind"] == "working"
+    assert payload["facts"]["lease_owner"] == "worker:1:boot"
+    assert (payload["facts"]["fence"], payload["facts"]["lease_expired"]) == (1, False)
     with connection.cursor() as cursor:
         cursor.execute("UPDATE gp_thread SET lease_until = now() - interval '1 minute'")
-    told = explained(work.thread)
-    assert told["why_waiting"]["kind"] == "lease"
-    assert told["facts"]["lease_expired"] is True
+    payload = explained(work.thread)
+    assert payload["why_waiting"]["kind"] == "lease"
+    assert payload["facts"]["lease_expired"] is True
 
 
 @pytest.mark.parametrize(
@@ -141,9 +143,9 @@ def test_what_helps_does_help(
     work = scene.lease(scene.start(cast.workspace, agent))
     scene.step(work, report="one")
     scene.step(work, report="two", leave_by=leave_by)
-    told = explained(work.thread)
-    (command,) = [c for c in commands(told) if c.split()[2] == helps]
-    for other in commands(told):
+    payload = explained(work.thread)
+    (command,) = [c for c in commands(payload) if c.split()[2] == helps]
+    for other in commands(payload):
         if "--preview" in other or " events " in other:
             do(other)
     do(command)
@@ -154,10 +156,10 @@ def test_told_in_words_and_refused_plainly(cast: Cast, agent: UUID) -> None:
     row = scene.waiting(cast.workspace, agent)
     out = io.StringIO()
     call_command("doctor", str(row.thread), stdout=out)
-    told = dict(line.split("\t", 1) for line in out.getvalue().splitlines() if line)
-    assert told["status"] == "waiting"
-    assert told["lease"] == "nobody"
-    assert told["Say yes."] == f"./manage.py approve {row.id} --verdict approve"
+    payload = dict(line.split("\t", 1) for line in out.getvalue().splitlines() if line)
+    assert payload["status"] == "waiting"
+    assert payload["lease"] == "nobody"
+    assert payload["Say yes."] == f"./manage.py approve {row.id} --verdict approve"
     err = io.StringIO()
     with pytest.raises(SystemExit) as ended:
         call_command("doctor", "ffff0000", stdout=io.StringIO(), stderr=err)

@@ -33,9 +33,9 @@ HOSTILE = [
 def assert_same(value: Any) -> str:
     raw = YAMLRenderer().render({"value": value})
     for loader in LOADERS:
-        found = yaml.load(raw, Loader=loader)["value"]
+        result = yaml.load(raw, Loader=loader)["value"]
         # repr as well: 1 == 1.0 == True.
-        assert (found, repr(found)) == (value, repr(value)), raw
+        assert (result, repr(result)) == (value, repr(value)), raw
     return raw.decode()
 
 
@@ -94,22 +94,22 @@ def test_the_call_answers_the_same_in_both_forms(cast: Cast) -> None:
         config={"model": "2001-01-01", "temperature": 0.5},
     )
     at = f"{V1}/threads/{thread}/state/"
-    told = operator.get(at).json()
-    assert list(told) == [
+    payload = operator.get(at).json()
+    assert list(payload) == [
         "name", "session_id", "version", "step", "status", "thread_status", "created_at",
         "updated_at", "context", "artifacts", "state",
     ]  # fmt: skip
-    assert (told["name"], told["session_id"], told["version"], told["step"]) == (
+    assert (payload["name"], payload["session_id"], payload["version"], payload["step"]) == (
         *("1e3", "1e3"),
         *(1, 0),
     )
-    assert told["context"]["config"] == {"model": "2001-01-01", "temperature": 0.5}
+    assert payload["context"]["config"] == {"model": "2001-01-01", "temperature": 0.5}
     for answer in (
         operator.get(f"{at}?format=yaml"),
         operator.get(at, headers={"Accept": "application/yaml"}),
     ):
         assert answer["Content-Type"].startswith("application/yaml")
-        assert yaml.safe_load(answer.content) == told
+        assert yaml.safe_load(answer.content) == payload
 
 
 def test_any_checkpoint_is_read_by_its_id(cast: Cast) -> None:

@@ -16,13 +16,13 @@ PAYMENTS = [
 
 
 def test_rows_with_the_same_keys_are_a_table_in_their_order() -> None:
-    (found,) = lists({"total": "1209.90", "payments": PAYMENTS, "notes": ["a", "b"]})
-    assert (found.name, found.total, found.more) == ("payments", 2, 0)
-    assert [(c.name, c.numbers) for c in found.columns] == [
+    (result,) = lists({"total": "1209.90", "payments": PAYMENTS, "notes": ["a", "b"]})
+    assert (result.name, result.total, result.more) == ("payments", 2, 0)
+    assert [(c.name, c.numbers) for c in result.columns] == [
         ("to", False), ("amount", True), ("invoice", False), ("urgent", False),
     ]  # fmt: skip
-    assert [cell.shown for cell in found.rows[0]][:3] == ["Ada", "1200.00", "R-1"]
-    name, _, invoice, urgent = (str(cell.shown) for cell in found.rows[1])
+    assert [cell.shown for cell in result.rows[0]][:3] == ["Ada", "1200.00", "R-1"]
+    name, _, invoice, urgent = (str(cell.shown) for cell in result.rows[1])
     assert "&lt;b&gt;Bob&lt;/b&gt;" in name
     assert 'class="esc"' in name
     assert (invoice, urgent) == ("–", "–")
@@ -42,9 +42,9 @@ def test_all_else_stays_in_the_tree(value: Any) -> None:
 
 def test_of_very_many_rows_the_rest_is_counted() -> None:
     rows = [{"n": n, "of": ["a", {}]} for n in range(ROWS_MAX + 7)]
-    (found,) = lists({"rows": rows})
-    assert (len(found.rows), found.more, found.total) == (ROWS_MAX, 7, ROWS_MAX + 7)
-    assert "2 items" in found.rows[0][1].shown
+    (result,) = lists({"rows": rows})
+    assert (len(result.rows), result.more, result.total) == (ROWS_MAX, 7, ROWS_MAX + 7)
+    assert "2 items" in result.rows[0][1].shown
 
 
 def test_the_tag_gives_them_to_a_template() -> None:

@@ -115,11 +115,12 @@ def test_no_graph_and_an_unreachable_node_are_no_error() -> None:
 @given(st.lists(st.lists(st.integers(0, 7), max_size=4), min_size=1, max_size=8))
 def test_any_graph_is_drawn_inside_its_frame_without_overlap(targets: list[list[int]]) -> None:
     n = len(targets)
+    # Letters: nodes that differ by a number alone may be drawn as one.
     nodes = {
-        f"node_{i}": [f"node_{t}" if t < n else "__end__" for t in ts]
+        f"node_{'abcdefgh'[i]}": [f"node_{'abcdefgh'[t]}" if t < n else "__end__" for t in ts]
         for i, ts in enumerate(targets)
     }
-    drawn = graphs.picture(graph(["node_0"], **nodes), [], current=("node_0",))
+    drawn = graphs.picture(graph(["node_a"], **nodes), [], current=("node_a",))
     boxes = [box for box in drawn.boxes if box.state != "end"]
     assert {box.name for box in boxes} == set(nodes)
     for box in drawn.boxes:
@@ -130,3 +131,44 @@ def test_any_graph_is_drawn_inside_its_frame_without_overlap(targets: list[list[
         assert a.y != b.y or a.x + a.w <= b.x or b.x + b.w <= a.x
     edges = {(a, b) for a, ts in nodes.items() for b in ts}
     assert len(drawn.edges) == len(edges)
+
+
+def calling(count: int, **more: list[str]) -> dict[str, Any]:
+    """A loop in which a model calls up to so many tools."""
+    calls = [f"call_{n}" for n in range(1, count + 1)]
+    then = {"model": [*calls, "__end__"], **{call: ["model"] for call in calls}, **more}
+    return graph(["model"], **then)
+
+
+def test_the_calls_of_a_loop_are_one_box_with_all_their_visits() -> None:
+    went = path(("model",), ("call_1", "call_2", "call_7"), ("model",), ("call_1",))
+    drawn = graphs.picture(calling(8), went, current=("call_3",))
+    boxes = at(drawn)
+    assert set(boxes) == {"model", "call_1", "__end__"}
+    call = boxes["call_1"]
+    assert (call.text, call.label) == ("call_1–8", "Call_1–8")
+    assert (call.state, call.visits) == ("now", 2)
+    assert sum(edge.back for edge in drawn.edges) == 1
+    steps = {step.name: step for step in graphs.plan(calling(8), went)}
+    assert {name: step.visits for name, step in steps.items()} == {"model": 2, "call_1": 2}
+    assert steps["call_1"].checkpoint == went[0].id
+
+
+@pytest.mark.parametrize(
+    "drawn",
+    [calling(3), calling(4, call_3=["__end__"]), graph(["a"], a=["b_2", "b_3", "b_4", "b_5"])],
+    ids=["few", "another way", "no first"],
+)
+def test_nodes_that_are_not_alike_stay_apart(drawn: dict[str, Any]) -> None:
+    names = {node["name"] for node in drawn["nodes"]}
+    assert set(at(graphs.picture(drawn, []))) - {"__end__"} == names
+
+
+def test_the_loop_that_ships_draws_its_calls_once() -> None:
+    from gatepost import react
+    from tests.workers.react.test_loop import add
+
+    described = react(tools=[add]).describe_graph()
+    labels = [box.label for box in graphs.picture(described, []).boxes]
+    assert labels.count("Tool call 1–8") == 1
+    assert not any(label.endswith(" 2") for label in labels)

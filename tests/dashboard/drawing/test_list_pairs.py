@@ -35,13 +35,13 @@ def _edited(draw: Any) -> tuple[list[Any], list[Any], int, int, int]:
     n_changed = draw(st.integers(0, len(old) - n_gone - 1))
     n_added = draw(st.integers(0, 12))
     rows = dice.sample(old, len(old))
-    kept = rows[n_gone:]
-    changed = [{**row, "amount": "0.07"} for row in kept[:n_changed]]
+    saved = rows[n_gone:]
+    changed = [{**row, "amount": "0.07"} for row in saved[:n_changed]]
     added = [
         {**row, key: f"NEW-{i}", "account": f"N{i}", "amount": f"N{i}"}
         for i, row in enumerate(_lines(n_added, key))
     ]
-    new = changed + kept[n_changed:] + added
+    new = changed + saved[n_changed:] + added
     dice.shuffle(new)
     return old, new, n_added, n_changed, n_gone
 
@@ -96,8 +96,8 @@ def test_without_a_key_as_many_entries_as_were_put_in_or_out(
     assert differences.changes(items, new) == Changes(0, 0, k)
     put = dict(zip(dice.sample(range(len(items)), min(k, len(items))), fresh, strict=False))
     edited = [put.get(place, item) for place, item in enumerate(items)]
-    found = differences.changes(edited, items)
-    assert (found.added, found.changed, found.removed) == (0, len(put), 0)
+    changes = differences.changes(edited, items)
+    assert (changes.added, changes.changed, changes.removed) == (0, len(put), 0)
 
 
 @given(st.lists(_items, max_size=8), st.lists(_items, max_size=8))
@@ -117,8 +117,8 @@ def test_a_declared_key_comes_before_what_looks_like_one() -> None:
         "$defs": {"Rota": {"type": "array", "x-key": "slot", "items": {"type": "object"}}},
     }
     assert list_pairs.pairs(new, old, "slot")[0].old["id"] == 1
-    found = differences.changes({"rota": new}, {"rota": old}, schema)
-    assert found == Changes(0, 2, 0)
+    changes = differences.changes({"rota": new}, {"rota": old}, schema)
+    assert changes == Changes(0, 2, 0)
     assert "a:" in trees.render({"rota": new}, {"rota": old}, schema=schema)
 
 
@@ -129,9 +129,9 @@ def test_a_changed_account_stands_first_in_red_and_in_the_sum() -> None:
     ]
     new[4]["amount"] = "5.00"
     new[20]["account"] = "DE99"
-    found = differences.changes({"payments": new}, {"payments": old})
-    assert found == Changes(added=3, changed=2, removed=50, accounts=1)
-    assert found.words == "~ 1 account changed, ~ 1 changed, + 3, − 50"
+    changes = differences.changes({"payments": new}, {"payments": old})
+    assert changes == Changes(added=3, changed=2, removed=50, accounts=1)
+    assert changes.words == "~ 1 account changed, ~ 1 changed, + 3, − 50"
     html = trees.render({"payments": new}, {"payments": old}, whole=True)
     assert "~ 1 account changed, ~ 1 amount changed, + 3, − 50" in html
     rows = re.findall(r'class="(ln d1[^"]*)"><span class="k">([^<]+):', html)

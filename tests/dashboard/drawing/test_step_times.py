@@ -36,12 +36,12 @@ def test_a_span_is_split_by_the_statuses_it_lay_in(dice: random.Random, n: int) 
         if not TRANSITIONS[status]:
             break
     begin, end = sorted(dice.randrange(0, at + 1) for _ in range(2))
-    found = timeline(changes).between(T0 + timedelta(seconds=begin), T0 + timedelta(seconds=end))
+    result = timeline(changes).between(T0 + timedelta(seconds=begin), T0 + timedelta(seconds=end))
     counted = {"queued": 0.0, "working": 0.0, "waiting": 0.0}
     for one in by_second[begin:end]:
         if one in TONES:
             counted[TONES[one]] += 1
-    assert found == Times(**counted)
+    assert result == Times(**counted)
 
 
 def test_before_what_was_read_nothing_is_guessed() -> None:
@@ -102,7 +102,7 @@ def test_the_page_shows_what_the_log_says(lived_here: tuple[Bench, UUID]) -> Non
     page = client.get(f"/threads/{thread}/").content.decode()
     shown = dict(
         re.findall(
-            r'<li id="checkpoint-([0-9a-f-]+)".*?(?:<span data-times>(.*?)</span>|</li>)', page
+            r'(?s)<li id="checkpoint-([0-9a-f-]+)".*?(?:<span data-times>(.*?)</span>|</li>)', page
         )
     )
     assert len(wanted) >= 5

@@ -93,7 +93,7 @@ def test_words_of_one_script_stay(word: str) -> None:
 
 def test_long_texts_are_folded_and_counted_not_cut() -> None:
     raw = "".join(f"{n:06d}\n" for n in range(2_000))
-    shown = Template("{% load deciding %}{{ x|full }}").render(Context({"x": raw}))
+    shown = Template("{% load decision %}{{ x|full }}").render(Context({"x": raw}))
     assert "12,800 more characters" in shown
     assert (
         unescape(re.sub("<br>", "\n", re.sub("<summary>.*?</summary>|<(?!br)[^>]*>", "", shown)))
@@ -141,9 +141,9 @@ def test_every_event_kind_has_a_sentence_and_a_symbol_of_the_sprite() -> None:
     sprite = Template('{% include "components/sprite.html" %}').render(Context())
     known = set(re.findall(r'id="i-([a-z]+)"', sprite))
     for kind in EventKind:
-        said = sentences.event_sentence(event(kind, {"reason": "because", "error": "because"}))
-        assert said
-        assert "{" not in said
+        message = sentences.event_sentence(event(kind, {"reason": "because", "error": "because"}))
+        assert message
+        assert "{" not in message
         assert kind in sentences._SAY, f"{kind} has no sentence of its own"
         assert sentences.event_icon(kind) in known
     assert {look.icon for look in sentences.LOOKS.values()} <= known
@@ -200,7 +200,7 @@ def test_a_row_on_the_board_says_what_happens() -> None:
 
 
 @pytest.mark.parametrize(
-    ("seconds", "said"),
+    ("seconds", "message"),
     [
         (2, "now"),
         (12, "12 s"),
@@ -211,15 +211,15 @@ def test_a_row_on_the_board_says_what_happens() -> None:
         (3 * 86400, "3 d"),
     ],
 )
-def test_ages(seconds: int, said: str) -> None:
-    assert text.since(NOW - timedelta(seconds=seconds), now=NOW) == said
+def test_ages(seconds: int, message: str) -> None:
+    assert text.since(NOW - timedelta(seconds=seconds), now=NOW) == message
 
 
 @pytest.mark.parametrize(
-    ("seconds", "said"), [(2421, "40:21"), (9, "0:09"), (7800, "2 h 10"), (-3, "over")]
+    ("seconds", "message"), [(2421, "40:21"), (9, "0:09"), (7800, "2 h 10"), (-3, "over")]
 )
-def test_time_left(seconds: int, said: str) -> None:
-    assert text.left(NOW + timedelta(seconds=seconds), now=NOW) == said
+def test_time_left(seconds: int, message: str) -> None:
+    assert text.left(NOW + timedelta(seconds=seconds), now=NOW) == message
 
 
 def test_times_are_marked_up_for_the_counting_script() -> None:
@@ -260,8 +260,8 @@ def test_sizes_spans_numbers_and_short_forms() -> None:
 
 def lines(html: str) -> dict[str, str]:
     """{key: css of its line}."""
-    found = re.findall(r'class="(ln[^"]*)">\s*<span class="k">([^<]*):', html)
-    return {key: css for css, key in found}
+    matches = re.findall(r'class="(ln[^"]*)">\s*<span class="k">([^<]*):', html)
+    return {key: css for css, key in matches}
 
 
 def test_a_tree_shows_types_by_form() -> None:
@@ -374,10 +374,10 @@ _json = st.recursive(
 @given(_json, _json)
 def test_any_two_values_can_be_compared(new: Any, old: Any) -> None:
     state, before = {"v": new}, {"v": old}
-    found = differences.changes(state, before)
+    changes = differences.changes(state, before)
     html = trees.render(state, before)
     marked = len(re.findall(r'class="ln[^"]* (?:add|chg|del)"', html))
-    assert (found == differences.Changes(0, 0, 0)) == (marked == 0)
+    assert (changes == differences.Changes(0, 0, 0)) == (marked == 0)
     assert html.count("<ul") == html.count("</ul>")
     assert html.count("<details") == html.count("</details>")
 

@@ -48,20 +48,20 @@ def posted(**changes: str) -> dict[str, str]:
 
 
 def test_each_kind_of_value_gets_its_input() -> None:
-    found = {f.channel: f for f in fields.build(SCHEMA, VALUES)}
-    assert {c: f.kind for c, f in found.items()} == {
+    results = {f.channel: f for f in fields.build(SCHEMA, VALUES)}
+    assert {c: f.kind for c, f in results.items()} == {
         "question": "text", "share": "number", "rows": "integer", "strict": "bool",
         "level": "select", "note": "text", "groups": "lines", "odd": "json", "meta": "json",
         "file": "file", "sum": "fixed",
     }  # fmt: skip
-    assert found["question"].label == "Question"
-    assert found["share"].help == "number, 0 to 1"
+    assert results["question"].label == "Question"
+    assert results["share"].help == "number, 0 to 1"
     # What the input itself shows is not said again.
-    assert found["level"].help == found["strict"].help == ""
-    assert found["level"].options == ("low", "high")
-    assert found["groups"].value == "a\nb"
-    assert found["file"].value == "t.csv"
-    assert found["share"].required
+    assert results["level"].help == results["strict"].help == ""
+    assert results["level"].options == ("low", "high")
+    assert results["groups"].value == "a\nb"
+    assert results["file"].value == "t.csv"
+    assert results["share"].required
 
 
 @pytest.mark.parametrize(
@@ -100,7 +100,7 @@ def test_changed_texts_become_values_of_their_type() -> None:
 
 
 @pytest.mark.parametrize(
-    ("channel", "text", "said"),
+    ("channel", "text", "message"),
     [
         ("share", "lots", "not a number"),
         ("share", "2", "This must be at most 1."),
@@ -114,10 +114,10 @@ def test_changed_texts_become_values_of_their_type() -> None:
         ("question", "nul \x00", "cannot be stored"),
     ],
 )
-def test_a_bad_value_is_refused_at_its_field(channel: str, text: str, said: str) -> None:
+def test_a_bad_value_is_refused_at_its_field(channel: str, text: str, message: str) -> None:
     changes, errors = fields.parse(SCHEMA, VALUES, posted(**{channel: text}))
     assert channel not in changes
-    assert said in errors[channel]
+    assert message in errors[channel]
     (field,) = [
         f
         for f in fields.build(SCHEMA, VALUES, posted=posted(**{channel: text}), errors=errors)
@@ -140,8 +140,8 @@ def test_a_start_form_takes_what_is_filled_in() -> None:
 
 
 def test_a_changed_value_remembers_what_it_was() -> None:
-    found = {f.channel: f for f in fields.build(SCHEMA, VALUES, posted=posted(rows="13"))}
-    assert found["rows"].was == "12"
-    assert found["share"].was is None
+    results = {f.channel: f for f in fields.build(SCHEMA, VALUES, posted=posted(rows="13"))}
+    assert results["rows"].was == "12"
+    assert results["share"].was is None
     plain = {f.channel: f for f in fields.build(SCHEMA, VALUES, only=["rows"], compare=False)}
     assert list(plain) == ["rows"]

@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import json
 from typing import Any
-from uuid import uuid4
+from uuid import UUID
 
 import pytest
 
@@ -15,7 +15,7 @@ from dashboard.identity.permissions import Actor
 
 MB = 2**20
 FORM = b"multipart/form-data; boundary=b"
-PLACE = uuid4()
+PLACE = UUID(int=7)
 
 
 def member(*roles: str) -> Actor:
@@ -58,21 +58,21 @@ async def ask(
     headers = [(b"content-type", kind)]
     if announced:
         headers.append((b"content-length", announced))
-    inner, sent, given = Inner(), [], 0
+    inner, sent, value = Inner(), [], 0
 
     async def receive() -> dict[str, Any]:
-        nonlocal given
+        nonlocal value
         await asyncio.sleep(pause)
-        part = min(part_size, size - given)
-        given += part
-        return {"type": "http.request", "body": b"x" * part, "more_body": given < size}
+        part = min(part_size, size - value)
+        value += part
+        return {"type": "http.request", "body": b"x" * part, "more_body": value < size}
 
     async def send(message: dict[str, Any]) -> None:
         sent.append(message)
 
     scope = {"type": "http", "path": path, "headers": headers}
     await Bounded(inner, lambda _headers: who)(scope, receive, send)
-    return inner, sent, given
+    return inner, sent, value
 
 
 def refusal(sent: list[dict[str, Any]], status: int) -> dict[str, Any]:
@@ -88,14 +88,14 @@ def refusal(sent: list[dict[str, Any]], status: int) -> dict[str, Any]:
 async def test_what_fits_goes_through() -> None:
     for who, most in ((OPERATOR, ROOM), (REVIEWER, ROOM), (None, ANONYMOUS_BYTES)):
         for size in (0, 1, most):
-            inner, sent, given = await ask(size, who=who, announced=str(size).encode())
-            assert (inner.read, inner.cut, given, sent[0]["status"]) == (size, False, size, 200)
+            inner, sent, values = await ask(size, who=who, announced=str(size).encode())
+            assert (inner.read, inner.cut, values, sent[0]["status"]) == (size, False, size, 200)
 
 
 async def test_an_announced_length_is_refused_unread() -> None:
     for who, size, status in ((OPERATOR, ROOM + 1, 413), (None, ANONYMOUS_BYTES + 1, 401)):
-        inner, sent, given = await ask(size, who=who, announced=str(size).encode())
-        assert (inner.read, given) == (0, 0)
+        inner, sent, values = await ask(size, who=who, announced=str(size).encode())
+        assert (inner.read, values) == (0, 0)
         refusal(sent, status)
 
 
@@ -104,10 +104,10 @@ async def test_an_announced_length_is_refused_unread() -> None:
 async def test_what_is_not_announced_is_counted(
     announced: bytes, who: Actor | None, most: int, status: int
 ) -> None:
-    inner, sent, given = await ask(100 * MB, who=who, announced=announced)
+    inner, sent, values = await ask(100 * MB, who=who, announced=announced)
     assert inner.cut
     assert inner.read <= most
-    assert given <= most + MB
+    assert values <= most + MB
     refusal(sent, status)
 
 
@@ -124,7 +124,7 @@ async def test_a_stranger_may_send_a_hook_what_a_delivery_can_have() -> None:
     [
         ("/api/v1/artifacts/", OPERATOR, True),
         ("/threads/new/", OPERATOR, True),
-        (f"/threads/{uuid4()}/fork/", OPERATOR, True),
+        (f"/threads/{PLACE}/fork/", OPERATOR, True),
         ("/api/v1/artifacts/", REVIEWER, False),
         ("/api/v1/artifacts/", None, False),
         ("/api/v1/threads/", OPERATOR, False),
@@ -145,8 +145,8 @@ async def test_files_may_be_larger_where_files_are_taken(
 
 async def test_a_body_that_does_not_come_is_not_waited_for(settings: Any) -> None:
     settings.GATEPOST_BODY_SECONDS = 0.2
-    _, sent, given = await ask(10, part_size=1, pause=0.05)
-    assert 2 <= given <= 5
+    _, sent, values = await ask(10, part_size=1, pause=0.05)
+    assert 2 <= values <= 5
     refusal(sent, 408)
     _, sent, _ = await ask(10 * MB, part_size=32 * 1024, pause=0.001)
     assert sent[0]["status"] == 200, "what comes steadily is taken"

@@ -31,5 +31,5 @@ def test_an_outage_is_a_503_in_words(
     assert page.status_code == 503
     assert words in page.content.decode()
     assert page["Retry-After"] == "5"
-    for said in (str(body), page.content.decode()):
-        assert "inner words" not in said
+    for line in (str(body), page.content.decode()):
+        assert "inner words" not in line

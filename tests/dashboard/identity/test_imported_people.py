@@ -20,7 +20,7 @@ from tests.cast import Cast
 from tests.checkpoints.builders import rows
 from tests.dashboard import scene
 from tests.dashboard.carried import brought, empty, export
-from tests.dashboard.commands.test_commands import said
+from tests.dashboard.commands.test_commands import output_of
 
 pytestmark = pytest.mark.django_db
 
@@ -58,14 +58,14 @@ def there(cast: Cast, tmp_path: Path) -> Brought:
         scene.start(cast.workspace, scene.make_agent(), by=f"user:{starter.pk}/token:k3x9mq2p")
     )
     scene.step(work, report="draft")
-    asked = scene.gate(work)
+    request = scene.gate(work)
     store.edit(work.thread, changes={"limit": 5}, reason="less", actor=f"user:{starter.pk}")
     gates.decide(
-        asked.id,
+        request.id,
         workspace=cast.workspace,
         reviewer=gates.Reviewer(f"user:{reviewer.pk}", "Grace There"),
         verdict="approve",
-        proposal_hash=asked.proposal_hash,
+        proposal_hash=request.proposal_hash,
         comment="fine",
     )
     row = queries.thread(work.thread, workspace=cast.workspace)
@@ -77,7 +77,7 @@ def there(cast: Cast, tmp_path: Path) -> Brought:
         user.save()
     brought(capsule, who="stranger")
     store.edit(row.id, changes={"limit": 6}, reason="", actor=cast.actor("stranger").id)
-    return Brought(cast, row.id, asked.id, (starter.pk, reviewer.pk), row.last_seq)
+    return Brought(cast, row.id, request.id, (starter.pk, reviewer.pk), row.last_seq)
 
 
 def test_the_thread_s_row_says_where_the_brought_past_ends(there: Brought) -> None:
@@ -118,12 +118,12 @@ def test_the_api_marks_what_came_with_a_capsule(there: Brought) -> None:
 
 def test_commands_name_no_one_of_here(there: Brought) -> None:
     starter, reviewer = there.ids
-    told = said("threads", "events", str(there.thread), "--as", "stranger")
-    assert f"user {starter} {ELSEWHERE} edited limit" in told
-    shown = said("approve", str(there.approval), "--as", "stranger")
+    payload = output_of("threads", "events", str(there.thread), "--as", "stranger")
+    assert f"user {starter} {ELSEWHERE} edited limit" in payload
+    shown = output_of("approve", str(there.approval), "--as", "stranger")
     assert f"user {reviewer} {ELSEWHERE}, Grace There says the capsule" in shown
     for name in HERE:
-        assert name not in told + shown
+        assert name not in payload + shown
 
 
 def test_records_name_no_one_of_here(there: Brought) -> None:
@@ -163,16 +163,16 @@ def test_whoever_alters_the_mark_is_found(there: Brought, change: str) -> None:
 def test_what_is_decided_here_has_its_names(there: Brought) -> None:
     starter, _ = there.ids
     agent = scene.make_agent(version=2)
-    asked = scene.waiting(there.cast.elsewhere, agent)
+    request = scene.waiting(there.cast.elsewhere, agent)
     done = gates.decide(
-        asked.id,
+        request.id,
         workspace=there.cast.elsewhere,
         reviewer=gates.Reviewer(f"user:{starter}", HERE[0]),
         verdict="reject",
-        proposal_hash=asked.proposal_hash,
+        proposal_hash=request.proposal_hash,
         comment="no",
     )
     assert done is not None
-    assert not approval_queries.approval(asked.id, workspace=there.cast.elsewhere).imported
-    page = there.cast.client("stranger").get(reverse("thread", args=[asked.thread]))
+    assert not approval_queries.approval(request.id, workspace=there.cast.elsewhere).imported
+    page = there.cast.client("stranger").get(reverse("thread", args=[request.thread]))
     assert f"{HERE[0]} rejected" in page.content.decode()

@@ -39,35 +39,35 @@ def token_of(cast: Cast, name: str) -> dict[str, str]:
     return {"Authorization": f"Bearer {made}"}
 
 
-def asked(client: Client, times: int, **more: Any) -> Counter[int]:
-    found: Counter[int] = Counter()
+def ask_often(client: Client, times: int, **more: Any) -> Counter[int]:
+    results: Counter[int] = Counter()
     for _ in range(times):
         answer = client.get(URL, **more)
-        found[answer.status_code] += 1
+        results[answer.status_code] += 1
         if answer.status_code == 429:
             assert 1 <= int(answer["Retry-After"]) <= rate_limits.MINUTE
             assert answer["Content-Type"] == "application/problem+json"
             assert answer.json()["type"] == "urn:gatepost:problem:too-many-requests"
-    return found
+    return results
 
 
 def test_a_token_is_counted_by_itself(cast: Cast, settings: Any) -> None:
     settings.GATEPOST_API_PER_ACCOUNT = 7
     one, other = token_of(cast, "operator"), token_of(cast, "operator")
-    assert asked(Client(), 10, headers=one) == {200: 7, 429: 3}
-    assert asked(Client(), 8, headers=other) == {200: 7, 429: 1}
-    assert asked(cast.client("operator"), 8) == {200: 7, 429: 1}, "the login is one of its own"
-    assert asked(cast.client("manager"), 5) == {200: 5}
+    assert ask_often(Client(), 10, headers=one) == {200: 7, 429: 3}
+    assert ask_often(Client(), 8, headers=other) == {200: 7, 429: 1}
+    assert ask_often(cast.client("operator"), 8) == {200: 7, 429: 1}, "the login is one of its own"
+    assert ask_often(cast.client("manager"), 5) == {200: 5}
 
 
 def test_an_address_is_counted_whoever_it_says_it_is(cast: Cast, settings: Any) -> None:
     settings.GATEPOST_API_PER_ADDRESS = 6
     headers = token_of(cast, "operator")
-    found: Counter[int] = Counter()
+    results: Counter[int] = Counter()
     for n in range(10):
-        found += asked(Client(), 1, headers=headers | {"X-Forwarded-For": f"203.0.113.{n}"})
-    assert found == {200: 6, 429: 4}
-    assert asked(Client(), 3, headers=headers, REMOTE_ADDR="198.51.100.7") == {200: 3}
+        results += ask_often(Client(), 1, headers=headers | {"X-Forwarded-For": f"203.0.113.{n}"})
+    assert results == {200: 6, 429: 4}
+    assert ask_often(Client(), 3, headers=headers, REMOTE_ADDR="198.51.100.7") == {200: 3}
 
 
 def test_a_proxy_of_ours_says_who_it_is(cast: Cast, settings: Any) -> None:
@@ -76,11 +76,14 @@ def test_a_proxy_of_ours_says_who_it_is(cast: Cast, settings: Any) -> None:
     headers = token_of(cast, "operator")
     for n in range(4):
         chain = f"1.2.3.{n}, 203.0.113.{n}, 10.1.1.1"
-        assert asked(Client(), 4, headers=headers | {"X-Forwarded-For": chain}) == {200: 3, 429: 1}
+        assert ask_often(Client(), 4, headers=headers | {"X-Forwarded-For": chain}) == {
+            200: 3,
+            429: 1,
+        }
     # What the sender put in front of it is his own invention.
     for n in range(4):
         chain = f"9.9.9.{n}, 203.0.113.0"
-        assert asked(Client(), 1, headers=headers | {"X-Forwarded-For": chain}) == {429: 1}
+        assert ask_often(Client(), 1, headers=headers | {"X-Forwarded-For": chain}) == {429: 1}
 
 
 def test_strangers_are_counted_and_members_at_their_address_are_not(
@@ -88,20 +91,20 @@ def test_strangers_are_counted_and_members_at_their_address_are_not(
 ) -> None:
     settings.GATEPOST_UNKNOWN_PER_ADDRESS = 5
     bad = {"Authorization": "Bearer gp_abcdefgh_" + "x" * 43}
-    assert asked(Client(), 8, headers=bad) == {401: 5, 429: 3}
-    assert asked(cast.client("manager"), 3) == {200: 3}
+    assert ask_often(Client(), 8, headers=bad) == {401: 5, 429: 3}
+    assert ask_often(cast.client("manager"), 3) == {200: 3}
 
 
 def test_deliveries_to_a_hook_are_counted(db: None, settings: Any) -> None:
     settings.GATEPOST_HOOK_PER_MINUTE = 4
-    found: Counter[int] = Counter()
+    results: Counter[int] = Counter()
     for n in range(7):
         where = {"REMOTE_ADDR": f"203.0.113.{n}"}
         answer = Client().post(f"/api/v1/hooks/decide/?hook={uuid4()}", b"{}", "text/plain")
         other = Client().post("/api/v1/hooks/decide/?hook=same", b"{}", "text/plain", **where)
-        found[answer.status_code] += 1
-        found[other.status_code] += 10
-    assert found == {404: 4 + 40, 429: 3 + 30}
+        results[answer.status_code] += 1
+        results[other.status_code] += 10
+    assert results == {404: 4 + 40, 429: 3 + 30}
 
 
 def sign_in(name: str, password: str, **more: Any) -> Any:
@@ -152,13 +155,13 @@ def test_without_valkey_each_process_counts_for_itself(
     settings.GATEPOST_API_PER_ACCOUNT = 7
     headers = token_of(cast, "auditor")
     began = time.monotonic()
-    assert asked(Client(), 10, headers=headers) == {200: 7, 429: 3}
+    assert ask_often(Client(), 10, headers=headers) == {200: 7, 429: 3}
     assert time.monotonic() - began < 5
 
 
 def test_no_limit_is_none(cast: Cast, settings: Any) -> None:
     settings.GATEPOST_API_PER_ACCOUNT = settings.GATEPOST_API_PER_ADDRESS = 0
-    assert asked(cast.client("operator"), 20) == {200: 20}
+    assert ask_often(cast.client("operator"), 20) == {200: 20}
 
 
 OURS = ("10.0.0.1", "10.255.3.4", "fd00::7")

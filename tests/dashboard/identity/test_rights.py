@@ -18,7 +18,7 @@ from approvals.notify.recipients import DECIDES
 from checkpoints import queries
 from checkpoints.states import ROLES as ROLES_OF_TABLE
 from dashboard import actions
-from dashboard.actions import hooks
+from dashboard.actions import external, hooks
 from dashboard.actions.administration import Administrator
 from dashboard.errors import Conflict, Forbidden, Missing, NotAllowedNow
 from dashboard.identity import permissions
@@ -34,6 +34,7 @@ def attempts(thread: UUID, head: UUID, approval: UUID) -> dict[str, Callable[[Ac
     return {
         "start": lambda who: actions.start_thread(who, agent="research", input={"goal": "abc"}),
         "upload": lambda who: actions.upload(who, SimpleUploadedFile("a.csv", b"a")),
+        "work": lambda who: external.take(who, thread, "host-1", 60),
         "pause": lambda who: actions.pause(who, thread),
         "resume": lambda who: actions.resume(who, thread),
         "retry": lambda who: actions.retry(who, thread),
@@ -51,6 +52,7 @@ def attempts(thread: UUID, head: UUID, approval: UUID) -> dict[str, Callable[[Ac
         "policy": lambda who: actions.edit_policy(who, approval, active=False),
         "notify": lambda who: actions.make_endpoint(who, "email", Wanted(name=str(uuid4()))),
         "hook": lambda who: hooks.disable_hook(who, approval),
+        "mcp": lambda who: actions.remove_mcp_server(who, approval),
         "people": lambda who: actions.edit_user(Administrator(who, False), 2**31 - 1, {}),
     }
 
@@ -64,6 +66,7 @@ def test_rights_name_known_roles_and_an_admin_decides_nothing() -> None:
         "policy",
         "notify",
         "hook",
+        "mcp",
         "people",
     ]
     assert set(attempts(uuid4(), uuid4(), uuid4())) == set(permissions.RIGHTS) - {"read"}
@@ -85,16 +88,16 @@ def test_every_right(cast: Cast, agent: UUID, name: str, action: str) -> None:
     actor = cast.actor(name)
     allowed = {
         "operator": {"start", "upload", "pause", "resume", "retry", "edit", "cancel", "fork"}
-        | {"settle", "roll_back", "input", "code", "export", "import"},
+        | {"settle", "roll_back", "input", "code", "export", "import", "work"},
         "manager": {"fork", "roll_back", "decide"},
         "auditor": {"export"},
-        "admin": {"policy", "notify", "hook", "people"},
+        "admin": {"policy", "notify", "hook", "mcp", "people"},
     }.get(name, set()) | {"verify"}
     assert may(actor, action) is (action in allowed)
     call = attempts(row.thread, before.head, row.id)[action]
     if action in allowed:
         # No policy, hook or user has that id: whoever may is told just that.
-        missing = [Missing] if action in ("policy", "hook", "people") else []
+        missing = [Missing] if action in ("policy", "hook", "mcp", "people") else []
         with contextlib.suppress(Conflict, *missing):
             call(actor)
     else:
@@ -145,12 +148,12 @@ def test_who_is_who(cast: Cast, django_user_model: Any) -> None:
 def test_allowed_actions_say_why_not(cast: Cast, agent: UUID) -> None:
     row = scene.waiting(cast.workspace, agent)
     thread = queries.thread(row.thread, workspace=cast.workspace)
-    found = actions.allowed_actions(cast.actor("operator"), thread)
-    assert list(found) == list(permissions.THREAD_ACTIONS)
-    allowed = {name for name, a in found.items() if a.allowed}
+    result = actions.allowed_actions(cast.actor("operator"), thread)
+    assert list(result) == list(permissions.THREAD_ACTIONS)
+    allowed = {name for name, a in result.items() if a.allowed}
     assert allowed == {"pause", "edit", "fork", "roll_back", "cancel"}
-    assert found["resume"].why == "Only possible while the thread is paused; now it is waiting."
-    assert found["retry"].why == (
+    assert result["resume"].why == "Only possible while the thread is paused; now it is waiting."
+    assert result["retry"].why == (
         "Only possible while the thread is in need of attention or failed; now it is waiting."
     )
     seen = actions.allowed_actions(cast.actor("auditor"), thread)

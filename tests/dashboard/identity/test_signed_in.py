@@ -1,4 +1,4 @@
-"""Who is behind a login is read by one statement, and is whom Django would have found."""
+"""Who is behind a login is found by Django, with roles and teams by one statement."""
 
 from __future__ import annotations
 
@@ -18,13 +18,13 @@ from django.test import Client, override_settings
 from django.test.utils import CaptureQueriesContext
 from django.utils import timezone
 
-from dashboard.identity import signed_in
 from dashboard.identity.permissions import actor_of
 from dashboard.identity.seats import person_of
 from tests.cast import Cast
 from tests.checkpoints.builders import rows
 
 pytestmark = pytest.mark.django_db
+LINKS = "dashboard.identity.backends.Links"
 
 
 def request_of(client: Client) -> Any:
@@ -34,7 +34,7 @@ def request_of(client: Client) -> Any:
     return SimpleNamespace(session=store(session_key=key))
 
 
-def said(client: Client, **words: Any) -> None:
+def check_session(client: Client, **words: Any) -> None:
     """Change the session of this browser; None takes a word away."""
     session = client.session
     for name, value in words.items():
@@ -53,15 +53,15 @@ def group(name: str) -> Group:
 def test_a_request_reads_login_roles_and_teams_by_two_statements(cast: Cast) -> None:
     cast.users["manager"].groups.add(*map(group, ("legal", "a")))
     client = cast.client("manager")
-    with CaptureQueriesContext(connection) as found:
-        user = signed_in.signed_in(request_of(client))
+    with CaptureQueriesContext(connection) as queries:
+        user = get_user(request_of(client))
         actor = actor_of(user)
         person = person_of(actor)
-    assert [n for q in found for n in ("django_session", '"auth_user"') if n in q["sql"]] == [
+    assert [n for q in queries for n in ("django_session", '"auth_user"') if n in q["sql"]] == [
         "django_session",
         '"auth_user"',
     ]
-    assert len(found) == 2
+    assert len(queries) == 2
     assert (actor.roles, actor.workspace) == ({"reviewer"}, cast.workspace)
     assert (person.user, person.teams) == ("manager", ("a", "legal"))
     fresh = type(user).objects.get(pk=user.pk)
@@ -70,31 +70,9 @@ def test_a_request_reads_login_roles_and_teams_by_two_statements(cast: Cast) -> 
     assert not user._state.adding
 
 
-def test_a_login_that_was_seen_before_is_read_together_with_its_user(cast: Cast) -> None:
-    client = cast.client("manager")
-    assert signed_in.signed_in(request_of(client)).username == "manager"
-    with CaptureQueriesContext(connection) as found:
-        request = request_of(client)
-        assert actor_of(signed_in.signed_in(request)).roles == {"reviewer"}
-        assert request.session[SESSION_KEY]
-    assert len(found) == 1
-    # Somebody else signs in under the same key: what was guessed counts for nothing.
-    other = cast.users["admin"]
-    said(client, **{SESSION_KEY: str(other.pk), HASH_SESSION_KEY: other.get_session_auth_hash()})
-    assert actor_of(signed_in.signed_in(request_of(client))).roles == {"admin"}
-
-
-def test_guesses_are_few(cast: Cast, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(signed_in, "GUESSES", 2)
-    signed_in._guesses.clear()
-    for name in ("manager", "admin", "viewer"):
-        signed_in.signed_in(request_of(cast.client(name)))
-    assert len(signed_in._guesses) == 1
-
-
 def test_what_was_read_counts_once(cast: Cast) -> None:
     """Whoever asks again about the same user is told what is so by then."""
-    user = signed_in.signed_in(request_of(cast.client("manager")))
+    user = get_user(request_of(cast.client("manager")))
     assert actor_of(user).roles == {"reviewer"}
     rows("DELETE FROM gp_membership WHERE user_id = %s", (user.pk,))
     user.groups.add(group("legal"))
@@ -114,7 +92,7 @@ def _other_password(cast: Cast, client: Client) -> None:
 
 
 def _deleted(cast: Cast, client: Client) -> None:
-    said(client, **{SESSION_KEY: "987654321"})
+    check_session(client, **{SESSION_KEY: "987654321"})
 
 
 def _over(cast: Cast, client: Client) -> None:
@@ -128,36 +106,32 @@ STATES: dict[str, Callable[[Cast, Client], None]] = {
     "deleted": _deleted,
     "over": _over,
     "no session": lambda cast, client: Session.objects.all().delete() and None,
-    "no hash": lambda cast, client: said(client, **{HASH_SESSION_KEY: None}),
-    "forged hash": lambda cast, client: said(client, **{HASH_SESSION_KEY: "0" * 64}),
-    "no backend": lambda cast, client: said(client, **{BACKEND_SESSION_KEY: None}),
-    "unknown backend": lambda cast, client: said(client, **{BACKEND_SESSION_KEY: "os.path"}),
-    "link": lambda cast, client: said(client, **{BACKEND_SESSION_KEY: signed_in._BY_KEY[1]}),
+    "no hash": lambda cast, client: check_session(client, **{HASH_SESSION_KEY: None}),
+    "forged hash": lambda cast, client: check_session(client, **{HASH_SESSION_KEY: "0" * 64}),
+    "no backend": lambda cast, client: check_session(client, **{BACKEND_SESSION_KEY: None}),
+    "unknown backend": lambda cast, client: check_session(
+        client, **{BACKEND_SESSION_KEY: "os.path"}
+    ),
+    "link": lambda cast, client: check_session(client, **{BACKEND_SESSION_KEY: LINKS}),
 }
 
 
-@pytest.mark.parametrize("seen", [False, True])
 @pytest.mark.parametrize("state", STATES)
-def test_whom_django_finds_is_found(cast: Cast, state: str, seen: bool) -> None:
+def test_only_a_login_in_force_is_one(cast: Cast, state: str) -> None:
     client = cast.client("manager")
-    if seen:
-        assert signed_in.signed_in(request_of(client)).is_authenticated
+    assert get_user(request_of(client)).is_authenticated
     STATES[state](cast, client)
-    with CaptureQueriesContext(connection):
-        found = signed_in.signed_in(request_of(client))
-    expected = get_user(request_of(client))
-    assert (found.pk, found.is_authenticated) == (expected.pk, expected.is_authenticated)
-    assert found.is_authenticated == (state in ("in force", "link"))
-    answer = client.get("/api/v1/agents/").status_code
-    assert answer == (200 if found.is_authenticated else 401)
+    is_in_force = state in ("in force", "link")
+    assert get_user(request_of(client)).is_authenticated == is_in_force
+    assert client.get("/api/v1/agents/").status_code == (200 if is_in_force else 401)
     if state in ("other password", "forged hash", "no hash"):
         assert not Session.objects.exists()  # ended, as Django ends it
 
 
 def test_a_backend_that_is_not_in_use_any_more_opens_nothing(cast: Cast) -> None:
     client = cast.client("manager")
-    with override_settings(AUTHENTICATION_BACKENDS=["sesame.backends.ModelBackend"]):
-        assert not signed_in.signed_in(request_of(client)).is_authenticated
+    with override_settings(AUTHENTICATION_BACKENDS=[LINKS]):
+        assert not get_user(request_of(client)).is_authenticated
 
 
 def test_a_login_made_under_the_last_secret_key_goes_on_under_the_new_one(cast: Cast) -> None:
@@ -165,5 +139,5 @@ def test_a_login_made_under_the_last_secret_key_goes_on_under_the_new_one(cast: 
     old = client.cookies[settings.SESSION_COOKIE_NAME].value
     with override_settings(SECRET_KEY="x" * 50, SECRET_KEY_FALLBACKS=[settings.SECRET_KEY]):
         request = request_of(client)
-        assert signed_in.signed_in(request).username == "manager"
+        assert get_user(request).username == "manager"
         assert request.session.session_key != old

@@ -105,12 +105,12 @@ def withdrawals(house: House) -> dict[str, Callable[[], Any]]:
 
     new = "another long password"
     own = {"old_password": PASSWORD, "new_password1": new, "new_password2": new}
-    given = {"password1": new, "password2": new, "usable_password": "true"}
+    value = {"password1": new, "password2": new, "usable_password": "true"}
     return {
         "role": lambda: take_role(house, "role"),
         "login": lambda: change("login", roles="operator"),  # the box “active” is not ticked
         "password": lambda: house.form(
-            "boss", f"/admin/auth/user/{house.user('password').pk}/password/", **given
+            "boss", f"/admin/auth/user/{house.user('password').pk}/password/", **value
         ),
         # At another browser of theirs: this one's login ends.
         "own_password": lambda: house.form("elsewhere", "/admin/password_change/", **own),
@@ -119,6 +119,7 @@ def withdrawals(house: House) -> dict[str, Callable[[], Any]]:
     }
 
 
+@pytest.mark.slow
 def test_sockets_close_within_fifteen_seconds(house: House) -> None:
     for name in LOSES:
         # Who changes the own password in the admin site has to see it.
@@ -163,6 +164,7 @@ def shut_out(house: House, name: str) -> bool:
     return code in (4401, 4403)
 
 
+@pytest.mark.slow
 def test_one_role_of_two_is_gone_from_the_page_and_at_once(house: House) -> None:
     """Reading stays: the socket stays open, what it shows loses its buttons."""
     person = house.join("both", "operator", "viewer")

@@ -37,15 +37,17 @@ def test_the_first_goes_at_once_and_the_newest_afterwards() -> None:
 
 
 def test_what_is_soon_followed_by_more_is_told_with_it(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(hint_pace, "SOON", PAUSE)  # a busy machine may stand still for 10 ms
+    monkeypatch.setattr(
+        hint_pace, "FOLLOW_SECONDS", PAUSE
+    )  # a busy machine may stand still for 10 ms
     sent: list[str] = []
     hints, thread, other = Coalescer(sent.extend, pause=PAUSE), uuid4(), uuid4()
-    hints.offer(thread, "lease", soon=True)
+    hints.offer(thread, "lease", more_follows=True)
     hints.offer(thread, "effect")
     assert sent == []
     wait_for(sent, "effect")
     assert sent == ["effect"]
-    hints.offer(other, "lease", soon=True)  # and nothing follows
+    hints.offer(other, "lease", more_follows=True)  # and nothing follows
     wait_for(sent, "lease")
     assert sent == ["effect", "lease"]
 
@@ -114,7 +116,7 @@ def test_many_that_are_soon_due_are_sent_together(monkeypatch: pytest.MonkeyPatc
     monkeypatch.setattr(hints, "flush", counted)
     began = time.monotonic()
     for number in range(400):
-        hints.offer(uuid4(), str(number), soon=True)
+        hints.offer(uuid4(), str(number), more_follows=True)
         time.sleep(0.0005)
     wait_for(sent, "399")
     took = time.monotonic() - began
@@ -138,17 +140,17 @@ def test_a_forked_process_sends_its_own() -> None:
     time.sleep(PAUSE * 2)
     os.close(writing)
     with os.fdopen(reading) as lines:
-        told = sorted(lines.read().splitlines())
-    assert told == ["child 1", "child 2", "waits in the parent"]
+        payload = sorted(lines.read().splitlines())
+    assert payload == ["child 1", "child 2", "waits in the parent"]
 
 
 def test_hints_that_travel_together_all_arrive_in_order() -> None:
-    told = [uuid4().hex for _ in range(3)]
+    messages = [uuid4().hex for _ in range(3)]
     with hints.client().pubsub(ignore_subscribe_messages=True) as ear:
         ear.subscribe(hints.CHANNEL)
         assert ear.get_message(timeout=2) is None  # the confirmation
-        hints.publish(*told)
+        hints.publish(*messages)
         heard: list[str] = []
-        while (message := ear.get_message(timeout=2)) is not None and heard[-1:] != told[-1:]:
+        while (message := ear.get_message(timeout=2)) is not None and heard[-1:] != messages[-1:]:
             heard.append(message["data"].decode())
-    assert [text for text in heard if text in told] == told
+    assert [text for text in heard if text in messages] == messages

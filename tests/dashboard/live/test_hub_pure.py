@@ -466,9 +466,9 @@ def test_lanes_share_the_rows_of_a_board() -> None:
     from checkpoints.states import Status as S
 
     assert shares({S.ATTENTION: 2, S.RUNNING: 5}) == {S.ATTENTION: 2, S.RUNNING: 5}
-    given = shares({S.ATTENTION: 50, S.WAITING: 50, S.RUNNING: 50}, rows=20, least=3, fair=10)
-    assert given == {S.ATTENTION: 10, S.WAITING: 7, S.RUNNING: 3}
+    value = shares({S.ATTENTION: 50, S.WAITING: 50, S.RUNNING: 50}, rows=20, least=3, fair=10)
+    assert value == {S.ATTENTION: 10, S.WAITING: 7, S.RUNNING: 3}
     # One lane does not take what another needs: the seen case had 45 waiting above 11 failed.
-    given = shares({S.WAITING: 45, S.FAILED: 11})
-    assert given == {S.WAITING: 26, S.FAILED: 10}
+    value = shares({S.WAITING: 45, S.FAILED: 11})
+    assert value == {S.WAITING: 26, S.FAILED: 10}
     assert shares(dict.fromkeys(S, 90))[S.CANCELLED] == 3

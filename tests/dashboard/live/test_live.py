@@ -113,17 +113,17 @@ class Follower:
     def message(self, kind: str, *, seconds: float = LATE) -> dict[str, Any]:
         limit = time.monotonic() + seconds
         while True:
-            found = json.loads(self.line.recv(max(limit - time.monotonic(), 0.01)))
-            if found["type"] == kind:
-                return found
+            payload = json.loads(self.line.recv(max(limit - time.monotonic(), 0.01)))
+            if payload["type"] == kind:
+                return payload
 
     def frame(self, words: str = "", *, seconds: float = LATE) -> dict[str, Any]:
         """The next frame whose regions hold `words`."""
         limit = time.monotonic() + seconds
         while True:
-            found = self.message("frame", seconds=limit - time.monotonic())
-            if words in json.dumps(found["regions"], ensure_ascii=False):
-                return found
+            message = self.message("frame", seconds=limit - time.monotonic())
+            if words in json.dumps(message["regions"], ensure_ascii=False):
+                return message
 
     def drain(self, seconds: float) -> None:
         """Read until the line is cut."""
@@ -273,6 +273,7 @@ def test_an_old_page_catches_up_when_it_joins(place: Place) -> None:
         page.message("frame", seconds=0.5)
 
 
+@pytest.mark.slow
 def test_without_hints_the_poll_moves_the_page(
     place: Place, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -331,6 +332,36 @@ def test_progress_goes_straight_through(place: Place) -> None:
     assert newest == {"done": 25, "total": 25, "text": "Reading"}
     ttl = hints.client().ttl(f"progress:{place.thread}")
     assert 50 < ttl <= 60
+
+
+@pytest.mark.requirement("E09")
+def test_what_a_model_has_said_so_far_goes_straight_through(place: Place) -> None:
+    def say(text: str) -> None:
+        activity_progressed.send_robust(
+            sender=None,
+            thread_id=place.thread,
+            workspace=place.cast.workspace,
+            progress={"node": "load", "done": None, "total": None, "text": "", "stream": text},
+        )
+
+    scene.lease(place.thread)
+    client = place.cast.client("viewer")
+    with place.follow("viewer") as page:
+        page.frame()
+        say("One")
+        say("One two <b>\u202e")
+        seen = [page.message("progress") for _ in range(2)]
+        assert [(m["node"], m["stream"]) for m in seen] == [
+            ("load", "One"),
+            ("load", "One two <b>\u202e"),
+        ]
+        # Who opens the page now sees it too, and afterwards nobody does.
+        shown = client.get(f"/threads/{place.thread}/").content.decode()
+        assert "One two &lt;b&gt;" in shown
+        say("")
+        assert page.message("progress")["stream"] == ""
+    assert read_progress([place.thread]) == {}
+    assert "One two" not in client.get(f"/threads/{place.thread}/").content.decode()
 
 
 def test_pages_show_the_newest_progress_at_once(place: Place) -> None:
@@ -464,14 +495,15 @@ def test_other_workspaces_are_not_followed(place: Place) -> None:
 
 
 def test_nonsense_is_answered_in_words(place: Place) -> None:
-    with place.server.open(place.key("operator")) as line:
-        line.send("what?")
-        message = json.loads(line.recv(LATE))
-        assert message["type"] == "closed"
-        with pytest.raises(ConnectionClosed) as end:
-            line.recv(LATE)
-        assert end.value.rcvd is not None
-        assert end.value.rcvd.code == 4400
+    for text in ("what?", "[" * 15_000 + "]" * 15_000, '{"a":' * 6_000):
+        with place.server.open(place.key("operator")) as line:
+            line.send(text)
+            message = json.loads(line.recv(LATE))
+            assert message["type"] == "closed"
+            with pytest.raises(ConnectionClosed) as end:
+                line.recv(LATE)
+            assert end.value.rcvd is not None
+            assert end.value.rcvd.code == 4400
 
 
 def test_a_valkey_that_is_away_delays_nothing(

@@ -12,7 +12,9 @@ from approvals.policies import changes as policies
 from approvals.policies.drafts import Draft
 from checkpoints import queries, store
 from checkpoints.chain import events as chain_events
+from checkpoints.chain import installation
 from dashboard.operating import background_verification as background
+from dashboard.operating import proof
 from tests.cast import Cast
 from tests.checkpoints.builders import rows
 from tests.dashboard import scene
@@ -25,23 +27,26 @@ def test_the_log_of_a_workspace_is_verified_in_slices_while_it_grows(
     cast: Cast, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(chain_events, "EVENTS_AT_ONCE", 3)
+    monkeypatch.setattr(installation, "AT_ONCE", 3)
+    n_of_installation = len(list(proof.installation_damage_in_slices()))
     (before,) = rows(END, [cast.workspace])[0]
     costs = []
     for cost in background.verify_everything(owner="worker:1", every_seconds=60):
         costs.append(cost)
-        if len(costs) == 2:
+        if len(costs) == n_of_installation + 2:
             # What steers changes between two slices: row and event are both newer than the rest.
             policies.make(cast.workspace, Draft("pay", "true", "ask"), actor="user:0")
             store.grant(cast.workspace, cast.users["nobody"].pk, "viewer", actor="user:0")
     (after,) = rows(END, [cast.workspace])[0]
     assert after >= before + 2
-    found = queries.workspace_verification(cast.workspace)
-    assert found is not None
-    assert found.intact, found.what
-    assert found.n_events == after
+    result = queries.workspace_verification(cast.workspace)
+    assert result is not None
+    assert result.intact, result.what
+    assert result.n_events == after
     n_slices = -(-before // 3)
-    assert len(costs) > n_slices > 2
-    assert max(costs[:n_slices]) == 3
+    assert n_of_installation > n_slices > 2
+    assert len(costs) > n_of_installation + n_slices
+    assert max(costs[: n_of_installation + n_slices]) == 3
 
 
 def test_a_worker_verifies_by_itself_and_one_at_a_time(
@@ -60,11 +65,11 @@ def test_a_worker_verifies_by_itself_and_one_at_a_time(
     def rest(seconds: float) -> None:
         rests.append(seconds)
         with psycopg.connect(address) as other:
-            found = other.execute(
+            row = other.execute(
                 "SELECT count(*) FROM pg_stat_activity WHERE state = 'idle in transaction' "
                 "AND datname = current_database()"
             ).fetchone()
-            held.append(0 if found is None else found[0])
+            held.append(0 if row is None else row[0])
         second.call("worker:other")
         second.join()
 
@@ -74,9 +79,9 @@ def test_a_worker_verifies_by_itself_and_one_at_a_time(
     assert len(rests) == len(held) > 5, "in slices, and nobody else meanwhile"
     assert not any(held), "no transaction is open between two slices"
     assert max(rests) < 0.5
-    found = queries.verification(thread)
-    assert found is not None
-    assert (found.intact, found.broken_seq, found.found_by) == (False, 3, "worker:one")
+    result = queries.verification(thread)
+    assert result is not None
+    assert (result.intact, result.broken_seq, result.found_by) == (False, 3, "worker:one")
     assert queries.integrity(workspace=workspace).completed_at is not None
     first.call("worker:one")
     first.join()

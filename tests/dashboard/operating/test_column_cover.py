@@ -8,7 +8,7 @@ import pytest
 
 from dashboard.operating import column_cover
 
-from .test_proof import FREE, OF_THREAD, TABLES
+from .altered_columns import FREE, OF_THREAD, TABLES
 from .test_settings_proof import SWEPT
 
 pytestmark = pytest.mark.requirement("E11")

@@ -29,7 +29,7 @@ def test_a_new_installation_has_a_workspace_to_come_into(db: None, migrating: An
         assert [w.name for w in Workspace.objects.all()] == ["default"]
     user = get_user_model().objects.create_superuser("first", password="correct horse battery")
     client = Client()
-    client.force_login(user, "django.contrib.auth.backends.ModelBackend")
+    client.force_login(user, "dashboard.identity.backends.Passwords")
     assert client.get("/").status_code == 200
 
     Workspace.objects.update(name="ours")

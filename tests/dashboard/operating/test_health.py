@@ -93,10 +93,10 @@ def test_a_part_that_hangs_is_down_and_is_not_asked_twice(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     monkeypatch.setattr(health, "PATIENCE_SECONDS", 0.2)
-    asked, release = [], threading.Event()
+    requests, release = [], threading.Event()
 
     def hangs() -> dict[str, bool]:
-        asked.append(1)
+        requests.append(1)
         release.wait(10)
         return {"database": True, "migrations": True, "worker": True}
 
@@ -108,7 +108,7 @@ def test_a_part_that_hangs_is_down_and_is_not_asked_twice(
                 "database": False, "migrations": False, "valkey": True, "worker": False,
             }  # fmt: skip
             assert time.monotonic() - began < 1
-        assert len(asked) == 1
+        assert len(requests) == 1
     finally:
         release.set()
     time.sleep(0.05)
@@ -117,10 +117,10 @@ def test_a_part_that_hangs_is_down_and_is_not_asked_twice(
 
 def test_a_flood_costs_one_look(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(health, "KEPT_SECONDS", 60.0)
-    asked: list[int] = []
+    requests: list[int] = []
 
     def slow() -> dict[str, bool]:
-        asked.append(1)
+        requests.append(1)
         time.sleep(0.1)
         return dict.fromkeys(health.PARTS, True)
 
@@ -128,4 +128,4 @@ def test_a_flood_costs_one_look(monkeypatch: pytest.MonkeyPatch) -> None:
     with ThreadPoolExecutor(20) as many:
         answers = list(many.map(lambda _: watch.look().ready, range(100)))
     assert answers == [True] * 100
-    assert len(asked) == 1
+    assert len(requests) == 1

@@ -110,7 +110,7 @@ def last(thread: UUID, *kinds: str) -> int:
     return max(e.seq for e in queries.events_after(thread, 0) if e.kind in kinds)
 
 
-def said(thread: UUID) -> str:
+def verdict_on(thread: UUID) -> str:
     return verify(thread, files=False).what
 
 
@@ -129,7 +129,7 @@ def test_a_cursor_that_was_altered_is_found(
     bench: Bench, made: Callable[[Bench], UUID], how: str
 ) -> None:
     thread = made(bench)
-    assert verify(thread, files=False).intact, said(thread)
+    assert verify(thread, files=False).intact, verdict_on(thread)
     rows(f"UPDATE gp_activity SET {TAMPERED[how]} WHERE thread_id = %s RETURNING 1", [thread])
     report = verify(thread, files=False)
     assert (report.intact, report.ident) == (False, thread)
@@ -168,7 +168,7 @@ def test_what_is_at_work_is_sealed_with_its_cursor(bench: Bench, change: str) ->
 def test_a_call_at_work_is_missed(bench: Bench) -> None:
     thread = stopped(bench)
     rows("DELETE FROM gp_activity WHERE thread_id = %s RETURNING 1", [thread])
-    assert "is missing" in said(thread)
+    assert "is missing" in verdict_on(thread)
 
 
 def test_a_cursor_where_none_was_kept_is_found(bench: Bench) -> None:
@@ -203,7 +203,7 @@ def test_a_cursor_of_another_call_does_not_fit(bench: Bench) -> None:
         "WHERE a.thread_id = %s AND b.thread_id = %s RETURNING 1",
         [one, other],
     )
-    assert f"Event {last(one, 'cursor.kept')}: " in said(one)
+    assert f"Event {last(one, 'cursor.kept')}: " in verdict_on(one)
     assert verify(other, files=False).intact
 
 
@@ -227,9 +227,9 @@ def test_each_way_of_a_cursor_is_intact(bench: Bench) -> None:
     failed(bench, at=3, thread=thread)  # its call told nothing new: what it was given stays
     (row,) = queries.activities(thread)
     assert (row.state, row.attempts, row.cursor) == ("failed", 2, {"got": [1, 2]})
-    assert verify(thread, files=False).intact, said(thread)
+    assert verify(thread, files=False).intact, verdict_on(thread)
     rows("UPDATE gp_activity SET cursor = NULL WHERE thread_id = %s RETURNING 1", [thread])
-    assert "is gone" in said(thread)
+    assert "is gone" in verdict_on(thread)
     rows(
         "UPDATE gp_activity SET cursor = '{\"got\": [1, 2]}' WHERE thread_id = %s RETURNING 1",
         [thread],
@@ -239,23 +239,23 @@ def test_each_way_of_a_cursor_is_intact(bench: Bench) -> None:
     failed(bench, at=1, thread=thread)
     (row,) = queries.activities(thread)
     assert (row.state, row.cursor) == ("failed", None)
-    assert verify(thread, files=False).intact, said(thread)
+    assert verify(thread, files=False).intact, verdict_on(thread)
     rows(
         "UPDATE gp_activity SET cursor = '{\"got\": [1, 2]}' WHERE thread_id = %s RETURNING 1",
         [thread],
     )
-    assert "no event tells of the cursor" in said(thread)
+    assert "no event tells of the cursor" in verdict_on(thread)
     rows("UPDATE gp_activity SET cursor = NULL WHERE thread_id = %s RETURNING 1", [thread])
     store.retry(thread, actor="user:1")
     stopped(bench, at=4, thread=thread)
     fork = bench.fork(thread, 0, {"n": 4})
     bench.begin_roll_back(thread, 0)
     bench.advance(thread)
-    assert verify(thread, files=False).intact, said(thread)
+    assert verify(thread, files=False).intact, verdict_on(thread)
     store.resume(thread, actor="user:1")
     for each in (thread, fork):
         assert bench.advance(each).status == "succeeded"
-        assert verify(each, files=False).intact, said(each)
+        assert verify(each, files=False).intact, verdict_on(each)
     rows(
         "UPDATE gp_activity SET cursor = NULL WHERE thread_id = %s AND state = 'started' "
         "RETURNING 1",
@@ -292,7 +292,7 @@ def test_old_logs_verify_as_before_and_go_on_where_they_stood(
     with former_version():
         thread = made(bench, at=3)
     assert "cursor.kept" not in bench.kinds(thread)
-    assert verify(thread, files=False).intact, said(thread)
+    assert verify(thread, files=False).intact, verdict_on(thread)
     before = list(World.items)
     with then():
         for _ in range(2):
@@ -300,18 +300,18 @@ def test_old_logs_verify_as_before_and_go_on_where_they_stood(
                 store.retry(thread, actor="user:1")
             failed(bench, at=len(World.items) + 1, thread=thread)
             assert World.items == before, "it was given its cursor, and told nothing new"
-            assert verify(thread, files=False).intact, said(thread)
+            assert verify(thread, files=False).intact, verdict_on(thread)
     store.retry(thread, actor="user:1")
     stopped(bench, at=4, thread=thread)
     assert World.items == [1, 2, 3, 4]
-    assert verify(thread, files=False).intact, said(thread)
+    assert verify(thread, files=False).intact, verdict_on(thread)
     with transaction.atomic():
         rows("UPDATE gp_activity SET cursor = '[]' WHERE thread_id = %s RETURNING 1", [thread])
         assert not verify(thread, files=False).intact, "from now on it is sealed"
         transaction.set_rollback(True)
     assert bench.advance(thread).status == "succeeded"
     assert World.items == [1, 2, 3, 4, 5, 6]
-    assert verify(thread, files=False).intact, said(thread)
+    assert verify(thread, files=False).intact, verdict_on(thread)
 
 
 @pytest.mark.parametrize("ends", [stopped, failed, None])
@@ -325,15 +325,15 @@ def test_a_worker_of_the_former_version_raises_no_alarm(
             assert bench.advance(thread).status == "succeeded"
         else:
             ends(bench, at=4, thread=thread)
-    assert verify(thread, files=False).intact, said(thread)
+    assert verify(thread, files=False).intact, verdict_on(thread)
     if ends is not None:
         if ends is failed:
             store.retry(thread, actor="user:1")
         failed(bench, at=len(World.items) + 1, thread=thread)
-        assert verify(thread, files=False).intact, said(thread)
+        assert verify(thread, files=False).intact, verdict_on(thread)
         store.retry(thread, actor="user:1")
         assert bench.advance(thread).status == "succeeded"
-        assert verify(thread, files=False).intact, said(thread)
+        assert verify(thread, files=False).intact, verdict_on(thread)
     assert World.items == [1, 2, 3, 4, 5, 6]
     rows("UPDATE gp_activity SET cursor = '1' WHERE thread_id = %s RETURNING 1", [thread])
     assert not verify(thread, files=False).intact, "a result has none, whoever wrote it"
@@ -347,9 +347,9 @@ def test_a_later_call_of_an_old_thread_is_sealed_all_the_same(bench: Bench) -> N
         assert bench.advance(thread).status == "queued"
         World.stop = False
     failed(bench, at=1, thread=thread)
-    assert verify(thread, files=False).intact, said(thread)
+    assert verify(thread, files=False).intact, verdict_on(thread)
     rows("UPDATE gp_activity SET cursor = '1' WHERE thread_id = %s RETURNING 1", [thread])
-    assert "no event tells of the cursor" in said(thread)
+    assert "no event tells of the cursor" in verdict_on(thread)
 
 
 # ---- capsules ----------------------------------------------------------------------------------
@@ -363,6 +363,6 @@ def test_a_capsule_brings_cursors_that_its_log_proves(
     capsule = export(thread, tmp_path, who="operator")
     empty(agents=False)
     brought(capsule, who="operator")
-    assert verify(thread).intact, said(thread)
+    assert verify(thread).intact, verdict_on(thread)
     rows("UPDATE gp_activity SET cursor = '1' WHERE thread_id = %s RETURNING 1", [thread])
-    assert "the cursor of the activity it names was altered" in said(thread)
+    assert "the cursor of the activity it names was altered" in verdict_on(thread)

@@ -14,10 +14,10 @@ from dashboard.wire import hints
 
 @pytest.fixture
 def cache() -> Iterator[Any]:
-    found = caches["results"]
-    found.clear()
-    yield found
-    found.clear()
+    results = caches["results"]
+    results.clear()
+    yield results
+    results.clear()
 
 
 def names() -> list[bytes]:

@@ -26,10 +26,12 @@ from checkpoints.store.installation.workspaces import log_record
 from checkpoints.store.statement.moves import NewEvent
 from dashboard.actions import administration
 from dashboard.identity import tokens
+from dashboard.mcp.registry import changes as mcp_servers
 from dashboard.operating import column_cover
 from dashboard.operating.proof import (
     installation,
     installation_damage,
+    installation_damage_in_slices,
     left_behind,
     verify,
     workspace_report,
@@ -37,7 +39,7 @@ from dashboard.operating.proof import (
 from tests.cast import Cast
 from tests.checkpoints.builders import make_thread, rows
 
-from .test_proof import OTHER, SOME, columns_of, unguarded  # noqa: F401
+from .altered_columns import OTHER, SOME, columns_of, unguarded  # noqa: F401
 
 pytestmark = [pytest.mark.django_db, pytest.mark.requirement("E11")]
 ADMIN = "user:0"
@@ -67,6 +69,19 @@ def settled(cast: Cast) -> Cast:
     mail, _ = endpoints.make(place, "email", wanted, actor=ADMIN)
     endpoints.change(mail, endpoints.Wanted(digest=5), workspace=place, actor=ADMIN)
     endpoints.switch(mail, False, workspace=place, actor=ADMIN)
+    upstream = mcp_servers.Wanted(url="https://a.example")
+    server = mcp_servers.add(place, "notes", upstream, actor=ADMIN)
+    mcp_servers.change(
+        server.id, mcp_servers.Wanted(credential="GATEPOST_SECRET_A"), workspace=place, actor=ADMIN
+    )
+    for text in ("Add.", "Add two."):
+        tool = {"name": "add", "description": text, "inputSchema": {"type": "object"}}
+        mcp_servers.note_listed(server, [tool], actor=ADMIN)
+        mcp_servers.accept(server.id, None, workspace=place, actor=ADMIN)
+    mcp_servers.set_mode(server.id, "add", "ask", workspace=place, actor=ADMIN)
+    gone = mcp_servers.add(place, "gone", upstream, actor=ADMIN)
+    mcp_servers.note_listed(gone, [tool], actor=ADMIN)
+    mcp_servers.remove(gone.id, workspace=place, actor=ADMIN)
     row, _ = tokens.make(cast.users["operator"], made_by=ADMIN, name="a")
     tokens.revoke(row.prefix, by=ADMIN)
     tokens.make(cast.users["operator"], made_by=ADMIN, name="b")
@@ -80,9 +95,9 @@ def settled(cast: Cast) -> Cast:
 
 def broken() -> str:
     """What the whole of it shows, in words."""
-    found = [verify_workspace(ident) for (ident,) in rows("SELECT id FROM gp_workspace")]
-    said = [report.what for report in found if not report.intact]
-    return " ".join([*said, *(r.what for _, r, *_ in (*installation(), *left_behind()))])
+    results = [verify_workspace(ident) for (ident,) in rows("SELECT id FROM gp_workspace")]
+    messages = [report.what for report in results if not report.intact]
+    return " ".join([*messages, *(r.what for _, r, *_ in (*installation(), *left_behind()))])
 
 
 def changes(table: str, column: str, kind: str, *, empty: bool) -> str:
@@ -92,6 +107,9 @@ def changes(table: str, column: str, kind: str, *, empty: bool) -> str:
         return "CASE kind WHEN 'role.granted' THEN 'role.withdrawn' ELSE 'role.granted' END"
     if column == "action":
         return "CASE action WHEN 'ask' THEN 'allow' ELSE 'ask' END"
+    if column in ("transport", "mode"):
+        words = {"transport": ("http", "command"), "mode": ("ask", "refuse")}[column]
+        return "CASE {} WHEN '{}' THEN '{}' ELSE '{}' END".format(column, *words, words[0])
     if column in ("scope", "per", "kind"):
         words = {"scope": "thread", "per": "total", "kind": "webhook"}
         return f"'{words[column]}'"
@@ -138,6 +156,7 @@ SWEPT = {
 }
 
 
+@pytest.mark.slow
 @pytest.mark.usefixtures("unguarded")
 def test_whatever_column_on_record_is_altered_is_found_and_named(settled: Cast) -> None:
     missed, tried = [], set()
@@ -145,11 +164,11 @@ def test_whatever_column_on_record_is_altered_is_found_and_named(settled: Cast) 
         on_record = recorded.tables().get(table)
         kind = dict(columns_of(table))[column]
         for what in altered(table, column, kind):
-            said = broken()
+            message = broken()
             tried.add((table, column))
             named = on_record is None or column not in on_record.columns
-            if not said or not (named or (on_record.noun in said and column in said)):
-                missed.append((what, said))
+            if not message or not (named or (on_record.noun in message and column in message)):
+                missed.append((what, message))
     assert missed == []
     assert tried == set(proved_columns())
 
@@ -163,9 +182,9 @@ def test_a_row_on_record_that_is_taken_away_or_added_is_found(settled: Cast, tab
     for (place,) in places:
         with transaction.atomic():
             rows(f"DELETE FROM {table} WHERE ctid = %s::tid RETURNING 1", [place])
-            said = broken()
-            assert f"the {noun} " in said or table == "gp_workspace", said
-            assert said or table == "gp_workspace"  # another test finds what it leaves behind
+            message = broken()
+            assert f"the {noun} " in message or table == "gp_workspace", message
+            assert message or table == "gp_workspace"  # another test finds what it leaves behind
             transaction.set_rollback(True)
     if table in ("gp_workspace", "auth_user"):
         return
@@ -199,15 +218,22 @@ def test_a_superuser_out_of_nowhere_is_found(settled: Cast) -> None:
 
 
 @pytest.mark.usefixtures("unguarded")
-def test_several_users_out_of_nowhere_are_all_named(settled: Cast) -> None:
+@pytest.mark.parametrize("at_once", [1, 3, 1_000])
+def test_several_users_out_of_nowhere_are_all_named(
+    settled: Cast, monkeypatch: pytest.MonkeyPatch, at_once: int
+) -> None:
+    monkeypatch.setattr("checkpoints.chain.installation.AT_ONCE", at_once)
     for name in ("ghost", "ghoul", "ghast"):
         get_user_model().objects.create_superuser(name, password="x")
-    said = "The users 'ghost', 'ghoul', 'ghast' have rights, and no event tells of them."
-    assert said in broken()
+    message = "The users 'ghost', 'ghoul', 'ghast' have rights, and no event tells of them."
+    assert message in broken()
     # It stands beside what else is wrong, and what else is wrong beside it.
     rows("UPDATE gp_policy SET active = NOT active RETURNING 1")
     report = workspace_report(settled.workspace, installation_damage())
-    assert said in report.what
+    assert message in report.what
+    slices = list(installation_damage_in_slices())
+    assert len(slices) > 1 if at_once < 9 else slices
+    assert slices == sorted(set(slices))
     assert "was altered past the log: active" in report.what
 
 
@@ -344,9 +370,9 @@ def test_a_planted_agent_version_is_found_whatever_its_id(db: None) -> None:
     make_thread()
     ((version,),) = rows("SELECT id FROM gp_agent_version")
     with_a_former_id(version)
-    said = "The version 2 of the agent 'counting' is there, and no event tells of it."
-    assert said in broken()
-    assert [said] == [report.what for report in installation_damage().values()]
+    message = "The version 2 of the agent 'counting' is there, and no event tells of it."
+    assert message in broken()
+    assert [message] == [report.what for report in installation_damage().values()]
 
 
 @pytest.mark.usefixtures("unguarded")

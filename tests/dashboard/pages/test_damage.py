@@ -135,6 +135,7 @@ def in_background(place: Place) -> None:
 FINDERS = (by_page, by_command, in_background)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("kind", "finder"),
     list(zip(KINDS, itertools.cycle(FINDERS), strict=False)),
@@ -187,19 +188,19 @@ def test_no_page_of_a_damaged_thread_has_a_mark_of_what_is_verified(
     place: Place, kind: str
 ) -> None:
     def marked() -> set[str]:
-        found = set()
+        results = set()
         for address in SHOWING:
             address = address.format(thread=place.thread, request=place.row.id)
             answer = place.auditor.get(address)
             # A checkpoint that was deleted has no address.
             assert answer.status_code in ((200, 404) if "cp=" in address else (200,)), address
             if VERIFIED.search(answer.content.decode()):
-                found.add(address)
+                results.add(address)
         for name in sorted(regions.of_topic("thread")):
             page = ThreadPage(place.cast.workspace, place.thread)
             if VERIFIED.search(regions.render(page, name, frozenset({"auditor"}))):
-                found.add(name)
-        return found
+                results.add(name)
+        return results
 
     in_background(place)
     assert len(marked()) > 4, "the marks are looked for by their true look"
@@ -249,8 +250,8 @@ def test_an_earlier_place_is_news_and_a_shallower_look_hides_nothing(place: Plac
     assert keep(4, *CHECKS).news == "record.damaged"
     assert keep(None, *CHECKS[:2]).row.broken_seq == 4
     assert keep(5, *CHECKS[:1]).row.broken_seq == 4
-    found = keep(2, *CHECKS[:1])
-    assert (found.news, found.row.broken_seq) == ("record.damaged", 2)
+    result = keep(2, *CHECKS[:1])
+    assert (result.news, result.row.broken_seq) == ("record.damaged", 2)
     assert not keep(None, *CHECKS[:2]).row.intact, "the anchor said so as well"
     assert keep(None, *CHECKS).news == "record.restored"
 
@@ -258,8 +259,8 @@ def test_an_earlier_place_is_news_and_a_shallower_look_hides_nothing(place: Plac
 def test_a_thread_that_is_gone_is_damage_of_its_workspace(place: Place) -> None:
     alter("DELETE FROM gp_thread WHERE id = %s::uuid", place.thread)
     in_background(place)
-    [found] = queries.damages(workspace=place.cast.workspace)
-    assert (found.of, found.id) == ("thread", place.thread)
+    [result] = queries.damages(workspace=place.cast.workspace)
+    assert (result.of, result.id) == ("thread", place.thread)
     assert "1 record damaged" in place.html("/")
     assert not queries.damages(workspace=place.cast.elsewhere)
 
@@ -271,8 +272,8 @@ def test_the_log_of_a_workspace_is_a_record(place: Place) -> None:
         workspace,
     )
     in_background(place)
-    [found] = queries.damages(workspace=workspace)
-    assert (found.of, found.id, found.broken_seq) == ("workspace", workspace, 2)
+    [result] = queries.damages(workspace=workspace)
+    assert (result.of, result.id, result.broken_seq) == ("workspace", workspace, 2)
     assert "The log of the workspace" in place.html("/")
     text = place.html("/admin/checkpoints/workspaceevent/")
     n_events = queries.workspace_events(workspace).rows[0].seq
@@ -283,17 +284,17 @@ def test_the_log_of_a_workspace_is_a_record(place: Place) -> None:
 def test_everything_verified_is_said_with_when(place: Place) -> None:
     assert "events verified" not in place.html("/")
     in_background(place)
-    stands = queries.integrity(workspace=place.cast.workspace)
+    integrity = queries.integrity(workspace=place.cast.workspace)
     last = place.json(f"/threads/{place.thread}/")["last_seq"]
     log = queries.workspace_events(place.cast.workspace).rows[0].seq
-    assert stands.n_verified == last + log
+    assert integrity.n_verified == last + log
     for address in ("/", "/admin/"):
-        assert f"{stands.n_verified:,} events verified" in place.html(address)
+        assert f"{integrity.n_verified:,} events verified" in place.html(address)
     # A second round passes over what was verified just now and comes to the same sum.
-    with CaptureQueriesContext(connection) as asked:
+    with CaptureQueriesContext(connection) as request:
         in_background(place)
-    assert not [q for q in asked.captured_queries if "FROM gp_event WHERE thread_id" in q["sql"]]
-    assert queries.integrity(workspace=place.cast.workspace).n_verified == stands.n_verified
+    assert not [q for q in request.captured_queries if "FROM gp_event WHERE thread_id" in q["sql"]]
+    assert queries.integrity(workspace=place.cast.workspace).n_verified == integrity.n_verified
 
 
 def test_auditors_and_admins_hear_of_it_once(cast: Cast, box: Mailbox, place: Place) -> None:
@@ -313,20 +314,20 @@ def test_auditors_and_admins_hear_of_it_once(cast: Cast, box: Mailbox, place: Pl
     assert "missing in the log" in box.text()
 
 
-def said(pattern: str, text: str) -> bool:
+def has_text(pattern: str, text: str) -> bool:
     return re.search(pattern, text, re.S) is not None
 
 
 def verified(place: Place) -> VerificationRow:
-    found = queries.verification(place.thread)
-    assert found is not None
-    return found
+    result = queries.verification(place.thread)
+    assert result is not None
+    return result
 
 
 def broken_seq(place: Place) -> int:
     """From which event on nothing can be trusted; beyond all of them where nothing was found."""
-    found = queries.verification(place.thread)
-    return 2**31 if found is None or found.broken_seq is None else found.broken_seq
+    result = queries.verification(place.thread)
+    return 2**31 if result is None or result.broken_seq is None else result.broken_seq
 
 
 def untrusted_events(place: Place) -> bool:
@@ -342,8 +343,8 @@ def is_damaged(thread: dict[str, Any]) -> bool:
 
 def thread_page(place: Place) -> bool:
     text = place.html(f"/threads/{place.thread}/")
-    return said(
-        r'class="note t-fail" id="damage" role="alert"><svg class="i"[^>]*><use href="#i-fail"',
+    return has_text(
+        r'class="note t-fail" id="damage" role="alert">\s*<svg class="i"[^>]*><use href="#i-fail"',
         text,
     )
 
@@ -351,7 +352,7 @@ def thread_page(place: Place) -> bool:
 def untrusted_rows(place: Place) -> bool:
     seq = broken_seq(place)
     rows = re.findall(
-        r'<tr id="event-(\d+)"( class="untrusted")?', place.html(f"/threads/{place.thread}/")
+        r'<tr id="event-(\d+)"(\s+class="untrusted")?', place.html(f"/threads/{place.thread}/")
     )
     return all(bool(mark) == (int(n) >= seq) for n, mark in rows) and any(m for _, m in rows)
 
@@ -364,9 +365,9 @@ def listed(model: str) -> Callable[[Place], bool]:
 
 def metric(place: Place) -> bool:
     # Past what the registry keeps for a second.
-    found = {m.name: m.samples[0].value for m in metrics._installation() if m.samples}
-    assert found["gatepost_verification_age_seconds"] >= 0
-    return found["gatepost_records_damaged"] == 1
+    results = {m.name: m.samples[0].value for m in metrics._installation() if m.samples}
+    assert results["gatepost_verification_age_seconds"] >= 0
+    return results["gatepost_records_damaged"] == 1
 
 
 PLACES: dict[str, Callable[[Place], bool]] = {
@@ -378,13 +379,13 @@ PLACES: dict[str, Callable[[Place], bool]] = {
     "filter of the API": lambda p: len(p.json("/threads/?damaged=true")["results"]) == 1,
     "counts of the API": lambda p: p.json("/threads/counts/")["damaged"] == 1,
     "request in the API": lambda p: p.json(f"/approvals/{p.row.id}/")["damaged"],
-    "board, on top": lambda p: said(r"<b>1 record damaged</b>, found", p.html("/")),
+    "board, on top": lambda p: has_text(r"<b>1 record damaged</b>, found", p.html("/")),
     "board, its row": lambda p: "record damaged" in p.html("/?status=queued"),
     "board, filter": lambda p: f'id="thread-{p.thread}"' in p.html("/?damaged=1"),
     "decision": lambda p: 'id="damage"' in p.html(f"/approvals/{p.row.id}/"),
     "done box": lambda p: "record damaged" in p.html("/approvals/?box=done"),
-    "records": lambda p: said(r"1 record damaged", p.html("/admin/")),
-    "row of the thread": lambda p: said(
+    "records": lambda p: has_text(r"1 record damaged", p.html("/admin/")),
+    "row of the thread": lambda p: has_text(
         'id="damage"', p.html(f"/admin/checkpoints/thread/{p.thread}/change/")
     ),
     "threads list": lambda p: 'class="damaged"' in p.html("/admin/checkpoints/thread/"),
@@ -393,7 +394,7 @@ PLACES: dict[str, Callable[[Place], bool]] = {
     "approvals list": listed("approvals/approval"),
     "decisions list": lambda p: 'class="damaged"' in p.html("/admin/approvals/decision/"),
     "metrics": metric,
-    "doctor": lambda p: any(found.level == "wrong" for found in lag.records(Seen())),
+    "doctor": lambda p: any(record.level == "wrong" for record in lag.records(Seen())),
     LOGGED: lambda p: "record.damaged" in last_kinds(p.cast.workspace),
 }
 

@@ -47,17 +47,17 @@ def outcome(row: ApprovalRow) -> str:
 def test_the_sheet_decides_nothing_and_lists_each_hash(
     cast: Cast, manager: Client, agent: UUID
 ) -> None:
-    asked = made(cast, agent, 2)
-    form = {"verdict": "approve", "item": [item(row) for row in asked], "next": "/approvals/?q=x"}
+    request = made(cast, agent, 2)
+    form = {"verdict": "approve", "item": [item(row) for row in request], "next": "/approvals/?q=x"}
     page = manager.post(TOGETHER, form)
     html = page.content.decode()
     assert page.status_code == 200
-    assert [f"sha256 {row.standing_hash}" in html for row in asked] == [True, True]
+    assert [f"sha256 {row.standing_hash}" in html for row in request] == [True, True]
     assert "Approve these 2 requests?" in html
-    assert [outcome(row) for row in asked] == ["", ""]
+    assert [outcome(row) for row in request] == ["", ""]
     done = manager.post(TOGETHER, form | {"confirmed": "1"})
     assert (done.status_code, done["Location"]) == (303, "/approvals/?q=x")
-    assert [outcome(row) for row in asked] == ["approve", "approve"]
+    assert [outcome(row) for row in request] == ["approve", "approve"]
     assert "2 requests approved." in manager.get("/approvals/").content.decode()
 
 
@@ -71,11 +71,11 @@ def test_whatever_cannot_be_decided_together_is_refused_alone(
     [twice] = made(cast, agent, terms=turns, title="Twice")
     [question] = made(cast, agent, kind="question", tool="", title="Question?")
     stranger = scene.waiting(cast.elsewhere, agent)
-    asked = [good, changed, high, twice, question, stranger]
+    requests = [good, changed, high, twice, question, stranger]
     form = {
         "verdict": "approve",
         "confirmed": "1",
-        "item": [item(row) for row in asked] + [f"{uuid4()}:{'0' * 64}"],
+        "item": [item(row) for row in requests] + [f"{uuid4()}:{'0' * 64}"],
     }
     rows("UPDATE gp_approval SET proposal_hash = %s WHERE id = %s", ("c" * 64, changed.id))
     page = manager.post(TOGETHER, form)
@@ -83,15 +83,15 @@ def test_whatever_cannot_be_decided_together_is_refused_alone(
     assert page.status_code == 200
     assert "1 approved, 6 not" in html
     assert len(re.findall('data-refused="', html)) == 6
-    for said in (
+    for line in (
         "High risk is decided on its own page",
         "What several people approve in turn",
         "A question is decided on its own page",
         "no such request in this workspace",
     ):
-        assert said in html, said
+        assert line in html, line
     assert outcome(good) == "approve"
-    assert [outcome(row) for row in asked[1:]] == [""] * 5
+    assert [outcome(row) for row in requests[1:]] == [""] * 5
 
 
 def test_what_became_of_requests_that_left_a_list(cast: Cast, manager: Client, agent: UUID) -> None:
@@ -102,8 +102,8 @@ def test_what_became_of_requests_that_left_a_list(cast: Cast, manager: Client, a
     actions.decide(who, rejected.id, "reject", rejected.standing_hash, "no")
     rows("UPDATE gp_approval SET status = 'expired', due_seats = '{}' WHERE id = %s", (late.id,))
     rows("UPDATE gp_approval SET status = 'withdrawn', due_seats = '{}' WHERE id = %s", (gone.id,))
-    asked = [waiting, approved, rejected, late, gone, stranger]
-    query = "&".join(f"id={row.id}" for row in asked)
+    requests = [waiting, approved, rejected, late, gone, stranger]
+    query = "&".join(f"id={row.id}" for row in requests)
     assert manager.get(f"/approvals/ended/?{query}").json() == {
         "ended": {
             str(approved.id): "Decided by second_manager: approved",
@@ -231,8 +231,8 @@ def test_boxes_by_page_and_by_call_are_the_same(cast: Cast, manager: Client, age
     for query, titles in expected.items():
         html = manager.get(f"/approvals/?{query}").content.decode()
         assert re.findall(r'class="ti clip2">([^<]+)</b>', html) == titles, query
-        told = manager.get(f"/api/v1/approvals/?{query}").json()
-        assert [one["title"] for one in told["results"]] == titles, query
+        payload = manager.get(f"/api/v1/approvals/?{query}").json()
+        assert [one["title"] for one in payload["results"]] == titles, query
     first = manager.get("/api/v1/approvals/?box=open&limit=2").json()
     rest = manager.get(f"/api/v1/approvals/?box=open&limit=2&cursor={first['next_cursor']}").json()
     assert [one["title"] for one in first["results"] + rest["results"]] == expected["box=open"]
@@ -252,9 +252,9 @@ def test_who_approves_unseen_hears_of_it_and_so_do_auditors(
             f"/approvals/{row.id}/decide/",
             {"verdict": "approve", "proposal_hash": row.proposal_hash},
         )
-    said = "Your last 5 approvals of requests that need opening came without opening them."
-    assert said in manager.get("/approvals/").content.decode()
-    assert said not in cast.client("second_manager").get("/approvals/").content.decode()
+    message = "Your last 5 approvals of requests that need opening came without opening them."
+    assert message in manager.get("/approvals/").content.decode()
+    assert message not in cast.client("second_manager").get("/approvals/").content.decode()
     for who, hears in {"auditor": True, "admin": True, "manager": False, "viewer": False}.items():
         page = cast.client(who).get("/approvals/reviewers/").content.decode()
         assert ("it is worth a conversation" in page) is hears, who
@@ -287,12 +287,12 @@ def test_what_is_decided_is_told_as_past_and_by_whom(cast: Cast, manager: Client
     )
     then = ("Why a person was asked", "What exactly was requested", "The request is exactly this")
     page = manager.get(f"/approvals/{row.id}/").content.decode()
-    assert all(said in page for said in now)
-    assert not any(said in page for said in then)
+    assert all(line in page for line in now)
+    assert not any(line in page for line in then)
     actions.decide(cast.actor("second_manager"), row.id, "approve", row.standing_hash)
     page = manager.get(f"/approvals/{row.id}/").content.decode()
-    assert not any(said in page for said in now)
-    assert all(said in page for said in then)
+    assert not any(line in page for line in now)
+    assert all(line in page for line in then)
     assert "by <b>second_manager</b>." in page
 
 

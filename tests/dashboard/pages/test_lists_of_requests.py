@@ -54,7 +54,7 @@ def test_a_stack_says_sum_and_range_and_no_title_of_one_alone(
     for amount in ("151781.50", "6709.00", "91172.39"):
         pay(cast, agent, amount)
     html = page(manager, "/approvals/?box=open")
-    header = text_of(html.partition('<summary id="alike-')[2].partition("</summary>")[0])
+    header = text_of(re.search(r'(?s)<summary\s+id="alike-.*?</summary>', html)[0])
     assert "Pay … EUR?" in header
     assert "€249,662.89 in all" in header
     assert "€6,709.00 – €151,781.50" in header
@@ -79,7 +79,7 @@ def test_what_is_of_high_risk_is_never_hidden_in_a_stack(
 def test_each_row_of_a_bulk_decision_says_what_it_is(
     cast: Cast, manager: Client, agent: UUID
 ) -> None:
-    asked = [
+    requests = [
         scene.waiting(
             cast.workspace,
             agent,
@@ -90,9 +90,9 @@ def test_each_row_of_a_bulk_decision_says_what_it_is(
     ]
     rows(
         "UPDATE gp_thread SET title = 'Summer schedule' WHERE id = %s RETURNING 1",
-        (asked[0].thread,),
+        (requests[0].thread,),
     )
-    items = [f"{row.id}:{row.standing_hash}" for row in asked]
+    items = [f"{row.id}:{row.standing_hash}" for row in requests]
     html = page(manager, "/approvals/decide/", verdict="approve", item=items)
     first, second = re.findall(r'<li class="told-row">.*?</li>', html, re.DOTALL)
     # The thread first, then what tells one from the other, the hash at the end.
@@ -168,13 +168,13 @@ MONEY = st.decimals("-1e9", "1e9", places=2).map(lambda n: f"{n:f}")
 @given(st.lists(st.tuples(MONEY, st.sampled_from(["EUR", "USD", "CHF", ""])), min_size=1))
 def test_a_sum_is_that_of_what_the_rows_show(many: list[tuple[str, str]]) -> None:
     args = [{"amount": n, "currency": c} if c else {"amount": n} for n, c in many]
-    found = sum_of(args)
-    assert found is not None
+    result = sum_of(args)
+    assert result is not None
     totals: dict[str, Decimal] = {}
     for number, currency in many:
         totals[currency] = totals.get(currency, Decimal(0)) + Decimal(number)
-    assert found.total == " + ".join(in_words(n, c) for c, n in totals.items())
+    assert result.total == " + ".join(in_words(n, c) for c, n in totals.items())
     shown = {amount_of(one) for one in args}
-    assert {found.least, found.most} - {""} <= shown
-    assert bool(found.most) is (len(totals) == 1 and len(shown) > 1)
+    assert {result.least, result.most} - {""} <= shown
+    assert bool(result.most) is (len(totals) == 1 and len(shown) > 1)
     assert sum_of([*args, {"to": "Ada"}]) is None

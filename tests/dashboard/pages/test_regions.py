@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterator
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -65,8 +66,8 @@ def ids(cast: Cast) -> dict[str, str]:
 
 def region_ids(html: str) -> list[str]:
     """The regions that everybody of a rights class sees alike; the others are never pushed."""
-    found: list[str] = re.findall(r'data-region="([^"]+)"', html)
-    return [name for name in found if not regions.REGIONS[name].personal]
+    matches: list[str] = re.findall(r'data-region="([^"]+)"', html)
+    return [name for name in matches if not regions.REGIONS[name].personal]
 
 
 def steady(look: Callable[[], Iterator[tuple[str, bool]]]) -> None:
@@ -78,6 +79,7 @@ def steady(look: Callable[[], Iterator[tuple[str, bool]]]) -> None:
     pytest.fail(f"not the same bytes: {different}")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", ["operator", "manager", "auditor"])
 @pytest.mark.parametrize("what", PAGES)
 def test_fragment_and_push_are_parts_of_the_page(
@@ -97,6 +99,8 @@ def test_fragment_and_push_are_parts_of_the_page(
         assert set(polled["regions"]) == set(names)
         assert topic_name in polled["seq"]
         pages = {topic.kind: regions.page_of(topic), "approvals": regions.page_of(frame)}
+        if topic.kind == "thread":
+            pages["family"] = regions.page_of(replace(topic, kind="family"))
         for region in names:
             fragment = polled["regions"][region]
             pushed = regions.render(pages[regions.REGIONS[region].topic], region, roles)
@@ -190,14 +194,14 @@ def test_dear_regions_are_rendered_once_per_checkpoint(
 
 def test_every_region_of_the_templates_is_known_and_the_other_way_round() -> None:
     folder = Path(settings.BASE_DIR) / "templates"
-    found = {}
+    results = {}
     for path in folder.rglob("*.html"):
         text = path.read_text()
         for name in re.findall(r'data-region="([^"]+)"', text):
-            found[name] = str(path.relative_to(folder))
+            results[name] = str(path.relative_to(folder))
             assert f"{{% partialdef {name} inline %}}" in text, name
             assert f'id="{name}"' in text, name
-    assert found == {name: region.template for name, region in regions.REGIONS.items()}
+    assert results == {name: region.template for name, region in regions.REGIONS.items()}
 
 
 def test_strange_regions_are_refused(cast: Cast, ids: dict[str, str]) -> None:

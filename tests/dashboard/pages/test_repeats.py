@@ -16,11 +16,11 @@ from approvals.rules.terms import Terms
 from checkpoints.states import Status
 from dashboard.operating.proof import verify
 from tests.cast import Cast
-from tests.workers import repeating
 from tests.workers.conftest import Bench, bench_of
-from tests.workers.repeating import lines
+from tests.workers.graphs.effects import repeating
+from tests.workers.graphs.effects.repeating import lines
 
-from .test_decision_page import look
+from .test_approvals import look
 
 pytestmark = [pytest.mark.django_db, pytest.mark.requirement("E13")]
 
@@ -69,10 +69,10 @@ def test_it_is_of_high_risk_whatever_the_author_says(cast: Cast, bench: Bench, g
     row = repeated(cast, bench, gated=gated)
     assert (row.kind, row.risk) == ("repeat", "high")
     assert row.terms["undo_window"] == 10
-    told = row.repeats
-    assert told["state"] == "done"
-    assert told["approved_by"] == ("manager" if gated else "")
-    assert told["result"] == '"receipt 1"'
+    payload = row.repeats
+    assert payload["state"] == "done"
+    assert payload["approved_by"] == ("manager" if gated else "")
+    assert payload["result"] == '"receipt 1"'
     assert verify(row.thread).intact
     held = decide(cast, row)
     assert held.status == "held"
@@ -120,10 +120,10 @@ def test_the_api_carries_the_overlap_and_the_arguments_of_the_new_ones(
     cast: Cast, bench: Bench
 ) -> None:
     row = repeated(cast, bench)
-    told = cast.client("manager").get(f"/api/v1/approvals/{row.id}/").json()
-    assert told["kind"] == "repeat"
-    assert told["repeats"]["only_new"]["payments"] == lines(4, 5)
-    (listed,) = told["repeats"]["lists"]
+    payload = cast.client("manager").get(f"/api/v1/approvals/{row.id}/").json()
+    assert payload["kind"] == "repeat"
+    assert payload["repeats"]["only_new"]["payments"] == lines(4, 5)
+    (listed,) = payload["repeats"]["lists"]
     assert (listed["again"], listed["new"], listed["twice"]) == (2, 2, "€6.00")
     assert [line["name"] for line in listed["rows"] if line["again"]] == ["RE-2", "RE-3"]
 

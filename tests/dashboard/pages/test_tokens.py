@@ -25,15 +25,15 @@ RGB = tuple[float, float, float]
 
 def tokens(theme: str) -> dict[str, RGB]:
     """{name: linear RGB} of one theme."""
-    found = {}
+    results = {}
     for name, light, dark in re.findall(
         r"--([a-z0-9-]+): light-dark\(#([0-9a-f]{6}), #([0-9a-f]{6})\);", TOKENS.read_text()
     ):
         raw = light if theme == "light" else dark
         parts = [int(raw[i : i + 2], 16) / 255 for i in (0, 2, 4)]
         r, g, b = (c / 12.92 if c <= 0.04045 else ((c + 0.055) / 1.055) ** 2.4 for c in parts)
-        found[name] = (r, g, b)
-    return found
+        results[name] = (r, g, b)
+    return results
 
 
 def contrast(a: RGB, b: RGB) -> float:

@@ -144,7 +144,7 @@ def root(place: Place) -> Client:
     """A superuser without any role."""
     user = get_user_model().objects.create_superuser("root", password="root")
     client = Client()
-    client.force_login(user, "django.contrib.auth.backends.ModelBackend")
+    client.force_login(user, "dashboard.identity.backends.Passwords")
     return client
 
 
@@ -172,18 +172,19 @@ def details(name: str) -> list[str]:
 
 def fingerprint() -> dict[str, str]:
     """What is kept, as one hash per table."""
-    found = {}
+    results = {}
     with connection.cursor() as cursor:
         for table in KEPT:
             cursor.execute(f"SELECT md5(string_agg(x::text, ',' ORDER BY x::text)) FROM {table} x")
-            found[table] = cursor.fetchone()[0]
-    return found
+            results[table] = cursor.fetchone()[0]
+    return results
 
 
 def test_everything_that_is_kept_has_a_list(place: Place) -> None:
     assert set(lists()) == READ_ONLY | EDITED
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("who", ["auditor", "admin", "root"])
 def test_lists_and_pages_open(place: Place, root: Client, who: str) -> None:
     client = root if who == "root" else place.client(who)
@@ -199,12 +200,12 @@ def test_lists_and_pages_open(place: Place, root: Client, who: str) -> None:
         assert "\u202e" not in page
         assert "<b>x</b>" not in page
         for address in details(name):
-            found = client.get(address)
-            assert found.status_code in (200, 404), address
-            if found.status_code == 200:
+            response = client.get(address)
+            assert response.status_code in (200, 404), address
+            if response.status_code == 200:
                 opened += 1
-                assert "\u202e" not in found.content.decode(), address
-                assert "<b>x</b>" not in found.content.decode(), address
+                assert "\u202e" not in response.content.decode(), address
+                assert "<b>x</b>" not in response.content.decode(), address
             else:
                 assert who != "root", address
     assert opened > 20
@@ -221,6 +222,7 @@ SEVEN = {
 }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", SEVEN)
 def test_each_list_can_be_narrowed_and_searched(place: Place, name: str) -> None:
     """Every filter that a list offers is followed; a search finds what is there, nothing else."""
@@ -240,6 +242,7 @@ def test_each_list_can_be_narrowed_and_searched(place: Place, name: str) -> None
     assert rows(urlencode({"q": SEVEN[name] or str(place.thread)})) >= 2, name
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("who", ["auditor", "admin"])
 def test_rows_of_another_workspace_are_not_there(place: Place, root: Client, who: str) -> None:
     client = place.client(who)
@@ -315,6 +318,7 @@ WRITES: dict[str, Any] = {
 }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("who", ["auditor", "admin", "root"])
 def test_no_address_writes_a_row_that_is_kept(place: Place, root: Client, who: str) -> None:
     client = root if who == "root" else place.client(who)
@@ -381,13 +385,13 @@ def test_a_large_value_is_found_by_its_thread_and_by_its_hash(place: Place) -> N
     )
     assert size > 25_000
     for query in ({"q": sha256}, {"q": str(place.thread)}, {"thread_id": str(place.thread)}):
-        with CaptureQueriesContext(connection) as asked:
+        with CaptureQueriesContext(connection) as queries:
             page = client.get(f"{path}?{urlencode(query)}").content.decode()
         assert page.count('<tr role="row">') == 2, query
         assert f"{size:,}" in page
         assert "long long" not in page
         # A list of values of megabytes reads none of them.
-        named = [q["sql"] for q in asked.captured_queries if '"body"' in q["sql"]]
+        named = [q["sql"] for q in queries.captured_queries if '"body"' in q["sql"]]
         assert named
         assert all(re.fullmatch(r".*octet_length\(\S*\"body\"\).*", sql, re.S) for sql in named)
         assert all(sql.count('"body"') == 1 for sql in named)

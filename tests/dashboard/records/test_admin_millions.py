@@ -174,7 +174,7 @@ def full(django_db_setup: None, django_db_blocker: Any) -> Iterator[Full]:
         rows("VACUUM ANALYZE")
         user = get_user_model().objects.create_superuser("root", password="root")
         root = Client()
-        root.force_login(user, "django.contrib.auth.backends.ModelBackend")
+        root.force_login(user, "dashboard.identity.backends.Passwords")
         yield Full(cast, root)
 
 
@@ -205,10 +205,10 @@ def look(client: Client, path: str) -> tuple[str, int]:
     """(the page, how many rows were looked at); every statement is checked."""
     with CaptureQueriesContext(
         connection,
-    ) as asked:
+    ) as queries:
         answer = client.get(path)
     assert answer.status_code == 200, path
-    statements = [q["sql"] for q in asked.captured_queries]
+    statements = [q["sql"] for q in queries.captured_queries]
     assert len(statements) <= STATEMENTS_MAX, statements
     reading = [s for s in statements if any(f'"{table}"' in s for table in BIG)]
     assert len([s for s in reading if s.startswith("SELECT")]) >= 3
@@ -218,9 +218,9 @@ def look(client: Client, path: str) -> tuple[str, int]:
 def deep_cursor(name: str, walk: Walk, **equal: Any) -> str:
     """A cursor far down in a list."""
     model = apps.get_model(*name.split("_"))
-    found = _named(model._default_manager.filter(**equal), walk)
-    ordered = found.order_by(*(f"-{column}" for column in walk.order))
-    return _encode(_key(ordered[found.count() * 3 // 4], walk))
+    result = _named(model._default_manager.filter(**equal), walk)
+    ordered = result.order_by(*(f"-{column}" for column in walk.order))
+    return _encode(_key(ordered[result.count() * 3 // 4], walk))
 
 
 LISTS = (
@@ -234,6 +234,7 @@ LISTS = (
 )
 
 
+@pytest.mark.slow
 def test_enough_rows_are_there(full: Full) -> None:
     n = {table: rows(f"SELECT count(*) FROM {table}")[0][0] for table in BIG}
     assert min(n.values()) >= THREADS

@@ -51,11 +51,11 @@ def admin(cast: Cast) -> Client:
 def root(cast: Cast) -> Client:
     client = Client()
     made = get_user_model().objects.create_superuser("root", password=SECRET)
-    client.force_login(made, "django.contrib.auth.backends.ModelBackend")
+    client.force_login(made, "dashboard.identity.backends.Passwords")
     return client
 
 
-def new_user(client: Client, name: str, *given: str) -> Any:
+def new_user(client: Client, name: str, *value: str) -> Any:
     return client.post(
         "/admin/auth/user/add/",
         {
@@ -63,7 +63,7 @@ def new_user(client: Client, name: str, *given: str) -> Any:
             "usable_password": "true",
             "password1": SECRET,
             "password2": SECRET,
-            "roles": list(given),
+            "roles": list(value),
         },
     )
 
@@ -84,8 +84,8 @@ def change(client: Client, name: str, **values: Any) -> Any:
         **({"is_active": "on"} if row.is_active else {}),
         **values,
     }
-    given = {k: v for k, v in form.items() if v is not None}
-    return client.post(f"/admin/auth/user/{row.pk}/change/", given, follow=True)
+    value = {k: v for k, v in form.items() if v is not None}
+    return client.post(f"/admin/auth/user/{row.pk}/change/", value, follow=True)
 
 
 def test_making_a_user_with_roles(cast: Cast, admin: Client) -> None:
@@ -187,10 +187,29 @@ def test_passwords_are_set_and_never_told(cast: Cast, admin: Client) -> None:
     assert (kind, data["changed"]) == ("user.changed", {"password": None})
     admin.post(path, {"usable_password": "false", "unset-password": "1"})
     assert not user("viewer").has_usable_password()
-    told = str(events(cast.workspace))
-    assert SECRET not in told
-    assert user("viewer").password not in told
-    assert "md5" not in told
+    payload = str(events(cast.workspace))
+    assert SECRET not in payload
+    assert user("viewer").password not in payload
+    assert "md5" not in payload
+
+
+def test_a_membership_has_a_name_and_a_hash_is_shown_nowhere(cast: Cast, admin: Client) -> None:
+    viewer = user("viewer")
+    row = Membership.objects.get(user=viewer)
+    for address in ("change", "delete"):
+        html = admin.get(f"/admin/checkpoints/membership/{row.pk}/{address}/").content.decode()
+        assert f"viewer, viewer in {row.workspace.name}" in html
+        assert "object (" not in html
+    path = f"/admin/auth/user/{viewer.pk}/change/"
+    html = admin.get(path).content.decode()
+    assert "A password is set." in html
+    assert 'href="../password/"' in html
+    parts = viewer.password.split("$")
+    assert len(parts) > 2
+    assert not [part for part in parts if part in html or f"{part[:6]}*" in html]
+    viewer.set_unusable_password()
+    viewer.save(update_fields=["password"])
+    assert "No password set." in admin.get(path).content.decode()
 
 
 def test_ones_own_password_is_an_event_too(cast: Cast) -> None:
@@ -389,8 +408,8 @@ def test_messages_show_links_and_no_source_of_html(cast: Cast) -> None:
 
 
 def test_a_message_that_hides_characters_writes_them_out() -> None:
-    told = notice(format_html('The user <a href="/x/">{}</a>', "a\u202eb<i>"))
-    assert told == 'The user <a href="/x/">a[U+202E]b&lt;i&gt;</a>'
+    payload = notice(format_html('The user <a href="/x/">{}</a>', "a\u202eb<i>"))
+    assert payload == 'The user <a href="/x/">a[U+202E]b&lt;i&gt;</a>'
     assert "&lt;b&gt;" in notice("<b>")
 
 
@@ -398,12 +417,12 @@ def test_every_list_has_the_same_search(cast: Cast) -> None:
     client = cast.client("admin")
     form = re.compile(r'<form id="changelist-search".*?</form>', re.S)
     own = re.compile(r'(aria-label|aria-describedby|value)="[^"]*"|<p class="help".*?</p>|\s+')
-    found = set()
+    results = set()
     for name in ("auth/user", "checkpoints/thread", "dashboard/token"):
-        found |= {
+        results |= {
             own.sub("", one) for one in form.findall(client.get(f"/admin/{name}/").content.decode())
         }
-    assert len(found) == 1
+    assert len(results) == 1
 
 
 def test_an_admin_does_not_make_themself_a_reviewer(cast: Cast) -> None:
@@ -458,7 +477,7 @@ def test_the_try_to_make_oneself_a_reviewer_is_an_event_once(cast: Cast, admin: 
         before = events(cast.workspace)
         answer = act()
         assert answer.status_code == 403, answer.content[:300]
-        told = {"user": own, "name": "admin", "role": "reviewer"}
-        assert events(cast.workspace)[len(before) :] == [("role.refused", by, told)]
+        payload = {"user": own, "name": "admin", "role": "reviewer"}
+        assert events(cast.workspace)[len(before) :] == [("role.refused", by, payload)]
     assert roles("admin", cast.workspace) == {"admin"}
     assert verify_workspace(cast.workspace).intact

@@ -61,7 +61,7 @@ def announced(version: int, content: dict[str, Any]) -> UUID:
 def parked(cast: Cast, many: int = 1) -> list[UUID]:
     """Threads that stopped with version 1 and were offered version 2."""
     old, new = announced(1, BEFORE), announced(2, AFTER)
-    asked = {
+    query = {
         "kind": "code",
         "version": str(new),
         "fingerprint": f"{2:064x}",
@@ -71,7 +71,7 @@ def parked(cast: Cast, many: int = 1) -> list[UUID]:
     for _ in range(many):
         work = scene.lease(scene.start(cast.workspace, old))
         scene.step(work)
-        store.leave(work, EventKind.THREAD_PARKED, reason="The code changed", waiting_on=asked)
+        store.leave(work, EventKind.THREAD_PARKED, reason="The code changed", waiting_on=query)
         threads.append(work.thread)
     return threads
 
@@ -131,23 +131,23 @@ def test_by_api_each_by_itself(cast: Cast, choice: str) -> None:
     threads = parked(cast, 3)
     store.cancel(threads[1], actor="user:1")
     unknown = uuid4()
-    asked = [str(t) for t in (*threads, unknown)]
+    requests = [str(t) for t in (*threads, unknown)]
     client = cast.client("operator")
-    told = client.get(f"/api/v1/threads/{threads[0]}/code/").json()
-    assert [c["name"] for c in told["changes"]] == ["rate()", "price()", ""]
-    assert set(told["alike"]) == {str(threads[0]), str(threads[2])}
+    payload = client.get(f"/api/v1/threads/{threads[0]}/code/").json()
+    assert [c["name"] for c in payload["changes"]] == ["rate()", "price()", ""]
+    assert set(payload["alike"]) == {str(threads[0]), str(threads[2])}
     answer = client.post(
-        "/api/v1/threads/code/", {"choice": choice, "threads": asked}, "application/json"
+        "/api/v1/threads/code/", {"choice": choice, "threads": requests}, "application/json"
     )
     assert answer.status_code == 200, answer.content
     results = answer.json()["results"]
     good = 201 if choice == "fork" else 200
     assert [r["status"] for r in results] == [good, 409, good, 404]
-    assert [r["id"] for r in results] == asked
+    assert [r["id"] for r in results] == requests
     if choice == "pin":
         assert row(cast, threads[0]).pinned
     assert cast.client("auditor").post(
-        "/api/v1/threads/code/", {"choice": choice, "threads": asked}, "application/json"
+        "/api/v1/threads/code/", {"choice": choice, "threads": requests}, "application/json"
     ).status_code == 403  # fmt: skip
 
 
@@ -167,7 +167,7 @@ def test_the_board_leads_to_the_choice_for_all(cast: Cast) -> None:
     for address in ("/", "/?status=attention", "/?agent=coded"):
         board = client.get(address).content.decode()
         assert f"The code of coded changed: {MANY} threads need a choice." in board
-        [link] = re.findall(r'href="([^"]+)">(?:(?!</a>).)*Choose code for 12</a>', board)
+        [link] = re.findall(r'(?s)href="([^"]+)">(?:(?!</a>).)*Choose code for 12\s*</a>', board)
         assert link == f"/threads/{threads[0]}/code/", "the longest waiting"
     text = client.get(link).content.decode()
     assert text.count('name="thread"') == MANY

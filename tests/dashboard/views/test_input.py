@@ -124,10 +124,10 @@ def test_the_call_answers_the_thread_with_what_waits(operator: Client, thread: U
     assert before.json()["actions"]["input"] == {"allowed": True, "why": ""}
     response = post(operator, thread, {"message": "look north"}, if_match=before["ETag"])
     assert response.status_code == 200
-    told = response.json()
+    payload = response.json()
     assert response["ETag"] == before["ETag"]  # no version is spent
-    [waiting] = told["inputs"]
-    assert (waiting["message"], waiting["seq"]) == ("look north", told["last_seq"])
+    [waiting] = payload["inputs"]
+    assert (waiting["message"], waiting["seq"]) == ("look north", payload["last_seq"])
     events = operator.get(f"{V1}/threads/{thread}/events/?kind=input").json()["results"]
     assert [(e["kind"], e["data"]) for e in events] == [
         ("input.received", {"message": "look north"})
@@ -181,11 +181,11 @@ def test_the_page_shows_the_form_and_what_waits(cast: Cast, operator: Client, th
 
 
 def test_a_refused_message_comes_back_with_its_text(operator: Client, thread: UUID) -> None:
-    for text, said in ((" ", "Write something"), ("x" * (MESSAGE_BYTES + 1), "bytes")):
+    for text, message in ((" ", "Write something"), ("x" * (MESSAGE_BYTES + 1), "bytes")):
         response = operator.post(f"/threads/{thread}/input/", {"f-message": text})
         assert response.status_code == 422
         html = response.content.decode()
-        assert said in html
+        assert message in html
         assert text.strip()[:50] in html
     assert queries.waiting_inputs(thread) == []
     work = scene.lease(thread)
@@ -218,8 +218,8 @@ def test_the_command_sends_json_or_text(
     call_command("threads", "input", str(thread), '"look north"')
     assert "not taken yet" in capsys.readouterr().out
     call_command("threads", "input", str(thread), "--text", "look south", "--json")
-    told = json.loads(capsys.readouterr().out)
-    assert [i["message"] for i in told["inputs"]] == ["look north", "look south"]
+    payload = json.loads(capsys.readouterr().out)
+    assert [i["message"] for i in payload["inputs"]] == ["look north", "look south"]
     for bad in (["7"], ["--text", "x", '"y"'], [], ["{"]):
         with pytest.raises((SystemExit, CommandError)):
             call_command("threads", "input", str(thread), *bad)

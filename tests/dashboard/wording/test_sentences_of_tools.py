@@ -34,12 +34,12 @@ SHOWN = "Paid 24 invoices, 222,532.88 EUR &lt;b&gt;"
 def test_previews_and_save_points_say_the_sentence(cast: Cast, operator: Client) -> None:
     work = scene.lease(scene.start(cast.workspace, scene.make_agent()))
     scene.step(work, report="one")
-    told = scene.effect(work, key="publish:0", sentence=SAID)
+    payload = scene.effect(work, key="publish:0", sentence=SAID)
     plain = scene.effect(work, key="publish:1")
     target = queries.checkpoint_by_number(work.thread, 0).id
     for at in ("", "cancel/", f"rollback/?checkpoint={target}"):
         html = operator.get(f"/threads/{work.thread}/{at}").content.decode()
-        (row,) = (r for r in html.split("<tr ") if str(told) in r)
+        (row,) = (r for r in html.split("<tr ") if str(payload) in r)
         assert SHOWN in row
         assert "publish</code>" in row
         (row,) = (r for r in html.split("<tr ") if str(plain) in r)
@@ -56,11 +56,11 @@ OTHER = {"checkpoint": "1", "sha256": "0" * 64, "name": "x", "user_id": "1"}
 
 
 def addresses(
-    patterns: Any, space: str = "", given: tuple[str, ...] = ()
+    patterns: Any, space: str = "", values: tuple[str, ...] = ()
 ) -> Iterator[tuple[str, tuple[str, ...]]]:
     """(name, parameters) of every address but those of the admin site."""
     for one in patterns:
-        named = (*given, *one.pattern.regex.groupindex)
+        named = (*values, *one.pattern.regex.groupindex)
         if isinstance(one, URLResolver):
             if one.namespace != "admin":
                 inner = f"{space}{one.namespace}:" if one.namespace else space
@@ -135,9 +135,9 @@ def test_messages_events_and_commands_say_the_sentence(cast: Cast, agent: UUID) 
         cursor.execute("SELECT kind, data ->> 'sentence' FROM gp_outbox")
         news = cursor.fetchall()
     assert {"approval.requested", "approval.decided"} <= {kind for kind, _ in news}
-    assert all(said == PLAN for kind, said in news if kind.startswith("approval."))
-    told = [event_sentence(e) for e in queries.events(row.thread, limit=50).rows]
-    assert sum(PLAN in line for line in told) == 2
+    assert all(message == PLAN for kind, message in news if kind.startswith("approval."))
+    messages = [event_sentence(e) for e in queries.events(row.thread, limit=50).rows]
+    assert sum(PLAN in line for line in messages) == 2
     assert verify_thread(row.thread).intact
 
 

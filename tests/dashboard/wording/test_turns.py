@@ -127,22 +127,22 @@ def answers(row: ApprovalRow, who: Actor) -> dict[str, bool]:
     """Whether this person can approve now, by each reader."""
     person, user = person_of(who), seat_of(who)[0]
     mine = inbox.Wanted(row.workspace, "mine", "age", person)
-    page = ApprovalPage(row.workspace, row.id, viewer=Viewer(who, user, lambda: seat_of(who)[1]))
+    page = ApprovalPage(row.workspace, row.id, viewer=Viewer(who))
     own = approval_side(page, tuple(sorted(who.roles)))["own"]
-    told = {one.name: is_due(one, row) for one in deciders(row.workspace)}
+    payload = {one.name: is_due(one, row) for one in deciders(row.workspace)}
     decides = "reviewer" in who.roles
-    found = {
+    results = {
         "gate": gate_lets_approve(row, who),
         # The box is shown to those who may decide at all.
         "inbox": decides and row.id in inbox.in_order(mine),
-        "mail": told.get(user, False),
+        "mail": payload.get(user, False),
         "page": row.open and not own.why and not own.waits,
         "api": ApprovalDetail.read(row, who).decide.allowed,
     }
     if decides and len(terms_of(row.terms).stages) == 1:
         [item] = bulk.preview(who, [bulk.Item(row.id, row.standing_hash)])
-        found["bulk"] = item.good
-    return found
+        results["bulk"] = item.good
+    return results
 
 
 def agree(bench: Bench, row: ApprovalRow) -> None:
@@ -154,9 +154,9 @@ def agree(bench: Bench, row: ApprovalRow) -> None:
     assert {v.decision for v in votes if v.counts} == rule.decisions
     can = {}
     for name in NAMES:
-        found = answers(row, actor_named(name))
-        assert len(set(found.values())) == 1, (name, found, row.tally)
-        can[name] = found["gate"]
+        result = answers(row, actor_named(name))
+        assert len(set(result.values())) == 1, (name, result, row.tally)
+        can[name] = result["gate"]
     others = [who for who in deciders(row.workspace) if who.name not in NAMES]
     able = sum(can.values()) + sum(is_due(who, row) for who in others)
     if row.open:
@@ -169,8 +169,8 @@ def agree(bench: Bench, row: ApprovalRow) -> None:
         seats = [[*seat.names, *rule.called_in] for seat in rule.seats]
         lost = {
             vote.name
-            for given, named in zip(rule.counted, seats, strict=True)
-            for vote in given
+            for value, named in zip(rule.counted, seats, strict=True)
+            for vote in value
             if vote.name not in names or set(named).isdisjoint(names[vote.name].names)
         }
         doubts = validity.doubts(row)
@@ -218,6 +218,7 @@ def move_clock(ident: UUID, column: str) -> None:
     )
 
 
+@pytest.mark.slow
 @pytest.mark.requirement("E12")
 @pytest.mark.django_db
 def test_all_readers_agree_whose_turn_it_is(cast: Cast) -> None:

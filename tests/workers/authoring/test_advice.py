@@ -10,7 +10,7 @@ from typing import Annotated, Any
 import pytest
 from pydantic import BaseModel
 
-from tests.workers.samples import counter
+from tests.workers.graphs.samples import counter
 from workers.authoring.errors import GraphError
 from workers.authoring.graph import END, Append, Gate, Graph, State, Way, tool
 from workers.node.context import Context
@@ -91,11 +91,11 @@ MISTAKES: list[tuple[Any, str]] = [
 ]
 
 
-@pytest.mark.parametrize(("node", "said"), MISTAKES, ids=[said[:40] for _, said in MISTAKES])
-def test_a_mistake_in_a_node_is_named_with_its_fix(node: Any, said: str) -> None:
+@pytest.mark.parametrize(("node", "text"), MISTAKES, ids=[message[:40] for _, message in MISTAKES])
+def test_a_mistake_in_a_node_is_named_with_its_fix(node: Any, text: str) -> None:
     thread = played(node)
     assert thread.status == "failed", str(thread)
-    assert said in thread.reason
+    assert text in thread.reason
     assert thread.reason.startswith("work: ")
     assert thread.state["goal"] == "tea"
     assert thread.approvals == []

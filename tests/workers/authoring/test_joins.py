@@ -114,10 +114,10 @@ def test_a_thread_pauses_before_a_join_when_it_works_not_when_it_waits() -> None
 
 def test_the_check_explains_what_waits() -> None:
     notes = [f for f in check_graph(graph_of(TEAM)) if f.level == "note"]
-    (found,) = [f for f in notes if f.place == "node join"]
-    assert "after 1 and 2 steps" in found.said
-    assert "runs once" in found.said
-    assert "join=False" in found.fix
+    (result,) = [f for f in notes if f.place == "node join"]
+    assert "after 1 and 2 steps" in result.said
+    assert "runs once" in result.said
+    assert "join=False" in result.fix
     even = {"plan": ["a", "b"], "a": "join", "b": "join", "join": END}
     assert [f for f in check_graph(graph_of(even)) if f.place == "node join"] == []
     assert [f for f in check_graph(graph_of(TEAM, unjoined={"join"})) if "once" in f.said] == []
@@ -132,15 +132,15 @@ def reference(ways: dict[str, list[str]], follow: Callable[[str, int], list[str]
     preds = {n: {m for m in ways if n in ways[m]} for n in ways}
 
     def paths(begin: str, end: str) -> list[list[str]]:
-        found, left = [], [[begin]]
+        results, left = [], [[begin]]
         while left:
             path = left.pop()
             for following in ways[path[-1]]:
                 if following == end:
-                    found.append([*path, end])
+                    results.append([*path, end])
                 elif following in ways and following not in path:
                     left.append([*path, following])
-        return found
+        return results
 
     def passed_always(node: str) -> set[str]:
         if node == entry:
@@ -173,11 +173,11 @@ def reference(ways: dict[str, list[str]], follow: Callable[[str, int], list[str]
 def chance_graph(seed: int, *, circles: bool) -> dict[str, list[str]]:
     chance = random.Random(seed)
     nodes = [f"n{i}" for i in range(chance.randint(2, 7))]
-    found: dict[str, list[str]] = {}
+    results: dict[str, list[str]] = {}
     for place, node in enumerate(nodes):
         others = nodes if circles else nodes[place + 1 :]
-        found[node] = chance.sample(others, k=min(len(others), chance.randint(0, 3)))
-    return found
+        results[node] = chance.sample(others, k=min(len(others), chance.randint(0, 3)))
+    return results
 
 
 def chooser(seed: int, ways: dict[str, list[str]]) -> Callable[[str, int], list[str]]:
@@ -214,6 +214,7 @@ def played(bench: Bench | MemoryBench, graph: Graph) -> list[Any]:
     return [list(c.nodes) for c in points[1:]]
 
 
+@pytest.mark.slow
 @given(seed=st.integers(0, 2**32), circles=st.booleans())
 @settings(max_examples=300, deadline=None)
 def test_any_graph_takes_the_steps_of_a_plain_scheduler(seed: int, circles: bool) -> None:
@@ -223,6 +224,7 @@ def test_any_graph_takes_the_steps_of_a_plain_scheduler(seed: int, circles: bool
     assert steps == reference(ways, follow)
 
 
+@pytest.mark.slow
 @given(seed=st.integers(0, 2**32))
 @settings(max_examples=200, deadline=None)
 def test_without_circles_each_node_works_once_and_after_all_before_it(seed: int) -> None:
@@ -236,6 +238,7 @@ def test_without_circles_each_node_works_once_and_after_all_before_it(seed: int)
         assert all(order.index(m) < order.index(node) for m in before)
 
 
+@pytest.mark.slow
 @pytest.mark.django_db
 @given(seed=st.integers(0, 2**32))
 @settings(

@@ -35,7 +35,7 @@ def test_a_key_that_is_declared_on_an_argument_is_compared_by() -> None:
     new: dict[str, Any] = {"shifts": [{"id": 2, "slot": "a"}, {"id": 3, "slot": "c"}]}
     (one,) = overlaps(old, new, publish.schema)
     assert (one.field, one.again, one.new) == ("slot", 1, 1)
-    found = differences.changes(new, old, publish.schema)
-    assert (found.added, found.changed, found.removed) == (1, 1, 1)
+    changes = differences.changes(new, old, publish.schema)
+    assert (changes.added, changes.changed, changes.removed) == (1, 1, 1)
     swapped = {"shifts": [{"id": 2, "slot": "a"}, {"id": 1, "slot": "b"}]}
     assert differences.changes(swapped, old, publish.schema).changed == 2

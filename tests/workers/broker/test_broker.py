@@ -9,27 +9,27 @@ from kombu.connection import Connection
 from kombu.exceptions import OperationalError
 
 from tests.embedded.helpers import free_port
-from workers.broker.transport import LONGEST_PAUSE, SoonAgain
+from workers.broker.transport import LONGEST_PAUSE, FastReconnect
 from workers.celery import app
 
 
 def test_pauses_between_tries_stay_short(monkeypatch: pytest.MonkeyPatch) -> None:
-    told: list[float] = []
+    messages: list[float] = []
     monkeypatch.setattr("kombu.utils.functional.sleep", lambda _seconds: None)
     with app.connection_for_read(f"redis://127.0.0.1:{free_port()}/0") as connection:
-        assert isinstance(connection, SoonAgain)
+        assert isinstance(connection, FastReconnect)
         # As Celery's consumer calls it.
         with pytest.raises(OperationalError):
-            connection.ensure_connection(lambda _error, pause: told.append(pause), 12)
-    assert len(told) >= 10
-    assert max(told) == LONGEST_PAUSE
+            connection.ensure_connection(lambda _error, pause: messages.append(pause), 12)
+    assert len(messages) >= 10
+    assert max(messages) == LONGEST_PAUSE
     assert app.conf.broker_connection_max_retries is None
 
 
 @pytest.mark.parametrize("careful", [True, False])
 def test_a_lost_connection_with_an_unacknowledged_doorbell_is_let_go(careful: bool) -> None:
     """What ended workers whose broker was killed between a message and its acknowledgement."""
-    kind = SoonAgain if careful else Connection
+    kind = FastReconnect if careful else Connection
     name = f"lost-{uuid4()}"
     with app.connection_for_write() as writing, writing.SimpleQueue(name) as queue:
         queue.put({"ring": 1})

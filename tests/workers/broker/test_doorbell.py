@@ -1,72 +1,68 @@
-"""A doorbell written by hand is the message that Celery would have sent."""
+"""Doorbells that are sent, as a worker's connection reads them."""
 
 from __future__ import annotations
 
 import base64
 import json
+from collections.abc import Iterator
 from typing import Any
 from uuid import uuid4
 
 import pytest
+from structlog.contextvars import bound_contextvars
 
-from workers.broker import receivers
-from workers.broker.doorbell import letter
+from workers.broker import doorbell, receivers, trace_ids
 from workers.celery import app
 
-QUEUE = f"doorbell-{uuid4()}"
-ONE_OF_ITS_OWN = {"id", "root_id", "correlation_id", "delivery_tag", "reply_to"}
+
+@pytest.fixture
+def queue() -> Iterator[str]:
+    name = f"doorbell-{uuid4()}"
+    yield name
+    with app.producer_pool.acquire() as producer, producer.channel.conn_or_acquire() as client:
+        client.delete(name)
 
 
-def taken() -> dict[str, Any]:
+def take(queue: str) -> bytes:
     """The oldest message of the queue, as it lies there."""
-    with app.producer_pool.acquire() as producer, producer.channel.conn_or_acquire() as broker:
-        found: dict[str, Any] = json.loads(broker.rpop(QUEUE))
-    found["body"] = json.loads(base64.b64decode(found["body"]))
-    return found
+    with app.producer_pool.acquire() as producer, producer.channel.conn_or_acquire() as client:
+        return bytes(client.rpop(queue))
 
 
-def alike(message: dict[str, Any]) -> dict[str, Any]:
-    """The message without what is another one in each."""
-    for part in ("headers", "properties"):
-        message[part] = {k: v for k, v in message[part].items() if k not in ONE_OF_ITS_OWN}
-    return message
+def args_of(message: dict[str, Any]) -> Any:
+    return json.loads(base64.b64decode(message["body"]))[0]
 
 
-def test_it_is_what_celery_would_send() -> None:
+def test_a_ring_is_counted_and_read_as_a_plain_message(queue: str) -> None:
     thread = uuid4()
-    app.send_task("gatepost.advance", args=[str(thread)], queue=QUEUE, ignore_result=True)
-    assert receivers.ring(thread_id=thread, queue=QUEUE)
-    assert receivers.rings_waiting(QUEUE) == 2
-    theirs, ours = taken(), taken()
-    assert theirs["body"][0] == [str(thread)]
-    own = ours["headers"]["id"]
-    assert own == ours["headers"]["root_id"] == ours["properties"]["correlation_id"]
-    # Celery's default exchange has the name of the default queue; a doorbell takes the direct way.
-    for message in (theirs, ours):
-        assert message["properties"]["delivery_info"].pop("routing_key") == QUEUE
-        message["properties"]["delivery_info"].pop("exchange")
-    assert alike(ours) == alike(theirs)
-    assert receivers.rings_waiting(QUEUE) == 0
+    with bound_contextvars(**{trace_ids.NAME: "req-7"}):
+        assert receivers.ring(thread_id=thread, queue=queue)
+    assert receivers.rings_waiting(queue) == 1
+    sent = take(queue)
+    assert receivers.rings_waiting(queue) == 0
+    plain = json.loads(doorbell.read(sent, queue) or "")
+    assert args_of(plain) == args_of(json.loads(sent)) == [str(thread)]
+    assert set(plain["headers"]) == {"lang", "task", "id", "root_id", trace_ids.HEADER}
+    assert plain["headers"][trace_ids.HEADER] == "req-7"
+    assert plain["properties"]["delivery_info"] == {"exchange": "", "routing_key": queue}
 
 
-@pytest.mark.parametrize("times", [1, 3])
-def test_each_is_a_message_of_its_own(times: int) -> None:
-    thread = uuid4()
-    for _ in range(times):
-        receivers.ring(thread_id=thread, queue=QUEUE)
-    found = [taken() for _ in range(times)]
-    assert len({message["headers"]["id"] for message in found}) == times
-    assert len({message["properties"]["delivery_tag"] for message in found}) == times
+def test_no_option_of_a_sender_reaches_the_worker(queue: str) -> None:
+    forged = {"time_limit": 0.001, "countdown": 3600, "reply_to": "x", "priority": 9}
+    app.send_task(doorbell.TASK, args=[str(uuid4())], queue=queue, **forged)
+    sent = take(f"{queue}\x06\x169")
+    plain = json.loads(doorbell.read(sent, f"{queue}\x06\x169") or "")
+    assert set(plain["headers"]) == {"lang", "task", "id", "root_id"}
+    assert plain["properties"]["priority"] == 0
+    assert "reply_to" not in plain["properties"]
+    assert plain["headers"]["id"] != json.loads(sent)["headers"]["id"]
 
 
-@pytest.mark.parametrize("queue", [f'o"dd\\{uuid4()}', "body", "\u00fcber"])
-@pytest.mark.parametrize("headers", [{}, {"a": True, "b": 'x"y'}])
-def test_whatever_the_queue_and_the_headers(queue: str, headers: dict[str, Any]) -> None:
-    thread = uuid4()
-    found = json.loads(letter(thread, queue, headers))
-    assert found["properties"]["delivery_info"]["routing_key"] == queue
-    assert {k: found["headers"][k] for k in headers} == headers
-    assert found["headers"]["argsrepr"] == f"['{thread}']"
-    assert json.loads(base64.b64decode(found["body"]))[0] == [str(thread)]
-    plain = json.loads(letter(thread, queue, {}))
-    assert found["headers"].keys() == plain["headers"].keys() | headers.keys()
+def test_a_ring_for_one_worker_is_not_heard_too_late() -> None:
+    worker = f"worker:host:{uuid4()}"
+    assert receivers.ring_at(worker, thread_id=uuid4())
+    name = f"gatepost.canary.{worker.partition(':')[2]}"
+    sent = json.loads(take(name))
+    assert doorbell.read(json.dumps(sent).encode(), name) is not None
+    sent["headers"]["expires"] = "2020-01-01T00:00:00+00:00"
+    assert doorbell.read(json.dumps(sent).encode(), name) is None

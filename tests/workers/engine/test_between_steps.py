@@ -14,9 +14,9 @@ from checkpoints.errors import LeaseLost
 from checkpoints.records import Work
 from checkpoints.signals import thread_changed
 from checkpoints.states import Status
-from tests.workers import walking
 from tests.workers.conftest import Bench, bench_of
-from tests.workers.walking import begun, plan
+from tests.workers.graphs import walking
+from tests.workers.graphs.walking import begun, plan
 from workers.engine import engine
 from workers.node.context import Context
 from workers.step.guard import unguarded

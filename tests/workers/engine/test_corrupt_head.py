@@ -13,8 +13,8 @@ from checkpoints.states import EventKind, Status
 from dashboard.operating.proof import verify
 from dashboard.wording.why import why_waiting
 from tests.checkpoints.builders import rows
-from tests.workers import samples
 from tests.workers.conftest import Bench, bench_of
+from tests.workers.graphs import samples
 
 pytestmark = [pytest.mark.django_db, pytest.mark.requirement("A06")]
 
@@ -52,10 +52,10 @@ def test_the_one_before_is_used_and_no_activity_is_called_again(
     good = bench.state(thread)
     corrupt(thread, 3, change)
     bench.decide(thread, "approve", "fine")
-    with structlog.testing.capture_logs() as told:
+    with structlog.testing.capture_logs() as payload:
         row = bench.advance(thread)
     assert row.status is Status.SUCCEEDED
-    assert [e["event"] for e in told if e["log_level"] == "critical"] == ["checkpoint.skipped"]
+    assert [e["event"] for e in payload if e["log_level"] == "critical"] == ["checkpoint.skipped"]
     assert samples.counter.count("look_up") == calls.count("look_up"), "answered from the record"
     assert samples.counter.count("place") == 1
     assert bench.state(thread) == {**good, **_outcome(bench, thread)}
@@ -81,10 +81,10 @@ def test_the_one_before_is_used_and_no_activity_is_called_again(
 
 def alarms(thread: UUID) -> int:
     """How often somebody was told that the record of the thread is damaged."""
-    found = rows(
+    result = rows(
         "SELECT count(*) FROM gp_outbox WHERE kind = 'record.damaged' AND thread_id = %s", (thread,)
     )
-    return int(found[0][0])
+    return int(result[0][0])
 
 
 def _outcome(bench: Bench, thread: UUID) -> dict[str, object]:

@@ -8,7 +8,7 @@ import pytest
 
 from checkpoints.states import Status
 from tests.workers.conftest import Bench
-from tests.workers.samples import counter
+from tests.workers.graphs.samples import counter
 
 
 @pytest.mark.requirement("A17")
@@ -32,9 +32,9 @@ def test_a_gate_stops_before_the_effect_and_goes_on_exactly_there(
 ) -> None:
     thread = bench.start(folder=str(tmp_path), rounds=1)
     assert bench.advance(thread).status is Status.WAITING
-    asked = bench.open(thread)
-    assert asked.args == {"folder": str(tmp_path), "goal": "tea"}
-    assert asked.reasons == ["The price is fine."]
+    request = bench.open(thread)
+    assert request.args == {"folder": str(tmp_path), "goal": "tea"}
+    assert request.reasons == ["The price is fine."]
     assert not (tmp_path / "order.txt").exists()
     assert counter.count("place") == 0
 

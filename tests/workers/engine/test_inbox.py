@@ -9,10 +9,10 @@ from uuid import UUID
 import pytest
 
 from checkpoints.states import Status
-from tests.workers import talking
 from tests.workers.conftest import Bench
-from tests.workers.samples import counter
-from tests.workers.talking import during
+from tests.workers.graphs import talking
+from tests.workers.graphs.samples import counter
+from tests.workers.graphs.talking import during
 from workers.authoring.errors import GraphError
 from workers.authoring.frozen import FrozenState
 from workers.authoring.graph import END, Append, Graph, Merge, State
@@ -81,13 +81,13 @@ def test_more_than_one_look_holds(bench: Bench) -> None:
 def test_a_waiting_thread_waits_on_and_takes_it_after_the_decided_step(bench: Bench) -> None:
     thread = bench.start(rounds=2, ask_in=1)
     assert bench.advance(thread).status is Status.WAITING
-    asked = bench.open(thread)
+    request = bench.open(thread)
     bench.send(thread, {"text": "wait"})
     assert bench.row(thread).status is Status.WAITING
     bench.decide(thread, "approve")
     assert bench.advance(thread).status is Status.SUCCEEDED
     # Decided was what the step began with: it is not asked again, and nothing is said twice.
-    assert asked.args == {"text": "0 heard"}
+    assert request.args == {"text": "0 heard"}
     assert counter.count("say") == 1
     assert bench.kinds(thread).count("approval.requested") == 1
     assert bench.state(thread)["heard"][1:3] == ["second: ", "first: wait"]
@@ -196,7 +196,7 @@ def test_a_message_that_the_state_cannot_hold_is_refused(
 
 
 def test_an_agent_without_inbox_takes_nothing_and_loses_nothing(make_bench: Any) -> None:
-    from tests.workers import samples
+    from tests.workers.graphs import samples
 
     bench = make_bench(samples)
     assert "inbox" not in samples.graph.describe_graph()

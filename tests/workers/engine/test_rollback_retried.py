@@ -8,9 +8,9 @@ from typing import Any
 import pytest
 
 from checkpoints.states import Status
-from tests.workers import samples
 from tests.workers.conftest import Bench
-from tests.workers.samples import counter
+from tests.workers.graphs import samples
+from tests.workers.graphs.samples import counter
 from workers.engine.step_outcomes import refuse_missing
 
 

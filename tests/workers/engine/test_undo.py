@@ -10,11 +10,11 @@ import pytest
 
 from checkpoints.states import Status
 from tests.logs import said_by
-from tests.workers import undo_samples as journey
 from tests.workers.conftest import Bench, bench_of
+from tests.workers.graphs.effects import undo_samples as journey
+from tests.workers.graphs.effects.undo_samples import calls, fails, keys
 from tests.workers.memory_bench import MemoryBench, memory_bench_of
-from tests.workers.testing.test_harness import log_of
-from tests.workers.undo_samples import calls, fails, keys
+from tests.workers.testing.test_harness_alike import log_of
 from workers.authoring.errors import GraphError
 from workers.engine import rollback
 from workers.testing.harness import Harness
@@ -50,8 +50,8 @@ def finish(bench: HOUSES, thread: UUID) -> Any:
 
 
 def states(bench: HOUSES, thread: UUID) -> dict[str, str]:
-    found = [a for a in bench.activities(thread) if a.kind == "effect"]
-    return {a.args["name"]: a.state for a in found}
+    results = [a for a in bench.activities(thread) if a.kind == "effect"]
+    return {a.args["name"]: a.state for a in results}
 
 
 @pytest.mark.requirement("C21")
@@ -203,7 +203,7 @@ def test_cancelling_without_undo_after_a_failed_undo_leaves_what_is_left(bench: 
 
 def test_what_may_have_happened_is_undone_only_when_a_person_wants_it(bench: HOUSES) -> None:
     journey.dies.add("hotel")
-    found = []
+    results = []
     for unknown in (False, True):
         thread = bench.start(plan=["train", "hotel"])
         with pytest.raises(journey.WorkerLost):
@@ -212,10 +212,10 @@ def test_what_may_have_happened_is_undone_only_when_a_person_wants_it(bench: HOU
         calls.clear()
         bench.cancel(thread, undo=True, unknown=unknown)
         row = finish(bench, thread)
-        found.append((calls[:], states(bench, thread), row.status_reason))
+        results.append((calls[:], states(bench, thread), row.status_reason))
         assert row.status is Status.CANCELLED
         assert bench.intact(thread)
-    assert found == [
+    assert results == [
         (
             ["undo train"],
             {"train": "compensated", "hotel": "unknown"},

@@ -13,8 +13,8 @@ import pytest
 
 from checkpoints.state.schema import Upgrades
 from checkpoints.states import EventKind, Status
-from tests.workers import samples
 from tests.workers.conftest import Bench
+from tests.workers.graphs import samples
 from workers.authoring import time_limits
 
 from .test_upgrades import CALLS, bench_of_version, to_second, to_third, upgrades
@@ -87,7 +87,7 @@ def test_an_upgrade_that_misbehaves_leaves_the_thread_as_it_was(
     bench: Bench, tmp_path: Path, fault: str
 ) -> None:
     thread = waiting(bench, tmp_path)
-    before, calls, asked = bench.row(thread), list(CALLS), bench.open(thread)
+    before, calls, request = bench.row(thread), list(CALLS), bench.open(thread)
     bench.decide(thread, "approve", "fine")
     way, (function, says) = Upgrades(), FAULTS[fault]
     way.step(1)(function)
@@ -108,7 +108,7 @@ def test_an_upgrade_that_misbehaves_leaves_the_thread_as_it_was(
     assert bench.advance(thread).status is Status.SUCCEEDED
     assert [*calls, "write"] == CALLS
     (approval,) = bench.approvals(thread)
-    assert approval.id == asked.id
+    assert approval.id == request.id
     assert bench.intact(thread)
 
 
@@ -135,7 +135,7 @@ def test_an_upgrade_is_watched_like_a_node(bench: Bench, tmp_path: Path) -> None
 
     @way.step(1)
     def slow(state: dict[str, Any]) -> dict[str, Any]:
-        (token,) = time_limits._at_work
+        ((token, _),) = time_limits._at_work
         time.sleep(0.02)
         seen.append(time_limits.past(token, 0.01))
         return to_second(state)
@@ -150,14 +150,14 @@ def test_an_open_approval_is_decided_otherwise_behind_an_upgrade(
     bench: Bench, tmp_path: Path, verdict: str
 ) -> None:
     thread = waiting(bench, tmp_path)
-    asked, calls = bench.open(thread), list(CALLS)
+    request, calls = bench.open(thread), list(CALLS)
     bench_of_version(bench, 3, upgrades=upgrades)
     # The new code has looked at the thread while its approval is open.
     bench.pause(thread)
     bench.resume(thread)
     assert bench.advance(thread).status is Status.WAITING
     assert [c.schema_version for c in bench.checkpoints(thread) if c.source == "upgrade"] == [3]
-    assert bench.open(thread).proposal_hash == asked.proposal_hash
+    assert bench.open(thread).proposal_hash == request.proposal_hash
     more = {"args": {"folder": str(tmp_path), "text": "COFFEE"}} if verdict == "edit" else {}
     bench.decide(thread, verdict, "so", **more)
     row = bench.advance(thread)

@@ -9,8 +9,8 @@ import pytest
 
 from checkpoints.state.schema import Upgrades
 from checkpoints.states import EventKind, Status
-from tests.workers import samples
 from tests.workers.conftest import Bench
+from tests.workers.graphs import samples
 from workers.authoring.graph import END, Append, Gate, Graph, State, Sum, tool
 from workers.node.context import Context
 
@@ -83,12 +83,12 @@ def graph_of(version: int, **more: Any) -> Graph:
 
     @graph.node(then="write")
     def gather(state: Any, ctx: Context) -> dict[str, Any]:
-        found = ctx.activity(look, "tea")
+        activity = ctx.activity(look, "tea")
         if version == 1:
-            return {"items": [found]}
+            return {"items": [activity]}
         if version == 2:
-            return {"lines": [found], "count": 1}
-        return {"lines": {**state.lines, found: 0}, "count": 1}
+            return {"lines": [activity], "count": 1}
+        return {"lines": {**state.lines, activity: 0}, "count": 1}
 
     @graph.node(then=END, gate=True)
     def write_it(state: Any, ctx: Context) -> dict[str, Any]:
@@ -230,6 +230,7 @@ def test_an_upgrade_that_fails_or_does_not_fit_stops_the_thread(
     assert "write" not in CALLS
 
 
+@pytest.mark.slow
 def test_other_code_of_the_same_schema_waits_for_a_word(bench: Bench, tmp_path: Path) -> None:
     bench_of_version(bench, 1)
     thread = bench.start(folder=str(tmp_path))

@@ -56,8 +56,8 @@ def fetch(n: int, salt: str = "") -> list[int]:
         world.items.append(number)
         got.append(number)
         world.at_item(number)
-        told = world.cursors(number, got)
-        progress(number, n, cursor=told, every=world.every)
+        cursors = world.cursors(number, got)
+        progress(number, n, cursor=cursors, every=world.every)
         if world.fails_after == number:
             world.fails_after = None
             raise ConnectionError("the line is cut")
@@ -120,13 +120,13 @@ def test_what_was_kept_depends_on_count_and_time(
 ) -> None:
     now = [1000.0]
     monkeypatch.setattr(cursors, "time", SimpleNamespace(monotonic=lambda: now[0]))
-    kept: list[int] = []
+    saved: list[int] = []
     world.every = 4
     ledger_class = type(items.ledger())
     keep = ledger_class.keep_cursor
 
     def keeping(self: Any, work: Any, activity: Any, *, cursor: bytes, **more: Any) -> None:
-        kept.append(len(world.items))
+        saved.append(len(world.items))
         keep(self, work, activity, cursor=cursor, **more)
 
     monkeypatch.setattr(ledger_class, "keep_cursor", keeping)
@@ -138,12 +138,12 @@ def test_what_was_kept_depends_on_count_and_time(
     thread = items.start(n=20)
     assert items.advance(thread).status == "succeeded"
     # Each four items; two of them took longer than a second; and the last.
-    assert kept == [4, 8, 10, 11, 15, 19, 20]
+    assert saved == [4, 8, 10, 11, 15, 19, 20]
     world.items.clear()
-    kept.clear()
+    saved.clear()
     world.every = None
     assert items.advance(items.start(n=20)).status == "succeeded"
-    assert kept == [10, 11, 20]
+    assert saved == [10, 11, 20]
 
 
 def test_other_arguments_get_no_cursor(items: EITHER) -> None:
@@ -188,7 +188,7 @@ def test_a_stopping_worker_leaves_a_long_activity_in_its_middle(items: EITHER) -
 
 
 @pytest.mark.parametrize(
-    ("told", "every", "said"),
+    ("told", "every", "text"),
     [
         ({"at": {1, 2}}, 1, "This cursor cannot be kept"),
         ({"at": 2**60}, 1, "This cursor cannot be kept"),
@@ -197,13 +197,13 @@ def test_a_stopping_worker_leaves_a_long_activity_in_its_middle(items: EITHER) -
         ({"at": 1}, True, "every= takes a number of items from 1"),
     ],
 )
-def test_what_no_cursor_can_be(items: EITHER, told: Any, every: Any, said: str) -> None:
+def test_what_no_cursor_can_be(items: EITHER, told: Any, every: Any, text: str) -> None:
     world.cursors = lambda at, got: told
     world.every = every
     thread = items.start()
     row = items.advance(thread)
     assert row.status == "failed"
-    assert said in row.status_reason
+    assert text in row.status_reason
 
 
 def test_a_tool_keeps_no_cursor() -> None:

@@ -12,9 +12,9 @@ import pytest
 
 from checkpoints.state.deltas import canonical
 from checkpoints.states import Status
-from tests.workers import asking, bare
-from tests.workers.asking import answering, graph, plainly
 from tests.workers.conftest import Bench, bench_of
+from tests.workers.graphs import asking, bare
+from tests.workers.graphs.asking import answering, graph, plainly
 from tests.workers.memory_bench import MemoryBench
 from workers.authoring import language_models
 from workers.authoring.errors import GraphError, StepFailed
@@ -63,8 +63,8 @@ def test_a_call_is_a_save_point_with_what_it_took(bench: Bench | MemoryBench) ->
     assert usage == {
         "cost": "0.0125", "model": "tiny-1", "tokens": 5, "tokens_in": 2, "tokens_out": 3,
     }  # fmt: skip
-    told = [e for e in bench.events(thread) if e.kind == "model.answered"]
-    assert [e.data["usage"]["model"] for e in told] == ["tiny-1"] * 3
+    messages = [e for e in bench.events(thread) if e.kind == "model.answered"]
+    assert [e.data["usage"]["model"] for e in messages] == ["tiny-1"] * 3
     row = bench.row(thread)
     assert row.tokens == sum(a.usage["tokens"] for a in calls) > 15
     assert row.cost == "0.0375"
@@ -152,7 +152,7 @@ def test_without_a_model_the_step_says_what_to_do(
     assert row.tokens == 0
 
 
-HERE = "tests.workers.bare"
+HERE = "tests.workers.graphs.bare"
 
 
 @pytest.mark.django_db
@@ -162,7 +162,7 @@ def test_the_settings_name_the_model_of_all_agents(settings: Any) -> None:
     thread = bench.start()
     assert bench.advance(thread).status is Status.SUCCEEDED
     assert bench.state(thread)["said"] == "nobody on Say something"
-    for named, said in {
+    for named, message in {
         HERE: f"GATEPOST_MODEL is '{HERE}': write package.module:function.",
         f"{HERE}:nobody": "which cannot be imported: module",
         "nowhere.at_all:x": "which cannot be imported: No module named 'nowhere'",
@@ -170,7 +170,7 @@ def test_the_settings_name_the_model_of_all_agents(settings: Any) -> None:
     }.items():
         settings.GATEPOST_MODEL = named
         thread = bench.start()
-        assert said in bench.advance(thread).status_reason
+        assert message in bench.advance(thread).status_reason
     # An agent with a model of its own is not asked about it.
     own = bench_of(asking)
     assert own.advance(own.start()).status is Status.WAITING
@@ -246,7 +246,7 @@ def test_a_play_without_a_model_pretends_nothing(settings: Any) -> None:
 
 
 @pytest.mark.parametrize(
-    ("reply", "said"),
+    ("reply", "text"),
     [
         ("text", "The model answered with str: return Reply(text"),
         (None, "The model answered with NoneType"),
@@ -263,8 +263,8 @@ def test_a_play_without_a_model_pretends_nothing(settings: Any) -> None:
         (Reply("x", cost="0.0000001"), "has at most 6 places"),
     ],
 )
-def test_a_reply_is_what_it_should_be(reply: Any, said: str) -> None:
-    with pytest.raises(StepFailed, match=re.escape(said)):
+def test_a_reply_is_what_it_should_be(reply: Any, text: str) -> None:
+    with pytest.raises(StepFailed, match=re.escape(text)):
         used(reply)
 
 

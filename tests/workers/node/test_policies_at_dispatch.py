@@ -19,9 +19,9 @@ from approvals.rules.terms import Seat, Terms
 from checkpoints.states import Status
 from dashboard.operating.proof import verify
 from tests.reviewers import reviewer_in
-from tests.workers import gated
 from tests.workers.conftest import Bench, bench_of
-from tests.workers.gated import requests
+from tests.workers.graphs.effects import gated
+from tests.workers.graphs.effects.gated import requests
 from workers.step.ledger import DatabaseLedger
 
 pytestmark = pytest.mark.django_db

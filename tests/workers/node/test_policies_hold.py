@@ -14,8 +14,9 @@ from approvals.policies.drafts import Draft
 from approvals.rules.terms import Seat, Terms
 from checkpoints.states import Status
 from tests.checkpoints.builders import rows
-from tests.workers import asking, gated
 from tests.workers.conftest import Bench, bench_of
+from tests.workers.graphs import asking
+from tests.workers.graphs.effects import gated
 
 pytestmark = pytest.mark.django_db
 ADMIN = "user:9"
@@ -94,7 +95,7 @@ def test_a_reopened_request_is_asked_of_its_first_stage_again_once() -> None:
     bench.advance(thread)
     old = bench.open(thread)
     bench.decide(thread, "approve")
-    assert told(old.id) == ["approval.requested", "approval.turn"]
+    assert kinds_of(old.id) == ["approval.requested", "approval.turn"]
     newer = policies.change(
         made.policy, Draft("Bills", "true", terms=two), workspace=bench.workspace, seen=1,
         actor=ADMIN,
@@ -106,14 +107,14 @@ def test_a_reopened_request_is_asked_of_its_first_stage_again_once() -> None:
     new = bench.open(thread)
     assert new.id != old.id
     assert requests.votes(new.id) == []
-    assert told(old.id)[2:] == ["approval.withdrawn"]
-    assert told(new.id) == ["approval.requested"]
+    assert kinds_of(old.id)[2:] == ["approval.withdrawn"]
+    assert kinds_of(new.id) == ["approval.requested"]
 
 
-def told(approval: UUID) -> list[str]:
+def kinds_of(approval: UUID) -> list[str]:
     """The news of a request, oldest first."""
-    found = rows("SELECT kind FROM gp_outbox WHERE approval_id = %s ORDER BY at, id", (approval,))
-    return [kind for (kind,) in found]
+    result = rows("SELECT kind FROM gp_outbox WHERE approval_id = %s ORDER BY at, id", (approval,))
+    return [kind for (kind,) in result]
 
 
 def test_a_missing_value_asks_rather_than_lets_happen() -> None:

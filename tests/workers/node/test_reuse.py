@@ -255,8 +255,8 @@ shared = Graph("sharing-one", Shared, model=answer)
 
 @shared.node(then=END)
 def ask(state: Shared, ctx: Context) -> dict[str, Any]:
-    found = ctx.activity(price, state.goal, cached=state.seconds)
-    return {"price": found, "text": ctx.model(state.goal, cached=state.seconds)}
+    activity = ctx.activity(price, state.goal, cached=state.seconds)
+    return {"price": activity, "text": ctx.model(state.goal, cached=state.seconds)}
 
 
 SHARED = SimpleNamespace(graph=shared, __name__=__name__, __file__=__file__)
@@ -266,10 +266,10 @@ SHARED = SimpleNamespace(graph=shared, __name__=__name__, __file__=__file__)
 def sharing(make_bench: Callable[[Any], EITHER]) -> EITHER:
     from django.core.cache import caches
 
-    found = make_bench(SHARED)
-    if isinstance(found, Bench):
+    bench = make_bench(SHARED)
+    if isinstance(bench, Bench):
         caches["results"].clear()
-    return found
+    return bench
 
 
 @pytest.mark.requirement("A13")
@@ -409,8 +409,8 @@ def test_what_may_know_more_than_its_arguments_is_called_again_by_a_fork() -> No
         "whole",
         "over the state",
     ]
-    told = {a.tool: (a.usage or {}).get("knows_more", False) for a in base.activities}
-    assert told == {
+    payload = {a.tool: (a.usage or {}).get("knows_more", False) for a in base.activities}
+    assert payload == {
         "over_the_state": True,
         "by_default": True,
         "over_the_context": False,

@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from tests.hazards import loop_agents
+from tests.hazards.agents import loop_agents
 from tests.workers.conftest import Bench, bench_of
 from tests.workers.memory_bench import MemoryBench, memory_bench_of
 from workers.authoring.graph import END, Graph
@@ -77,6 +77,7 @@ def test_what_the_author_does_wrong_there_is_said_as_everywhere() -> None:
     assert "LookupError: no such tea" in thread.reason
 
 
+@pytest.mark.slow
 @pytest.mark.hazard
 @pytest.mark.parametrize("pool", ["prefork", "threads"])
 def test_a_real_slot_does_so_too(tmp_path: Path, real_db: str, pool: str) -> None:

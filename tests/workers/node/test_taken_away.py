@@ -47,7 +47,7 @@ def second(state: Letter, ctx: Context) -> dict[str, Any]:
     return {"sent": ctx.effect(publish, {"number": 2}).result}
 
 
-def told(bench: Bench | MemoryBench, thread: Any) -> list[tuple[str, list[str]]]:
+def events_of(bench: Bench | MemoryBench, thread: Any) -> list[tuple[str, list[str]]]:
     """The last events, by kind and by the names of what they tell."""
     return [(str(e.kind), sorted(e.data)) for e in bench.events(thread)[-2:]]
 
@@ -81,9 +81,9 @@ def test_the_effect_becomes_unknown_in_both_ledgers(
     assert taken.data["unknown"] == [
         {n: marked.data[n] for n in ("activity", "tool", "idempotency_key")}
     ]
-    said = "publish had started; whether it happened is unknown."
-    assert bench.row(thread).status_reason == (said if how == "cancel" else "wrong")
-    assert told(bench, thread) == [
+    message = "publish had started; whether it happened is unknown."
+    assert bench.row(thread).status_reason == (message if how == "cancel" else "wrong")
+    assert events_of(bench, thread) == [
         (
             "effect.failed",
             [

@@ -9,8 +9,17 @@ import pytest
 
 from checkpoints.errors import NotAllowedNow
 from checkpoints.states import Status
-from tests.workers.settled import Any_Bench, asked, changed, effects, lost, settle, told, work
-from tests.workers.unsure import world
+from tests.workers.graphs.effects.settled import (
+    Any_Bench,
+    answer_of,
+    changed,
+    effects,
+    lost,
+    open_question,
+    settle,
+    work,
+)
+from tests.workers.graphs.effects.unsure import world
 
 # ---- other arguments -----------------------------------------------------------------------------
 
@@ -20,7 +29,7 @@ def test_other_arguments_stop_in_attention_and_a_pure_activity_is_revised(
     play: Any_Bench,
 ) -> None:
     thread = changed(play)
-    question = asked(play, thread)
+    question = open_question(play, thread)
     (effect,) = effects(play, thread)
     assert question is not None
     assert (question.kind, question.activity, question.args) == ("effect", effect.id, {"n": 2})
@@ -38,7 +47,7 @@ def test_keep_the_outcome(play: Any_Bench) -> None:
     assert len(world.keys("pay")) == 1
     assert play.state(thread)["notes"] == ["saw 2", "pay 1"]
     assert [e.state for e in effects(play, thread)] == ["done"]
-    assert told(play, thread)["verdict"] == "keep"
+    assert answer_of(play, thread)["verdict"] == "keep"
     assert play.intact(thread)
 
 

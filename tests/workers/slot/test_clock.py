@@ -33,6 +33,7 @@ def step_back(seconds: float) -> None:
     rows(f"UPDATE gp_set_aside SET next_at = next_at + {shift}")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("seconds", [12.0, 20.0, HOUR, 30 * 86_400.0])
 def test_a_lease_lasts_one_term_at_most_and_the_living_lose_none(
     real_db: str, settings: Any, seconds: float
@@ -128,8 +129,8 @@ def test_a_step_back_is_noted_and_told(
     answer = client.get("/readyz")
     assert answer.status_code == 200
     assert "The database's clock went back by" in answer.json()["notes"][0]
-    told = [f for f in lag.clock(Seen(has={"tables", "database"})) if f.level == "warning"]
-    assert any("went back by" in finding.value for finding in told)
+    messages = [f for f in lag.clock(Seen(has={"tables", "database"})) if f.level == "warning"]
+    assert any("went back by" in finding.value for finding in messages)
     rows("UPDATE gp_clock_step SET at = at - interval '2 days'")
     assert "notes" not in client.get("/readyz").json()
     assert one("SELECT count(*) FROM gp_clock_step") == 1

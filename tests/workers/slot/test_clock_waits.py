@@ -17,7 +17,7 @@ from approvals.rules.terms import Terms
 from checkpoints import queries, store
 from checkpoints.chain import verify_thread as verify
 from checkpoints.states import EventKind
-from tests.approvals.cast import MIRA, asked, now, say, two
+from tests.approvals.cast import MIRA, now, open_request, say, two
 from tests.checkpoints.builders import drive, make_thread, make_workspace, one, rows, status_of
 
 from .test_clock import HOUR
@@ -29,6 +29,7 @@ def sleeping(seconds: float) -> UUID:
     return work.thread
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("by", [12.0, HOUR, 30 * 86_400.0])
 def test_a_thread_that_sleeps_wakes_within_its_own_term(real_db: str, by: float) -> None:
     threads = [sleeping(1.0), sleeping(60.0)]
@@ -61,9 +62,9 @@ def test_an_undo_is_tried_again_at_once_where_its_pause_lies_ahead(real_db: str)
 
 def held_and_due(*, shift: str) -> list[ApprovalRow]:
     """A decision that can be taken back and a request with a deadline, of before a step."""
-    held = asked(Terms(undo_window=1))
+    held = open_request(Terms(undo_window=1))
     say(held, MIRA)
-    due = asked(two(), expires_in=1.0)
+    due = open_request(two(), expires_in=1.0)
     with connection.cursor() as cursor:
         cursor.execute("SET session_replication_role = replica")
         cursor.execute(
@@ -87,16 +88,16 @@ def test_decisions_count_and_requests_expire_though_their_time_lies_ahead(real_d
 
 def test_what_was_decided_after_a_step_waits_for_its_time(real_db: str) -> None:
     store.note_clock_step(-HOUR, by="worker:1")
-    held = asked(Terms(undo_window=60))
+    held = open_request(Terms(undo_window=60))
     say(held, MIRA)
-    asked(two(), expires_in=60.0)
+    open_request(two(), expires_in=60.0)
     rows("UPDATE gp_clock_step SET at = at - interval '2 h'")
     assert (gates.settle_due(), gates.expire_due()) == (0, 0)
 
 
 def test_a_step_that_is_noticed_takes_pauses_along(real_db: str) -> None:
     workspace = make_workspace()
-    store.hold_off(workspace, "bank", seconds=HOUR + 5, said="later")
+    store.hold_off(workspace, "bank", seconds=HOUR + 5, text="later")
     store.note_clock_step(-HOUR, by="worker:1")
     left = queries.held_off(workspace, "bank")
     assert left is not None

@@ -27,7 +27,7 @@ def own_page(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 @pytest.mark.parametrize(
-    ("said", "told"),
+    ("text", "told"),
     [
         ("Worker exited prematurely: exitcode 7 Job: 3.", "ended its process with exit code 7"),
         (f"exitcode {EXIT_PAST_LIMIT} Job: 3.", ""),
@@ -41,8 +41,8 @@ def own_page(monkeypatch: pytest.MonkeyPatch) -> None:
         ("nobody knows", "lost its process"),
     ],
 )
-def test_an_ending_is_told(said: str, told: str) -> None:
-    assert ending(said) == told
+def test_an_ending_is_told(text: str, told: str) -> None:
+    assert ending(text) == told
 
 
 @pytest.mark.parametrize(
@@ -56,10 +56,10 @@ def test_an_ending_is_told(said: str, told: str) -> None:
     ],
 )
 def test_a_crash_loop_says_its_cause(causes: list[tuple[str, str]], told: str) -> None:
-    said = lost_reason(causes)
-    assert said.startswith("The worker was lost 3 times in a row at this step")
-    assert told in said
-    assert said.endswith("then retry, edit or roll back.")
+    message = lost_reason(causes)
+    assert message.startswith("The worker was lost 3 times in a row at this step")
+    assert told in message
+    assert message.endswith("then retry, edit or roll back.")
 
 
 def test_a_node_is_past_its_limit_only_while_it_works() -> None:
@@ -75,6 +75,19 @@ def test_a_node_is_past_its_limit_only_while_it_works() -> None:
     with pytest.raises(ZeroDivisionError), time_limits.within(token, "do", None):
         _ = 1 / 0
     assert time_limits.past(token, 0) is None
+
+
+def test_a_node_past_its_limit_waits_for_siblings_within_theirs() -> None:
+    token = uuid4()
+    with time_limits.within(token, "hung", 0.001):
+        time.sleep(0.005)
+        with time_limits.within(token, "works", 900):
+            assert time_limits.past(token, 900) is None
+        with time_limits.within(token, "late", 0.002):
+            time.sleep(0.005)
+            assert time_limits.past(token, 900) == ("hung", 0.001)
+        with time_limits.within(uuid4(), "of another thread", 900):
+            assert time_limits.past(token, 900) == ("hung", 0.001)
 
 
 class Note(State):

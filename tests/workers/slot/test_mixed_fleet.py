@@ -120,8 +120,8 @@ def row_of(thread: UUID) -> ThreadRow:
 
 
 def notes(thread: UUID) -> list[str]:
-    found: list[str] = queries.state_at(thread, row_of(thread).head)["notes"]
-    return found
+    results: list[str] = queries.state_at(thread, row_of(thread).head)["notes"]
+    return results
 
 
 def kinds(thread: UUID) -> list[str]:

@@ -16,8 +16,14 @@ from contrib import saga
 from contrib.saga import SagaManager
 from tests.checkpoints.builders import expire
 from tests.logs import said_by
-from tests.workers import saga_samples as office
-from tests.workers.saga_samples import calls, fails, release, release_room, release_seat
+from tests.workers.graphs.effects import saga_samples as office
+from tests.workers.graphs.effects.saga_samples import (
+    calls,
+    fails,
+    release,
+    release_room,
+    release_seat,
+)
 from workers.engine import rollback
 from workers.slot import loop, saga_record
 from workers.slot.saga_record import as_data
@@ -35,8 +41,8 @@ class Log:
 
 @pytest.fixture(autouse=True)
 def quick(monkeypatch: pytest.MonkeyPatch, settings: Any) -> None:
-    for kept in (calls, office.keys, fails):
-        kept.clear()
+    for item in (calls, office.keys, fails):
+        item.clear()
     settings.GATEPOST_UNDO_PAUSES = []
     monkeypatch.setattr(rollback, "PAUSES", ())
 
@@ -130,7 +136,7 @@ def test_what_no_other_process_could_call_stays_here_and_the_log_says_so(
 
 def test_a_module_function_is_named() -> None:
     assert as_data(release, ("x",), {}) == {
-        "call": "tests.workers.saga_samples:release", "args": ["x"], "kwargs": {},
+        "call": "tests.workers.graphs.effects.saga_samples:release", "args": ["x"], "kwargs": {},
     }  # fmt: skip
     assert as_data(office.Office.close, (), {}) is not None
 
@@ -323,8 +329,8 @@ def test_what_another_installation_signed_is_not_called(workspace: UUID, setting
 
 
 def test_within_an_activity_the_saga_is_a_child_of_the_thread(workspace: UUID) -> None:
-    from tests.workers import saga_agent
     from tests.workers.conftest import bench_of
+    from tests.workers.graphs.effects import saga_agent
 
     bench = bench_of(saga_agent)
     parent = bench.start()

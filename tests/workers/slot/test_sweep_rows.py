@@ -20,7 +20,7 @@ from checkpoints.chain import verify_thread
 from checkpoints.queries.installation import figures
 from checkpoints.states import EventKind
 from tests.approvals import news
-from tests.approvals.cast import MIRA, asked, say
+from tests.approvals.cast import MIRA, open_request, say
 from tests.cast import make_cast
 from tests.checkpoints.builders import acquired, expire, kinds_of, make_thread, rows
 from workers.slot import sweep
@@ -56,7 +56,7 @@ def _looping() -> Due:
 
 
 def _held() -> Due:
-    row = asked(Terms(undo_window=60))
+    row = open_request(Terms(undo_window=60))
     say(row, MIRA)
     rows("UPDATE gp_approval SET effective_at = clock_timestamp() WHERE id = %s::uuid", [row.id])
     return row.id, row.thread
@@ -64,7 +64,7 @@ def _held() -> Due:
 
 def _late(**terms: Any) -> Callable[[], Due]:
     def make() -> Due:
-        row = asked(Terms(**terms), expires_in=3600.0)
+        row = open_request(Terms(**terms), expires_in=3600.0)
         rows("UPDATE gp_approval SET decide_by = clock_timestamp() WHERE id = %s::uuid", [row.id])
         return row.id, row.thread
 
@@ -72,7 +72,7 @@ def _late(**terms: Any) -> Callable[[], Due]:
 
 
 def _unreminded() -> Due:
-    row = asked(Terms(reminders=(0.001,)), expires_in=3600.0)
+    row = open_request(Terms(reminders=(0.001,)), expires_in=3600.0)
     return row.id, row.thread
 
 
@@ -120,6 +120,7 @@ def refusing(table: str, when: str, row: UUID) -> Iterator[None]:
         rows("DROP FUNCTION refuse_this")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("kind", KINDS, ids=lambda kind: f"{kind.part}-{kind.make.__name__}")
 def test_eight_rows_go_on_beside_a_locked_and_a_failing_one(
     real_db: str, settings: Any, kind: Kind
@@ -156,14 +157,14 @@ def test_news_go_on_beside_a_locked_and_a_failing_one(real_db: str, settings: An
     settings.GATEPOST_WEBHOOK_PORTS = [0]
     cast = make_cast()
     place = news.endpoint(cast, "webhook", "http://127.0.0.1:9/", events=["approval.requested"])
-    about = news.asked(cast)
-    told = [news.tell(about) for _ in range(TEN)]
+    about = news.open_request(cast)
+    messages = [news.tell(about) for _ in range(TEN)]
     began = time.monotonic()
-    with refusing("gp_delivery", "news_id", told[1]), locked("gp_outbox", told[0]):
+    with refusing("gp_delivery", "news_id", messages[1]), locked("gp_outbox", messages[0]):
         assert sender.fan_out.spread() == TEN - 2
         assert time.monotonic() - began < 2.5
         assert sender.fan_out.spread() == 0
-        assert [(a.part, a.row) for a in queries.rows_set_aside()] == [("news", told[1])]
+        assert [(a.part, a.row) for a in queries.rows_set_aside()] == [("news", messages[1])]
     assert len(news.states(place, cast)) == TEN - 2
     assert sender.fan_out.spread() == 1
     rows("UPDATE gp_set_aside SET next_at = clock_timestamp()")

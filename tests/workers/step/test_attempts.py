@@ -11,11 +11,11 @@ from typing import Any
 import pytest
 
 from checkpoints.states import EventKind, Status
-from tests.workers import failing
 from tests.workers.conftest import Bench, bench_of
-from tests.workers.failing import script
+from tests.workers.graphs import failing
+from tests.workers.graphs.failing import script
 from tests.workers.memory_bench import MemoryBench, memory_bench_of
-from tests.workers.testing.test_harness import log_of
+from tests.workers.testing.test_harness_alike import log_of
 from workers import shared_page
 from workers.authoring.retry_policy import RetryLater
 
@@ -35,10 +35,10 @@ def bench(make_bench: Callable[[Any], AnyBench]) -> AnyBench:
 
 
 def refusal(status: int = 503, **headers: str) -> urllib.error.HTTPError:
-    told = Message()
+    message = Message()
     for name, value in headers.items():
-        told[name.replace("_", "-")] = value
-    return urllib.error.HTTPError("http://here/", status, "no", told, None)
+        message[name.replace("_", "-")] = value
+    return urllib.error.HTTPError("http://here/", status, "no", message, None)
 
 
 def work(bench: AnyBench, thread: Any) -> Any:
@@ -137,15 +137,15 @@ def test_others_leave_in_peace_what_wants_to_be_left(bench: AnyBench) -> None:
 def test_a_shorter_wait_does_not_end_a_longer_one(bench: AnyBench) -> None:
     ledger, work_ = bench.ledger(), bench.lease(bench.start())
     assert ledger.held_off(work_, "shop") is None
-    for seconds, said in ((100, "long"), (10, "short"), (200, "longest")):
-        ledger.hold_off(work_, "shop", seconds=seconds, said=said)
-        found = ledger.held_off(work_, "shop")
-        assert found is not None
-        left, told = found
+    for seconds, message in ((100, "long"), (10, "short"), (200, "longest")):
+        ledger.hold_off(work_, "shop", seconds=seconds, text=message)
+        result = ledger.held_off(work_, "shop")
+        assert result is not None
+        left, payload = result
         assert 90 < left <= max(seconds, 100)
-        assert told == ("long" if seconds == 10 else said)
+        assert payload == ("long" if seconds == 10 else message)
     assert ledger.held_off(work_, "other") is None
-    ledger.hold_off(work_, "brief", seconds=0.0, said="now")
+    ledger.hold_off(work_, "brief", seconds=0.0, text="now")
     assert ledger.held_off(work_, "brief") is None
 
 

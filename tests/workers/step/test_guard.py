@@ -30,7 +30,7 @@ from django.db import connection
 from pydantic import AfterValidator, model_validator
 
 from tests.workers.conftest import bench_of
-from tests.workers.guarded import Said, played
+from tests.workers.graphs.guarded import Said, played
 from workers.authoring.graph import END, Append, Custom, Graph, State
 from workers.checking.outside import check_outside
 from workers.node.context import Context
@@ -44,11 +44,11 @@ def lines_of(function: Callable[..., Any]) -> set[int | None]:
     return {line for _, _, line in function.__code__.co_lines()}
 
 
-def refused(do: Callable[..., Any], says: str, *given: Any) -> None:
+def refused(do: Callable[..., Any], says: str, *value: Any) -> None:
     """In a node it fails the step at the very line that would do it."""
 
     def node(state: Said, ctx: Context) -> Any:
-        do(*given)
+        do(*value)
 
     thread = played(node)
     assert thread.status == "failed"
@@ -80,25 +80,25 @@ def done(do: Callable[[], Any]) -> None:
 @pytest.fixture
 def model() -> Iterator[tuple[str, list[str]]]:
     """(address, what was asked) of a server that answers like a model."""
-    asked: list[str] = []
+    requests: list[str] = []
 
     class Answering(BaseHTTPRequestHandler):
         protocol_version = "HTTP/1.1"  # the connection stays open
 
         def do_POST(self) -> None:
-            asked.append(self.rfile.read(int(self.headers["Content-Length"])).decode())
-            said = json.dumps({"choices": [{"message": {"content": "Tea."}}]}).encode()
+            requests.append(self.rfile.read(int(self.headers["Content-Length"])).decode())
+            message = json.dumps({"choices": [{"message": {"content": "Tea."}}]}).encode()
             self.send_response(200)
-            self.send_header("Content-Length", str(len(said)))
+            self.send_header("Content-Length", str(len(message)))
             self.end_headers()
-            self.wfile.write(said)
+            self.wfile.write(message)
 
         def log_message(self, *_: Any) -> None: ...
 
     with ThreadingHTTPServer(("127.0.0.1", 0), Answering) as server:
         server.daemon_threads = True
         threading.Thread(target=server.serve_forever, daemon=True).start()
-        yield f"http://127.0.0.1:{server.server_port}/v1/chat/completions", asked
+        yield f"http://127.0.0.1:{server.server_port}/v1/chat/completions", requests
         server.shutdown()
 
 
@@ -138,25 +138,25 @@ async def by_async_client(address: str) -> str:
 def test_a_model_asked_in_a_node_is_refused(
     model: tuple[str, list[str]], ask: Callable[[str], str]
 ) -> None:
-    address, asked = model
+    address, request = model
 
     def node(state: Said, ctx: Context) -> dict[str, Any]:
         return {"out": [ask(address)]}
 
     thread = played(node)
-    assert asked == []
+    assert request == []
     assert thread.status == "failed"
     assert int(thread.reason.split("line ")[1].partition(",")[0]) in lines_of(ask)
     assert "speaks to the network" in thread.reason
     assert FIX in thread.reason
 
     assert played(lambda state, ctx: {"out": [ctx.activity(ask, address)]}).state["out"] == ["Tea."]
-    assert len(asked) == 1
+    assert len(request) == 1
 
 
 @pytest.mark.requirement("C19")
 def test_an_open_connection_of_a_client_is_no_way_round(model: tuple[str, list[str]]) -> None:
-    address, asked = model
+    address, request = model
     client = Client()
 
     def node(state: Said, ctx: Context) -> dict[str, Any]:
@@ -165,7 +165,7 @@ def test_an_open_connection_of_a_client_is_no_way_round(model: tuple[str, list[s
 
     thread = played(node)
     client.close()
-    assert (thread.status, len(asked)) == ("failed", 1)
+    assert (thread.status, len(request)) == ("failed", 1)
     assert "speaks to the network" in thread.reason
 
 
@@ -173,11 +173,11 @@ def test_an_open_connection_of_a_client_is_no_way_round(model: tuple[str, list[s
 def test_an_activity_may_be_async_and_a_node_cannot_hide_in_a_loop(
     model: tuple[str, list[str]],
 ) -> None:
-    address, asked = model
+    address, request = model
     thread = played(lambda state, ctx: {"out": [ctx.activity(by_async_client, address)]})
-    assert (thread.state["out"], len(asked)) == (["Tea."], 1)
+    assert (thread.state["out"], len(request)) == (["Tea."], 1)
     thread = played(lambda state, ctx: {"out": [asyncio.run(by_async_client(address))]})
-    assert (thread.status, len(asked)) == ("failed", 1)
+    assert (thread.status, len(request)) == ("failed", 1)
     assert "outside of an activity" in thread.reason
 
 
@@ -226,6 +226,7 @@ def test_what_may_happen_once_only_is_refused(tmp_path: Path, name: str) -> None
     assert sorted(tmp_path.iterdir()) == before
 
 
+@pytest.mark.slow
 def test_an_activity_may_do_all_of_it(tmp_path: Path) -> None:
     for number, name in enumerate(sorted(REFUSED.keys() - {"socket", "fork", "run", "shell"})):
         folder = tmp_path / str(number)
@@ -255,8 +256,8 @@ def test_reading_sleeping_and_devices_are_fine(tmp_path: Path) -> None:
     def node(state: Said, ctx: Context) -> dict[str, Any]:
         with open(os.devnull, "w") as nothing:
             print("gone", file=nothing)
-        found = [p.read_text() for p in sorted(tmp_path.iterdir())]
-        return {"out": [*found, tempfile.gettempdir()[:1], socket.gethostname()[:0]]}
+        results = [p.read_text() for p in sorted(tmp_path.iterdir())]
+        return {"out": [*results, tempfile.gettempdir()[:1], socket.gethostname()[:0]]}
 
     assert played(node).state["out"] == ["x", "/", ""]
 
@@ -339,14 +340,14 @@ def test_edges_reducers_and_validators_count_as_node_code() -> None:
                 touch()
             return self
 
-    def ending(update: dict[str, Any], then: Any = END, **given: Any) -> Played:
+    def ending(update: dict[str, Any], then: Any = END, **value: Any) -> Played:
         graph = Graph("checked", Checked, inbox="heard")
         graph.node("one", then=then, ways=(END,))(lambda state, ctx: update)
         thread = Harness(graph).play({}, pause_at="one")
-        if "edit" in given:
-            thread.edit(given["edit"])
-        if "send" in given:
-            thread.send(given["send"])
+        if "edit" in value:
+            thread.edit(value["edit"])
+        if "send" in value:
+            thread.send(value["send"])
         return thread.resume()
 
     assert ending({"own": "fine"}).status == "succeeded"
@@ -367,8 +368,8 @@ def test_edges_reducers_and_validators_count_as_node_code() -> None:
     # A message that the validators refuse stops nobody.
     thread = ending({}, send="touch")
     assert thread.status == "succeeded"
-    (told,) = [e.data["why"] for e in thread.events if e.kind == "update.rejected"]
-    assert FIX in told
+    (message,) = [e.data["why"] for e in thread.events if e.kind == "update.rejected"]
+    assert FIX in message
     assert not NEVER.exists()
 
 
@@ -458,18 +459,20 @@ def test_the_check_names_plain_cases_in_the_same_words() -> None:
         (FOLDER / "never").unlink(missing_ok=True)
         return {"out": [open(os.devnull).read()]}
 
-    found = list(check_outside(graph))
+    results = list(check_outside(graph))
     first, second = one.__code__.co_firstlineno, two.__code__.co_firstlineno
-    assert [(f.level, f.place, f.line) for f in found] == [
+    assert [(f.level, f.place, f.line) for f in results] == [
         ("error", "node one", first + 2),
         ("error", "node one", first + 3),
         ("error", "node two", second + 8),
     ]
-    said = [f.said for f in found]
-    for says, words in zip(("the network", "writes a file", "deletes files"), said, strict=True):
+    messages = [f.said for f in results]
+    for says, words in zip(
+        ("the network", "writes a file", "deletes files"), messages, strict=True
+    ):
         assert says in words
         assert "outside of an activity" in words
     # The guard says the same of the first, at the same line.
     thread = Harness(graph).play()
-    assert thread.reason.startswith(f"one: test_guard.py, line {found[0].line}, speaks to the")
-    assert f"{found[0].fix[0].lower()}{found[0].fix[1:]}" in thread.reason
+    assert thread.reason.startswith(f"one: test_guard.py, line {results[0].line}, speaks to the")
+    assert f"{results[0].fix[0].lower()}{results[0].fix[1:]}" in thread.reason

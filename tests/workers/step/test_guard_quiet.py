@@ -24,7 +24,7 @@ from django.db import connection
 
 from dashboard.doctor import unsafe
 from tests.workers.conftest import bench_of
-from tests.workers.guarded import Said, played
+from tests.workers.graphs.guarded import Said, played
 from workers.authoring.graph import END, Graph
 from workers.node.context import Context
 from workers.slot import loop
@@ -52,6 +52,7 @@ class Leaving:
         self.path.unlink()
 
 
+@pytest.mark.slow
 @pytest.mark.requirement("C19")
 def test_imports_logs_and_finalisers_of_others_go_on(modules: Path) -> None:
     for number in range(200):
@@ -108,6 +109,7 @@ def test_imports_logs_and_finalisers_of_others_go_on(modules: Path) -> None:
     assert len(list((modules / "__pycache__").glob("late_*.pyc"))) == 200
 
 
+@pytest.mark.slow
 @pytest.mark.requirement("C19")
 def test_many_threads_with_databases_and_valkey_around_raise_no_alarm(real_db: str) -> None:
     """Forty nodes at a time in eight threads, each between queries and commands of its own."""

@@ -9,10 +9,10 @@ import pytest
 from django.db import connection
 
 from checkpoints.states import Status
-from tests.workers import beyond
-from tests.workers.beyond import BEYOND
-from tests.workers.beyond import beyond as value_beyond
 from tests.workers.conftest import Bench, bench_of
+from tests.workers.graphs import beyond
+from tests.workers.graphs.beyond import BEYOND
+from tests.workers.graphs.beyond import beyond as value_beyond
 from workers.slot import loop
 
 VALUES = ("size", *BEYOND)
@@ -48,6 +48,7 @@ def wrong(bench: Bench, door: str, limit: str) -> str:
     return reason
 
 
+@pytest.mark.slow
 @pytest.mark.requirement("B23")
 @pytest.mark.parametrize("door", KEPT)
 def test_a_value_beyond_a_limit_fails_the_step_with_its_path(
@@ -66,6 +67,7 @@ def test_a_value_beyond_a_limit_fails_the_step_with_its_path(
             assert "nested too deeply" in reason
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "door",
     ["way", "error", "error of an activity", "key", "title", "question", "file name", "media type"],

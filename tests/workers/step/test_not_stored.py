@@ -10,8 +10,8 @@ from django.db import connection
 from checkpoints import leases
 from checkpoints.records import Work
 from checkpoints.states import Status
-from tests.workers import wordy
 from tests.workers.conftest import Bench, bench_of
+from tests.workers.graphs import wordy
 from workers.slot import loop
 
 

@@ -59,19 +59,19 @@ class Unsaid(Exception):
 
 
 def url_error(status: int, **headers: str) -> urllib.error.HTTPError:
-    told = email.message.Message()
+    message = email.message.Message()
     for name, value in headers.items():
-        told[name.replace("_", "-")] = value
-    return urllib.error.HTTPError("http://here/", status, "no", told, None)
+        message[name.replace("_", "-")] = value
+    return urllib.error.HTTPError("http://here/", status, "no", message, None)
 
 
 def judged(error: Exception) -> tuple[str, str, float | None]:
-    found = judge(error, lambda: NOW)
-    return found.passing.value, found.said, found.after
+    result = judge(error, lambda: NOW)
+    return result.passing.value, result.said, result.after
 
 
 @pytest.mark.parametrize(
-    ("error", "passing", "said", "after"),
+    ("error", "passing", "text", "after"),
     [
         (StatusError(429, Retry_After="20"), "refused", "answered 429", 20.0),
         (StatusError(429, Retry_After_Ms="1500"), "refused", "answered 429", 1.5),
@@ -118,8 +118,8 @@ def judged(error: Exception) -> tuple[str, str, float | None]:
     ],
     ids=lambda value: type(value).__name__ if isinstance(value, Exception) else None,
 )
-def test_an_error_is_read(error: Exception, passing: str, said: str, after: float | None) -> None:
-    assert judged(error) == (passing, said, after)
+def test_an_error_is_read(error: Exception, passing: str, text: str, after: float | None) -> None:
+    assert judged(error) == (passing, text, after)
 
 
 def test_the_errors_of_real_clients_carry_their_answer() -> None:
@@ -152,8 +152,8 @@ def test_the_errors_of_real_clients_carry_their_answer() -> None:
     ],
 )
 def test_a_policy_decides(policy: Retry, error: Exception, repeatable: bool, again: bool) -> None:
-    found = judge(error, lambda: NOW)
-    assert allowed(policy, error, found, repeatable=repeatable) is again
+    result = judge(error, lambda: NOW)
+    assert allowed(policy, error, result, repeatable=repeatable) is again
 
 
 def test_waits_grow_to_a_cap() -> None:
@@ -162,7 +162,7 @@ def test_waits_grow_to_a_cap() -> None:
 
 
 @pytest.mark.parametrize(
-    "given",
+    "values",
     [
         {"attempts": 0},
         {"attempts": 2.5},
@@ -176,9 +176,9 @@ def test_waits_grow_to_a_cap() -> None:
         {"first": float("nan")},
     ],
 )
-def test_what_is_no_policy_is_refused(given: dict[str, Any]) -> None:
+def test_what_is_no_policy_is_refused(values: dict[str, Any]) -> None:
     with pytest.raises(GraphError, match="is no policy"):
-        Retry(**given)
+        Retry(**values)
 
 
 def test_the_nearest_policy_holds() -> None:

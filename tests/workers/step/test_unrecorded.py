@@ -11,7 +11,7 @@ from django.db import DatabaseError, DataError, InterfaceError, OperationalError
 from checkpoints import leases, queries, store
 from checkpoints.errors import LeaseLost
 from tests.workers.conftest import Bench
-from tests.workers.samples import counter
+from tests.workers.graphs.samples import counter
 from workers.authoring.graph import END, Graph, State, tool
 from workers.code.registry import announce
 from workers.engine.engine import Engine
@@ -58,14 +58,14 @@ class Flickering(DatabaseLedger):
         self.method, self.error, self.after, self.hit = method, error, after, 0
 
     def __getattribute__(self, name: str) -> Any:
-        found = object.__getattribute__(self, name)
+        result = object.__getattribute__(self, name)
         if name != object.__getattribute__(self, "method") or self.hit:
-            return found
+            return result
 
         def flicker(*args: Any, **kwargs: Any) -> Any:
             self.hit += 1
             if self.after:
-                found(*args, **kwargs)
+                result(*args, **kwargs)
             raise self.error
 
         return flicker

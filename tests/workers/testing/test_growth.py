@@ -207,8 +207,8 @@ def test_models_may_be_returned_and_passed_on_as_they_were_seen() -> None:
 
     @graph.node(then=END)
     def on(state: Sheet, ctx: Context) -> dict[str, Any]:
-        found = ctx.activity(total, state.lines, state.lines[0])
-        assert found == {"lines": [], "first": {"name": "0", "amount": 0, "due": None}}
+        activity = ctx.activity(total, state.lines, state.lines[0])
+        assert activity == {"lines": [], "first": {"name": "0", "amount": 0, "due": None}}
         return {"lines": state.lines, "named": {"x": state.lines[0]}, "days": [date(2026, 1, 1)]}
 
     thread = Harness(graph).play(sheet_of(2) | {"days": []})

@@ -7,7 +7,10 @@ import subprocess
 import sys
 from pathlib import Path
 
+import pytest
+
 AGENT = """
+import pytest
 from workers.authoring.graph import END, Graph, State
 from workers.testing.harness import Harness
 
@@ -33,6 +36,7 @@ print(Harness(graph).play().reason)
 """
 
 
+@pytest.mark.slow
 def test_a_failed_step_prints_the_lines_of_the_author(tmp_path: Path) -> None:
     (tmp_path / "orders.py").write_text(AGENT)
     root = Path(__file__).parents[3]

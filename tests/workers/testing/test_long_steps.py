@@ -10,8 +10,8 @@ from checkpoints import queries
 from checkpoints.state.deltas import LIMITS
 from checkpoints.states import Status
 from checkpoints.store.statement.text import EVENTS_AT_ONCE, batched
-from tests.workers import wordy
 from tests.workers.conftest import Bench, bench_of
+from tests.workers.graphs import wordy
 
 MUCH = 10_000
 
@@ -21,6 +21,7 @@ def bench(real_db: str) -> Bench:
     return bench_of(wordy)
 
 
+@pytest.mark.slow
 def test_ten_thousand_thoughts_of_one_step_are_committed_in_order(bench: Bench) -> None:
     thread = bench.start(what="thoughts", amount=MUCH)
     row = bench.advance(thread)
@@ -32,6 +33,7 @@ def test_ten_thousand_thoughts_of_one_step_are_committed_in_order(bench: Bench) 
     assert bench.intact(thread)
 
 
+@pytest.mark.slow
 def test_ten_thousand_activities_of_one_step_are_committed(bench: Bench) -> None:
     thread = bench.start(what="activities", amount=MUCH)
     assert bench.advance(thread).status is Status.SUCCEEDED

@@ -17,7 +17,7 @@ from checkpoints.errors import GatepostError
 from checkpoints.records import Position
 from tests.approvals.cast import BOSS, LENA, MIRA, NEW, OMAR, SCHEMA
 from tests.checkpoints.builders import drive, make_thread, rows
-from tests.workers import samples
+from tests.workers.graphs import samples
 from tests.workers.memory_bench import memory_bench_of
 from workers.testing.memory import reads as reading
 from workers.testing.memory import requests
@@ -64,8 +64,8 @@ class InDatabase:
     def counts(self) -> list[bool]:
         return [vote.counts for vote in queries.votes(self.id)]
 
-    def decide(self, **said: Any) -> Any:
-        return gates.decide(self.id, workspace=self.workspace, **said)
+    def decide(self, **message: Any) -> Any:
+        return gates.decide(self.id, workspace=self.workspace, **message)
 
     def take_back(self, who: Reviewer) -> Any:
         return gates.take_back(self.id, workspace=self.workspace, reviewer=who)
@@ -79,11 +79,11 @@ class InDatabase:
         return gates.settle_due()
 
     def log(self) -> list[Any]:
-        found = rows(
+        result = rows(
             "SELECT kind, actor, data FROM gp_event WHERE thread_id = %s ORDER BY seq",
             [self.thread],
         )
-        return told([(kind, actor, json.loads(data)) for kind, actor, data in found])
+        return comparable([(kind, actor, json.loads(data)) for kind, actor, data in result])
 
 
 class InMemory:
@@ -102,8 +102,8 @@ class InMemory:
         counted = self.row().progress.decisions
         return [vote.decision in counted for vote in self.book.votes[self.id]]
 
-    def decide(self, **said: Any) -> Any:
-        return requests.decide(self.book, self.id, **said)
+    def decide(self, **message: Any) -> Any:
+        return requests.decide(self.book, self.id, **message)
 
     def take_back(self, who: Reviewer) -> Any:
         return requests.take_back(self.book, self.id, reviewer=who)
@@ -117,11 +117,11 @@ class InMemory:
         return requests.settle_due(self.book)
 
     def log(self) -> list[Any]:
-        found = [(e.kind, e.actor, e.data) for e in reading.events(self.book, self.thread)]
-        return told(found)
+        results = [(e.kind, e.actor, e.data) for e in reading.events(self.book, self.thread)]
+        return comparable(results)
 
 
-def told(events: list[tuple[str, str, Any]]) -> list[Any]:
+def comparable(events: list[tuple[str, str, Any]]) -> list[Any]:
     """What a log says of requests, without ids, hashes and times."""
     return [
         (str(kind), actor, {k: v for k, v in data.items() if k not in VARY}, sorted(data))
@@ -131,7 +131,7 @@ def told(events: list[tuple[str, str, Any]]) -> list[Any]:
 
 
 def play(at: InDatabase | InMemory, seed: int) -> list[Any]:
-    chance, said = random.Random(seed), []
+    chance, messages = random.Random(seed), []
     for _ in range(12):
         who = chance.choice(PEOPLE)
         verb = chance.choice(["approve"] * 5 + ["edit"] * 3 + ["respond", "take_back"] * 2)
@@ -149,19 +149,22 @@ def play(at: InDatabase | InMemory, seed: int) -> list[Any]:
             came = f"{type(error).__name__}: {error}"
         row = at.row()
         due = (row.progress.done_by, sorted(row.due_seats), sorted(row.due_except))
-        said.append((verb, who.name, came, row.status, row.outcome, row.shown_args, row.comment))
-        said.append((row.decided_by, row.decided_args, at.row().open, due))
+        messages.append(
+            (verb, who.name, came, row.status, row.outcome, row.shown_args, row.comment)
+        )
+        messages.append((row.decided_by, row.decided_args, at.row().open, due))
     end = chance.choice([at.settle, at.expire])
-    said.append((end.__name__, end(), end(), at.row().status, at.row().outcome))
-    return said
+    messages.append((end.__name__, end(), end(), at.row().status, at.row().outcome))
+    return messages
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("terms", TERMS)
 @pytest.mark.parametrize("seed", range(12))
 def test_whoever_says_what_both_answer_alike(db: None, terms: Terms, seed: int) -> None:
     real, memory = InDatabase(terms), InMemory(terms)
-    said = play(real, seed)
-    assert play(memory, seed) == said
+    message = play(real, seed)
+    assert play(memory, seed) == message
     assert memory.log() == real.log()
     if real.log():
         assert memory.counts() == real.counts() or not memory.book.votes

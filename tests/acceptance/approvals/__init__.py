@@ -1,0 +1,1 @@
+"""The inbox, the decision page and policies in a real browser."""

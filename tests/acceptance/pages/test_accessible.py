@@ -1,0 +1,60 @@
+"""axe finds nothing on any page, in both themes, wide and on a phone; nothing scrolls sideways."""
+
+from __future__ import annotations
+
+from typing import Any, Literal
+
+import pytest
+from axe_playwright_python.sync_playwright import Axe
+
+from tests.acceptance.conftest import People
+from tests.acceptance.house import House
+from tests.acceptance.screens import PHONE, WIDE, Screen
+from tests.hazards.bench import Case
+
+from .test_doors import forms, pages
+
+pytestmark = pytest.mark.browser
+RULES = ["wcag2a", "wcag2aa", "wcag21a", "wcag21aa", "wcag22aa", "best-practice"]
+# The other theme has the same elements in other colours.
+COLOURS = ["color-contrast", "link-in-text-block"]
+THEMES: dict[Literal["light", "dark"], dict[str, Any]] = {
+    "light": {"runOnly": RULES, "resultTypes": ["violations"]},
+    "dark": {"runOnly": COLOURS, "resultTypes": ["violations"]},
+}
+
+
+def faults(screen: Screen, axe: Axe) -> dict[str, list[str]]:
+    """{"theme width": what is wrong} of the page that is open."""
+    results: dict[str, list[str]] = {}
+    for width, height in (WIDE, PHONE):
+        screen.page.set_viewport_size({"width": width, "height": height})
+        for theme, options in THEMES.items():
+            screen.page.emulate_media(color_scheme=theme, reduced_motion="reduce")
+            result = axe.run(screen.page, options=options)
+            assert result.response["passes"]  # it has looked
+            messages = [
+                f"{one['id']}: {[node['target'] for node in one['nodes'][:3]]}"
+                for one in result.response["violations"]
+            ]
+            if width == PHONE[0] and (over := screen.sideways()):
+                messages.append(f"{over} px wider than the window")
+            if messages:
+                results[f"{theme} {width}"] = messages
+    return results
+
+
+@pytest.mark.parametrize(
+    "name",
+    [
+        *("login", "board", "thread", "anatomy", "inbox", "approval", "start", "fork", "rollback"),
+        *("edit", "cancel"),
+    ],
+)
+def test_axe_finds_nothing(house: House, people: People, at_gate: Case, name: str) -> None:
+    who = {"login": "", "approval": "manager"}.get(name, "operator")
+    screen = people(who)
+    screen.open(({"login": "/login/"} | pages(at_gate) | forms(at_gate))[name])
+    if name != "login":
+        screen.see_live()
+    assert faults(screen, Axe()) == {}

@@ -1,0 +1,1 @@
+"""The deep research agent: what it reads, what it cites, and that a kill costs no note."""

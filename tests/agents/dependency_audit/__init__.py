@@ -1,0 +1,1 @@
+"""The dependency audit: what it reads, what it says, and its children."""

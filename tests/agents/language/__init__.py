@@ -1,0 +1,1 @@
+"""How the agents ask a model where there is one."""

@@ -1,0 +1,1 @@
+"""The outreach agents: whom they find, what they write, and who decides."""

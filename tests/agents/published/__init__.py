@@ -1,0 +1,1 @@
+"""The published folder and the pages in it."""

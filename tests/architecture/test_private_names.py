@@ -1,0 +1,107 @@
+"""Private names of other modules and of libraries: each use is listed; the lists only shrink."""
+
+from __future__ import annotations
+
+import ast
+import importlib
+import inspect
+import pkgutil
+import re
+from collections.abc import Iterator
+from pathlib import Path
+
+from .test_house import FLOORS, ROOT, sources
+
+# Ruff refuses all others (SLF001). Each line says its reason beside the name of the rule.
+ATTRIBUTES = {
+    "dashboard/api/shapes/django_request.py": ["_request"],
+    "dashboard/http/middleware.py": ["_has_been_logged"],
+    "workers/authoring/frozen.py": ["_items"],
+    "workers/authoring/graph.py": ["_getframe"],
+    "workers/slot/losses.py": ["_max_workers", "_adjust_thread_count"],
+    "workers/slot/saga_record.py": ["_step"],
+    "workers/step/guard.py": ["_getframe", "_getframe"],
+    "workers/testing/harness.py": ["_step", "_node"],
+}
+IMPORTS = {
+    # A thread that the node at work need not wait for until it has had its first turn.
+    "workers/slot/heartbeat.py": ["_thread"],
+    # A value that LangGraph writes for channels that store changes only.
+    "clients/python/src/gatepost_client/langgraph/forms.py": ["_DeltaSnapshot", "_DeltaSnapshot"],
+}
+OVERRIDDEN = {
+    # A form whose values the floor below checks; Django would fill the row and check it itself.
+    "approvals.notify.admin.EndpointForm._post_clean",
+    # drf-spectacular has no public place for what all operations answer.
+    "dashboard.api.protocol.openapi.Described._get_response_bodies",
+}
+MARK = re.compile(r"#\s*noqa:[^#\n]*SLF001(?P<reason> - \w.*)?")
+PRIVATE = re.compile(r"_[a-zA-Z]\w*")
+
+
+def product() -> Iterator[tuple[str, Path]]:
+    for path in sources():
+        where = path.relative_to(ROOT)
+        if where.parts[0] in FLOORS:
+            yield where.as_posix(), path
+
+
+def test_private_attributes_are_used_only_where_they_are_listed() -> None:
+    uses: dict[str, list[str]] = {}
+    for name, path in product():
+        for line in path.read_text().splitlines():
+            if mark := MARK.search(line):
+                assert mark["reason"], f"{name} gives no reason: {line.strip()}"
+                names = re.findall(r"[\w)\]]\.(_[a-zA-Z]\w*)", line[: mark.start()])
+                uses.setdefault(name, []).extend(n for n in names if not n.startswith("__"))
+    assert uses == ATTRIBUTES
+
+
+def imported(tree: ast.AST) -> Iterator[str]:
+    """The modules and names that a module imports, each part by itself."""
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Import):
+            for alias in node.names:
+                yield from alias.name.split(".")
+        elif isinstance(node, ast.ImportFrom):
+            yield from (node.module or "").split(".")
+            yield from (alias.name for alias in node.names)
+
+
+def test_private_names_are_imported_only_where_they_are_listed() -> None:
+    uses = {
+        name: private
+        for name, path in product()
+        if (private := [n for n in imported(ast.parse(path.read_text())) if PRIVATE.match(n)])
+    }
+    assert uses == IMPORTS
+
+
+def classes() -> Iterator[type]:
+    """Every class of the product."""
+    for floor in FLOORS:
+        package = importlib.import_module(floor)
+        for info in pkgutil.walk_packages(package.__path__, f"{floor}."):
+            if "migrations" in info.name or info.name.endswith("__main__"):
+                continue
+            if info.name.startswith("contrib.langgraph"):
+                continue  # LangGraph is not installed here
+            module = importlib.import_module(info.name)
+            for value in list(vars(module).values()):
+                if inspect.isclass(value) and value.__module__ == info.name:
+                    yield value
+
+
+def test_private_methods_of_libraries_are_overridden_only_where_they_are_listed() -> None:
+    overridden = {
+        f"{one.__module__}.{one.__qualname__}.{name}"
+        for one in classes()
+        for name, value in vars(one).items()
+        if PRIVATE.fullmatch(name)
+        and inspect.isfunction(value)
+        # What Python writes into every enum is no override.
+        and not name.endswith("_")
+        for base in one.__mro__[1:]
+        if base.__module__.split(".")[0] not in FLOORS and name in vars(base)
+    }
+    assert overridden == OVERRIDDEN

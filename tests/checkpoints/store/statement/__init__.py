@@ -1,0 +1,1 @@
+"""How the one statement of a step is written."""

@@ -1,0 +1,1 @@
+"""Agents of other frameworks under control, each in an environment of its own."""

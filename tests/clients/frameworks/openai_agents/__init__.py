@@ -1,0 +1,1 @@
+"""The OpenAI Agents SDK: its run states, its interruptions, the how-to."""

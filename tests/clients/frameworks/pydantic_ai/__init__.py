@@ -1,0 +1,1 @@
+"""Pydantic AI: its engine, its deferred calls, the how-to."""

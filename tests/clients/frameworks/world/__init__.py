@@ -1,0 +1,1 @@
+"""The world that the scripts of the tests act on."""

@@ -1,0 +1,1 @@
+"""Every place where somebody can change something, and who may."""

@@ -1,0 +1,279 @@
+"""Every door that changes something asks for the right first; a GET changes nothing.
+
+The doors are enumerated from the product and counted; one that nobody has described in `doors.py`
+fails here. Each is knocked at by nobody, by every role, by somebody of another workspace and with
+things of another workspace: what is refused writes not one row. Who may come in is not written
+down: it is what the choke point asked for when somebody came in.
+"""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+from django.urls import Resolver404, resolve
+
+from dashboard.live import consumers, routing
+from tests.cast import PEOPLE as CAST
+from tests.contract.calls import World, operations, taken_back
+from tests.contract.input.test_bad_input import everything
+
+from . import doors
+from .doors import FORBIDDEN, MISSING, REFUSED, Door
+from .test_pages_and_calls import DOOR, FORMS, SHOWS
+
+EVERY = doors.every()
+NAMED = [f"{one.kind} {one.name}" for one in EVERY]
+INSIDE = [who for who in doors.PEOPLE if who and CAST[who][0] == "default"]
+
+
+def changes(act: Callable[[], Any]) -> tuple[Any, set[str]]:
+    """(what it answered, the tables that it wrote)."""
+    before = everything()
+    answer = act()
+    after = everything()
+    return answer, {name for name in after if after[name] != before.get(name)}
+
+
+# --- all of them are known ------------------------------------------------------------------------
+
+
+def test_every_door_is_known(capsys: pytest.CaptureFixture[str]) -> None:
+    """The tables of doors.py are exactly what the product has."""
+    addresses = {name for name, _ in doors.addresses()}
+    pages = {name for name in addresses if ":" not in name}
+    assert pages == set(FORMS) | SHOWS | DOOR
+    calls = {name for name in addresses if name.startswith("api:")}
+    described = {resolved(one.path) for one in operations().values()}
+    assert calls - described == {"api:hook", "api:schema", "api:docs", "api:"}
+    admin = doors.admin_names()
+    assert admin - doors.read_only() == (
+        set(doors.ADMIN) | doors.ROOT | doors.CLOSED | doors.OWN | doors.SITE
+    )
+    changing = {name for name, tool in doors.TOOLS.items() if tool.effect != "reads"}
+    assert set(doors.MCP_TOOLS) == changing
+    known = set(doors.COMMANDS) | set(doors.HOST) | doors.LOOK
+    assert doors.verbs() == known
+    counted = Counter(one.kind for one in EVERY)
+    with capsys.disabled():
+        text = ", ".join(f"{n} {kind}" for kind, n in counted.items())
+        print(f"\n{len(EVERY)} doors that change something: {text}")
+    assert len(EVERY) == len(set(NAMED)) > 70
+
+
+def resolved(path: str) -> str:
+    """The name of an address of the document."""
+    filled = re.sub(r"\{\w+_id\}", NOBODY, path.replace("{user_id}", "7"))
+    filled = re.sub(r"\{\w+\}", "x", filled)
+    try:
+        return resolve(filled).view_name
+    except Resolver404:
+        return path
+
+
+NOBODY = "00000000-0000-0000-0000-000000000007"
+
+
+def test_sockets_have_one_message_and_it_changes_nothing() -> None:
+    """A socket listens: what it sends says only what it wants to see."""
+    assert [str(one.pattern) for one in routing.websocket_urlpatterns] == ["ws/live/", ""]
+    for kind in ("decide", "approve", "edit", "leave", "", None, 7):
+        text = f'{{"type": "{kind}", "approval": "{NOBODY}", "verdict": "approve"}}'
+        with pytest.raises(consumers.BadJoin):
+            consumers.read_join(text, workspace=NOBODY)  # type: ignore[arg-type]
+    handlers = {name for name in vars(consumers.LiveConsumer) if not name.startswith("_")}
+    assert handlers <= {"channel_layer_alias", "member", "connect", "receive", "disconnect"}
+
+
+# --- who comes in ---------------------------------------------------------------------------------
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("door", EVERY, ids=NAMED)
+def test_nobody_comes_in_without_the_right(world: World, door: Door) -> None:
+    knock = door.prepare(world, False)
+    rights, insiders = opened(world, door, knock)
+    outside = ["nobody", *([None] if door.nobody else [])]
+    if door.names_things:
+        outside.append("stranger")  # elsewhere they may make things of their own
+    refused = [who for who in INSIDE if who not in insiders]
+
+    def all_others() -> dict[str | None, str]:
+        return {who: knock(who) for who in [*outside, *refused]}
+
+    answers, written = changes(all_others)
+    assert not written, (written, answers)
+    if door.nobody:
+        assert answers.pop(None) == REFUSED
+    for who in outside:
+        if who is not None:
+            assert answers.pop(who) in {REFUSED, FORBIDDEN, MISSING}, (who, answers)
+    assert set(answers.values()) <= {FORBIDDEN}, (rights, answers)
+    assert len(refused) >= 3 or rights <= {"verify", "read"}, "whom does it keep out?"
+
+
+def opened(world: World, door: Door, knock: doors.Knock) -> tuple[set[str], list[str]]:
+    """(the rights that the choke point asked for, who has them); somebody came in by them."""
+    came, rights, functions, written = [], set[str](), set[str](), set[str]()
+    for who in INSIDE:
+        with taken_back():
+            (answer, seen), tables = changes(lambda who=who: doors.watched(lambda: knock(who)))
+        if answer == "in" or (door.name in doors.IDLE and answer != FORBIDDEN):
+            came.append(who)
+            rights |= seen.rights
+            functions |= seen.functions
+            written |= tables
+            assert seen.functions, f"{door.name} changes something past the choke point"
+    assert came, f"{door.name} lets nobody in"
+    assert written or door.name in doors.IDLE, f"{door.name} changes nothing"
+    rights -= {"read"}
+    if door.kind == "admin":
+        # Forms of people ask `administering`, for the role itself.
+        assert came == ["admin"], came
+    else:
+        assert rights, f"{functions} ask for no right"
+        assert came == [who for who in INSIDE if doors.may_pass(rights, who)], (came, rights)
+    CAME[door] = came
+    return rights, came
+
+
+# {door: who came in by it}, as found out above.
+CAME: dict[Door, list[str]] = {}
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    "door", [one for one in EVERY if one.names_things], ids=lambda one: f"{one.kind} {one.name}"
+)
+def test_things_of_others_are_not_there(world: World, door: Door) -> None:
+    """Whoever may everything here finds nothing of another workspace, and changes nothing there."""
+    if door not in CAME:
+        with taken_back():
+            opened(world, door, door.prepare(world, False))
+    knock = door.prepare(world, True)
+    answers, written = changes(lambda: {who: knock(who) for who in CAME[door]})
+    assert not (written - LOGGED), (written, answers)
+    assert set(answers.values()) == {MISSING}, answers
+
+
+# A delivery that was signed and refused is kept as answered.
+LOGGED = {"gp_hook_delivery"}
+
+
+@pytest.mark.parametrize("name", sorted(doors.BY_FIELD))
+def test_forms_offer_nothing_of_others(world: World, name: str) -> None:
+    knock = doors.admin_form(name, world, True)
+    answer, written = changes(lambda: knock("admin"))
+    assert (answer, written) == ("422", set())
+
+
+def test_what_is_closed_is_closed_to_all(world: World) -> None:
+    """Of rows that are edited: the forms that nobody gets, and those of superusers."""
+    clients = doors.browsers(world)
+    rows = {
+        "auth_user": str(world.cast.users["viewer"].pk),
+        "checkpoints_membership": str(doors._role(world, False)),
+        "checkpoints_workspace": str(world.cast.workspace),
+        "approvals_endpoint": str(world.hook),
+        "approvals_hook": doors._hook(world, False),
+        "approvals_hookidentity": doors._identity(world, False),
+    }
+    form = {"post": "yes", "name": "x", "username": "x", "_save": "Save"}
+
+    def all_of_them() -> Counter[int]:
+        result = Counter[int]()
+        for name in sorted(doors.CLOSED | doors.ROOT):
+            stem, _, word = name.rpartition("_")
+            args = [] if word == "add" else [rows[stem]]
+            path = doors.reverse(f"admin:{name}", args=args)
+            for who in ("admin", "auditor", "manager"):
+                for method in ("post", "put", "patch", "delete"):
+                    answer = getattr(clients[who], method)(path, form)
+                    closed = (403, 405) if method == "post" else (200, 302, 403, 405)
+                    assert answer.status_code in closed, (name, who, answer.status_code)
+                    result[answer.status_code] += 1
+        return result
+
+    answers, written = changes(all_of_them)
+    assert not written
+    assert answers[403] > 50
+
+
+# --- a GET changes nothing ------------------------------------------------------------------------
+
+
+@pytest.mark.slow
+def test_a_get_changes_nothing_and_never_decides(world: World) -> None:
+    """Every address is opened, by whoever may everything and by nobody."""
+    root, nobody = doors.everybody(world), doors.Client()
+    doors.world_hook(world)
+    opened = Counter[str]()
+    requests = doors.decided(world)
+    verdict = f"?verdict=approve&proposal_hash={world.gate.proposal_hash}&_method=POST"
+
+    def look(path: str) -> None:
+        requests = [(root, method, path) for method in ("get", "head", "options")]
+        for client, method, address in [
+            *requests,
+            (root, "get", path + verdict),
+            (nobody, "get", path),
+        ]:
+            answer = getattr(client, method)(address)
+            if hasattr(answer, "streaming_content"):
+                for _ in answer.streaming_content:
+                    pass
+            opened[str(answer.status_code)] += 1
+
+    before = everything()
+    for name, parameters in doors.addresses():
+        path = filled(world, name, parameters)
+        if path is None:
+            continue
+        look(path)
+        after = everything()
+        written = {table for table in after if after[table] != before.get(table)}
+        assert written <= documented(name), (name, path, written)
+        before = after
+    assert doors.decided(world) == requests
+    assert opened["200"] > 100, opened
+
+
+def documented(name: str) -> set[str]:
+    """What may be written by a GET: that somebody has seen it.
+
+    Who took a capsule away is an entry of the log; when a reviewer first looked at a request is a
+    figure beside it.
+    """
+    if name == "approval":
+        return {"gp_approval_look"}
+    if name.endswith("capsule"):
+        return {"gp_workspace_event", "gp_workspace"}
+    return set()
+
+
+def filled(world: World, name: str, parameters: frozenset[str]) -> str | None:
+    """An address with ids of the world in it."""
+    if name in ("admin:logout", "logout", "api:", "admin:"):
+        return {"logout": "/logout/", "api:": "/api/v1/nothing/"}.get(name)
+    values = {
+        "thread_id": world.gate.thread,
+        "approval_id": world.gate.id,
+        "activity_id": NOBODY,
+        "sha256": "0" * 64,
+        "slug": "a",
+        "name": "research",
+        "token_id": NOBODY,
+        "user_id": world.cast.users["viewer"].pk,
+        "policy_id": world.policy,
+        "endpoint_id": world.hook,
+        "server_id": world.mcp,
+        "object_id": world.gate.id if "approvals_approval" in name else NOBODY,
+        "id": world.cast.users["viewer"].pk,
+        "app_label": "approvals",
+        "content_type_id": 1,
+        "url": "",
+    }
+    return str(doors.reverse(name, kwargs={key: values[key] for key in parameters}))

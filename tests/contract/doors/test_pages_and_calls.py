@@ -1,0 +1,185 @@
+"""D06: whatever a page can do, a call of the API does, through the same function of actions.py."""
+
+from __future__ import annotations
+
+import inspect
+import sys
+from collections.abc import Callable, Iterator
+from functools import partial
+from typing import Any
+
+import pytest
+from django.urls import URLPattern, URLResolver, get_resolver, reverse
+
+from dashboard import actions
+from dashboard.actions import external
+from tests.cast import Cast
+from tests.contract.calls import World, example, make_world, operations, send, taken_back
+
+pytestmark = pytest.mark.requirement("D06")
+
+# What actions.py offers beside changes: questions about rights and sizes.
+QUESTIONS = {"actor_of", "allowed_actions", "check_upload_size", "may"}
+# The last one is `start_or_continue` for those who do not care which it was.
+SAME = {"start_thread": "start_or_continue"}
+
+
+def _goal(world: World) -> dict[str, Any]:
+    return {"f-goal": "weather", "reason": "typo"}
+
+
+# Page addresses that change something: (who, ids of the address, form).
+FORMS: dict[str, Callable[[World], tuple[str, list[Any], dict[str, Any]]]] = {
+    "thread_new": lambda w: ("operator", [], {"agent": "research", "f-goal": "delays"}),
+    "thread_fork": lambda w: ("manager", [w.ended], {"f-goal": "weather", "effects": "ask"}),
+    "thread_rollback": lambda w: ("manager", [w.ended], {"reason": "wrong data"}),
+    "thread_edit": lambda w: ("operator", [w.gate.thread], _goal(w)),
+    "thread_pause": lambda w: ("operator", [w.queued], {}),
+    "thread_resume": lambda w: ("operator", [w.paused], {}),
+    "thread_retry": lambda w: ("operator", [w.failed], {}),
+    "thread_settle": lambda w: (
+        "operator",
+        [w.asking[0]],
+        {"activity": w.asking[1], "verdict": "happened", "f-result": "null", "f-reason": "seen"},
+    ),
+    "thread_code": lambda w: ("operator", [w.changed], {"choice": "pin"}),
+    "thread_cancel": lambda w: ("operator", [w.queued], {"undo": "1"}),
+    "thread_verify": lambda w: ("auditor", [w.ended], {}),
+    "thread_input": lambda w: ("operator", [w.inbox], {"f-message": "and the rain"}),
+    "approvals_decide": lambda w: (
+        "manager",
+        [],
+        {
+            "verdict": "approve",
+            "item": f"{w.gate.id}:{w.gate.proposal_hash}",
+            "confirmed": "1",
+        },
+    ),
+    "approval_decide": lambda w: (
+        "manager",
+        [w.gate.id],
+        {"verdict": "approve", "proposal_hash": w.gate.proposal_hash},
+    ),
+    "approval_take_back": lambda w: ("manager", [w.held.id], {}),
+}
+QUERY = {"thread_rollback": "?checkpoint=0", "thread_fork": "?checkpoint=0"}
+# Addresses that only show, and the door itself.
+SHOWS = {
+    "board", "thread", "published", "approvals", "approval", "approval_edit", "artifact", "favicon",
+    "healthz", "readyz", "metrics", "thread_capsule", "reviewers", "approvals_ended",
+}  # fmt: skip
+# A capsule of any size and a folder on the machine are read by command; no page does it either.
+BY_COMMAND = {"import_thread", "external.keep_state"}
+# Of the login alone, the workspace that it acts in included.
+DOOR = {"login", "logout", "welcome", "workspace"}
+
+
+def named(patterns: list[URLPattern | URLResolver]) -> Iterator[URLPattern]:
+    """Every address of a page; the API and the admin have addresses of their own."""
+    for one in patterns:
+        if isinstance(one, URLResolver):
+            if str(one.pattern) not in ("api/", "admin/"):
+                yield from named(one.url_patterns)
+        else:
+            yield one
+
+
+def codes() -> dict[Any, str]:
+    """The functions of actions.py that act, by their code."""
+    names = set(actions.__all__) - QUESTIONS
+    results = {name: getattr(actions, name) for name in names}
+    # What agents that work elsewhere do has names of its own.
+    results |= {f"external.{n}": getattr(external, n) for n in external.__all__ if n != "lease_of"}
+    return {
+        inspect.unwrap(one).__code__: name
+        for name, one in results.items()
+        if inspect.isfunction(one) and one.__module__.startswith("dashboard.")
+    }
+
+
+def reached(act: Callable[[], Any]) -> tuple[Any, set[str]]:
+    """(answer, which actions were called meanwhile)."""
+    wanted, results = codes(), set()
+
+    def look(frame: Any, event: str, _arg: Any) -> None:
+        if event == "call" and frame.f_code in wanted:
+            results.add(wanted[frame.f_code])
+
+    former = sys.getprofile()
+    sys.setprofile(look)
+    try:
+        answer = act()
+    finally:
+        sys.setprofile(former)
+    return answer, {SAME.get(name, name) for name in results}
+
+
+def alone(act: Callable[[], Any]) -> tuple[Any, set[str]]:
+    """As `reached`; afterwards the world is as it was."""
+    with taken_back():
+        return reached(act)
+
+
+def by_api(world: World) -> set[str]:
+    """The actions that calls reach, previews included."""
+    results: set[str] = set()
+    for name, operation in operations().items():
+        call = example(world, operation)
+        client = world.cast.client(call.who[0])
+        previewed = {**call.query, "preview": "1"}
+        for query in (call.query, *([previewed] if "preview" in operation.query else [])):
+            answer, names = alone(partial(send, client, operation, call.but(query=query)))
+            assert answer.status_code < 300, (name, answer.content)
+            assert names or operation.method == "get", f"{name} changes something past actions.py"
+            results |= names
+    return results
+
+
+def by_page(world: World, name: str) -> set[str]:
+    """The actions that an address of a page reaches when it is opened and when it is sent."""
+    who, ids, form = FORMS[name](world)
+    client = world.cast.client(who)
+    url = reverse(name, args=ids) + QUERY.get(name, "")
+    opened = alone(partial(client.get, url))[1]
+    answer, sent = alone(partial(client.post, url, form))
+    assert answer.status_code == 303, (name, answer.content.decode()[-3000:])
+    assert sent, f"{name} changes something past actions.py"
+    return opened | sent
+
+
+def test_every_page_is_known() -> None:
+    """A new address says here whether it changes something, and with which form."""
+    pages = {one.name for one in named(get_resolver().url_patterns)}
+    assert pages == set(FORMS) | SHOWS | DOOR
+
+
+def test_pages_that_only_show_take_no_post(cast: Cast) -> None:
+    """Whatever is not in FORMS changes nothing, so it needs no call."""
+    world = make_world(cast)
+    client = cast.client("operator")
+    ids: dict[str, list[Any]] = {
+        "thread": [world.ended],
+        "published": [world.ended, "a", "b"],
+        "thread_capsule": [world.ended],
+        "approval": [world.gate.id],
+        "approval_edit": [world.gate.id],
+        "artifact": ["0" * 64],
+    }
+    for name in SHOWS:
+        answer, names = alone(partial(client.post, reverse(name, args=ids.get(name, []))))
+        assert (answer.status_code in (303, 400, 403, 404, 405), names) == (True, set()), name
+
+
+def test_each_page_action_has_its_call(cast: Cast) -> None:
+    world = make_world(cast)
+    calls = by_api(world)
+    pages = {name: by_page(world, name) for name in FORMS}
+    assert {name: result - calls for name, result in pages.items() if result - calls} == {}
+    assert len(set().union(*pages.values())) >= len(FORMS)
+
+
+def test_each_action_has_its_call(cast: Cast) -> None:
+    """Also what no page does yet: actions.py has nothing that a call cannot reach."""
+    offered = {SAME.get(name, name) for name in codes().values()}
+    assert offered - by_api(make_world(cast)) == BY_COMMAND
+    assert len(offered) >= 12

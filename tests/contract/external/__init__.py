@@ -1,0 +1,1 @@
+"""The calls of agents that work elsewhere, as any client makes them."""

@@ -1,0 +1,20 @@
+"""The scenarios of the door by Django's own test client; other clients run the same elsewhere."""
+
+from __future__ import annotations
+
+from uuid import UUID
+
+import pytest
+
+from dashboard.operating.proof import verify
+
+from .door import Agent
+from .scenarios import SCENARIOS
+
+pytestmark = pytest.mark.django_db
+
+
+@pytest.mark.parametrize("name", list(SCENARIOS))
+def test_by_the_test_client(agent: Agent, name: str) -> None:
+    SCENARIOS[name](agent)
+    assert verify(UUID(agent.thread)).intact

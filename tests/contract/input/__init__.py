@@ -1,0 +1,1 @@
+"""Bad, hostile and boundary input at every place that takes any."""

@@ -1,0 +1,394 @@
+"""Bad input to every call of the document: the right 4xx as problem+json with a path; no change.
+
+The calls come from the OpenAPI document: a new one is tried without being named here.
+"""
+
+from __future__ import annotations
+
+import json
+import time
+from collections.abc import Iterator
+from typing import Any
+from urllib.parse import quote
+from uuid import uuid4
+
+import pytest
+from django.db import connection
+from django.test import Client
+from jsonschema import Draft202012Validator
+
+from tests.contract.calls import Call, Operation, World, address, document, example, operations
+
+from . import hostile
+
+SECONDS = 5.0  # for one answer on a machine that has other things to do
+CSRF = "c" * 32
+JSON = sorted(one.id for one in operations().values() if one.body_type == "application/json")
+# Bodies that are lists of objects; all others are objects.
+LISTS = ["approvals_decide_many"]
+BODIES = [name for name in JSON if name not in LISTS]
+# OTLP ignores members that it does not know, so that newer senders are understood.
+STATED = [name for name in BODIES if name != "otlp_traces"]
+POSTS = sorted(one.id for one in operations().values() if one.method == "post")
+ALL = sorted(operations())
+
+
+def everything() -> dict[str, str]:
+    """For each table the number of its rows and a hash over all of them."""
+    with connection.cursor() as cursor:
+        cursor.execute("SELECT tablename FROM pg_tables WHERE schemaname = 'public' ORDER BY 1")
+        tables = [row[0] for row in cursor.fetchall()]
+        sums = " UNION ALL ".join(
+            f"SELECT '{name}', count(*) || ' ' || md5(coalesce(string_agg(t::text, ',' "
+            f"ORDER BY t::text), '')) FROM \"{name}\" t"
+            for name in tables
+        )
+        cursor.execute(sums)
+        return dict(cursor.fetchall())
+
+
+class Door:
+    """One person at one call; counts what was refused."""
+
+    def __init__(self, world: World, operation: Operation) -> None:
+        self.world, self.operation = world, operation
+        self.call = example(world, operation)
+        self.client: Client = world.cast.client(self.call.who[0], enforce_csrf_checks=True)
+        self.client.cookies["csrftoken"] = CSRF
+        self.refusals = 0
+
+    @property
+    def path(self) -> str:
+        return address(self.operation, self.call)
+
+    def send(
+        self,
+        body: bytes = b"",
+        *,
+        path: str = "",
+        kind: str = "application/json",
+        method: str = "",
+        **headers: str,
+    ) -> Any:
+        named = {name.replace("_", "-"): value for name, value in headers.items()}
+        began = time.monotonic()
+        answer = self.client.generic(
+            method or self.operation.method.upper(),
+            path or self.path,
+            body,
+            content_type=kind,
+            headers={"X-CSRFToken": CSRF, **self.call.headers, **named},
+        )
+        assert time.monotonic() - began < SECONDS
+        return answer
+
+    def good_body(self) -> bytes:
+        return b"" if self.call.body is None else json.dumps(self.call.body).encode()
+
+    def refused(self, answer: Any, *codes: int, path: str | None = None) -> dict[str, Any]:
+        """The problem, which has the form of one; nothing has changed."""
+        shown = answer.content[:500]
+        assert answer.status_code in codes, (answer.status_code, shown)
+        assert answer["Content-Type"] == "application/problem+json", shown
+        problem: dict[str, Any] = answer.json()
+        assert problem["status"] == answer.status_code
+        assert problem["detail"], problem
+        assert len(shown) < 500 or len(answer.content) < 10_000  # nothing large is sent back
+        if path is not None:
+            assert problem["path"] == path, problem
+        self.refusals += 1
+        return problem
+
+    def unharmed(self, answer: Any) -> None:
+        """Whatever it was answered, it is no failure and no page."""
+        if answer.status_code >= 400:
+            self.refused(answer, 400, 403, 404, 405, 406, 409, 412, 415, 422)
+
+
+@pytest.fixture
+def door(world: World, request: pytest.FixtureRequest) -> Iterator[Door]:
+    """Afterwards nothing in the database may be other than before."""
+    made = Door(world, operations()[request.param])
+    before = everything()
+    yield made
+    after = everything()
+    # A capsule that is taken away is logged by the workspace.
+    logged = {"gp_workspace", "gp_workspace_event"} if request.param == "threads_capsule" else set()
+    assert {table for table in before if before[table] != after[table]} <= logged
+
+
+def every(names: list[str]) -> Any:
+    return pytest.mark.parametrize("door", names, indirect=True)
+
+
+# --- bodies ---------------------------------------------------------------------------------------
+
+
+@every(BODIES)
+def test_values_that_nobody_may_store(door: Door) -> None:
+    for what, value in hostile.POISONS.items():
+        problem = door.refused(door.send(hostile.with_poison(door.call.body, value)), 400)
+        closed = "never closed" not in what
+        assert problem["path"].startswith("$.poison" if closed else "$"), (what, problem)
+    twice = b'{"poison": 1, "poison": 2}'
+    door.refused(door.send(twice), 400, path="$.poison")
+
+
+@every(BODIES)
+def test_bodies_that_are_no_json(door: Door) -> None:
+    for raw in hostile.UNREADABLE.values():
+        door.refused(door.send(raw), 400)
+
+
+@pytest.mark.slow
+@every(POSTS)
+def test_bodies_that_are_too_large(door: Door) -> None:
+    for size in (5 * hostile.MB, 10 * hostile.MB):
+        body = hostile.with_poison({}, '"' + "x" * size + '"')
+        door.refused(door.send(body), *((413,) if door.operation.id in JSON else (415,)))
+
+
+@every(STATED)
+def test_bodies_of_another_shape(door: Door) -> None:
+    for raw in hostile.NO_OBJECTS:
+        door.refused(door.send(raw.encode()), 422, path="$")
+    door.refused(door.send(hostile.with_poison(door.call.body, "1")), 422, path="$.poison")
+
+
+@every(LISTS)
+def test_lists_with_an_item_that_is_refused(door: Door) -> None:
+    """Nothing of the list is done where one item cannot even be read."""
+    good = door.call.body[0]
+    for what, value in hostile.POISONS.items():
+        item = hostile.with_poison(good, value)
+        problem = door.refused(door.send(b"[" + item + b"]"), 400)
+        closed = "never closed" not in what
+        assert problem["path"].startswith("$[0].poison" if closed else "$"), (what, problem)
+    for raw in hostile.UNREADABLE.values():
+        door.refused(door.send(raw), 400)
+    for raw in ("{}", "1", '"x"', "null", "true", "[]", "[1]", "[[]]", "[null]"):
+        door.refused(door.send(raw.encode()), 422)
+    for change in (
+        {"id": "no-id"},
+        {"id": 7},
+        {"verdict": None},
+        {"proposal_hash": 5},
+        {"comment": []},
+        {"what_next": "explode"},
+        {"poison": 1},
+    ):
+        items = [*door.call.body, {**good, **change}]
+        problem = door.refused(door.send(json.dumps(items).encode()), 422)
+        assert problem["path"] == f"$[{len(items) - 1}].{next(iter(change))}", problem
+    for name in ("id", "verdict", "proposal_hash"):
+        rest = {key: value for key, value in good.items() if key != name}
+        door.refused(door.send(json.dumps([rest]).encode()), 422, path=f"$[0].{name}")
+    door.refused(door.send(json.dumps([good] * 201).encode()), 422, path="$")
+
+
+def schema_of(operation: Operation) -> dict[str, Any]:
+    """The shape of a call's body."""
+    (content,) = operation.spec["requestBody"]["content"].values()
+    name = content["schema"]["$ref"].rpartition("/")[2]
+    results: dict[str, Any] = document()["components"]["schemas"][name]
+    return results
+
+
+def fits(schema: dict[str, Any], value: Any) -> bool:
+    """Whether a member's schema allows a value."""
+    whole = {**schema, "components": document()["components"]}
+    return Draft202012Validator(whole).is_valid(value)
+
+
+@pytest.mark.slow
+@every(STATED)
+def test_members_of_another_type(door: Door) -> None:
+    schema = schema_of(door.operation)
+    good = door.call.body or {}
+    for name, value in hostile.misfits(schema, fits):
+        problem = door.refused(door.send(json.dumps({**good, name: value}).encode()), 422)
+        assert problem["path"].startswith(f"$.{name}"), (name, value, problem)
+    for name in schema.get("required", ()):
+        rest = {key: value for key, value in good.items() if key != name}
+        door.refused(door.send(json.dumps(rest).encode()), 422, path=f"$.{name}")
+        door.refused(door.send(b"{}"), 422)
+        door.refused(door.send(b""), 422)
+    assert door.refusals or not schema.get("properties")
+    door.refused(door.send(b"[]"), 422)
+
+
+@every(POSTS)
+def test_other_content_types(door: Door) -> None:
+    body = door.good_body() or b"{}"
+    for kind in (
+        "text/plain",
+        "text/html",
+        "application/xml",
+        "application/x-www-form-urlencoded",
+        "application/merge-patch+json",
+        "application/octet-stream",
+        "/",
+        "json",
+        "a/b/c;;;=",
+        "application/json" if door.operation.id not in JSON else "multipart/form-data",
+    ):
+        door.refused(door.send(body, kind=kind), 415, 400)
+
+
+# --- addresses ------------------------------------------------------------------------------------
+
+
+def paths(door: Door) -> Iterator[str]:
+    """The call's path with ids that are unknown, of another workspace, or none."""
+    world = door.world
+    others = {
+        "thread_id": (world.foreign, world.gate.id),
+        "approval_id": (world.foreign_gate.id, world.gate.thread),
+        # People have numbers, so 1 may be somebody.
+        "user_id": (world.cast.users["stranger"].pk, 2**31 - 1, 2**63, 10**30),
+    }
+    for name in door.call.params:
+        numbers = [] if name == "user_id" else ["1"]
+        ids = [uuid4(), *others.get(name, ()), "no-id", *numbers, "0" * 5_000, "a'b", "%"]
+        for value in map(str, ids):
+            yield address(door.operation, Call({**door.call.params, name: value}))
+
+
+@every([name for name in ALL if "{" in operations()[name].path])
+def test_ids_of_nothing_and_of_others(door: Door) -> None:
+    for path in paths(door):
+        door.refused(door.send(door.good_body(), path=path), 404)
+    for raw in ("%00", "%0a", "a%0d%0ab", "%ff", "%ED%A0%80", "..", "%2e%2e%2f"):
+        path = door.operation.path.replace("{thread_id}", raw).replace("{approval_id}", raw)
+        path = path.replace("{name}", raw)
+        door.refused(door.send(door.good_body(), path=path), 404, 422)
+
+
+@pytest.mark.slow
+@every(ALL)
+def test_other_methods_and_addresses(door: Door) -> None:
+    known = {one.method for one in operations().values() if one.path == door.operation.path}
+    for method in {"get", "post", "put", "patch", "delete"} - known:
+        door.refused(door.send(door.good_body(), method=method.upper()), 405)
+    door.refused(door.send(door.good_body(), method="BREW"), 405)
+    bare = door.path.partition("?")[0]
+    for path in (
+        f"{bare}more/",
+        f"{bare}%00",
+        f"{bare}%0a",
+        bare.rstrip("/") if bare.endswith("/") else f"{bare}/",
+        bare.replace("/v1/", "/v0/"),
+    ):
+        door.refused(door.send(door.good_body(), path=path), 404)
+    assert door.send(door.good_body(), method="OPTIONS").status_code in (200, 405)
+
+
+# --- query parameters -----------------------------------------------------------------------------
+
+
+@pytest.mark.slow
+@every([name for name in ALL if operations()[name].query])
+def test_query_parameters(door: Door) -> None:
+    bare = door.path.partition("?")[0]
+    for name in door.operation.query:
+        rest = "".join(f"{k}={quote(v)}&" for k, v in door.call.query.items() if k != name)
+        for text in hostile.TEXTS:
+            path = f"{bare}?{rest}{name}={quote(text)}"
+            door.refused(door.send(door.good_body(), path=path), 422, path=name)
+        for text in (*map(quote, hostile.ODD_TEXTS), "%FF", "%", "%ED%A0%80", "1&" + name + "=2"):
+            path = f"{bare}?{rest}{name}={text}"
+            if door.operation.method == "get":
+                door.unharmed(door.send(path=path))
+            else:
+                door.refused(door.send(door.good_body(), path=path), 422, path=name)
+
+
+@pytest.mark.slow
+@every(ALL)
+def test_calls_take_no_other_query_parameters(door: Door) -> None:
+    """A mistyped name is refused by name, beside good ones too, and so is one that comes twice."""
+    bare, _, good = door.path.partition("?")
+    names = door.operation.query
+    typos = {name[:-2] + name[-1] + name[-2] for name in names if len(name) > 2} - {*names}
+    for name in sorted(typos | {"previw", "Preview", "wiat", "agnet", "page", "x" * 1_000, "é"}):
+        for rest in ("", f"&{good}" if good else ""):
+            query = f"{quote(name)}=1{rest}"
+            door.refused(door.send(door.good_body(), path=f"{bare}?{query}"), 422, path=name[:80])
+    for name in ("preview%00=1", "preview[]=1", "%F0%9F%92%A9=1", "=1"):
+        door.refused(door.send(door.good_body(), path=f"{bare}?{name}"), 422)
+    for name in names:
+        value = quote(door.call.query.get(name, "1"))
+        twice = f"{bare}?{name}={value}&{name}={value}"
+        problem = door.refused(door.send(door.good_body(), path=twice), 422)
+        if not good:
+            assert problem["path"] == name
+
+
+CURSORS = [name for name in ALL if "cursor" in operations()[name].query]
+
+
+@every(CURSORS)
+def test_cursors_of_other_lists(door: Door) -> None:
+    bare = door.path.partition("?")[0]
+    lists = [operations()[name] for name in CURSORS]
+    cursors = ["x", "AAAA", "é", "MjAyNg", str(uuid4()), str(door.world.foreign_gate.id), "-1"]
+    for other in lists:
+        if other.id != door.operation.id:
+            call = example(door.world, other)
+            query = {**call.query, "limit": "1"}
+            page = door.client.get(address(other, Call(call.params, query)))
+            assert page.json()["next_cursor"], other.id
+            cursors.append(page.json()["next_cursor"])
+    for cursor in cursors:
+        numbers = "checkpoints" in door.operation.id and cursor.isdigit()
+        if not numbers:
+            path = f"{bare}?cursor={quote(cursor)}"
+            door.refused(door.send(path=path), 422, path="cursor")
+
+
+# --- headers --------------------------------------------------------------------------------------
+
+
+def headers(operation: Operation) -> list[str]:
+    return [p["name"] for p in operation.spec.get("parameters", []) if p["in"] == "header"]
+
+
+@every([name for name in ALL if "If-Match" in headers(operations()[name])])
+def test_versions(door: Door) -> None:
+    for value in ("x", '"x"', "-1", '"1", "2"', "9" * 5_000, "٣", '"\x00"', '"1.0"', "é"):
+        door.refused(door.send(door.good_body(), If_Match=value), 400, path="If-Match")
+    for value in ('"999999"', 'W/"0"', "0"):
+        problem = door.refused(door.send(door.good_body(), If_Match=value), 412)
+        assert problem["version"] > 0
+
+
+@every([name for name in ALL if "Idempotency-Key" in headers(operations()[name])])
+def test_idempotency_keys(door: Door) -> None:
+    for value in ("", "x" * 256, "\x00", "a\tb", "é"):
+        answer = door.send(door.good_body(), Idempotency_Key=value)
+        door.refused(answer, 400, path="Idempotency-Key")
+
+
+@pytest.mark.slow
+@every(ALL)
+def test_other_headers(door: Door) -> None:
+    body = b"" if door.call.files else door.good_body()
+    door.refused(door.send(body, Accept="image/png"), 406)
+    door.refused(door.send(body, Host="evil.example:99999"), 400)
+    if door.operation.method == "post":
+        door.refused(door.send(body, X_CSRFToken="d" * 32), 403)
+        door.refused(door.send(body, X_CSRFToken="\x00"), 403)
+    for accept in (";;;", "a/b/c", "application/json;q=x", "*", "é", "x" * 10_000):
+        answer = door.send(path="/api/v1/nowhere/", Accept=accept)
+        door.refused(answer, 404, 406)
+    bare = Client(headers={"Authorization": "é" * 100})
+    assert bare.get("/api/v1/threads/").status_code == 401
+
+
+@pytest.mark.slow
+@every(ALL)
+def test_cookies_that_are_no_login(door: Door) -> None:
+    for value in ('"a\\000bcdefghij"', "x" * 5_000, '"\\377\\376abcdefgh"', "\x01" * 20, "é" * 20):
+        client = Client(headers={"Cookie": f"sessionid={value}; csrftoken={CSRF}"})
+        answer = client.generic(door.operation.method.upper(), door.path)
+        door.refused(answer, 401)

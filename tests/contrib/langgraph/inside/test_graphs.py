@@ -1,0 +1,216 @@
+"""Compiled graphs on the real engine, with a ledger in memory."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from contrib.langgraph import from_langgraph
+from gatepost import Edit, GraphError, Harness, Reject, Respond
+
+from . import compiled_agents as agents
+
+
+def steps(thread: Any) -> list[list[str]]:
+    return [list(c.nodes) for c in thread.checkpoints if c.source == "step"]
+
+
+def test_a_superstep_is_a_step_and_branches_meet_in_a_cycle() -> None:
+    thread = Harness(agents.rounds).play({"rounds": 2})
+    assert thread.status == "succeeded", thread
+    assert steps(thread) == [["__start__"], *[["left", "right"], ["meet"]] * 2]
+    assert thread.state["lines"] == ["left 0", "right 0", "left 1", "right 1"]
+    assert thread.state["ratio"] == {"$type": "float", "value": "2.0"}
+    assert thread.state_at(2)["lines"] == ["left 0", "right 0"]
+    assert agents.rounds_graph().invoke({"rounds": 2})["lines"] == thread.state["lines"]
+
+
+def test_a_list_that_grows_is_stored_once() -> None:
+    thread = Harness(agents.rounds).play({"rounds": 3})
+    added = [c.delta.get("append", {}).get("lines") for c in thread.checkpoints]
+    rounds = [[f"left {n}", f"right {n}"] for n in range(3)]
+    assert [list(lines) for lines in added if lines] == rounds
+    assert not any("lines" in c.delta.get("set", {}) for c in thread.checkpoints[1:])
+
+
+def test_sends_and_commands_lead_on() -> None:
+    thread = Harness(agents.spread).play({"items": ["a", "b", "c"]})
+    assert thread.status == "succeeded", thread
+    assert steps(thread) == [["__start__"], ["look"], ["choose"], ["there"]]
+    assert thread.state["names"] == ["A", "B", "C"]
+    assert thread.state["went"] == "there and back"
+
+
+def test_tool_calls_are_recorded_and_an_effect_waits_at_its_gate(tmp_path: Path) -> None:
+    start = {"messages": [{"role": "user", "content": "It is broken."}], "folder": str(tmp_path)}
+    thread = Harness(agents.shop).play(start)
+    assert thread.status == "waiting", thread
+    (request,) = thread.open
+    assert request.title == "Refund the customer?"
+    assert request.args == {"order": 1, "amount": "40.00"}
+    assert sorted(a.tool for a in thread.activities if a.tool == "find_order") == ["find_order"] * 2
+    thread.decide(Edit({"order": 1, "amount": "30.00"}))
+    assert thread.status == "succeeded", thread
+    assert (tmp_path / "1.refund").read_text() == "30.00"
+    last = thread.state["messages"][-2]["value"]["data"]
+    assert last["content"].startswith("refunded 30.00\n\n")
+    assert "changed the arguments" in last["content"]
+    assert len((tmp_path / "find-1.log").read_text().splitlines()) == 1
+    (effect,) = thread.effects
+    assert (tmp_path / "refund.log").read_text().split()[1] == effect.idempotency_key
+    thread.roll_back(to=1)
+    assert thread.effects[0].state == "compensated"
+
+
+def test_a_refused_effect_is_an_answer_for_the_model(tmp_path: Path) -> None:
+    start = {"messages": [{"role": "user", "content": "It is broken."}], "folder": str(tmp_path)}
+    thread = Harness(agents.shop).play(start, decide=Reject("not ours"))
+    assert thread.status == "succeeded", thread
+    assert "not ours" in thread.state["messages"][-2]["value"]["data"]["content"]
+    assert not (tmp_path / "1.refund").exists()
+
+
+@pytest.mark.parametrize("n", range(1, 24))
+def test_a_lost_worker_repeats_no_call(tmp_path: Path, n: int) -> None:
+    start = {"messages": [{"role": "user", "content": "It is broken."}], "folder": str(tmp_path)}
+    thread = Harness(agents.shop, stop_after=n).play(start, decide="approve")
+    assert thread.status == "succeeded", thread
+    lines = {p.stem: len(p.read_text().splitlines()) for p in tmp_path.glob("*.log")}
+    keys = {line.split()[1] for line in (tmp_path / "refund.log").read_text().splitlines()}
+    assert len(keys) == 1
+    # What was lost is at most the call whose record was the lost write.
+    assert sum(lines.values()) <= 7
+    assert len(thread.state["messages"]) == 7
+
+
+def test_a_branch_that_finished_is_not_run_again_when_its_worker_is_lost(tmp_path: Path) -> None:
+    repeated = []
+    for n in range(1, 9):
+        folder = tmp_path / str(n)
+        folder.mkdir()
+        start = {"rounds": 1, "folder": str(folder)}
+        thread = Harness(agents.rounds, stop_after=n).play(start)
+        assert thread.state["lines"] == ["left 0", "right 0"]
+        calls = [path.read_text().splitlines() for path in folder.glob("*.log")]
+        repeated.append(sum(map(len, calls)) - 2)
+    # Once the worker was lost between the ends of the two branches.
+    assert 1 in repeated, repeated
+    assert repeated[-1] == 0
+
+
+def test_interrupts_of_branches_and_subgraphs_are_answered_by_id(tmp_path: Path) -> None:
+    thread = Harness(agents.trip).play({"folder": str(tmp_path)})
+    assert thread.status == "waiting", thread
+    assert sorted(a.title for a in thread.open) == ["How much?", "Is Oslo right?"]
+    thread.decide(Respond("yes"), "Is Oslo right?")
+    assert sorted(a.title for a in thread.open) == ["How much?", "When?"]
+    thread.decide(Respond(500), "How much?")
+    thread.decide(Respond("May"), "When?")
+    assert thread.status == "succeeded", thread
+    assert thread.state["answers"] == ["500 euro", "yes May", "packed"]
+    # The subgraph resumed after its first node.
+    assert len((tmp_path / "draft.log").read_text().splitlines()) == 1
+
+
+INBOX = [
+    {
+        "action_request": {"action": "send", "args": {"to": "Ada"}},
+        "config": {"allow_accept": True, "allow_edit": True, "allow_ignore": True},
+        "description": "Send it?",
+    }
+]
+ACTIONS = {
+    "action_requests": [
+        {"name": "send", "args": {"to": "Ada"}, "description": "To Ada?"},
+        {"name": "send", "args": {"to": "Bea"}, "description": "To Bea?"},
+    ],
+    "review_configs": [{"action_name": "send", "allowed_decisions": ["approve", "edit", "reject"]}],
+}
+TOOL = {"type": "tool_approval", "tool_call_id": "1", "name": "send", "args": {"to": "Ada"}}
+
+
+@pytest.mark.parametrize(
+    ("value", "decide", "answer"),
+    [
+        (INBOX, "approve", [{"type": "accept", "args": None}]),
+        (
+            INBOX,
+            Edit({"to": "Eve"}),
+            [{"type": "edit", "args": {"action": "send", "args": {"to": "Eve"}}}],
+        ),
+        (
+            ACTIONS,
+            {"To Ada?": "approve", "To Bea?": Reject("not her")},
+            {"decisions": [{"type": "approve"}, {"type": "reject", "message": "not her"}]},
+        ),
+        (
+            TOOL,
+            Edit({"to": "Eve"}),
+            {"type": "edit", "edited_action": {"name": "send", "args": {"to": "Eve"}}},
+        ),
+        ("Which?", Respond("this"), "this"),
+        ({"question": "Which?", "of": ["a", "b"]}, Respond("a"), "a"),
+    ],
+)
+def test_the_forms_of_interrupts(value: Any, decide: Any, answer: Any) -> None:
+    thread = Harness(agents.question).play({"value": value}, decide=decide)
+    assert thread.status == "succeeded", thread
+    assert thread.state["answer"] == answer
+
+
+def test_an_answer_fits_its_schema() -> None:
+    schema = {"type": "object", "properties": {"n": {"type": "integer"}}, "required": ["n"]}
+    thread = Harness(agents.question).play({"value": "How many?", "schema_of_answer": schema})
+    (request,) = thread.open
+    assert request.schema == schema
+    thread.decide(Respond({"n": 3}))
+    assert thread.state["answer"] == {"n": 3}
+
+
+@pytest.mark.parametrize(
+    ("decide", "result"),
+    [("approve", "sent to Ada: Hi"), (Reject("too short"), "too short")],
+)
+def test_the_middleware_of_langchain_asks_people(decide: Any, result: str) -> None:
+    start = {"messages": [{"role": "user", "content": "Write to Ada."}]}
+    thread = Harness(agents.careful).play(start, decide=decide)
+    assert thread.status == "succeeded", thread
+    assert result in thread.state["messages"][2]["value"]["data"]["content"]
+
+
+def test_a_fork_and_an_edit_change_channels(tmp_path: Path) -> None:
+    thread = Harness(agents.rounds).play({"rounds": 2})
+    fork = thread.fork(3, {"rounds": 1, "count": 1, "lines": ["mine"]})
+    assert fork.status == "succeeded", fork
+    assert fork.state["lines"] == ["mine", "left 1", "right 1"]
+    assert thread.verify()
+
+
+def test_the_limit_of_steps_fails_the_thread() -> None:
+    agent = from_langgraph(agents.rounds_graph(), name="short", recursion_limit=4)
+    thread = Harness(agent).play({"rounds": 9})
+    assert thread.status == "failed"
+    assert "recursion limit" in thread.reason
+
+
+def test_a_graph_that_cannot_run_here_is_refused_where_it_is_registered() -> None:
+    builder = agents.StateGraph(agents.Rounds)
+    builder.add_node("left", agents.left)
+    builder.add_edge(agents.START, "left")
+    with pytest.raises(GraphError, match="interrupt_before"):
+        from_langgraph(builder.compile(interrupt_before=["left"]), name="x")
+    with pytest.raises(GraphError, match="no tool of a ToolNode"):
+        from_langgraph(builder.compile(), name="x", effects={"pay": agents.REFUND})
+    with pytest.raises(GraphError, match="compiled StateGraph"):
+        from_langgraph(builder, name="x")
+
+
+def test_a_value_that_is_no_json_fails_the_step_with_its_place() -> None:
+    builder = agents.StateGraph(agents.Spread)
+    builder.add_node("look", lambda state: {"went": object()})
+    builder.add_edge(agents.START, "look")
+    thread = Harness(from_langgraph(builder.compile(), name="x")).play({"items": []})
+    assert thread.status == "failed"
+    assert "went is a builtins.object, which is not JSON" in thread.reason

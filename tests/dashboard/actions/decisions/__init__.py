@@ -1,0 +1,1 @@
+"""Deciding, through every way in."""

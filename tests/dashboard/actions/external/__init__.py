@@ -1,0 +1,1 @@
+"""What agents that work elsewhere do, by its verbs."""

@@ -1,0 +1,1 @@
+"""Policies, through pages and calls."""

@@ -1,0 +1,1 @@
+"""What a fork, rollback or cancel says before it happens."""

@@ -1,0 +1,1 @@
+"""Inbound hooks: deliveries, changes by admins, the document and the how-to."""

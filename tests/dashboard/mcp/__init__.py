@@ -1,0 +1,1 @@
+"""Tests of MCP: servers behind the gateway, and the gateway."""

@@ -1,0 +1,1 @@
+"""The gateway between the SDK's own client, real servers, and people who decide."""

@@ -1,0 +1,1 @@
+"""Every number of a page, computed another way by plain SQL."""

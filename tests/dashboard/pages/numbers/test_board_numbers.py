@@ -1,0 +1,56 @@
+"""Every number that the board shows is known, and equals one computed another way by plain SQL."""
+
+from __future__ import annotations
+
+from uuid import UUID
+
+from checkpoints.states import Status
+from tests.cast import Cast
+from tests.checkpoints.builders import one
+from tests.dashboard.page_numbers import Rule, problem, quoted
+
+
+def _of_status(cast: Cast, status: str) -> str:
+    return str(
+        one(
+            "SELECT count(*) FROM gp_thread WHERE workspace_id = %s AND status = %s",
+            (cast.workspace, status),
+        )
+    )
+
+
+def _step(cast: Cast, thread: str) -> str:
+    """The newest checkpoint on the thread's branch says how many steps were merged."""
+    return "step " + str(
+        one(
+            "SELECT c.step FROM gp_checkpoint c JOIN gp_thread t ON t.id = c.thread_id "
+            "AND t.head = c.id WHERE t.id = %s",
+            (thread,),
+        )
+    )
+
+
+BOARD = [
+    Rule(r"li#count-(\w+) .*span\.v$", _of_status),
+    Rule(r"tr#lane-head-(\w+)\.?.* span\.num", _of_status),
+    Rule(r"tr#thread-([0-9a-f-]{36}) td\.c-node span", _step),
+    Rule(
+        r"#board-feed\S* header span",
+        lambda cast: "newest " + str(min(20, one(
+            "SELECT count(*) FROM (SELECT 1 FROM gp_event e JOIN "
+            "(SELECT id, last_seq FROM gp_thread WHERE workspace_id = %s "
+            "ORDER BY status_since DESC, id DESC LIMIT 50) t "
+            "ON t.id = e.thread_id AND e.seq > t.last_seq - 10) x", (cast.workspace,),
+        ))),
+    ),
+]  # fmt: skip
+
+
+def test_every_number_of_the_board(cast: Cast, population: list[UUID]) -> None:
+    for role in ("operator", "manager", "auditor"):
+        client = cast.client(role)
+        for query in ("", "?status=failed,waiting", "?status=succeeded"):
+            result = quoted(client.get(f"/{query}").content.decode(), cast)
+            assert len(result) > len(Status)
+            wrong = [problem(place, words, BOARD, cast) for place, words in result]
+            assert not [*filter(None, wrong)]

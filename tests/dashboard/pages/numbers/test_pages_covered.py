@@ -1,0 +1,87 @@
+"""Each page is covered by a test that computes its numbers a second way, or has none."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+from tests.dashboard.views.test_addresses import patterns
+
+TESTS = Path(__file__).parents[2]
+# Page by name: the test that computes its numbers another way.
+COMPUTED = {
+    "board": "test_board_numbers",
+    "thread": "test_thread_numbers",
+    "thread_cancel": "test_numbers_previews",
+    "thread_rollback": "test_numbers_previews",
+    "thread_pause": "test_reach_forms",
+    "thread_resume": "test_reach_forms",
+    "approvals": "test_inbox_numbers",
+    "approvals_decide": "test_inbox_numbers",
+    "approval": "test_approval_numbers",
+    "reviewers": "test_reviewer_numbers",
+    "thread_fork": "test_expected_numbers",
+    "thread_code": "test_code_numbers",
+    "index": "test_integrity_numbers",
+    "policies": "test_numbers_records",
+    "policy_add": "test_numbers_records",
+    "policy": "test_numbers_records",
+    "mcp_servers": "test_mcp_numbers",
+    "mcp_server": "test_mcp_numbers",
+}
+# The lists of records and the pages of their rows, whatever their name.
+RECORDS = "test_numbers_records"
+RECORDS_ENDINGS = ("_changelist", "_change")
+NONE = {
+    "thread_new": "a form",
+    "thread_edit": "a form",
+    "thread_input": "a form",
+    "thread_settle": "a form about one effect",
+    "approval_edit": "a form",
+    "thread_retry": "posts only",
+    "thread_verify": "posts only",
+    "approval_decide": "posts only",
+    "approval_take_back": "posts only",
+    "policy_cap": "posts only",
+    "policy_switch": "posts only",
+    "policy_move": "posts only",
+    "mcp_server_accept": "posts only",
+    "mcp_server_mode": "posts only",
+    "mcp_server_remove": "posts only",
+    "mcp_server_tools": "posts only",
+    "thread_capsule": "a file",
+    "published": "a file",
+    "artifact": "a file",
+    "favicon": "a file",
+    "approvals_ended": "JSON of words",
+    "workspace": "posts only",
+    "login": "no data",
+    "logout": "no data",
+    "welcome": "no data",
+    "healthz": "no page",
+    "readyz": "no page",
+    "metrics": "no page; test_metrics.py compares it",
+    "password_change": "no data",
+    "password_change_done": "no data",
+    "auth_user_password_change": "no data",
+    "autocomplete": "JSON of Django",
+    "jsi18n": "words of Django",
+    "app_list": "leads to the records",
+    "view_on_site": "leads elsewhere",
+    "None": "leads from an old address of Django to the new one",
+}
+# Forms, refusals, links, and buttons of the records.
+ENDINGS_WITHOUT = ("_add", "_delete", "_history", "_rotate", "_switch", "_test", "_revoke")
+
+
+def test_every_page_has_its_numbers_computed_another_way_or_has_none() -> None:
+    names = {str(pattern.name) for _, pattern in patterns()}
+    named = COMPUTED.keys() | NONE.keys()
+    unknown = {
+        name for name in names - named if not name.endswith((*RECORDS_ENDINGS, *ENDINGS_WITHOUT))
+    }
+    assert not unknown, f"compute their numbers a second way: {sorted(unknown)}"
+    assert not COMPUTED.keys() & NONE.keys()
+    for place in {*COMPUTED.values(), RECORDS}:
+        [path] = TESTS.rglob(f"{place}.py")
+        assert re.search(r"by (plain )?SQL|rows of the log", path.read_text()), place

@@ -1,0 +1,1 @@
+"""The page of a thread and of its past."""

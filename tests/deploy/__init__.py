@@ -1,0 +1,1 @@
+"""Containers and units against the code."""

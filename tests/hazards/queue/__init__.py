@@ -1,0 +1,1 @@
+"""Doorbells that are lost, repeated, forged or garbage."""

@@ -1,0 +1,1 @@
+"""PostgreSQL and Valkey away, frozen, restarted or cut off, and whole fleets."""

@@ -1,0 +1,1 @@
+"""The agents that ship, killed in the middle of their work."""

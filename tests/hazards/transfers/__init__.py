@@ -1,0 +1,1 @@
+"""Large files, large capsules and bodies that nobody asked for."""

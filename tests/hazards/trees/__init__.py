@@ -1,0 +1,1 @@
+"""Agents that start others, in several worker processes, killed at any place."""

@@ -1,0 +1,1 @@
+"""Workers that are killed, frozen, starved or replaced while they work."""

@@ -1,0 +1,1 @@
+"""`make interop`: each kind of agent starts, stops at a gate, dies and goes on elsewhere."""

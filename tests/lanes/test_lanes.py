@@ -1,0 +1,81 @@
+"""`make check` runs every test once: quick ones, slow ones, then those that need processes."""
+
+import re
+import shlex
+import subprocess
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parents[2]
+LANES = ("test", "test-slow", "test-processes")
+
+
+def pytest_arguments(lane: str) -> list[str]:
+    """The arguments that a target of the Makefile gives to pytest."""
+    command = ["make", "--dry-run", "--no-print-directory", lane]
+    printed = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=True).stdout
+    (arguments,) = re.findall(r" -m (?:pytest|tests\.lanes\.alone) (.*)", printed)
+    return shlex.split(arguments)
+
+
+def folders(lane: str) -> set[str]:
+    return {one for one in pytest_arguments(lane) if one.startswith("tests/")}
+
+
+def ignored(lane: str) -> set[str]:
+    options = [one for one in pytest_arguments(lane) if one.startswith("--ignore=")]
+    return {one.removeprefix("--ignore=") for one in options}
+
+
+def markers(lane: str) -> list[str]:
+    arguments = pytest_arguments(lane)
+    return [arguments[n + 1] for n, one in enumerate(arguments) if one == "-m"]
+
+
+@pytest.mark.parametrize("target", ["check", "test-all"])
+@pytest.mark.parametrize("failing", ["", *LANES])
+def test_the_quick_tests_come_first_then_the_others(
+    tmp_path: Path, target: str, failing: str
+) -> None:
+    """One lane that fails keeps none of the others of `check` from being run."""
+    recorder, calls = tmp_path / "make", tmp_path / "calls"
+    recorder.write_text(
+        f'#!/bin/sh\necho "$*" >> {calls}\n'
+        f'for word; do [ "$word" = "{failing}" ] && exit 1; done; exit 0\n'
+    )
+    recorder.chmod(0o755)
+    command = ["make", target, f"MAKE={recorder}"]
+    code = subprocess.run(command, cwd=ROOT, capture_output=True).returncode
+    assert bool(code) == bool(failing)
+    lanes = [word for word in calls.read_text().split() if word in LANES]
+    if target == "check":
+        assert "lint" in calls.read_text().split()
+        assert lanes == list(LANES)
+    else:
+        assert lanes == list(LANES[: LANES.index(failing) + 1 if failing else None])
+
+
+def test_every_test_is_in_exactly_one_lane() -> None:
+    """Folders divide the tests in two, the marker `slow` divides one of the halves."""
+    processes = folders("test-processes")
+    assert processes
+    assert all((ROOT / one).is_dir() for one in processes)
+    assert (markers("test-processes"), ignored("test-processes")) == ([], set())
+    assert markers("test") == ["not slow"]
+    assert markers("test-slow") == ["slow"]
+    assert (folders("test"), ignored("test")) == (set(), processes)
+    marked = {
+        str(path.relative_to(ROOT))
+        for path in (ROOT / "tests").rglob("*.py")
+        if re.search(r"mark\.slow", path.read_text())
+    }
+    slow = {path for path in marked if not path.startswith(tuple(processes))}
+    assert len(slow) > 50
+    assert (folders("test-slow"), ignored("test-slow")) == (slow, set())
+
+
+def test_files_stay_together_and_in_order() -> None:
+    """Fixtures of a module are made once, and Playwright's loop comes after all other tests."""
+    for lane in LANES:
+        assert {"loadfile", "--no-loadscope-reorder"} <= set(pytest_arguments(lane)), lane

@@ -1,0 +1,49 @@
+"""The command `gatepost`: which names in the user's own folder it refuses."""
+
+from __future__ import annotations
+
+import importlib.machinery
+from pathlib import Path
+
+import pytest
+
+from gatepost_command import PACKAGES, ROOT, conflicts
+
+EXTENSION = importlib.machinery.EXTENSION_SUFFIXES[0]
+
+
+@pytest.mark.parametrize("name", PACKAGES)
+@pytest.mark.parametrize(
+    ("file", "refused"),
+    [
+        ("{}/__init__.py", "{}"),  # a package
+        ("{}.py", "{}.py"),  # a module
+        (f"{{}}{EXTENSION}", f"{{}}{EXTENSION}"),  # a compiled one
+        ("{}/invoices.py", "{}"),  # ours would hide it
+        ("{}/invoices/__init__.py", "{}"),
+        ("{}/epoch-3.bin", None),  # data
+        ("{}s/__init__.py", None),  # another name
+        ("src/{}/__init__.py", None),  # not where Python looks
+    ],
+)
+def test_what_python_would_take_for_ours_is_refused(
+    tmp_path: Path, name: str, file: str, refused: str | None
+) -> None:
+    path = tmp_path / file.format(name)
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.touch()
+    assert [*conflicts([str(tmp_path), str(tmp_path)])] == (
+        [tmp_path / refused.format(name)] if refused else []
+    )
+
+
+def test_gatepost_is_in_nobodys_way_itself(tmp_path: Path) -> None:
+    clone = tmp_path / "clone"
+    clone.symlink_to(ROOT)
+    assert [*conflicts([str(ROOT), str(clone), str(tmp_path / "missing")])] == []
+
+
+def test_the_names_are_those_of_the_packages() -> None:
+    aside = {"tests", "benchmarks"}
+    packages = {path.parent.name for path in ROOT.glob("*/__init__.py")} - aside
+    assert packages == set(PACKAGES)

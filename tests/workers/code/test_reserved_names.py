@@ -1,0 +1,55 @@
+"""Names of agents that the engine brings itself: no author's agent comes under one of them."""
+
+from __future__ import annotations
+
+import importlib
+import pkgutil
+from pathlib import Path
+
+import pytest
+
+import contrib
+import workers
+from workers.authoring.errors import GraphError
+from workers.authoring.graph import RESERVED, Graph
+from workers.code import registry
+
+AGENT = """
+from gatepost import END, Graph, State
+
+
+class Order(State):
+    goal: str = "tea"
+
+
+graph = Graph({name!r}, Order)
+
+
+@graph.node(then=END)
+def buy(state, ctx):
+    return None
+"""
+
+
+@pytest.mark.parametrize("name", sorted(RESERVED))
+def test_a_worker_refuses_an_agent_of_such_a_name(
+    name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    module = f"agent_named_{name}"
+    (tmp_path / f"{module}.py").write_text(AGENT.format(name=name), encoding="utf-8")
+    monkeypatch.syspath_prepend(tmp_path)
+    with pytest.raises(GraphError, match=f"{module}.* holds an agent named '{name}'.*Choose"):
+        registry.load([module])
+
+
+def test_every_agent_of_the_engine_has_a_reserved_name() -> None:
+    names = [
+        module.name
+        for package in (workers, contrib)
+        for module in pkgutil.walk_packages(package.__path__, f"{package.__name__}.")
+        # LangGraph is not installed here.
+        if not module.name.endswith("__main__") and "langgraph" not in module.name
+    ]
+    assert len(names) > 50
+    graphs = (vars(importlib.import_module(name)).values() for name in names)
+    assert {one.name for values in graphs for one in values if isinstance(one, Graph)} == RESERVED

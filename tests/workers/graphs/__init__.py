@@ -1,0 +1,1 @@
+"""Small agents that tests of the working floor play."""

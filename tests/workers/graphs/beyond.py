@@ -1,0 +1,137 @@
+"""An agent that hands a value beyond a limit to the door it is told; `none` does nothing wrong."""
+
+from __future__ import annotations
+
+import math
+from typing import Annotated, Any
+
+from workers.authoring.graph import END, Gate, Graph, Merge, State, Tool, Way, tool
+from workers.node.context import Context
+
+MIB = 1024 * 1024
+
+
+def nested(depth: int) -> Any:
+    value: Any = 1
+    for _ in range(depth):
+        value = [value]
+    return value
+
+
+# What no door takes: {limit: value}. `size` differs from door to door.
+BEYOND: dict[str, Any] = {
+    "depth": nested(130),
+    "key": {"k" * 1_001: 1},
+    "integer": 2**53,
+    "negative integer": -(2**53),
+    "NaN": math.nan,
+    "infinity": math.inf,
+    "NUL": "a\0b",
+    "surrogate": "\ud800",
+    "key with NUL": {"a\0": 1},
+    "type": {1, 2},
+    "key of another type": {1: 2},
+}
+LARGE = {"thought": 300 * 1024, "way": 300 * 1024, "title": 300 * 1024}
+
+
+def beyond(limit: str, door: str) -> Any:
+    """The value, at `here` of an object."""
+    if limit == "size":
+        return {"here": "x" * LARGE.get(door, 9 * MIB)}
+    return {"here": BEYOND[limit]}
+
+
+class Told(State):
+    door: str = "none"
+    limit: str = ""
+    facts: Annotated[dict[str, Any], Merge()] = {}
+    out: str = ""
+
+
+class Odd(Exception):
+    pass
+
+
+def giving(limit: str, door: str) -> Any:
+    return beyond(limit, door)
+
+
+def taking(value: Any) -> str:
+    return "taken"
+
+
+@tool("give", idempotent=True)
+def give(limit: str, *, key: str) -> Any:
+    """Give back what nobody can keep."""
+    return beyond(limit, "effect result")
+
+
+@tool("take", idempotent=True)
+def take(value: Any, *, key: str) -> str:
+    """Take whatever comes."""
+    return "taken"
+
+
+graph = Graph("beyond", Told)
+
+
+def choose(state: Told) -> Way:
+    if state.door == "way":
+        return Way("end", _text(state.limit, "way"))
+    return Way("end", "as ever")
+
+
+def _text(limit: str, door: str) -> str:
+    result = beyond(limit, door)["here"]
+    return str(result)
+
+
+@graph.node(then=choose, ways=("end",))
+def begin(state: Told, ctx: Context) -> dict[str, Any]:
+    door, limit = state.door, state.limit
+    if door == "update":
+        return {"facts": beyond(limit, door)}
+    if door == "result":
+        ctx.activity(giving, limit, door)
+    elif door == "arguments":
+        ctx.activity(taking, beyond(limit, door))
+    elif door == "effect arguments":
+        ctx.effect(take, {"value": beyond(limit, door)})
+    elif door == "effect result":
+        ctx.effect(give, {"limit": limit})
+    elif door == "thought":
+        ctx.think("as follows", **beyond(limit, door))
+    elif door == "error":
+        raise Odd(_text(limit, door))
+    elif door == "error of an activity":
+        ctx.activity(failing, limit)
+    elif door == "key":
+        ctx.activity(taking, 1, key=_text(limit, door))
+    elif door == "title":
+        ctx.effect(take, {"value": 1}, gate=Gate(_text(limit, door)))
+    elif door == "question":
+        ctx.ask(_text(limit, door))
+    elif door == "sleep":
+        ctx.sleep(BEYOND[limit])
+    elif door == "deadline":
+        ctx.effect(take, {"value": 1}, gate=Gate("Take it?", expires_in=BEYOND[limit]))
+    elif door == "refused":
+        ctx.effect(take, {"value": 1}, gate=Gate("Refused by the database"))
+    elif door == "file name":
+        ctx.artifact(_text(limit, door), b"1", "text/plain")
+    elif door == "media type":
+        ctx.artifact("a", b"1", _text(limit, door))
+    return {"out": "begun"}
+
+
+def failing(limit: str) -> None:
+    raise Odd(_text(limit, "error"))
+
+
+@graph.node(then=END)
+def end(state: Told, ctx: Context) -> dict[str, Any]:
+    return {"out": "done"}
+
+
+TOOLS: dict[str, Tool] = {t.name: t for t in (give, take)}

@@ -1,0 +1,1 @@
+"""Small agents with effects, gates and undo, and people who answer them."""

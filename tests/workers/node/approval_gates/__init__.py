@@ -1,0 +1,1 @@
+"""Gates as a node opens and passes them."""
