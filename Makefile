@@ -6,29 +6,33 @@ HOST ?= 127.0.0.1
 PORT ?= 8000
 DATA ?= .gatepost
 WORKERS ?= 2
-ROWS ?= 1,2,3,4,5,6,7,8,9,10,14
+MODEL ?=
+ROWS ?= 1,2,3,4,5,6,7,8,9,10,14,15,16,18
 STAGE ?= 1
 PICK ?=
-# Three lanes side by side, each with servers of its own: tests that start the product and wait for
-# it, tests of what people and programs call, and the rest, which is all that lies beside them.
-PROCESSES := tests/hazards tests/embedded tests/acceptance tests/browser
-CALLS := tests/dashboard tests/contract
-LANES := test-processes test-calls test-rest
-PYTEST := MAKEFLAGS= MFLAGS= GATEPOST_REQUIRE_BROWSER=1 $(PY) -m pytest
-# Gives way to those that wait: a starved worker loses its lease.
-PYTEST_NICE := MAKEFLAGS= MFLAGS= GATEPOST_REQUIRE_BROWSER=1 nice -n 10 $(PY) -m pytest
+OUTCOMES ?=
+# `make test` leaves out what is marked `slow` and these folders, whose tests start the product and
+# wait for it. Each process of a run (pytest-xdist) has servers of its own; files stay together and in
+# order, so that those in a browser come last.
+PROCESSES := tests/hazards tests/embedded tests/acceptance
+OPTIONS := --dist loadfile --no-loadscope-reorder $(OUTCOMES:%=-p tests.requirements.outcomes --outcomes=%)
+PYTEST := $(PY) -m pytest $(OPTIONS)
+COMPUTING := $(PROCESSES:%=--ignore=%)
+# To read all files takes as long as some of their tests: only those that have slow ones.
+SLOW = $(sort $(shell grep -rl --include='test_*.py' $(PROCESSES:tests/%=--exclude-dir=%) 'mark\.slow' tests))
 
 # An environment that is there looks after itself; the first one needs a Python of the system.
 BRING := python=$(PY); [ -x $(PY) ] || python=$$(tools/find-python) || exit 1; "$$python" tools/install.py
 
 .DEFAULT_GOAL := help
-.PHONY: help up test test-all test-processes test-calls test-rest check lint format demo bench bench-peers bench-log bench-inbox bench-files bench-wasted chaos mutants requirements pictures reset size lock install install-dev
+.PHONY: help up test test-all test-processes test-slow check lint format demo bench bench-peers bench-log bench-inbox bench-files bench-wasted chaos mutants requirements interop pictures reset size lock install install-dev
 
 help:  ## list what can be called
-	@echo "make up            start Gatepost (PORT=8000 HOST=127.0.0.1 DATA=.gatepost WORKERS=2 ARGS=...)"
+	@echo "make up            start Gatepost (PORT=8000 HOST=127.0.0.1 DATA=.gatepost WORKERS=2 MODEL=auto ARGS=...)"
 	@echo "make demo          the same with demo logins and threads, in a data folder of its own"
-	@echo "make test          all tests; those in a browser where a chromium is (PICK='-k words')"
-	@echo "make check         everything CI does: lock, style, types, floors, migrations, tests, browser"
+	@echo "make test          the quick tests (PICK='-k words')"
+	@echo "make test-all      all tests, also those that start, kill and cut off the product"
+	@echo "make check         everything CI does: lock, style, types, floors, migrations, all tests"
 	@echo "make lint          the parts of check that take seconds"
 	@echo "make format        put Python and templates into form"
 	@echo "make bench         measure rows of the budget (ROWS=1,2,3)"
@@ -39,7 +43,8 @@ help:  ## list what can be called
 	@echo "make bench-wasted  what resuming spares of what faults cost, beside restarting (ARGS='--scale 0.2')"
 	@echo "make chaos         1,000 threads, 200 kills and more, a verdict from outside (ARGS='--minutes 2')"
 	@echo "make mutants       break each promise on purpose; a test must turn red (ARGS='--promise 3,8')"
-	@echo "make requirements  prove the promises of a stage (STAGE=1)"
+	@echo "make requirements  prove the promises of a stage (STAGE=1, 1,2 or all; OUTCOMES=folder of a check)"
+	@echo "make interop       each kind of agent: stopped at a gate, killed, edited, resumed elsewhere"
 	@echo "make pictures      take docs/pictures anew from the working product"
 	@echo "make lock          write the lock files anew from pyproject.toml"
 	@echo "make size          lines and files of each room, circles of imports"
@@ -52,13 +57,13 @@ install-dev:
 	@$(BRING) requirements-dev.lock
 
 up: install  ## start everything and stay until Ctrl-C
-	@exec $(PY) manage.py up --host $(HOST) --port $(PORT) --data-dir $(DATA) --workers $(WORKERS) $(ARGS)
+	@exec $(PY) manage.py up --host $(HOST) --port $(PORT) --data-dir $(DATA) --workers $(WORKERS) $(MODEL:%=--model %) $(ARGS)
 
 demo: install
 	@exec $(PY) manage.py up --host 127.0.0.1 --port $(PORT) --data-dir .gatepost/demo --workers $(WORKERS) $(ARGS)
 
 test: install-dev
-	@$(PY) -m pytest $(PICK)
+	@MAKEFLAGS= MFLAGS= $(PYTEST) -n 2 -m "not slow" $(COMPUTING) $(PICK)
 
 lint: install-dev
 	@$(PY) tools/lock.py --check
@@ -66,23 +71,24 @@ lint: install-dev
 	@$(PY) -m ruff format --check .
 	@git ls-files -z '*.html' | xargs -0 -r .venv/bin/djade --check --target-version 6.1
 	@.venv/bin/lint-imports
+	@cd clients/python/src && ../../../.venv/bin/lint-imports --config ../pyproject.toml
 	@nice -n 10 $(PY) -m mypy
 	@GATEPOST_DATA=$$(mktemp -d) $(PY) -W ignore manage.py makemigrations --check --dry-run
 
-check: install-dev  # side by side: real processes are waited for, all other tests compute
-	@$(MAKE) -j4 lint $(LANES)
+check: export GATEPOST_REQUIRE_BROWSER := 1
+check:  # one lane after another: tests that wait for real processes need the processors to themselves
+	@ended=0; $(MAKE) -k -j2 lint test || ended=1; $(MAKE) -k test-slow test-processes && exit $$ended
 
-test-all: install-dev
-	@$(MAKE) -j3 $(LANES)
+test-all:
+	@$(MAKE) test
+	@$(MAKE) test-slow
+	@$(MAKE) test-processes
 
 test-processes: install-dev
-	@$(PYTEST) $(PROCESSES)
+	@MAKEFLAGS= MFLAGS= $(PY) -m tests.lanes.alone $(OPTIONS) -n 3 $(PROCESSES)
 
-test-calls: install-dev
-	@$(PYTEST_NICE) $(CALLS)
-
-test-rest: install-dev
-	@$(PYTEST_NICE) $(PROCESSES:%=--ignore=%) $(CALLS:%=--ignore=%)
+test-slow: install-dev
+	@MAKEFLAGS= MFLAGS= $(PYTEST) -n 2 -m slow $(SLOW)
 
 format: install-dev
 	@$(PY) -m ruff check --fix-only --quiet .
@@ -114,7 +120,10 @@ mutants: install-dev
 	@$(PY) -m tests.mutants $(ARGS)
 
 requirements: install-dev
-	@$(PY) -m tests.requirements --stage $(STAGE)
+	@$(PY) -m tests.requirements --stage $(STAGE) $(OUTCOMES:%=--outcomes=%)
+
+interop: install-dev
+	@$(PY) -m tests.interop
 
 pictures: install-dev
 	@$(PY) docs/pictures/make.py

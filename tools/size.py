@@ -10,27 +10,49 @@ from collections.abc import Iterable, Mapping
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parent.parent
-FLOORS = ("checkpoints", "approvals", "workers", "gatepost", "agents", "contrib", "dashboard")
+FLOORS = (
+    "checkpoints",
+    "approvals",
+    "workers",
+    "gatepost",
+    "agents",
+    "contrib",
+    "dashboard",
+    "clients",
+)
 FILES_MAX = 15
+TWIN_LINES = 6
+PASSED_OVER = ("import ", "from ", "#", '"""')
 
 type Arrows = dict[str, set[str]]
 
 
-def modules() -> dict[str, Path]:
-    """{module name: file} of the product, without migrations."""
+def modules(floors: tuple[str, ...] = FLOORS) -> dict[str, Path]:
+    """{module name: file} of the product or of other top folders, without migrations."""
+    return {
+        ".".join(path.with_suffix("").parts).removesuffix(".__init__"): path
+        for path in _files("*.py", floors)
+    }
+
+
+def sql_files() -> list[Path]:
+    """The files of the product with the longer statements of the module beside them."""
+    return _files("*.sql")
+
+
+def _files(pattern: str, floors: tuple[str, ...] = FLOORS) -> list[Path]:
     listed = subprocess.run(
-        ["git", "ls-files", "-z", "--cached", "--others", "--exclude-standard", "*.py"],
+        ["git", "ls-files", "-z", "--cached", "--others", "--exclude-standard", pattern],
         cwd=ROOT,
         capture_output=True,
         text=True,
         check=True,
     ).stdout
-    paths = [Path(name) for name in listed.split("\0") if name]
-    return {
-        ".".join(path.with_suffix("").parts).removesuffix(".__init__"): path
-        for path in paths
-        if path.parts[0] in FLOORS and "migrations" not in path.parts and (ROOT / path).is_file()
-    }
+    return [
+        path
+        for path in map(Path, filter(None, listed.split("\0")))
+        if path.parts[0] in floors and "migrations" not in path.parts and (ROOT / path).is_file()
+    ]
 
 
 def imports(known: Mapping[str, Path]) -> Arrows:
@@ -107,6 +129,30 @@ def files_per_level(known: Mapping[str, Path]) -> Counter[str]:
     return Counter({k: n for k, n in levels.items() if not k.endswith("management/commands")})
 
 
+def twins(paths: Iterable[Path]) -> int:
+    """Runs of six or more equal lines that stand at a second place; no imports, no blank lines."""
+    places: dict[tuple[str, ...], list[tuple[Path, int]]] = defaultdict(list)
+    for path in paths:
+        lines = [line.strip() for line in (ROOT / path).read_text().splitlines()]
+        telling = [one for one in lines if len(one) > 3 and not one.startswith(PASSED_OVER)]
+        for at in range(len(telling) - TWIN_LINES + 1):
+            places[tuple(telling[at : at + TWIN_LINES])].append((path, at))
+    again = {position for at in places.values() for position in at[1:]}
+    # A longer run has many windows of six lines: only its first one counts.
+    return sum((path, at - 1) not in again for path, at in again)
+
+
+def template_line() -> float:
+    """Mean length in characters of a line of the templates that is not empty."""
+    lines = [
+        line
+        for path in _files("*.html", ("templates",))
+        for line in (ROOT / path).open()
+        if line.strip()
+    ]
+    return sum(len(line.rstrip("\n")) for line in lines) / len(lines)
+
+
 def main() -> int:
     sys.setrecursionlimit(10_000)
     known = modules()
@@ -114,7 +160,7 @@ def main() -> int:
     facades = {m for m, path in known.items() if path.name == "__init__.py"}
     between = rooms(known, arrows)
     lines: Counter[str] = Counter()
-    for path in known.values():
+    for path in (*known.values(), *sql_files()):
         lines[str(path.parent)] += len((ROOT / path).read_text().splitlines())
     levels = Counter(str(path.parent) for path in known.values())
     print(f"{'files':>5} {'lines':>6}  room")
@@ -130,6 +176,8 @@ def main() -> int:
         circles({k: v for k, v in arrows.items() if k not in facades}) or "none",
     )
     print("circles of rooms:", circles(between) or "none")
+    print("twins (runs of six equal lines):", twins(known.values()))
+    print(f"mean length of a template line: {template_line():.0f} characters")
     return 0
 
 
