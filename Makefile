@@ -11,28 +11,31 @@ ROWS ?= 1,2,3,4,5,6,7,8,9,10,14,15,16,18
 STAGE ?= 1
 PICK ?=
 OUTCOMES ?=
-# `make test` leaves out what is marked `slow` and these folders, whose tests start the product and
-# wait for it. Each process of a run (pytest-xdist) has servers of its own; files stay together and in
-# order, so that those in a browser come last.
+# `make test` leaves out what is marked `slow` or `nightly` and these folders, whose tests start the
+# product and wait for it. `make check` leaves out `nightly`. Each process of a run (pytest-xdist) has
+# servers of its own; files stay together and in order, so that those in a browser come last.
 PROCESSES := tests/hazards tests/embedded tests/acceptance
 OPTIONS := --dist loadfile --no-loadscope-reorder $(OUTCOMES:%=-p tests.requirements.outcomes --outcomes=%)
-PYTEST := $(PY) -m pytest $(OPTIONS)
+# To rewrite the asserts of all test files takes half a minute in each process: kept for the next.
+PYTHON := PYTHONDONTWRITEBYTECODE= MAKEFLAGS= MFLAGS= $(PY)
+PYTEST := $(PYTHON) -m pytest $(OPTIONS)
 COMPUTING := $(PROCESSES:%=--ignore=%)
-# To read all files takes as long as some of their tests: only those that have slow ones.
+# To read all files takes as long as some of their tests: only those that have such tests.
 SLOW = $(sort $(shell grep -rl --include='test_*.py' $(PROCESSES:tests/%=--exclude-dir=%) 'mark\.slow' tests))
+NIGHTLY = $(sort $(shell grep -rl --include='test_*.py' 'mark\.nightly' tests))
 
 # An environment that is there looks after itself; the first one needs a Python of the system.
 BRING := python=$(PY); [ -x $(PY) ] || python=$$(tools/find-python) || exit 1; "$$python" tools/install.py
 
 .DEFAULT_GOAL := help
-.PHONY: help up test test-all test-processes test-slow check lint format demo bench bench-peers bench-log bench-inbox bench-files bench-wasted chaos mutants requirements interop pictures reset size lock install install-dev
+.PHONY: help up test test-all test-processes test-slow test-nightly check lint format demo bench bench-peers bench-log bench-inbox bench-files bench-wasted chaos mutants requirements interop pictures reset size lock install install-dev
 
 help:  ## list what can be called
 	@echo "make up            start Gatepost (PORT=8000 HOST=127.0.0.1 DATA=.gatepost WORKERS=2 MODEL=auto ARGS=...)"
 	@echo "make demo          the same with demo logins and threads, in a data folder of its own"
 	@echo "make test          the quick tests (PICK='-k words')"
-	@echo "make test-all      all tests, also those that start, kill and cut off the product"
-	@echo "make check         everything CI does: lock, style, types, floors, migrations, all tests"
+	@echo "make check         everything CI does: lock, style, types, floors, migrations, each promise"
+	@echo "make test-all      all tests, also the long ones that CI leaves to the night"
 	@echo "make lint          the parts of check that take seconds"
 	@echo "make format        put Python and templates into form"
 	@echo "make bench         measure rows of the budget (ROWS=1,2,3)"
@@ -63,7 +66,7 @@ demo: install
 	@exec $(PY) manage.py up --host 127.0.0.1 --port $(PORT) --data-dir .gatepost/demo --workers $(WORKERS) $(ARGS)
 
 test: install-dev
-	@MAKEFLAGS= MFLAGS= $(PYTEST) -n 2 -m "not slow" $(COMPUTING) $(PICK)
+	@$(PYTEST) -n 2 -m "not slow and not nightly" $(COMPUTING) $(PICK)
 
 lint: install-dev
 	@$(PY) tools/lock.py --check
@@ -83,12 +86,16 @@ test-all:
 	@$(MAKE) test
 	@$(MAKE) test-slow
 	@$(MAKE) test-processes
+	@$(MAKE) test-nightly
 
 test-processes: install-dev
-	@MAKEFLAGS= MFLAGS= $(PY) -m tests.lanes.alone $(OPTIONS) -n 3 $(PROCESSES)
+	@$(PYTHON) -m tests.lanes.alone $(OPTIONS) -n 3 -m "not nightly" $(PROCESSES)
 
 test-slow: install-dev
-	@MAKEFLAGS= MFLAGS= $(PYTEST) -n 2 -m slow $(SLOW)
+	@$(PYTEST) -n 2 -m "slow and not nightly" $(SLOW)
+
+test-nightly: install-dev
+	@$(PYTHON) -m tests.lanes.alone $(OPTIONS) -n 2 -m nightly $(NIGHTLY)
 
 format: install-dev
 	@$(PY) -m ruff check --fix-only --quiet .

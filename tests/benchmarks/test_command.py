@@ -27,7 +27,7 @@ def bench(*arguments: str) -> tuple[int, list[dict[str, Any]], str]:
     return done.returncode, [json.loads(row) for row in done.stdout.splitlines()], done.stderr
 
 
-@pytest.mark.slow
+@pytest.mark.nightly
 @pytest.mark.hazard
 def test_a_handicap_in_the_write_path_turns_row_1_red() -> None:
     code, [result, clients], payload = bench(
@@ -50,7 +50,7 @@ def test_a_handicap_in_the_write_path_turns_row_1_red() -> None:
     assert result["timing_f0"]["step_ms"] > 25 > result["timing_f0"]["raw_ms"]
 
 
-@pytest.mark.slow
+@pytest.mark.nightly
 @pytest.mark.hazard
 def test_children_of_one_parent_are_measured() -> None:
     _, [result], payload = bench("--rows", "15", "--scale", "0.03")

@@ -14,7 +14,7 @@ from benchmarks.report import dumped
 from .test_budgets import FORM
 
 
-@pytest.mark.slow
+@pytest.mark.nightly
 @pytest.mark.usefixtures("real_db")
 def test_each_figure_is_a_line_beside_its_baseline(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(inbox, "LOOKS", 3)

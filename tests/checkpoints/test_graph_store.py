@@ -149,7 +149,7 @@ def article(thread: UUID, checkpoint: UUID) -> Any:
     return json.loads(bytes(row[0]).decode("utf-8")) if row else None
 
 
-@pytest.mark.slow
+@pytest.mark.nightly
 @given(plan=moves)
 @settings(max_examples=15, suppress_health_check=[HealthCheck.function_scoped_fixture])
 def test_the_view_folds_as_the_product_does(db: None, plan: list[Any]) -> None:

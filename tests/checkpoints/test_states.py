@@ -170,7 +170,7 @@ def test_every_moving_event_has_a_verb() -> None:
     assert set(VERBS) | BIRTHS == set(MOVING)
 
 
-@pytest.mark.slow
+@pytest.mark.nightly
 @pytest.mark.django_db
 @pytest.mark.parametrize("status", Status)
 def test_each_verb_does_in_each_status_what_the_table_says(status: Status, settings: Any) -> None:

@@ -30,7 +30,7 @@ def test_it_needs_httpx_only_and_the_oldest_python_can_read_it() -> None:
         ast.parse(path.read_text(), feature_version=(3, 10))
 
 
-@pytest.mark.slow
+@pytest.mark.nightly
 def test_built_and_installed_alone_it_works(
     server: Server, script: Callable[..., Script], tmp_path: Path
 ) -> None:

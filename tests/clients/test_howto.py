@@ -10,7 +10,7 @@ import pytest
 
 from .bench import ROOT, Script, Server, lines, python
 
-pytestmark = pytest.mark.slow  # each test starts processes
+pytestmark = pytest.mark.nightly  # each test starts processes
 PAGE = (ROOT / "docs/howto/python-client.md").read_text()
 README = (ROOT / "clients/python/README.md").read_text()
 

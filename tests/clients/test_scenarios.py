@@ -19,7 +19,7 @@ from tests.contract.external.scenarios import SCENARIOS
 
 from .bench import SCRIPTS, Server
 
-pytestmark = pytest.mark.slow  # nine scenarios on a server, four times
+pytestmark = pytest.mark.nightly  # nine scenarios on a server, four times
 
 
 def _answered(perform: Callable[[], Any]) -> Answer:

@@ -15,8 +15,9 @@ from tests.cast import make_cast
 from tests.embedded.helpers import wait_until
 from tests.site import started_site
 
+pytestmark = pytest.mark.nightly
 
-@pytest.mark.slow
+
 def test_the_worker_asks_the_model_that_the_settings_name(real_db: str, settings: Any) -> None:
     settings.ALLOWED_HOSTS = ["testserver"]
     agent = "tests.workers.graphs.bare"

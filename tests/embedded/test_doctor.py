@@ -13,6 +13,7 @@ import pytest
 from tests.embedded.helpers import ROOT, clean_environment, up
 
 pytestmark = [
+    pytest.mark.nightly,
     pytest.mark.hazard,
     pytest.mark.skipif(not os.path.isdir("/proc/self"), reason="looks at processes through /proc"),
 ]

@@ -10,6 +10,8 @@ import pytest
 
 from tests.embedded.helpers import ROOT
 
+pytestmark = pytest.mark.nightly
+
 SHELL = shutil.which("sh") or "/bin/sh"
 
 

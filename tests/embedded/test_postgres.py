@@ -17,6 +17,8 @@ from dashboard.embedded.process import folders as places_module
 from dashboard.embedded.process.folders import EmbeddedError, Folders, folders, prepare
 from tests.embedded.helpers import wait_until
 
+pytestmark = pytest.mark.nightly
+
 
 @pytest.fixture
 def places(data: Path) -> Folders:

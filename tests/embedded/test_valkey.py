@@ -9,6 +9,8 @@ import redis
 from dashboard.embedded.process.folders import folders, prepare
 from dashboard.embedded.valkey import Valkey
 
+pytestmark = pytest.mark.nightly
+
 
 @pytest.fixture
 def valkey(data: Path) -> Iterator[Valkey]:

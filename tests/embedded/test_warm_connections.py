@@ -15,7 +15,7 @@ from redis import Redis
 from tests.embedded.helpers import ROOT
 from tests.embedded.warm_tasks import ANSWERS, backend
 
-pytestmark = pytest.mark.hazard
+pytestmark = [pytest.mark.nightly, pytest.mark.hazard]
 
 
 @pytest.fixture

@@ -11,7 +11,7 @@ import pytest
 
 from .bench import ROOT
 
-pytestmark = pytest.mark.hazard
+pytestmark = [pytest.mark.nightly, pytest.mark.hazard]
 MINUTES = 2.0
 
 

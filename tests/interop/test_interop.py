@@ -40,7 +40,7 @@ def perform(folder: Path, text: str = GOOD, *required: str) -> str:
     return f"{answer.stderr}{answer.stdout}exit {answer.returncode}"
 
 
-@pytest.mark.slow
+@pytest.mark.nightly
 def test_it_prints_a_line_per_kind_and_a_sum(tmp_path: Path) -> None:
     printed = perform(tmp_path, GOOD, "one")
     rows = [line.split()[0] for line in printed.splitlines() if "1 passed in" in line]
@@ -48,7 +48,7 @@ def test_it_prints_a_line_per_kind_and_a_sum(tmp_path: Path) -> None:
     assert printed.endswith("interop: 3 of 3\nexit 0")
 
 
-@pytest.mark.slow
+@pytest.mark.nightly
 @pytest.mark.parametrize(
     ("text", "required", "why"),
     [

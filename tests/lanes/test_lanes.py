@@ -1,4 +1,4 @@
-"""`make check` runs every test once: quick ones, slow ones, then those that need processes."""
+"""`make check` runs the quick tests, slow ones, those that need processes; `make test-all` all."""
 
 import re
 import shlex
@@ -9,6 +9,7 @@ import pytest
 
 ROOT = Path(__file__).parents[2]
 LANES = ("test", "test-slow", "test-processes")
+ALL_LANES = (*LANES, "test-nightly")
 
 
 def pytest_arguments(lane: str) -> list[str]:
@@ -34,7 +35,7 @@ def markers(lane: str) -> list[str]:
 
 
 @pytest.mark.parametrize("target", ["check", "test-all"])
-@pytest.mark.parametrize("failing", ["", *LANES])
+@pytest.mark.parametrize("failing", ["", *ALL_LANES])
 def test_the_quick_tests_come_first_then_the_others(
     tmp_path: Path, target: str, failing: str
 ) -> None:
@@ -47,35 +48,42 @@ def test_the_quick_tests_come_first_then_the_others(
     recorder.chmod(0o755)
     command = ["make", target, f"MAKE={recorder}"]
     code = subprocess.run(command, cwd=ROOT, capture_output=True).returncode
-    assert bool(code) == bool(failing)
-    lanes = [word for word in calls.read_text().split() if word in LANES]
+    lanes = [word for word in calls.read_text().split() if word in ALL_LANES]
     if target == "check":
+        assert bool(code) == (failing in LANES)
         assert "lint" in calls.read_text().split()
         assert lanes == list(LANES)
     else:
-        assert lanes == list(LANES[: LANES.index(failing) + 1 if failing else None])
+        assert bool(code) == bool(failing)
+        assert lanes == list(ALL_LANES[: ALL_LANES.index(failing) + 1 if failing else None])
+
+
+def marked(marker: str) -> set[str]:
+    """The test files in which a marker stands."""
+    return {
+        str(path.relative_to(ROOT))
+        for path in (ROOT / "tests").rglob("test_*.py")
+        if re.search(rf"mark\.{marker}\b", path.read_text())
+    }
 
 
 def test_every_test_is_in_exactly_one_lane() -> None:
-    """Folders divide the tests in two, the marker `slow` divides one of the halves."""
+    """Folders divide the tests in two, the markers `slow` and `nightly` divide the halves."""
     processes = folders("test-processes")
     assert processes
     assert all((ROOT / one).is_dir() for one in processes)
-    assert (markers("test-processes"), ignored("test-processes")) == ([], set())
-    assert markers("test") == ["not slow"]
-    assert markers("test-slow") == ["slow"]
+    assert (markers("test-processes"), ignored("test-processes")) == (["not nightly"], set())
+    assert markers("test") == ["not slow and not nightly"]
+    assert markers("test-slow") == ["slow and not nightly"]
+    assert markers("test-nightly") == ["nightly"]
     assert (folders("test"), ignored("test")) == (set(), processes)
-    marked = {
-        str(path.relative_to(ROOT))
-        for path in (ROOT / "tests").rglob("*.py")
-        if re.search(r"mark\.slow", path.read_text())
-    }
-    slow = {path for path in marked if not path.startswith(tuple(processes))}
-    assert len(slow) > 50
+    slow = {path for path in marked("slow") if not path.startswith(tuple(processes))}
+    assert len(slow) > 20
     assert (folders("test-slow"), ignored("test-slow")) == (slow, set())
+    assert (folders("test-nightly"), ignored("test-nightly")) == (marked("nightly"), set())
 
 
 def test_files_stay_together_and_in_order() -> None:
     """Fixtures of a module are made once, and Playwright's loop comes after all other tests."""
-    for lane in LANES:
+    for lane in ALL_LANES:
         assert {"loadfile", "--no-loadscope-reorder"} <= set(pytest_arguments(lane)), lane

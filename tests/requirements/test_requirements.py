@@ -36,6 +36,26 @@ def markers() -> dict[str, Counter[str]]:
     return results
 
 
+def rows_in_check() -> set[str]:
+    """The rows that a test names which `make check` performs."""
+    rows: set[str] = set()
+    for path in (table.ROOT / "tests").rglob("test_*.py"):
+        tree = ast.parse(path.read_text())
+        around = " ".join(ast.unparse(node) for node in tree.body if isinstance(node, ast.Assign))
+        for node in tree.body:
+            if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef):
+                marks = " ".join([around, *map(ast.unparse, node.decorator_list)])
+                if "mark.nightly" not in marks:
+                    rows.update(re.findall(r"mark\.requirement\('(\w+)'\)", marks))
+    return rows
+
+
+def test_every_row_is_proved_in_make_check_too() -> None:
+    """A row may leave all its tests to the night only where a command of its own proves it."""
+    left = set(sum(markers().values(), Counter())) - rows_in_check()
+    assert left <= {row.id for row in ROWS.values() if row.commands}, left
+
+
 def test_the_table_holds_every_row_once() -> None:
     assert len(ROWS) == 156
     groups = Counter(ident[0] for ident in ROWS)

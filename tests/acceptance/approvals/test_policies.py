@@ -13,7 +13,7 @@ from tests.acceptance.conftest import People
 from tests.acceptance.house import House
 from tests.acceptance.pages.test_accessible import faults
 
-pytestmark = pytest.mark.browser
+pytestmark = [pytest.mark.nightly, pytest.mark.browser]
 
 
 def test_a_policy_edited_in_the_admin_changes_the_next_request(

@@ -16,7 +16,7 @@ from agents.payments.agent import graph
 from tests.embedded.helpers import ROOT, free_port, responds, up, wait_until
 from tests.embedded.resident import Installation
 
-pytestmark = pytest.mark.hazard
+pytestmark = [pytest.mark.nightly, pytest.mark.hazard]
 TEXT = (ROOT / "docs/howto/payments.md").read_text()
 BANK = re.search(r"^\.venv/bin/python (-m agents\.testbank.*)$", TEXT, re.MULTILINE)
 

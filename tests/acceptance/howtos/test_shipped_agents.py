@@ -13,7 +13,7 @@ from agents.deep_research.agent import graph as deep_research
 from tests.embedded.helpers import ROOT, up, wait_until
 from tests.embedded.resident import Installation
 
-pytestmark = pytest.mark.hazard
+pytestmark = [pytest.mark.nightly, pytest.mark.hazard]
 TEXT = (ROOT / "docs/howto/shipped-agents.md").read_text()
 COMMANDS = re.findall(r"^\./manage\.py (threads start ([a-z-]+).*)$", TEXT, re.MULTILINE)
 HELPERS = {"package-audit", "outreach-writer"}  # agents that are started by others

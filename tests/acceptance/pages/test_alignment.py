@@ -9,7 +9,7 @@ from tests.acceptance.conftest import People
 from tests.acceptance.screens import Screen
 from tests.hazards.bench import Case
 
-pytestmark = pytest.mark.browser
+pytestmark = [pytest.mark.nightly, pytest.mark.browser]
 
 
 def places(screen: Screen, selector: str) -> list[dict[str, float]]:

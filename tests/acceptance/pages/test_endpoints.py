@@ -13,7 +13,7 @@ from tests.acceptance.screens import Screen
 
 from .test_accessible import faults
 
-pytestmark = pytest.mark.browser
+pytestmark = [pytest.mark.nightly, pytest.mark.browser]
 
 
 def test_an_admin_makes_and_tries_an_endpoint(house: House, people: People) -> None:

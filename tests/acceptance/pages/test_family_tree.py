@@ -16,7 +16,7 @@ from tests.workers.tree.agents import GRAPHS
 from tests.workers.tree.conftest import Fleet
 from workers.code.registry import announce
 
-pytestmark = pytest.mark.browser
+pytestmark = [pytest.mark.nightly, pytest.mark.browser]
 
 
 @pytest.fixture

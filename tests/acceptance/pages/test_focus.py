@@ -9,7 +9,7 @@ from tests.acceptance.conftest import People
 from tests.acceptance.house import House
 from tests.acceptance.screens import Screen
 
-pytestmark = pytest.mark.browser
+pytestmark = [pytest.mark.nightly, pytest.mark.browser]
 
 
 def _focused(screen: Screen) -> str:

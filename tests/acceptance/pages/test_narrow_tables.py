@@ -14,7 +14,7 @@ from tests.hazards.bench import Case
 
 from .test_accessible import faults
 
-pytestmark = pytest.mark.browser
+pytestmark = [pytest.mark.nightly, pytest.mark.browser]
 ACCOUNT = "FR9099999000016935920846779"
 INVOICES = [
     {

@@ -14,7 +14,7 @@ from tests.hazards.bench import Case
 
 from .test_accessible import faults
 
-pytestmark = pytest.mark.browser
+pytestmark = [pytest.mark.nightly, pytest.mark.browser]
 
 
 def test_an_auditor_finds_who_decided_what(house: House, people: People) -> None:

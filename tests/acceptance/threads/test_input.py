@@ -9,7 +9,7 @@ from checkpoints import store
 from tests.acceptance.conftest import People
 from tests.acceptance.house import House
 
-pytestmark = pytest.mark.browser
+pytestmark = [pytest.mark.nightly, pytest.mark.browser]
 
 
 def test_a_message_is_shown_until_the_next_step_takes_it(house: House, people: People) -> None:

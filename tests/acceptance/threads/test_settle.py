@@ -13,7 +13,7 @@ from tests.acceptance.conftest import People
 from tests.acceptance.house import House
 from tests.acceptance.pages.test_accessible import faults
 
-pytestmark = pytest.mark.browser
+pytestmark = [pytest.mark.nightly, pytest.mark.browser]
 
 
 def test_an_operator_says_what_happened(house: House, people: People) -> None:

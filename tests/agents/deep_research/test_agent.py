@@ -158,7 +158,7 @@ def test_what_cannot_be_looked_for_fails_with_a_cure(
     assert reason in thread.reason
 
 
-@pytest.mark.slow
+@pytest.mark.nightly
 @pytest.mark.parametrize("n", [3, 9, 16, 27, 41, 58])
 def test_a_lost_worker_costs_no_note_and_reads_no_source_twice(folder: Path, n: int) -> None:
     whole = Harness(graph).play(FEW)

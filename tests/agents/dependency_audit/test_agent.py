@@ -41,7 +41,7 @@ def names(rows: Any, key: str = "name") -> list[str]:
     return [row[key] for row in rows]
 
 
-@pytest.mark.slow
+@pytest.mark.nightly
 def test_every_package_of_this_environment_is_audited_by_a_child_of_its_own(
     published: Path,
 ) -> None:
@@ -152,7 +152,7 @@ def test_names_of_strangers_are_no_formulas_and_no_markup(
     assert "<img" not in html
 
 
-@pytest.mark.slow
+@pytest.mark.nightly
 @pytest.mark.parametrize("n", [2, 5, 9, 14, 20, 27])
 def test_a_lost_worker_audits_no_package_twice(published: Path, n: int) -> None:
     thread = play(stop_after=n)

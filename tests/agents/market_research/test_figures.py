@@ -54,7 +54,7 @@ def case(request: pytest.FixtureRequest) -> Case:
     return case
 
 
-@pytest.mark.slow
+@pytest.mark.nightly
 def test_every_figure_of_the_report_is_that_of_the_raw_file(case: Case) -> None:
     outcome, figures, _ = case
     assert len(figures) > 60

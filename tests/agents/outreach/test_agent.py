@@ -189,7 +189,7 @@ def test_the_sample_is_made_up_and_says_so() -> None:
     assert "sample" in SAMPLE
 
 
-@pytest.mark.slow
+@pytest.mark.nightly
 @pytest.mark.parametrize("n", range(1, 24, 3))
 def test_a_lost_worker_finds_once_and_sends_once(outbox: Path, n: int) -> None:
     first, second = play(stop_after=n, decide="approve", most=2)

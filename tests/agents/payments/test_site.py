@@ -23,11 +23,10 @@ from tests.site import started_site
 
 from .oracle import reckon
 
-pytestmark = pytest.mark.hazard
+pytestmark = [pytest.mark.nightly, pytest.mark.hazard]
 DUE = "2026-11-30"
 
 
-@pytest.mark.slow
 def test_approved_is_paid_once_and_a_rollback_refunds_once_and_leaves_the_mails(
     real_db: str, tmp_path: Path
 ) -> None:

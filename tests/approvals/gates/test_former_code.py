@@ -43,7 +43,7 @@ def counted_anew(row: ApprovalRow) -> list[Any]:
     return count(row)
 
 
-@pytest.mark.slow
+@pytest.mark.nightly
 @pytest.mark.parametrize(
     "sets",
     [

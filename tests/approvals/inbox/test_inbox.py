@@ -294,7 +294,7 @@ def read(look: Callable[[], Any]) -> tuple[float, list[str]]:
     return total, used
 
 
-@pytest.mark.slow
+@pytest.mark.nightly
 def test_a_page_among_100_000_is_read_by_an_index(crowd: UUID) -> None:
     finance, ada = Person("user:9", "kim", ("finance",)), Person("user:7", "ada", ())
     plans = {

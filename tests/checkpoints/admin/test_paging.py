@@ -43,7 +43,7 @@ def keys(sheets: Any) -> list[tuple[Any, int]]:
     return [(row.thread_id, row.seq) for sheet in sheets for row in sheet.rows]
 
 
-@pytest.mark.slow
+@pytest.mark.nightly
 def test_pages_hold_every_row_once_in_order(events: int) -> None:
     expected = rows(
         "SELECT thread_id, seq FROM gp_event ORDER BY xid8 DESC, thread_id DESC, seq DESC"

@@ -43,7 +43,7 @@ def test_each_statement_gets_its_own_rows() -> None:
     assert fetch(SERIES, (1,)) == [(1, "a%b")]
 
 
-@pytest.mark.slow
+@pytest.mark.nightly
 def test_a_lot_is_read_while_other_threads_go_on() -> None:
     turned = threading.Event()
     other = threading.Thread(target=turned.set)

@@ -82,7 +82,7 @@ SHAPES = {
 }
 
 
-@pytest.mark.slow
+@pytest.mark.nightly
 @pytest.mark.django_db
 @pytest.mark.parametrize("shape", SHAPES)
 @pytest.mark.parametrize("lease", [10**9, 25], ids=["one lease", "many leases"])

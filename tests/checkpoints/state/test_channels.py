@@ -225,7 +225,7 @@ def spelt_out(state: Mapping[str, Any], reducers: Mapping[str, Reducer]) -> byte
     return hashed(text)
 
 
-@pytest.mark.slow
+@pytest.mark.nightly
 @given(states, st.lists(changes, max_size=8))
 def test_the_root_depends_on_the_state_only_not_on_the_way_there(state: Any, several: Any) -> None:
     incremental, folder = Digests.of(state, REDUCERS), Folder(state)

@@ -78,7 +78,7 @@ def test_apply_and_fold_mean_the_same_and_mutate_nothing(state: Any, several: li
     assert canonical([state, several]) == before
 
 
-@pytest.mark.slow
+@pytest.mark.nightly
 @given(states, st.lists(deltas(), max_size=6))
 def test_a_refused_delta_leaves_the_folder_as_it_was(state: Any, several: list[Any]) -> None:
     folder = Folder(state)

@@ -12,12 +12,13 @@ import pytest
 from tests.clients.bench import Server
 from tools import environments
 
+pytestmark = pytest.mark.nightly
+
 HERE = Path(__file__).parent
 # Two answers that are no JSON, and spans, which may be protobuf: the generator leaves them out.
 LEFT_OUT = 3
 
 
-@pytest.mark.slow
 def test_a_generated_client_works_on_a_thread_to_its_end(server: Server, tmp_path: Path) -> None:
     interpreter = environments.python("openapi-client", HERE / "requirements.lock")
     schema = tmp_path / "schema.json"

@@ -21,7 +21,7 @@ from tests.contract.input import hostile
 
 from .client import MODERN, connected, refused, use
 
-pytestmark = pytest.mark.slow
+pytestmark = pytest.mark.nightly
 JSON = "application/json"
 META = {
     "io.modelcontextprotocol/protocolVersion": MODERN,

@@ -13,7 +13,7 @@ from tests.clients.bench import Server
 
 from .client import connected, read, refused, use
 
-pytestmark = pytest.mark.slow
+pytestmark = pytest.mark.nightly
 
 
 def payment(**more: Any) -> dict[str, Any]:

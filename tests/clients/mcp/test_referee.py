@@ -13,6 +13,8 @@ import pytest
 from tests.clients.bench import Server
 from tools import environments
 
+pytestmark = pytest.mark.nightly
+
 LOCK = Path(__file__).parent / "referee" / "requirements.lock"
 CHECKS = {"handshake", "session", "discover", "protocol", "schemas", "errors", "cache", "origin"}
 
@@ -31,7 +33,6 @@ def report(server: Server, token: str, *more: str) -> tuple[int, dict[str, Any]]
     return done.returncode, json.loads(done.stdout)
 
 
-@pytest.mark.slow
 def test_the_referee_finds_nothing(server: Server) -> None:
     """Warnings count as well; also every tool is called with arguments that do not fit."""
     status, verdict = report(
@@ -46,7 +47,6 @@ def test_the_referee_finds_nothing(server: Server) -> None:
     assert (status, faults) == (0, {})
 
 
-@pytest.mark.slow
 def test_the_referee_would_say_so(server: Server) -> None:
     """Without a token it verifies nothing, and does not pass."""
     status, _ = report(server, "gp_" + "a" * 8 + "_" + "A" * 43)

@@ -16,7 +16,7 @@ from tests.dashboard import scene
 
 from .client import LEGACY, MODERN, connected, read, refused, use
 
-pytestmark = pytest.mark.slow
+pytestmark = pytest.mark.nightly
 
 UNKNOWN = "01a1b1c1-0000-7000-8000-000000000000"  # the same in each process of a run
 

@@ -140,7 +140,7 @@ def test_bodies_that_are_no_json(door: Door) -> None:
         door.refused(door.send(raw), 400)
 
 
-@pytest.mark.slow
+@pytest.mark.nightly
 @every(POSTS)
 def test_bodies_that_are_too_large(door: Door) -> None:
     for size in (5 * hostile.MB, 10 * hostile.MB):
@@ -200,7 +200,7 @@ def fits(schema: dict[str, Any], value: Any) -> bool:
     return Draft202012Validator(whole).is_valid(value)
 
 
-@pytest.mark.slow
+@pytest.mark.nightly
 @every(STATED)
 def test_members_of_another_type(door: Door) -> None:
     schema = schema_of(door.operation)
@@ -264,7 +264,7 @@ def test_ids_of_nothing_and_of_others(door: Door) -> None:
         door.refused(door.send(door.good_body(), path=path), 404, 422)
 
 
-@pytest.mark.slow
+@pytest.mark.nightly
 @every(ALL)
 def test_other_methods_and_addresses(door: Door) -> None:
     known = {one.method for one in operations().values() if one.path == door.operation.path}
@@ -286,7 +286,7 @@ def test_other_methods_and_addresses(door: Door) -> None:
 # --- query parameters -----------------------------------------------------------------------------
 
 
-@pytest.mark.slow
+@pytest.mark.nightly
 @every([name for name in ALL if operations()[name].query])
 def test_query_parameters(door: Door) -> None:
     bare = door.path.partition("?")[0]
@@ -303,7 +303,7 @@ def test_query_parameters(door: Door) -> None:
                 door.refused(door.send(door.good_body(), path=path), 422, path=name)
 
 
-@pytest.mark.slow
+@pytest.mark.nightly
 @every(ALL)
 def test_calls_take_no_other_query_parameters(door: Door) -> None:
     """A mistyped name is refused by name, beside good ones too, and so is one that comes twice."""
@@ -369,7 +369,7 @@ def test_idempotency_keys(door: Door) -> None:
         door.refused(answer, 400, path="Idempotency-Key")
 
 
-@pytest.mark.slow
+@pytest.mark.nightly
 @every(ALL)
 def test_other_headers(door: Door) -> None:
     body = b"" if door.call.files else door.good_body()
@@ -385,7 +385,7 @@ def test_other_headers(door: Door) -> None:
     assert bare.get("/api/v1/threads/").status_code == 401
 
 
-@pytest.mark.slow
+@pytest.mark.nightly
 @every(ALL)
 def test_cookies_that_are_no_login(door: Door) -> None:
     for value in ('"a\\000bcdefghij"', "x" * 5_000, '"\\377\\376abcdefgh"', "\x01" * 20, "é" * 20):

@@ -87,7 +87,7 @@ class Sender:
         return took
 
 
-@pytest.mark.slow
+@pytest.mark.nightly
 @pytest.mark.parametrize("name", JSON)
 def test_refusals_are_small_and_take_linear_time(world: World, name: str) -> None:
     sender = Sender(world, name)

@@ -84,7 +84,7 @@ def test_no_other_media_type_is_taken(world: World, name: str) -> None:
     assert len(KINDS) - refused == 1
 
 
-@pytest.mark.slow
+@pytest.mark.nightly
 @pytest.mark.parametrize("name", JSON)
 def test_bodies_up_to_their_size_are_taken(world: World, name: str) -> None:
     kind, sender = "application/json", Sender(world, name)

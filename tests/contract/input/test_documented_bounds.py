@@ -80,7 +80,7 @@ def check_refused(name: str, answer: Any, path: str, value: Any) -> None:
     assert about(answer, path), (name, path, value, faults(answer))
 
 
-@pytest.mark.slow
+@pytest.mark.nightly
 @pytest.mark.parametrize("name", sorted(operations()))
 def test_parameters(world: World, name: str) -> None:
     operation, call = operations()[name], example(world, operations()[name])
@@ -128,7 +128,7 @@ def body_schema(name: str) -> dict[str, Any]:
     return resolved(content["application/json"]["schema"])[0]
 
 
-@pytest.mark.slow
+@pytest.mark.nightly
 @pytest.mark.parametrize("name", JSON)
 def test_bodies(world: World, name: str) -> None:
     operation, call = operations()[name], example(world, operations()[name])

@@ -31,7 +31,7 @@ HASH = "0" * 64
 # --- start ----------------------------------------------------------------------------------------
 
 
-@pytest.mark.slow
+@pytest.mark.nightly
 def test_start_and_continue_by_name(cast: Cast, agent: UUID) -> None:
     who = cast.actor("operator")
     first, new = actions.start_or_continue(

@@ -56,7 +56,7 @@ def client(cast: Cast) -> Client:
     return cast.client("operator")
 
 
-@pytest.mark.slow
+@pytest.mark.nightly
 @pytest.mark.parametrize("mine", SUBSETS[1:], ids="+".join)
 def test_every_pair_of_edits(cast: Cast, client: Client, mine: tuple[str, ...]) -> None:
     agent = scene.make_agent()
@@ -135,7 +135,7 @@ def _typed(sent: dict[str, str], names: tuple[str, ...], tab: str) -> dict[str, 
     return sent | {"as": JSON, "args": json.dumps(args)}
 
 
-@pytest.mark.slow
+@pytest.mark.nightly
 @pytest.mark.parametrize("tab", [FORM, JSON])
 @pytest.mark.parametrize("mine", SUBSETS[1:], ids="+".join)
 def test_every_pair_of_edits_of_one_request(cast: Cast, mine: tuple[str, ...], tab: str) -> None:

@@ -43,7 +43,7 @@ def served(real_db: str) -> Iterator[tuple[str, Cast]]:
     connections.close_all()
 
 
-@pytest.mark.slow
+@pytest.mark.nightly
 @pytest.mark.browser
 def test_the_page_works_under_the_policy(served: tuple[str, Cast], browser: Browser) -> None:
     address, cast = served

@@ -125,7 +125,7 @@ def test_a_stream_ends_when_its_token_is_revoked(place: Place) -> None:
     assert "thread.paused" not in seen
 
 
-@pytest.mark.slow
+@pytest.mark.nightly
 def test_streams_and_waits_hold_no_connection_and_no_thread(place: Place) -> None:
     """Many more than there are connections, all told of the same event."""
     many = 60

@@ -342,7 +342,7 @@ HOSTILE: dict[str, tuple[Callable[[dict[str, bytes]], None], str]] = {
 }
 
 
-@pytest.mark.slow
+@pytest.mark.nightly
 @pytest.mark.parametrize("what", HOSTILE)
 def test_hostile_cursors_and_pins_are_refused_and_leave_nothing(
     bench: Bench, tmp_path: Path, what: str

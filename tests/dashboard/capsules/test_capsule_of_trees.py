@@ -208,7 +208,7 @@ def rows_of_all() -> dict[str, list[Any]]:
     return results
 
 
-@pytest.mark.slow
+@pytest.mark.nightly
 def test_no_id_of_a_foreign_thread_gets_in_or_is_touched(
     fleet: Fleet, tree: UUID, tmp_path: Path
 ) -> None:

@@ -57,7 +57,7 @@ def thread(people: Cast) -> UUID:
     return work.thread
 
 
-@pytest.mark.slow
+@pytest.mark.nightly
 def test_a_table_for_eyes_and_tabs_for_pipes(thread: UUID, people: Cast) -> None:
     scene.waiting(people.workspace, scene.make_agent())
     code, shown = on_terminal("threads", "list")
@@ -82,7 +82,7 @@ def test_json_is_one_document_and_notes_go_elsewhere(thread: UUID) -> None:
     assert done.stderr == "Started.\n"
 
 
-@pytest.mark.slow
+@pytest.mark.nightly
 def test_a_reader_that_goes_away_is_no_error(thread: UUID) -> None:
     for words in (("threads", "events", thread), ("doctor",)):
         reading, writing = os.pipe()
@@ -115,7 +115,7 @@ def following(thread: UUID, *words: str) -> Iterator[subprocess.Popen[str]]:
             process.kill()
 
 
-@pytest.mark.slow
+@pytest.mark.nightly
 def test_following_shows_each_event_once_and_ends_with_the_thread(thread: UUID) -> None:
     with following(thread, "--json") as process:
         assert process.stdout is not None
@@ -129,7 +129,7 @@ def test_following_shows_each_event_once_and_ends_with_the_thread(thread: UUID) 
     assert messages[-1]["kind"] == "thread.cancelled"
 
 
-@pytest.mark.slow
+@pytest.mark.nightly
 def test_following_survives_a_database_that_goes_away_for_a_moment(thread: UUID) -> None:
     with following(thread, "--json") as process:
         assert process.stdout is not None
@@ -157,7 +157,7 @@ def test_ctrl_c_is_quiet(thread: UUID) -> None:
     assert (process.returncode, complaint) == (130, "")
 
 
-@pytest.mark.slow
+@pytest.mark.nightly
 def test_a_rollback_shows_its_plan_and_asks(thread: UUID, people: Cast) -> None:
     words = ("threads", "rollback", thread, "1", "--reason", "wrong data")
     unasked = manage(*words)
@@ -173,7 +173,7 @@ def test_a_rollback_shows_its_plan_and_asks(thread: UUID, people: Cast) -> None:
     assert queries.thread(thread, workspace=people.workspace).status is Status.ROLLING_BACK
 
 
-@pytest.mark.slow
+@pytest.mark.nightly
 @pytest.mark.parametrize(
     "words",
     [
@@ -190,7 +190,7 @@ def test_called_wrongly(words: tuple[str, ...]) -> None:
     assert done.stdout == ""
 
 
-@pytest.mark.slow
+@pytest.mark.nightly
 @pytest.mark.parametrize(
     "words",
     [
@@ -227,7 +227,7 @@ def test_each_verb_has_help_and_json() -> None:
             assert "--json" in string_io.getvalue(), f"{command} {verb}"
 
 
-@pytest.mark.slow
+@pytest.mark.nightly
 def test_the_data_folder_can_be_named(tmp_path: Path, people: Cast) -> None:
     elsewhere = tmp_path / "elsewhere"
     env = environment()
@@ -241,7 +241,7 @@ def test_the_data_folder_can_be_named(tmp_path: Path, people: Cast) -> None:
     assert here.returncode == 0
 
 
-@pytest.mark.slow
+@pytest.mark.nightly
 def test_login_link(people: Cast) -> None:
     link = manage("login_link", "manager", "--base", "https://gate.example/").stdout.strip()
     assert re.fullmatch(r"https://gate\.example/welcome/\?sesame=[\w-]+", link)
@@ -251,7 +251,7 @@ def test_login_link(people: Cast) -> None:
     assert (ghost.returncode, ghost.stderr) == (3, "There is no active user ghost.\n")
 
 
-@pytest.mark.slow
+@pytest.mark.nightly
 def test_reset_says_what_goes_asks_and_deletes(tmp_path: Path) -> None:
     data = tmp_path / "data"
     missing = manage("reset", "--yes", "--data-dir", data)

@@ -190,7 +190,7 @@ def test_names_cannot_steer_the_terminal(cast: Cast) -> None:
     assert "\u202e" not in output_of("list")
 
 
-@pytest.mark.slow
+@pytest.mark.nightly
 @pytest.mark.parametrize("words", [["operator"], ["--json", "operator"], ["operator", "--json"]])
 def test_the_short_form_makes_one(real_db: str, words: list[str]) -> None:
     make_cast()

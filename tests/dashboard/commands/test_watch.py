@@ -187,7 +187,7 @@ def test_somebody_who_may_not_work_watches_nothing(cast: Cast, tmp_path: Path) -
         )
 
 
-@pytest.mark.slow
+@pytest.mark.nightly
 def test_the_command_follows_a_folder_until_it_is_stopped(real_db: str, tmp_path: Path) -> None:
     make_cast()
     folder = tmp_path / "sessions"

@@ -207,7 +207,7 @@ def all_slots_free() -> bool:
     return app.control.inspect([worker], timeout=5).active() == {worker: []}
 
 
-@pytest.mark.slow
+@pytest.mark.nightly
 def test_the_worker_names_the_request_that_rang(real_db: str) -> None:
     """Web and worker are processes of their own; one start is found in both logs by one id."""
     name = "proxy-7.start:1"

@@ -119,7 +119,7 @@ def withdrawals(house: House) -> dict[str, Callable[[], Any]]:
     }
 
 
-@pytest.mark.slow
+@pytest.mark.nightly
 def test_sockets_close_within_fifteen_seconds(house: House) -> None:
     for name in LOSES:
         # Who changes the own password in the admin site has to see it.
@@ -164,7 +164,7 @@ def shut_out(house: House, name: str) -> bool:
     return code in (4401, 4403)
 
 
-@pytest.mark.slow
+@pytest.mark.nightly
 def test_one_role_of_two_is_gone_from_the_page_and_at_once(house: House) -> None:
     """Reading stays: the socket stays open, what it shows loses its buttons."""
     person = house.join("both", "operator", "viewer")

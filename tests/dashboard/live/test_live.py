@@ -273,7 +273,7 @@ def test_an_old_page_catches_up_when_it_joins(place: Place) -> None:
         page.message("frame", seconds=0.5)
 
 
-@pytest.mark.slow
+@pytest.mark.nightly
 def test_without_hints_the_poll_moves_the_page(
     place: Place, monkeypatch: pytest.MonkeyPatch
 ) -> None:

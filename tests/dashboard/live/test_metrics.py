@@ -250,7 +250,7 @@ def test_few_statements_and_an_index_for_each_count(real_db: str, client: Client
             assert "Sort" not in plan, plan
 
 
-@pytest.mark.slow
+@pytest.mark.nightly
 def test_cheap_at_many_rows(real_db: str, client: Client) -> None:
     """200,000 threads of two workspaces: counts stop at their caps and stay quick."""
     agent = scene.make_agent()

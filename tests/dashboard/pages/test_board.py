@@ -83,7 +83,7 @@ def _since(ids: list[str]) -> list[Any]:
     return [results[one] for one in ids]
 
 
-@pytest.mark.slow
+@pytest.mark.nightly
 def test_counters_lanes_and_filters_agree(
     cast: Cast, threads: list[tuple[UUID, str, str, str]]
 ) -> None:

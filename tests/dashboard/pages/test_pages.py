@@ -63,7 +63,7 @@ def fetch(client: Client, path: str, most: int) -> Any:
     return answer
 
 
-@pytest.mark.slow
+@pytest.mark.nightly
 @pytest.mark.parametrize("name", MEMBERS)
 def test_everybody_with_a_role_reads_every_page(place: Place, name: str) -> None:
     client = place.cast.client(name)

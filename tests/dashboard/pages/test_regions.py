@@ -79,7 +79,7 @@ def steady(look: Callable[[], Iterator[tuple[str, bool]]]) -> None:
     pytest.fail(f"not the same bytes: {different}")
 
 
-@pytest.mark.slow
+@pytest.mark.nightly
 @pytest.mark.parametrize("name", ["operator", "manager", "auditor"])
 @pytest.mark.parametrize("what", PAGES)
 def test_fragment_and_push_are_parts_of_the_page(

@@ -184,7 +184,7 @@ def test_everything_that_is_kept_has_a_list(place: Place) -> None:
     assert set(lists()) == READ_ONLY | EDITED
 
 
-@pytest.mark.slow
+@pytest.mark.nightly
 @pytest.mark.parametrize("who", ["auditor", "admin", "root"])
 def test_lists_and_pages_open(place: Place, root: Client, who: str) -> None:
     client = root if who == "root" else place.client(who)
@@ -222,7 +222,7 @@ SEVEN = {
 }
 
 
-@pytest.mark.slow
+@pytest.mark.nightly
 @pytest.mark.parametrize("name", SEVEN)
 def test_each_list_can_be_narrowed_and_searched(place: Place, name: str) -> None:
     """Every filter that a list offers is followed; a search finds what is there, nothing else."""
@@ -242,7 +242,7 @@ def test_each_list_can_be_narrowed_and_searched(place: Place, name: str) -> None
     assert rows(urlencode({"q": SEVEN[name] or str(place.thread)})) >= 2, name
 
 
-@pytest.mark.slow
+@pytest.mark.nightly
 @pytest.mark.parametrize("who", ["auditor", "admin"])
 def test_rows_of_another_workspace_are_not_there(place: Place, root: Client, who: str) -> None:
     client = place.client(who)
@@ -318,7 +318,7 @@ WRITES: dict[str, Any] = {
 }
 
 
-@pytest.mark.slow
+@pytest.mark.nightly
 @pytest.mark.parametrize("who", ["auditor", "admin", "root"])
 def test_no_address_writes_a_row_that_is_kept(place: Place, root: Client, who: str) -> None:
     client = root if who == "root" else place.client(who)

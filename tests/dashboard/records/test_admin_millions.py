@@ -234,7 +234,7 @@ LISTS = (
 )
 
 
-@pytest.mark.slow
+@pytest.mark.nightly
 def test_enough_rows_are_there(full: Full) -> None:
     n = {table: rows(f"SELECT count(*) FROM {table}")[0][0] for table in BIG}
     assert min(n.values()) >= THREADS

@@ -85,7 +85,7 @@ def addresses(both: Both, n: int) -> Iterator[str]:
             yield f"/{address}"
 
 
-@pytest.mark.slow
+@pytest.mark.nightly
 def test_no_page_shows_anything_of_the_other_workspace(both: Both) -> None:
     seen = 0
     for n, other in ((0, 1), (1, 0)):

@@ -23,7 +23,7 @@ from checkpoints import store
 from tests.hazards.bench import Worker
 from tests.hazards.web import PASSWORD, Person, Web
 
-pytestmark = pytest.mark.hazard
+pytestmark = [pytest.mark.nightly, pytest.mark.hazard]
 LOGINS = 200
 # The promise is one second; a machine that others use too is given more for single answers.
 USUAL_SECONDS, LONGEST_SECONDS = 1.0, 3.0

@@ -21,7 +21,7 @@ from tests.hazards.bench import wait_until
 
 from .own_servers import POOL, Ground, own_ground, unavailable
 
-pytestmark = pytest.mark.hazard
+pytestmark = [pytest.mark.nightly, pytest.mark.hazard]
 HEALED = 10.0  # seconds until it works again once its servers are back
 FROZEN_SECONDS = 4.0  # for twelve requests at once that each lose a doorbell
 

@@ -23,7 +23,7 @@ from tests.hazards.bench import wait_until
 
 from .own_servers import Ground, own_ground
 
-pytestmark = pytest.mark.hazard
+pytestmark = [pytest.mark.nightly, pytest.mark.hazard]
 ANSWER = 3.0
 # For a connection (5 s), for the look whether it lives (3 s), for an answer, and a crowd.
 ANSWERED = ANSWER + 5 + 3 + 4

@@ -22,7 +22,7 @@ from tests.hazards.web import PASSWORD
 from .fleet import PASSWORDS, RUNTIME, Fleet, Part
 from .test_fleet import PEOPLE, Crew, crew_at  # noqa: F401
 
-pytestmark = pytest.mark.hazard
+pytestmark = [pytest.mark.nightly, pytest.mark.hazard]
 PROGRAM = shutil.which("pgbouncer", path=f"{os.environ.get('PATH', '')}:/usr/sbin")
 DEPLOY = (ROOT / "docs/howto/deploy.md").read_text()
 CONFIGURATION = re.search(r"^```ini\n(; pgbouncer.ini\n.*?)^```$", DEPLOY, re.M | re.S)

@@ -28,7 +28,7 @@ from dashboard.wire.valkey import async_client, client, sentinels_of
 from tests.embedded.helpers import free_port
 from tests.hazards.bench import wait_until
 
-pytestmark = pytest.mark.hazard
+pytestmark = [pytest.mark.nightly, pytest.mark.hazard]
 PASSWORD = "p@ss/word"
 TILT = 30
 """Seconds for which a sentinel that was held up does nothing but watch."""

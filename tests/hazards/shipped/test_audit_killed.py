@@ -14,7 +14,7 @@ from checkpoints import queries, store
 from tests.hazards import invariants
 from tests.hazards.bench import LEASE, SWEEP, Case, Field, Worker, ask, wait_until
 
-pytestmark = [pytest.mark.hazard, pytest.mark.slow]
+pytestmark = [pytest.mark.hazard, pytest.mark.nightly]
 GOES_ON = LEASE + SWEEP + 60
 PACKAGES, STRIKES = 40, (8, 20)
 

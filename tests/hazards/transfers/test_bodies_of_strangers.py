@@ -14,7 +14,7 @@ import pytest
 
 from tests.hazards.web import Web, people
 
-pytestmark = pytest.mark.hazard
+pytestmark = [pytest.mark.nightly, pytest.mark.hazard]
 MB = 2**20
 SENT = 64 * MB
 FORM = "multipart/form-data; boundary=b"

@@ -16,7 +16,7 @@ from tests.hazards.web import Person, Web
 
 from .test_large_files import GIB, MAY_GROW, forget_peak, memory, operator, web  # noqa: F401
 
-pytestmark = pytest.mark.hazard
+pytestmark = [pytest.mark.nightly, pytest.mark.hazard]
 
 
 def test_a_gigabyte_leaves_in_a_capsule_as_a_stream(

@@ -139,6 +139,7 @@ store.put_artifact(UUID(sys.argv[1]), name="cut.bin", media_type="text/plain", c
 """
 
 
+@pytest.mark.nightly
 def test_a_save_that_is_killed_leaves_nothing_under_a_name(ground: Path, workspace: UUID) -> None:
     root = Path(default_storage.path("artifacts"))
     before = {path for path in root.rglob("*") if path.is_file()}
@@ -163,6 +164,7 @@ def test_a_save_that_is_killed_leaves_nothing_under_a_name(ground: Path, workspa
         assert f.read() == b"whole"
 
 
+@pytest.mark.nightly
 def test_a_file_that_was_half_there_is_made_whole(ground: Path, workspace: UUID) -> None:
     saved = store.put_artifact(workspace, name="a", media_type="text/plain", chunks=[b"1234"])
     place = Path(default_storage.path(stored(workspace, saved["$artifact"])))

@@ -67,6 +67,7 @@ def test_ten_on_ten_files_in_two_workers(
     assert sorted(set(case.calls("read"))) == FILES
 
 
+@pytest.mark.nightly
 @pytest.mark.parametrize("activity", ["plan", "joined"])
 def test_a_killed_parent_starts_nobody_twice(
     field: Field, fleet: tuple[Worker, ...], activity: str
@@ -79,6 +80,7 @@ def test_a_killed_parent_starts_nobody_twice(
     assert case.kinds().count("lease.taken_over") == 1
 
 
+@pytest.mark.nightly
 def test_a_killed_child_goes_on_and_its_parent_waits(
     field: Field, fleet: tuple[Worker, ...]
 ) -> None:
@@ -92,6 +94,7 @@ def test_a_killed_child_goes_on_and_its_parent_waits(
     assert victim.kinds().count("lease.taken_over") == 1
 
 
+@pytest.mark.nightly
 def test_all_workers_are_killed_while_children_read(
     field: Field, ground: Path, fleet: tuple[Worker, ...]
 ) -> None:
@@ -129,6 +132,7 @@ def test_a_killed_writer_goes_on_and_the_researcher_does_not(
     invariants.check(heir)
 
 
+@pytest.mark.nightly
 def test_a_researcher_killed_while_it_hands_over_does_so_once(
     field: Field, fleet: tuple[Worker, ...]
 ) -> None:

@@ -11,7 +11,7 @@ import pytest
 
 from tests.hazards.bench import SHORT, Field, Worker, workers
 
-pytestmark = pytest.mark.hazard
+pytestmark = [pytest.mark.nightly, pytest.mark.hazard]
 GOES_ON = 20
 # Notes what is looked for on the import path, by which thread of which process.
 NOTING = """

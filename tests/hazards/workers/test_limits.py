@@ -11,7 +11,7 @@ import pytest
 from checkpoints import store
 from tests.hazards.bench import AGENTS, Case, Field, Worker, wait_until, workers
 
-pytestmark = pytest.mark.hazard
+pytestmark = [pytest.mark.nightly, pytest.mark.hazard]
 LONG = 120
 # Long leases: a step that is known to be lost does not wait for their end.
 PATIENT = {"GATEPOST_LEASE_SECONDS": "15", "GATEPOST_SWEEP_SECONDS": "0.25"}

@@ -13,7 +13,7 @@ from checkpoints import queries, store
 from dashboard.actions.code_choice import open_choices
 from tests.hazards.bench import AGENTS, SWEEP, Case, Field, Worker, wait_until, workers
 
-pytestmark = pytest.mark.hazard
+pytestmark = [pytest.mark.nightly, pytest.mark.hazard]
 RELEASE = """
 from typing import Annotated, Any
 

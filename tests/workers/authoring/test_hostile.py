@@ -15,6 +15,8 @@ from checkpoints.states import Status
 from tests.workers.conftest import Bench
 from tests.workers.graphs import hostile
 
+pytestmark = pytest.mark.nightly
+
 # What Python says where code trips over a value. Only an author's own code may have raised it.
 RAW = re.compile(r"\b[A-Z]\w*(Error|Exception|Warning)\b")
 OF_THE_AUTHOR = re.compile(
@@ -35,7 +37,6 @@ def is_clear(place: str, reason: str) -> bool:
     return reason.startswith("begin: ") and (named is None or " is not a JSON type" in reason)
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize(
     "place", ["raise", *hostile.DOORS, *hostile.UPDATES, *hostile.WAYS], ids=str
 )

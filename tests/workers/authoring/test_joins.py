@@ -214,7 +214,7 @@ def played(bench: Bench | MemoryBench, graph: Graph) -> list[Any]:
     return [list(c.nodes) for c in points[1:]]
 
 
-@pytest.mark.slow
+@pytest.mark.nightly
 @given(seed=st.integers(0, 2**32), circles=st.booleans())
 @settings(max_examples=300, deadline=None)
 def test_any_graph_takes_the_steps_of_a_plain_scheduler(seed: int, circles: bool) -> None:
@@ -224,7 +224,7 @@ def test_any_graph_takes_the_steps_of_a_plain_scheduler(seed: int, circles: bool
     assert steps == reference(ways, follow)
 
 
-@pytest.mark.slow
+@pytest.mark.nightly
 @given(seed=st.integers(0, 2**32))
 @settings(max_examples=200, deadline=None)
 def test_without_circles_each_node_works_once_and_after_all_before_it(seed: int) -> None:
@@ -238,7 +238,7 @@ def test_without_circles_each_node_works_once_and_after_all_before_it(seed: int)
         assert all(order.index(m) < order.index(node) for m in before)
 
 
-@pytest.mark.slow
+@pytest.mark.nightly
 @pytest.mark.django_db
 @given(seed=st.integers(0, 2**32))
 @settings(

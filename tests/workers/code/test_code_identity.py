@@ -182,7 +182,7 @@ def ground(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return tmp_path_factory.mktemp("identity")
 
 
-@pytest.mark.slow
+@pytest.mark.nightly
 @given(
     same=st.lists(st.sampled_from(sorted(SAME)), unique=True, max_size=5),
     other=st.lists(st.sampled_from(sorted(OTHER)), unique=True, max_size=3),

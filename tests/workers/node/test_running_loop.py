@@ -77,7 +77,7 @@ def test_what_the_author_does_wrong_there_is_said_as_everywhere() -> None:
     assert "LookupError: no such tea" in thread.reason
 
 
-@pytest.mark.slow
+@pytest.mark.nightly
 @pytest.mark.hazard
 @pytest.mark.parametrize("pool", ["prefork", "threads"])
 def test_a_real_slot_does_so_too(tmp_path: Path, real_db: str, pool: str) -> None:

@@ -33,7 +33,7 @@ def step_back(seconds: float) -> None:
     rows(f"UPDATE gp_set_aside SET next_at = next_at + {shift}")
 
 
-@pytest.mark.slow
+@pytest.mark.nightly
 @pytest.mark.parametrize("seconds", [12.0, 20.0, HOUR, 30 * 86_400.0])
 def test_a_lease_lasts_one_term_at_most_and_the_living_lose_none(
     real_db: str, settings: Any, seconds: float

@@ -29,7 +29,7 @@ def sleeping(seconds: float) -> UUID:
     return work.thread
 
 
-@pytest.mark.slow
+@pytest.mark.nightly
 @pytest.mark.parametrize("by", [12.0, HOUR, 30 * 86_400.0])
 def test_a_thread_that_sleeps_wakes_within_its_own_term(real_db: str, by: float) -> None:
     threads = [sleeping(1.0), sleeping(60.0)]

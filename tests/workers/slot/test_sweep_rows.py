@@ -120,7 +120,7 @@ def refusing(table: str, when: str, row: UUID) -> Iterator[None]:
         rows("DROP FUNCTION refuse_this")
 
 
-@pytest.mark.slow
+@pytest.mark.nightly
 @pytest.mark.parametrize("kind", KINDS, ids=lambda kind: f"{kind.part}-{kind.make.__name__}")
 def test_eight_rows_go_on_beside_a_locked_and_a_failing_one(
     real_db: str, settings: Any, kind: Kind

@@ -226,7 +226,7 @@ def test_what_may_happen_once_only_is_refused(tmp_path: Path, name: str) -> None
     assert sorted(tmp_path.iterdir()) == before
 
 
-@pytest.mark.slow
+@pytest.mark.nightly
 def test_an_activity_may_do_all_of_it(tmp_path: Path) -> None:
     for number, name in enumerate(sorted(REFUSED.keys() - {"socket", "fork", "run", "shell"})):
         folder = tmp_path / str(number)

@@ -67,7 +67,7 @@ def test_a_value_beyond_a_limit_fails_the_step_with_its_path(
             assert "nested too deeply" in reason
 
 
-@pytest.mark.slow
+@pytest.mark.nightly
 @pytest.mark.parametrize(
     "door",
     ["way", "error", "error of an activity", "key", "title", "question", "file name", "media type"],

@@ -9,6 +9,8 @@ from pathlib import Path
 
 import pytest
 
+pytestmark = pytest.mark.nightly
+
 AGENT = """
 import pytest
 from workers.authoring.graph import END, Graph, State
@@ -36,7 +38,6 @@ print(Harness(graph).play().reason)
 """
 
 
-@pytest.mark.slow
 def test_a_failed_step_prints_the_lines_of_the_author(tmp_path: Path) -> None:
     (tmp_path / "orders.py").write_text(AGENT)
     root = Path(__file__).parents[3]

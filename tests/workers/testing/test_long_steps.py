@@ -21,7 +21,7 @@ def bench(real_db: str) -> Bench:
     return bench_of(wordy)
 
 
-@pytest.mark.slow
+@pytest.mark.nightly
 def test_ten_thousand_thoughts_of_one_step_are_committed_in_order(bench: Bench) -> None:
     thread = bench.start(what="thoughts", amount=MUCH)
     row = bench.advance(thread)
@@ -33,7 +33,7 @@ def test_ten_thousand_thoughts_of_one_step_are_committed_in_order(bench: Bench) 
     assert bench.intact(thread)
 
 
-@pytest.mark.slow
+@pytest.mark.nightly
 def test_ten_thousand_activities_of_one_step_are_committed(bench: Bench) -> None:
     thread = bench.start(what="activities", amount=MUCH)
     assert bench.advance(thread).status is Status.SUCCEEDED

@@ -22,6 +22,8 @@ from tests.workers.memory_bench import memory_bench_of
 from workers.testing.memory import reads as reading
 from workers.testing.memory import requests
 
+pytestmark = pytest.mark.nightly
+
 OTHER = NEW | {"price": "9.00"}
 PEOPLE = (MIRA, OMAR, LENA, BOSS, Reviewer("user:2/token:abcdefgh", "Mira", "mira", ("finance",)))
 TERMS = (
@@ -158,7 +160,6 @@ def play(at: InDatabase | InMemory, seed: int) -> list[Any]:
     return messages
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("terms", TERMS)
 @pytest.mark.parametrize("seed", range(12))
 def test_whoever_says_what_both_answer_alike(db: None, terms: Terms, seed: int) -> None:

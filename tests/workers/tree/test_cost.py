@@ -14,6 +14,8 @@ from checkpoints.store import CHILDREN_AT_ONCE
 
 from .conftest import Fleet
 
+pytestmark = pytest.mark.nightly
+
 
 def moves_of(thread: UUID) -> int:
     """How often a thread was moved: each move has one time of its own."""
@@ -40,7 +42,6 @@ def queries_for(fleet: Fleet, number: int, at_most: int | None) -> tuple[int, UU
     return next(sent), thread
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("at_most", [None, 2], ids=["no-limit", "two"])
 def test_statements_grow_with_the_children_and_no_faster(fleet: Fleet, at_most: int | None) -> None:
     queries_for(fleet, 10, at_most)
@@ -49,7 +50,6 @@ def test_statements_grow_with_the_children_and_no_faster(fleet: Fleet, at_most: 
     assert many - middle <= 2.1 * (middle - few)
 
 
-@pytest.mark.slow
 def test_the_parent_is_written_once_for_each_batch(fleet: Fleet) -> None:
     number = 250
     _, thread = queries_for(fleet, number, None)

@@ -19,6 +19,8 @@ from workers.node.context import Context
 
 from .conftest import Fleet
 
+pytestmark = pytest.mark.nightly
+
 CHILDREN, CALLS, COST, CAP = 20, 5, Decimal("0.10"), Decimal("1.00")
 
 
@@ -66,7 +68,6 @@ def spent() -> Decimal:
         return Decimal(cursor.fetchone()[0])
 
 
-@pytest.mark.slow
 def test_twenty_children_overrun_the_cap_by_no_more_than_the_calls_in_flight(fleet: Fleet) -> None:
     model = Meter()
     fleet.agents = {graph.name: announce(graph, {}, ()) for graph in agents_that_ask(model)}

@@ -10,10 +10,11 @@ import pytest
 
 from tests.clients.bench import Script
 
+pytestmark = pytest.mark.nightly
+
 CASES = 81
 
 
-@pytest.mark.slow
 def test_every_case_of_the_published_suite_passes(
     langgraph: Callable[..., Script], tmp_path: Path
 ) -> None:

@@ -57,6 +57,7 @@ def test_an_agent_with_three_changed_lines_is_stopped_killed_edited_and_acts_onc
     assert server.verify(thread)["intact"] is True
 
 
+@pytest.mark.nightly
 def test_killed_while_it_works_another_process_goes_on_and_acts_once(
     server: Server, langgraph: Callable[..., Script], tmp_path: Path
 ) -> None:

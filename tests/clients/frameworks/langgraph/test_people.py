@@ -10,7 +10,7 @@ import pytest
 
 from tests.clients.bench import Script, Server, lines, payload
 
-pytestmark = pytest.mark.slow  # each test starts processes
+pytestmark = pytest.mark.nightly  # each test starts processes
 
 
 def decide(server: Server, row: dict[str, Any], verdict: str, **more: Any) -> None:

@@ -11,7 +11,7 @@ import pytest
 
 from tests.clients.bench import Script, Server, payload
 
-pytestmark = pytest.mark.slow  # each test starts processes
+pytestmark = pytest.mark.nightly  # each test starts processes
 ROUNDS = int(os.environ.get("ROUNDS", "100"))  # of each of two writers; 500 are the whole
 
 

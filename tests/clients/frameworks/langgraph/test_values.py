@@ -8,6 +8,8 @@ import pytest
 
 from tests.clients.bench import Script, payload
 
+pytestmark = pytest.mark.nightly
+
 
 @pytest.mark.slow  # it starts a process
 def test_values_are_json_or_refused_with_their_path(langgraph: Callable[..., Script]) -> None:

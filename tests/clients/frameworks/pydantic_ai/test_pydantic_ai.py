@@ -24,7 +24,7 @@ from tests.clients.bench import (
 )
 from tools import environments
 
-pytestmark = pytest.mark.slow  # each test starts processes
+pytestmark = pytest.mark.nightly  # each test starts processes
 HERE = Path(__file__).parent
 PAGE = (ROOT / "docs/howto/pydantic-ai.md").read_text()
 Start = Callable[..., Script]

@@ -128,7 +128,7 @@ def test_what_the_sdk_sends_is_a_thread_that_is_watched(server: Site, cast_: Cas
     assert "OpenTelemetry" in page
 
 
-@pytest.mark.slow
+@pytest.mark.nightly
 def test_turns_of_a_conversation_are_one_thread(server: Site, cast_: Cast) -> None:
     for _ in range(2):
         sent_by_sdk(server.url, bearer(cast_, "work"), conversation="talk-7")
@@ -137,7 +137,7 @@ def test_turns_of_a_conversation_are_one_thread(server: Site, cast_: Cast) -> No
     assert len(calls(row.id)) == 8
 
 
-@pytest.mark.slow
+@pytest.mark.nightly
 def test_what_is_no_request_is_refused_by_its_path(server: Site, cast_: Cast) -> None:
     headers = bearer(cast_, "work")
     url = f"{server.url}/api/v1/otlp/v1/traces"

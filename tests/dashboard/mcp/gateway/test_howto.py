@@ -14,7 +14,7 @@ from tests.site import started_site
 
 from .bench import Upstream
 
-pytestmark = pytest.mark.slow
+pytestmark = pytest.mark.nightly
 
 
 @pytest.mark.interop("MCP client")

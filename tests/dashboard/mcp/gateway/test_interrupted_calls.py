@@ -12,7 +12,7 @@ from tests.embedded.helpers import wait_until
 
 from .bench import VERSION, Gate, gate, text_of
 
-pytestmark = pytest.mark.slow
+pytestmark = pytest.mark.nightly
 
 
 @pytest.mark.interop("MCP client")

@@ -167,7 +167,7 @@ PAGE = [
 NOT_COUNTED = re.compile(r"p\.note\.t-fail span$")
 
 
-@pytest.mark.slow
+@pytest.mark.nightly
 @pytest.mark.parametrize("seed", [1, 2])
 def test_every_number_of_a_request(cast: Cast, seed: int) -> None:
     populations.piled(cast, random.Random(seed), 35)

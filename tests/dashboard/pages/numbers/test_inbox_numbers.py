@@ -154,7 +154,7 @@ def _badge(html: str) -> str:
     return shown[1] if shown else ""
 
 
-@pytest.mark.slow
+@pytest.mark.nightly
 @pytest.mark.parametrize("seed", [1, 2])
 def test_every_number_of_the_inbox(cast: Cast, seed: int, monkeypatch: pytest.MonkeyPatch) -> None:
     dice = random.Random(seed)

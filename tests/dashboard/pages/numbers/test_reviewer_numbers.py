@@ -12,6 +12,8 @@ from tests.cast import Cast
 from tests.checkpoints.builders import rows
 from tests.dashboard.page_numbers import numbers
 
+pytestmark = pytest.mark.nightly
+
 WAITING = """
 SELECT seat, count(*), count(*) FILTER (WHERE coalesce(decide_by, deadline) < now() + '1 hour')
 FROM gp_approval, unnest(due_seats) seat WHERE workspace_id = %s AND status = 'pending' GROUP BY 1
@@ -54,7 +56,6 @@ def _of(n: int, counted: int) -> str:
     return f"{n} of {counted}" if counted else "–"
 
 
-@pytest.mark.slow
 def test_every_number_of_the_reviewers(cast: Cast, requested: list[UUID]) -> None:
     waiting = {
         _seat(seat): [f"{n:,}", f"{due:,}"] for seat, n, due in rows(WAITING, (cast.workspace,))

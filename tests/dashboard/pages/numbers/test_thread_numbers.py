@@ -16,6 +16,8 @@ from tests.checkpoints.builders import one, rows
 from tests.dashboard.drawing.test_step_times import BY_THE_LOG
 from tests.dashboard.page_numbers import Rule, problem, quoted
 
+pytestmark = pytest.mark.nightly
+
 
 def _sql(sql: str, form: Callable[[Any], str] = str) -> Callable[..., str]:
     """A rule's text: what a statement about the thread (and what the place names) gives."""
@@ -238,7 +240,6 @@ def _facts(html: str) -> Iterator[tuple[str, str]]:
             yield label, " ".join(plain.split())
 
 
-@pytest.mark.slow
 def test_every_number_of_a_thread(cast: Cast, population: list[UUID]) -> None:
     client = cast.client("auditor")
     forks = rows("SELECT id FROM gp_thread WHERE forked_from IS NOT NULL")

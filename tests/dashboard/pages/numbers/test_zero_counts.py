@@ -15,7 +15,7 @@ from tests.dashboard import populations
 from tests.dashboard.page_numbers import numbers
 from tests.dashboard.views.test_addresses import patterns
 
-pytestmark = [pytest.mark.django_db, pytest.mark.slow]
+pytestmark = [pytest.mark.django_db, pytest.mark.nightly]
 # "0 checkpoints", but neither "0 s" nor "0 of 2" nor the test's own "user 0".
 ZERO = re.compile(r"(?<!user )(?<![\w.,:#/-])0 (?!(?:of|s|ms|min|h|B)\b)[a-z]{2,}")
 

@@ -290,7 +290,7 @@ def test_who_takes_over_stands_beside_whom_it_took_over_from(cast: Cast, tree: T
     assert "hidden" in region(cast, fork)
 
 
-@pytest.mark.slow
+@pytest.mark.nightly
 def test_ten_thousand_children_are_one_line(cast: Cast, tree: Tree) -> None:
     rows("SET LOCAL session_replication_role = replica")
     columns = ", ".join(

@@ -14,7 +14,7 @@ from checkpoints import queries, store
 from tests.cast import Cast
 from tests.workers.conftest import Bench
 
-pytestmark = pytest.mark.django_db
+pytestmark = [pytest.mark.nightly, pytest.mark.django_db]
 ROW = r"/admin/checkpoints/(checkpoint|thread)/[^/]+/change/"
 
 
@@ -22,7 +22,6 @@ def links(text: str) -> set[str]:
     return {unescape(item) for item in re.findall(r'href="([^"]+)"', text)}
 
 
-@pytest.mark.slow
 def test_every_link_to_a_checkpoint_shows_that_checkpoint(
     lived: tuple[Bench, UUID], cast: Cast
 ) -> None:

@@ -73,7 +73,7 @@ def limit(sql: str) -> int:
     return SEARCHED + 10 if "split_part" in sql and "LIMIT" in sql else 0
 
 
-@pytest.mark.slow
+@pytest.mark.nightly
 def test_a_page_costs_the_same_at_any_length(cast: Cast) -> None:
     client = cast.client("operator")
     read = {}
