@@ -33,6 +33,7 @@ FORMS: dict[str, tuple[str, dict[str, Any], tuple[str, ...]]] = {
 }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("module", FORMS)
 def test_a_thread_is_started_from_the_form(module: str) -> None:
     agent, typed, words = FORMS[module]

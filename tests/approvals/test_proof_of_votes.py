@@ -47,6 +47,7 @@ def voted(db: None) -> UUID:
     return work.thread
 
 
+@pytest.mark.slow
 @pytest.mark.usefixtures("unguarded")
 @pytest.mark.parametrize("table", ["gp_approval", "gp_decision"])
 def test_whatever_column_of_a_vote_is_altered_is_found(table: str, voted: UUID) -> None:

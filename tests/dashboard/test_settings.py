@@ -58,6 +58,7 @@ def session_values(role: str) -> dict[str, str]:
     return dict(zip(names, answer.stdout.split(), strict=True))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("role", ["web", "worker"])
 def test_connections_that_people_wait_for_have_time_outs(real_db: str, role: str) -> None:
     assert session_values(role) == {

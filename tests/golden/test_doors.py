@@ -42,6 +42,7 @@ def ended(thread: UUID) -> ThreadRow | None:
     return None if row.status in moving else row
 
 
+@pytest.mark.slow
 @pytest.mark.django_db
 @pytest.mark.parametrize("story", ["at-the-gate", "failed", "finished"])
 @pytest.mark.parametrize("version", range(1, CODE + 1))

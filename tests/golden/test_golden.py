@@ -125,6 +125,7 @@ def test_every_version_has_every_story() -> None:
     assert told == {(v, s) for v in range(1, CODE + 1) for s in make.STORIES}
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("history", histories(), ids=str)
 def test_a_history_is_whole_and_proves_itself(history: History, published: Path) -> None:
     _, thread = loaded(history)
@@ -205,6 +206,7 @@ def told(published: Path) -> dict[str, str]:
     }
 
 
+@pytest.mark.slow
 @of_story("failed")
 def test_what_failed_then_fails_again_and_is_mended_as_todays_code_says(
     history: History, published: Path, called: Counter[str]
@@ -228,6 +230,7 @@ def test_what_failed_then_fails_again_and_is_mended_as_todays_code_says(
     assert intact(thread)
 
 
+@pytest.mark.slow
 @of_story("failed")
 def test_what_failed_then_is_mended_in_its_own_form_before_a_worker_looks(
     history: History, published: Path, called: Counter[str]
@@ -286,6 +289,7 @@ def test_what_is_finished_is_rolled_back_to_each_checkpoint(
     assert intact(thread)
 
 
+@pytest.mark.slow
 @of_story("at-the-gate")
 def test_a_state_of_before_the_upgrade_is_edited_in_its_own_form(
     history: History, published: Path, called: Counter[str]

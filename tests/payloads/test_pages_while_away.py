@@ -76,6 +76,7 @@ def regions_of(page: str) -> dict[str, str]:
     return dict(re.findall(r'<[a-z]+ id="([a-z-]+)"[^>]*data-region="([a-z-]+)"', page))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("how", ["unmount", "break_down"])
 def test_the_page_opens_and_only_what_needs_the_state_says_so(
     cast: Cast, drive: Drive, how: str

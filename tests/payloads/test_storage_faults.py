@@ -140,6 +140,7 @@ def test_a_thread_whose_folder_is_gone_for_good_can_be_rolled_back_to_where_it_n
     assert agents.calls == calls, "what was looked up stands in the record"
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("how", SAID)
 @pytest.mark.parametrize("where", ["content", "artifact"])
 def test_a_disk_that_takes_nothing_fails_the_step_and_a_retry_goes_on(

@@ -83,12 +83,14 @@ def test_every_row_of_a_finished_stage_says_how_it_is_proved() -> None:
     assert not [row.id for row in ROWS.values() if row.stage <= FINISHED and not row.how]
 
 
+@pytest.mark.slow
 def test_tests_name_rows_that_exist() -> None:
     named = sum(markers().values(), Counter())
     assert not set(named) - set(ROWS)
     assert named["A26"] == 1
 
 
+@pytest.mark.slow
 def test_every_place_that_a_row_names_has_a_test_that_carries_it() -> None:
     named = markers()
     without = [
@@ -207,6 +209,7 @@ def verdicts(text: str) -> dict[str, bool]:
     return {ident: word == "proved" for ident, word in lines}
 
 
+@pytest.mark.slow
 def test_a_stage_is_proved_when_everything_that_carries_its_rows_passed(tmp_path: Path) -> None:
     message = prove(tmp_path)
     assert verdicts(message) == {
@@ -217,6 +220,7 @@ def test_a_stage_is_proved_when_everything_that_carries_its_rows_passed(tmp_path
     assert message.endswith("stage 1: 4 of 4 proved\nexit 0")  # a `should` row is not counted
 
 
+@pytest.mark.nightly
 @pytest.mark.parametrize("good", [True, False])
 def test_a_run_of_the_tests_is_judged_without_running_them_again(
     tmp_path: Path, good: bool
@@ -243,6 +247,7 @@ def test_a_run_of_the_tests_is_judged_without_running_them_again(
     assert not verdicts(prove(tests, a=other, outcomes=outcomes, b=b))["A01"]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("stage", ["1,2", "all"])
 def test_several_stages_have_a_sum_each(tmp_path: Path, stage: str) -> None:
     message = prove(tmp_path, stage=stage)
@@ -250,6 +255,7 @@ def test_several_stages_have_a_sum_each(tmp_path: Path, stage: str) -> None:
     assert message.endswith("stage 1: 4 of 4 proved\nstage 2: 0 of 1 proved\nexit 1")
 
 
+@pytest.mark.slow
 def test_skipped_and_xfailed_tests_and_figures_over_budget_prove_nothing(tmp_path: Path) -> None:
     less = """
 import pytest
@@ -270,6 +276,7 @@ def test_passes_elsewhere(): pass
     assert message.endswith("stage 1: 0 of 4 proved\nexit 1")
 
 
+@pytest.mark.slow
 def test_half_a_pass_proves_nothing(tmp_path: Path) -> None:
     broken = """
 import pytest
@@ -292,6 +299,7 @@ def test_never_starts(no_such_fixture): pass
     assert message.endswith("stage 1: 0 of 4 proved\nexit 1")
 
 
+@pytest.mark.slow
 def test_what_cannot_be_collected_is_no_proof(tmp_path: Path) -> None:
     (tmp_path / "test_c.py").write_text("import nothing_of_that_name")
     message = prove(tmp_path, b=GOOD.replace("A01", "Z99"))
@@ -355,6 +363,7 @@ def test_a_measure_is_proved_by_the_lines_of_a_command(
     assert payload.endswith(f"stage 1: {int(proved)} of 1 proved\nexit {int(not proved)}")
 
 
+@pytest.mark.slow
 def test_a_command_proves_nothing_beside_a_test_that_fails(tmp_path: Path) -> None:
     line = LINE.format(row="A01", ok="true")
     (tmp_path / "make.py").write_text(PRINTS.format(lines=[line]))

@@ -142,6 +142,7 @@ def test_a_zip_is_read_member_by_member_and_what_cannot_be_read_is_named(folder:
     assert all(one in text.replace("\\", "") for one in thread.state["skipped"])
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("values", "reason"),
     [

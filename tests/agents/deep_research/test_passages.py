@@ -78,6 +78,7 @@ def test_a_question_s_terms_are_its_own_words_without_the_package() -> None:
     assert subject_of("What is Celery?", ["celery"]) == ["celery"], "better than none"
 
 
+@pytest.mark.slow
 def test_packages_are_those_named_else_those_that_fit() -> None:
     assert [one["name"] for one in choose("How does celery retry?", [])] == ["celery"]
     assert [one["name"] for one in choose("anything", ["Django", "django"])] == ["Django"]

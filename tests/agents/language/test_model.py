@@ -36,6 +36,7 @@ def publish(state: Note, ctx: Context) -> dict[str, Any]:
     return {}
 
 
+@pytest.mark.slow
 @pytest.mark.django_db
 @pytest.mark.parametrize(
     ("named", "text"),

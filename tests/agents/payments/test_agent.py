@@ -199,6 +199,7 @@ def test_paid_again_after_going_back_to_the_reservation(bank: Bank, tmp_path: Pa
     assert len(set(keys)) == 4
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("no_to", ["bank.pay", "remittance.mail"])
 def test_a_fork_that_is_told_no_goes_on_to_its_report(
     bank: Bank, tmp_path: Path, no_to: str
@@ -233,6 +234,7 @@ def test_the_next_thread_pays_only_what_is_left(bank: Bank) -> None:
     assert cents(bank.get("balance")["paid"]) == whole
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("op", ["reserve", "pay"])
 @pytest.mark.parametrize("kind", ["lost", "timeout", "429", "503"])
 def test_a_fault_of_the_bank_is_got_over_without_paying_twice(

@@ -426,6 +426,7 @@ def raced(rounds: int) -> Sequence[ApprovalRow]:
     ]
 
 
+@pytest.mark.slow
 @pytest.mark.hazard
 def test_of_approve_against_reject_exactly_one_wins(real_db: str) -> None:
     result = raced(100)

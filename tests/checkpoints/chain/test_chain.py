@@ -41,6 +41,7 @@ def broken(thread: UUID) -> ChainReport:
     return report
 
 
+@pytest.mark.slow
 @given(
     seq=st.integers(1, 2**62),
     kind=st.sampled_from(list(EventKind)),
@@ -92,6 +93,7 @@ def test_a_thread_that_lived_through_everything_is_intact() -> None:
         verify_thread(uuid4())
 
 
+@pytest.mark.slow
 @given(state=st.dictionaries(st.sampled_from("abc"), values))
 @settings(
     max_examples=40, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture]

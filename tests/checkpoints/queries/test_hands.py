@@ -22,6 +22,7 @@ def hands(bench: Bench, thread: object) -> tuple[str, ...]:
     return result
 
 
+@pytest.mark.slow
 def test_whoever_started_forked_or_edited_is_named_once(db: None) -> None:
     bench = bench_of(gated)
     thread = bench.start()

@@ -52,6 +52,7 @@ def read(thread: UUID, checkpoint: UUID) -> Digests:
     return materialized.checked(thread, checkpoint)[1]
 
 
+@pytest.mark.slow
 @given(states, st.lists(values, max_size=3), states)
 def test_what_was_kept_goes_on_as_the_whole_would(
     state: dict[str, Any], items: list[Any], changes: dict[str, Any]
@@ -68,6 +69,7 @@ def test_what_was_kept_goes_on_as_the_whole_would(
         assert again.kept() == expected.kept()
 
 
+@pytest.mark.slow
 @given(states, st.dictionaries(texts, values, min_size=1, max_size=3))
 def test_members_join_an_object_only_where_all_of_it_is_known(
     state: dict[str, Any], members: dict[str, Any]
@@ -86,6 +88,7 @@ def test_members_join_an_object_only_where_all_of_it_is_known(
         assert resumed.root == whole.root
 
 
+@pytest.mark.slow
 @given(states, st.integers(1, 60))
 def test_bytes_that_are_no_kept_digests_are_refused(state: dict[str, Any], cut: int) -> None:
     raw = Digests.of(state, REDUCERS).kept()

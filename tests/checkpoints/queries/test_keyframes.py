@@ -119,6 +119,7 @@ def test_small_states_get_none() -> None:
     assert numbers(thread) == []
 
 
+@pytest.mark.slow
 @pytest.mark.django_db
 def test_any_keyframe_may_go_at_any_time() -> None:
     thread, _ = played(MIXED[:200])

@@ -95,6 +95,7 @@ def test_canonical_bytes_survive_the_numbers_of_jsonb(value: Any) -> None:
         assert canonical(decode(stored)) == raw
 
 
+@pytest.mark.slow
 @pytest.mark.django_db
 @settings(max_examples=200, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(value=values)

@@ -19,6 +19,7 @@ from tests.checkpoints.racing import race
 WRITERS, EACH = 8, 40
 
 
+@pytest.mark.slow
 def test_eight_writers_leave_no_gap_and_readers_miss_nothing(real_db: str) -> None:
     thread = make_thread()
     done = threading.Event()

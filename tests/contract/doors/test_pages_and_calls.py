@@ -170,6 +170,7 @@ def test_pages_that_only_show_take_no_post(cast: Cast) -> None:
         assert (answer.status_code in (303, 400, 403, 404, 405), names) == (True, set()), name
 
 
+@pytest.mark.slow
 def test_each_page_action_has_its_call(cast: Cast) -> None:
     world = make_world(cast)
     calls = by_api(world)
@@ -178,6 +179,7 @@ def test_each_page_action_has_its_call(cast: Cast) -> None:
     assert len(set().union(*pages.values())) >= len(FORMS)
 
 
+@pytest.mark.slow
 def test_each_action_has_its_call(cast: Cast) -> None:
     """Also what no page does yet: actions.py has nothing that a call cannot reach."""
     offered = {SAME.get(name, name) for name in codes().values()}

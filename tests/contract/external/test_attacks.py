@@ -134,6 +134,7 @@ def _id(a: Agent) -> UUID:
     return UUID(a.thread)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("attempt", list(ATTEMPTS))
 def test_nothing_begins_without_a_decision_on_these_very_bytes(
     agent: Agent, cast: Cast, attempt: str

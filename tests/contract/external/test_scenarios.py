@@ -14,6 +14,7 @@ from .scenarios import SCENARIOS
 pytestmark = pytest.mark.django_db
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", list(SCENARIOS))
 def test_by_the_test_client(agent: Agent, name: str) -> None:
     SCENARIOS[name](agent)

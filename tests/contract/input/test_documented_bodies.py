@@ -66,6 +66,7 @@ class Sender:
             )
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", [*JSON, "artifacts_upload"])
 def test_no_other_media_type_is_taken(world: World, name: str) -> None:
     stated, sender = content_of(operations()[name].spec), Sender(world, name)
@@ -168,6 +169,7 @@ def upload(settings: Any) -> dict[str, Any]:
     return dict(media)
 
 
+@pytest.mark.slow
 def test_forms_are_taken_as_their_schema_says(upload: dict[str, Any], cast: Cast) -> None:
     client, schema, seen = cast.client("operator"), upload["schema"], Counter[int]()
     assert schema["additionalProperties"] is False

@@ -87,6 +87,7 @@ def send(client: Client, cast: Cast, thread: UUID, door: str, value: str) -> Any
     )
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("limit", TEXTS)
 @pytest.mark.parametrize("door", DOORS)
 def test_a_value_beyond_a_limit_is_refused_with_its_path(

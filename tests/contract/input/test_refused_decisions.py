@@ -163,6 +163,7 @@ def by_page(cast: Cast, row: ApprovalRow, call: str, form: Sent) -> tuple[int, s
     return answer.status_code, answer.content.decode()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("door", [by_page, by_api], ids=["page", "api"])
 @pytest.mark.parametrize("what", CASES)
 def test_a_bad_decision_is_refused_in_words(cast: Cast, what: str, door: Any) -> None:

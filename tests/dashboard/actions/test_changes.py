@@ -59,6 +59,7 @@ def with_more(agent: UUID, more: Mapping[str, Any]) -> AgentRow:
     return replace(row, schema={**row.schema, **more})
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("more", WITH.values(), ids=WITH.keys())
 def test_the_same_is_refused_with_and_without_the_state(
     cast: Cast, agent: UUID, more: Mapping[str, Any]
@@ -115,6 +116,7 @@ def test_a_changed_fork_and_an_edit_read_no_state(
     assert limits == [None, 7, 9]
 
 
+@pytest.mark.slow
 def test_where_there_is_no_room_left_the_state_is_asked(cast: Cast, agent: UUID) -> None:
     """What is replaced gives its room back."""
     who = cast.actor("operator")

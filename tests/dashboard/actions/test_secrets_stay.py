@@ -75,6 +75,7 @@ def test_no_page_of_the_records_has_them(told: tuple[Cast, list[str], UUID]) -> 
     assert looked > 60
 
 
+@pytest.mark.slow
 def test_no_answer_of_the_api_has_them(told: tuple[Cast, list[str], UUID]) -> None:
     cast, secrets, thread = told
     client = cast.client("admin")

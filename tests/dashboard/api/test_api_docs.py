@@ -17,6 +17,7 @@ from tests.cast import Cast, make_cast
 from tests.dashboard import scene
 
 
+@pytest.mark.slow
 def test_the_schema_has_no_gaps(tmp_path: Any, db: None) -> None:
     """drf-spectacular guesses nothing and the result is valid OpenAPI 3.1."""
     call_command("spectacular", "--validate", "--fail-on-warn", file=str(tmp_path / "schema.yaml"))

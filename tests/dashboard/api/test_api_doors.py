@@ -193,6 +193,7 @@ def test_failures_of_ours(operator: Client, monkeypatch: pytest.MonkeyPatch) -> 
 # --- documentation --------------------------------------------------------------------------------
 
 
+@pytest.mark.slow
 def test_the_schema_names_every_call(operator: Client, row: gates.ApprovalRow) -> None:
     response = operator.get("/api/schema/?format=json")
     payload = response.json()

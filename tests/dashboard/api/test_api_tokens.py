@@ -91,6 +91,7 @@ def test_each_right_belongs_to_one_scope_and_each_scope_reads() -> None:
 # --- who comes in ---------------------------------------------------------------------------------
 
 
+@pytest.mark.slow
 def test_a_token_opens_the_api_and_its_schema(cast: Cast, token: Make, agent: UUID) -> None:
     script = bearer(token("operator"), enforce_csrf_checks=True)
     assert script.get(f"{V1}/threads/").status_code == 200
@@ -207,6 +208,7 @@ def test_other_schemes_leave_the_cookie_alone(cast: Cast) -> None:
 # --- what a scope opens ---------------------------------------------------------------------------
 
 
+@pytest.mark.slow
 def test_scopes_narrow_what_roles_allow(cast: Cast, token: Make, agent: UUID) -> None:
     """Each scope tried on each action: those of the scope are refused for no lack of it."""
     user = cast.users["operator"]

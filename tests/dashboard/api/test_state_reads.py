@@ -45,6 +45,7 @@ def reads(cast: Cast, thread: object, tmp_path: Path) -> list[Any]:
         ]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("status", Status)
 def test_every_read_carries_the_same_members(cast: Cast, tmp_path: Path, status: Status) -> None:
     ref = actions.upload(cast.actor("operator"), SimpleUploadedFile("a.csv", b"1,2"))
@@ -93,6 +94,7 @@ def test_the_history_is_the_way_there_and_no_longer_than_it_says(cast: Cast) -> 
     assert ([s.number for s in steps], n_steps) == ([0, 1, 2, 3], 4)
 
 
+@pytest.mark.slow
 def test_the_history_costs_the_same_at_any_length() -> None:
     from checkpoints.queries.past import _STEPS
 

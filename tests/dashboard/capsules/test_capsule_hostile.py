@@ -209,6 +209,7 @@ DAMAGED: dict[str, Callable[[Path], bytes]] = {
 }
 
 
+@pytest.mark.slow
 @pytest.mark.requirement("B10")
 @pytest.mark.parametrize("what", DAMAGED)
 def test_a_damaged_capsule_is_refused(
@@ -336,6 +337,7 @@ OTHER_AGENTS: dict[str, dict[str, Any]] = {
 }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("what", OTHER_AGENTS)
 @pytest.mark.parametrize("is_known", [True, False])
 def test_a_capsule_plants_no_other_agent(

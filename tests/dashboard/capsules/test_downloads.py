@@ -84,6 +84,7 @@ def test_a_name_is_tame_when_it_leaves(cast: Cast, kept: Callable[..., str], nam
     assert not any(unicodedata.category(c)[0] == "C" for c in result)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("query", ["", "?inline=1"])
 @pytest.mark.parametrize("name", ACTIVE)
 def test_nothing_that_a_browser_would_run_is_shown(

@@ -72,6 +72,7 @@ def checked(*words: str) -> tuple[int, Any]:
     return 0, json.loads(out.getvalue())
 
 
+@pytest.mark.slow
 def test_a_sound_agent(folder: Path, cast: Cast) -> None:
     (folder / "sound.py").write_text(SOUND)
     code, payload = checked("sound")
@@ -178,6 +179,7 @@ WRONG = {
 }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("case", WRONG)
 def test_what_is_found(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, case: str) -> None:
     """In this process, for the time that it saves; the test after the next goes the whole way."""

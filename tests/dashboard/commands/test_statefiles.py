@@ -35,6 +35,7 @@ PLAIN = st.recursive(
 )
 
 
+@pytest.mark.slow
 @given(PLAIN)
 @settings(deadline=None)
 def test_whatever_is_written_is_read_back(value: Any) -> None:
@@ -77,6 +78,7 @@ REFUSED = {
 }
 
 
+@pytest.mark.slow
 @pytest.mark.requirement("B11")
 @pytest.mark.parametrize("text", REFUSED, ids=lambda t: t[:20])
 def test_what_could_be_read_in_two_ways_is_refused(text: str) -> None:

@@ -79,6 +79,7 @@ def test_the_round_tells_everything_with_what_to_do(cast: Cast) -> None:
     assert sum(report["counts"].values()) == len(report["findings"])
 
 
+@pytest.mark.slow
 def test_without_a_database_the_rest_is_looked_at() -> None:
     away = environment(DATABASE_URL="postgresql://gatepost:hush@127.0.0.1:1/gatepost")
     done = manage("doctor", "--json", env=away)

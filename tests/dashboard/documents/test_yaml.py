@@ -75,6 +75,7 @@ VALUES = st.recursive(
 )
 
 
+@pytest.mark.slow
 @settings(deadline=None, max_examples=400)
 @given(VALUES)
 def test_whatever_a_state_can_hold(value: Any) -> None:

@@ -175,6 +175,7 @@ def test_ordinary_words_stay() -> None:
     }  # fmt: skip
 
 
+@pytest.mark.slow
 def test_servers_speak_through_the_same_lines() -> None:
     """uvicorn sets up its logging before it loads the site; what it says afterwards is JSON."""
     code = (

@@ -72,6 +72,7 @@ def test_rights_name_known_roles_and_an_admin_decides_nothing() -> None:
     assert set(attempts(uuid4(), uuid4(), uuid4())) == set(permissions.RIGHTS) - {"read"}
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("name", "action"),
     list(

@@ -494,6 +494,7 @@ def test_other_workspaces_are_not_followed(place: Place) -> None:
             page.frame(seconds=0.5)
 
 
+@pytest.mark.slow
 def test_nonsense_is_answered_in_words(place: Place) -> None:
     for text in ("what?", "[" * 15_000 + "]" * 15_000, '{"a":' * 6_000):
         with place.server.open(place.key("operator")) as line:

@@ -89,6 +89,7 @@ def intact(*threads: UUID) -> bool:
     return all(verify(thread).intact for thread in threads)
 
 
+@pytest.mark.slow
 def test_the_taken_over_schema_is_that_of_a_new_database(former_db: None) -> None:
     migrate()
     after = read_catalog()

@@ -123,6 +123,7 @@ TAMPERED = {
 }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("made", [stopped, failed])
 @pytest.mark.parametrize("how", TAMPERED)
 def test_a_cursor_that_was_altered_is_found(
@@ -138,6 +139,7 @@ def test_a_cursor_that_was_altered_is_found(
     assert "the cursor of the activity it names" in report.what
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "change",
     [

@@ -25,6 +25,7 @@ from .altered_columns import columns_of, own_rows, unguarded  # noqa: F401
 pytestmark = pytest.mark.django_db
 
 
+@pytest.mark.slow
 @pytest.mark.usefixtures("unguarded")
 @pytest.mark.parametrize("table", ["gp_activity", "gp_approval", "gp_decision"])
 def test_lost_and_added_rows_are_found(table: str, lived: tuple[Bench, UUID]) -> None:

@@ -173,6 +173,7 @@ def test_whatever_column_on_record_is_altered_is_found_and_named(settled: Cast) 
     assert tried == set(proved_columns())
 
 
+@pytest.mark.slow
 @pytest.mark.usefixtures("unguarded")
 @pytest.mark.parametrize("table", sorted(recorded.tables()))
 def test_a_row_on_record_that_is_taken_away_or_added_is_found(settled: Cast, table: str) -> None:

@@ -116,6 +116,7 @@ def test_counters_lanes_and_filters_agree(
                 assert len(ids) >= min(n, 3 if len(lanes) > 3 else FAIR)
 
 
+@pytest.mark.slow
 def test_a_list_of_one_status_goes_on_to_the_last_row(
     cast: Cast, threads: list[tuple[UUID, str, str, str]]
 ) -> None:

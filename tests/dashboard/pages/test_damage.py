@@ -181,6 +181,7 @@ SHOWING = (
 VERIFIED = re.compile(r'#i-shield|all intact|events verified|</svg>intact|"intact": ?true')
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("kind", ["event, actor", "a deleted checkpoint", "another outcome"])
 @pytest.mark.altered
 @pytest.mark.requirement("A06")

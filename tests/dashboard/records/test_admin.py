@@ -338,6 +338,7 @@ def test_no_address_writes_a_row_that_is_kept(place: Place, root: Client, who: s
     assert after == before
 
 
+@pytest.mark.slow
 def test_a_refusal_names_the_place_where_things_are_done(place: Place) -> None:
     client = place.client("admin")
     for name in sorted(READ_ONLY):
@@ -361,6 +362,7 @@ def test_a_refusal_names_the_place_where_things_are_done(place: Place) -> None:
             assert word not in page
 
 
+@pytest.mark.slow
 def test_a_page_shows_every_column_and_where_to_go(place: Place) -> None:
     client = place.client("auditor")
     for name in sorted(READ_ONLY):

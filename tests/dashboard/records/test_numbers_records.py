@@ -70,6 +70,7 @@ def _is(shown: str, value: Any) -> bool:
     return shown == "–" if value is None else Decimal(shown.replace(",", "")) == value
 
 
+@pytest.mark.slow
 def test_every_number_of_the_records(cast: Cast) -> None:
     """Each list: how many rows; each cell and each line of a row's page that is a number."""
     dice = random.Random(3)
@@ -128,6 +129,7 @@ POLICY = {"name": "Bills", "condition": "tool == 'publish'", "action": "ask"}
 MANY = {"stages": "9 of any reviewer", "undo_window": "0", "valid_for": "24", "on_expiry": "expire"}
 
 
+@pytest.mark.slow
 def test_every_number_of_the_policies(cast: Cast) -> None:
     """Version, people, waiting, caps; how many a draft would have matched and touches."""
     populations.requested(cast, random.Random(4))

@@ -132,6 +132,7 @@ def list_parameters(view: Any, request: Any) -> dict[str, parameters.Values] | N
     return site._parameters(records.changelist_view, request)
 
 
+@pytest.mark.slow
 def test_every_value_that_a_parameter_does_not_take_is_refused(cast: Cast) -> None:
     """Every parameter of every page: 422 with the value, the parameter and what it takes."""
     client, place = cast.client("admin"), make_place(cast)
@@ -170,6 +171,7 @@ def test_records_refuse_values_that_they_do_not_know(cast: Cast) -> None:
     assert "“status” does not take “faild”. Did you mean “failed”?" in answer.content.decode()
 
 
+@pytest.mark.slow
 def test_every_filter_of_the_records_goes_on_working(cast: Cast) -> None:
     client, n = cast.client("admin"), 0
     for address, pattern in patterns():

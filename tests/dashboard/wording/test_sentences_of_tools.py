@@ -88,6 +88,7 @@ def shown(answer: Any) -> str:
     return text.replace("\\u0027", "'")
 
 
+@pytest.mark.slow
 def test_every_address_that_shows_a_request_says_its_sentence(
     cast: Cast, agent: UUID, operator: Client
 ) -> None:

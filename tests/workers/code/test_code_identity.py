@@ -209,6 +209,7 @@ def test_the_verdict_on_any_edits(
     assert names == {OTHER[name][1] for name in other}
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", sorted(SAME))
 def test_what_is_the_same(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, name: str) -> None:
     write(tmp_path)

@@ -267,6 +267,7 @@ def test_memory_and_database_tell_the_same(db: None) -> None:
     assert len(logs[0][0]) > 30
 
 
+@pytest.mark.slow
 @pytest.mark.requirement("C25")
 @pytest.mark.parametrize("end", ["failed", "cancelled"])
 def test_whenever_the_worker_dies_each_effect_is_undone_under_one_key(end: str) -> None:

@@ -55,6 +55,7 @@ def inputs(server: ModelServer) -> list[list[str]]:
     ]
 
 
+@pytest.mark.slow
 @pytest.mark.requirement("A44")
 def test_a_resumed_thread_goes_on_in_the_conversation_of_its_state(
     bench: Bench, server: ModelServer

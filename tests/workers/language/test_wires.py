@@ -135,6 +135,7 @@ def test_an_agent_with_tools_is_the_same_on_both_wires(
     assert KEY not in json.dumps([e.data for e in bench.events(thread)])
 
 
+@pytest.mark.slow
 def test_an_answer_fits_its_schema_or_says_why_not(
     bench_for: Callable[..., Bench], wire: str
 ) -> None:
@@ -158,6 +159,7 @@ def test_an_answer_fits_its_schema_or_says_why_not(
     assert all(a["error"].startswith("The answer is no JSON") for a in answers[2:])
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("arguments", "error"),
     [
@@ -206,6 +208,7 @@ def test_an_unknown_tool_is_an_error_of_the_call(
     assert call["error"] == "There is no tool 'launch'."
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("say", "reason"),
     [
@@ -290,6 +293,7 @@ def test_what_a_wire_cannot_say_is_refused_before_it_is_asked(
     assert server.got == []
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("body", [b"<html>", b"[]", b'{"id": 1}', b'{"choices": []}'])
 def test_an_answer_of_something_else_fails_the_step(
     bench_for: Callable[..., Bench], wire: str, body: bytes

@@ -197,6 +197,7 @@ def test_what_reviewers_made_of_it_is_what_the_policies_are_asked_of(bench: Benc
     assert [(to, amount) for to, amount, _ in gated.paid] == [("Ada", "5000.00")]
 
 
+@pytest.mark.slow
 def test_no_effect_runs_under_weaker_terms_than_those_of_now(
     bench: Bench, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -219,6 +219,7 @@ def test_other_code_reuses_nothing(bench: EITHER, base: Any) -> None:
     assert CALLS == ["model small 0.2"]
 
 
+@pytest.mark.slow
 def test_a_fork_reuses_step_by_step_and_killed_nothing_twice() -> None:
     calls = []
     for n in range(1, 25):

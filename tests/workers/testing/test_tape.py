@@ -81,6 +81,7 @@ def test_all_is_as_it_was_and_nothing_is_called(bench: Bench, lived: UUID, tmp_p
     assert taped.calls == []
 
 
+@pytest.mark.slow
 def test_each_call_that_the_tape_lacks_is_refused(
     bench: Bench, lived: UUID, tmp_path: Path
 ) -> None:

@@ -89,6 +89,7 @@ def ids(fates: Any) -> set[UUID]:
     return {fate.activity.id for fate in fates}
 
 
+@pytest.mark.slow
 def test_the_lists_of_every_preview_are_those_of_the_tables(bench: Bench, cast: Cast) -> None:
     chance, left, previews = random.Random(7), 0, 0
     operator = cast.actor("operator")

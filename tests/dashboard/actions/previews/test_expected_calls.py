@@ -43,6 +43,7 @@ def first(thread: UUID) -> UUID:
     return queries.checkpoint_by_number(thread, 0).id
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("changes", "config", "told", "tokens"),
     [

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from uuid import UUID
 
+import pytest
+
 from checkpoints.states import Status
 from tests.cast import Cast
 from tests.checkpoints.builders import one
@@ -46,6 +48,7 @@ BOARD = [
 ]  # fmt: skip
 
 
+@pytest.mark.slow
 def test_every_number_of_the_board(cast: Cast, population: list[UUID]) -> None:
     for role in ("operator", "manager", "auditor"):
         client = cast.client(role)

@@ -27,6 +27,7 @@ def words(html: str) -> str:
     return " ".join(unescape(re.sub(r"<[^>]+>", " ", html)).split())
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("listed", [200, 3])
 def test_how_many_threads_wait_for_the_same_choice(
     cast: Cast, monkeypatch: pytest.MonkeyPatch, listed: int

@@ -163,6 +163,7 @@ def _pages(cast: Cast, thread: UUID) -> Iterator[tuple[int, str, str]]:
                 yield number, page, answer.content.decode()
 
 
+@pytest.mark.slow
 def test_calls_tokens_and_cost_that_previews_expect(cast: Cast) -> None:
     bench = Bench(announce(MODULE.graph, MODULE.TOOLS, [MODULE]), cast.workspace)
     dice, seen, wrong = random.Random(11), Counter[str](), []

@@ -220,6 +220,7 @@ def _by_sql(narrow: dict[str, str], agent: str) -> set[str]:
         return {row[0] for row in cursor.fetchall()}
 
 
+@pytest.mark.slow
 def test_lists_by_every_place_are_those_of_sql(cast: Cast, tree: Tree) -> None:
     """API and board over every combination of root, parent and depth."""
     tree.fleet.work_on(tree.lead)
