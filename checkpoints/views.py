@@ -80,7 +80,7 @@ class ThreadRow:
     tokens_saved: int
     state_bytes: int
     created_at: datetime
-    inbox: str = ""
+    message_channel: str = ""
     imported_seq: int = 0
     imported_number: int = -1
     pinned: bool = False

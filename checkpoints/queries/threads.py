@@ -35,7 +35,7 @@ thread_of = Reader(
         "workspace": "workspace_id",
         "version_label": "v.version::text",
         "cost": "trim_scale(th.cost)::text",
-        "inbox": "coalesce(v.graph ->> 'inbox', '')",
+        "message_channel": "coalesce(v.graph ->> 'inbox', '')",
         "external": "(v.graph -> 'external')::text",
         "integrity": "(SELECT to_jsonb(k)::text FROM gp_verification k WHERE k.thread_id = th.id)",
     },

@@ -36,7 +36,7 @@ from dashboard.fields.validation import (
 )
 from dashboard.identity.permissions import (
     Actor,
-    no_inbox,
+    no_message_channel,
     refuse_beyond,
     require,
 )
@@ -110,8 +110,8 @@ def send_input(
 ) -> int:
     """Keep a message for the next step of a living thread; the number of its event."""
     thread = _thread(actor, "input", thread_id)
-    if not thread.inbox:
-        raise Conflict(no_inbox(thread), status=str(thread.status))
+    if not thread.message_channel:
+        raise Conflict(no_message_channel(thread), status=str(thread.status))
     check_message(
         queries.agent_version(thread.agent_version_id), message, workspace=actor.workspace
     )

@@ -284,7 +284,7 @@ class InputThread(Control):
         description="200: it is kept and stands in `inputs` until it is taken. It wakes nobody.",
     )
     def post(self, request: Request, thread_id: UUID) -> Response:
-        """Any status but succeeded and cancelled; 409 where the agent names no inbox."""
+        """Any status but succeeded and cancelled; 409 where the agent names no message channel."""
         return self.done(thread_id, self.body(SendInput).message)
 
 

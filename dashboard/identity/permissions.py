@@ -241,8 +241,8 @@ def _allowance(actor: HasRoles, thread: ThreadRow, action: str) -> Allowance:
         return Allowance(False, message)
     if message := beyond(thread, action):
         return Allowance(False, message)
-    if action == "input" and not thread.inbox:
-        return Allowance(False, no_inbox(thread))
+    if action == "input" and not thread.message_channel:
+        return Allowance(False, no_message_channel(thread))
     if thread.status not in _FROM[action]:
         return Allowance(
             False,
@@ -282,9 +282,12 @@ def refuse_beyond(thread: ThreadRow, action: str) -> None:
         raise Conflict(message, status=str(thread.status))
 
 
-def no_inbox(thread: ThreadRow) -> str:
+def no_message_channel(thread: ThreadRow) -> str:
     """Why an agent takes no new input, as a sentence."""
-    return f"{thread.agent} takes no new input: its graph names no inbox. Edit the state instead."
+    return (
+        f"{thread.agent} takes no new input: its graph names no message channel. "
+        "Edit the state instead."
+    )
 
 
 def in_words(status: str) -> str:

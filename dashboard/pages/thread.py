@@ -240,7 +240,7 @@ class ThreadPage:
     @cached_property
     def inputs(self) -> list[InputRow]:
         """Messages not taken yet."""
-        return queries.waiting_inputs(self.id) if self.thread.inbox else []
+        return queries.waiting_inputs(self.id) if self.thread.message_channel else []
 
     @cached_property
     def config(self) -> dict[str, Any]:

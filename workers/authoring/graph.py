@@ -158,8 +158,8 @@ class Node:
 class Graph:
     """An agent: nodes, edges, the state's schema and a version.
 
-    `inbox` names the Append channel that takes what people send into a living thread: each
-    message is one item. Without it the agent takes no new input.
+    `message_channel` names the Append channel that takes what people send into a living thread:
+    each message is one item. Without it the agent takes no new input.
 
     `schema_version` counts the forms that the state has had; `upgrades` leads from each to the
     next. A thread that stopped with an older form goes on with this code when the way is there.
@@ -194,7 +194,7 @@ class Graph:
     schema_version: int = 1
     queue: str = "gatepost"
     on_code_change: Literal["stop", "go_on"] = "stop"
-    inbox: str = ""
+    message_channel: str = ""
     payloads: Literal["database", "file"] = "database"
     on_failure: Literal["keep", "undo"] = "keep"
     upgrades: Upgrades = field(default_factory=Upgrades)
@@ -211,7 +211,7 @@ class Graph:
     nodes: dict[str, Node] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
-        """Raise GraphError for what cannot be: an inbox without messages, an unknown store."""
+        """Raise GraphError for what cannot be: an unknown message channel or store."""
         if self.payloads not in KINDS:
             names = ", ".join(KINDS)
             raise GraphError(
@@ -238,14 +238,14 @@ class Graph:
             raise GraphError(
                 'files is a list of globs from the module\'s folder: ["prompts/*.txt"].'
             )
-        if not self.inbox:
+        if not (channel := self.message_channel):
             return
-        if self.inbox not in self.state.model_fields:
-            raise GraphError(f"The inbox {self.inbox!r} is no channel of the state.")
-        if not isinstance(self.reducers[self.inbox], Append):
+        if channel not in self.state.model_fields:
+            raise GraphError(f"The message channel {channel!r} is no channel of the state.")
+        if not isinstance(self.reducers[channel], Append):
             raise GraphError(
-                f"The inbox {self.inbox!r} must be an Append channel: "
-                f"{self.inbox}: Annotated[list[...], Append()] = []."
+                f"The message channel {channel!r} must be an Append channel: "
+                f"{channel}: Annotated[list[...], Append()] = []."
             )
 
     def node(
@@ -338,8 +338,8 @@ class Graph:
         self._border.check_loaded(state)
 
     def checked_message(self, message: Any) -> Any:
-        """A person's message as an item of the inbox; InvalidValue names the path in it."""
-        return self._border.checked_message(self.inbox, message)
+        """A person's message as an item of its channel; InvalidValue names the path in it."""
+        return self._border.checked_message(self.message_channel, message)
 
     def check_state(self, state: dict[str, Any]) -> None:
         """Run the schema's own whole-state validators where it has any; raises InvalidValue."""
@@ -379,7 +379,7 @@ class Graph:
                 for n in self.nodes.values()
             ],
             # Left out where there is none: what is described is part of the fingerprint.
-            **({"inbox": self.inbox} if self.inbox else {}),
+            **({"inbox": self.message_channel} if self.message_channel else {}),
             **({"payloads": self.payloads} if self.payloads != DATABASE else {}),
             **({"on_failure": self.on_failure} if self.on_failure != "keep" else {}),
             **({"internal": True} if self.internal else {}),

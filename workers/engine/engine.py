@@ -81,7 +81,7 @@ class Engine:
                 return
             resumed = resumed or work.step < begun_until
             step = self._open_step(work, look=first or resumed, resumed=resumed)
-            if graph.inbox and work.wake_seq != messages_seen and not step.begun:
+            if graph.message_channel and work.wake_seq != messages_seen and not step.begun:
                 if take_input(work, graph, ledger, folder, digests):
                     self._keyframe(work, folder.state, digests.size)
                     continue

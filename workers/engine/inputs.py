@@ -64,7 +64,7 @@ def take_input(
         digests=digests,
         created_by=senders.pop() if len(senders) == 1 else work.owner,
     )
-    joined = {"inputs": taken, "channel": graph.inbox}
+    joined = {"inputs": taken, "channel": graph.message_channel}
     ledger.commit(
         work,
         checkpoint,
@@ -90,4 +90,4 @@ def _fitting(
 
 
 def _delta(graph: Graph, state: dict[str, Any], items: list[Any]) -> deltas.Delta:
-    return build_delta(state, [("input", {graph.inbox: items})], graph.reducers)
+    return build_delta(state, [("input", {graph.message_channel: items})], graph.reducers)

@@ -29,7 +29,7 @@ class Announcement:
     channels: Mapping[str, str] = field(default_factory=dict)
     nodes: Sequence[str] = ()
     tools: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
-    inbox: str = ""
+    message_channel: str = ""
     can: Sequence[str] = CAN
     watched: bool = False
 
@@ -38,7 +38,11 @@ def announce(agent: str, made: Announcement, *, workspace: UUID) -> UUID:
     """Enter the agent as it describes itself; the same description gives the same version."""
     schema = {"type": "object", **(made.schema or {})}
     nodes = list(dict.fromkeys(made.nodes)) or [FIRST_NODE]
-    named = [*schema.get("properties", {}), *made.channels, *([made.inbox] if made.inbox else [])]
+    named = [
+        *schema.get("properties", {}),
+        *made.channels,
+        *([made.message_channel] if made.message_channel else []),
+    ]
     joined = dict.fromkeys(named, "set") | dict(made.channels)
     content: dict[str, Any] = {
         "schema": schema,
@@ -46,7 +50,7 @@ def announce(agent: str, made: Announcement, *, workspace: UUID) -> UUID:
         "graph": {
             "entry": nodes[:1],
             "nodes": [{"name": n, "then": [], "label": n, "gate": False} for n in nodes],
-            **({"inbox": made.inbox} if made.inbox else {}),
+            **({"inbox": made.message_channel} if made.message_channel else {}),
             "external": {
                 "workspace": str(workspace),
                 "framework": made.framework,

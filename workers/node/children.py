@@ -196,8 +196,8 @@ class Children(Effects):
     def send(self, to: Any, message: Any, *, key: str | None = None) -> None:
         """Send a message into another thread, once: a child, the parent, or any other by its id.
 
-        It joins the inbox of that thread as what people send does: each message as it is, in the
-        order of the receiver's log, however many threads write at once.
+        It joins the message channel of that thread as what people send does: each message as it
+        is, in the order of the receiver's log, however many threads write at once.
         """
         handle = child_of(to if isinstance(to, Mapping) else {KEY: to})
         position = self._position(SEND, key)
@@ -209,9 +209,9 @@ class Children(Effects):
         self._boundary()
         work = self._step.work
         try:
-            if not self._step.ledger.inbox_of(work, handle.thread):
+            if not self._step.ledger.message_channel_of(work, handle.thread):
                 raise StepFailed(
-                    f"The agent of {handle.thread} takes no messages: it has no inbox."
+                    f"The agent of {handle.thread} takes no messages: it has no message channel."
                 )
         except NotFound as error:
             raise StepFailed(error.message) from error

@@ -73,7 +73,7 @@ def react(
         name,
         state,
         model=model if callable(model) else None,
-        inbox=graph.pop("inbox", "messages"),
+        message_channel=graph.pop("message_channel", "messages"),
         tools=[t for t in tools if isinstance(t, Tool)],
         **graph,
     )

@@ -32,7 +32,7 @@ class TreeLedger(Protocol):
         self, work: Work, checkpoint: NewCheckpoint, hand_off: HandOff, **more: Any
     ) -> None: ...
     def origin(self, work: Work) -> list[dict[str, str]] | None: ...
-    def inbox_of(self, work: Work, thread: UUID) -> str: ...
+    def message_channel_of(self, work: Work, thread: UUID) -> str: ...
     def send(self, work: Work, activity: NewActivity, *, to: UUID, **more: Any) -> None: ...
     def cancel_child(
         self, work: Work, activity: NewActivity, *, child: UUID, **more: Any
@@ -73,9 +73,9 @@ class Tree:
         """On whose behalf a child works: its parents, from the root down; None of a root."""
         return None if work.parent is None else queries.parents(work.thread)
 
-    def inbox_of(self, work: Work, thread: UUID) -> str:
-        """The inbox of another thread of the workspace, empty without one; raises NotFound."""
-        return queries.thread(thread, workspace=work.workspace).inbox
+    def message_channel_of(self, work: Work, thread: UUID) -> str:
+        """Another thread's message channel, empty without one; raises NotFound."""
+        return queries.thread(thread, workspace=work.workspace).message_channel
 
     def send(self, work: Work, activity: NewActivity, *, to: UUID, **more: Any) -> None:
         """Record a message and let its receiver have it."""

@@ -254,8 +254,10 @@ class Played:
 
     def send(self, message: Any) -> Self:
         """Send new input; it joins the state at the next step."""
-        if not self._graph.inbox:
-            raise NotAllowedNow("This agent takes no new input: its graph names no inbox.")
+        if not self._graph.message_channel:
+            raise NotAllowedNow(
+                "This agent takes no new input: its graph names no message channel."
+            )
         people.send(self._book, self.id, message=message, actor=ACTOR)
         return self
 

@@ -53,7 +53,7 @@ def next_of(actor: Actor, thread_id: UUID, token: UUID | None) -> Next:
         reason,
         lease,
         row,
-        queries.waiting_inputs(thread_id) if row.inbox else (),
+        queries.waiting_inputs(thread_id) if row.message_channel else (),
         approval_queries.for_thread(thread_id, open_only=True),
         undo,
     )

@@ -22,7 +22,7 @@ def thread_detail(
     row = queries.thread(thread_id, workspace=actor.workspace)
     open_ones = gates.for_thread(thread_id, open_only=True)
     why = why_waiting(row, open_ones, queries.workers(), awaited=queries.awaited(row))
-    inputs = queries.waiting_inputs(thread_id) if row.inbox else []
+    inputs = queries.waiting_inputs(thread_id) if row.message_channel else []
     payload = ThreadDetail.from_row(
         row,
         why=why,

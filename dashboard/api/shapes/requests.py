@@ -108,7 +108,7 @@ class ExternalAgent(Asked):
         dict[Tool, AnnouncedTool],
         Field(max_length=TOOLS_MAX, json_schema_extra={"propertyNames": TOOL_NAMES}),
     ] = Field(default_factory=dict)
-    inbox: Annotated[str, Field(max_length=NODE_MAX)] = Field(
+    message_channel: Annotated[str, Field(max_length=NODE_MAX)] = Field(
         "", description="The channel that takes what people send; empty: none does."
     )
     can: Annotated[list[Annotated[str, OneOf(CAN)]], Field(max_length=3)] = Field(
@@ -117,7 +117,10 @@ class ExternalAgent(Asked):
 
     def announcement(self) -> Announcement:
         """The same for the floor below."""
-        own = {name: getattr(self, name) for name in ("framework", "version", "nodes", "inbox")}
+        own = {
+            name: getattr(self, name)
+            for name in ("framework", "version", "nodes", "message_channel")
+        }
         tools = {name: tool.model_dump(by_alias=True) for name, tool in self.tools.items()}
         return Announcement(
             **own, schema=self.schema_, channels=self.channels, tools=tools, can=self.can
@@ -209,7 +212,7 @@ class Cancel(Asked):
 
 
 class SendInput(Asked):
-    """A message for the next step: any JSON that fits an item of the agent's inbox."""
+    """A message for the next step: any JSON that fits an item of the agent's message channel."""
 
     message: Any = Field(description=f"At most {MESSAGE_BYTES:,} bytes.")
 

@@ -131,7 +131,7 @@ class Thread(Shape):
     started_by: str
     totals: dict[str, Any]
     created_at: datetime
-    inbox: str = Field(description="the channel that takes new input, empty where none does")
+    message_channel: str = Field(description="the channel that takes new input; or empty")
     pinned: bool = Field(description="only the very code that it stopped with may take it")
     integrity: Verification | None = Field(
         description="what the last verification of its record found; null before the first"

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import Final
 
 from checkpoints.views import ThreadRow
-from dashboard.identity.permissions import THREAD_ACTIONS, beyond, no_inbox
+from dashboard.identity.permissions import THREAD_ACTIONS, beyond, no_message_channel
 
 # In the order of the buttons.
 WORDS: Final = {
@@ -45,4 +45,4 @@ def abilities(thread: ThreadRow) -> Abilities | None:
 def _refusal(thread: ThreadRow, action: str) -> str:
     if why := beyond(thread, action):
         return why
-    return no_inbox(thread) if action == "input" and not thread.inbox else ""
+    return no_message_channel(thread) if action == "input" and not thread.message_channel else ""

@@ -25,7 +25,7 @@ type Roles = frozenset[str]
 def thread_conversation(page: Any, roles: Roles) -> dict[str, Any]:
     """Region thread-conversation; without a conversation it has no lines."""
     state = page.state.state
-    channel = channel_of(page.version.channels, state, page.thread.inbox)
+    channel = channel_of(page.version.channels, state, page.thread.message_channel)
     context = {"thread": page.thread, "past": page.past, "talk_before": page.messages_before}
     if not channel:
         return {**context, "talk": [], "talk_count": "", "talk_older": 0}

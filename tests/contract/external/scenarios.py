@@ -239,13 +239,13 @@ def branches_of_the_past(a: Agent) -> None:
 @scenario
 def messages_and_a_pause(a: Agent) -> None:
     """Messages reach the agent, are taken with a step; a pause comes with the step's end."""
-    a.start(inbox="inbox", channels={"inbox": "append"})
+    a.start(message_channel="messages", channels={"messages": "append"})
     a.take()
     sent = a.operate("input/", {"message": "faster"})
     assert sent.status == 200, sent
     (message,) = a.get("next/")["messages"]
     assert message["message"] == "faster"
-    taken = {"delta": {"append": {"inbox": ["faster"]}}, "taken": [message["seq"]]}
+    taken = {"delta": {"append": {"messages": ["faster"]}}, "taken": [message["seq"]]}
     a.commit(1, next_nodes=["work"], **taken)
     assert a.get("next/")["messages"] == []
     assert a.operate("pause/", {}).status == 200

@@ -115,7 +115,7 @@ def test_a_framework_that_no_address_can_name_is_refused(agent: Agent, cast: Cas
     ("external", "can", "cannot"),
     [
         (
-            {"framework": "LangGraph", "inbox": "messages"},
+            {"framework": "LangGraph", "message_channel": "messages"},
             "decide what it asks, pause, resume, retry, send messages, edit, fork, roll back, "
             "cancel",
             "",

@@ -54,10 +54,12 @@ def test_a_message_is_kept_with_its_sender(cast: Cast, thread: UUID) -> None:
 def test_an_agent_without_inbox_says_so(cast: Cast) -> None:
     who = cast.actor("operator")
     deaf = scene.start(cast.workspace, scene.make_agent())
-    with pytest.raises(Conflict, match="research takes no new input: its graph names no inbox"):
+    with pytest.raises(
+        Conflict, match="research takes no new input: its graph names no message channel"
+    ):
         actions.send_input(who, deaf, "hello")
     row = queries.thread(deaf, workspace=cast.workspace)
-    assert "no inbox" in actions.allowed_actions(who, row)["input"].why
+    assert "no message channel" in actions.allowed_actions(who, row)["input"].why
     assert queries.waiting_inputs(deaf) == []
 
 
@@ -120,7 +122,7 @@ def test_an_object_is_judged_by_the_item_of_the_inbox(cast: Cast) -> None:
 def test_the_call_answers_the_thread_with_what_waits(operator: Client, thread: UUID) -> None:
     before = operator.get(f"{V1}/threads/{thread}/")
     assert before.json()["inputs"] == []
-    assert before.json()["inbox"] == "findings"
+    assert before.json()["message_channel"] == "findings"
     assert before.json()["actions"]["input"] == {"allowed": True, "why": ""}
     response = post(operator, thread, {"message": "look north"}, if_match=before["ETag"])
     assert response.status_code == 200
@@ -149,7 +151,7 @@ def test_refusals_of_the_call(cast: Cast, operator: Client, thread: UUID, agent:
     deaf = scene.start(cast.workspace, scene.make_agent())
     problem = post(operator, deaf, {"message": "x"})
     assert problem.status_code == 409
-    assert "names no inbox" in problem.json()["detail"]
+    assert "names no message channel" in problem.json()["detail"]
     store.cancel(thread, actor="user:1")
     ended = post(operator, thread, {"message": "x"})
     assert (ended.status_code, ended.json()["thread_status"]) == (409, "cancelled")

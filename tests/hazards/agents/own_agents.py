@@ -119,7 +119,7 @@ def asked(ctx: Context, at: dict[str, str]) -> str:
         return f"kept {at['name']}: {no.comment}"
 
 
-script = Graph(f"script{SUFFIX}", Script, queue=QUEUE, inbox="heard")
+script = Graph(f"script{SUFFIX}", Script, queue=QUEUE, message_channel="heard")
 
 
 def until_done(state: Script) -> Way:

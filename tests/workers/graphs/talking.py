@@ -59,7 +59,7 @@ def say(text: str, *, key: str) -> str:
     return text
 
 
-graph = Graph("talking", Talk, inbox="messages")
+graph = Graph("talking", Talk, message_channel="messages")
 
 
 def heard(state: Talk, by: str) -> dict[str, Any]:

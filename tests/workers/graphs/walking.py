@@ -20,7 +20,7 @@ class Walk(State):
     mail: Annotated[list[str], Append()] = []
 
 
-graph = Graph("walking", Walk, inbox="mail")
+graph = Graph("walking", Walk, message_channel="mail")
 
 
 def way(state: Walk) -> str:

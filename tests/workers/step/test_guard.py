@@ -341,7 +341,7 @@ def test_edges_reducers_and_validators_count_as_node_code() -> None:
             return self
 
     def ending(update: dict[str, Any], then: Any = END, **value: Any) -> Played:
-        graph = Graph("checked", Checked, inbox="heard")
+        graph = Graph("checked", Checked, message_channel="heard")
         graph.node("one", then=then, ways=(END,))(lambda state, ctx: update)
         thread = Harness(graph).play({}, pause_at="one")
         if "edit" in value:

@@ -301,7 +301,7 @@ def test_pauses_messages_and_files(tmp_path: Path) -> None:
     assert thread.send({"text": "hello"}).resume().status == "succeeded"
     assert thread.state["heard"] == ["first: ", "second: hello"]
     assert thread.thoughts == ["I listen"]
-    with pytest.raises(NotAllowedNow, match="names no inbox"):
+    with pytest.raises(NotAllowedNow, match="names no message channel"):
         Harness(graph).play({"folder": str(tmp_path)}).send("hello")
 
     filing = Graph("filing", Many)

@@ -182,7 +182,7 @@ class Speaker(State):
     lines: int = 0
 
 
-conversation = Graph("conversation", Conversation, inbox="messages")
+conversation = Graph("conversation", Conversation, message_channel="messages")
 speaker = Graph("speaker", Speaker)
 
 

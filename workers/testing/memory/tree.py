@@ -100,9 +100,9 @@ class Tree(Once):
             parent = row.parent
         return results[::-1] or None
 
-    def inbox_of(self, work: Work, thread: UUID) -> str:
+    def message_channel_of(self, work: Work, thread: UUID) -> str:
         graph, _ = self._book.family.graphs[self._book.row(thread).agent]
-        return str(graph.inbox)
+        return str(graph.message_channel)
 
     def send(
         self,

@@ -86,7 +86,7 @@ class Agent(Generic[P, R]):
             "version": self.version,
             "channels": {"steps": "merge", "step_inputs": "merge", "refusals": "merge"},
             "tools": describe_tools(),
-            "inbox": "messages",
+            "message_channel": "messages",
         }
 
     def _name(self, input: Mapping[str, Any]) -> str:

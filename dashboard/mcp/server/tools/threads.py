@@ -79,7 +79,7 @@ TOOLS: Final = (
         "input",
         "Send a message",
         "Send a message to a thread that is under way; its next step takes it. Only agents that "
-        "name an inbox take any.",
+        "name a message channel take any.",
         arguments.Input,
         (ThreadDetail,),
         ("input",),

@@ -195,7 +195,7 @@ def test_a_message_that_the_state_cannot_hold_is_refused(
     assert [m["text"] for m in bench.state(thread)["messages"]] == ["small"]
 
 
-def test_an_agent_without_inbox_takes_nothing_and_loses_nothing(make_bench: Any) -> None:
+def test_an_agent_without_message_channel_takes_nothing_and_loses_nothing(make_bench: Any) -> None:
     from tests.workers.graphs import samples
 
     bench = make_bench(samples)
@@ -206,7 +206,7 @@ def test_an_agent_without_inbox_takes_nothing_and_loses_nothing(make_bench: Any)
     assert len(bench.waiting_inputs(thread)) == 1
 
 
-def test_an_inbox_is_checked_where_it_is_declared() -> None:
+def test_a_message_channel_is_checked_where_it_is_declared() -> None:
     class Shape(State):
         word: str = ""
         facts: Annotated[dict[str, Any], Merge()] = {}
@@ -214,8 +214,8 @@ def test_an_inbox_is_checked_where_it_is_declared() -> None:
 
     for name, why in (("nothing", "no channel"), ("word", "Append"), ("facts", "Append")):
         with pytest.raises(GraphError, match=why):
-            Graph("wrong", Shape, inbox=name)
-    graph = Graph("right", Shape, inbox="said")
+            Graph("wrong", Shape, message_channel=name)
+    graph = Graph("right", Shape, message_channel="said")
 
     @graph.node(then=END)
     def only(state: Shape, ctx: Any) -> None: ...
