@@ -12,6 +12,9 @@ from .tables.columns import AGENT_VERSION
 
 # The queue of agents that work elsewhere, through the API: no worker of ours takes their threads.
 EXTERNAL_QUEUE: Final = "gatepost:external"
+# The agents of the MCP gateway begin so. It goes by the names of their threads and answers its
+# clients with what these record: it alone starts them, names them and works on them.
+GATEWAY_AGENT: Final = "mcp:"
 # The framework of agents that this installation's workers work on.
 OURS: Final = "Gatepost"
 # What people can do to a thread that its agent has to be able to go on from.
@@ -44,6 +47,11 @@ class External:
     def read(cls, text: str | None) -> External | None:
         """The same as it is stored."""
         return cls.of(None if text is None else deltas.decode(text))
+
+
+def is_of_gateway(agent: str) -> bool:
+    """True for an agent of the MCP gateway."""
+    return agent.startswith(GATEWAY_AGENT)
 
 
 def version_id(content: Mapping[str, Any]) -> UUID:

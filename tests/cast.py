@@ -42,6 +42,13 @@ class Cast:
         client.force_login(self.users[name], "dashboard.identity.backends.Passwords")
         return client
 
+    def cookie(self, name: str) -> dict[str, str]:
+        """The cookie of a new login of this user, for a real browser."""
+        from django.conf import settings
+
+        key = settings.SESSION_COOKIE_NAME
+        return {"name": key, "value": self.client(name).cookies[key].value}
+
 
 def make_cast() -> Cast:
     """Create workspaces, users and memberships in the database of now."""

@@ -9,7 +9,7 @@ from uuid import UUID
 from django.db import transaction
 
 from checkpoints import queries, store
-from checkpoints.agent_versions import EXTERNAL_QUEUE
+from checkpoints.agent_versions import EXTERNAL_QUEUE, GATEWAY_AGENT, is_of_gateway
 from checkpoints.errors import AlreadyStarted, ConcurrentModificationError, NotAllowedNow, NotFound
 from checkpoints.limits import AGENT_MAX, NAME_MAX, TITLE_MAX
 from checkpoints.log.traces import read_traceparent
@@ -25,7 +25,6 @@ from dashboard.fields.validation import (
     resulting_state,
 )
 from dashboard.identity.permissions import Actor, may, require
-from dashboard.mcp.registry.definitions import GATEWAY_AGENT
 from workers.external.announcement import Announcement, announce
 
 
@@ -58,7 +57,7 @@ def start_or_continue(
     """
     require(actor, "start")
     check_text("$.agent", agent, AGENT_MAX, required=True)
-    if agent.startswith(GATEWAY_AGENT):
+    if is_of_gateway(agent):
         # The gateway goes by the names of its threads: somebody else's would answer its clients.
         raise Invalid("$.agent", f"begins with {GATEWAY_AGENT}: only the MCP gateway starts these")
     check_text("$.title", title, TITLE_MAX)

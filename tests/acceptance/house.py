@@ -11,7 +11,6 @@ from pathlib import Path
 from typing import Any
 from uuid import UUID
 
-from django.conf import settings
 from django.core.files.uploadedfile import SimpleUploadedFile
 
 from dashboard import actions
@@ -118,5 +117,4 @@ class House:
 
     def login(self, name: str) -> dict[str, str]:
         """The cookie of a new login of this person."""
-        key = settings.SESSION_COOKIE_NAME
-        return {"name": key, "value": self.cast.client(name).cookies[key].value}
+        return self.cast.cookie(name)

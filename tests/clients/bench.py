@@ -58,6 +58,7 @@ class Server:
     operator: Person
     manager: Person
     web_log: Callable[[], str] = str
+    cookie: dict[str, str] = field(default_factory=dict)  # of the manager's browser
     scripts: list[Script] = field(default_factory=list)
 
     def logs(self) -> str:

@@ -8,12 +8,14 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from playwright.sync_api import Browser
 from pytest_django import DjangoDbBlocker
 
 from tests.cast import make_cast
 from tests.site import started_site
 
 from .bench import Person, Script, Server
+from .editing import Editor
 
 DATABASE = "gatepost_clients"
 
@@ -35,9 +37,16 @@ def server(django_db_setup: None, django_db_blocker: DjangoDbBlocker) -> Iterato
             operating = token("operator", scopes=["read", "start", "control", "fork", "work"])
             people = [Person(site.url, operating), Person(site.url, deciding)]
             agents = token("operator", name="agents", scopes=["read", "start", "work"])
-            yield Server(site.url, agents, *people, lambda: site.log("web"))
+            cookie = cast.cookie("manager")
+            yield Server(site.url, agents, *people, lambda: site.log("web"), cookie=cookie)
             for person in people:
                 person.http.close()
+
+
+@pytest.fixture
+def editor(browser: Browser, server: Server) -> Editor:
+    """The manager in a browser."""
+    return Editor(browser, server.url, server.cookie)
 
 
 @pytest.fixture

@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 
 from .bench import EXAMPLES, Script, Server, lines, python
+from .editing import Editor
 
 pytestmark = pytest.mark.slow  # each test starts processes
 COMMANDS = {
@@ -24,6 +25,7 @@ AGENTS = {
 PROGRAMS = {"python": (), "curl": ("curl", "jq", "bash"), "node": ("node",)}
 
 
+@pytest.mark.browser
 @pytest.mark.parametrize(
     "client",
     [
@@ -33,7 +35,7 @@ PROGRAMS = {"python": (), "curl": ("curl", "jq", "bash"), "node": ("node",)}
     ],
 )
 def test_an_example_is_killed_at_its_gate_and_pays_once_what_was_approved(
-    client: str, server: Server, script: Callable[..., Script], tmp_path: Path
+    client: str, server: Server, editor: Editor, script: Callable[..., Script], tmp_path: Path
 ) -> None:
     missing = [name for name in PROGRAMS[client] if shutil.which(name) is None]
     if missing:
@@ -45,10 +47,11 @@ def test_an_example_is_killed_at_its_gate_and_pays_once_what_was_approved(
 
     first = start("one")
     thread = server.wait_thread(AGENTS[client], "november")
-    assert server.wait_request(thread)["title"] == "Pay 42 EUR?"
+    request = server.wait_request(thread)
+    assert request["title"] == "Pay 42 EUR?"
     first.kill()
     second = start("two")
-    server.decide(thread, "edit", args={"amount": 41}, comment="a discount")
+    editor.edit(request, {"amount": 41}, "a discount")
     text = second.end()
     assert "ended:" in text
     assert "adding up" not in text

@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 
 from .bench import ROOT, Script, Server, lines, python
+from .editing import Editor
 
 pytestmark = pytest.mark.nightly  # each test starts processes
 PAGE = (ROOT / "docs/howto/python-client.md").read_text()
@@ -41,9 +42,10 @@ def test_the_script_of_the_page_asks_publishes_and_leaves_as_it_says(
     assert thoughts == ["notes.txt has 3 words", "somebody says: soon, please"]
 
 
+@pytest.mark.browser
 @pytest.mark.interop("Python")
 def test_three_changed_lines_put_a_script_under_control(
-    server: Server, script: Callable[..., Script], tmp_path: Path
+    server: Server, editor: Editor, script: Callable[..., Script], tmp_path: Path
 ) -> None:
     """It runs without them; with them it is killed at its gate and pays elsewhere, once."""
     (diff,) = re.findall(r"^```diff\n(.*?)^```", README, re.M | re.S)
@@ -68,10 +70,11 @@ def test_three_changed_lines_put_a_script_under_control(
     ledger.unlink()
     first = start("invoices.py", changed)
     thread = server.wait_thread("invoices", "invoices-november")
-    assert server.wait_request(thread)["title"] == "Pay 40 EUR to Miller?"
+    request = server.wait_request(thread)
+    assert request["title"] == "Pay 40 EUR to Miller?"
     first.kill()
     second = start("invoices.py", changed)
-    server.decide(thread, "edit", args={"amount": 39, "to": "Miller"}, comment="a discount")
+    editor.edit(request, {"amount": 39, "to": "Miller"}, "a discount")
     second.end()
     start("invoices.py", changed).end()
     assert lines(ledger) == ["39 Miller"]

@@ -14,7 +14,7 @@ from uuid import UUID
 from uuid_utils.compat import uuid7
 
 from checkpoints import leases, queries, store
-from checkpoints.agent_versions import EXTERNAL_QUEUE
+from checkpoints.agent_versions import EXTERNAL_QUEUE, is_of_gateway
 from checkpoints.errors import AlreadyStarted, LeaseLost, NotFound
 from checkpoints.limits import AGENT_MAX
 from checkpoints.records import NewActivity, Position
@@ -100,6 +100,8 @@ def _agent(spans: Sequence[SpanOfAgent], workspace: UUID) -> str:
         own = queries.agent(name, workspace=workspace).queue != EXTERNAL_QUEUE
     except NotFound:
         own = False
+    if is_of_gateway(name):
+        name = f"{FRAMEWORK} {name}"  # the gateway's own threads are not watched
     suffix = f" ({FRAMEWORK})" if own else ""  # workers here serve one of this name
     return name[: AGENT_MAX - len(suffix)] + suffix
 

@@ -43,6 +43,20 @@ def masked(text: str, secrets: Iterable[str]) -> str:
     return text
 
 
+def without_secrets(value: Any, secrets: Iterable[str]) -> Any:
+    """A JSON value whose texts and names hold none of these secrets."""
+    known = tuple(secrets)
+    if not known:
+        return value
+    if isinstance(value, str):
+        return masked(value, known)
+    if isinstance(value, dict):
+        return {masked(str(k), known): without_secrets(v, known) for k, v in value.items()}
+    if isinstance(value, list | tuple):
+        return [without_secrets(item, known) for item in value]
+    return value
+
+
 def path_of_secret(value: Any, secrets: Iterable[str], path: str = "$") -> str:
     """The JSON path of the first text or name that holds a secret; "" where none does."""
     known = tuple(secrets)

@@ -13,7 +13,7 @@ from uuid import UUID
 from django.db import connection
 from uuid_utils.compat import uuid7
 
-from checkpoints.agent_versions import version_id
+from checkpoints.agent_versions import is_of_gateway, version_id
 from checkpoints.capsules.layout import BadCapsule
 from checkpoints.errors import NotAllowedNow
 from checkpoints.log import control_columns
@@ -238,7 +238,7 @@ def import_checkpoint(
             "agent_version_id": point["agent_version_id"],
             "agent": agent,
             "queue": queue,
-            "name": name,
+            "name": _name_here(agent, name),
             "title": row["title"],
             "labels": row["labels"],
             "status": str(Status.PAUSED),
@@ -327,7 +327,7 @@ def _thread_values(
     values |= _DEFAULTS_HERE
     values |= {
         "workspace_id": workspace,
-        "name": name,
+        "name": _name_here(row["agent"], name),
         # One lease more than there was: only under a thread's first one nothing can be recorded.
         "fence": max(row["fence"], 0) + 1,
         "queue": _queue(row["agent_version_id"]),
@@ -346,6 +346,11 @@ def _thread_values(
         values["waiting_on"] = None
         del values["status_since"]
     return values
+
+
+def _name_here(agent: str, name: str | None) -> str | None:
+    """The name that an imported thread goes by; the gateway would answer from one of its own."""
+    return None if is_of_gateway(agent) else name
 
 
 _DEFAULTS_HERE = {

@@ -9,6 +9,7 @@ from uuid import UUID
 
 from checkpoints import errors as ground
 from checkpoints import leases, queries, store
+from checkpoints.agent_versions import is_of_gateway
 from checkpoints.records import Work
 from checkpoints.states import EventKind, Status
 from checkpoints.views import ThreadRow
@@ -53,9 +54,9 @@ def lease_of(actor: Actor, thread_id: UUID, token: UUID) -> Work:
     """The work under this lease; raises LeaseLost where it is not the actor's, or not any more."""
     require(actor, "work")
     work = leases.held(thread_id, token=token, workspace=actor.workspace)
-    if work is not None and is_own(actor, work.owner):
+    if work is not None and is_own(actor, work.owner) and not is_of_gateway(work.agent):
         return work
-    raise _lost(_external(actor, thread_id))
+    raise _lost(_open(actor, thread_id, watches=True))
 
 
 def _lost(row: ThreadRow) -> LeaseLost:
@@ -67,23 +68,45 @@ def _lost(row: ThreadRow) -> LeaseLost:
     )
 
 
-def _external(actor: Actor, thread_id: UUID) -> ThreadRow:
-    row = queries.thread(thread_id, workspace=actor.workspace)
+def closed(row: ThreadRow, *, watches: bool = False) -> str:
+    """Say why no agent elsewhere works on a thread, as a sentence; empty where one may.
+
+    `watches` for what only reports what was seen of a watched agent.
+    """
     if row.external is None:
-        raise Conflict("Workers of this installation work on this thread.", status=str(row.status))
+        return "Workers of this installation work on this thread."
+    if is_of_gateway(row.agent):
+        # Its client is answered with what the thread records: only a server's answer may be that.
+        return "The MCP gateway works on this thread, and nobody else."
+    if row.external.watched and not watches:
+        # Nothing stops it before a node: it would work past the policies under this name.
+        return f"{row.agent} is watched, not controlled, in this thread: start one of another name."
+    return ""
+
+
+def _open(actor: Actor, thread_id: UUID, *, watches: bool) -> ThreadRow:
+    row = queries.thread(thread_id, workspace=actor.workspace)
+    if why := closed(row, watches=watches):
+        raise Conflict(why, status=str(row.status))
     return row
 
 
 @translated()
 def take(
-    actor: Actor, thread_id: UUID, name: str, seconds: float, *, flushed: bool = False
+    actor: Actor,
+    thread_id: UUID,
+    name: str,
+    seconds: float,
+    *,
+    flushed: bool = False,
+    watches: bool = False,
 ) -> Held:
     """Take the lease of a thread that is queued, or whose holder let it expire.
 
-    `flushed` for who reports in the same transaction.
+    `flushed` for who reports in the same transaction, `watches` for who was watching only.
     """
     require(actor, "work")
-    row = _external(actor, thread_id)
+    _open(actor, thread_id, watches=watches)
     owner = owner_of(actor, name)
     work = leases.acquire(thread_id, owner=owner, seconds=seconds, flushed=flushed)
     work = work or leases.take_over(thread_id, owner=owner, seconds=seconds)

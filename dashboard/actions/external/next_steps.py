@@ -17,7 +17,7 @@ from dashboard.errors import translated
 from dashboard.identity.permissions import Actor, require
 from workers.external.settled import to_undo
 
-from .leases import is_own
+from .leases import closed, is_own
 
 type Do = Literal["take", "work", "wait", "undo", "stop", "ended"]
 
@@ -72,9 +72,11 @@ def record_of(
 
 def _do(row: ThreadRow, lease: str, *, had: bool, undoes: bool) -> tuple[Do, str]:
     if row.external is None:
-        return "stop", "Workers of this installation work on this thread."
+        return "stop", closed(row)
     if row.status in FINISHED:
         return "ended", row.status_reason or f"The thread has {row.status}."
+    if why := closed(row):
+        return "stop", why
     if lease == "yours":
         return ("undo", "Effects are to be undone.") if undoes else ("work", "The lease is yours.")
     expired = row.lease_until is not None and row.lease_until < datetime.now(UTC)

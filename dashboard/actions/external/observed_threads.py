@@ -68,7 +68,7 @@ def keep_state(
         input=dict(state) if known is None else {},
         external=announced,
     )
-    held = take(actor, thread, REPORTER, SECONDS)
+    held = take(actor, thread, REPORTER, SECONDS, watches=True)
     token = held.work.token
     if not is_new and not _is_at_head(thread, held.work.head, state):
         report = Report(None, None, nodes=(), next_nodes=(), delta={})

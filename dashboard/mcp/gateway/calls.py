@@ -326,19 +326,17 @@ def own(client: Client, task: str) -> tuple[ThreadRow, Call | Ended]:
     return row, call
 
 
-def cancel(client: Client, row: ThreadRow) -> None:
+def cancel(client: Client, row: ThreadRow, reason: str = "The agent withdrew the call.") -> None:
     """Withdraw a call that has not begun; one at work goes on to its end."""
     try:
         with transaction.atomic():
-            gates.withdraw_open(
-                row.id, reason="The agent withdrew the call.", actor=client.actor.id
-            )
+            gates.withdraw_open(row.id, reason=reason, actor=client.actor.id)
             now = queries.thread(row.id, workspace=client.actor.workspace)
             if now.status in (Status.WAITING, Status.QUEUED):
                 store.cancel(
                     row.id,
                     actor=client.actor.id,
-                    reason="The agent withdrew the call.",
+                    reason=reason,
                     expected_version=now.version,
                 )
     except (ground.ConcurrentModificationError, ground.NotAllowedNow):

@@ -21,7 +21,7 @@ from django.conf import settings
 
 from checkpoints import errors as ground
 from checkpoints import leases, queries, store
-from checkpoints.agent_versions import EXTERNAL_QUEUE
+from checkpoints.agent_versions import EXTERNAL_QUEUE, GATEWAY_AGENT
 from checkpoints.errors import AlreadyStarted
 from checkpoints.limits import lease_seconds
 from checkpoints.records import Work
@@ -34,7 +34,6 @@ from workers.external import committed
 from workers.external.announcement import Announcement, announce
 from workers.external.open_step import ReportedLedger
 
-from ..registry.definitions import GATEWAY_AGENT
 from ..registry.queries import ServerRow, ToolRow
 
 log = structlog.get_logger("gatepost.mcp")

@@ -17,7 +17,8 @@ from dashboard.http.body_limits import Receive
 from dashboard.live import process
 from dashboard.live.followers import wait_for_news
 from workers.authoring.errors import StepFailed
-from workers.step.secret_values import masked, read_secret
+from workers.step.answers import bounded_text
+from workers.step.secret_values import masked, read_secret, without_secrets
 
 from ..upstream import wire
 from ..upstream.streamable_http import (
@@ -33,7 +34,7 @@ from ..upstream.streamable_http import (
 )
 from ..upstream.wire import Message
 from . import calls, tasks
-from .calls import Begin, Call, Dispatch, Ended, Held
+from .calls import Begin, Dispatch, Ended, Held
 from .conversations import Client, Stopped
 from .door import client_of
 from .gateway import Gateway
@@ -136,9 +137,10 @@ class Session:
                     return
                 async for one in reply.messages:
                     if not is_answer(one, message["id"]):
-                        await self._respond.note(one)
+                        await self._respond.note(without_secrets(one, secrets))
                         continue
-                    answer = await self._shown(client, message, one)
+                    shown = without_secrets(one, secrets) | {"id": message["id"]}
+                    answer = await self._shown(client, message, shown)
                     await self._respond.end(answer, reply.status)
                     return
             raise Broken(f"{client.server.name} ended its answer too early.")
@@ -208,10 +210,7 @@ class Session:
         """In a thread: look at everything anew, then begin a held call where it was decided."""
         client = self.client()
         row, call = calls.own(client, str(thread))
-        if isinstance(call, Call):
-            return calls.advance(call, row)
-        calls.cancel(client, row)
-        return call
+        return tasks.proceed(client, row, call)
 
     async def _hold(self, message: Message, held: Held) -> Begin:
         """Keep a held call open for a while, with progress where the client wants it."""
@@ -263,14 +262,15 @@ class Session:
             error_of = answer["error"]
             text = str(error_of.get("message", "")) if isinstance(error_of, dict) else ""
             await self._settle(at, "failed", error=masked(text, secrets)[:1000] or "It failed.")
-            return answer | {"id": message.get("id")}
+            shown: Message = without_secrets(answer, secrets)
+            return shown | {"id": message.get("id")}
         return await self._recorded(at, message, answer.get("result"), secrets, modern=modern)
 
     async def _recorded(
         self, at: Dispatch, message: Message, result: Any, secrets: set[str], *, modern: bool
     ) -> Message:
         """The answer with a result that is on record; one that can't be recorded is withheld."""
-        if why := calls.recordable(result, secrets):
+        if why := masked(calls.recordable(result, secrets), secrets):
             record: Any = {"withheld": why}
             shown = wire.text_result(f"The call happened. {why}", modern=modern)
         else:
@@ -284,8 +284,10 @@ class Session:
     async def _settle(
         self, at: Dispatch, state: calls.Outside, *, result: Any = None, error: str = ""
     ) -> bool:
+        why = bounded_text(error)  # the server's words, which may hold what no table takes
+
         def settle() -> bool:
-            return calls.settle(self._gateway.conversations, at, state, result=result, error=error)
+            return calls.settle(self._gateway.conversations, at, state, result=result, error=why)
 
         return await self._gateway.in_thread(settle)
 
@@ -296,7 +298,7 @@ class Session:
                 if is_answer(one, sending.message.get("id")):
                     return one
                 if note is not None:
-                    await note(one)
+                    await note(without_secrets(one, secrets_of(sending)))
         raise Broken(f"{client.server.name} ended its answer too early.")
 
     # ---- tasks ----------------------------------------------------------------------------------

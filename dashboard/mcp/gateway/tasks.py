@@ -12,10 +12,11 @@ from checkpoints.views import ThreadRow
 from ..upstream import wire
 from ..upstream.wire import Message
 from . import calls
-from .calls import Call, Dispatch, Ended, Held
+from .calls import Begin, Call, Dispatch, Ended, Held
 from .conversations import Client, Stopped
 
 POLL_MS: Final = 2_000
+UNCALLED: Final = "The call did not happen."
 METHODS: Final = ("tasks/get", "tasks/update", "tasks/cancel")
 
 
@@ -61,15 +62,22 @@ def act(client: Client, method: str, task: str) -> Acted:
     return Acted({"resultType": "complete", **shown}, dispatch)
 
 
+def proceed(client: Client, row: ThreadRow, call: Call | Ended) -> Begin:
+    """Begin a held call where it was decided; one that may not be called any more is withdrawn.
+
+    One that is at work already goes on to its end. Raises Stopped.
+    """
+    if isinstance(call, Call):
+        return calls.advance(call, row)
+    calls.cancel(client, row, _uncalled(call.reason))
+    row = queries.thread(row.id, workspace=client.actor.workspace)
+    return call if row.status is Status.CANCELLED else calls.status_of(client, row)
+
+
 def _status(client: Client, row: ThreadRow, call: Call | Ended) -> tuple[Dispatch | None, Message]:
     """Say how a task stands; a call that was decided begins now."""
-    if row.status is Status.CANCELLED:
-        return None, _task(row, "cancelled", row.status_reason)
-    if isinstance(call, Ended) and row.live:
-        calls.cancel(client, row)
-        return None, _ended_without(row, call.reason)
     try:
-        begun = calls.advance(call, row) if isinstance(call, Call) and row.live else None
+        begun = proceed(client, row, call) if row.live else None
     except Stopped as stopped:
         now = queries.thread(row.id, workspace=client.actor.workspace)
         message = f"{stopped.reason} {calls.thread_url(row.id)}"
@@ -80,6 +88,10 @@ def _status(client: Client, row: ThreadRow, call: Call | Ended) -> tuple[Dispatc
     row = queries.thread(row.id, workspace=client.actor.workspace)
     if isinstance(begun, Dispatch):
         return begun, _task(row, "working", "Approved; the call is at work.")
+    if row.status is Status.CANCELLED:
+        if isinstance(call, Ended):
+            return None, _ended_without(row, _uncalled(call.reason))
+        return None, _task(row, "cancelled", row.status_reason)
     if isinstance(begun, Held):
         return None, _task(row, "working", _waits(begun))
     return None, _result(row, begun or calls.outcome(row))
@@ -93,12 +105,15 @@ def _result(row: ThreadRow, ended: Ended) -> Message:
     if failed:
         error = {"code": wire.INTERNAL_ERROR, "message": ended.reason}
         return _task(row, "failed", ended.reason) | {"error": error}
-    return _ended_without(row, ended.reason)
+    return _ended_without(row, _uncalled(ended.reason))
 
 
-def _ended_without(row: ThreadRow, reason: str) -> Message:
+def _uncalled(reason: str) -> str:
+    return f"{UNCALLED} {reason}".strip()
+
+
+def _ended_without(row: ThreadRow, text: str) -> Message:
     """A task that ended without its call."""
-    text = f"The call did not happen. {reason}".strip()
     return _task(row, "completed", text) | {"result": wire.text_result(text, modern=True)}
 
 

@@ -15,8 +15,6 @@ MODES: Final = ("policies", "ask", "refuse")
 # What an agent, its model or a reviewer acts on. Icons and `_meta` are for display.
 PARTS: Final = ("name", "title", "description", "inputSchema", "outputSchema", "annotations")
 TOOL_NAME_MAX: Final = 128
-# The agents of the gateway's threads begin so; nobody else begins a thread of theirs.
-GATEWAY_AGENT: Final = "mcp:"
 DEFINITION_BYTES: Final = 64 * 1024
 
 

@@ -9,7 +9,7 @@ from uuid import uuid4
 from dashboard.errors import Conflict
 from gatepost_command import __version__
 from workers.authoring.errors import StepFailed
-from workers.step.secret_values import masked, read_secret
+from workers.step.secret_values import masked, read_secret, without_secrets
 
 from ..registry.queries import ServerRow
 from . import wire
@@ -37,12 +37,14 @@ def listed_tools(server: ServerRow) -> list[Any]:
         secret = read_secret(server.credential) if server.credential else ""
     except StepFailed as error:
         raise Unanswered(error.message) from error
+    secrets = {secret} if secret else set()
     try:
-        return asyncio.run(asyncio.wait_for(_Inquiry(server, secret).tools(), SECONDS))
+        tools = asyncio.run(asyncio.wait_for(_Inquiry(server, secret).tools(), SECONDS))
+        return [without_secrets(tool, secrets) for tool in tools]
     except TimeoutError as error:
         raise Unanswered(f"{server.name} took more than {SECONDS:.0f} seconds.") from error
     except (NotSent, Broken) as error:
-        raise Unanswered(masked(str(error), {secret} if secret else ())) from error
+        raise Unanswered(masked(str(error), secrets)) from error
 
 
 class _Inquiry:

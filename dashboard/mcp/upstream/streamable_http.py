@@ -71,6 +71,8 @@ def headers_of(server: ServerRow, sending: Sending) -> dict[str, str]:
             headers["mcp-name"] = wire.header_value(named)
         headers |= wire.param_headers(sending.schema, params.get("arguments"))
     if sending.secret:
+        if not (sending.secret.isascii() and sending.secret.isprintable()):
+            raise NotSent(f"The credential of {server.name} can't be sent in a header.")
         carrier = server.credential_to or "Authorization"
         bearer = carrier.lower() == "authorization" and " " not in sending.secret
         headers[carrier.lower()] = f"Bearer {sending.secret}" if bearer else sending.secret
@@ -106,7 +108,7 @@ class HttpServers:
             yield Reply(
                 response.status_code,
                 response.headers.get(SESSION, ""),
-                _messages(server, response, sending.message.get("id")),
+                _messages(server, response, sending),
             )
         finally:
             await response.aclose()
@@ -130,11 +132,12 @@ def _why(error: Exception) -> str:
 
 
 async def _messages(
-    server: ServerRow, response: httpx2.Response, ident: Any
+    server: ServerRow, response: httpx2.Response, sending: Sending
 ) -> AsyncIterator[Message]:
     """The messages of a response as they come; raises NotSent and Broken.
 
-    One JSON message is the answer, also where a server that refuses names no request in it.
+    One JSON message is the answer, also where a server that refuses names no request in it; but 404
+    to a session says that the session is over, whatever words come with it.
     """
     status, kind = response.status_code, response.headers.get("content-type", "").lower()
     try:
@@ -151,8 +154,9 @@ async def _messages(
     if not raw and status < 300:
         return
     answer = _decoded(raw) if kind.startswith("application/json") else None
-    if answer is not None and ("result" in answer or "error" in answer):
-        yield answer | {"id": ident}
+    is_over = status == 404 and bool(sending.session)
+    if answer is not None and ("result" in answer or "error" in answer) and not is_over:
+        yield answer | {"id": sending.message.get("id")}
     elif status == 404:
         raise NoSession(f"{server.name} does not know the session; begin a new one.")
     elif 300 <= status < 500:

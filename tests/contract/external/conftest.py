@@ -11,8 +11,10 @@ from django.test import Client
 
 from dashboard.identity import tokens
 from tests.cast import Cast
+from tests.contract.calls import World
 
 from .door import Agent, Answer, Driver
+from .gateway import Gateway, gateway_in
 
 
 def driver(token: str) -> Driver:
@@ -46,3 +48,9 @@ def agent(cast: Cast) -> Agent:
         for who, names in scopes.items()
     }
     return Agent(driver(made["operator"]), driver(made["manager"]))
+
+
+@pytest.fixture
+def gateway(world: World) -> Gateway:
+    """The MCP gateway, as one client of it sees it."""
+    return gateway_in(world)

@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 
 from tests.clients.bench import LEASE_SECONDS, ROOT, Script, Server, lines, pause
+from tests.clients.editing import Editor
 
 pytestmark = pytest.mark.slow  # each test starts processes
 PAGE = (ROOT / "docs/howto/langgraph.md").read_text()
@@ -29,10 +30,11 @@ def controlled(path: Path) -> Path:
     return path
 
 
+@pytest.mark.browser
 @pytest.mark.requirement("A40")
 @pytest.mark.interop("LangGraph")
 def test_an_agent_with_three_changed_lines_is_stopped_killed_edited_and_acts_once(
-    server: Server, langgraph: Callable[..., Script], tmp_path: Path
+    server: Server, editor: Editor, langgraph: Callable[..., Script], tmp_path: Path
 ) -> None:
     agent = controlled(tmp_path / "refunds.py")
     bank = tmp_path / "bank"
@@ -47,7 +49,7 @@ def test_an_agent_with_three_changed_lines_is_stopped_killed_edited_and_acts_onc
     assert row["title"] == "Refund 40 EUR for order-7?"
     assert server.state(thread)["amount"] == 40
     first.kill()
-    server.decide(thread, "edit", args={"order": "order-7", "amount": 30})
+    editor.edit(row, {"order": "order-7", "amount": 30})
     second = start("two")
     assert "'receipt': '30 EUR'" in second.end()
     assert lines(second.folder / "refunds.txt") == ["order-7 30"]

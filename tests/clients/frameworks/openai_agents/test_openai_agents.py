@@ -22,6 +22,7 @@ from tests.clients.bench import (
     payload,
     wait_file,
 )
+from tests.clients.editing import Editor
 from tools import environments
 
 pytestmark = pytest.mark.nightly  # each test starts processes
@@ -68,14 +69,16 @@ def test_the_agent_of_the_page_waits_without_a_process_and_pays_what_was_approve
     assert server.verify(thread)["intact"]
 
 
+@pytest.mark.browser
 @pytest.mark.interop("OpenAI Agents")
 def test_an_edit_is_a_rejection_with_a_message_and_the_new_call_is_asked_about(
-    server: Server, start: Start, tmp_path: Path
+    server: Server, editor: Editor, start: Start, tmp_path: Path
 ) -> None:
     world, page = tmp_path / "world", tmp_path / "refunds.py"
     start(page, "edit", GATEPOST_WAIT="0").end(75)
     thread = server.wait_thread("order-refunds", "refund-edit")
-    server.decide(thread, "edit", args={"order": "A1", "cents": 500}, comment="half is fair")
+    request = server.wait_request(thread)
+    editor.edit(request, {"order": "A1", "cents": 500}, "half is fair")
     start(page, "edit", GATEPOST_WAIT="0").end(75)
     row = server.wait_request(thread)
     assert row["args"] == {"order": "A1", "cents": 500}

@@ -22,6 +22,7 @@ from tests.clients.bench import (
     payload,
     wait_file,
 )
+from tests.clients.editing import Editor
 from tools import environments
 
 pytestmark = pytest.mark.nightly  # each test starts processes
@@ -51,9 +52,10 @@ def start(script: Callable[..., Script], tmp_path: Path) -> Start:
     return made
 
 
+@pytest.mark.browser
 @pytest.mark.interop("Pydantic AI")
 def test_the_agent_of_the_page_waits_without_a_process_and_does_what_was_edited(
-    server: Server, start: Start, tmp_path: Path
+    server: Server, editor: Editor, start: Start, tmp_path: Path
 ) -> None:
     world, page = tmp_path / "world", tmp_path / "refunds.py"
     assert "refund?" in start(page, "A1", GATEPOST_WAIT="0").end(75)
@@ -61,7 +63,7 @@ def test_the_agent_of_the_page_waits_without_a_process_and_does_what_was_edited(
     thread = server.wait_thread("refunds", "refund-A1")
     row = server.wait_request(thread)
     assert row["tool"] == "refund"
-    server.decide(thread, "edit", args={"order": "A1", "cents": 500}, comment="half is fair")
+    editor.edit(row, {"order": "A1", "cents": 500}, "half is fair")
     assert "Done: receipt for 500" in start(page, "A1").end()
     assert lines(world / "paid") == ["A1 500"]
     assert lines(world / "looked") == ["A1"]

@@ -7,6 +7,7 @@ import os
 import subprocess
 import sys
 from collections.abc import Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from itertools import count
@@ -15,6 +16,7 @@ from typing import Any
 from uuid import UUID
 
 import httpx
+from django.db import connections
 from django.test import override_settings
 
 from approvals import queries as requests
@@ -179,7 +181,15 @@ class Gate:
     def accept(self) -> None:
         """An admin looks at the tools and accepts them."""
         admin = self.cast.actor("admin")
-        actions.list_mcp_tools(admin, self.server)
+
+        def listed() -> None:
+            try:
+                actions.list_mcp_tools(admin, self.server)
+            finally:
+                connections.close_all()
+
+        with ThreadPoolExecutor(1) as pool:  # beside the loop of a browser there may be no other
+            pool.submit(listed).result()
         actions.accept_mcp_tools(admin, self.server, None)
 
     def token_of(self, name: str, **more: Any) -> str:
@@ -209,8 +219,10 @@ def text_of(result: Any) -> str:
 
 
 @contextmanager
-def gate(folder: Path, *, command: bool = False, **environment: str) -> Iterator[Gate]:
-    """Everything, with the server's tools accepted."""
+def gate(
+    folder: Path, *, command: bool = False, url: str = "", **environment: str
+) -> Iterator[Gate]:
+    """Everything, with the server's tools accepted; `url` for another server than the usual."""
     cast = make_cast()
     (folder / "secret.txt").write_text(SECRET)
     settings = {
@@ -227,7 +239,7 @@ def gate(folder: Path, *, command: bool = False, **environment: str) -> Iterator
             override_settings(GATEPOST_MCP_COMMANDS=[sys.executable]),
             started_site(slots=0, **settings) as site,
         ):
-            wanted = Wanted(url=behind.url, credential="GATEPOST_SECRET_UPSTREAM")
+            wanted = Wanted(url=url or behind.url, credential="GATEPOST_SECRET_UPSTREAM")
             if command:
                 wanted = Wanted(
                     command=[sys.executable, str(PROGRAM), str(folder)],

@@ -6,10 +6,12 @@ from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import pytest
+from playwright.sync_api import Browser
 
 from checkpoints import chain
 from checkpoints.states import Status
 from dashboard import actions
+from tests.clients.editing import Editor
 from tests.embedded.helpers import wait_until
 
 from .bench import Gate, gate, stream, text_of
@@ -88,11 +90,15 @@ def test_a_rejection_and_its_reason_reach_the_agent(gateway: Gate) -> None:
     assert gateway.outside() == []
 
 
+@pytest.mark.browser
 @pytest.mark.interop("MCP client")
-def test_what_a_reviewer_edits_is_what_the_server_gets(gateway: Gate) -> None:
+def test_what_a_reviewer_edits_is_what_the_server_gets(browser: Browser, gateway: Gate) -> None:
     gateway.policy()
     gateway.call("send_mail", MAIL)
-    gateway.decide("edit", args={"to": "ben@example.org", "text": "hello"})
+    (request,) = gateway.open()
+    editor = Editor(browser, gateway.site.url, gateway.cast.cookie("manager"))
+    shown = {"id": request.id, "title": request.headline}
+    editor.edit(shown, {"to": "ben@example.org", "text": "hello"}, "to Ben")
     assert text_of(gateway.call("send_mail", MAIL)) == "sent to ben@example.org"
     assert gateway.outside() == ["mail to ben@example.org: hello"]
 

@@ -57,3 +57,22 @@ def test_a_program_that_ends_in_the_middle_of_a_call_is_started_again(
         elsewhere = {"Gatepost-Conversation": "another"}
         assert text_of(at.call("add", {"a": 2, "b": 3}, headers=elsewhere)) == "5"
     assert at.outside() == ["fell over"]
+
+
+@pytest.mark.parametrize("command", [False, True], ids=["http", "stdio"])
+def test_a_call_that_takes_too_long_is_left_to_a_person(
+    real_db: str, tmp_path: Path, command: bool
+) -> None:
+    """A tool that only reads just fails; of any other nobody knows whether it happens yet."""
+    with gate(tmp_path, command=command, GATEPOST_MCP_CALL_SECONDS="2") as at:
+        assert text_of(at.call("add", {"a": 1, "b": 1})) == "2"
+        text = text_of(at.call("look", {"key": "slow", "seconds": 6}))
+        assert "Nobody knows whether the call happened" in text
+        assert "took too long" in text or "broke off" in text
+        (thread,) = at.threads()
+        assert str(thread.id) in text
+        assert thread.status is Status.ATTENTION
+        assert [(effect.tool, effect.state) for effect in at.effects()] == [
+            ("add", "done"),
+            ("look", "unknown"),
+        ]
