@@ -1,0 +1,52 @@
+"""Threads that are stuck, as SQL: the one of a row, all of a workspace, and what marks a change.
+
+A thread in `attention` is stuck at once. What follows from times and calls the sweep has noted in
+`gp_stuck`; such a note counts only while the thread has not moved since.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from datetime import datetime
+from typing import Any, Final
+
+from ...postgres.sql_files import sql_file
+from ...state import deltas
+from ...views import StuckRow
+
+MARKED: Final = 200
+ACTIONS: Final[Mapping[str, str]] = {
+    "attention": "Look at its reason, then retry, edit or roll back.",
+    "queue": "Start a worker, or see with `doctor` whether the workers are well.",
+    "lease": "See with `doctor` whether its worker is well.",
+    "silent": "Look at its last event. Pause it, then edit or retry; or cancel it.",
+    "repeats": "Pause it, then edit its state or roll back to before the first of these calls.",
+    "person": "Remind the people who decide, or decide it.",
+}
+
+_CURRENT: Final = (
+    "n.status_since = th.status_since AND (n.last_seq IS NULL OR n.last_seq = th.last_seq) "
+    "AND th.status <> 'attention'"
+)
+STUCK_OF: Final = (
+    f"(SELECT to_jsonb(n)::text FROM gp_stuck n WHERE n.thread_id = th.id AND {_CURRENT})"
+)
+STUCK_MARK: Final = (
+    "SELECT array_agg(n.noted_at ORDER BY n.noted_at) FROM (SELECT noted_at FROM gp_stuck "
+    f"WHERE workspace_id = %s::uuid ORDER BY noted_at DESC LIMIT {MARKED}) n"
+)
+STUCK: Final = sql_file(__file__, current=_CURRENT).stuck
+STUCK_IDS: Final = f"SELECT k.id FROM ({STUCK}) k WHERE true"
+
+
+def stuck_of(text: str | None) -> StuckRow | None:
+    """A note that was selected as JSON; None where there is none."""
+    if text is None:
+        return None
+    row: dict[str, Any] = deltas.decode(text)
+    return stuck_row(row["rule"], row["node"], datetime.fromisoformat(row["since"]), row["reason"])
+
+
+def stuck_row(rule: str, node: str, since: datetime, reason: str) -> StuckRow:
+    """A reason with what helps against it."""
+    return StuckRow(rule, node, since, reason, ACTIONS.get(rule, ""))
