@@ -181,8 +181,8 @@ def _name(text: str, at: int) -> tuple[str, int]:
         raise InvalidQuery(
             match[0],
             at,
-            f"is not a filter.{expected} Filters are {', '.join(f'{n}:' for n in FILTERS)}; "
-            "put text that contains a colon in quotes.",
+            f"is not a filter.{expected} Filters are {', '.join(FILTERS)}. "
+            "Put text with a colon in quotes.",
         )
     return name, match.end()
 

@@ -16,11 +16,11 @@ from ...views import StuckRow
 
 MARKED: Final = 200
 ACTIONS: Final[Mapping[str, str]] = {
-    "attention": "Look at its reason, then retry, edit or roll back.",
-    "queue": "Start a worker, or see with `doctor` whether the workers are well.",
-    "lease": "See with `doctor` whether its worker is well.",
-    "silent": "Look at its last event. Pause it, then edit or retry; or cancel it.",
-    "repeats": "Pause it, then edit its state or roll back to before the first of these calls.",
+    "attention": "Retry, edit or roll back, as its reason says.",
+    "queue": "Start a worker; `doctor` says what is missing.",
+    "lease": "See with `doctor` what became of its worker.",
+    "silent": "Pause it, then edit or retry; or cancel it.",
+    "repeats": "Pause it, then edit its state or roll back.",
     "person": "Remind the people who decide, or decide it.",
 }
 

@@ -18,6 +18,7 @@ from django.db import connection, transaction
 from checkpoints.limits import stuck_seconds, stuck_wait_seconds
 from checkpoints.postgres.named_rows import fetch_named
 from checkpoints.postgres.sql_files import sql_file
+from checkpoints.signals import Store, stuck_noted
 from checkpoints.states import Status
 
 SQL = sql_file(__file__)
@@ -167,7 +168,10 @@ def _note(rows: Sequence[tuple[Any, str]]) -> int:
     )
     with transaction.atomic(), connection.cursor() as cursor:
         cursor.execute(SQL.note, [list(column) for column in columns])
-        return int(cursor.rowcount)
+        noted = cursor.fetchall()
+    for thread, workspace in noted:
+        stuck_noted.send_robust(sender=Store, thread_id=thread, workspace=workspace)
+    return len(noted)
 
 
 def _silence(row: Any) -> str:

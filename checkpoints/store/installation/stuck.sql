@@ -105,6 +105,7 @@ ON CONFLICT (thread_id) DO UPDATE SET agent = EXCLUDED.agent, node = EXCLUDED.no
     THEN least(gp_stuck.since, EXCLUDED.since) ELSE EXCLUDED.since END
 WHERE (gp_stuck.rule, gp_stuck.status_since, gp_stuck.last_seq, gp_stuck.reason)
   IS DISTINCT FROM (EXCLUDED.rule, EXCLUDED.status_since, EXCLUDED.last_seq, EXCLUDED.reason)
+RETURNING thread_id, workspace_id
 
 -- forget -- Drop notes of threads that have moved; a repeated call is forgotten when nothing repeats it.
 DELETE FROM gp_stuck n WHERE NOT EXISTS (SELECT 1 FROM gp_thread th WHERE th.id = n.thread_id

@@ -222,7 +222,6 @@ SELECTED: dict[str, Callable[[dict[str, Any]], bool]] = {
 }
 
 
-@pytest.mark.requirement("B43")
 def test_each_filter_selects_what_it_says_in_list_lanes_and_counts(
     cast: Cast, population: dict[UUID, dict[str, Any]]
 ) -> None:
