@@ -81,7 +81,7 @@ from .installation.fleet import (
 from .installation.live_code import WORKER_ALIVE_SECONDS, serving, takeable
 from .installation.model_configurations import config_of, deployed_config
 from .installation.server import DURABILITY, GUARDS, clock, server, triggers
-from .installation.stuck import StuckCounts, StuckThread, stuck_counts, stuck_threads
+from .installation.stuck import StuckThread, stuck_counts, stuck_threads
 from .installation.suspended import suspended
 from .installation.workspaces import (
     creators_of,
@@ -126,12 +126,14 @@ from .savings import fleet_saved, saved
 from .search.filters import ANYWHERE, TreeFilter
 from .search.language import FILTERS, InvalidQuery, Query, Term
 from .search.language import parse as parse_query
+from .search.stuck import StuckCounts
 from .storage import storage
 from .threads import (
     COUNT_CAP,
     DEPTH_MAX,
     MOVING,
     STANDSTILL_SECONDS,
+    board_look,
     board_mark,
     children_beside,
     counts,
@@ -208,6 +210,7 @@ __all__ = [
     "at_place",
     "awaited",
     "below",
+    "board_look",
     "board_mark",
     "calls_around",
     "changes_of",

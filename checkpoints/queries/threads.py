@@ -18,7 +18,7 @@ from ..views import Page, ThreadRow
 from .proof import DAMAGE_MARK, verification_of
 from .rows import names, rows
 from .search.filters import ANYWHERE, TOP, TreeFilter, filters
-from .search.stuck import STUCK_MARK, STUCK_OF, stuck_of
+from .search.stuck import STUCK_MARK, STUCK_OF, StuckCounts, stuck_counts_of, stuck_of
 
 COUNT_CAP = 10_000
 DEPTH_MAX: Final = 32_767
@@ -263,17 +263,24 @@ def in_workspace(thread_ids: Sequence[UUID], *, workspace: UUID) -> set[UUID]:
     return {ident for (ident,) in result}
 
 
-def board_mark(*, workspace: UUID) -> tuple[int, tuple[Any, ...]]:
-    """(microseconds of the database's clock, a value that differs when the board moved)."""
-    [(clock, *moved)] = rows(
+def board_look(*, workspace: UUID) -> tuple[int, tuple[Any, ...], StuckCounts]:
+    """(microseconds of the database's clock, a value that differs when the board moved, stuck)."""
+    [(clock, stuck, *moved)] = rows(
         "SELECT (extract(epoch FROM clock_timestamp()) * 1000000)::bigint, "
+        f"({STUCK_MARK}), "
         "(SELECT max(status_since) FROM gp_thread WHERE workspace_id = %s::uuid), "
-        f"({DAMAGE_MARK}), ({STUCK_MARK}), n, total "
+        f"({DAMAGE_MARK}), n, total "
         "FROM (SELECT count(*) AS n, sum(last_seq) AS total FROM gp_thread WHERE "
         "workspace_id = %s::uuid AND status = ANY(%s::text[])) moving",
-        (workspace, workspace, workspace, workspace, workspace, [str(s) for s in MOVING]),
+        (*[workspace] * 6, [str(s) for s in MOVING]),
     )
-    return clock, tuple(moved)
+    return clock, (stuck, *moved), stuck_counts_of(deltas.decode(stuck or "[]"))
+
+
+def board_mark(*, workspace: UUID) -> tuple[int, tuple[Any, ...]]:
+    """(microseconds of the database's clock, a value that differs when the board moved)."""
+    clock, moved, _ = board_look(workspace=workspace)
+    return clock, moved
 
 
 def counts(

@@ -85,8 +85,8 @@ class BoardPage:
     topic = "board"
 
     @cached_property
-    def _mark(self) -> tuple[int, Any]:
-        return queries.board_mark(workspace=self.workspace)
+    def _mark(self) -> tuple[int, Any, queries.StuckCounts]:
+        return queries.board_look(workspace=self.workspace)
 
     @property
     def seq(self) -> int:
@@ -115,10 +115,10 @@ class BoardPage:
             return error
         return None
 
-    @cached_property
+    @property
     def stuck(self) -> queries.StuckCounts:
         """Threads of the workspace that are stuck, whatever narrows the board."""
-        return queries.stuck_counts(workspace=self.workspace)
+        return self._mark[2]
 
     @cached_property
     def tree_filter(self) -> queries.TreeFilter:

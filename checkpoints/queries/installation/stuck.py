@@ -9,9 +9,8 @@ from uuid import UUID
 from ...state import deltas
 from ...views import StuckRow
 from ..rows import rows
-from ..search.stuck import STUCK, stuck_row
+from ..search.stuck import STUCK, STUCK_COUNTS, StuckCounts, stuck_counts_of, stuck_row
 
-COUNTS_MAX: Final = 200
 LIST_MAX: Final = 200
 
 
@@ -24,23 +23,6 @@ class StuckThread:
     status: str
     agent: str
     stuck: StuckRow
-
-
-@dataclass(frozen=True, slots=True)
-class StuckCount:
-    """Number of threads of an agent that are stuck at a node."""
-
-    agent: str
-    node: str
-    threads: int
-
-
-@dataclass(frozen=True, slots=True)
-class StuckCounts:
-    """Numbers of stuck threads in all, and by agent and node: most first, COUNTS_MAX at most."""
-
-    total: int
-    groups: tuple[StuckCount, ...]
 
 
 def _narrowed(workspace: UUID, agent: str, node: str) -> tuple[str, list[Any]]:
@@ -58,14 +40,7 @@ def _narrowed(workspace: UUID, agent: str, node: str) -> tuple[str, list[Any]]:
 def stuck_counts(*, workspace: UUID, agent: str = "", node: str = "") -> StuckCounts:
     """Count those that are stuck, in all and by agent and node."""
     where, params = _narrowed(workspace, agent, node)
-    result = rows(
-        f"SELECT k.agent, k.node, count(*), (sum(count(*)) OVER ())::bigint FROM ({STUCK}) k "
-        f"WHERE {where} "
-        "GROUP BY k.agent, k.node ORDER BY count(*) DESC, k.agent, k.node LIMIT %s",
-        (*params, COUNTS_MAX),
-    )
-    total = next((int(every) for *_, every in result), 0)
-    return StuckCounts(total, tuple(StuckCount(*group) for *group, _ in result))
+    return stuck_counts_of(rows(STUCK_COUNTS.format(where=where), params))
 
 
 def stuck_threads(

@@ -24,7 +24,7 @@ from ...states import Status
 
 TERMS_MAX: Final = 20
 VALUES_MAX: Final = 20
-TEXT_MAX: Final = 200
+TEXT_MAX: Final = 1_000
 UNITS: Final = {"s": 1, "m": 60, "h": 3_600, "d": 86_400, "w": 604_800}
 SECONDS_MAX: Final = 100 * 365 * 86_400
 COST_MAX: Final = Decimal(10) ** 9

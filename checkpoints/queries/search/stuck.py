@@ -6,7 +6,8 @@ A thread in `attention` is stuck at once. What follows from times and calls the 
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
 from datetime import datetime
 from typing import Any, Final
 
@@ -14,7 +15,7 @@ from ...postgres.sql_files import sql_file
 from ...state import deltas
 from ...views import StuckRow
 
-MARKED: Final = 200
+COUNTS_MAX: Final = 200
 ACTIONS: Final[Mapping[str, str]] = {
     "attention": "Retry, edit or roll back, as its reason says.",
     "queue": "Start a worker; `doctor` says what is missing.",
@@ -31,12 +32,42 @@ _CURRENT: Final = (
 STUCK_OF: Final = (
     f"(SELECT to_jsonb(n)::text FROM gp_stuck n WHERE n.thread_id = th.id AND {_CURRENT})"
 )
-STUCK_MARK: Final = (
-    "SELECT array_agg(n.noted_at ORDER BY n.noted_at) FROM (SELECT noted_at FROM gp_stuck "
-    f"WHERE workspace_id = %s::uuid ORDER BY noted_at DESC LIMIT {MARKED}) n"
-)
 STUCK: Final = sql_file(__file__, current=_CURRENT).stuck
 STUCK_IDS: Final = f"SELECT k.id FROM ({STUCK}) k WHERE true"
+STUCK_COUNTS: Final = (
+    "SELECT k.agent, k.node, count(*) AS n, (sum(count(*)) OVER ())::bigint AS total "
+    f"FROM ({STUCK}) k WHERE {{where}} GROUP BY k.agent, k.node "
+    f"ORDER BY n DESC, k.agent, k.node LIMIT {COUNTS_MAX}"
+)
+# The same of the whole workspace as one value, which differs when the numbers do.
+STUCK_MARK: Final = (
+    "SELECT jsonb_agg(jsonb_build_array(g.agent, g.node, g.n, g.total) "
+    f"ORDER BY g.n DESC, g.agent, g.node)::text FROM ({STUCK_COUNTS.format(where='true')}) g"
+)
+
+
+@dataclass(frozen=True, slots=True)
+class StuckCount:
+    """Number of threads of an agent that are stuck at a node."""
+
+    agent: str
+    node: str
+    threads: int
+
+
+@dataclass(frozen=True, slots=True)
+class StuckCounts:
+    """Numbers of stuck threads in all, and by agent and node: most first, COUNTS_MAX at most."""
+
+    total: int
+    groups: tuple[StuckCount, ...]
+
+
+def stuck_counts_of(result: Iterable[Sequence[Any]]) -> StuckCounts:
+    """Rows of STUCK_COUNTS as numbers."""
+    listed = list(result)
+    total = next((int(every) for *_, every in listed), 0)
+    return StuckCounts(total, tuple(StuckCount(*group) for *group, _ in listed))
 
 
 def stuck_of(text: str | None) -> StuckRow | None:

@@ -109,7 +109,7 @@ def test_any_text_is_read_or_explained_at_its_word(text: str) -> None:
         ('agent:"a"b', '"a"b', 6, "a comma or a space"),
         ("label:=x", "=x", 6, "team=finance"),
         (" ".join("x" * 21), "x", 40, "20 are allowed"),
-        ("x" * 201, "x" * 201, 0, "longer than 200"),
+        ("x" * 1_001, "x" * 1_001, 0, "longer than 1000"),
     ],
 )
 def test_a_word_that_is_wrong_is_named(
