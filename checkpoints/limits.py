@@ -16,6 +16,16 @@ def lease_seconds() -> float:
     return float(getattr(settings, "GATEPOST_LEASE_SECONDS", 15))
 
 
+def stuck_seconds() -> float:
+    """A thread at work without an event for so long is stuck while its node is not known better."""
+    return float(getattr(settings, "GATEPOST_STUCK_SECONDS", 900))
+
+
+def stuck_wait_seconds() -> float:
+    """A thread that waits for people so long is stuck while its node is not known better."""
+    return float(getattr(settings, "GATEPOST_STUCK_WAIT_SECONDS", 86_400))
+
+
 def folder_seconds() -> float:
     """A thread that came to rest longer ago got no folder from whoever left it."""
     return 4 * lease_seconds()

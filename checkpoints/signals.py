@@ -23,6 +23,9 @@ child_ended = Signal(use_caching=True)
 record_judged = Signal()
 """thread_id: UUID, workspace: UUID. A verification found the record damaged, or intact again."""
 
+stuck_noted = Signal()
+"""thread_id: UUID, workspace: UUID. The sweep has noted that a thread is stuck."""
+
 activity_progressed = Signal()
 """thread_id: UUID, workspace: UUID, progress: {node, done, total, text}. Not history."""
 

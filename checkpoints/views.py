@@ -34,6 +34,20 @@ class VerificationRow:
 
 
 @dataclass(frozen=True, slots=True)
+class StuckRow:
+    """A reason why a thread is stuck: the rule, at which node, since when, in words; what helps.
+
+    Rules: attention, queue, lease, silent, repeats, person.
+    """
+
+    rule: str
+    node: str
+    since: datetime
+    reason: str
+    action: str
+
+
+@dataclass(frozen=True, slots=True)
 class ThreadRow:
     """A thread as lists and pages show it.
 
@@ -88,6 +102,7 @@ class ThreadRow:
     root: UUID | None = None
     depth: int = 0
     external: External | None = None
+    stuck: StuckRow | None = None
 
     @property
     def damage(self) -> VerificationRow | None:
@@ -360,31 +375,6 @@ class Awaited:
     succeeded: int = 0
     statuses: dict[Status, int] = field(default_factory=dict)
     held: int = 0
-
-
-@dataclass(frozen=True, slots=True)
-class DamageRow:
-    """A damaged record of a workspace: a thread, or the workspace itself; `title` names it."""
-
-    of: str
-    id: UUID
-    workspace: UUID | None
-    title: str
-    broken_seq: int | None
-    what: str
-    found_at: datetime
-    found_by: str
-    checked_at: datetime
-
-
-@dataclass(frozen=True, slots=True)
-class IntegrityRow:
-    """How the records of a workspace stand: damaged ones, and when everything was last verified."""
-
-    damaged: int
-    found_at: datetime | None
-    n_verified: int
-    completed_at: datetime | None
 
 
 @dataclass(frozen=True, slots=True)

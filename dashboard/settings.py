@@ -12,19 +12,18 @@ GATEPOST_METRICS_TOKEN   who reads /metrics from another machine sends it as a b
                          (each of these seven also as NAME_FILE: a file that holds it)
 GATEPOST_ROLE            web | worker | migrate | test | "" (a command): how connections are kept
 GATEPOST_AGENTS          modules with agents, separated by commas
-GATEPOST_MODEL           who answers ctx.model where no agent says so: openai:NAME, anthropic:NAME,
-                         either with @URL of another server, google:NAME and other providers with
-                         the extra `models`, or package.module:function
+GATEPOST_MODEL           what answers ctx.model by default: openai:NAME, anthropic:NAME (both @URL),
+                         google:NAME and others with the extra `models`, or package.module:function
 GATEPOST_AGENT_MODELS    the same for some agents, separated by commas: agent=openai:NAME
 GATEPOST_WORKSPACE_MODELS  the same for all agents of some workspaces: NAME=openai:MODEL
 GATEPOST_MODELS          other models that threads and forks may name, separated by commas
 GATEPOST_GUARD           false lets nodes do what belongs into activities (default true)
 GATEPOST_PUBLISHED       where published reports go (default <data>/published)
 GATEPOST_OUTBOX          where mails are put for delivery (default <data>/outbox)
-GATEPOST_BANK_URL        the bank that `payments` pays from, http://host:port or unix:/path
-                         (default: the test bank that `up` starts for the demo)
+GATEPOST_BANK_URL        the bank of `payments`, http://host:port or unix:/path (that of `up`)
 GATEPOST_POLL_SECONDS    how often a page asks by itself (default 5)
-GATEPOST_STUCK_SECONDS   a thread at work without an event for so long is news (default 900)
+GATEPOST_STUCK_SECONDS   a thread at a new node is stuck after so long without an event (900)
+GATEPOST_STUCK_WAIT_SECONDS  the same of one that waits for people (86400)
 GATEPOST_STREAM_SECONDS  how long a stream of events lasts before its client reconnects (3600)
 GATEPOST_RECHECK_SECONDS how often logins and roles of open sockets are checked (default 8)
 GATEPOST_LEASE_SECONDS   how long a worker may be silent before its thread goes elsewhere (15)
@@ -122,6 +121,7 @@ GATEPOST_PUBLISHED = Path(env("GATEPOST_PUBLISHED", default=str(DATA / "publishe
 GATEPOST_OUTBOX = Path(env("GATEPOST_OUTBOX", default=str(DATA / "outbox")))
 GATEPOST_POLL_SECONDS = env.float("GATEPOST_POLL_SECONDS", default=5.0)
 GATEPOST_STUCK_SECONDS = env.float("GATEPOST_STUCK_SECONDS", default=900.0)
+GATEPOST_STUCK_WAIT_SECONDS = env.float("GATEPOST_STUCK_WAIT_SECONDS", default=86_400.0)
 GATEPOST_STREAM_SECONDS = env.float("GATEPOST_STREAM_SECONDS", default=3600.0)
 GATEPOST_RECHECK_SECONDS = env.float("GATEPOST_RECHECK_SECONDS", default=8.0)
 GATEPOST_LEASE_SECONDS = env.float("GATEPOST_LEASE_SECONDS", default=15.0)

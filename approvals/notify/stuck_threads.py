@@ -1,13 +1,13 @@
-"""Threads that stand still though nobody is asked and nothing is due: news for whoever wants it.
+"""Threads that are stuck: news for whoever wants it.
 
 And threads that an agent elsewhere could take, so that a webhook can start one.
 """
 
 from __future__ import annotations
 
-from django.conf import settings
 from django.db import connection
 
+from checkpoints import store
 from checkpoints.agent_versions import EXTERNAL_QUEUE
 from checkpoints.postgres.sql_files import sql_file
 
@@ -15,12 +15,14 @@ SQL = sql_file(__file__, external=EXTERNAL_QUEUE)
 BATCH = 200
 
 
-def announce_stuck_threads(limit: int = BATCH) -> int:
-    """Put each thread without an event for GATEPOST_STUCK_SECONDS in the outbox; how many."""
+def announce_stuck_threads(limit: int = BATCH, *, turns: store.StuckTurns | None = None) -> int:
+    """Note which threads are stuck, and put those that somebody wants to hear of in the outbox.
+
+    Answers how many were put there. `turns` remembers how far the look at waiting threads is.
+    """
+    store.note_stuck(turns)
     with connection.cursor() as cursor:
-        cursor.execute(
-            SQL.announce, (float(getattr(settings, "GATEPOST_STUCK_SECONDS", 900)), limit)
-        )
+        cursor.execute(SQL.announce, (limit,))
         return int(cursor.rowcount)
 
 

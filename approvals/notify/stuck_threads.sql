@@ -1,21 +1,19 @@
--- announce -- Put each thread in the outbox that stands still while an endpoint wants to know.
--- One news per standstill: it counts from the newest event or change of status.
+-- announce -- Put each thread in the outbox that is noted as stuck while an endpoint wants to know.
+-- One news per standstill: it counts from where the note does.
 INSERT INTO gp_outbox (id, workspace_id, kind, thread_id, checkpoint_id, data)
 SELECT gen_random_uuid(), th.workspace_id, 'thread.stuck', th.id, th.head,
   jsonb_build_object('status', th.status, 'agent', th.agent, 'title', th.title, 'name', th.name,
     'version', th.version, 'checkpoint_number', th.number, 'labels', th.labels,
-    'reason', CASE th.status WHEN 'queued' THEN 'No worker has taken it.'
-      ELSE 'Its worker has recorded nothing.' END,
-    'seconds', floor(extract(epoch FROM clock_timestamp() - s.since)))
-FROM gp_thread th
-CROSS JOIN LATERAL (SELECT greatest(th.status_since, th.last_at) AS since) s
-WHERE th.status IN ('queued', 'running', 'rolling_back')
-  AND s.since < clock_timestamp() - make_interval(secs => %s)
+    'node', k.node, 'rule', k.rule, 'reason', k.reason,
+    'seconds', floor(extract(epoch FROM clock_timestamp() - k.since)))
+FROM gp_stuck k JOIN gp_thread th ON th.id = k.thread_id
+  AND th.status_since = k.status_since AND (k.last_seq IS NULL OR k.last_seq = th.last_seq)
+WHERE th.status <> 'attention'
   AND EXISTS (SELECT 1 FROM gp_endpoint e WHERE e.workspace_id = th.workspace_id
     AND e.active AND jsonb_exists(e.events, 'thread.stuck'))
   AND NOT EXISTS (SELECT 1 FROM gp_outbox n WHERE n.thread_id = th.id
-    AND n.kind = 'thread.stuck' AND n.at > s.since)
-ORDER BY s.since LIMIT %s
+    AND n.kind = 'thread.stuck' AND n.at > k.since)
+ORDER BY k.since LIMIT %s
 
 -- announce_waiting -- Put each thread in the outbox that an agent elsewhere could take, where one is told.
 -- One news per time that it waits: it counts from the change of status, or the end of the lease.

@@ -7,7 +7,18 @@ be is said by domains (migrations/schema/domains.sql), since a step would read e
 Nobody above imports this module: upper floors write through `store` and read through `queries`.
 """
 
-from .fleet import Backoff, ClockStep, Duty, SetAside, SpanExport, Wake, Watched, Worker
+from .fleet import (
+    Backoff,
+    ClockStep,
+    Duty,
+    NodeTime,
+    SetAside,
+    SpanExport,
+    Stuck,
+    Wake,
+    Watched,
+    Worker,
+)
 from .history import Activity, Artifact, Checkpoint, Content, Event, Keyframe
 from .threads import (
     AgentAnnouncement,
@@ -35,8 +46,10 @@ __all__ = [
     "Event",
     "Keyframe",
     "Membership",
+    "NodeTime",
     "SetAside",
     "SpanExport",
+    "Stuck",
     "Thread",
     "Verification",
     "Wake",

@@ -127,3 +127,49 @@ class SpanExport(models.Model):
 
     class Meta:
         db_table = "gp_span_export"
+
+
+class NodeTime(models.Model):
+    """Usual times of the steps and the waits for people of a node, in seconds; a cache."""
+
+    pk = models.CompositePrimaryKey("workspace_id", "agent", "node")
+    workspace_id = models.UUIDField()
+    agent = models.CharField(max_length=100)
+    node = models.CharField(max_length=100)
+    n_steps = models.IntegerField(db_default=0)
+    step_p50 = models.FloatField(null=True)
+    step_p95 = models.FloatField(null=True)
+    n_waits = models.IntegerField(db_default=0)
+    wait_p50 = models.FloatField(null=True)
+    wait_p95 = models.FloatField(null=True)
+    learned_at = models.DateTimeField(db_default=Now())
+
+    class Meta:
+        db_table = "gp_node_time"
+
+
+class Stuck(models.Model):
+    """A thread that the sweep takes for stuck, as long as it has not moved; a cache.
+
+    It has moved when its status began at another time or, unless `last_seq` is empty, when it has
+    another event.
+    """
+
+    thread_id = models.UUIDField(primary_key=True)
+    workspace_id = models.UUIDField()
+    agent = models.CharField(max_length=100)
+    node = models.CharField(max_length=100, blank=True)
+    rule = models.CharField(max_length=10)
+    since = models.DateTimeField()
+    reason = models.TextField()
+    status_since = models.DateTimeField()
+    last_seq = models.BigIntegerField(null=True)
+    noted_at = models.DateTimeField(db_default=Now())
+
+    class Meta:
+        db_table = "gp_stuck"
+        verbose_name_plural = "stuck threads"
+        indexes = (
+            models.Index(fields=("workspace_id", "agent", "node"), name="gp_stuck_node"),
+            models.Index(fields=("workspace_id", "-noted_at"), name="gp_stuck_noted"),
+        )

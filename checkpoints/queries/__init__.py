@@ -81,6 +81,7 @@ from .installation.fleet import (
 from .installation.live_code import WORKER_ALIVE_SECONDS, serving, takeable
 from .installation.model_configurations import config_of, deployed_config
 from .installation.server import DURABILITY, GUARDS, clock, server, triggers
+from .installation.stuck import StuckThread, stuck_counts, stuck_threads
 from .installation.suspended import suspended
 from .installation.workspaces import (
     creators_of,
@@ -122,14 +123,17 @@ from .proof import (
 from .repeated_effects import Range, at_place, course, settled
 from .reuse import PURE, reusable, touched_after
 from .savings import fleet_saved, saved
+from .search.filters import ANYWHERE, TreeFilter
+from .search.language import FILTERS, InvalidQuery, Query, Term
+from .search.language import parse as parse_query
+from .search.stuck import StuckCounts
 from .storage import storage
 from .threads import (
-    ANYWHERE,
     COUNT_CAP,
     DEPTH_MAX,
     MOVING,
     STANDSTILL_SECONDS,
-    TreeFilter,
+    board_look,
     board_mark,
     children_beside,
     counts,
@@ -165,6 +169,7 @@ __all__ = [
     "COUNT_CAP",
     "DEPTH_MAX",
     "DURABILITY",
+    "FILTERS",
     "FIRST",
     "GUARDS",
     "MOVING",
@@ -175,11 +180,16 @@ __all__ = [
     "ChildRow",
     "Family",
     "FanOut",
+    "InvalidQuery",
     "Lease",
     "Member",
+    "Query",
     "Range",
     "Relative",
     "SentRow",
+    "StuckCounts",
+    "StuckThread",
+    "Term",
     "TreeFilter",
     "accepted_from",
     "activities",
@@ -200,6 +210,7 @@ __all__ = [
     "at_place",
     "awaited",
     "below",
+    "board_look",
     "board_mark",
     "calls_around",
     "changes_of",
@@ -277,6 +288,7 @@ __all__ = [
     "ownerless_pages",
     "packages_of",
     "parents",
+    "parse_query",
     "people_of",
     "place_in_queue",
     "place_of",
@@ -298,6 +310,8 @@ __all__ = [
     "step_activities",
     "steps_before",
     "storage",
+    "stuck_counts",
+    "stuck_threads",
     "suspended",
     "takeable",
     "thoughts_before",

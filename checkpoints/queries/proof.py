@@ -4,6 +4,7 @@ rows whose thread or workspace is gone."""
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
 from uuid import UUID
@@ -11,7 +12,7 @@ from uuid import UUID
 from ..postgres.named_rows import fetch_named
 from ..state import deltas
 from ..tables.readers import record_of
-from ..views import DamageRow, HeadRow, IntegrityRow, VerificationRow
+from ..views import HeadRow, VerificationRow
 from .rows import rows
 
 AT_ONCE = 1_000
@@ -23,6 +24,31 @@ SELECT array_agg(k.at ORDER BY k.at) FROM (SELECT found_at AS at FROM gp_verific
 WHERE workspace_id = %s::uuid AND NOT intact UNION ALL SELECT coalesce(found_at, completed_at)
 FROM gp_workspace_verification WHERE workspace_id = %s::uuid) k
 """
+
+
+@dataclass(frozen=True, slots=True)
+class DamageRow:
+    """A damaged record of a workspace: a thread, or the workspace itself; `title` names it."""
+
+    of: str
+    id: UUID
+    workspace: UUID | None
+    title: str
+    broken_seq: int | None
+    what: str
+    found_at: datetime
+    found_by: str
+    checked_at: datetime
+
+
+@dataclass(frozen=True, slots=True)
+class IntegrityRow:
+    """State of the records of a workspace: damaged ones, and when everything was last verified."""
+
+    damaged: int
+    found_at: datetime | None
+    n_verified: int
+    completed_at: datetime | None
 
 
 def verification(thread_id: UUID) -> VerificationRow | None:

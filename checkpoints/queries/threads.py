@@ -4,12 +4,11 @@ from __future__ import annotations
 
 import base64
 from collections.abc import Collection, Iterable, Sequence
-from dataclasses import dataclass
 from datetime import datetime
 from typing import Any, Final
 from uuid import UUID
 
-from ..agent_versions import OURS, External
+from ..agent_versions import External
 from ..errors import InvalidValue, NotFound
 from ..state import deltas
 from ..states import FINISHED, LIVE, Status
@@ -18,8 +17,11 @@ from ..tables.readers import Reader
 from ..views import Page, ThreadRow
 from .proof import DAMAGE_MARK, verification_of
 from .rows import names, rows
+from .search.filters import ANYWHERE, TOP, TreeFilter, filters
+from .search.stuck import STUCK_MARK, STUCK_OF, StuckCounts, stuck_counts_of, stuck_of
 
 COUNT_CAP = 10_000
+DEPTH_MAX: Final = 32_767
 STANDSTILL_SECONDS = 3
 _ASCENDING = "ORDER BY th.status_since, th.id"
 _DESCENDING = "ORDER BY th.status_since DESC, th.id DESC"
@@ -38,48 +40,20 @@ thread_of = Reader(
         "message_channel": "coalesce(v.graph ->> 'inbox', '')",
         "external": "(v.graph -> 'external')::text",
         "integrity": "(SELECT to_jsonb(k)::text FROM gp_verification k WHERE k.thread_id = th.id)",
+        "stuck": STUCK_OF,
     },
     decode={
         "status": Status,
         "next_nodes": names,
         "integrity": verification_of,
         "external": External.read,
+        "stuck": stuck_of,
     },
 )
 THREAD = (
     f"SELECT {thread_of.select} FROM gp_thread th "
     "JOIN gp_agent_version v ON v.id = th.agent_version_id "
 )
-
-
-@dataclass(frozen=True, slots=True)
-class TreeFilter:
-    """A place in family trees: whose children, whose tree (with its first), how far below it.
-
-    `top`: threads that no other thread started, and children only where they are in attention.
-    `held`: children that begin when others end, or all but these.
-    """
-
-    parent: UUID | None = None
-    root: UUID | None = None
-    depth: int | None = None
-    top: bool = False
-    held: bool | None = None
-
-    def __bool__(self) -> bool:
-        return self.parent is not None or self.root is not None or self.depth is not None
-
-
-ANYWHERE: Final = TreeFilter()
-DEPTH_MAX: Final = 32_767
-# As the index gp_thread_top has it.
-_TOP = "(th.parent IS NULL OR th.status = 'attention')"
-# Few versions beside many threads: read once.
-_OF_FRAMEWORK = (
-    "SELECT v.id FROM gp_agent_version v WHERE CASE WHEN v.graph -> 'external' IS NULL "
-    f"THEN %s::text = '{OURS}' ELSE v.graph -> 'external' ->> 'framework' = %s::text END"
-)
-_HELD = "coalesce(th.status = 'waiting' AND th.waiting_on ->> 'kind' = 'limit', false)"
 
 
 def _cursor_out(at: datetime, ident: UUID) -> str:
@@ -115,57 +89,6 @@ def thread_named(name: str, *, agent: str, workspace: UUID) -> ThreadRow | None:
     return thread_of(result[0]) if result else None
 
 
-def _search(
-    agent: str, framework: str, q: str, damaged: bool, tree: TreeFilter
-) -> tuple[list[str], list[Any]]:
-    """Conditions on th.* for an agent's name, text in the title or a begun id, a damaged record.
-
-    And for a framework (OURS: agents of ours) and a place in a family tree.
-    """
-    deltas.check(agent, "agent")
-    deltas.check(q, "q")
-    deltas.check(framework, "framework")
-    where, params = _in_tree(tree)
-    if framework:
-        where.append(f"th.agent_version_id = ANY(ARRAY({_OF_FRAMEWORK}))")
-        params += [framework, framework]
-    if agent:
-        where.append("th.agent = %s::varchar")
-        params.append(agent)
-    if q:
-        where.append("(strpos(lower(th.title), lower(%s::text)) > 0 OR th.id::text LIKE %s::text)")
-        escaped = q.lower().replace("\\", "\\\\").replace("%", "\\%").replace("_", "\\_")
-        params += [q, f"%{escaped}%"]
-    if damaged:
-        # Few, and known by an index: never a reason to look at every thread.
-        few = "SELECT k.thread_id FROM gp_verification k WHERE NOT k.intact"
-        where.append(f"th.id = ANY(ARRAY({few}))")
-    return where, params
-
-
-def _in_tree(tree: TreeFilter) -> tuple[list[str], list[Any]]:
-    """Conditions on th.* for a place in a family tree."""
-    where: list[str] = []
-    params: list[Any] = []
-    if tree.parent is not None:
-        where.append("th.parent = %s::uuid")
-        params.append(tree.parent)
-    if tree.root is not None:
-        where.append("(th.root = %s::uuid OR th.id = %s::uuid)")
-        params += [tree.root, tree.root]
-    if tree.depth is not None:
-        where.append("th.depth = %s::smallint")
-        params.append(tree.depth)
-        if tree.depth and tree.parent is None:
-            # An index knows all children; those of one depth are among them.
-            where.append("th.parent IS NOT NULL")
-    if tree.top:
-        where.append(_TOP)
-    if tree.held is not None:
-        where.append(_HELD if tree.held else f"NOT {_HELD}")
-    return where, params
-
-
 def threads(
     *,
     workspace: UUID,
@@ -190,15 +113,20 @@ def threads(
     if wanted := [str(s) for s in statuses]:
         where.append("th.status = ANY(%s::text[])")
         params.append(wanted)
-    searched, values = _search(agent, framework, q, damaged, tree)
+    searched, values = filters(
+        workspace,
+        agent=agent,
+        framework=framework,
+        q=q,
+        damaged=damaged,
+        label=label,
+        tree=tree,
+    )
     where, params = where + searched, params + values
     if name:
         deltas.check(name, "name")
         where.append("th.name = %s::varchar")
         params.append(name)
-    if label:
-        where.append("th.labels ->> %s::text = %s::text")
-        params += label
     if after:
         beyond = ">" if oldest_first else "<"
         where.append(f"(th.status_since, th.id) {beyond} (%s::timestamptz, %s::uuid)")
@@ -226,7 +154,9 @@ def lanes(
 
     Of the statuses in `newest_first` those that came last stand first.
     """
-    where, params = _search(agent, framework, q, damaged, tree)
+    where, params = filters(
+        workspace, agent=agent, framework=framework, q=q, damaged=damaged, tree=tree
+    )
     conditions = "".join(f"AND {condition} " for condition in where)
 
     def lane(flag: str, order: str) -> str:
@@ -333,17 +263,24 @@ def in_workspace(thread_ids: Sequence[UUID], *, workspace: UUID) -> set[UUID]:
     return {ident for (ident,) in result}
 
 
-def board_mark(*, workspace: UUID) -> tuple[int, tuple[Any, ...]]:
-    """(microseconds of the database's clock, a value that differs when the board moved)."""
-    [(clock, *moved)] = rows(
+def board_look(*, workspace: UUID) -> tuple[int, tuple[Any, ...], StuckCounts]:
+    """(microseconds of the database's clock, a value that differs when the board moved, stuck)."""
+    [(clock, stuck, *moved)] = rows(
         "SELECT (extract(epoch FROM clock_timestamp()) * 1000000)::bigint, "
+        f"({STUCK_MARK}), "
         "(SELECT max(status_since) FROM gp_thread WHERE workspace_id = %s::uuid), "
         f"({DAMAGE_MARK}), n, total "
         "FROM (SELECT count(*) AS n, sum(last_seq) AS total FROM gp_thread WHERE "
         "workspace_id = %s::uuid AND status = ANY(%s::text[])) moving",
-        (workspace, workspace, workspace, workspace, [str(s) for s in MOVING]),
+        (*[workspace] * 6, [str(s) for s in MOVING]),
     )
-    return clock, tuple(moved)
+    return clock, (stuck, *moved), stuck_counts_of(deltas.decode(stuck or "[]"))
+
+
+def board_mark(*, workspace: UUID) -> tuple[int, tuple[Any, ...]]:
+    """(microseconds of the database's clock, a value that differs when the board moved)."""
+    clock, moved, _ = board_look(workspace=workspace)
+    return clock, moved
 
 
 def counts(
@@ -356,7 +293,9 @@ def counts(
     tree: TreeFilter = ANYWHERE,
 ) -> dict[Status, int]:
     """Threads per status that match: live ones exactly, finished ones up to COUNT_CAP + 1."""
-    where, params = _search(agent, framework, q, damaged, tree)
+    where, params = filters(
+        workspace, agent=agent, framework=framework, q=q, damaged=damaged, tree=tree
+    )
     conditions = "".join(f"AND {condition} " for condition in where)
     result = rows(
         "SELECT th.status, count(*) FROM gp_thread th WHERE th.workspace_id = %s::uuid "
@@ -383,7 +322,7 @@ def children_beside(*, workspace: UUID, statuses: Iterable[Status] = ()) -> int:
     return int(
         rows(
             "SELECT count(*) FROM (SELECT 1 FROM gp_thread th WHERE th.parent IS NOT NULL "
-            f"AND th.workspace_id = %s::uuid AND NOT {_TOP} "
+            f"AND th.workspace_id = %s::uuid AND NOT {TOP} "
             "AND (%s::text[] = '{}' OR th.status = ANY(%s::text[])) LIMIT %s) x",
             (workspace, wanted, wanted, COUNT_CAP + 1),
         )[0][0]

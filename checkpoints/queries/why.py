@@ -9,7 +9,7 @@ from uuid import UUID
 
 from ..states import FINISHED, Status
 from ..verdicts import question_of
-from ..views import Awaited, ThreadRow, Why, WorkerRow
+from ..views import Awaited, StuckRow, ThreadRow, Why, WorkerRow
 
 
 class OpenRequest(Protocol):
@@ -44,9 +44,29 @@ def why_waiting(
     `awaited` are the children that it waits for.
 
     Kinds: working, agent, pause, lease, gate, children, wake, timer, queue, no_worker, no_code,
-    watched, paused, attention, failed, finished. `action` says what a person can do, empty where
-    nothing is needed.
+    watched, paused, attention, failed, finished, stuck. `action` says what a person can do, empty
+    where nothing is needed.
     """
+    result = _usual(thread, approvals, workers, awaited, now)
+    return result if thread.stuck is None else _stuck(result, thread.stuck)
+
+
+def _stuck(why: Why, stuck: StuckRow) -> Why:
+    """Say of a thread that takes far longer than usual that it does, and what helps."""
+    facts = why.facts | {"stuck": stuck.rule}
+    if stuck.rule in ("silent", "repeats"):
+        return Why("stuck", stuck.reason, stuck.since, stuck.action, facts)
+    message = f"{why.sentence} {stuck.reason}" if stuck.rule == "person" else why.sentence
+    return Why(why.kind, message, why.since, why.action or stuck.action, facts)
+
+
+def _usual(
+    thread: ThreadRow,
+    approvals: Sequence[OpenRequest],
+    workers: Sequence[WorkerRow],
+    awaited: Awaited | None,
+    now: datetime | None,
+) -> Why:
     clock = now or datetime.now(UTC)
     if thread.external is not None and thread.external.watched:
         return _watched(thread)

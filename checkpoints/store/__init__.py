@@ -34,6 +34,7 @@ from .installation.imports import (
 )
 from .installation.record_begin import begin_record
 from .installation.span_exports import begin_export, move_export
+from .installation.stuck import StuckTurns, learn_node_times, note_stuck
 from .installation.sweep import (
     claim_duty,
     forget_duty,
@@ -92,6 +93,7 @@ __all__ = [
     "NewChild",
     "NewEvent",
     "Noted",
+    "StuckTurns",
     "accept",
     "add_event",
     "adopt_version",
@@ -141,6 +143,7 @@ __all__ = [
     "keep_keys",
     "keep_state",
     "known_digests",
+    "learn_node_times",
     "leave",
     "lock_free",
     "lock_thread",
@@ -156,6 +159,7 @@ __all__ = [
     "note_complete",
     "note_import",
     "note_refused_messages",
+    "note_stuck",
     "note_unknown",
     "note_verification",
     "owe_folder",

@@ -78,8 +78,8 @@ class Threads(MemberView):
             FRAMEWORK,
             words("name", "Only the thread of exactly this name; names are unique per agent."),
             words("label", "key:value", pattern=LABEL.pattern),
-            words("q", "Part of a title, or how an id begins."),
-            flag("stuck", "Only threads that need attention."),
+            words("q", "A query as on the board: `status:failed agent:payments age:>2h tea`."),
+            flag("stuck", "Only threads that are stuck or need attention: `q=has:stuck`."),
             flag("damaged", "Only threads with a damaged record."),
             ident("root", "Only threads of the family tree of this one, itself included."),
             ident("parent", "Only children of this thread."),
@@ -92,6 +92,8 @@ class Threads(MemberView):
     def get(self, request: Request) -> Response:
         """By their last change of status, newest first."""
         texts: dict[str, Any] = {n: self.text(n) for n in ("agent", "framework", "name", "q")}
+        if self.flag("stuck"):
+            texts["q"] = f"{texts['q']} has:stuck"
         page = queries.threads(
             workspace=self.actor.workspace,
             statuses=self._statuses(),
@@ -132,8 +134,6 @@ class Threads(MemberView):
         return queries.TreeFilter(parent, root, depth)
 
     def _statuses(self) -> list[Status]:
-        if self.flag("stuck"):
-            return [Status.ATTENTION]
         if (wanted := self.text("status")) and not STATUSES.fullmatch(wanted):
             raise Invalid("status", f"knows only {', '.join(Status)}, by commas")
         return [Status(word) for word in wanted.split(",") if word]

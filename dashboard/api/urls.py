@@ -37,6 +37,7 @@ from .external.reports import (
     UndoCall,
 )
 from .external.saved_states import SavedStates
+from .fleet.stuck import StuckThreads
 from .gateway.servers import (
     AcceptToolsOfMcpServer,
     ChangeOneMcpServer,
@@ -132,6 +133,7 @@ _v1: list[URLPattern | URLResolver] = [
     path("agents/<str:name>/", OneAgent.as_view(), name="agent"),
     path("threads/", Threads.as_view(), name="threads"),
     path("threads/code/", CodeThreads.as_view(), name="code_many"),
+    path("threads/stuck/", StuckThreads.as_view(), name="stuck"),
     path("threads/counts/", ThreadCounts.as_view(), name="counts"),
     path("threads/<uuid:thread_id>/", include(_thread)),
     path("approvals/", Approvals.as_view(), name="approvals"),

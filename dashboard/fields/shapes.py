@@ -71,6 +71,16 @@ class TreeChip:
 
 
 @dataclass(frozen=True, slots=True)
+class StuckGroup:
+    """Number of threads of an agent that are stuck at a node, and the board of these."""
+
+    agent: str
+    node: str
+    threads: int
+    href: str
+
+
+@dataclass(frozen=True, slots=True)
 class Hidden:
     """Children that a board leaves out, such as “10 children not listed”, and where they are."""
 

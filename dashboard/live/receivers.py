@@ -8,7 +8,7 @@ from uuid import UUID
 
 from django.dispatch import receiver
 
-from checkpoints.signals import activity_progressed, record_judged, thread_changed
+from checkpoints.signals import activity_progressed, record_judged, stuck_noted, thread_changed
 from dashboard.wire import hints, progress
 
 from .hint_pace import Coalescer
@@ -36,6 +36,12 @@ def tell_hubs(
 @receiver(record_judged, dispatch_uid="dashboard.live.record_judged")
 def tell_of_damage(*, thread_id: UUID, workspace: UUID, **_kwargs: Any) -> None:
     """What is known of a record changed; that is no event of its thread."""
+    hints.look_again(thread_id, workspace)
+
+
+@receiver(stuck_noted, dispatch_uid="dashboard.live.stuck_noted")
+def show_stuck(*, thread_id: UUID, workspace: UUID, **_kwargs: Any) -> None:
+    """Let the pages show that a thread is stuck; that is no event of it."""
     hints.look_again(thread_id, workspace)
 
 

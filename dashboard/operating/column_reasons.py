@@ -107,6 +107,8 @@ NOT_COVERED: Final[dict[str, dict[str, str]]] = {
     "gp_wake": {"*": "news on its way to a thread; the sweep brings what is lost"},
     "gp_worker": {"*": _NOW},
     "gp_backoff": {"*": _NOW},
+    "gp_node_time": {"*": "a cache of usual times, learned from the log, and may be deleted"},
+    "gp_stuck": {"*": "a cache of notes by the sweep, which are made anew, and may be deleted"},
     "gp_duty": {"*": _NOW},
     "gp_set_aside": {"*": _NOW},
     "gp_watched": {"*": "where late spans go; what came of them is proved in the thread's log"},

@@ -14,7 +14,7 @@ from checkpoints import queries
 from checkpoints.queries.code_questions import CodeQuestionRow
 from checkpoints.states import Status
 from checkpoints.views import EventRow, Page, SavedRow, ThreadRow
-from dashboard.fields.shapes import Counter, Hidden, Lane, TreeChip
+from dashboard.fields.shapes import Counter, Hidden, Lane, StuckGroup, TreeChip
 from dashboard.identity.people import people
 
 from . import damage
@@ -44,6 +44,7 @@ ROWS = 36  # on the whole board, so that a page stays small however many threads
 LEAST = 3  # of each lane
 FAIR = 10  # of each lane, before one gets more
 LIST_ROWS = 50
+STUCK_SHOWN = 6  # groups of stuck threads beside their sum
 FEED = 20
 
 
@@ -84,8 +85,8 @@ class BoardPage:
     topic = "board"
 
     @cached_property
-    def _mark(self) -> tuple[int, Any]:
-        return queries.board_mark(workspace=self.workspace)
+    def _mark(self) -> tuple[int, Any, queries.StuckCounts]:
+        return queries.board_look(workspace=self.workspace)
 
     @property
     def seq(self) -> int:
@@ -106,6 +107,20 @@ class BoardPage:
         )
 
     @cached_property
+    def problem(self) -> queries.InvalidQuery | None:
+        """The mistake in the query, if there is one; such a board shows no thread."""
+        try:
+            queries.parse_query(self.q)
+        except queries.InvalidQuery as error:
+            return error
+        return None
+
+    @property
+    def stuck(self) -> queries.StuckCounts:
+        """Threads of the workspace that are stuck, whatever narrows the board."""
+        return self._mark[2]
+
+    @cached_property
     def tree_filter(self) -> queries.TreeFilter:
         """The place in family trees, with what is left out."""
         if self.q or self.damaged:
@@ -117,7 +132,7 @@ class BoardPage:
     @cached_property
     def hidden(self) -> Hidden | None:
         """The children that this board leaves out; None where it leaves out none."""
-        if self.held or self.tree_filter == self.tree:
+        if self.held or self.problem or self.tree_filter == self.tree:
             return None
         if self.tree_filter.top:
             n = queries.children_beside(workspace=self.workspace, statuses=self.statuses)
@@ -134,6 +149,8 @@ class BoardPage:
         return self._counts(self.tree_filter)
 
     def _counts(self, tree_filter: queries.TreeFilter) -> dict[Status, int]:
+        if self.problem:
+            return dict.fromkeys(Status, 0)
         return queries.counts(
             workspace=self.workspace,
             agent=self.agent,
@@ -190,6 +207,8 @@ class BoardPage:
     @cached_property
     def listed(self) -> Page[ThreadRow]:
         """The rows of a board for chosen statuses, with what comes after them."""
+        if self.problem:
+            return Page((), "")
         return queries.threads(
             workspace=self.workspace,
             statuses=self.statuses,
@@ -209,7 +228,7 @@ class BoardPage:
 
     @cached_property
     def _found(self) -> dict[Status, list[ThreadRow]]:
-        if not self.statuses:
+        if not self.statuses and not self.problem:
             return queries.lanes(
                 workspace=self.workspace,
                 statuses=ORDER,
@@ -313,6 +332,25 @@ def board_integrity(page: BoardPage, roles: Roles) -> dict[str, Any]:
     return damage.board_integrity(page.workspace)
 
 
+def board_stuck(page: BoardPage, roles: Roles) -> dict[str, Any]:
+    """Region board-stuck."""
+    groups = page.stuck.groups
+    return {
+        "stuck": page.stuck.total,
+        "stuck_groups": [
+            StuckGroup(one.agent, one.node, one.threads, _stuck_at(one.agent, one.node))
+            for one in groups[:STUCK_SHOWN]
+        ],
+        "stuck_more": len(groups[STUCK_SHOWN:]),
+    }
+
+
+def _stuck_at(agent: str, node: str) -> str:
+    terms = [queries.Term("agent", (agent,)), queries.Term("stuck", (node,))] if node else []
+    query = queries.Query(tuple(terms or [queries.Term("has", ("stuck",))]))
+    return f"?{urlencode({'q': str(query)})}"
+
+
 def board_lanes(page: BoardPage, roles: Roles) -> dict[str, Any]:
     """Region board-lanes."""
     cursor = page.listed.next_cursor if page.statuses else ""
@@ -327,6 +365,7 @@ def board_lanes(page: BoardPage, roles: Roles) -> dict[str, Any]:
         "filtered": page.filtered,
         "more": page.address(page.statuses, after=cursor) if cursor else "",
         "damaged": page.damaged,
+        "problem": page.problem,
         "tree_chips": page.tree_chips,
         "hidden": page.hidden,
         "without_damaged": page.address(page.statuses, damaged=""),

@@ -13,7 +13,7 @@ from dashboard.wording import savings
 
 from .addresses import UnknownParameter, takes
 from .base import actor, live_page, show
-from .parameters import CURSOR, DEPTH, FLAG, ID, TEXT, some_of
+from .parameters import CURSOR, DEPTH, FLAG, ID, QUERY, TEXT, some_of
 
 TEMPLATE = "thread/list.html"
 
@@ -24,7 +24,7 @@ TEMPLATE = "thread/list.html"
     status=some_of([*map(str, Status)]),
     agent=TEXT,
     framework=TEXT,
-    q=TEXT,
+    q=QUERY,
     damaged=FLAG,
     parent=ID,
     root=ID,
@@ -35,6 +35,8 @@ TEMPLATE = "thread/list.html"
 )
 def board(request: HttpRequest) -> HttpResponse:
     """All threads by status; ?status=a,b &agent= &framework= &q= &damaged=1 narrow it.
+
+    &q= is a query such as `status:failed age:>2h tea`; one that is wrong is explained at its word.
 
     &after= goes on in a list.
     So do &parent= (children of a thread), &root= (a whole family tree) and &depth= (below its top).
@@ -63,6 +65,7 @@ def board(request: HttpRequest) -> HttpResponse:
         TEMPLATE,
         {
             "rights": rights_of(who.roles),
+            "query_filters": queries.FILTERS,
             "saved": savings.shown(page.saved),
             "without_agent": page.address(page.statuses, agent=""),
             "without_framework": page.address(page.statuses, framework=""),

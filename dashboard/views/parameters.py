@@ -11,6 +11,7 @@ from uuid import UUID
 from checkpoints.queries import DEPTH_MAX
 
 TEXT_MAX: Final = 200
+QUERY_MAX: Final = 1_000  # as of the API
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,6 +67,9 @@ DEPTH: Final = Values(
     lambda value: _is_number(value) and int(value) <= DEPTH_MAX,
 )
 TEXT: Final = Values(f"at most {TEXT_MAX} characters", _is_text)
+QUERY: Final = Values(
+    f"at most {QUERY_MAX:,} characters", lambda value: len(value) <= QUERY_MAX and "\0" not in value
+)
 FLAG: Final = one_of(("1",), also=("true", "yes"))
 # A place in a list: what it holds is judged by the list that made it.
 CURSOR: Final = Values("what a link to the next page holds", _is_text)

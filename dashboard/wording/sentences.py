@@ -380,6 +380,8 @@ def thread_line(row: ThreadRow) -> str:
     status = str(row.status)
     if row.status_reason:
         return _cut(row.status_reason)
+    if row.stuck is not None and status != "waiting":
+        return _cut(row.stuck.reason)
     if status == "waiting" and isinstance(row.waiting_on, dict):
         titles = row.waiting_on.get("titles") or ()
         message = row.waiting_on.get("sentence") or next(iter(titles), "")

@@ -366,6 +366,7 @@ EXAMPLES: dict[str, Callable[[World], Call]] = {
         status=201,
     ),
     "threads_counts_retrieve": lambda w: Call(),
+    "threads_stuck": lambda w: Call(query={"agent": "research", "limit": "2"}),
     "threads_retrieve": lambda w: _thread(w.gate.thread),
     "threads_state_retrieve": lambda w: _thread(w.ended, query={"checkpoint": str(w.first)}),
     "threads_anatomy_retrieve": lambda w: _thread(w.ended, query={"checkpoint": str(w.first)}),

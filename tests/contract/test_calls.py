@@ -101,6 +101,7 @@ QUERIES: dict[str, int] = {
     "threads_roll_back": 27,
     "threads_settle": 13,
     "threads_start": 12,
+    "threads_stuck": 4,
     "threads_state_retrieve": 7,
     "threads_verify": 23,  # all tables of a thread, and what was found is kept for its alarm
 }

@@ -44,6 +44,7 @@ log = structlog.get_logger("gatepost.sweep")
 DUTY = "sweep"
 RINGS_PER_SWEEP = 20
 RINGS_KEPT = 1_000
+_stuck_turns = store.StuckTurns()
 
 
 def interval_seconds() -> float:
@@ -67,7 +68,7 @@ def sweep_once(*, owner: str) -> dict[str, int]:
         "settled": gates.settle_due,
         "expired": gates.expire_due,
         "reminded": gates.remind_due,
-        "stuck": announce_stuck_threads,
+        "stuck": _look_for_stuck,
         "waiting": announce_waiting_work,
         "folders": _tell_of_folders,
         "forgotten": store.forget_rows_set_aside,
@@ -83,6 +84,13 @@ def sweep_once(*, owner: str) -> dict[str, int]:
         except Exception:
             log.exception("sweep.failed", part=name)
     return done
+
+
+def _look_for_stuck() -> int:
+    """Learn what one agent's nodes usually take, then look for threads that take far longer."""
+    if agent := _stuck_turns.next_agent():
+        store.learn_node_times(agent)
+    return announce_stuck_threads(turns=_stuck_turns) if _stuck_turns.look_due() else 0
 
 
 def _ring_stranded() -> int:

@@ -87,10 +87,14 @@ def thread_of(command: PersonalCommand, action: str = "read") -> tuple[Actor, Th
 
 def _list_options(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--status", default="", help="one or several, by commas")
-    parser.add_argument("--stuck", action="store_true", help="only those that need attention")
+    parser.add_argument(
+        "--stuck", action="store_true", help="only those that are stuck or need attention"
+    )
     parser.add_argument("--agent", default="", help="only threads of this agent")
     parser.add_argument("--label", default="", metavar="KEY=VALUE")
-    parser.add_argument("-q", default="", metavar="TEXT", help="part of a title or of an id")
+    parser.add_argument(
+        "-q", default="", metavar="QUERY", help="as on the board: status:failed age:>2h tea"
+    )
     parser.add_argument("--cursor", default="", help="where the page before ended")
     limit_option(30, 1_000)(parser)
 
@@ -100,9 +104,9 @@ def list_threads(command: PersonalCommand) -> None:
     o, actor = command.options, command.actor("read")
     page = queries.threads(
         workspace=actor.workspace,
-        statuses=statuses_named("attention" if o["stuck"] else o["status"]),
+        statuses=statuses_named(o["status"]),
         agent=o["agent"],
-        q=o["q"],
+        q=f"{o['q']} has:stuck" if o["stuck"] else o["q"],
         label=pair("--label", o["label"], "key=value") if o["label"] else None,
         limit=o["limit"],
         after=o["cursor"],

@@ -84,8 +84,10 @@ class ListThreads(Arguments):
     status: Text = Field("", description="One status or several, by commas.")
     agent: Text = Field("", description="The name of an agent.")
     label: Text = Field("", description="key:value")
-    q: Text = Field("", description="Part of a title, or how an id begins.")
-    stuck: bool = Field(False, description="Only threads that need attention.")
+    q: Text = Field(
+        "", description="A query as on the board: `status:failed agent:payments age:>2h tea`."
+    )
+    stuck: bool = Field(False, description="Only threads that are stuck or need attention.")
     parent: Id | None = Field(None, description="Only children of this thread.")
     cursor: Text = Field("", description="`next_cursor` of the page before.")
     limit: Limit = 50

@@ -32,7 +32,22 @@ def _step(cast: Cast, thread: str) -> str:
     )
 
 
+def _stuck(cast: Cast, number: str) -> str:
+    """Of all, or of the group with this number, most first; in this population by status alone."""
+    if number == "all":
+        return _of_status(cast, Status.ATTENTION)
+    return str(
+        one(
+            "SELECT n FROM (SELECT agent, next_nodes ->> 0 AS node, count(*) AS n FROM gp_thread "
+            "WHERE workspace_id = %s AND status = 'attention' GROUP BY 1, 2) x "
+            "ORDER BY n DESC, agent, node OFFSET %s LIMIT 1",
+            (cast.workspace, int(number) - 1),
+        )
+    )
+
+
 BOARD = [
+    Rule(r"a#stuck-(\w+)\S* b$", _stuck),
     Rule(r"li#count-(\w+) .*span\.v$", _of_status),
     Rule(r"tr#lane-head-(\w+)\.?.* span\.num", _of_status),
     Rule(r"tr#thread-([0-9a-f-]{36}) td\.c-node span", _step),

@@ -1,0 +1,267 @@
+"""The query language of the board: text to terms and back; pure.
+
+A query is terms with spaces between; each narrows what the others leave. A term is a filter,
+`name:value` or `name:value,value` (any of them), or free text, which is looked for in titles and
+ids. A `-` in front takes what does not match. Text with spaces, commas or colons is put in quotes:
+`agent:payments status:failed,attention age:>2h -label:team=finance "Invoice 4711: tea"`.
+
+What is wrong is explained at its word: `InvalidQuery` has the word, where it begins, what is
+allowed.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass
+from decimal import Decimal
+from difflib import get_close_matches
+from typing import Final
+
+from ...errors import InvalidValue
+from ...state import deltas
+from ...states import Status
+
+TERMS_MAX: Final = 20
+VALUES_MAX: Final = 20
+TEXT_MAX: Final = 1_000
+UNITS: Final = {"s": 1, "m": 60, "h": 3_600, "d": 86_400, "w": 604_800}
+SECONDS_MAX: Final = 100 * 365 * 86_400
+COST_MAX: Final = Decimal(10) ** 9
+HAS: Final = ("stuck", "error", "approval", "fork", "parent", "damage")
+
+_NAME: Final = re.compile(r"([A-Za-z]+(?:\.[A-Za-z_]+)*):")
+_AMOUNT: Final = re.compile(r"([<>])([0-9]{1,12}(?:\.[0-9]{1,6})?)")
+_SPAN: Final = re.compile(r"([<>])([0-9]{1,9})([smhdw])")
+_BARE: Final = re.compile(r'[^\s,"\\]+')
+
+
+class InvalidQuery(InvalidValue):
+    """A word of a query is not understood; `word` begins at `position`, counted from 0."""
+
+    def __init__(self, word: str, position: int, reason: str) -> None:
+        self.shown = word if len(word) <= 40 else f"{word[:40]}…"
+        self.character = position + 1
+        super().__init__("q", f"“{self.shown}” (character {self.character}) {reason}")
+        self.word = word
+        self.position = position
+        self.explanation = reason
+
+
+@dataclass(frozen=True, slots=True)
+class Term:
+    """One filter with the values that it takes, any of them; free text where `name` is empty."""
+
+    name: str
+    values: tuple[str, ...]
+    negated: bool = False
+
+    def __str__(self) -> str:
+        values = ",".join(_written(self.name, value) for value in self.values)
+        return f"{'-' if self.negated else ''}{self.name}{':' if self.name else ''}{values}"
+
+
+@dataclass(frozen=True, slots=True)
+class Query:
+    """Terms that narrow a list of threads; every one has to match."""
+
+    terms: tuple[Term, ...] = ()
+
+    def __str__(self) -> str:
+        return " ".join(map(str, self.terms))
+
+
+@dataclass(frozen=True, slots=True)
+class Filter:
+    """A filter of the language: what it takes, in words and by its check.
+
+    `check` gives what is wrong with a value, empty where nothing is.
+    """
+
+    takes: str
+    example: str
+    check: Callable[[str], str]
+    words: tuple[str, ...] = ()
+
+
+def _is_name(value: str) -> str:
+    return "" if value else "needs a name"
+
+
+def _one_of(words: tuple[str, ...]) -> Callable[[str], str]:
+    def check(value: str) -> str:
+        if value in words:
+            return ""
+        near = get_close_matches(value[:80], words, n=1)
+        expected = f" Did you mean “{near[0]}”?" if near else ""
+        return f"is not one of {', '.join(words)}.{expected}"
+
+    return check
+
+
+def _is_span(value: str) -> str:
+    match = _SPAN.fullmatch(value)
+    if match is None:
+        return "is not a time such as >10m or <2d (s, m, h, d, w)"
+    return "" if int(match[2]) * UNITS[match[3]] <= SECONDS_MAX else "is more than 100 years"
+
+
+def _is_amount(value: str) -> str:
+    match = _AMOUNT.fullmatch(value)
+    if match is None:
+        return "is not an amount such as >0.50 or <5"
+    return "" if Decimal(match[2]) <= COST_MAX else f"is more than {COST_MAX:,}"
+
+
+def _is_label(value: str) -> str:
+    return "" if value.partition("=")[0] else "is not a label such as team=finance, or team alone"
+
+
+STATUSES: Final = tuple(map(str, Status))
+FILTERS: Final[Mapping[str, Filter]] = {
+    "status": Filter(", ".join(STATUSES), "status:failed,paused", _one_of(STATUSES), STATUSES),
+    "agent": Filter("names of agents", "agent:payments", _is_name),
+    "node": Filter("names of nodes that come next", "node:publish", _is_name),
+    "stuck": Filter("names of nodes at which threads are stuck", "stuck:publish", _is_name),
+    "age": Filter("time since the start", "age:>2h", _is_span),
+    "idle": Filter("time since the last event", "idle:>30m", _is_span),
+    "cost": Filter("what the calls cost so far", "cost:>0.50", _is_amount),
+    "label": Filter("labels", "label:team=finance", _is_label),
+    "has": Filter(", ".join(HAS), "has:stuck", _one_of(HAS), HAS),
+}
+_LOWERED: Final = frozenset({"status", "has", "age", "idle"})
+
+
+def parse(text: str) -> Query:
+    """Read a query; raises InvalidQuery at the first word that is wrong."""
+    deltas.check(text, "q")
+    terms = tuple(_terms(text))
+    return Query(terms)
+
+
+def seconds_of(value: str) -> tuple[str, int]:
+    """(sign, seconds) of a checked time such as `>10m`."""
+    sign, number, unit = value[0], value[1:-1], value[-1]
+    return sign, int(number) * UNITS[unit]
+
+
+def amount_of(value: str) -> tuple[str, Decimal]:
+    """(sign, amount) of a checked amount such as `>0.50`."""
+    return value[0], Decimal(value[1:])
+
+
+def _terms(text: str) -> Iterator[Term]:
+    at, count = 0, 0
+    while at < len(text):
+        if text[at].isspace():
+            at += 1
+            continue
+        begin, count = at, count + 1
+        if count > TERMS_MAX:
+            raise InvalidQuery(text[at : at + 20], at, f"is one too many: {TERMS_MAX} are allowed.")
+        negated = text[at] == "-" and at + 1 < len(text) and not text[at + 1].isspace()
+        at += negated
+        name, after = _name(text, at)
+        if not name:
+            value, at = _free(text, at)
+            yield Term("", (value,), negated)
+            continue
+        values, at = _values(text, begin, after)
+        yield _checked(name, values, negated, text[begin:at], begin)
+
+
+def _name(text: str, at: int) -> tuple[str, int]:
+    """(filter, where its values begin); no filter where free text begins."""
+    if (match := _NAME.match(text, at)) is None:
+        return "", at
+    name = match[1].lower()
+    if name not in FILTERS:
+        near = get_close_matches(name, FILTERS, n=1)
+        expected = f" Did you mean “{near[0]}:”?" if near else ""
+        raise InvalidQuery(
+            match[0],
+            at,
+            f"is not a filter.{expected} Filters are {', '.join(FILTERS)}. "
+            "Put text with a colon in quotes.",
+        )
+    return name, match.end()
+
+
+def _free(text: str, at: int) -> tuple[str, int]:
+    """(text, where it ends): up to the next space, or a quoted text."""
+    if text[at] == '"':
+        value, end = _quoted(text, at)
+        if not value.strip():
+            raise InvalidQuery(text[at:end], at, "is empty: put some text between the quotes.")
+        return value, end
+    end = at
+    while end < len(text) and not text[end].isspace():
+        end += 1
+    return _short(text[at:end], at), end
+
+
+def _values(text: str, begin: int, at: int) -> tuple[list[tuple[str, int]], int]:
+    """([(value, where it begins)], where they end) of a filter."""
+    values: list[tuple[str, int]] = []
+    while True:
+        if at < len(text) and text[at] == '"':
+            value, end = _quoted(text, at)
+        elif match := _BARE.match(text, at):
+            value, end = _short(match[0], at), match.end()
+        else:
+            end = min(at + 1, len(text))
+            name = text[begin:at].lstrip("-").partition(":")[0].lower()
+            raise InvalidQuery(text[begin:end].strip(), begin, _missing(name))
+        values.append((value, at))
+        if len(values) > VALUES_MAX:
+            raise InvalidQuery(value, at, f"is one too many: {VALUES_MAX} are allowed.")
+        if end < len(text) and text[end] == ",":
+            at = end + 1
+            continue
+        if end < len(text) and not text[end].isspace():
+            raise InvalidQuery(text[at : end + 1], at, "needs a comma or a space behind it.")
+        return values, end
+
+
+def _missing(name: str) -> str:
+    one = FILTERS[name]
+    return f"needs a value: {one.takes}. For example {one.example}"
+
+
+def _quoted(text: str, at: int) -> tuple[str, int]:
+    """(text, where it ends) between quotes; `\\` takes the next character as it is."""
+    letters, end = [], at + 1
+    while end < len(text) and text[end] != '"':
+        end += text[end] == "\\"
+        letters.append(text[end : end + 1])
+        end += 1
+    if end >= len(text):
+        raise InvalidQuery(text[at:], at, "has no closing quote.")
+    return _short("".join(letters), at), end + 1
+
+
+def _short(value: str, at: int) -> str:
+    if len(value) > TEXT_MAX:
+        raise InvalidQuery(value, at, f"is longer than {TEXT_MAX} characters.")
+    return value
+
+
+def _checked(
+    name: str, values: list[tuple[str, int]], negated: bool, whole: str, begin: int
+) -> Term:
+    one, results = FILTERS[name], []
+    for written, at in values:
+        value = written.lower() if name in _LOWERED else written
+        if wrong := one.check(value):
+            raise InvalidQuery(written or whole, at if written else begin, wrong)
+        results.append(value)
+    return Term(name, tuple(dict.fromkeys(results)), negated)
+
+
+def _written(name: str, value: str) -> str:
+    """A value as it is written: in quotes where it has to be."""
+    bare = _BARE.fullmatch(value) if name else re.fullmatch(r'[^\s"-]\S*', value)
+    if bare and (name or not _NAME.match(value)):
+        return value
+    escaped = value.replace("\\", "\\\\").replace('"', '\\"')
+    return f'"{escaped}"'
