@@ -9,14 +9,18 @@ from django.conf import settings
 from django.db import connection
 
 from checkpoints.agent_versions import EXTERNAL_QUEUE
+from checkpoints.breakers.rule import STOPPED_BY
 from checkpoints.postgres.sql_files import sql_file
 
-SQL = sql_file(__file__, external=EXTERNAL_QUEUE)
+SQL = sql_file(__file__, external=EXTERNAL_QUEUE, stopped_by=STOPPED_BY)
 BATCH = 200
 
 
 def announce_stuck_threads(limit: int = BATCH) -> int:
-    """Put each thread without an event for GATEPOST_STUCK_SECONDS in the outbox; how many."""
+    """Put each thread without an event for GATEPOST_STUCK_SECONDS in the outbox; how many.
+
+    One that a breaker stops is not stuck.
+    """
     with connection.cursor() as cursor:
         cursor.execute(
             SQL.announce, (float(getattr(settings, "GATEPOST_STUCK_SECONDS", 900)), limit)

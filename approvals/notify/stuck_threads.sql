@@ -11,6 +11,7 @@ FROM gp_thread th
 CROSS JOIN LATERAL (SELECT greatest(th.status_since, th.last_at) AS since) s
 WHERE th.status IN ('queued', 'running', 'rolling_back')
   AND s.since < clock_timestamp() - make_interval(secs => %s)
+  AND NOT EXISTS ({stopped_by})
   AND EXISTS (SELECT 1 FROM gp_endpoint e WHERE e.workspace_id = th.workspace_id
     AND e.active AND jsonb_exists(e.events, 'thread.stuck'))
   AND NOT EXISTS (SELECT 1 FROM gp_outbox n WHERE n.thread_id = th.id
@@ -31,6 +32,7 @@ WHERE th.queue = '{external}'
   AND (th.status = 'queued'
     OR (th.status = 'rolling_back' AND th.lease_token IS NULL)
     OR (th.status IN ('running', 'rolling_back') AND th.lease_until < clock_timestamp()))
+  AND NOT EXISTS ({stopped_by})
   AND EXISTS (SELECT 1 FROM gp_endpoint e WHERE e.workspace_id = th.workspace_id
     AND e.active AND jsonb_exists(e.events, 'thread.work_waiting'))
   AND NOT EXISTS (SELECT 1 FROM gp_outbox n WHERE n.thread_id = th.id

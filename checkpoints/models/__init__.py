@@ -7,7 +7,7 @@ be is said by domains (migrations/schema/domains.sql), since a step would read e
 Nobody above imports this module: upper floors write through `store` and read through `queries`.
 """
 
-from .fleet import Backoff, ClockStep, Duty, SetAside, SpanExport, Wake, Watched, Worker
+from .fleet import Backoff, Breaker, ClockStep, Duty, SetAside, SpanExport, Wake, Watched, Worker
 from .history import Activity, Artifact, Checkpoint, Content, Event, Keyframe
 from .threads import (
     AgentAnnouncement,
@@ -27,6 +27,7 @@ __all__ = [
     "AgentVersion",
     "Artifact",
     "Backoff",
+    "Breaker",
     "Checkpoint",
     "Child",
     "ClockStep",

@@ -8,7 +8,12 @@ from uuid import UUID
 
 from django.dispatch import receiver
 
-from checkpoints.signals import activity_progressed, record_judged, thread_changed
+from checkpoints.signals import (
+    activity_progressed,
+    board_changed,
+    record_judged,
+    thread_changed,
+)
 from dashboard.wire import hints, progress
 
 from .hint_pace import Coalescer
@@ -37,6 +42,12 @@ def tell_hubs(
 def tell_of_damage(*, thread_id: UUID, workspace: UUID, **_kwargs: Any) -> None:
     """What is known of a record changed; that is no event of its thread."""
     hints.look_again(thread_id, workspace)
+
+
+@receiver(board_changed, dispatch_uid="dashboard.live.board_changed")
+def tell_boards(*, workspace: UUID, **_kwargs: Any) -> None:
+    """A breaker was opened or released: the boards of its workspace look."""
+    hints.look_at_board(workspace)
 
 
 @receiver(activity_progressed, dispatch_uid="dashboard.live.activity_progressed")

@@ -9,8 +9,11 @@ from typing import Any
 from urllib.parse import urlencode
 from uuid import UUID
 
+from django.urls import reverse
+
 from approvals import queries as gates
 from checkpoints import queries
+from checkpoints.breakers.rule import BreakerRow
 from checkpoints.queries.code_questions import CodeQuestionRow
 from checkpoints.states import Status
 from checkpoints.views import EventRow, Page, SavedRow, ThreadRow
@@ -18,6 +21,7 @@ from dashboard.fields.shapes import Counter, Hidden, Lane, TreeChip
 from dashboard.identity.people import people
 
 from . import damage
+from .parts import breakers
 from .rights import Roles, rights_of
 
 # What needs a person stands on top.
@@ -45,6 +49,7 @@ LEAST = 3  # of each lane
 FAIR = 10  # of each lane, before one gets more
 LIST_ROWS = 50
 FEED = 20
+SELECTS = ("parent", "root", "depth")  # of a place in a tree, what a breaker takes as well
 
 
 def shares(
@@ -84,7 +89,7 @@ class BoardPage:
     topic = "board"
 
     @cached_property
-    def _mark(self) -> tuple[int, Any]:
+    def _mark(self) -> tuple[int, Any, list[BreakerRow]]:
         return queries.board_mark(workspace=self.workspace)
 
     @property
@@ -96,6 +101,11 @@ class BoardPage:
     def mark(self) -> Any:
         """What tells the hub's poll that the board moved."""
         return self._mark[1]
+
+    @property
+    def open_breakers(self) -> list[BreakerRow]:
+        """Breakers that stop threads now, the newest first."""
+        return self._mark[2]
 
     @property
     def filtered(self) -> bool:
@@ -142,6 +152,15 @@ class BoardPage:
             damaged=self.damaged,
             tree=tree_filter,
         )
+
+    @property
+    def stop_address(self) -> str:
+        """The sheet that stops the threads of this board, whatever their status."""
+        narrow = {"q": self.q, "agent": self.agent, "framework": self.framework}
+        tree = {name: value for name, value in self.tree_words.items() if name in SELECTS}
+        chosen = narrow | tree | {"damaged": "1" if self.damaged else ""}
+        query = urlencode({name: text for name, text in chosen.items() if text})
+        return reverse("breaker_trip") + (f"?{query}" if query else "")
 
     def address(self, statuses: Iterable[Status], **others: str) -> str:
         """This board with other statuses; `others` replaces what else narrows it."""
@@ -311,6 +330,12 @@ def board_counts(page: BoardPage, roles: Roles) -> dict[str, Any]:
 def board_integrity(page: BoardPage, roles: Roles) -> dict[str, Any]:
     """Region board-integrity."""
     return damage.board_integrity(page.workspace)
+
+
+def board_breakers(page: BoardPage, roles: Roles) -> dict[str, Any]:
+    """Region board-breakers."""
+    rows = page.open_breakers
+    return {**breakers.board_breakers(page.workspace, rows), "rights": rights_of(roles)}
 
 
 def board_lanes(page: BoardPage, roles: Roles) -> dict[str, Any]:

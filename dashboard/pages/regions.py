@@ -65,6 +65,7 @@ INBOX, APPROVAL = "inbox/list.html", "approval/detail.html"
 REGIONS: dict[str, Region] = {
     "board-counts": Region("board", BOARD, board.board_counts, by_roles=True),
     "board-integrity": Region("board", BOARD, board.board_integrity),
+    "board-breakers": Region("board", BOARD, board.board_breakers, by_roles=True),
     "board-lanes": Region("board", BOARD, board.board_lanes, by_roles=True),
     "board-feed": Region("board", BOARD, board.board_feed),
     "thread-head": Region("thread", THREAD, thread.thread_head, by_roles=True),

@@ -63,6 +63,7 @@ def board(request: HttpRequest) -> HttpResponse:
         TEMPLATE,
         {
             "rights": rights_of(who.roles),
+            "stop_address": page.stop_address,
             "saved": savings.shown(page.saved),
             "without_agent": page.address(page.statuses, agent=""),
             "without_framework": page.address(page.statuses, framework=""),

@@ -1,0 +1,1 @@
+"""Calls about many threads at once: breakers."""
