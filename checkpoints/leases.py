@@ -13,13 +13,14 @@ from uuid import UUID, uuid4
 
 from django.db import connection
 
+from .breakers.rule import STOPPED_BY
 from .limits import CRASHES_ALLOWED, lease_seconds
 from .log.seals import LEASE_V
 from .postgres import reads as prepared
 from .postgres.named_rows import fetch_named
 from .queries import savings
 from .queries.installation.live_code import SERVED, WORKER_ALIVE_SECONDS
-from .records import Work, environment
+from .records import STOP, Work, environment
 from .state import deltas
 from .states import EventKind, Status
 from .store.statement.moves import Move, NewEvent, perform
@@ -56,6 +57,10 @@ class Code:
         return "{" + ",".join(map(str, self.versions)) + "}"
 
 
+# A sub-select sees the breakers as of the statement's begin: the sweep marks who slipped through.
+_FREE = f"NOT EXISTS ({STOPPED_BY})"
+
+
 def _for(
     code: Code | None, guard: str, params: tuple[object, ...] = ()
 ) -> tuple[str, tuple[object, ...]]:
@@ -80,6 +85,8 @@ def _take(
     move.set("lease_token", token)
     move.express("lease_until", "clock_timestamp() + make_interval(secs => %s)", term)
     move.express("fence", "th.fence + 1")
+    # A breaker meant the former lease; one that is open still lets nobody get here.
+    move.express("wish", f"CASE WHEN th.wish = '{STOP}' THEN '' ELSE th.wish END")
     data = {"owner": owner, **environment(), **payload}
     move.events = [NewEvent(kind, data, owner, LEASE_V)]
     move.returning = _COLUMNS
@@ -141,10 +148,12 @@ def acquire(
     along: Sequence[prepared.Asked] = (),
     seconds: float | None = None,
     flushed: bool = False,
+    past_breakers: bool = False,
 ) -> Work | None:
     """queued -> running, or take a rollback that nobody works on; None when there is nothing.
 
-    With `code` also None where the thread needs other code. `along` is asked in the same round
+    With `code` also None where the thread needs other code; None while a breaker stops the thread,
+    except with `past_breakers`, for what only records. `along` is asked in the same round
     trip; the answers are `brought`.
 
     Written without waiting for the flush: losing it in a crash of the server loses no work, and
@@ -155,6 +164,8 @@ def acquire(
         "th.status = 'queued' OR (th.status = 'rolling_back' AND th.lease_token IS NULL "
         "AND (th.wake_at IS NULL OR th.wake_at <= clock_timestamp()))"
     )
+    if not past_breakers:
+        idle = f"({idle}) AND {_FREE}"
     move = Move(thread, *_for(code, idle), unflushed=not flushed, along=along)
     move.express(
         "status", "CASE WHEN th.status = 'queued' THEN 'running' ELSE th.status END::varchar"
@@ -174,7 +185,7 @@ def acquire(
 def take_over(
     thread: UUID, *, owner: str, code: Code | None = None, seconds: float | None = None
 ) -> Work | None:
-    """Take a lease that its holder let expire; counts a crash. `code` as for `acquire`.
+    """Take a lease that its holder let expire; counts a crash. Other limits as for `acquire`.
 
     Nobody takes over until PostgreSQL has been up for one lease: after a restart every holder
     first gets the chance to renew. From the third crash on the sweep parks the thread instead.
@@ -187,7 +198,7 @@ def take_over(
         "th.status IN ('running', 'rolling_back') AND th.lease_token IS NOT NULL "
         "AND th.lease_until < clock_timestamp() "
         "AND pg_postmaster_start_time() < clock_timestamp() - make_interval(secs => %s) "
-        "AND th.crash_count < %s"
+        f"AND th.crash_count < %s AND {_FREE}"
     )
     move = Move(thread, *_for(code, expired, (lease_seconds(), CRASHES_ALLOWED - 1)))
     move.express("crash_count", "th.crash_count + 1")
@@ -198,14 +209,21 @@ def take_over(
 
 def renew(thread: UUID, *, token: UUID, seconds: float | None = None) -> bool:
     """Prolong the lease by a full term; False when it is no longer ours."""
+    return beat(thread, token=token, seconds=seconds) is not None
+
+
+def beat(thread: UUID, *, token: UUID, seconds: float | None = None) -> tuple[str, str] | None:
+    """Prolong the lease by a full term: (the wish, who wants it); None when it is lost."""
     with connection.cursor() as cursor:
         cursor.execute(
             "WITH s AS MATERIALIZED (SELECT set_config('synchronous_commit', 'off', true) AS v) "
             "UPDATE gp_thread th SET lease_until = clock_timestamp() + make_interval(secs => %s) "
-            "FROM s WHERE th.id = %s::uuid AND th.lease_token = %s::uuid AND s.v = 'off'",
+            "FROM s WHERE th.id = %s::uuid AND th.lease_token = %s::uuid AND s.v = 'off' "
+            "RETURNING th.wish, th.wish_by",
             (lease_seconds() if seconds is None else seconds, thread, token),
         )
-        return bool(cursor.rowcount)
+        wish: tuple[str, str] | None = cursor.fetchone()
+        return wish
 
 
 def next_queued(queues: list[str], code: Code | None = None) -> UUID | None:
@@ -227,7 +245,7 @@ def next_queued(queues: list[str], code: Code | None = None) -> UUID | None:
     with connection.cursor() as cursor:
         cursor.execute(
             f"WITH served AS MATERIALIZED ({SERVED}) SELECT th.id FROM gp_thread th "
-            f"WHERE th.queue = ANY(%s::text[]) AND th.status = 'queued'{known} "
+            f"WHERE th.queue = ANY(%s::text[]) AND th.status = 'queued'{known} AND {_FREE} "
             "ORDER BY th.status_since LIMIT 1 FOR UPDATE OF th SKIP LOCKED",
             (WORKER_ALIVE_SECONDS, queues, *params),
         )

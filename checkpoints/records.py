@@ -6,7 +6,7 @@ import os
 import platform
 from dataclasses import dataclass, field
 from functools import cache
-from typing import Any
+from typing import Any, Final
 from uuid import UUID
 
 from gatepost_command import __version__
@@ -14,6 +14,8 @@ from gatepost_command import __version__
 from .states import Status
 
 SALT_BYTES = 16
+# The wish of a breaker: the worker gives the thread back at its next boundary.
+STOP: Final = "stop"
 CURSOR_BYTES = 1 << 20
 
 
@@ -73,6 +75,11 @@ class Work:
     def has_been_here(self) -> bool:
         """Whether the steps ahead may have been taken before: in a base, or before a rollback."""
         return self.base is not None or self.branch > 0
+
+    @property
+    def is_stopped(self) -> bool:
+        """True once its worker has seen that a breaker stops it; `wish_by` names the breaker."""
+        return self.wish == STOP
 
 
 @dataclass(frozen=True, slots=True)

@@ -20,6 +20,9 @@ thread_queued = Signal(use_caching=True)
 child_ended = Signal(use_caching=True)
 """thread_id: UUID, parent: UUID. A thread that another one started has ended."""
 
+board_changed = Signal()
+"""workspace: UUID. The board of this workspace shows something new that is no event of a thread."""
+
 record_judged = Signal()
 """thread_id: UUID, workspace: UUID. A verification found the record damaged, or intact again."""
 

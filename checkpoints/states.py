@@ -139,6 +139,8 @@ class WorkspaceEventKind(StrEnum):
     MCP_TOOL_LISTED = "tool.listed"
     MCP_TOOL_ACCEPTED = "tool.accepted"
     MCP_TOOL_CHANGED = "tool.changed"
+    BREAKER_TRIPPED = "breaker.tripped"
+    BREAKER_RELEASED = "breaker.released"
     RECORD_BEGUN = "record.begun"
     RECORD_DAMAGED = "record.damaged"
     RECORD_RESTORED = "record.restored"

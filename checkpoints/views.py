@@ -8,6 +8,7 @@ from typing import Any
 from uuid import UUID
 
 from .agent_versions import External
+from .breakers.rule import StoppedRow
 from .states import LIVE, Status
 
 
@@ -103,6 +104,7 @@ class ThreadRow:
     depth: int = 0
     external: External | None = None
     stuck: StuckRow | None = None
+    stopped: StoppedRow | None = None
 
     @property
     def damage(self) -> VerificationRow | None:

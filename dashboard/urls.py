@@ -3,7 +3,7 @@
 from django.contrib import admin
 from django.urls import include, path
 
-from .views import artifacts, board, health, login, metrics, workspaces
+from .views import artifacts, board, breakers, health, login, metrics, workspaces
 from .views.approvals import detail as approvals
 from .views.approvals import edit as editing
 from .views.approvals import inbox
@@ -32,6 +32,8 @@ urlpatterns = [
     path(f"{THREAD}/verify/", threads.verify, name="thread_verify"),
     path(f"{THREAD}/input/", changes.send_input, name="thread_input"),
     path(f"{THREAD}/published/<str:slug>/<str:name>", threads.published_file, name="published"),
+    path("breakers/trip/", breakers.trip, name="breaker_trip"),
+    path("breakers/<uuid:breaker_id>/release/", breakers.release, name="breaker_release"),
     path("approvals/", inbox.inbox, name="approvals"),
     path("approvals/decide/", inbox.together, name="approvals_decide"),
     path("approvals/ended/", inbox.ended, name="approvals_ended"),

@@ -9,9 +9,10 @@ from django.db import connection
 
 from checkpoints import store
 from checkpoints.agent_versions import EXTERNAL_QUEUE
+from checkpoints.breakers.rule import STOPPED_BY
 from checkpoints.postgres.sql_files import sql_file
 
-SQL = sql_file(__file__, external=EXTERNAL_QUEUE)
+SQL = sql_file(__file__, external=EXTERNAL_QUEUE, stopped_by=STOPPED_BY)
 BATCH = 200
 
 

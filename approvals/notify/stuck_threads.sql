@@ -9,6 +9,7 @@ SELECT gen_random_uuid(), th.workspace_id, 'thread.stuck', th.id, th.head,
 FROM gp_stuck k JOIN gp_thread th ON th.id = k.thread_id
   AND th.status_since = k.status_since AND (k.last_seq IS NULL OR k.last_seq = th.last_seq)
 WHERE th.status <> 'attention'
+  AND NOT EXISTS ({stopped_by})
   AND EXISTS (SELECT 1 FROM gp_endpoint e WHERE e.workspace_id = th.workspace_id
     AND e.active AND jsonb_exists(e.events, 'thread.stuck'))
   AND NOT EXISTS (SELECT 1 FROM gp_outbox n WHERE n.thread_id = th.id
@@ -29,6 +30,7 @@ WHERE th.queue = '{external}'
   AND (th.status = 'queued'
     OR (th.status = 'rolling_back' AND th.lease_token IS NULL)
     OR (th.status IN ('running', 'rolling_back') AND th.lease_until < clock_timestamp()))
+  AND NOT EXISTS ({stopped_by})
   AND EXISTS (SELECT 1 FROM gp_endpoint e WHERE e.workspace_id = th.workspace_id
     AND e.active AND jsonb_exists(e.events, 'thread.work_waiting'))
   AND NOT EXISTS (SELECT 1 FROM gp_outbox n WHERE n.thread_id = th.id

@@ -9,6 +9,7 @@ Nobody above imports this module: upper floors write through `store` and read th
 
 from .fleet import (
     Backoff,
+    Breaker,
     ClockStep,
     Duty,
     NodeTime,
@@ -38,6 +39,7 @@ __all__ = [
     "AgentVersion",
     "Artifact",
     "Backoff",
+    "Breaker",
     "Checkpoint",
     "Child",
     "ClockStep",

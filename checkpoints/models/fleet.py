@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from django.db import models
 from django.db.models.functions import Now
+from uuid_utils.compat import uuid7
 
 from .threads import Thread
 
@@ -44,6 +45,37 @@ class Worker(models.Model):
     class Meta:
         db_table = "gp_worker"
         indexes = (models.Index(fields=("-started_at", "-id"), name="gp_worker_started"),)
+
+
+class Breaker(models.Model):
+    """Threads of a selection that nobody may work on, from the trip to the release.
+
+    A thread's place is a number in its id; those below `released_to` go on. Where a thread stands
+    is left alone, so a release restores nothing.
+    """
+
+    id = models.UUIDField(primary_key=True, default=uuid7, editable=False)
+    workspace_id = models.UUIDField()
+    selection = models.JSONField(default=dict, help_text="what the board's filter says; {}: all")
+    reason = models.TextField()
+    opened_by = models.CharField(max_length=200)
+    opened_at = models.DateTimeField(db_default=Now())
+    released_to = models.BigIntegerField(db_default=0)
+    releases = models.IntegerField(db_default=0)
+    released_at = models.DateTimeField(null=True, help_text="the newest release")
+    released_by = models.CharField(max_length=200, db_default="", default="", blank=True)
+    closed_at = models.DateTimeField(null=True)
+
+    class Meta:
+        db_table = "gp_breaker"
+        indexes = (
+            models.Index(
+                fields=("workspace_id",),
+                condition=models.Q(closed_at=None),
+                name="gp_breaker_open",
+            ),
+            models.Index(fields=("workspace_id", "-opened_at", "-id"), name="gp_breaker_newest"),
+        )
 
 
 class Backoff(models.Model):

@@ -3,7 +3,7 @@
 from django.contrib.auth import get_user_model
 
 from ..log import recorded
-from . import Workspace
+from . import Breaker, Workspace
 
 # A team is a group; people are asked and mailed by its name.
 _TEAMS = (
@@ -22,6 +22,7 @@ def register() -> None:
         # The end of its log, which the chain itself proves.
         leaves_out=("chain_id", "last_seq", "last_hash", "prev_hash", "last_at"),
     )
+    recorded.register(Breaker, noun="breaker", label="reason")
     recorded.register(
         get_user_model(),
         noun="user",

@@ -9,16 +9,17 @@ from typing import Any, Final
 from uuid import UUID
 
 from ..agent_versions import External
+from ..breakers.rule import STOPPED, STOPPED_BY, stopped_row
 from ..errors import InvalidValue, NotFound
 from ..state import deltas
 from ..states import FINISHED, LIVE, Status
 from ..tables import columns as tables
 from ..tables.readers import Reader
 from ..views import Page, ThreadRow
-from .proof import DAMAGE_MARK, verification_of
+from .proof import verification_of
 from .rows import names, rows
 from .search.filters import ANYWHERE, TOP, TreeFilter, filters
-from .search.stuck import STUCK_MARK, STUCK_OF, StuckCounts, stuck_counts_of, stuck_of
+from .search.stuck import STUCK_OF, stuck_of
 
 COUNT_CAP = 10_000
 DEPTH_MAX: Final = 32_767
@@ -41,6 +42,7 @@ thread_of = Reader(
         "external": "(v.graph -> 'external')::text",
         "integrity": "(SELECT to_jsonb(k)::text FROM gp_verification k WHERE k.thread_id = th.id)",
         "stuck": STUCK_OF,
+        "stopped": STOPPED,
     },
     decode={
         "status": Status,
@@ -48,6 +50,7 @@ thread_of = Reader(
         "integrity": verification_of,
         "external": External.read,
         "stuck": stuck_of,
+        "stopped": stopped_row,
     },
 )
 THREAD = (
@@ -203,33 +206,25 @@ def titles_in(thread_ids: Collection[UUID], *, workspace: UUID) -> dict[UUID, st
     return dict(result)
 
 
-def imports(thread_ids: Sequence[UUID]) -> dict[UUID, tuple[int, int]]:
-    """{thread: last event and checkpoint that came with a capsule} for those that were imported."""
-    result = rows(
-        "SELECT id, imported_seq, imported_number FROM gp_thread "
-        "WHERE id = ANY(%s::uuid[]) AND imported_seq > 0",
-        (list(thread_ids),),
-    )
-    return {ident: (seq, number) for ident, seq, number in result}
-
-
 def thread_marks(
     thread_ids: Sequence[UUID],
-) -> dict[UUID, tuple[int, bool, datetime | None]]:
+) -> dict[UUID, tuple[Any, ...]]:
     """{thread: a value that differs when its page has more to show}.
 
     The number of the newest event, and whether it waits for a worker suspiciously long: that
-    writes no event, but people want to know. And since when its record is damaged.
+    writes no event, but people want to know. Since when its record is damaged, and whether a
+    breaker stops it.
     """
     result = rows(
         "SELECT id, last_seq, CASE WHEN status = 'queued' OR lease_until IS NULL "
         "THEN status IN ('queued', 'rolling_back') "
         "AND status_since < clock_timestamp() - make_interval(secs => %s) "
         "ELSE lease_until < clock_timestamp() END, (SELECT k.found_at FROM gp_verification k "
-        "WHERE k.thread_id = th.id) FROM gp_thread th WHERE id = ANY(%s::uuid[])",
+        f"WHERE k.thread_id = th.id), EXISTS ({STOPPED_BY}) "
+        "FROM gp_thread th WHERE id = ANY(%s::uuid[])",
         (STANDSTILL_SECONDS, list(thread_ids)),
     )
-    return {ident: (seq, stands_still, damaged) for ident, seq, stands_still, damaged in result}
+    return {ident: tuple(mark) for ident, *mark in result}
 
 
 def ids_beginning(begins: str, *, workspace: UUID) -> list[UUID]:
@@ -261,26 +256,6 @@ def in_workspace(thread_ids: Sequence[UUID], *, workspace: UUID) -> set[UUID]:
         (list(thread_ids), workspace),
     )
     return {ident for (ident,) in result}
-
-
-def board_look(*, workspace: UUID) -> tuple[int, tuple[Any, ...], StuckCounts]:
-    """(microseconds of the database's clock, a value that differs when the board moved, stuck)."""
-    [(clock, stuck, *moved)] = rows(
-        "SELECT (extract(epoch FROM clock_timestamp()) * 1000000)::bigint, "
-        f"({STUCK_MARK}), "
-        "(SELECT max(status_since) FROM gp_thread WHERE workspace_id = %s::uuid), "
-        f"({DAMAGE_MARK}), n, total "
-        "FROM (SELECT count(*) AS n, sum(last_seq) AS total FROM gp_thread WHERE "
-        "workspace_id = %s::uuid AND status = ANY(%s::text[])) moving",
-        (*[workspace] * 6, [str(s) for s in MOVING]),
-    )
-    return clock, (stuck, *moved), stuck_counts_of(deltas.decode(stuck or "[]"))
-
-
-def board_mark(*, workspace: UUID) -> tuple[int, tuple[Any, ...]]:
-    """(microseconds of the database's clock, a value that differs when the board moved)."""
-    clock, moved, _ = board_look(workspace=workspace)
-    return clock, moved
 
 
 def counts(

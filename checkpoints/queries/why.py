@@ -7,6 +7,7 @@ from datetime import UTC, datetime
 from typing import Protocol
 from uuid import UUID
 
+from ..breakers.rule import StoppedRow
 from ..states import FINISHED, Status
 from ..verdicts import question_of
 from ..views import Awaited, StuckRow, ThreadRow, Why, WorkerRow
@@ -44,8 +45,8 @@ def why_waiting(
     `awaited` are the children that it waits for.
 
     Kinds: working, agent, pause, lease, gate, children, wake, timer, queue, no_worker, no_code,
-    watched, paused, attention, failed, finished, stuck. `action` says what a person can do, empty
-    where nothing is needed.
+    watched, paused, breaker, attention, failed, finished, stuck. `action` says what a person can
+    do, empty where nothing is needed.
     """
     result = _usual(thread, approvals, workers, awaited, now)
     return result if thread.stuck is None else _stuck(result, thread.stuck)
@@ -70,6 +71,8 @@ def _usual(
     clock = now or datetime.now(UTC)
     if thread.external is not None and thread.external.watched:
         return _watched(thread)
+    if thread.stopped is not None and thread.status in _TAKEN:
+        return _stopped(thread, thread.stopped, clock)
     match thread.status:
         case Status.RUNNING | Status.ROLLING_BACK:
             return _leased(thread, workers, clock)
@@ -107,6 +110,21 @@ def _usual(
             check = "Check outside whether it happened."
         return Why("finished", sentence(message), thread.status_since, check)
     return Why("finished", sentence(message), thread.status_since)
+
+
+# What goes on only when somebody takes it. Others wait for something else, and a breaker lets them.
+_TAKEN = (Status.QUEUED, Status.RUNNING, Status.ROLLING_BACK)
+
+
+def _stopped(thread: ThreadRow, breaker: StoppedRow, now: datetime) -> Why:
+    """Explain the standstill of a thread that a breaker stops, or its last moments at work."""
+    facts = {"breaker": str(breaker.id)}
+    action = "Release the breaker."
+    message = breaker.sentence
+    if thread.lease_owner and thread.lease_until is not None and thread.lease_until >= now:
+        message += f" Its worker ends what it is doing at {_nodes(thread)} and gives it back."
+        facts |= {"owner": thread.lease_owner}
+    return Why("breaker", message, max(breaker.at, thread.status_since), action, facts)
 
 
 def _watched(thread: ThreadRow) -> Why:

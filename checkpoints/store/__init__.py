@@ -23,6 +23,9 @@ from .installation.agents import (
     retire_worker,
 )
 from .installation.artifacts import forget_file, place_file, put_artifact
+from .installation.breakers import mark_stopped
+from .installation.breakers import release as release_breaker
+from .installation.breakers import trip as trip_breaker
 from .installation.faults import hold_off, lose_step
 from .installation.imports import (
     import_agent_version,
@@ -153,6 +156,7 @@ __all__ = [
     "log_setting",
     "log_user",
     "lose_step",
+    "mark_stopped",
     "move_export",
     "next_checkpoint",
     "note_clock_step",
@@ -177,6 +181,7 @@ __all__ = [
     "record_activity",
     "record_compensation",
     "record_watched",
+    "release_breaker",
     "rename_workspace",
     "report_progress",
     "resume",
@@ -193,6 +198,7 @@ __all__ = [
     "stranded_threads",
     "take_back",
     "take_pause",
+    "trip_breaker",
     "unpin",
     "wake",
     "wake_sleepers",

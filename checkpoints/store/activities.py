@@ -12,7 +12,7 @@ from django.db import connection
 from ..errors import LeaseLost
 from ..log.seals import activity_seal
 from ..postgres import reads as prepared
-from ..records import NewActivity, Position, Work
+from ..records import STOP, NewActivity, Position, Work
 from ..state import deltas
 from ..states import EventKind
 from ..tables.columns import ACTIVITY, PLACE
@@ -325,9 +325,11 @@ def start_activity(
     """Commit that an effect is about to happen, before it happens; raises LeaseLost.
 
     An approval named by the activity is consumed here: its id is unique among activities.
-    `only_if` is a condition, true or false by itself; False: it did not hold, nothing is written.
+    `only_if` is a condition, true or false by itself; False: it did not hold, or a breaker stops
+    the thread (`work.is_stopped` then); nothing is written.
     """
     move = leased(work)
+    move.guard += f" AND th.wish <> '{STOP}'"
     if only_if is not None:
         condition, values = only_if
         move.guard += f" AND ({condition})"
@@ -338,7 +340,7 @@ def start_activity(
     move.returning = SEEN
     seen = perform(move)
     if seen is None:
-        if only_if is not None and refresh(work):
+        if refresh(work) and (only_if is not None or work.is_stopped):
             return False
         raise LeaseLost(thread=work.thread)
     update_work(work, seen)

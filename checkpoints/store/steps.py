@@ -201,7 +201,8 @@ def refresh(work: Work) -> bool:
 def hand_back(work: Work, *, reason: str) -> None:
     """running -> queued: the time slice is over or the worker stops; no crash is counted.
 
-    A thread that is rolling back stays so and only loses its lease.
+    A thread that is rolling back stays so and only loses its lease. One that a breaker stops says
+    which.
     """
     if work.status is Status.ROLLING_BACK:
         move = leased(work)
@@ -209,7 +210,8 @@ def hand_back(work: Work, *, reason: str) -> None:
         if perform(move) is None:
             raise LeaseLost(thread=work.thread)
         return
-    leave(work, EventKind.THREAD_HANDED_BACK, reason=reason)
+    data = {"breaker": work.wish_by} if work.is_stopped else None
+    leave(work, EventKind.THREAD_HANDED_BACK, reason=reason, data=data)
 
 
 def adopt_version(work: Work, version: UUID, *, fingerprint: str, same: bool = False) -> None:

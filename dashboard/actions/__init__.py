@@ -16,6 +16,7 @@ from .endpoints import (
     switch_endpoint,
     try_endpoint,
 )
+from .fleet.breakers import preview_trip, release_breaker, trip_breaker
 from .mcp_servers import (
     accept_mcp_tools,
     add_mcp_server,
@@ -84,6 +85,8 @@ __all__ = [
     "preview_fork",
     "preview_policy",
     "preview_roll_back",
+    "preview_trip",
+    "release_breaker",
     "remove_mcp_server",
     "resume",
     "retry",
@@ -97,6 +100,7 @@ __all__ = [
     "start_thread",
     "switch_endpoint",
     "take_back",
+    "trip_breaker",
     "try_endpoint",
     "try_policy",
     "upload",

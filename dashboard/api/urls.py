@@ -37,6 +37,7 @@ from .external.reports import (
     UndoCall,
 )
 from .external.saved_states import SavedStates
+from .fleet.breakers import Breakers, OneBreaker, ReleaseOneBreaker
 from .fleet.stuck import StuckThreads
 from .gateway.servers import (
     AcceptToolsOfMcpServer,
@@ -141,6 +142,11 @@ _v1: list[URLPattern | URLResolver] = [
     path("approvals/<uuid:approval_id>/", OneApproval.as_view(), name="approval"),
     path("approvals/<uuid:approval_id>/decide/", DecideApproval.as_view(), name="decide"),
     path("states/", SavedStates.as_view(), name="states"),
+    path("breakers/", Breakers.as_view(), name="breakers"),
+    path("breakers/<uuid:breaker_id>/", OneBreaker.as_view(), name="breaker"),
+    path(
+        "breakers/<uuid:breaker_id>/release/", ReleaseOneBreaker.as_view(), name="breaker_release"
+    ),
     path("caps/", Caps.as_view(), name="caps"),
     path("policies/", Policies.as_view(), name="policies"),
     path("policies/try/", TryPolicies.as_view(), name="policies_try"),

@@ -36,6 +36,7 @@ class Rights:
     rollback: bool = False
     decide: bool = False
     export: bool = False
+    stop: bool = False  # many at once, by a breaker
 
 
 @dataclass(frozen=True, slots=True)

@@ -45,6 +45,8 @@ RIGHTS: Final[dict[str, frozenset[str]]] = {
     "input": _OPERATOR,
     "edit": _OPERATOR,
     "cancel": _OPERATOR,
+    # Whoever looks after a workspace may stop it; to release is the same decision.
+    "breaker": _OPERATOR | {"admin"},
     "fork": _EITHER,
     "roll_back": _EITHER,
     "decide": _REVIEWER,
@@ -61,7 +63,9 @@ SCOPES: Final[dict[str, frozenset[str]]] = {
     "start": frozenset({"read", "start", "upload", "input", "import"}),
     # What an agent elsewhere does: it takes threads and reports. It decides nothing.
     "work": frozenset({"read", "work"}),
-    "control": frozenset({"read", "pause", "resume", "retry", "settle", "code", "cancel", "edit"}),
+    "control": frozenset(
+        {"read", "pause", "resume", "retry", "settle", "code", "cancel", "edit", "breaker"}
+    ),
     "fork": frozenset({"read", "fork", "roll_back"}),
     "decide": frozenset({"read", "decide"}),
     "administer": frozenset({"read", "policy", "notify", "hook", "mcp", "people"}),

@@ -8,7 +8,13 @@ from uuid import UUID
 
 from django.dispatch import receiver
 
-from checkpoints.signals import activity_progressed, record_judged, stuck_noted, thread_changed
+from checkpoints.signals import (
+    activity_progressed,
+    board_changed,
+    record_judged,
+    stuck_noted,
+    thread_changed,
+)
 from dashboard.wire import hints, progress
 
 from .hint_pace import Coalescer
@@ -43,6 +49,12 @@ def tell_of_damage(*, thread_id: UUID, workspace: UUID, **_kwargs: Any) -> None:
 def show_stuck(*, thread_id: UUID, workspace: UUID, **_kwargs: Any) -> None:
     """Let the pages show that a thread is stuck; that is no event of it."""
     hints.look_again(thread_id, workspace)
+
+
+@receiver(board_changed, dispatch_uid="dashboard.live.board_changed")
+def tell_boards(*, workspace: UUID, **_kwargs: Any) -> None:
+    """A breaker was opened or released: the boards of its workspace look."""
+    hints.look_at_board(workspace)
 
 
 @receiver(activity_progressed, dispatch_uid="dashboard.live.activity_progressed")

@@ -9,15 +9,19 @@ from typing import Any
 from urllib.parse import urlencode
 from uuid import UUID
 
+from django.urls import reverse
+
 from approvals import queries as gates
 from checkpoints import queries
+from checkpoints.breakers.rule import BreakerRow
 from checkpoints.queries.code_questions import CodeQuestionRow
 from checkpoints.states import Status
 from checkpoints.views import EventRow, Page, SavedRow, ThreadRow
-from dashboard.fields.shapes import Counter, Hidden, Lane, StuckGroup, TreeChip
+from dashboard.fields.shapes import Counter, Hidden, Lane, TreeChip
 from dashboard.identity.people import people
 
 from . import damage
+from .parts import breakers, stuck
 from .rights import Roles, rights_of
 
 # What needs a person stands on top.
@@ -44,8 +48,8 @@ ROWS = 36  # on the whole board, so that a page stays small however many threads
 LEAST = 3  # of each lane
 FAIR = 10  # of each lane, before one gets more
 LIST_ROWS = 50
-STUCK_SHOWN = 6  # groups of stuck threads beside their sum
 FEED = 20
+SELECTS = ("parent", "root", "depth")  # of a place in a tree, what a breaker takes as well
 
 
 def shares(
@@ -85,18 +89,23 @@ class BoardPage:
     topic = "board"
 
     @cached_property
-    def _mark(self) -> tuple[int, Any, queries.StuckCounts]:
+    def _look(self) -> queries.BoardLook:
         return queries.board_look(workspace=self.workspace)
 
     @property
     def seq(self) -> int:
         """The database's clock at the beginning of this look, in microseconds."""
-        return self._mark[0]
+        return self._look.clock
 
     @property
     def mark(self) -> Any:
         """What tells the hub's poll that the board moved."""
-        return self._mark[1]
+        return self._look.mark
+
+    @property
+    def open_breakers(self) -> list[BreakerRow]:
+        """Breakers that stop threads now, the newest first."""
+        return self._look.breakers
 
     @property
     def filtered(self) -> bool:
@@ -118,7 +127,7 @@ class BoardPage:
     @property
     def stuck(self) -> queries.StuckCounts:
         """Threads of the workspace that are stuck, whatever narrows the board."""
-        return self._mark[2]
+        return self._look.stuck
 
     @cached_property
     def tree_filter(self) -> queries.TreeFilter:
@@ -159,6 +168,15 @@ class BoardPage:
             damaged=self.damaged,
             tree=tree_filter,
         )
+
+    @property
+    def stop_address(self) -> str:
+        """The sheet that stops the threads of this board, whatever their status."""
+        narrow = breakers.narrowed(self.q, self.agent) | {"framework": self.framework}
+        tree = {name: value for name, value in self.tree_words.items() if name in SELECTS}
+        chosen = narrow | tree | {"damaged": "1" if self.damaged else ""}
+        query = urlencode({name: text for name, text in chosen.items() if text})
+        return reverse("breaker_trip") + (f"?{query}" if query else "")
 
     def address(self, statuses: Iterable[Status], **others: str) -> str:
         """This board with other statuses; `others` replaces what else narrows it."""
@@ -334,21 +352,13 @@ def board_integrity(page: BoardPage, roles: Roles) -> dict[str, Any]:
 
 def board_stuck(page: BoardPage, roles: Roles) -> dict[str, Any]:
     """Region board-stuck."""
-    groups = page.stuck.groups
-    return {
-        "stuck": page.stuck.total,
-        "stuck_groups": [
-            StuckGroup(one.agent, one.node, one.threads, _stuck_at(one.agent, one.node))
-            for one in groups[:STUCK_SHOWN]
-        ],
-        "stuck_more": len(groups[STUCK_SHOWN:]),
-    }
+    return stuck.board_stuck(page.stuck)
 
 
-def _stuck_at(agent: str, node: str) -> str:
-    terms = [queries.Term("agent", (agent,)), queries.Term("stuck", (node,))] if node else []
-    query = queries.Query(tuple(terms or [queries.Term("has", ("stuck",))]))
-    return f"?{urlencode({'q': str(query)})}"
+def board_breakers(page: BoardPage, roles: Roles) -> dict[str, Any]:
+    """Region board-breakers."""
+    rows = page.open_breakers
+    return {**breakers.board_breakers(page.workspace, rows), "rights": rights_of(roles)}
 
 
 def board_lanes(page: BoardPage, roles: Roles) -> dict[str, Any]:

@@ -66,6 +66,7 @@ REGIONS: dict[str, Region] = {
     "board-counts": Region("board", BOARD, board.board_counts, by_roles=True),
     "board-integrity": Region("board", BOARD, board.board_integrity),
     "board-stuck": Region("board", BOARD, board.board_stuck),
+    "board-breakers": Region("board", BOARD, board.board_breakers, by_roles=True),
     "board-lanes": Region("board", BOARD, board.board_lanes, by_roles=True),
     "board-feed": Region("board", BOARD, board.board_feed),
     "thread-head": Region("thread", THREAD, thread.thread_head, by_roles=True),
@@ -219,7 +220,7 @@ def marks(topics: Iterable[Topic]) -> Mapping[Topic, Any]:
     of_thread: dict[UUID, list[Topic]] = defaultdict(list)
     for topic in topics:
         if topic.kind == "board":
-            results[topic] = queries.board_mark(workspace=topic.workspace)[1]
+            results[topic] = queries.board_look(workspace=topic.workspace).mark
         elif topic.kind == "approvals":
             results[topic] = gates.inbox_mark(workspace=topic.workspace)[1]
         elif topic.kind == "family" and topic.ref is not None:

@@ -31,6 +31,7 @@ def rights_of(roles: Roles) -> Rights:
         rollback=may(who, "roll_back"),
         decide=may(who, "decide"),
         export=may(who, "export"),
+        stop=may(who, "breaker"),
     )
 
 

@@ -92,6 +92,11 @@ def publish(*texts: str) -> None:
     attempt(together)
 
 
+def look_at_board(workspace: UUID) -> None:
+    """Boards of this workspace show something new; no thread has the id of a workspace."""
+    look_again(workspace, workspace)
+
+
 def look_again(thread_id: UUID, workspace: UUID) -> None:
     """Pages of this thread show something new beside its events, for example a fork of it."""
     publish(f'{{"t":"{thread_id}","w":"{workspace}","s":0,"again":true}}')

@@ -378,6 +378,8 @@ def thread_line(row: ThreadRow) -> str:
     """What a thread is doing, for its row on the board; from the row alone."""
     where = ", ".join(row.next_nodes)
     status = str(row.status)
+    if row.stopped is not None and status in ("queued", "running", "rolling_back"):
+        return _cut(row.stopped.sentence)
     if row.status_reason:
         return _cut(row.status_reason)
     if row.stuck is not None and status != "waiting":

@@ -10,6 +10,7 @@ from approvals.rules.headlines import headline_of
 from approvals.states import ROLL_BACK, STOP
 from checkpoints.unseen import plain
 
+from .operations import selection_words
 from .text import cut
 
 VERBS = {
@@ -139,6 +140,14 @@ SAY: dict[str, Any] = {
     "policy.switched": lambda d, who: (
         f"{who} switched the policy {cut(d.get('name') or '?')} "
         + ("on" if d.get("active") else "off")
+    ),
+    "breaker.tripped": lambda d, who: (
+        f"{who} stopped {selection_words(d.get('selection') or {})}{_quoted(d.get('reason'))}"
+    ),
+    "breaker.released": lambda d, who: (
+        f"{who} released {'the rest' if d.get('rest') else 'some'} of "
+        f"{selection_words(d.get('selection') or {})}, {d.get('released') or 0} "
+        f"thread{'' if d.get('released') == 1 else 's'} at once{_quoted(d.get('reason'))}"
     ),
     "cap.changed": lambda d, who: (
         f"{who} set the spend cap of {d.get('agent') or 'each'} {d.get('scope')} "

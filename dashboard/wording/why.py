@@ -32,7 +32,9 @@ def why_waiting(thread: ThreadRow, *, approvals: Sequence[ApprovalRow] | None = 
     result = why.why_waiting(thread, approvals, workers, awaited=queries.awaited(thread))
     fresh = datetime.now(UTC) - thread.status_since < QUEUED_TOO_LONG
     # Of an end there is something to say only where somebody has to look.
-    if (result.kind in _MOVING and not result.action) or (thread.status is Status.QUEUED and fresh):
+    if (result.kind in _MOVING and not result.action) or (
+        thread.status is Status.QUEUED and fresh and thread.stopped is None
+    ):
         return None
     return result
 

@@ -108,6 +108,7 @@ class World:
     reporting: tuple[UUID, UUID]  # another one of it, and the lease of the operator's agent
     undoing: tuple[UUID, UUID, UUID]  # one that is rolled back, the lease, the effect to undo
     saved: str  # the name of a state that the operator's agent has saved
+    breaker: UUID  # an open one, of an agent that has no threads
 
 
 def make_world(cast: Cast) -> World:
@@ -150,7 +151,14 @@ def make_world(cast: Cast) -> World:
         reporting=_reporting(cast),
         undoing=_undoing(cast),
         saved=_saved(cast),
+        breaker=make_breaker(cast.workspace),
     )
+
+
+def make_breaker(workspace: UUID) -> UUID:
+    """An open breaker that stops nothing of the other examples."""
+    selection = {"agent": "nobody"}
+    return store.trip_breaker(workspace, selection, reason="prices", actor="user:0").id
 
 
 def _saved(cast: Cast) -> str:
@@ -290,6 +298,18 @@ EXAMPLES: dict[str, Callable[[World], Call]] = {
         {"approval_id": str(w.gate.id)},
         body={"verdict": "approve", "proposal_hash": w.gate.proposal_hash, "comment": "fine"},
         who=("manager",),
+    ),
+    "breakers_list": lambda w: Call(),
+    "breakers_retrieve": lambda w: Call({"breaker_id": str(w.breaker)}),
+    "breakers_trip": lambda w: Call(
+        body={"agent": "nobody", "labels": {"team": "eu"}, "reason": "prices are wrong"},
+        who=("operator", "admin"),
+        status=201,
+    ),
+    "breakers_release": lambda w: Call(
+        {"breaker_id": str(w.breaker)},
+        body={"reason": "prices are right"},
+        who=("operator", "admin"),
     ),
     "caps_list": lambda w: Call(),
     "caps_set": lambda w: Call(

@@ -38,6 +38,10 @@ QUERIES: dict[str, int] = {
     "approvals_retrieve": 6,
     "approvals_take_back": 14,
     "artifacts_upload": 3,
+    "breakers_list": 4,  # with the threads of open ones
+    "breakers_release": 20,
+    "breakers_retrieve": 4,
+    "breakers_trip": 20,
     "caps_list": 3,
     "caps_set": 10,  # with the row as it was stored, which the event binds by its hash
     "external_ask": 19,

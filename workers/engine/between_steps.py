@@ -20,13 +20,13 @@ def leave_if_due(
     slice_is_over: bool,
 ) -> bool:
     """Leave the thread before its next step where people, its end or the worker want it."""
-    if pause_if_due(work, graph.joins.ready(work.next_nodes), ledger):
+    if obey_wish(work, graph.joins.ready(work.next_nodes), ledger):
         return True
     if not work.next_nodes:
         # A fork of the end: what there was to do is done.
         ledger.leave(work, EventKind.THREAD_SUCCEEDED)
     elif worker_stops():
-        ledger.hand_back(work, "the worker stops")
+        ledger.hand_back(work, why_handed_back(work))
     elif slice_is_over:
         ledger.hand_back(work, "the time slice is over")
     else:
@@ -34,13 +34,23 @@ def leave_if_due(
     return True
 
 
-def pause_if_due(work: Work, ready: Collection[str], ledger: Ledger) -> bool:
-    """Pause the thread where a person wants it, now or before one of the nodes to come."""
+def obey_wish(work: Work, ready: Collection[str], ledger: Ledger) -> bool:
+    """Leave the thread where a person or a breaker wants it, or before one of the nodes to come.
+
+    A person pauses it. A breaker has it given back: it stays queued until it is released.
+    """
     if work.wish == "pause":
         by = {"by": work.wish_by}
         ledger.leave(work, EventKind.THREAD_PAUSED, reason="Paused by a person", data=by)
+    elif work.is_stopped and work.next_nodes:
+        ledger.hand_back(work, why_handed_back(work))
     elif work.pause_at and work.pause_at in ready:
         ledger.leave(work, EventKind.THREAD_PAUSED, reason=f"Paused before {work.pause_at}")
     else:
         return False
     return True
+
+
+def why_handed_back(work: Work) -> str:
+    """The reason that the event states, where a thread is left in the middle of its course."""
+    return "a breaker stops it" if work.is_stopped else "the worker stops"

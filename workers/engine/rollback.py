@@ -25,6 +25,7 @@ from ..step.advice import storable
 from ..step.answers import describe, result_of
 from ..step.ledger import Ledger
 from ..step.step import Agent, Heart
+from .between_steps import why_handed_back
 
 log = structlog.get_logger("gatepost.rollback")
 # Seconds before the second, the third ... try of an undo that failed; then it needs a person.
@@ -57,7 +58,7 @@ def roll_back(
     for ident in undoing.plan["undo"]:
         heart.check()
         if stopping():
-            ledger.hand_back(work, "the worker stops")
+            ledger.hand_back(work, why_handed_back(work))
             return
         if not undoing.take_back(UUID(ident)):
             return

@@ -26,6 +26,7 @@ from ..authoring.graph import Node
 from ..step.answers import bounded_text
 from ..step.ledger import Ledger
 from ..step.step import OpenStep
+from .between_steps import why_handed_back
 from .node_outcomes import Done, Failed, NodeOutcome, Stopped, ends_step, save_update
 
 
@@ -69,7 +70,7 @@ def _save_finished(ledger: Ledger, step: OpenStep, outcomes: Sequence[NodeOutcom
 
 def _leave_by(ledger: Ledger, step: OpenStep, stop: Stop) -> None:
     if isinstance(stop, HandBack):
-        ledger.hand_back(step.work, "the worker stops")
+        ledger.hand_back(step.work, why_handed_back(step.work))
     elif isinstance(stop, Parked):
         park(ledger, step.work, stop, step.take_events())
     elif isinstance(stop, Halted):

@@ -21,7 +21,7 @@ from checkpoints.states import EventKind
 from checkpoints.store import NewCheckpoint, NewEvent, next_checkpoint
 from checkpoints.views import CheckpointRow
 
-from ..engine.between_steps import pause_if_due
+from ..engine.between_steps import obey_wish
 from .open_step import ReportedLedger
 from .reported import stop_before
 
@@ -171,7 +171,7 @@ def commit(work: Work, ident: UUID | None, report: Report) -> NewCheckpoint:
     if checkpoint.number % KEPT_EVERY == 0:
         store.keep_state(work.thread, checkpoint.id, checkpoint.number)
     ledger = ReportedLedger()
-    if not pause_if_due(work, work.next_nodes, ledger) and ledger.asks_before_nodes(work):
+    if not obey_wish(work, work.next_nodes, ledger) and ledger.asks_before_nodes(work):
         stop_before(work, work.next_nodes)
     return checkpoint
 

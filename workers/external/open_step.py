@@ -31,7 +31,7 @@ def open_step(work: Work) -> OpenStep:
         work.step + 1,
         ReportedLedger(),
         Fenced(),
-        stopping=lambda: False,
+        stopping=lambda: work.is_stopped,
         resumed=True,
         woken=work.wake_seq,
     )

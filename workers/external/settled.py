@@ -159,7 +159,7 @@ def go_back_alone(thread: UUID, *, owner: str) -> None:
 
     The move may be in the transaction of the request itself, so its commit waits for the flush.
     """
-    work = leases.acquire(thread, owner=owner, flushed=True)
+    work = leases.acquire(thread, owner=owner, flushed=True, past_breakers=True)
     if work is not None and not go_back_if_undone(work):
         store.hand_back(work, reason="its agent has to undo effects")
 

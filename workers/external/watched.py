@@ -50,7 +50,7 @@ def _take_trace(
     owner = f"{reporter}/agent:{_service(spans)}"
     row = queries.thread(thread, workspace=workspace)
     if row.status is Status.QUEUED:
-        leases.acquire(thread, owner=owner, seconds=TERM_SECONDS)
+        leases.acquire(thread, owner=owner, seconds=TERM_SECONDS, past_breakers=True)
     store.record_watched(thread, [_record(one) for one in spans], owner=owner)
     work = leases.held_by_any(thread, workspace=workspace)
     if work is None:

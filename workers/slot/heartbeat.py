@@ -21,6 +21,7 @@ from django.db import DatabaseError, InterfaceError, connection
 from checkpoints import leases
 from checkpoints.errors import LeaseLost
 from checkpoints.limits import lease_seconds, step_seconds
+from checkpoints.records import STOP, Work
 
 from .. import shared_page
 from ..authoring import time_limits
@@ -39,6 +40,7 @@ class Heart:
         self._margin = min(3.0, lease_seconds() / 5)
         self._trusted_until = time.monotonic() + lease_seconds() - self._margin
         self._lost = False
+        self._breaker = ""
         self._stop = threading.Event()
         self._turning = threading.Lock()
 
@@ -59,6 +61,11 @@ class Heart:
         """Raise LeaseLost once the lease is gone or can no longer be trusted."""
         if self._lost or time.monotonic() > self._trusted_until:
             raise LeaseLost(thread=self._thread)
+
+    def tell(self, work: Work) -> None:
+        """Let the work know of a breaker that was seen with a renewal: a step may write rarely."""
+        if self._breaker and work.wish != "pause":
+            work.wish, work.wish_by = STOP, self._breaker
 
     def _pause(self, due: float) -> float:
         left = TICK_SECONDS if self._lost else due - time.monotonic()
@@ -89,9 +96,11 @@ class Heart:
                     continue
                 request = time.monotonic()
                 try:
-                    if not leases.renew(self._thread, token=self._token):
+                    wish = leases.beat(self._thread, token=self._token)
+                    if wish is None:
                         self._lost = True  # and the step may still end by itself
                         continue
+                    self._breaker = wish[1] if wish[0] == STOP else ""
                 except (DatabaseError, InterfaceError) as error:
                     # The step goes on until its trust is used up; the next beat may succeed.
                     log.warning("lease.renewal_failed", thread=str(self._thread), error=str(error))

@@ -159,11 +159,16 @@ def _work_on(work: Work, agent: Agent | None, request: Any) -> None:
             if agent is None:
                 refuse_missing(ledger, work)
                 return
+
+            def stopping() -> bool:
+                heart.tell(work)
+                return work.is_stopped or stop_requested()
+
             parts: dict[str, Any] = {
                 "agent": agent,
                 "ledger": ledger,
                 "heart": heart,
-                "stopping": stop_requested,
+                "stopping": stopping,
             }
             if work.status is Status.ROLLING_BACK:
                 roll_back(work, **parts, pauses=undo_pauses())

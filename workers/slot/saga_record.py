@@ -22,12 +22,12 @@ from django.db import transaction
 from uuid_utils.compat import uuid7
 
 from checkpoints import leases, queries, store, undo
-from checkpoints.errors import GatepostError, LeaseLost
+from checkpoints.errors import GatepostError, LeaseLost, NotAllowedNow
 from checkpoints.records import NewActivity, Position, Work
 from checkpoints.state import deltas
 from checkpoints.states import EventKind
 
-from ..authoring.errors import StepFailed
+from ..authoring.errors import HandBack, StepFailed
 from ..authoring.graph import END, Graph, State, Tool
 from ..code.registry import announce
 from ..engine.rollback import Undoing
@@ -199,7 +199,10 @@ class Record:
             idempotency_key=key,
             undo=values["call"][-UNDO_MAX:],
         )
-        self.ledger.begin_effect(work, activity, [])
+        try:
+            self.ledger.begin_effect(work, activity, [])
+        except HandBack:
+            raise NotAllowedNow("A breaker stops this saga; it undoes what it did.") from None
         return activity
 
     def ended(self, activity: NewActivity, error: Exception | None = None) -> None:

@@ -62,6 +62,7 @@ def sweep_once(*, owner: str) -> dict[str, int]:
         "parked": lambda: store.park_crash_loops(owner=owner),
         "woken": lambda: store.wake_sleepers(owner=owner),
         "rung": _ring_stranded,
+        "stopped": store.mark_stopped,
         "children": lambda: store.deliver_due(actor=owner),
         "reached": reached.carry_out,
         "counted": gates.tally_due,

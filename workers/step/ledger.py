@@ -40,6 +40,7 @@ from checkpoints.store import NewCheckpoint, NewEvent
 from checkpoints.views import ActivityRow, CheckpointRow, InputRow
 
 from .. import shared_page
+from ..authoring.errors import HandBack
 from . import result_cache
 from .rules import POLICIES_CHANGED, Rules
 from .tree import Tree, TreeLedger
@@ -213,12 +214,15 @@ class DatabaseLedger(Rules, Tree):
 
         Rights and `policies`, those that were asked, are compared in the statement that writes:
         between a look and the write they could change. POLICIES_CHANGED where others are active.
+        Raises HandBack where a breaker stops the thread.
         """
         place = work.workspace
         holds = None if allowed is None else validity.holds(allowed)
         same = None if policies is None else queries_policies.unchanged(place, policies)
         guard = prepared.both(holds, same)
         while not store.start_activity(work, activity, events=events, only_if=guard):
+            if work.is_stopped:
+                raise HandBack
             # Empty where the right was given back since: then it may happen after all.
             if allowed is not None and (why := validity.doubts(allowed)):
                 return why

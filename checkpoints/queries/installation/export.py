@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import Any
 from uuid import UUID
 
@@ -139,3 +139,13 @@ def exported_rows(
 def _one(columns: Columns, ident: UUID) -> dict[str, Any]:
     sql = f"SELECT {select(columns)} FROM {columns.table} WHERE id = %s::uuid"
     return to_json(columns, rows(sql, (ident,))[0])
+
+
+def imports(thread_ids: Sequence[UUID]) -> dict[UUID, tuple[int, int]]:
+    """{thread: last event and checkpoint that came with a capsule} for those that were imported."""
+    result = rows(
+        "SELECT id, imported_seq, imported_number FROM gp_thread "
+        "WHERE id = ANY(%s::uuid[]) AND imported_seq > 0",
+        (list(thread_ids),),
+    )
+    return {ident: (seq, number) for ident, seq, number in result}

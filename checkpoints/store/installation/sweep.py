@@ -8,6 +8,7 @@ from uuid import UUID
 from django.db import OperationalError, connection, transaction
 
 from checkpoints.agent_versions import EXTERNAL_QUEUE
+from checkpoints.breakers.rule import STOPPED_BY
 from checkpoints.limits import CRASHES_ALLOWED, lease_seconds
 from checkpoints.postgres.guarded_rows import LOCK_WAIT, handle_rows, is_busy, not_set_aside
 from checkpoints.postgres.named_rows import fetch_named
@@ -20,7 +21,7 @@ from ..clock_steps import CLOCK_SLACK_SECONDS
 from ..statement.moves import Move, NewEvent, perform
 from ..steps import release
 
-SQL = sql_file(__file__, served=SERVED, external=EXTERNAL_QUEUE)
+SQL = sql_file(__file__, served=SERVED, external=EXTERNAL_QUEUE, stopped_by=STOPPED_BY)
 BATCH = 200
 # Another worker's leases may have a term so many times as long as ours: settings change in turns.
 TERMS_OF_OTHERS = 5.0
@@ -107,7 +108,7 @@ def stranded_threads(*, queued_for_seconds: float) -> list[tuple[UUID, str]]:
 
     Those that lost their worker come first: queued ones of a queue that nobody serves would hide
     them. A pinned thread whose code no live worker of its queue has is left out: ringing for it
-    helps nobody, and thousands of them would hide the others.
+    helps nobody, and thousands of them would hide the others. So is one that a breaker stops.
     """
     values = (WORKER_ALIVE_SECONDS, queued_for_seconds, CRASHES_ALLOWED - 1, BATCH)
     return [(row.id, row.queue) for row in fetch_named(SQL.stranded, values)]

@@ -10,5 +10,6 @@ WHERE th.status IN ('queued', 'rolling_back', 'running') AND th.queue <> '{exter
     OR (th.status <> 'queued' AND th.lease_until < clock_timestamp() AND th.crash_count < %s))
   AND (NOT th.pinned OR EXISTS (SELECT 1 FROM served s
     WHERE s.version = th.agent_version_id::text AND s.queues ? th.queue))
+  AND NOT EXISTS ({stopped_by})
 ORDER BY th.status = 'queued', th.status_since LIMIT %s
 FOR NO KEY UPDATE OF th SKIP LOCKED

@@ -130,6 +130,8 @@ def _refusal(row: ThreadRow) -> Conflict:
         left = (row.lease_until - datetime.now(UTC)).total_seconds()
         refusal.retry_after = max(1, min(SECONDS_MAX, round(left)))
         return refusal
+    if row.stopped is not None:
+        return NotAllowedNow(row.stopped.sentence, status=str(row.status))
     return NotAllowedNow("The thread can't be taken now; look at next/.", status=str(row.status))
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
-from typing import Literal
+from typing import Final, Literal
 from uuid import UUID
 
 from approvals import queries as approval_queries
@@ -18,6 +18,9 @@ from dashboard.identity.permissions import Actor, require
 from workers.external.settled import to_undo
 
 from .leases import closed, is_own
+
+# Where a lease is what a thread needs to go on.
+TAKEN_FROM: Final = (Status.QUEUED, Status.RUNNING, Status.ROLLING_BACK)
 
 type Do = Literal["take", "work", "wait", "undo", "stop", "ended"]
 
@@ -82,6 +85,8 @@ def _do(row: ThreadRow, lease: str, *, had: bool, undoes: bool) -> tuple[Do, str
     expired = row.lease_until is not None and row.lease_until < datetime.now(UTC)
     if lease == "other" and not expired:
         return ("stop" if had else "wait"), "Somebody else works on this thread."
+    if row.stopped is not None and row.status in TAKEN_FROM:
+        return "wait", row.stopped.sentence
     match row.status:
         case Status.ROLLING_BACK:
             return "undo", "Effects are to be undone: take the lease."

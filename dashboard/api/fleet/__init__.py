@@ -1,1 +1,1 @@
-"""Calls about many threads at once."""
+"""Calls about many threads at once: breakers, stuck threads."""

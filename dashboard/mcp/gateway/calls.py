@@ -27,7 +27,7 @@ from checkpoints.records import NewActivity, Position, Work
 from checkpoints.state import deltas
 from checkpoints.states import FINISHED, Status
 from checkpoints.views import ActivityRow, ThreadRow
-from workers.authoring.errors import GateReached, Halted, StepFailed
+from workers.authoring.errors import GateReached, Halted, HandBack, StepFailed
 from workers.authoring.graph import Gate, Tool
 from workers.external import reported
 from workers.external.open_step import Fenced, ReportedLedger
@@ -202,7 +202,7 @@ def begin(conversations: Conversations, call: Call, *, plain: bool) -> Begin:
             work.step + 1,
             CallLedger(call.client.labels),
             Fenced(),
-            stopping=lambda: False,
+            stopping=lambda: work.is_stopped,
         )
         key = f"{call.name[:KEY_NAME_MAX]}#{uuid4().hex}"
         position = Position(work.branch, step.number, NODE, 0, key)
@@ -214,6 +214,8 @@ def begin(conversations: Conversations, call: Call, *, plain: bool) -> Begin:
             wish = work.wish
         except Halted as halted:
             raise Stopped(stretch.thread, halted.reason) from halted
+        except HandBack as stop:
+            raise Stopped(stretch.thread, "A breaker stops its calls.") from stop
         else:
             if not isinstance(begun, Begun):
                 raise AssertionError("an outcome at a new position")

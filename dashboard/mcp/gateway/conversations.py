@@ -29,7 +29,7 @@ from checkpoints.states import FINISHED, EventKind, Status
 from checkpoints.verdicts import about_unknown
 from checkpoints.views import ThreadRow
 from dashboard.identity.permissions import Actor
-from workers.engine.between_steps import pause_if_due
+from workers.engine.between_steps import obey_wish
 from workers.external import committed
 from workers.external.announcement import Announcement, announce
 from workers.external.open_step import ReportedLedger
@@ -158,6 +158,11 @@ def park(work: Work, activity: UUID, tool: str, why: str) -> None:
     )
 
 
+def _refuse_stopped(row: ThreadRow) -> None:
+    if row.stopped is not None:
+        raise Stopped(row.id, row.stopped.sentence)
+
+
 @dataclass(slots=True)
 class Stretch:
     """The thread that this process has of a conversation; `unknown` is (activity, tool, why)."""
@@ -198,6 +203,8 @@ class Conversations:
                     raise Stopped(stretch.thread, "The outcome of another call is unknown.")
                 if work.wish == "pause":
                     raise Stopped(stretch.thread, "Paused by a person.")
+                if work.is_stopped:
+                    raise Stopped(stretch.thread, "A breaker stops its calls.")
                 yield stretch, work
             except BaseException:
                 self.leave(stretch)
@@ -222,7 +229,7 @@ class Conversations:
             elif stretch.unknown is not None:
                 park(work, *stretch.unknown)
                 self._forget(stretch)
-            elif pause_if_due(work, work.next_nodes, ReportedLedger()):
+            elif obey_wish(work, work.next_nodes, ReportedLedger()):
                 self._forget(stretch)
         except ground.LeaseLost:
             self._forget(stretch)
@@ -272,6 +279,8 @@ class Conversations:
             row, number = newest(client, prefix)
             if row is not None and row.status not in (*FINISHED, Status.QUEUED, Status.RUNNING):
                 raise Stopped(row.id, row.status_reason or f"The thread is {row.status}.")
+            if row is not None and row.status not in FINISHED:
+                _refuse_stopped(row)
             work = None
             if row is not None and row.status not in FINISHED:
                 work = lease(row.id, client.owner)
@@ -286,6 +295,8 @@ class Conversations:
                     input={"server": client.server.name, "conversation": client.conversation},
                 )
                 work = lease(thread, client.owner)
+                if work is None:
+                    _refuse_stopped(queries.thread(thread, workspace=client.actor.workspace))
             if work is not None:
                 return Stretch(client, work.thread, work.token)
         raise ground.NotAllowedNow("The conversation's thread is taken away again and again.")

@@ -47,6 +47,7 @@ from tests.contract.calls import (
     Operation,
     World,
     example,
+    make_breaker,
     make_mcp_server,
     operations,
     send,
@@ -157,7 +158,8 @@ def page(name: str, world: World, foreign: bool) -> Knock:
 
 def pages() -> Iterator[Door]:
     for name in FORMS:
-        yield Door("page", name, partial(page, name), names_things=name != "thread_new")
+        names = name not in ("thread_new", "breaker_trip")
+        yield Door("page", name, partial(page, name), names_things=names)
 
 
 # --- calls ----------------------------------------------------------------------------------------
@@ -377,11 +379,16 @@ def _mcp_server(world: World, foreign: bool) -> str:
     return str(make_mcp_server(world.cast.elsewhere, f"door-{uuid4().hex[:8]}"))
 
 
+def _breaker(world: World, foreign: bool) -> str:
+    return str(make_breaker(world.cast.elsewhere if foreign else world.cast.workspace))
+
+
 # What the world has of ours beside threads and requests: how something of others is made.
 FOREIGN: dict[str, Callable[[World, bool], str]] = {
     "policy": _policy,
     "hook": _endpoint,
     "mcp": _mcp_server,
+    "breaker": _breaker,
 }
 
 
@@ -530,7 +537,7 @@ LOOK = {
     *(f"threads {verb}" for verb in ("list", "show", "events", "checkpoints", "activities")),
     *("threads state", "threads diff", "agent list", "agent show", "doctor", "hook list"),
     *("policy list", "policy show", "policy try", "policy preview"),
-    *("user list", "cap list", "endpoint list", "mcp list"),
+    *("user list", "cap list", "endpoint list", "mcp list", "breaker list"),
 }
 
 
@@ -586,6 +593,8 @@ COMMANDS: dict[str, Callable[[World], list[Any]]] = {
     "user roles": lambda w: ["viewer", "viewer,operator"],
     "user disable": lambda w: ["viewer"],
     "user enable": lambda w: ["viewer"],
+    "breaker trip": lambda w: ["--agent", "nobody", "--reason", "prices", "--yes"],
+    "breaker release": lambda w: [w.breaker, "--reason", "right"],
     "cap set": lambda w: ["thread", "day", "2.50"],
     "cap off": lambda w: _capped(w),
     "endpoint create": lambda w: ["email", f"door-{uuid4().hex[:8]}"],
@@ -604,7 +613,7 @@ COMMANDS: dict[str, Callable[[World], list[Any]]] = {
     "policy change": lambda w: [w.policy, "--switch", "off"],
 }
 NO_THING = {"threads start", "import", "hook create", "user create", "cap set", "cap off"}
-NO_THING |= {"endpoint create", "policy create"}
+NO_THING |= {"endpoint create", "policy create", "breaker trip"}
 # Named by a name that each workspace may have once.
 NO_THING |= {"mcp add", "mcp change", "mcp remove", "mcp tools", "mcp accept", "mcp mode"}
 # Enabling what is enabled changes nothing, and what is here is not brought in again.

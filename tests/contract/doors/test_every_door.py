@@ -261,6 +261,7 @@ def filled(world: World, name: str, parameters: frozenset[str]) -> str | None:
     values = {
         "thread_id": world.gate.thread,
         "approval_id": world.gate.id,
+        "breaker_id": world.breaker,
         "activity_id": NOBODY,
         "sha256": "0" * 64,
         "slug": "a",

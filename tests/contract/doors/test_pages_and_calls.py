@@ -44,6 +44,12 @@ FORMS: dict[str, Callable[[World], tuple[str, list[Any], dict[str, Any]]]] = {
     ),
     "thread_code": lambda w: ("operator", [w.changed], {"choice": "pin"}),
     "thread_cancel": lambda w: ("operator", [w.queued], {"undo": "1"}),
+    "breaker_trip": lambda w: (
+        "operator",
+        [],
+        {"agent": "nobody", "seen": '{"agent":"nobody"}', "reason": "prices are wrong"},
+    ),
+    "breaker_release": lambda w: ("operator", [w.breaker], {"some": "all", "reason": "right"}),
     "thread_verify": lambda w: ("auditor", [w.ended], {}),
     "thread_input": lambda w: ("operator", [w.inbox], {"f-message": "and the rain"}),
     "approvals_decide": lambda w: (

@@ -73,7 +73,7 @@ def test_usual_scopes_are_what_the_roles_allow_but_to_decide(cast: Cast) -> None
         "operator": ("read", "start", "work", "control", "fork"),
         "manager": ("read", "fork"),
         "auditor": ("read",),
-        "admin": ("read",),
+        "admin": ("read", "control"),  # of which only breakers are theirs
     }
 
 

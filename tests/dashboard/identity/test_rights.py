@@ -53,6 +53,7 @@ def attempts(thread: UUID, head: UUID, approval: UUID) -> dict[str, Callable[[Ac
         "notify": lambda who: actions.make_endpoint(who, "email", Wanted(name=str(uuid4()))),
         "hook": lambda who: hooks.disable_hook(who, approval),
         "mcp": lambda who: actions.remove_mcp_server(who, approval),
+        "breaker": lambda who: actions.release_breaker(who, approval, "right"),
         "people": lambda who: actions.edit_user(Administrator(who, False), 2**31 - 1, {}),
     }
 
@@ -63,6 +64,7 @@ def test_rights_name_known_roles_and_an_admin_decides_nothing() -> None:
     assert [a for a, roles in permissions.RIGHTS.items() if "admin" in roles] == [
         "read",
         "verify",
+        "breaker",
         "policy",
         "notify",
         "hook",
@@ -89,16 +91,16 @@ def test_every_right(cast: Cast, agent: UUID, name: str, action: str) -> None:
     actor = cast.actor(name)
     allowed = {
         "operator": {"start", "upload", "pause", "resume", "retry", "edit", "cancel", "fork"}
-        | {"settle", "roll_back", "input", "code", "export", "import", "work"},
+        | {"settle", "roll_back", "input", "code", "export", "import", "work", "breaker"},
         "manager": {"fork", "roll_back", "decide"},
         "auditor": {"export"},
-        "admin": {"policy", "notify", "hook", "mcp", "people"},
+        "admin": {"policy", "notify", "hook", "mcp", "people", "breaker"},
     }.get(name, set()) | {"verify"}
     assert may(actor, action) is (action in allowed)
     call = attempts(row.thread, before.head, row.id)[action]
     if action in allowed:
         # No policy, hook or user has that id: whoever may is told just that.
-        missing = [Missing] if action in ("policy", "hook", "mcp", "people") else []
+        missing = [Missing] if action in ("policy", "hook", "mcp", "people", "breaker") else []
         with contextlib.suppress(Conflict, *missing):
             call(actor)
     else:

@@ -58,6 +58,10 @@ def settled(cast: Cast) -> Cast:
     policies.switch(second.policy, False, workspace=place, actor=ADMIN)
     for cost in ("25", "20"):
         policies.set_cap(place, scope="agent", per="day", max_cost=cost, agent="a", actor=ADMIN)
+    for reason in ("prices", "rates"):
+        breaker = store.trip_breaker(place, {"agent": "a"}, reason=reason, actor=ADMIN)
+    released = {"workspace": place, "reason": "right", "actor": ADMIN}
+    store.release_breaker(breaker.id, **released)
     hook, _ = hooks.create(place, "bank", actor=ADMIN)
     hooks.rotate(hook.id, workspace=place, actor=ADMIN)
     for who in ("operator", "manager"):

@@ -12,6 +12,8 @@ TESTS = Path(__file__).parents[2]
 COMPUTED = {
     "board": "test_board_numbers",
     "thread": "test_thread_numbers",
+    "breaker_trip": "test_breaker_pages",
+    "breaker_release": "test_breaker_pages",
     "thread_cancel": "test_numbers_previews",
     "thread_rollback": "test_numbers_previews",
     "thread_pause": "test_reach_forms",

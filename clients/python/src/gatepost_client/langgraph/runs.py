@@ -27,6 +27,7 @@ logger = logging.getLogger("gatepost_client")
 AT_ONCE = 20  # requests in one call
 LOOK_AGAIN_SECONDS = 5.0
 PAUSED = "A person asked for a pause."
+STOPPED = "A breaker stops it."
 
 
 def run(
@@ -168,7 +169,9 @@ class _Work:
                         errors |= {ident: str(error) for ident in value.resume}
                     is_paused = False
                 if is_paused:
-                    self._alone(leased.leave("paused", PAUSED))
+                    is_stopped = leased.now.get("wish") == "stop"
+                    left = ("queued", STOPPED) if is_stopped else ("paused", PAUSED)
+                    self._alone(leased.leave(*left))
                     self._alone(self._take())
                     value = None
                     continue
@@ -199,7 +202,7 @@ class _Work:
         return self.saver.operations.serde.decode(values)
 
     def _advance(self, value: Any) -> bool:
-        """Let the graph work until it stops; whether a person asked for a pause."""
+        """Let the graph work until it stops; whether a person or a breaker asked for that."""
         record = self.leased.record
         if value is None and record.latest(ROOT) is not None:
             snapshot = self.graph.get_state(self.config)
@@ -210,7 +213,7 @@ class _Work:
             value, self.config, stream_mode="values", durability="sync", interrupt_before=stops
         )
         for _ in steps:
-            if self.leased.now.get("wish") == "pause":
+            if self.leased.now.get("wish") in ("pause", "stop"):
                 steps.close()
                 return True
         return bool(stops and name in self.graph.get_state(self.config).next)

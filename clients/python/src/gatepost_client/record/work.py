@@ -157,6 +157,10 @@ class Work:
             yield from self.release("paused", "A person asked for a pause.")
             logger.warning("Paused before %s; waiting to be resumed.", node)
             yield from self.retake()
+        elif self.now["wish"] == "stop":
+            yield from self.release("queued", "A breaker stops it.")
+            logger.warning("A breaker stops it before %s; waiting for the release.", node)
+            yield from self.retake()
         before = f"before {key}"
         self.refuse_again(before)
         while self.now.get("policies_name_nodes"):

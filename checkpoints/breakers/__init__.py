@@ -1,0 +1,1 @@
+"""Breakers: the rule which threads an open one stops."""

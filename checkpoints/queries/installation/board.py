@@ -1,0 +1,44 @@
+"""What stands above a workspace's board, in one statement."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+from uuid import UUID
+
+from checkpoints.breakers.rule import OPEN_ONES, BreakerRow, open_breakers
+from checkpoints.state import deltas
+
+from ..proof import DAMAGE_MARK
+from ..rows import rows
+from ..search.stuck import STUCK_MARK, StuckCounts, stuck_counts_of
+from ..threads import MOVING
+
+
+@dataclass(frozen=True, slots=True)
+class BoardLook:
+    """`clock` of the database in microseconds; `mark` differs when the board moved."""
+
+    clock: int
+    mark: tuple[Any, ...]
+    stuck: StuckCounts
+    breakers: list[BreakerRow]
+
+
+def board_look(*, workspace: UUID) -> BoardLook:
+    """When it was, whether the board moved, what is stuck and what breakers stop."""
+    [(clock, stuck, open_ones, *moved)] = rows(
+        "SELECT (extract(epoch FROM clock_timestamp()) * 1000000)::bigint, "
+        f"({STUCK_MARK}), ({OPEN_ONES}), "
+        "(SELECT max(status_since) FROM gp_thread WHERE workspace_id = %s::uuid), "
+        f"({DAMAGE_MARK}), n, total "
+        "FROM (SELECT count(*) AS n, sum(last_seq) AS total FROM gp_thread WHERE "
+        "workspace_id = %s::uuid AND status = ANY(%s::text[])) moving",
+        (*[workspace] * 7, [str(s) for s in MOVING]),
+    )
+    return BoardLook(
+        clock,
+        (stuck, open_ones, *moved),
+        stuck_counts_of(deltas.decode(stuck or "[]")),
+        open_breakers(open_ones),
+    )

@@ -1,0 +1,1 @@
+"""What people do to many threads at once: breakers."""

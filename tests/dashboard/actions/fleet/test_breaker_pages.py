@@ -1,0 +1,265 @@
+"""Breakers on the board and their sheets; each number is compared with one by plain SQL."""
+
+from __future__ import annotations
+
+import random
+import re
+from uuid import UUID, uuid4
+
+import pytest
+from django.db import connection
+from django.test.utils import CaptureQueriesContext
+
+from checkpoints import leases, queries, store
+from checkpoints.states import Status
+from dashboard import actions
+from dashboard.actions.fleet.breakers import EVERYTHING, Selection
+from dashboard.errors import Invalid, Missing, NotAllowedNow
+from dashboard.identity.permissions import may
+from dashboard.pages.board import BoardPage
+from tests.cast import Cast
+from tests.checkpoints.builders import rows
+from tests.dashboard import populations, scene
+
+LIVE = "'queued','running','waiting','sleeping','paused','attention','rolling_back'"
+
+
+def numbers(html: str) -> dict[str, int]:
+    """{term: the number after it} of the list of a sheet."""
+    (part,) = re.findall(r'<dl class="kv left".*?</dl>', html, re.DOTALL)
+    plain = re.sub(r"<[^>]*>", " ", re.sub(r"</dt>", ":", part))
+    return {word: int(n) for word, n in re.findall(r"(\w[\w ]*?)\s*:\s*(\d+)", plain)}
+
+
+def by_sql(cast: Cast, condition: str = "true") -> dict[str, int]:
+    """{status: unfinished threads} of the workspace."""
+    return dict(
+        rows(
+            f"SELECT status, count(*) FROM gp_thread WHERE workspace_id = %s AND {condition} "
+            f"AND status IN ({LIVE}) GROUP BY status",
+            (cast.workspace,),
+        )
+    )
+
+
+def tripped(cast: Cast, **selection: str) -> UUID:
+    chosen = Selection(**selection) if selection else EVERYTHING  # type: ignore[arg-type]
+    return actions.trip_breaker(cast.actor("operator"), chosen, "Prices are wrong").id
+
+
+def post(cast: Cast, path: str, who: str = "operator", **form: str) -> tuple[int, str]:
+    answer = cast.client(who).post(path, form)
+    return answer.status_code, answer.content.decode()
+
+
+@pytest.mark.django_db
+def test_the_sheet_counts_what_a_trip_touches(cast: Cast) -> None:
+    populations.populate(cast, random.Random(5))
+    agents = [name for (name,) in rows("SELECT DISTINCT agent FROM gp_thread")]
+    for agent in ("", *agents):
+        html = cast.client("operator").get(f"/breakers/trip/?agent={agent}").content.decode()
+        counts = by_sql(cast, f"('{agent}' = '' OR agent = '{agent}')")
+        result = numbers(html)
+        assert result["Touches"] == sum(counts.values())
+        assert result.get("At work", 0) == counts.get("running", 0)
+        queued = counts.get("queued", 0) + counts.get("rolling_back", 0)
+        assert result.get("Queued", 0) == queued
+        others = sum(counts.get(s, 0) for s in ("waiting", "sleeping", "attention"))
+        assert result.get("Waiting", 0) == others
+        assert result.get("Paused", 0) == counts.get("paused", 0)
+    assert len(agents) > 1
+
+
+@pytest.mark.django_db
+def test_a_trip_by_page_asks_for_a_reason_and_the_counted_selection(cast: Cast) -> None:
+    agent = scene.make_agent()
+    thread = scene.start(cast.workspace, agent)
+    sheet = cast.client("operator").get("/breakers/trip/?agent=research&q=delays")
+    assert sheet.status_code == 200
+    html = sheet.content.decode()
+    (seen,) = re.findall(r'name="seen" value="([^"]*)"', html)
+    form = {"agent": "research", "q": "delays", "seen": seen.replace("&quot;", '"')}
+    status, html = post(cast, "/breakers/trip/", **form)
+    assert (status, "is required" in html) == (422, True)
+    # Another agent than the one that was counted: nothing is stopped, the new count is shown.
+    status, html = post(cast, "/breakers/trip/", **form | {"agent": "", "reason": "why"})
+    assert (status, "The selection was changed" in html) == (422, True)
+    status, _ = post(cast, "/breakers/trip/", **form | {"do": "count"})
+    assert status == 200
+    status, html = post(cast, "/breakers/trip/", **form | {"label": "no colon", "reason": "why"})
+    assert (status, "key:value" in html) == (422, True)
+    assert queries.breakers(cast.workspace) == []
+    status, _ = post(cast, "/breakers/trip/", **form | {"reason": "Prices are wrong"})
+    assert status == 303
+    (row,) = queries.breakers(cast.workspace)
+    assert row.selection == {"agent": "research", "q": "delays"}
+    assert (row.reason, row.opened_by) == ("Prices are wrong", cast.actor("operator").id)
+    assert leases.acquire(thread, owner="worker:1") is None
+    page = cast.client("operator").get(f"/threads/{thread}/").content.decode()
+    assert "A breaker stops it: Prices are wrong." in page
+    assert "Release the breaker." in page
+
+
+@pytest.mark.django_db
+def test_the_banner_stands_on_every_board_with_its_numbers(cast: Cast) -> None:
+    agent = scene.make_agent()
+    threads = [scene.start(cast.workspace, agent) for _ in range(5)]
+    held = leases.acquire(threads[0], owner="worker:1")
+    assert held is not None
+    actions.pause(cast.actor("operator"), threads[1])
+    breaker = tripped(cast)
+    for query in ("", "?status=paused", "?q=nothing", "?agent=research"):
+        html = cast.client("operator").get(f"/{query}").content.decode()
+        banner = html[html.index('id="board-breakers"') : html.index('id="board-integrity"')]
+        assert "all threads of the workspace" in banner
+        assert "Prices are wrong" in banner
+        assert re.search(r'<b class="num">3</b> stopped', banner)
+        assert re.search(r'<b class="num">1</b> ending what they do', banner)
+        assert f"/breakers/{breaker}/release/?some=all" in banner
+    # Whoever may only look sees it without buttons.
+    html = cast.client("auditor").get("/").content.decode()
+    assert "Prices are wrong" in html
+    assert "/breakers/" not in html
+    assert cast.client("stranger").get("/").content.decode().count("Prices are wrong") == 0
+    store.hand_back(held, reason="a breaker stops it")
+    actions.release_breaker(cast.actor("operator"), breaker, "try", number=2)
+    stopped, released = rows(
+        "SELECT count(*) FILTER (WHERE x >= b.released_to), count(*) FILTER (WHERE x < "
+        "b.released_to) FROM (SELECT ('x' || right(id::text, 8))::bit(32)::bigint AS x "
+        "FROM gp_thread WHERE workspace_id = %s AND status = 'queued') t, gp_breaker b "
+        "WHERE b.id = %s",
+        (cast.workspace, breaker),
+    )[0]
+    assert (stopped, released) == (2, 2)
+    html = cast.client("operator").get("/").content.decode()
+    assert "Being released" in html
+    assert re.search(rf'<b class="num">{stopped}</b> stopped', html)
+    sheet = cast.client("operator").get(f"/breakers/{breaker}/release/").content.decode()
+    assert numbers(sheet)["Stopped"] == stopped
+    assert numbers(sheet)["Released"] == released
+
+
+@pytest.mark.django_db
+def test_a_board_without_breakers_asks_no_more_than_before(cast: Cast) -> None:
+    client = cast.client("operator")
+    client.get("/")
+    with CaptureQueriesContext(connection) as captured:
+        client.get("/")
+    about = [q["sql"] for q in captured.captured_queries if "gp_breaker" in q["sql"]]
+    # In the statements that are sent anyway: the mark of the board, and its rows.
+    assert about
+    assert all("gp_thread" in sql for sql in about)
+
+
+@pytest.mark.django_db
+def test_a_release_by_page(cast: Cast) -> None:
+    agent = scene.make_agent()
+    for _ in range(4):
+        scene.start(cast.workspace, agent)
+    path = f"/breakers/{tripped(cast)}/release/"
+    for form, why in (
+        ({"some": "all"}, "is required"),
+        ({"some": "number", "number": "two", "reason": "r"}, "must be a whole number"),
+        ({"some": "number", "number": "0", "reason": "r"}, "must be from 1"),
+        ({"some": "percent", "percent": "100", "reason": "r"}, "must be from 1 to 99"),
+        ({"some": "most", "reason": "r"}, "ay how many go on"),
+    ):
+        status, html = post(cast, path, **form)
+        assert (status, why in html) == (422, True), form
+    client = cast.client("operator")
+    answer = client.post(path, {"some": "percent", "percent": "50", "reason": "Try half"})
+    assert answer.status_code == 303
+    html = client.get("/").content.decode()
+    assert "2 threads go on; the others stay stopped." in html
+    client = cast.client("admin")
+    answer = client.post(path, {"some": "all", "reason": "Prices are right"})
+    assert answer.status_code == 303
+    html = client.get("/").content.decode()
+    assert "Released: 2 threads go on." in html
+    assert "Prices are wrong" not in html
+    status, html = post(cast, path, some="all", reason="again")
+    assert (status, "released already" in html) == (409, True)
+
+
+@pytest.mark.django_db
+@pytest.mark.parametrize(
+    ("who", "allowed"),
+    [("operator", True), ("admin", True), ("manager", False), ("auditor", False)],
+)
+def test_who_may_stop_and_release(cast: Cast, who: str, allowed: bool) -> None:
+    breaker = tripped(cast)
+    assert may(cast.actor(who), "breaker") is allowed
+    client = cast.client(who)
+    for path in ("/breakers/trip/", f"/breakers/{breaker}/release/"):
+        assert client.get(path).status_code == (200 if allowed else 403)
+    assert client.get(f"/breakers/{uuid4()}/release/").status_code == (404 if allowed else 403)
+
+
+@pytest.mark.django_db
+def test_values_that_no_thread_has_are_refused(cast: Cast) -> None:
+    operator = cast.actor("operator")
+    for bad in (
+        Selection(agent="a" * 101),
+        Selection(q="q" * 301),
+        Selection(depth=-1),
+        Selection(labels={"": "x"}),
+        Selection(agent="\0"),
+    ):
+        with pytest.raises(Invalid):
+            actions.trip_breaker(operator, bad, "why")
+    breaker = tripped(cast)
+    with pytest.raises(Invalid):
+        actions.release_breaker(operator, breaker, "why", number=1, percent=1)
+    with pytest.raises(Missing):
+        actions.release_breaker(cast.actor("stranger"), breaker, "why")
+    with pytest.raises(NotAllowedNow):
+        actions.release_breaker(operator, breaker, "why", number=1)
+
+
+@pytest.mark.django_db
+def test_an_agent_elsewhere_is_told_to_wait(cast: Cast) -> None:
+    from dashboard.actions import external
+    from workers.external.announcement import Announcement
+
+    operator = cast.actor("operator")
+    made = Announcement(framework="python")
+    thread, _ = actions.start_or_continue(operator, agent="elsewhere", input={}, external=made)
+    held = external.take(operator, thread, "host-1", 60)
+    breaker = tripped(cast)
+    # Its lease is its own until it reports; what it reports ends it.
+    token = held.work.token
+    row = external.release(operator, thread, token, "queued", "handed back", None)
+    assert row.status is Status.QUEUED
+    answer = external.next_of(operator, thread, None)
+    assert (answer.do, answer.reason) == ("wait", "A breaker stops it: Prices are wrong.")
+    with pytest.raises(NotAllowedNow, match="A breaker stops it"):
+        external.take(operator, thread, "host-1", 60)
+    actions.release_breaker(operator, breaker, "right")
+    assert external.next_of(operator, thread, None).do == "take"
+    assert external.take(operator, thread, "host-1", 60).work.wish == ""
+
+
+@pytest.mark.django_db
+@pytest.mark.parametrize(
+    ("q", "address"),
+    [
+        ("delays", "?q=delays"),
+        ('"two words"', "?q=%22two+words%22"),
+        ("agent:research delays", "?q=delays&agent=research"),
+        ("label:team=finance", "?label=team%3Afinance"),
+        ("status:failed", "?q=status%3Afailed"),
+        ("agent:research,payments", "?q=agent%3Aresearch%2Cpayments"),
+        ("-agent:research", "?q=-agent%3Aresearch"),
+        ("two words", "?q=two+words"),
+        ("status:", "?q=status%3A"),
+    ],
+)
+def test_the_query_of_the_board_is_the_selection_or_is_refused(
+    cast: Cast, q: str, address: str
+) -> None:
+    """A breaker never stops more, or less, than the board shows without its status."""
+    page = BoardPage(cast.workspace, q=q)
+    assert page.stop_address == f"/breakers/trip/{address}"
+    sheet = cast.client("operator").get(page.stop_address)
+    kept = "q=" in address and address not in ("?q=delays", "?q=%22two+words%22")
+    assert sheet.status_code == (422 if kept and "agent=" not in address else 200)
