@@ -1,4 +1,4 @@
-"""Events, standstills and statuses in plain words; the one place where the product finds words.
+"""Events, standstills and statuses in plain words.
 
 Sentences are plain text: templates pass them through `visible`, since they quote agents.
 """
@@ -386,8 +386,7 @@ def thread_line(row: ThreadRow) -> str:
         return _cut(row.stuck.reason)
     if status == "waiting" and isinstance(row.waiting_on, dict):
         titles = row.waiting_on.get("titles") or ()
-        message = row.waiting_on.get("sentence") or next(iter(titles), "")
-        if message:
+        if message := row.waiting_on.get("sentence") or next(iter(titles), ""):
             return _cut(message) + (f" and {len(titles) - 1} more" if len(titles) > 1 else "")
     return {
         "queued": f"Next: {where}" if where else "Waiting for a worker",

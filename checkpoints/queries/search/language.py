@@ -197,24 +197,24 @@ def _free(text: str, at: int) -> tuple[str, int]:
     end = at
     while end < len(text) and not text[end].isspace():
         end += 1
-    return _short(text[at:end], at), end
+    return _short(text[at:end], text[at:end], at), end
 
 
-def _values(text: str, begin: int, at: int) -> tuple[list[tuple[str, int]], int]:
-    """([(value, where it begins)], where they end) of a filter."""
-    values: list[tuple[str, int]] = []
+def _values(text: str, begin: int, at: int) -> tuple[list[tuple[str, str, int]], int]:
+    """([(value, as it is written, where it begins)], where they end) of a filter."""
+    values: list[tuple[str, str, int]] = []
     while True:
         if at < len(text) and text[at] == '"':
             value, end = _quoted(text, at)
         elif match := _BARE.match(text, at):
-            value, end = _short(match[0], at), match.end()
+            value, end = _short(match[0], match[0], at), match.end()
         else:
             end = min(at + 1, len(text))
             name = text[begin:at].lstrip("-").partition(":")[0].lower()
             raise InvalidQuery(text[begin:end].strip(), begin, _missing(name))
-        values.append((value, at))
+        values.append((value, text[at:end], at))
         if len(values) > VALUES_MAX:
-            raise InvalidQuery(value, at, f"is one too many: {VALUES_MAX} are allowed.")
+            raise InvalidQuery(text[at:end], at, f"is one too many: {VALUES_MAX} are allowed.")
         if end < len(text) and text[end] == ",":
             at = end + 1
             continue
@@ -237,23 +237,23 @@ def _quoted(text: str, at: int) -> tuple[str, int]:
         end += 1
     if end >= len(text):
         raise InvalidQuery(text[at:], at, "has no closing quote.")
-    return _short("".join(letters), at), end + 1
+    return _short("".join(letters), text[at : end + 1], at), end + 1
 
 
-def _short(value: str, at: int) -> str:
+def _short(value: str, written: str, at: int) -> str:
     if len(value) > TEXT_MAX:
-        raise InvalidQuery(value, at, f"is longer than {TEXT_MAX} characters.")
+        raise InvalidQuery(written, at, f"is longer than {TEXT_MAX} characters.")
     return value
 
 
 def _checked(
-    name: str, values: list[tuple[str, int]], negated: bool, whole: str, begin: int
+    name: str, values: list[tuple[str, str, int]], negated: bool, whole: str, begin: int
 ) -> Term:
     one, results = FILTERS[name], []
-    for written, at in values:
-        value = written.lower() if name in _LOWERED else written
+    for exact, written, at in values:
+        value = exact.lower() if name in _LOWERED else exact
         if wrong := one.check(value):
-            raise InvalidQuery(written or whole, at if written else begin, wrong)
+            raise InvalidQuery(written if exact else whole, at if exact else begin, wrong)
         results.append(value)
     return Term(name, tuple(dict.fromkeys(results)), negated)
 

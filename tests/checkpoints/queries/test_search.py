@@ -75,6 +75,8 @@ pieces = st.one_of(
 @example('agent:"a')
 @example("agent:a,")
 @example("label:=x")
+@example('status:"0"')
+@example('status:"a\\"b"')
 @settings(max_examples=400)
 def test_any_text_is_read_or_explained_at_its_word(text: str) -> None:
     query = None
