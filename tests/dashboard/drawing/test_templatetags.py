@@ -183,9 +183,19 @@ def test_a_total_counts_all_threads() -> None:
 
 def test_a_row_on_the_board_says_what_happens() -> None:
     row = SimpleNamespace(
-        status=Status.RUNNING, status_reason="", next_nodes=("draft",), waiting_on=None
+        status=Status.RUNNING,
+        status_reason="",
+        next_nodes=("draft",),
+        waiting_on=None,
+        stuck=None,
+        stopped=None,
     )
     assert gatepost.thread_line(row) == "Working on draft"
+    row.stuck = SimpleNamespace(reason="No event for 4 minutes.")
+    assert gatepost.thread_line(row) == "No event for 4 minutes."
+    row.stopped = SimpleNamespace(sentence="Stopped by a breaker.")
+    assert gatepost.thread_line(row) == "Stopped by a breaker."
+    row.stuck = row.stopped = None
     row.status, row.waiting_on = Status.WAITING, {"titles": ["Publish?"], "approval": "x"}
     assert gatepost.thread_line(row) == "Publish?"
     assert gatepost.approval_of(row) == ""
