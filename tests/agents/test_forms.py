@@ -57,6 +57,7 @@ def test_a_thread_is_started_from_the_form(module: str) -> None:
         assert state[name] == (int(value) if value.isdigit() else expected)
 
 
+@pytest.mark.slow
 def test_every_agent_that_ships_has_a_label_and_a_description() -> None:
     for name, agent in load(SHIPPED).items():
         assert agent.graph.label, name

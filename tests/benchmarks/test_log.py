@@ -16,6 +16,7 @@ from .test_budgets import FORM
 EVENTS = 5_000
 
 
+@pytest.mark.slow
 @pytest.mark.usefixtures("real_db")
 @pytest.mark.requirement("A25")
 def test_each_figure_is_a_line_beside_its_baseline(monkeypatch: pytest.MonkeyPatch) -> None:

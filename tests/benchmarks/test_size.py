@@ -12,6 +12,7 @@ from benchmarks.rows import fork, size, state, timeline
 pytestmark = pytest.mark.usefixtures("real_db")
 
 
+@pytest.mark.slow
 def test_bytes_are_linear_in_what_is_added() -> None:
     limits = BUDGETS[4].parts
     size.without_activity(20)  # the first pages of every table
@@ -20,6 +21,7 @@ def test_bytes_are_linear_in_what_is_added() -> None:
     assert whole / tenth <= limits["growth"].limit
 
 
+@pytest.mark.slow
 def test_recorded_activities_grow_no_faster() -> None:
     size.with_activity(100)  # the first pages of every table, and its map of free space
     limits = BUDGETS[4].parts

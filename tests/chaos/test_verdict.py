@@ -50,6 +50,7 @@ def wrong(record: Record) -> dict[str, list[Any]]:
     return {name: result for name, result in findings(Judge(record)).items() if result}
 
 
+@pytest.mark.slow
 @pytest.mark.requirement("A07")
 def test_what_the_agents_make_of_the_tasks_is_found_sound(sound: Record) -> None:
     assert wrong(sound) == {}
@@ -244,6 +245,7 @@ MAILS, REPORTS, LOST = (
 )  # fmt: skip
 
 
+@pytest.mark.slow
 @pytest.mark.requirement("A07")
 @pytest.mark.parametrize(
     ("harm", "finds"),

@@ -168,6 +168,7 @@ def test_the_document_says_what_a_client_needs(name: str) -> None:
 # --- the good answer ------------------------------------------------------------------------------
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", ALL)
 def test_the_answer_is_the_documented_one(world: World, name: str) -> None:
     operation, call = operations()[name], example(world, operations()[name])
@@ -265,6 +266,7 @@ def longer(world: World) -> World:
     return World(**values)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", ALL)
 def test_statements_per_call(world: World, name: str) -> None:
     operation = operations()[name]

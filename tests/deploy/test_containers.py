@@ -80,6 +80,7 @@ def test_our_containers_have_no_rights_that_they_do_not_need() -> None:
     assert [i.word for i in ours].index("USER") < [i.word for i in ours].index("CMD")
 
 
+@pytest.mark.slow
 def test_every_variable_is_one_that_the_code_reads() -> None:
     known = read_by_code()
     seen = set()
@@ -157,6 +158,7 @@ def test_checks_of_health_ask_what_is_there() -> None:
     assert services()["worker"]["environment"]["GATEPOST_PULSE"].startswith("/tmp/")
 
 
+@pytest.mark.slow
 def test_the_image_holds_all_that_is_imported_and_nothing_else() -> None:
     copied = []
     for instruction in dockerfile():
@@ -181,6 +183,7 @@ def test_the_image_holds_all_that_is_imported_and_nothing_else() -> None:
     assert imported & folders == set(PACKAGES) - {"contrib"}
 
 
+@pytest.mark.slow
 def test_the_packages_that_bring_servers_are_left_out_and_not_needed() -> None:
     install = " ".join(i.rest for i in dockerfile() if i.word == "RUN" and i.stage == 0)
     assert "--require-hashes" in install

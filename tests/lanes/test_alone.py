@@ -25,6 +25,7 @@ def test_steady():
 """
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("failing", "green", "calls"),
     [

@@ -10,6 +10,7 @@ import pytest
 from .__main__ import PROMISES, ROOT, Mutant, mutants
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("mutant", mutants(), ids=lambda m: m.path.stem)
 def test_a_mutant_applies_and_names_tests_that_exist(mutant: Mutant) -> None:
     checked = subprocess.run(

@@ -260,6 +260,7 @@ print(json.dumps([queries.state_at(thread, head), verify(thread).intact]))
 """
 
 
+@pytest.mark.slow
 @pytest.mark.requirement("B15")
 @pytest.mark.parametrize("kind", ["database", "file"])
 def test_it_survives_the_process(real_db: str, tmp_path: Path, kind: str) -> None:

@@ -50,6 +50,7 @@ def rows_in_check() -> set[str]:
     return rows
 
 
+@pytest.mark.slow
 def test_every_row_is_proved_in_make_check_too() -> None:
     """A row may leave all its tests to the night only where a command of its own proves it."""
     left = set(sum(markers().values(), Counter())) - rows_in_check()

@@ -39,6 +39,7 @@ def reads(thread: Played) -> list[Any]:
     return [a for a in thread.activities if a.tool == "read_source"]
 
 
+@pytest.mark.slow
 @pytest.mark.requirement("A41")
 def test_each_citation_stands_in_its_file_at_its_lines(folder: Path) -> None:
     thread = Harness(graph).play(FEW)

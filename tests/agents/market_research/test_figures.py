@@ -61,6 +61,7 @@ def test_every_figure_of_the_report_is_that_of_the_raw_file(case: Case) -> None:
     assert outcome.report["figures"] == figures
 
 
+@pytest.mark.slow
 def test_the_chart_shows_the_figures_of_the_raw_file(case: Case) -> None:
     outcome, _, drawn = case
     data = chart_data(outcome.analysis)
@@ -133,6 +134,7 @@ def test_the_real_tables_have_the_size_and_gaps_that_make_them_worth_it(
     assert shop[1]["dropped.values in Turnover (EUR)"] > 0
 
 
+@pytest.mark.slow
 def test_the_same_analysis_gives_the_same_picture_bytes(shop: Case) -> None:
     one, two = (chart(shop[0].analysis, source="orders.csv") for _ in range(2))
     assert one == two

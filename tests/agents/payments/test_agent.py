@@ -288,6 +288,7 @@ def test_too_little_money_is_said_and_nothing_is_paid(tmp_path: Path, settings: 
         assert outbox(tmp_path) == {}
 
 
+@pytest.mark.slow
 def test_a_lost_worker_at_any_write_pays_and_mails_once(bank: Bank, tmp_path: Path) -> None:
     """The worker dies after its n-th write, another goes on; strung over the whole thread."""
     died, mails = 0, 0

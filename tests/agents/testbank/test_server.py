@@ -156,6 +156,7 @@ def test_what_never_came_can_be_taken_back_and_does_not_come_later(bank: Bank) -
     assert balance(bank) == ("100.00", "0.00", "0.00")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("body", "status", "text"),
     [

@@ -60,6 +60,7 @@ def test_what_it_closes_is_nobodys_turn(sets: str) -> None:
     assert counted_anew(row)[1:] == [[], []]
 
 
+@pytest.mark.slow
 def test_what_it_takes_back_is_somebodys_turn_again() -> None:
     row = open_request(two())
     before = count(row)

@@ -18,6 +18,7 @@ from tests.checkpoints.builders import kinds_of, one, rows, status_of
 from tests.checkpoints.racing import race
 
 
+@pytest.mark.slow
 @pytest.mark.hazard
 def test_two_last_voters_are_counted_both_and_settle_once(real_db: str) -> None:
     rounds = 60
@@ -39,6 +40,7 @@ def test_two_last_voters_are_counted_both_and_settle_once(real_db: str) -> None:
     assert min(settled_by) > 0, settled_by
 
 
+@pytest.mark.slow
 @pytest.mark.hazard
 def test_an_edit_against_an_approval_of_the_old_arguments(real_db: str) -> None:
     rounds = 60
@@ -74,6 +76,7 @@ def test_an_edit_against_an_approval_of_the_old_arguments(real_db: str) -> None:
     assert min(edited, approved) > 0, (edited, approved)
 
 
+@pytest.mark.slow
 @pytest.mark.hazard
 def test_taking_back_against_the_end_of_the_window(real_db: str) -> None:
     rounds = 60
@@ -112,6 +115,7 @@ def test_taking_back_against_the_end_of_the_window(real_db: str) -> None:
     assert news("approval.decided") == settled
 
 
+@pytest.mark.slow
 @pytest.mark.hazard
 def test_several_sweeps_settle_and_expire_each_request_once(real_db: str) -> None:
     rounds = 40
@@ -134,6 +138,7 @@ def test_several_sweeps_settle_and_expire_each_request_once(real_db: str) -> Non
     assert one("SELECT count(*) FROM gp_decision") == 2 * rounds
 
 
+@pytest.mark.slow
 @pytest.mark.hazard
 def test_a_decision_against_a_cancelling_rejection_ends_once(real_db: str) -> None:
     rounds = 40

@@ -103,6 +103,7 @@ def seconds(asked: Condition, values: dict[str, Any]) -> tuple[float, bool]:
     return best, answered
 
 
+@pytest.mark.slow
 def test_what_could_explode_is_refused_or_stays_within_its_time() -> None:
     refused = unanswered = request = 0
     for seed in range(600):
@@ -172,6 +173,7 @@ def test_large_arguments_and_plain_conditions_go_together() -> None:
     assert condition("args.lines.all(l, amount(l.net) < 5)").holds(value)
 
 
+@pytest.mark.slow
 def test_other_threads_go_on_while_conditions_are_asked() -> None:
     """The web process is one process: nobody else may wait long for the interpreter."""
     gaps: list[float] = []

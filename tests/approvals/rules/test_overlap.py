@@ -72,6 +72,7 @@ def test_what_is_new_and_what_is_not_are_all_of_it(before: list[int], now: list[
         assert {line.name for line in one.lines} == {f"RE-{n}" for n in {*before, *now}}
 
 
+@pytest.mark.slow
 @given(some.recursive(some.none() | some.integers() | some.text(), lambda v: some.lists(v)
     | some.dictionaries(some.text(), v), max_leaves=20))  # fmt: skip
 def test_any_arguments_can_be_compared(value: Any) -> None:

@@ -58,6 +58,7 @@ def test_each_filter_has_values_here() -> None:
     assert set(VALUES) == set(FILTERS)
 
 
+@pytest.mark.slow
 @given(terms)
 def test_what_is_written_is_read_back(made: list[Term]) -> None:
     query = Query(tuple(made))
@@ -70,6 +71,7 @@ pieces = st.one_of(
 )
 
 
+@pytest.mark.slow
 @given(st.lists(pieces, max_size=8).map("".join))
 @example("status:")
 @example('agent:"a')

@@ -168,6 +168,7 @@ def test_decimals_add_exactly(several: list[Exact]) -> None:
     assert Decimal().join(total, ["0"], "cost") == ("set", total)
 
 
+@pytest.mark.slow
 @given(
     st.lists(st.tuples(st.lists(values, max_size=3), st.dictionaries(texts, values, max_size=3)))
 )
@@ -240,6 +241,7 @@ def test_the_root_depends_on_the_state_only_not_on_the_way_there(state: Any, sev
         assert incremental.size == afresh.size == len(canonical(folder.state))
 
 
+@pytest.mark.slow
 @given(states, states)
 def test_different_states_have_different_roots(one: Any, other: Any) -> None:
     assume(canonical(one) != canonical(other))

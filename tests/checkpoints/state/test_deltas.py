@@ -58,6 +58,7 @@ def slowly(state: Mapping[str, Any], delta: Mapping[str, Any]) -> dict[str, Any]
     return {name: value for name, value in result.items() if name not in delta.get("unset", [])}
 
 
+@pytest.mark.slow
 @given(states, st.lists(deltas(), max_size=6))
 def test_apply_and_fold_mean_the_same_and_mutate_nothing(state: Any, several: list[Any]) -> None:
     before = canonical([state, several])

@@ -58,6 +58,7 @@ def numbered(thread: UUID, number: int) -> UUID:
     return queries.checkpoint_by_number(thread, number).id
 
 
+@pytest.mark.slow
 @pytest.mark.requirement("C11")
 @pytest.mark.requirement("C15")
 def test_a_fork_at_step_900_of_1000_writes_three_rows_and_leaves_the_base_alone(

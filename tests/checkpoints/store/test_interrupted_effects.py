@@ -106,6 +106,7 @@ def test_a_second_attempt_is_told_as_one(db: None) -> None:
     intact(thread)
 
 
+@pytest.mark.slow
 @pytest.mark.hazard
 def test_a_cancel_against_the_end_of_an_effect_tells_the_truth(real_db: str) -> None:
     rounds = 60

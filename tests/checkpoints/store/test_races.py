@@ -112,6 +112,7 @@ def test_of_two_edits_without_a_version_none_is_lost(real_db: str) -> None:
     assert verify_thread(thread).intact
 
 
+@pytest.mark.slow
 def test_pause_against_cancel_ends_cancelled_with_a_true_log(real_db: str) -> None:
     threads = made(100)
     answers = race(
@@ -132,6 +133,7 @@ def test_pause_against_cancel_ends_cancelled_with_a_true_log(real_db: str) -> No
     assert sum(seen.values()) == 100
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("verb", "status", "kind"),
     [
@@ -185,6 +187,7 @@ def test_no_wake_up_is_lost_to_a_thread_that_falls_asleep(real_db: str, jitter: 
         assert min(seen["woken"], seen["stayed awake"]) > 0, seen
 
 
+@pytest.mark.slow
 def test_a_former_holder_never_commits_beside_the_new_one(real_db: str, settings: Any) -> None:
     settings.GATEPOST_LEASE_SECONDS = 0.001
     threads = made(60)

@@ -49,6 +49,7 @@ def asking(thread: UUID) -> UUID:
     return effect.id
 
 
+@pytest.mark.slow
 def test_of_two_answers_at_once_exactly_one_counts(real_db: str) -> None:
     workspace, agent = make_workspace(), make_agent()
     threads = [make_thread(workspace=workspace, agent=agent) for _ in range(ROUNDS)]

@@ -170,6 +170,7 @@ def test_forms_offer_nothing_of_others(world: World, name: str) -> None:
     assert (answer, written) == ("422", set())
 
 
+@pytest.mark.slow
 def test_what_is_closed_is_closed_to_all(world: World) -> None:
     """Of rows that are edited: the forms that nobody gets, and those of superusers."""
     clients = doors.browsers(world)

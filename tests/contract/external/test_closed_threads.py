@@ -111,6 +111,7 @@ def _lease_of(thread: UUID) -> str:
     return str(token or UNKNOWN)
 
 
+@pytest.mark.slow
 @pytest.mark.requirement("E02")
 @pytest.mark.parametrize("situation", SITUATIONS, ids=lambda situation: situation.__name__)
 def test_only_the_gateway_takes_its_threads_and_reports_into_them(

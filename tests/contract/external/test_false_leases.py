@@ -76,6 +76,7 @@ def _refused(world: World, operation: Operation, call: Call, headers: dict[str, 
     assert everything() == before, operation.id
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("kind", list(KINDS))
 def test_nothing_is_done_under_a_lease_that_is_none(world: World, kind: str) -> None:
     for operation in CALLS:

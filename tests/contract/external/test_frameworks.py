@@ -57,6 +57,7 @@ def shown(html: str, what: str) -> set[str]:
     return set(re.findall(rf'href="/{what}/([0-9a-f-]{{36}})/', html))
 
 
+@pytest.mark.slow
 def test_board_inbox_and_api_narrow_by_framework_alike(
     threads: dict[str, set[str]], agent: Agent, cast: Cast
 ) -> None:

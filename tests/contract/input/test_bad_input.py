@@ -124,6 +124,7 @@ def every(names: list[str]) -> Any:
 # --- bodies ---------------------------------------------------------------------------------------
 
 
+@pytest.mark.slow
 @every(BODIES)
 def test_values_that_nobody_may_store(door: Door) -> None:
     for what, value in hostile.POISONS.items():
@@ -134,6 +135,7 @@ def test_values_that_nobody_may_store(door: Door) -> None:
     door.refused(door.send(twice), 400, path="$.poison")
 
 
+@pytest.mark.slow
 @every(BODIES)
 def test_bodies_that_are_no_json(door: Door) -> None:
     for raw in hostile.UNREADABLE.values():
@@ -148,6 +150,7 @@ def test_bodies_that_are_too_large(door: Door) -> None:
         door.refused(door.send(body), *((413,) if door.operation.id in JSON else (415,)))
 
 
+@pytest.mark.slow
 @every(STATED)
 def test_bodies_of_another_shape(door: Door) -> None:
     for raw in hostile.NO_OBJECTS:
@@ -217,6 +220,7 @@ def test_members_of_another_type(door: Door) -> None:
     door.refused(door.send(b"[]"), 422)
 
 
+@pytest.mark.slow
 @every(POSTS)
 def test_other_content_types(door: Door) -> None:
     body = door.good_body() or b"{}"
@@ -254,6 +258,7 @@ def paths(door: Door) -> Iterator[str]:
             yield address(door.operation, Call({**door.call.params, name: value}))
 
 
+@pytest.mark.slow
 @every([name for name in ALL if "{" in operations()[name].path])
 def test_ids_of_nothing_and_of_others(door: Door) -> None:
     for path in paths(door):
@@ -353,6 +358,7 @@ def headers(operation: Operation) -> list[str]:
     return [p["name"] for p in operation.spec.get("parameters", []) if p["in"] == "header"]
 
 
+@pytest.mark.slow
 @every([name for name in ALL if "If-Match" in headers(operations()[name])])
 def test_versions(door: Door) -> None:
     for value in ("x", '"x"', "-1", '"1", "2"', "9" * 5_000, "٣", '"\x00"', '"1.0"', "é"):
@@ -362,6 +368,7 @@ def test_versions(door: Door) -> None:
         assert problem["version"] > 0
 
 
+@pytest.mark.slow
 @every([name for name in ALL if "Idempotency-Key" in headers(operations()[name])])
 def test_idempotency_keys(door: Door) -> None:
     for value in ("", "x" * 256, "\x00", "a\tb", "é"):

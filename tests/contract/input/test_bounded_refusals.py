@@ -105,6 +105,7 @@ def test_refusals_are_small_and_take_linear_time(world: World, name: str) -> Non
     assert sender.refused >= n_bodies / 2, "most of these have to be refused"
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", ["threads_start", "policies_make", "approvals_decide_many"])
 def test_the_largest_bodies(world: World, name: str) -> None:
     """Nearly 5 MiB of members that no call knows: formerly a refusal of 51 MB."""

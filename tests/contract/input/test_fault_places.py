@@ -28,6 +28,7 @@ POLICY_FAULTS: tuple[tuple[tuple[str | int, ...], Any, str], ...] = (
 )
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("preview", ["", "1"])
 @pytest.mark.parametrize("fault", POLICY_FAULTS, ids=lambda fault: fault[2])
 @pytest.mark.parametrize(

@@ -220,6 +220,7 @@ def test_a_thread_of_nobody_has_no_stream(place: Place) -> None:
     assert caller.get("events/", Accept="text/event-stream").status_code == 404
 
 
+@pytest.mark.slow
 def test_the_store_is_untouched(place: Place) -> None:
     """Reading writes nothing."""
     before = queries.thread(place.thread, workspace=place.cast.workspace).last_seq

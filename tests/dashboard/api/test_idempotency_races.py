@@ -80,6 +80,7 @@ def all_alike(answers: list[Any], status: int) -> Any:
     return answers[0].json()
 
 
+@pytest.mark.slow
 def test_twenty_starts_start_one_thread(house: tuple[Cast, UUID], pool: ThreadPoolExecutor) -> None:
     script = bearer(house[0], "operator")
     for n in range(1, ROUNDS + 1):
@@ -89,6 +90,7 @@ def test_twenty_starts_start_one_thread(house: tuple[Cast, UUID], pool: ThreadPo
         assert made["last_seq"] == Event.objects.filter(thread_id=made["id"]).count() == 1
 
 
+@pytest.mark.slow
 def test_twenty_forks_fork_once(house: tuple[Cast, UUID], pool: ThreadPoolExecutor) -> None:
     cast, agent = house
     row = scene.waiting(cast.workspace, agent)

@@ -76,6 +76,7 @@ def test_a_table_for_eyes_and_tabs_for_pipes(thread: UUID, people: Cast) -> None
     assert "\x1b" not in manage("threads", "show", thread).stdout
 
 
+@pytest.mark.slow
 def test_json_is_one_document_and_notes_go_elsewhere(thread: UUID) -> None:
     done = manage("threads", "start", "research", "--set", "goal=weather", "--json")
     assert json.loads(done.stdout)["status"] == "queued"
@@ -148,6 +149,7 @@ def test_following_survives_a_database_that_goes_away_for_a_moment(thread: UUID)
     ]
 
 
+@pytest.mark.slow
 def test_ctrl_c_is_quiet(thread: UUID) -> None:
     with following(thread) as process:
         assert process.stdout is not None

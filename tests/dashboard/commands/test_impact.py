@@ -223,6 +223,7 @@ def test_what_the_report_says_is_what_happens(cast: Cast, author: Any) -> None:
         assert queries.thread(thread, workspace=cast.workspace).status == status
 
 
+@pytest.mark.slow
 def test_others_count_too(cast: Cast, author: Any) -> None:
     """Missing agents, pinned threads and those that need a person already; all workspaces."""
     tales = registry.load([author("tales")])["tales"]

@@ -115,6 +115,7 @@ def test_so_is_a_wrong_address_of_valkey(url: str, text: str) -> None:
     assert SECRET not in str(caught.value)
 
 
+@pytest.mark.slow
 def test_every_program_ends_with_that_line_alone() -> None:
     messages = []
     for command in (
@@ -211,6 +212,7 @@ def test_no_process_but_a_migration_waits_for_an_answer_without_bound() -> None:
     assert web["OPTIONS"]["pool"]["connection_class"] is BoundedConnection
 
 
+@pytest.mark.slow
 def test_a_start_looks_for_little_garbage() -> None:
     code = "import gc, dashboard.asgi\nprint(sum(one['collections'] for one in gc.get_stats()))"
     done = subprocess.run(

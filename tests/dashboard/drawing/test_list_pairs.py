@@ -159,6 +159,7 @@ def test_what_is_called_as_identifiers_are_comes_before_what_happens_to_meet() -
     assert list_key(anew, both, "uuid") == "uuid"
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("key", ["invoice", ""])
 def test_the_cost_grows_with_the_number_of_lines(key: str) -> None:
     """5,000 lines take about five times as long as 1,000; by pairs they would take 25 times."""

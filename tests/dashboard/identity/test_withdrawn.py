@@ -178,6 +178,7 @@ def test_one_role_of_two_is_gone_from_the_page_and_at_once(house: House) -> None
         page.frame("Needs the role operator", seconds=LIMIT)
 
 
+@pytest.mark.slow
 def test_a_revoked_token_opens_nothing_with_the_next_call(house: House) -> None:
     user = house.cast.users["operator"]
     row, token = tokens.make(user, made_by="user:0")

@@ -481,6 +481,7 @@ def test_strangers_are_told_to_sign_in(place: Place, key: str) -> None:
         assert Follower(line).closed(seconds=LATE) == (4401, "You are signed out.")
 
 
+@pytest.mark.slow
 def test_other_workspaces_are_not_followed(place: Place) -> None:
     row = scene.waiting(place.cast.workspace, place.agent)
     for topics in ({place.name: (["thread-head"], 0)}, {f"approval:{row.id}": ([], 0)}):

@@ -111,6 +111,7 @@ def test_fragment_and_push_are_parts_of_the_page(
     steady(look)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("what", VARIANTS)
 def test_a_variant_s_fragments_are_parts_of_it(cast: Cast, ids: dict[str, str], what: str) -> None:
     client, path = cast.client("operator"), VARIANTS[what].format(**ids)

@@ -241,6 +241,7 @@ def test_enough_rows_are_there(full: Full) -> None:
     assert sum(n.values()) >= 400_000
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("who", ["auditor", "root"])
 @pytest.mark.parametrize("name", LISTS)
 def test_the_first_page_and_a_deep_one_are_cheap(full: Full, name: str, who: str) -> None:

@@ -63,6 +63,7 @@ def lists() -> dict[str, str]:
     return results
 
 
+@pytest.mark.slow
 def test_every_list_refuses_a_parameter_that_it_does_not_take(cast: Cast) -> None:
     client = cast.client("admin")
     assert len(lists()) > 20, lists()

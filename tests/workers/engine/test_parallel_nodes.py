@@ -37,6 +37,7 @@ def fan_out(graph: Graph, names: tuple[str, ...], work: Any) -> Graph:
     return graph
 
 
+@pytest.mark.slow
 @pytest.mark.requirement("C07")
 @pytest.mark.parametrize("save_after", [0, 60], ids=["saved", "together"])
 @pytest.mark.parametrize("order", list(permutations(NAMES)), ids="".join)

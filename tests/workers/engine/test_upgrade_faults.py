@@ -82,6 +82,7 @@ FAULTS: dict[str, tuple[Callable[[Any], Any], str]] = {
 }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("fault", FAULTS)
 def test_an_upgrade_that_misbehaves_leaves_the_thread_as_it_was(
     bench: Bench, tmp_path: Path, fault: str

@@ -77,6 +77,7 @@ def test_a_resumed_thread_goes_on_in_the_conversation_of_its_state(
     assert channel == {"reducer": "last_value", "conversation": "openai-responses", "default": ""}
 
 
+@pytest.mark.slow
 @pytest.mark.requirement("A44")
 def test_a_conversation_that_is_gone_starts_anew_with_the_recorded_messages(
     bench: Bench, server: ModelServer

@@ -41,6 +41,7 @@ def answer(bench: Bench, **query: Any) -> dict[str, Any]:
 
 
 # llama.cpp speaks both protocols.
+@pytest.mark.slow
 @pytest.mark.parametrize("wire", ["openai", "anthropic", "openai-chat"])
 def test_a_local_model_is_asked_and_stopped(address: str, settings: Any, wire: str) -> None:
     settings.GATEPOST_MODEL = f"{wire}:{NAME}@{address}"

@@ -51,6 +51,7 @@ def test_in_a_harness_as_well() -> None:
     assert thread.state["out"][: len(OUT)] == OUT
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("n", range(1, 12))
 def test_a_lost_worker_asks_nothing_again(n: int) -> None:
     thread = Harness(loop_agents.graph, stop_after=n).play(decide="approve")

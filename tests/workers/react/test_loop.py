@@ -237,6 +237,7 @@ def test_a_policy_gates_a_tool_that_its_author_did_not() -> None:
     assert results(model.seen[1]) == ["sent to ada", "2"]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("after", range(1, 16))
 def test_a_worker_lost_at_any_write_calls_nothing_twice(after: int) -> None:
     done: list[str] = []
@@ -416,6 +417,7 @@ def recorded_bytes(number: int) -> int:
     return len(deltas.canonical([rows, [c.delta for c in thread.checkpoints]]))
 
 
+@pytest.mark.slow
 @pytest.mark.requirement("C08")
 def test_a_conversation_grows_by_what_is_said() -> None:
     short, long = recorded_bytes(20), recorded_bytes(80)

@@ -122,6 +122,7 @@ def test_a_slot_at_work_that_does_not_turn_is_stuck() -> None:
         shared_page.rest()
 
 
+@pytest.mark.slow
 def test_a_slot_without_memory_meets_an_error_and_not_the_machine() -> None:
     code = (
         "import django; django.setup()\n"

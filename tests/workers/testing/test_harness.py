@@ -29,6 +29,7 @@ def _emptied() -> None:
     talking.during.calls.clear()
 
 
+@pytest.mark.slow
 @pytest.mark.requirement("B12")
 def test_it_needs_no_settings_no_server_and_no_database(tmp_path: Path) -> None:
     script = tmp_path / "play.py"

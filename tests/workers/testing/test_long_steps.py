@@ -41,6 +41,7 @@ def test_ten_thousand_activities_of_one_step_are_committed(bench: Bench) -> None
     assert bench.intact(thread)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("amount", [EVENTS_AT_ONCE - 2, 100, 1_000, 3_000])
 def test_statements_grow_with_the_events_and_none_holds_more_than_a_part(
     bench: Bench, amount: int

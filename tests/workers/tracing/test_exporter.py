@@ -382,6 +382,7 @@ def test_the_environment_says_where_and_how_it_sends(
     assert about["service.version"]
 
 
+@pytest.mark.slow
 def test_nothing_of_it_is_imported_in_a_worker() -> None:
     program = (
         "import django, sys; django.setup(); import workers.tasks, workers.node.context; "

@@ -183,6 +183,7 @@ def test_a_worker_without_its_lease_starts_nobody(fleet: Fleet) -> None:
 # ---- a limit -----------------------------------------------------------------------------------
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("at_most", [1, 3, 8, 20, None])
 def test_no_more_than_the_limit_work_at_a_time(fleet: Fleet, at_most: int | None) -> None:
     thread = fleet.start("mapping", files=FILES, at_most=at_most)

@@ -19,6 +19,7 @@ pytestmark = pytest.mark.requirement("C29")
 SWEEPERS = 4
 
 
+@pytest.mark.slow
 def test_of_many_sweepers_each_thing_is_done_by_one(real_db: str, settings: Any) -> None:
     settings.GATEPOST_LEASE_SECONDS = 0.001
     sleepers = [make_thread() for _ in range(90)]

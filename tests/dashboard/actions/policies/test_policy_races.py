@@ -95,6 +95,7 @@ def test_carrying_out_again_and_again_does_it_once(cast: Cast) -> None:
     assert after - before == 20
 
 
+@pytest.mark.slow
 def test_of_two_admins_at_once_one_is_told_to_look_again(cast: Cast) -> None:
     made = [
         policies.make(cast.workspace, Draft(f"P{n}", "true"), actor="user:9") for n in range(ROUNDS)

@@ -28,6 +28,7 @@ def replies(thread: Played) -> list[str]:
     return [e.data["text"] for e in thread.events if e.kind == EventKind.APPROVAL_REPLIED]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("n", range(1, WRITES))
 def test_a_question_and_an_edit(n: int) -> None:
     edit = Edit({"to": "Ada", "amount": "7.50"})
@@ -70,6 +71,7 @@ def test_an_interrupt_that_is_answered_in_words(n: int) -> None:
     assert thread.verify()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("n", range(1, WRITES))
 def test_several_gates_of_one_step(n: int) -> None:
     thread = Harness(several.graph, stop_after=n).play(decide="approve")
