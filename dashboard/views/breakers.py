@@ -52,11 +52,14 @@ def trip(request: HttpRequest) -> HttpResponse:
     query = request.POST if posted else request.GET
     reason = query.get("reason", "").strip()
     problems: dict[str, str] = {}
+    understood = True
     try:
         selection = _selection(query)
         touched = actions.preview_trip(who, selection)
     except errors.Invalid as error:
-        problems = forms.problems_of(error)
+        problems, understood = forms.problems_of(error), False
+        # What has no field on the sheet is explained above it.
+        problems = {name if name == "label" else forms.WHOLE: problems[name] for name in problems}
         selection = Selection()
         touched = actions.preview_trip(who, selection)
 
@@ -81,7 +84,8 @@ def trip(request: HttpRequest) -> HttpResponse:
                 for name, value in chosen.items()
                 if name not in ("agent", "labels")
             ],
-            "seen": deltas.canonical(chosen).decode(),
+            # All threads stand in for a selection that is refused: nobody asked for them.
+            "seen": deltas.canonical(chosen).decode() if understood else "",
             "reason": reason,
             "errors": problems,
         }

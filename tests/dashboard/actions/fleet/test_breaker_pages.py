@@ -262,4 +262,11 @@ def test_the_query_of_the_board_is_the_selection_or_is_refused(
     assert page.stop_address == f"/breakers/trip/{address}"
     sheet = cast.client("operator").get(page.stop_address)
     kept = "q=" in address and address not in ("?q=delays", "?q=%22two+words%22")
-    assert sheet.status_code == (422 if kept and "agent=" not in address else 200)
+    refused = kept and "agent=" not in address
+    assert sheet.status_code == (422 if refused else 200)
+    html = sheet.content.decode()
+    assert ("breaker takes one text" in html or "needs a value" in html) is refused
+    if refused:  # all threads stand there then, but one look at them is no consent
+        (seen,) = re.findall(r'name="seen" value="([^"]*)"', html)
+        answer = post(cast, "/breakers/trip/", reason="Prices", seen=seen)
+        assert (answer[0], queries.breakers(cast.workspace)) == (422, [])
