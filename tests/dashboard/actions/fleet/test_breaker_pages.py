@@ -261,8 +261,8 @@ def test_the_query_of_the_board_is_the_selection_or_is_refused(
     page = BoardPage(cast.workspace, q=q)
     assert page.stop_address == f"/breakers/trip/{address}"
     sheet = cast.client("operator").get(page.stop_address)
-    kept = "q=" in address and address not in ("?q=delays", "?q=%22two+words%22")
-    refused = kept and "agent=" not in address
+    unchanged = "q=" in address and address not in ("?q=delays", "?q=%22two+words%22")
+    refused = unchanged and "agent=" not in address
     assert sheet.status_code == (422 if refused else 200)
     html = sheet.content.decode()
     assert ("breaker takes one text" in html or "needs a value" in html) is refused
