@@ -49,7 +49,7 @@ def test_every_block_says_what_is_seen() -> None:
     ] == []
 
 
-@pytest.mark.slow
+@pytest.mark.nightly
 @pytest.mark.hazard
 def test_a_newcomer_drives_a_thread(real_db: str, tmp_path: Path) -> None:
     make_cast()
@@ -58,7 +58,7 @@ def test_a_newcomer_drives_a_thread(real_db: str, tmp_path: Path) -> None:
     assert not others, "\n\n".join(others)
 
 
-@pytest.mark.slow
+@pytest.mark.nightly
 @pytest.mark.hazard
 def test_an_agent_elsewhere_is_killed_and_another_one_goes_on(real_db: str) -> None:
     make_cast()
@@ -68,7 +68,7 @@ def test_an_agent_elsewhere_is_killed_and_another_one_goes_on(real_db: str) -> N
     assert not others, "\n\n".join(others)
 
 
-@pytest.mark.slow
+@pytest.mark.nightly
 @pytest.mark.hazard
 def test_an_agent_that_speaks_mcp_saves_its_state_and_asks_people(real_db: str) -> None:
     make_cast()

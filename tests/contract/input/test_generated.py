@@ -121,7 +121,7 @@ def check_places(problem: Any, body: Any) -> None:
         assert not path.startswith("$") or stands_in(path, body), (path, body)
 
 
-@pytest.mark.slow
+@pytest.mark.nightly
 @pytest.mark.parametrize("name", sorted(operations()))
 def test_made_up_requests(world: World, name: str) -> None:
     call, cast = example(world, operations()[name]), world.cast

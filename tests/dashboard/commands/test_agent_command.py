@@ -72,7 +72,7 @@ def checked(*words: str) -> tuple[int, Any]:
     return 0, json.loads(out.getvalue())
 
 
-@pytest.mark.slow
+@pytest.mark.nightly
 def test_a_sound_agent(folder: Path, cast: Cast) -> None:
     (folder / "sound.py").write_text(SOUND)
     code, payload = checked("sound")
@@ -179,7 +179,7 @@ WRONG = {
 }
 
 
-@pytest.mark.slow
+@pytest.mark.nightly
 @pytest.mark.parametrize("case", WRONG)
 def test_what_is_found(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, case: str) -> None:
     """In this process, for the time that it saves; the test after the next goes the whole way."""
@@ -223,7 +223,7 @@ def test_only_the_context_has_effects(tmp_path: Path, monkeypatch: pytest.Monkey
     assert "c.effect" in other.splitlines()[error["line"] - 1]
 
 
-@pytest.mark.slow
+@pytest.mark.nightly
 def test_exit_codes(folder: Path, cast: Cast) -> None:
     (folder / "ends.py").write_text("import os; os._exit(7)\n")
     (folder / "warned.py").write_text(SOUND.replace("undo=take_back, ", ""))
@@ -235,7 +235,7 @@ def test_exit_codes(folder: Path, cast: Cast) -> None:
     assert checked("warned", "--strict")[0] == 1
 
 
-@pytest.mark.slow
+@pytest.mark.nightly
 def test_what_an_author_prints_does_no_harm_and_time_is_limited(folder: Path, cast: Cast) -> None:
     (folder / "loud.py").write_text("print('{\"agents\": []}')\n" + SOUND)
     assert checked("loud")[1]["agents"][0]["name"] == "orders"
@@ -247,7 +247,7 @@ def test_what_an_author_prints_does_no_harm_and_time_is_limited(folder: Path, ca
     assert "no module 'not_there'" in payload["findings"][0]["said"]
 
 
-@pytest.mark.slow
+@pytest.mark.nightly
 def test_compared_with_what_workers_announced(
     folder: Path, cast: Cast, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -282,7 +282,7 @@ def test_compared_with_what_workers_announced(
     assert any("Version 9 is announced already" in text for text in messages)
 
 
-@pytest.mark.slow
+@pytest.mark.nightly
 def test_without_a_database_it_is_checked_all_the_same(folder: Path) -> None:
     (folder / "sound.py").write_text(SOUND)
     away = environment(DATABASE_URL="postgresql://gatepost@127.0.0.1:1/gatepost")
@@ -309,7 +309,7 @@ MEANT = {
 }
 
 
-@pytest.mark.slow
+@pytest.mark.nightly
 def test_the_shipped_agents_pass(cast: Cast) -> None:
     out = io.StringIO()
     call_command("agent", "check", "--json", stdout=out, stderr=io.StringIO())

@@ -16,7 +16,7 @@ TEXT = "the name of a person"
 PAGE = (ROOT / "docs/howto/langgraph.md").read_text()
 
 
-@pytest.mark.slow  # it starts processes
+@pytest.mark.nightly  # it starts processes
 def test_a_deleted_thread_is_hidden_and_its_record_and_proof_stay(
     server: Server, langgraph: Callable[..., Script]
 ) -> None:

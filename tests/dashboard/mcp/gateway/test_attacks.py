@@ -18,7 +18,7 @@ from workers.external.announcement import Announcement
 
 from .bench import Gate, last, text_of
 
-pytestmark = pytest.mark.slow
+pytestmark = pytest.mark.nightly
 MAIL = {"to": "ada@example.org", "text": "hello"}
 
 
