@@ -99,9 +99,10 @@ def browser_type_launch_args(browser_type_launch_args: dict[str, Any]) -> dict[s
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
     """Without a Chromium browser tests are skipped, loudly; where one is required they fail.
 
-    They come last: Playwright's event loop then stands in no other test's way.
+    Their files come last: Playwright's event loop then stands in no other test's way.
     """
-    items.sort(key=lambda item: item.get_closest_marker("browser") is not None)
+    last = {item.path for item in items if item.get_closest_marker("browser")}
+    items.sort(key=lambda item: (item.path in last, item.get_closest_marker("browser") is not None))
     if find_chromium() or os.environ.get("GATEPOST_REQUIRE_BROWSER"):
         return
     waiting = [item for item in items if item.get_closest_marker("browser")]

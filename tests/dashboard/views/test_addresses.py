@@ -84,6 +84,7 @@ GARBAGE = {
     "depth": ("zzz", "-1", "1.5", "٣", "32768", "9" * 30),
     "columns": ("zzz", "1.", "--1", "٣"),
     "text": ("x" * 201, "a\0b"),
+    "query": ("x" * 1_001, "a\0b"),
     "cursor": ("zzz", "x" * 201, "-", "a.b", "bnVsbA"),
 }
 
@@ -98,6 +99,7 @@ def _garbage(values: parameters.Values) -> tuple[str, ...]:
         parameters.DEPTH: "depth",
         parameters.COLUMNS: "columns",
         parameters.TEXT: "text",
+        parameters.QUERY: "query",
         parameters.CURSOR: "cursor",
     }
     return GARBAGE[by_kind[values]]
