@@ -11,6 +11,8 @@ import pytest
 from django.contrib.admin import ModelAdmin
 from django.urls import URLPattern, URLResolver, get_resolver, reverse
 
+from dashboard import actions
+from dashboard.actions.fleet.breakers import Selection
 from dashboard.records import site
 from dashboard.views import parameters
 from tests.cast import Cast
@@ -107,7 +109,8 @@ def _garbage(values: parameters.Values) -> tuple[str, ...]:
 
 def _taken(cast: Cast, place: Place) -> Iterator[tuple[str, dict[str, parameters.Values]]]:
     """(address, {parameter: its values}) of every page that takes any, by the URLs."""
-    ids = {"thread_id": place.waiting, "approval_id": place.request.id}
+    breaker = actions.trip_breaker(cast.actor("operator"), Selection(agent="none"), "To look at it")
+    ids = {"thread_id": place.waiting, "approval_id": place.request.id, "breaker_id": breaker.id}
     request = cast.client("admin").get("/").wsgi_request
     for address, pattern in patterns():
         view: Any = pattern.callback
