@@ -83,19 +83,19 @@ def accounted(fields: Sequence[Field], seed: int) -> dict[str, Any]:
 
     It may say less (a call that was tried again in place is not counted), never more.
     """
-    messages = [sum(item) for item in zip(*(f.said() for f in fields), strict=True)]
+    saved = [sum(item) for item in zip(*(f.saved_as_shown() for f in fields), strict=True)]
     cost = [sum(item) for item in zip(*(f.wasted("restart") for f in fields), strict=True)]
     cost[0] += sum(f.own_wasted("restart") for f in fields)
     return {
         "row": "A36",
         "what": "tokens that threads say they saved, against those that restarting cost",
-        "value": messages[1],
+        "value": saved[1],
         "unit": "tokens",
         "baseline": cost[1],
-        "ratio": tidy(messages[1] / cost[1]) if cost[1] else None,
+        "ratio": tidy(saved[1] / cost[1]) if cost[1] else None,
         "budget": cost[1],
-        "ok": 0 < messages[1] <= cost[1] and 0 < messages[0] <= cost[0],
-        "calls_said": messages[0],
+        "ok": 0 < saved[1] <= cost[1] and 0 < saved[0] <= cost[0],
+        "calls_said": saved[0],
         "calls_of_restart": cost[0],
         "seed": seed,
     }

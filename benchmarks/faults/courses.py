@@ -152,8 +152,8 @@ class Field:
         """Whether what stands at the end is what the tasks asked for."""
         return True
 
-    def said(self) -> tuple[int, int]:
-        """(calls, tokens) that the product says it did not make again."""
+    def saved_as_shown(self) -> tuple[int, int]:
+        """(calls, tokens) that the product shows as not made again."""
         from benchmarks.ground import workspace
         from checkpoints import queries
 

@@ -58,7 +58,7 @@ class Work {
   async take() {
     this.token = undefined;
     let after = "";
-    let said = "";
+    let printed = "";
     for (;;) {
       const next = await call("GET", `/threads/${this.thread}/next/?wait=10${after}`);
       if (next.do === "ended") {
@@ -77,7 +77,7 @@ class Work {
           if (!["leased", "not-allowed-now"].includes(error.code)) throw error;
         }
       }
-      if (next.reason !== said) console.error((said = next.reason));
+      if (next.reason !== printed) console.error((printed = next.reason));
       // The log says nothing when the lease of a killed process ends.
       if (next.lease === "other" || next.do === "take") await sleep(2000);
       after = next.lease === "other" || next.do === "take" ? "" : `&after=${next.seq}`;

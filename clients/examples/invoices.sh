@@ -19,7 +19,7 @@ call() { # METHOD PATH [BODY]: prints the answer; repeats what had none
 }
 
 take_lease() { # waits, without holding anything, until the thread can be worked on
-  local next after="" said=""
+  local next after="" printed=""
   token=
   while :; do
     next=$(call GET "/threads/$thread/next/?wait=10${after:+&after=$after}")
@@ -37,9 +37,9 @@ take_lease() { # waits, without holding anything, until the thread can be worked
       continue
       ;;
     esac
-    if [ "$(jq --raw-output .reason <<<"$next")" != "$said" ]; then
-      said=$(jq --raw-output .reason <<<"$next")
-      echo "$said" >&2
+    if [ "$(jq --raw-output .reason <<<"$next")" != "$printed" ]; then
+      printed=$(jq --raw-output .reason <<<"$next")
+      echo "$printed" >&2
     fi
     after=$(jq .seq <<<"$next")
     # The log says nothing when the lease of a killed process ends.

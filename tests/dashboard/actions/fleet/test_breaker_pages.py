@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import random
 import re
+from typing import Any
 from uuid import UUID, uuid4
 
 import pytest
@@ -11,6 +12,8 @@ from django.db import connection
 from django.test.utils import CaptureQueriesContext
 
 from checkpoints import leases, queries, store
+from checkpoints.agent_versions import OURS
+from checkpoints.states import LIVE as UNFINISHED
 from checkpoints.states import Status
 from dashboard import actions
 from dashboard.actions.fleet.breakers import EVERYTHING, Selection
@@ -270,3 +273,40 @@ def test_the_query_of_the_board_is_the_selection_or_is_refused(
         (seen,) = re.findall(r'name="seen" value="([^"]*)"', html)
         answer = post(cast, "/breakers/trip/", reason="Prices", seen=seen)
         assert (answer[0], queries.breakers(cast.workspace)) == (422, [])
+
+
+@pytest.mark.django_db
+@pytest.mark.parametrize("seed", [3, 17])
+def test_a_breaker_selects_what_the_lists_show(cast: Cast, seed: int) -> None:
+    """The rule of breakers, which claims evaluate, and the filters of lists find the same."""
+    dice = random.Random(seed)
+    populations.populate(cast, dice)
+    rows("UPDATE gp_thread SET labels = jsonb_build_object('n', mod(number, 3)::text) RETURNING id")
+    agents = [name for (name,) in rows("SELECT DISTINCT agent FROM gp_thread")]
+    titles = [title for (title,) in rows("SELECT DISTINCT title FROM gp_thread")]
+    ids = [str(ident) for (ident,) in rows("SELECT id FROM gp_thread LIMIT 3")]
+    texts = [
+        "",
+        *titles[:4],
+        *(t[1:4].upper() for t in titles[:4]),
+        *(i[3:9] for i in ids),
+        "%",
+        "_",
+    ]
+    n_some = 0
+    for _ in range(60):
+        chosen: dict[str, Any] = {
+            "agent": dice.choice(["", *agents]),
+            "framework": dice.choice(["", "", OURS, "LangGraph"]),
+            "damaged": dice.random() < 0.1,
+        }
+        text, label = dice.choice(texts), dice.choice([None, ("n", "0"), ("n", "1"), ("m", "0")])
+        q = str(queries.Query((queries.Term("", (text,)),))) if text.strip() else ""
+        selection = Selection(**chosen, q=q, labels=dict([label] if label else ()))
+        touched = actions.preview_trip(cast.actor("operator"), selection).total
+        listed = queries.threads(
+            workspace=cast.workspace, statuses=UNFINISHED, q=q, label=label, limit=1_000, **chosen
+        )
+        assert touched == len(listed.rows), selection
+        n_some += touched > 0
+    assert n_some > 10
