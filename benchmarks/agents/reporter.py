@@ -1,4 +1,4 @@
-"""python reporting.py STEPS NAME: a script under control by gatepost-client; prints its step times.
+"""python reporter.py COUNT NAME: a script under control by gatepost-client; prints its step times.
 
 A process of its own, started by row 18. One line of JSON: begin and end of the work by the clock
 of the machine, and the milliseconds of each step.
@@ -23,18 +23,18 @@ def work(number: int) -> str:
 
 
 @agent("bench-reporting", thread="{name}")
-def report(steps: int, name: str) -> int:
+def report(count: int, name: str) -> int:
     """Report so many steps one after the other."""
     times: list[float] = []
     began = 0.0
-    for number in range(steps + WARM_UP):
+    for number in range(count + WARM_UP):
         before = time.perf_counter()
         if number == WARM_UP:
             began = time.time()
         work(number)
         times.append((time.perf_counter() - before) * 1000)
     print(json.dumps({"began": began, "ended": time.time(), "ms": times[WARM_UP:]}), flush=True)
-    return steps
+    return count
 
 
 if __name__ == "__main__":
