@@ -57,6 +57,7 @@ class EventKind(StrEnum):
     STEP_FAILED = "step.failed"
     STEP_FENCED = "step.fenced"
     NODE_FINISHED = "node.finished"
+    NODE_SKIPPED = "node.skipped"
     UPDATE_REJECTED = "update.rejected"
     WAY_TAKEN = "way.taken"
     THOUGHT_RECORDED = "thought.recorded"
@@ -212,17 +213,29 @@ TRANSITIONS: Final[dict[Status | None, dict[EventKind, Status]]] = {
         K.THREAD_WOKEN: S.QUEUED,
         K.THREAD_PAUSED: S.PAUSED,
         K.STATE_EDITED: S.PAUSED,
+        K.NODE_SKIPPED: S.QUEUED,
         **_CONTROL,
     },
-    S.PAUSED: {K.THREAD_RESUMED: S.QUEUED, K.STATE_EDITED: S.PAUSED, **_CONTROL},
+    S.PAUSED: {
+        K.THREAD_RESUMED: S.QUEUED,
+        K.STATE_EDITED: S.PAUSED,
+        K.NODE_SKIPPED: S.PAUSED,
+        **_CONTROL,
+    },
     S.ATTENTION: {
         K.THREAD_RETRIED: S.QUEUED,
         K.ROLLBACK_RETRIED: S.ROLLING_BACK,
         K.STATE_EDITED: S.ATTENTION,
+        K.NODE_SKIPPED: S.QUEUED,
         **_CONTROL,
     },
     S.SUCCEEDED: {K.ROLLBACK_STARTED: S.ROLLING_BACK},
-    S.FAILED: {K.THREAD_RETRIED: S.QUEUED, K.STATE_EDITED: S.FAILED, **_CONTROL},
+    S.FAILED: {
+        K.THREAD_RETRIED: S.QUEUED,
+        K.STATE_EDITED: S.FAILED,
+        K.NODE_SKIPPED: S.QUEUED,
+        **_CONTROL,
+    },
     S.CANCELLED: {K.ROLLBACK_STARTED: S.ROLLING_BACK},
     S.ROLLING_BACK: {
         K.LEASE_ACQUIRED: S.ROLLING_BACK,

@@ -7,7 +7,7 @@ from .views import artifacts, board, breakers, health, login, metrics, workspace
 from .views.approvals import detail as approvals
 from .views.approvals import edit as editing
 from .views.approvals import inbox
-from .views.threads import cancel, changes, start, unknown_effects
+from .views.threads import cancel, changes, skip, start, unknown_effects
 from .views.threads import detail as threads
 
 # Here and not when Django starts: commands and workers have no use for the records.
@@ -25,6 +25,7 @@ urlpatterns = [
     path(f"{THREAD}/pause/", threads.pause, name="thread_pause"),
     path(f"{THREAD}/resume/", threads.resume, name="thread_resume"),
     path(f"{THREAD}/retry/", threads.retry, name="thread_retry"),
+    path(f"{THREAD}/skip/", skip.skip, name="thread_skip"),
     path(f"{THREAD}/settle/", unknown_effects.settle, name="thread_settle"),
     path(f"{THREAD}/code/", threads.code, name="thread_code"),
     path(f"{THREAD}/cancel/", cancel.cancel, name="thread_cancel"),

@@ -24,6 +24,7 @@ _NAMING = frozenset(
         EventKind.MODEL_ANSWERED,
         EventKind.MODEL_FAILED,
         EventKind.NODE_FINISHED,
+        EventKind.NODE_SKIPPED,
         EventKind.VALUE_RECORDED,
         EventKind.CURSOR_KEPT,
         EventKind.EFFECT_STARTED,

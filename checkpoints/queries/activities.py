@@ -8,6 +8,7 @@ from uuid import UUID
 
 from ..errors import NotFound
 from ..postgres import reads as prepared
+from ..postgres.named_rows import fetch_named
 from ..tables import columns as tables
 from ..tables.readers import Reader
 from ..views import ActivityRow, CheckpointRow, EffectFate, ThreadRow
@@ -37,6 +38,16 @@ _AT_NEXT_STEP = (
     ACTIVITY + "WHERE (thread_id, branch, step) = "
     "(SELECT th.id, th.branch, th.step + 1 FROM gp_thread th WHERE th.id = %s::uuid) "
     "ORDER BY started_at, revision"
+)
+
+_BEFORE_SKIP = (
+    "SELECT th.status, th.branch, th.step, th.next_nodes ? %s::text AS is_next, "
+    "CASE WHEN th.rollback IS NULL THEN coalesce(th.waiting_on ->> 'kind', '') ELSE 'rollback' END "
+    "AS stopped_for, coalesce(bool_or(a.kind = 'node' AND a.state = 'done'), FALSE) AS finished, "
+    "coalesce(string_agg(a.tool, ', ') FILTER (WHERE a.kind = 'effect' "
+    "AND a.state IN ('started', 'unknown')), '') AS unknown "
+    "FROM gp_thread th LEFT JOIN gp_activity a ON a.thread_id = th.id AND a.branch = th.branch "
+    "AND a.step = th.step + 1 AND a.node = %s::varchar WHERE th.id = %s::uuid GROUP BY th.id"
 )
 
 
@@ -79,6 +90,18 @@ def step_activities(
     if rows is None:
         rows = prepared.fetch(_AT_STEP, (thread_id, branch, step))
     return [activity_of(r) for r in rows]
+
+
+def before_skip(thread_id: UUID, node: str) -> Any:
+    """Read what a skip of a node of the present step has to respect; raises NotFound.
+
+    Columns: status, branch, step, is_next, stopped_for (the kind of what the thread asks),
+    finished, unknown (tools of its effects whose outcome is unknown).
+    """
+    result = fetch_named(_BEFORE_SKIP, (node, node, thread_id))
+    if not result:
+        raise NotFound("There is no such thread.")
+    return result[0]
 
 
 def activities_after(

@@ -11,7 +11,7 @@ from .activities import (
 )
 from .clock_steps import bring_back_sleepers, note_clock_step
 from .code import accept, pin, unpin
-from .control import cancel, edit, pause, resume, retry
+from .control import cancel, edit, pause, resume, retry, skip
 from .cursors import keep_cursor
 from .folder_duties import claim_folder, folder_kept, owe_folder, postpone_folder
 from .inputs import send_input
@@ -192,6 +192,7 @@ __all__ = [
     "send_message",
     "settle",
     "shorten_leases",
+    "skip",
     "spawn",
     "start",
     "start_activity",

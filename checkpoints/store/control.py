@@ -1,4 +1,4 @@
-"""What people do to a thread as it stands: pause, resume, retry, cancel, edit."""
+"""What people do to a thread as it stands: pause, resume, retry, skip, cancel, edit."""
 
 from __future__ import annotations
 
@@ -11,19 +11,23 @@ from django.db import transaction
 from uuid_utils.compat import uuid7
 
 from .. import payloads
-from ..errors import NotFound, StaleVersion
+from ..errors import NotAllowedNow, NotFound, StaleVersion
 from ..postgres.named_rows import fetch_named
 from ..queries import savings
+from ..queries.activities import before_skip
+from ..records import NewActivity, Position
 from ..signals import state_settled
 from ..state import deltas
 from ..states import CANCELLABLE, EDITABLE, STOPS_AHEAD, EventKind, Status, sources, target
 from ..views import SavedRow
 from . import interrupted_effects
+from .activities import NAMING_V, written_as
 from .folder_duties import owe_folder
 from .keyframes import known_digests
 from .statement.checkpoint_rows import checkpoint_insert
 from .statement.guards import check_texts, in_statuses, refuse, versioned
-from .statement.moves import Move, NewCheckpoint, NewEvent, head_sets, perform
+from .statement.locks import lock_thread
+from .statement.moves import Insert, Move, NewCheckpoint, NewEvent, head_sets, perform
 from .steps import release
 
 # Nobody works on these: they pause at once.
@@ -151,6 +155,82 @@ def retry_rollback(thread: UUID, *, actor: str, expected_version: int | None = N
         guard=_UNDONE_HALF,
         free=True,
     )
+
+
+def skip(
+    thread: UUID, *, node: str, reason: str, actor: str, expected_version: int | None = None
+) -> Status:
+    """Record a node of the present step as finished with no update; the status afterwards.
+
+    failed, attention, sleeping -> queued; a paused thread stays paused. The worker that takes it
+    next merges what the other nodes of the step return and chooses the way on. Raises
+    NotAllowedNow where the node is not the next, has finished, or has an effect of which nobody
+    knows whether it happened.
+    """
+    with transaction.atomic():
+        lock_thread(thread)
+        row = before_skip(thread, node)
+        status = Status(row.status)
+        if status not in sources(EventKind.NODE_SKIPPED):
+            refuse(thread, expected_version=expected_version, wanted="Skipping a node")
+        if why := why_not_skipped(
+            node,
+            stopped_for=row.stopped_for,
+            is_next=row.is_next,
+            finished=row.finished,
+            unknown=row.unknown,
+        ):
+            raise NotAllowedNow(why, status=status)
+        _, insert, event = skipped(actor, node, branch=row.branch, step=row.step + 1, reason=reason)
+        move = versioned(Move(thread, in_statuses((status,))), expected_version)
+        after = target(EventKind.NODE_SKIPPED, status)
+        if after is not status:
+            move.to_status(after, reason="")
+        move.express("waiting_on", "NULL")
+        move.express("wake_at", "NULL")
+        move.express("crash_count", "0")
+        move.inserts = [insert]
+        move.events = [event]
+        moved = perform(move)
+        if moved is None:
+            refuse(thread, expected_version=expected_version, wanted="Skipping a node")
+        return after
+
+
+def skipped(
+    actor: str, node: str, *, branch: int, step: int, reason: str
+) -> tuple[NewActivity, Insert, NewEvent]:
+    """The record of a node that a person went past: finished with no update; its row, its event."""
+    activity = NewActivity(
+        id=uuid7(),
+        position=Position(branch, step, node, 0, "node"),
+        kind="node",
+        tool=node,
+        args={},
+        idempotency_key="",
+    )
+    row, named = written_as(activity, "done", {})
+    event = NewEvent(EventKind.NODE_SKIPPED, {**named, "reason": reason}, actor, NAMING_V)
+    return activity, row, event
+
+
+def why_not_skipped(
+    node: str, *, stopped_for: str, is_next: bool, finished: bool, unknown: str
+) -> str:
+    """Say why a person cannot go past a node; empty where they can.
+
+    `stopped_for` is the kind of what the thread asks, `unknown` names effects of the node of which
+    nobody knows whether they happened.
+    """
+    if stopped_for in ("code", "history", "rollback"):
+        return "A node can't be skipped before what the thread stopped for is decided."
+    if not is_next:
+        return f"{node!r} is not a node of the present step."
+    if finished:
+        return f"{node!r} has finished in this step; its update is recorded."
+    if unknown:
+        return f"Whether {unknown} happened is unknown. Retry: the thread then asks for it."
+    return ""
 
 
 def cancel(

@@ -7,7 +7,6 @@ calls the floors below; errors of those come out as ActionError. Database errors
 from dashboard.identity.permissions import RIGHTS, Actor, Allowance, actor_of, allowed_actions, may
 
 from .cancellation import cancel, preview_cancel
-from .code_choice import choose_code, choose_code_many
 from .decisions import decide, decide_many, take_back
 from .endpoints import (
     change_endpoint,
@@ -29,6 +28,9 @@ from .mcp_servers import (
 )
 from .policies import edit_policy, make_policy, preview_policy, set_cap, try_policy
 from .starts import start_or_continue, start_thread
+from .stopped.code_choice import choose_code, choose_code_many
+from .stopped.skips import skip
+from .stopped.unknown_effects import settle
 from .threads import (
     check_upload_size,
     edit,
@@ -46,7 +48,6 @@ from .threads import (
     upload,
     verify,
 )
-from .unknown_effects import settle
 from .users import edit_user, list_users, make_user
 
 __all__ = [
@@ -96,6 +97,7 @@ __all__ = [
     "set_cap",
     "set_mcp_tool_mode",
     "settle",
+    "skip",
     "start_or_continue",
     "start_thread",
     "switch_endpoint",

@@ -28,7 +28,7 @@ from checkpoints.views import ThreadRow
 from dashboard.errors import ActionError, Forbidden, NeedsSecondPerson, of, translated
 from dashboard.identity.permissions import Actor, may
 
-Operation = Literal["fork", "roll_back", "edit", "retry"]
+Operation = Literal["fork", "roll_back", "edit", "retry", "skip"]
 Action = Callable[Concatenate[Actor, UUID, ...], Any]
 
 _DOORS: Final[dict[str, Action]] = {}
@@ -39,6 +39,7 @@ _TITLES: Final = {
     "roll_back": "Roll the thread “{}” back",
     "edit": "Edit the state of the thread “{}”",
     "retry": "Retry the thread “{}”",
+    "skip": "Skip a node of the thread “{}”",
     "choose_code": "Fork the thread “{}” under other code",
     "settle": "State what happened to an effect of “{}”",
 }

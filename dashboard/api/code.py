@@ -11,7 +11,7 @@ from rest_framework.response import Response
 
 from checkpoints import queries
 from dashboard import actions
-from dashboard.actions.code_choice import alike, changed_parts
+from dashboard.actions.stopped.code_choice import alike, changed_parts
 from dashboard.identity.permissions import require
 
 from .protocol.base import MemberView, answer, refusals

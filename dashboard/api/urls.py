@@ -49,7 +49,7 @@ from .gateway.servers import (
     SetModeOfMcpTool,
 )
 from .hooks import DecideHook
-from .one_thread import OneThread
+from .one_thread import OneThread, SkipNode
 from .past import (
     ThreadActivities,
     ThreadAnatomy,
@@ -91,6 +91,7 @@ _thread: list[URLPattern] = [
     path("pause/", PauseThread.as_view(), name="pause"),
     path("resume/", ResumeThread.as_view(), name="resume"),
     path("retry/", RetryThread.as_view(), name="retry"),
+    path("skip/", SkipNode.as_view(), name="skip"),
     path("settle/", SettleThread.as_view(), name="settle"),
     path("code/", CodeThread.as_view(), name="code"),
     path("cancel/", CancelThread.as_view(), name="cancel"),

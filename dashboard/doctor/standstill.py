@@ -13,8 +13,8 @@ from approvals.rules.verdicts import GATES
 from checkpoints import queries
 from checkpoints.states import FINISHED, Status
 from checkpoints.views import ThreadRow, WorkerRow
-from dashboard.actions.code_choice import WORDS, open_choices
-from dashboard.actions.unknown_effects import asked_of
+from dashboard.actions.stopped.code_choice import WORDS, open_choices
+from dashboard.actions.stopped.unknown_effects import asked_of
 from dashboard.api.shapes.answers import thread_detail
 from dashboard.api.shapes.rows import Event, Reason
 from dashboard.identity.permissions import Actor, allowed_actions

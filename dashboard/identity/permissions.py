@@ -40,6 +40,7 @@ RIGHTS: Final[dict[str, frozenset[str]]] = {
     "pause": _OPERATOR,
     "resume": _OPERATOR,
     "retry": _OPERATOR,
+    "skip": _OPERATOR,
     "settle": _OPERATOR,
     "code": _OPERATOR,
     "input": _OPERATOR,
@@ -64,7 +65,7 @@ SCOPES: Final[dict[str, frozenset[str]]] = {
     # What an agent elsewhere does: it takes threads and reports. It decides nothing.
     "work": frozenset({"read", "work"}),
     "control": frozenset(
-        {"read", "pause", "resume", "retry", "settle", "code", "cancel", "edit", "breaker"}
+        {"read", "pause", "resume", "retry", "skip", "settle", "code", "cancel", "edit", "breaker"}
     ),
     "fork": frozenset({"read", "fork", "roll_back"}),
     "decide": frozenset({"read", "decide"}),
@@ -76,6 +77,7 @@ THREAD_ACTIONS: Final = (
     "pause",
     "resume",
     "retry",
+    "skip",
     "settle",
     "input",
     "edit",
@@ -89,6 +91,7 @@ _FROM: Final[dict[str, tuple[Status, ...]]] = {
     "pause": _PAUSABLE,
     "resume": sources(EventKind.THREAD_RESUMED),
     "retry": sources(EventKind.THREAD_RETRIED),
+    "skip": sources(EventKind.NODE_SKIPPED),
     "settle": (Status.ATTENTION,),
     "input": tuple(s for s in Status if s in TAKES_INPUT),
     "edit": tuple(s for s in Status if s in EDITABLE),
@@ -273,6 +276,8 @@ def beyond(thread: ThreadRow, action: str) -> str:
     external = thread.external
     if external is not None and external.watched and action in THREAD_ACTIONS:
         return f"{thread.agent} is watched, not controlled: nothing done here reaches it."
+    if external is not None and action == "skip":
+        return f"{thread.agent} works elsewhere: only its own code can go past a step."
     if external is None or action not in CAN or action in external.can:
         return ""
     what = {"edit": "an edit", "fork": "a fork", "roll_back": "a rollback"}[action]

@@ -41,6 +41,8 @@ def actions_of(roles: Roles, thread: ThreadRow) -> list[Action]:
     hidden = {"resume" if allowed["pause"].allowed or thread.status != "paused" else "pause"}
     if thread.status not in ("failed", "attention"):
         hidden.add("retry")
+    if not allowed["skip"].allowed:
+        hidden.add("skip")
     hidden |= {"input", "settle"}  # their forms stand on the page
     if allowed["settle"].allowed:
         hidden.add("retry")  # it would only ask again

@@ -24,8 +24,8 @@ from checkpoints.views import (
     ThreadRow,
     Why,
 )
-from dashboard.actions.code_choice import choices_for
-from dashboard.actions.unknown_effects import Asked, asked_of
+from dashboard.actions.stopped.code_choice import choices_for
+from dashboard.actions.stopped.unknown_effects import Asked, asked_of
 from dashboard.documents.anatomy import anatomy_of
 from dashboard.documents.anatomy_shape import Anatomy
 from dashboard.documents.state_reads import Read, read, unreadable

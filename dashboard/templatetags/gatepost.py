@@ -17,7 +17,7 @@ from django.utils.safestring import SafeString
 
 from approvals.states import COMMENT_MAX
 from checkpoints.limits import TITLE_MAX
-from dashboard.drawing import differences, file_links, list_pairs, step_times, trees
+from dashboard.drawing import differences, event_looks, file_links, list_pairs, step_times, trees
 from dashboard.drawing.model_calls import model_call_of
 from dashboard.fields.validation import REASON_MAX
 from dashboard.wording import amounts, sentences, text
@@ -31,8 +31,8 @@ register.filter("number", text.number)
 register.filter("bytes", text.size)
 register.filter("span", text.span)
 register.filter("spent", amounts.spent)
-register.filter("event_icon", sentences.event_icon)
-register.filter("event_tone", sentences.event_tone)
+register.filter("event_icon", event_looks.event_icon)
+register.filter("event_tone", event_looks.event_tone)
 register.filter("json_text", trees.pretty)
 register.filter("times_words", step_times.words)
 register.filter("worker", sentences.worker)
@@ -42,6 +42,7 @@ VERBS = {
     "pause": ("pause", "Pause", "p"),
     "resume": ("play", "Resume", "p"),
     "retry": ("retry", "Retry", "r"),
+    "skip": ("skip", "Skip…", ""),
     "edit": ("edit", "Edit…", "e"),
     "fork": ("fork", "Fork…", "f"),
     "rollback": ("undo", "Roll back…", "b"),

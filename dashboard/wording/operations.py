@@ -1,4 +1,4 @@
-"""What a person asks another person to allow: a fork, a rollback, an edit or a retry, in words."""
+"""What a person asks another person to allow: a fork, a rollback, an edit, a retry, in words."""
 
 from __future__ import annotations
 
@@ -15,6 +15,7 @@ WORDS = {
     "roll_back": "Roll the thread back: what came after a checkpoint is undone, most recent first",
     "edit": "Edit the thread’s state: a person overwrites values the agent computed",
     "retry": "Retry the thread from where it stopped",
+    "skip": "Skip a node: the thread goes on as if the node had returned no update",
     "settle": "State what happened to an effect with an unknown outcome",
 }
 # The arguments that people read, in this order; the exact JSON below has all of them.
@@ -23,6 +24,7 @@ DETAILS = (
     ("title", "Title"),
     ("effects", "Effects"),
     ("verdict", "What holds"),
+    ("node", "Node"),
     ("activity", "Effect"),
     ("compensate", "Undo effects"),
     ("run_on", "Continue afterwards"),

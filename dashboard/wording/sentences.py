@@ -57,75 +57,12 @@ LOOKS: dict[str, Look] = {
 HELD = Look("t-idle", "queued", "Held", "Children that start when others end")
 UNKNOWN = Look("t-idle", "queued", "Unknown", "")
 
-# noun of the kind -> icon; the tone comes from the participle, so red always means "went wrong"
-ICONS = {
-    "checkpoint": "cp",
-    "approval": "wait",
-    "decision": "wait",
-    "effect": "bolt",
-    "compensation": "undo",
-    "rollback": "undo",
-    "activity": "tool",
-    "model": "llm",
-    "conversation": "llm",
-    "thought": "llm",
-    "artifact": "file",
-    "lease": "key",
-    "state": "edit",
-    "way": "fork",
-    "node": "check",
-    "value": "clock",
-    "cursor": "clock",
-    "pause": "pause",
-    "code": "stuck",
-    "input": "msg",
-    "record": "shield",
-}
-KIND_ICONS = {
-    "thread.started": "play",
-    "thread.forked": "fork",
-    "thread.succeeded": "done",
-    "thread.failed": "fail",
-    "thread.cancelled": "cancel",
-    "thread.paused": "pause",
-    "thread.resumed": "play",
-    "thread.retried": "retry",
-    "thread.suspended": "wait",
-    "thread.slept": "clock",
-    "thread.woken": "play",
-    "thread.parked": "stuck",
-    "thread.handed_back": "queued",
-    "thread.imported": "file",
-    "step.failed": "fail",
-    "step.fenced": "key",
-    "record.damaged": "fail",
-}
 _MEANING = {str(verdict): message for verdict, message in MEANING.items()}
-BAD = ("failed", "rejected", "fenced", "refused", "damaged")
 
 
 def look(status: object) -> Look:
     """The look of a status, or of "held"; a stranger gets a neutral one instead of an error."""
     return HELD if status == "held" else LOOKS.get(str(status), UNKNOWN)
-
-
-def event_icon(kind: str) -> str:
-    """The icon of an event kind."""
-    return KIND_ICONS.get(kind) or ICONS.get(kind.partition(".")[0], "cp")
-
-
-def event_tone(kind: str) -> str:
-    """The tone class of an event kind; most events are neutral."""
-    noun, _, participle = kind.partition(".")
-    if participle in BAD:
-        return "t-fail"
-    if kind in ("thread.parked", "lease.taken_over", "code.changed", "checkpoint.skipped"):
-        return "t-stuck"
-    if kind in ("approval.requested", "thread.suspended"):
-        return "t-wait"
-    if kind in ("thread.succeeded", "approval.decided"):
-        return "t-done"
-    return "t-run" if noun == "effect" else "t-idle"
 
 
 def person(actor: str, people: Mapping[str, str] | None = None, *, imported: bool = False) -> str:
@@ -291,6 +228,7 @@ _SAY: dict[str, Any] = {
         (f"Step lost{_at(d)}" if d.get("lost") else f"Step failed{_at(d)}") + _tail(d)
     ),
     "step.fenced": lambda d, who: f"A late commit of {who} was refused" + _unknown(d),
+    "node.skipped": lambda d, who: f"{who} skipped {d.get('node', 'a node')}{_tail(d)}",
     "node.finished": lambda d, who: f"{d.get('node', 'A node')} finished; its step continues",
     "input.received": lambda d, who: f"{who} sent: {_quoted(d.get('message'))}",
     "input.taken": lambda d, who: _taken(d.get("inputs") or ()),

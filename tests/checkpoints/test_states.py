@@ -124,6 +124,10 @@ def retry_rollback(thread: UUID, former: Work | None) -> None:
         raise NotAllowedNow
 
 
+def next_node(thread: UUID) -> str:
+    return str(one("SELECT next_nodes ->> 0 FROM gp_thread WHERE id = %s::uuid", (thread,)))
+
+
 def cancel(thread: UUID, former: Work | None) -> object:
     if status_of(thread) is S.ROLLING_BACK:  # a worker ends what a person wanted ended
         with pytest.raises(NotAllowedNow):
@@ -154,6 +158,9 @@ VERBS: dict[EventKind, Callable[[UUID, Work | None], object]] = {
     K.THREAD_PAUSED: pause,
     K.THREAD_RESUMED: lambda thread, _: store.resume(thread, actor=OPERATOR),
     K.THREAD_RETRIED: lambda thread, _: store.retry(thread, actor=OPERATOR),
+    K.NODE_SKIPPED: lambda thread, _: store.skip(
+        thread, node=next_node(thread), reason="", actor=OPERATOR
+    ),
     K.THREAD_CANCELLED: cancel,
     K.THREAD_PARKED: park,
     K.STATE_EDITED: lambda thread, _: store.edit(

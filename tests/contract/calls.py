@@ -15,7 +15,7 @@ from urllib.parse import quote, urlencode
 from uuid import UUID
 
 from django.core.files.uploadedfile import SimpleUploadedFile
-from django.db import transaction
+from django.db import connection, transaction
 from drf_spectacular.generators import SchemaGenerator
 
 from approvals.notify.endpoints import Wanted
@@ -270,6 +270,14 @@ class Call:
         return replace(self, **more)
 
 
+def next_node(thread: UUID) -> str:
+    """The first node that works next."""
+    with connection.cursor() as cursor:
+        cursor.execute("SELECT next_nodes ->> 0 FROM gp_thread WHERE id = %s", (thread,))
+        (name,) = cursor.fetchone() or ("",)
+    return str(name)
+
+
 def _thread(thread: UUID, **more: Any) -> Call:
     return Call({"thread_id": str(thread)}, **more)
 
@@ -406,6 +414,9 @@ EXAMPLES: dict[str, Callable[[World], Call]] = {
     ),
     "threads_resume": lambda w: _thread(w.paused, body={}, who=OPERATOR),
     "threads_retry": lambda w: _thread(w.failed, body={}, who=OPERATOR),
+    "threads_skip": lambda w: _thread(
+        w.failed, body={"node": next_node(w.failed), "reason": "not needed"}, who=OPERATOR
+    ),
     "threads_settle": lambda w: _thread(
         w.asking[0],
         body={

@@ -104,6 +104,7 @@ QUERIES: dict[str, int] = {
     "threads_retry": 11,
     "threads_roll_back": 27,
     "threads_settle": 13,
+    "threads_skip": 21,
     "threads_start": 12,
     "threads_stuck": 4,
     "threads_state_retrieve": 7,

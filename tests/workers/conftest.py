@@ -177,6 +177,9 @@ class Bench:
     def retry(self, thread: UUID) -> None:
         store.retry(thread, actor="user:1")
 
+    def skip(self, thread: UUID, node: str, reason: str = "not needed") -> None:
+        store.skip(thread, node=node, reason=reason, actor="user:1")
+
     @transaction.atomic
     def cancel(self, thread: UUID, *, undo: bool = False, unknown: bool = False) -> None:
         gates.withdraw_open(thread, reason="The thread was cancelled.", actor="user:1")

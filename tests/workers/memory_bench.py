@@ -173,6 +173,9 @@ class MemoryBench:
     def retry(self, thread: UUID) -> None:
         people.retry(self.book, thread, actor="user:1")
 
+    def skip(self, thread: UUID, node: str, reason: str = "not needed") -> None:
+        people.skip(self.book, thread, node=node, reason=reason, actor="user:1")
+
     def cancel(self, thread: UUID, *, undo: bool = False, unknown: bool = False) -> None:
         if not undo or not undoing.cancel_and_undo(
             self.book, thread, actor="user:1", reason="enough", unknown=unknown

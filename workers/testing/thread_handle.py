@@ -210,6 +210,11 @@ class Played:
         people.retry(self._book, self.id, actor=ACTOR)
         return self.go_on(decide)
 
+    def skip(self, node: str, reason: str, decide: Decide = None) -> Self:
+        """Go past a node of a stopped thread, as if it had returned no update."""
+        people.skip(self._book, self.id, node=node, reason=reason, actor=ACTOR)
+        return self.go_on(decide)
+
     @property
     def asked(self) -> Question | None:
         """What it asks in `attention` about an effect that was lost or is asked otherwise."""

@@ -27,11 +27,15 @@ DECIDED = "approval.decided"
 WITHDRAWN = "approval.withdrawn"
 
 
-def withdraw_open(thread: UUID, *, reason: str, actor: str) -> int:
-    """pending or held -> withdrawn for each request of a thread; how many. Wakes nobody."""
+def withdraw_open(thread: UUID, *, node: str = "", reason: str, actor: str) -> int:
+    """pending or held -> withdrawn for each request of a thread, or of one node of it; how many.
+
+    Wakes nobody.
+    """
     with transaction.atomic():
         store.lock_thread(thread)
-        return _withdraw(thread, "TRUE", (), reason=reason, actor=actor)
+        which, params = ("a.node = %s::varchar", (node,)) if node else ("TRUE", ())
+        return _withdraw(thread, which, params, reason=reason, actor=actor)
 
 
 def withdraw_former(work: Work, proposal: Proposal, *, reason: str) -> int:

@@ -12,7 +12,7 @@ SELECT e.xid8::text::bigint AS xid, e.thread_id AS thread, e.seq, e.kind, e.acto
   CASE WHEN e.kind IN ('checkpoint.committed', 'step.failed') THEN (
     SELECT b.at FROM gp_event b WHERE b.thread_id = e.thread_id AND b.seq < e.seq
     AND b.kind IN ('checkpoint.committed', 'thread.started', 'thread.forked', 'thread.resumed',
-      'thread.retried', 'step.failed', 'rollback.run_on')
+      'thread.retried', 'node.skipped', 'step.failed', 'rollback.run_on')
     ORDER BY b.seq DESC LIMIT 1) END AS began,
   CASE WHEN e.kind IN ('thread.succeeded', 'thread.failed', 'thread.cancelled') THEN (
     SELECT max(b.at) FROM gp_event b WHERE b.thread_id = e.thread_id AND b.seq < e.seq

@@ -12,7 +12,8 @@ from ..rows import rows
 # Where the present step began, or a person last let it try again: found going back from the end.
 _SINCE = (
     "seq > (SELECT coalesce((SELECT b.seq FROM gp_event b WHERE b.thread_id = %s::uuid "
-    "AND b.kind IN ('checkpoint.committed', 'thread.retried') ORDER BY b.seq DESC LIMIT 1), 0))"
+    "AND b.kind IN ('checkpoint.committed', 'thread.retried', 'node.skipped') "
+    "ORDER BY b.seq DESC LIMIT 1), 0))"
 )
 
 

@@ -9,7 +9,7 @@ from uuid import UUID
 from pydantic import Field
 
 from checkpoints.code_parts import Change
-from dashboard.actions.code_choice import Chosen
+from dashboard.actions.stopped.code_choice import Chosen
 from dashboard.documents.state_shape import Shape
 
 from .problems import of_action

@@ -13,8 +13,9 @@ from checkpoints.agent_versions import CAN
 from checkpoints.limits import AGENT_MAX, NAME_MAX, NODE_MAX
 from checkpoints.state.deltas import LIMITS
 from checkpoints.verdicts import Verdict
-from dashboard.actions import code_choice, decisions
-from dashboard.actions.unknown_effects import RESULT_MAX_BYTES
+from dashboard.actions import decisions
+from dashboard.actions.stopped import code_choice
+from dashboard.actions.stopped.unknown_effects import RESULT_MAX_BYTES
 from dashboard.errors import FAULTS_MAX
 from dashboard.fields.validation import CONFIG_BYTES, LABEL_KEY_MAX, LABELS_MAX, MESSAGE_BYTES
 from workers.external.announcement import REDUCERS, Announcement
@@ -196,6 +197,13 @@ class ChooseCodeMany(Asked):
 
     choice: Annotated[str, OneOf(code_choice.CHOICES)]
     threads: Annotated[list[Id], Field(min_length=1, max_length=code_choice.AT_ONCE)]
+
+
+class Skip(Asked):
+    """A node that the thread goes past."""
+
+    node: Node
+    reason: Reason = Field(description="Recorded with who skipped the node.")
 
 
 class Cancel(Asked):

@@ -10,7 +10,7 @@ from pydantic import BaseModel, ConfigDict, Field
 
 from approvals.queries import ApprovalRow
 from checkpoints.views import CheckpointRow, InputRow, SavedRow, StorageRow, ThreadRow, Why
-from dashboard.actions.code_choice import open_choices
+from dashboard.actions.stopped.code_choice import open_choices
 from dashboard.documents.state_shape import Shape
 from dashboard.identity.permissions import HasRoles, allowed_actions
 

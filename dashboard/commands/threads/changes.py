@@ -9,7 +9,7 @@ from typing import Any
 from checkpoints import queries
 from checkpoints.views import CheckpointRow, ThreadRow
 from dashboard import actions
-from dashboard.actions.code_choice import CHOICES, RIGHT, alike
+from dashboard.actions.stopped.code_choice import CHOICES, RIGHT, alike
 from dashboard.api.shapes.code import ChosenMany
 from dashboard.api.shapes.previews import EditPreview, ForkPreview, RollBackPreview
 from dashboard.commands.terminal.arguments import checkpoint_named, values

@@ -91,12 +91,12 @@ def start(command: PersonalCommand) -> None:
     tell_thread(command, actor, thread)
 
 
-def _control(action: str, option: str = "") -> Callable[[PersonalCommand], None]:
-    """A verb that is one action, with the value of one option if named."""
+def _control(action: str, *options: str) -> Callable[[PersonalCommand], None]:
+    """A verb that is one action, with the values of the options named."""
 
     def act(command: PersonalCommand) -> None:
         actor, thread = thread_of(command, action)
-        values: list[Any] = [command.options[option]] if option else []
+        values: list[Any] = [command.options[option] for option in options]
         done = getattr(actions, action)
         done(actor, thread.id, *values, expected_version=command.options["version"])
         tell_thread(command, actor, thread.id)
@@ -123,6 +123,10 @@ def send_input(command: PersonalCommand) -> None:
 
 def _pause_options(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--before", default="", metavar="NODE", help="stop before this node")
+
+
+def _skip_options(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("--node", required=True, metavar="NODE", help="the node to go past")
 
 
 def _cancel_options(parser: argparse.ArgumentParser) -> None:
@@ -181,6 +185,13 @@ DOING = (
         "try a failed step again, or go on after looking at a problem",
         _control("retry"),
         on_thread(takes_version),
+    ),
+    Verb(
+        "skip",
+        "go past a node that fails, as if it had returned no update",
+        _control("skip", "node", "reason"),
+        on_thread(_skip_options, takes_reason, takes_version),
+        "threads skip order-17 --node translate --reason 'the service was shut down'",
     ),
     Verb(
         "input",

@@ -6,7 +6,7 @@ import argparse
 
 from checkpoints.verdicts import Verdict
 from dashboard import actions
-from dashboard.actions import unknown_effects
+from dashboard.actions.stopped import unknown_effects
 from dashboard.commands.terminal.arguments import json_given
 from dashboard.commands.terminal.console import PersonalCommand, Usage, Verb
 from dashboard.commands.terminal.descriptions import tell_thread

@@ -9,7 +9,7 @@ from django.shortcuts import render
 
 from checkpoints import queries
 from dashboard import actions, errors
-from dashboard.actions.code_choice import WORDS, Chosen, changed_parts, choices_for
+from dashboard.actions.stopped.code_choice import WORDS, Chosen, changed_parts, choices_for
 from dashboard.identity.permissions import lacks
 from dashboard.views.base import actor
 

@@ -11,7 +11,7 @@ from django.views.decorators.http import require_http_methods
 from checkpoints import queries
 from checkpoints.states import Status
 from dashboard import actions, errors
-from dashboard.actions import unknown_effects
+from dashboard.actions.stopped import unknown_effects
 from dashboard.identity.permissions import require
 from dashboard.views import forms
 from dashboard.views.base import SeeOther, actor, member, refused, say, thread_url, version_of

@@ -49,6 +49,7 @@ from tests.contract.calls import (
     example,
     make_breaker,
     make_mcp_server,
+    next_node,
     operations,
     send,
 )
@@ -573,6 +574,7 @@ COMMANDS: dict[str, Callable[[World], list[Any]]] = {
     "threads pause": lambda w: [w.queued],
     "threads resume": lambda w: [w.paused],
     "threads retry": lambda w: [w.failed],
+    "threads skip": lambda w: [w.failed, "--node", next_node(w.failed), "--reason", "unneeded"],
     "threads input": lambda w: [w.inbox, '"and the rain"'],
     "threads cancel": lambda w: [w.queued],
     "threads settle": lambda w: [w.asking[0], "happened", "--reason", "seen"],

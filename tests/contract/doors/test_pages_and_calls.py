@@ -14,7 +14,15 @@ from django.urls import URLPattern, URLResolver, get_resolver, reverse
 from dashboard import actions
 from dashboard.actions import external
 from tests.cast import Cast
-from tests.contract.calls import World, example, make_world, operations, send, taken_back
+from tests.contract.calls import (
+    World,
+    example,
+    make_world,
+    next_node,
+    operations,
+    send,
+    taken_back,
+)
 
 pytestmark = pytest.mark.requirement("D06")
 
@@ -37,6 +45,11 @@ FORMS: dict[str, Callable[[World], tuple[str, list[Any], dict[str, Any]]]] = {
     "thread_pause": lambda w: ("operator", [w.queued], {}),
     "thread_resume": lambda w: ("operator", [w.paused], {}),
     "thread_retry": lambda w: ("operator", [w.failed], {}),
+    "thread_skip": lambda w: (
+        "operator",
+        [w.failed],
+        {"node": next_node(w.failed), "reason": "not needed"},
+    ),
     "thread_settle": lambda w: (
         "operator",
         [w.asking[0]],

@@ -23,7 +23,8 @@ def calls(row: gates.ApprovalRow) -> list[tuple[str, str]]:
     reads += [f"{thread}/{noun}/" for noun in ("state", "checkpoints", "events", "activities")]
     reads += [f"{thread}/diff/?from={row.id}", "/approvals/", approval]
     writes = ["/threads/", f"{approval}decide/", "/artifacts/"]
-    verbs = ("pause", "resume", "retry", "cancel", "settle", "input", "edit", "fork", "rollback")
+    verbs = ("pause", "resume", "retry", "skip", "cancel", "settle", "input", "edit", "fork")
+    verbs += ("rollback",)
     writes += [f"{thread}/{verb}/" for verb in verbs]
     return [("get", r) for r in reads] + [("post", w) for w in writes]
 
@@ -49,6 +50,7 @@ def test_other_workspaces_do_not_exist(cast: Cast, row: gates.ApprovalRow) -> No
     client = cast.client("stranger")
     bodies = {
         "edit": {"changes": {"goal": "abc"}, "reason": "r"},
+        "skip": {"node": "analyse", "reason": "r"},
         "fork": {"checkpoint": str(uuid4())},
         "input": {"message": "more"},
         "settle": {"activity": str(uuid4()), "verdict": "happened"},
@@ -65,7 +67,7 @@ def test_other_workspaces_do_not_exist(cast: Cast, row: gates.ApprovalRow) -> No
             response = post(client, path, bodies.get(path.split("/")[-2], {}))
         refused(response, 404)
         tried += 1
-    assert tried == 17
+    assert tried == 18
     assert client.get(f"{V1}/threads/").json()["results"] == []
     assert client.get(f"{V1}/approvals/").json()["results"] == []
     assert client.get(f"{V1}/threads/counts/").json()["open_approvals"] == 0

@@ -227,6 +227,7 @@ def test_scopes_narrow_what_roles_allow(cast: Cast, token: Make, agent: UUID) ->
             "pause": (f"{at}/pause/", None),
             "resume": (f"{at}/resume/", None),
             "retry": (f"{at}/retry/", None),
+            "skip": (f"{at}/skip/", {"node": "analyse", "reason": "r"}),
             "settle": (f"{at}/settle/", {"activity": head, "verdict": "happened"}),
             "edit": (f"{at}/edit/", {"changes": {"goal": "abc"}, "reason": "r"}),
             "fork": (f"{at}/fork/", {"checkpoint": head}),
@@ -244,7 +245,7 @@ def test_scopes_narrow_what_roles_allow(cast: Cast, token: Make, agent: UUID) ->
                 assert message == f"This token lacks the scope '{wanted}'."
             tried += 1
         assert script.get(f"{V1}{at}/").status_code == 200
-    assert tried == 66
+    assert tried == 72
 
 
 def test_a_token_never_widens(cast: Cast, token: Make, row: gates.ApprovalRow) -> None:

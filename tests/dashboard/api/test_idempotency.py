@@ -96,6 +96,7 @@ Scene = Callable[[Cast, UUID], tuple[str, gates.ApprovalRow | None]]
         (waiting, "operator", "pause", {}, 200),
         (paused, "operator", "resume", {}, 200),
         (failed, "operator", "retry", {}, 200),
+        (failed, "operator", "skip", {"node": "publish", "reason": "r"}, 200),
         (listening, "operator", "input", {"message": "more"}, 200),
         (asking, "operator", "settle", {"activity": "effect", "verdict": "not_happened"}, 200),
         (waiting, "operator", "cancel", {"reason": "no need"}, 200),

@@ -15,7 +15,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from checkpoints.states import EventKind, Status
-from dashboard.drawing import differences, trees
+from dashboard.drawing import differences, event_looks, trees
 from dashboard.pages.board import OPERATORS_ORDER, ORDER
 from dashboard.templatetags import gatepost, gatepost_forms
 from dashboard.wording import sentences, text
@@ -145,7 +145,7 @@ def test_every_event_kind_has_a_sentence_and_a_symbol_of_the_sprite() -> None:
         assert message
         assert "{" not in message
         assert kind in sentences._SAY, f"{kind} has no sentence of its own"
-        assert sentences.event_icon(kind) in known
+        assert event_looks.event_icon(kind) in known
     assert {look.icon for look in sentences.LOOKS.values()} <= known
     assert {icon for icon, _, _ in gatepost.VERBS.values()} <= known
 

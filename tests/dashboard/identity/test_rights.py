@@ -38,6 +38,7 @@ def attempts(thread: UUID, head: UUID, approval: UUID) -> dict[str, Callable[[Ac
         "pause": lambda who: actions.pause(who, thread),
         "resume": lambda who: actions.resume(who, thread),
         "retry": lambda who: actions.retry(who, thread),
+        "skip": lambda who: actions.skip(who, thread, "analyse", "because"),
         "settle": lambda who: actions.settle(who, thread, head, "happened"),
         "code": lambda who: actions.choose_code(who, thread, "pin"),
         "input": lambda who: actions.send_input(who, thread, "more"),
@@ -91,7 +92,7 @@ def test_every_right(cast: Cast, agent: UUID, name: str, action: str) -> None:
     actor = cast.actor(name)
     allowed = {
         "operator": {"start", "upload", "pause", "resume", "retry", "edit", "cancel", "fork"}
-        | {"settle", "roll_back", "input", "code", "export", "import", "work", "breaker"},
+        | {"skip", "settle", "roll_back", "input", "code", "export", "import", "work", "breaker"},
         "manager": {"fork", "roll_back", "decide"},
         "auditor": {"export"},
         "admin": {"policy", "notify", "hook", "mcp", "people", "breaker"},

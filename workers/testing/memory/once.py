@@ -52,6 +52,38 @@ def see(work: Work, row: Row) -> None:
     work.pause_at = row.pause_at
 
 
+def entering(
+    book: Book, thread: UUID, activity: NewActivity, row: Insert
+) -> Callable[[datetime], None]:
+    """What enters the row as the store writes it; a row that is done stays as it is."""
+    place = (thread, activity.position, activity.revision)
+    columns = row.params._asdict() | {"approval": row.params.approval_id}
+    values = {f.name: columns[f.name] for f in fields(ActivityRow) if f.name in columns}
+    state, request = values["state"], (values["args"], values["salt"])
+
+    def enter(at: datetime) -> None:
+        former = book.activities.get(place)
+        if former is not None and former.state not in WRITABLE:
+            return
+        values.update(started_at=at, progress=None, cursor=None)
+        if former is not None:
+            goes_on = state != "done" and (former.args, former.salt) == request
+            values.update(
+                id=former.id,
+                started_at=at if state == "started" else former.started_at,
+                progress=former.progress,
+                cursor=former.cursor if goes_on else None,
+            )
+        book.activities[place] = ActivityRow(
+            **values,
+            thread=thread,
+            undo_result=None,
+            finished_at=None if state == "started" else at,
+        )
+
+    return enter
+
+
 class Once:
     """One worker's writes; `wrote` is called after each of them."""
 
@@ -77,33 +109,7 @@ class Once:
     def _entering(
         self, work: Work, activity: NewActivity, row: Insert
     ) -> Callable[[datetime], None]:
-        """What enters the row as the store writes it; a row that is done stays as it is."""
-        place = (work.thread, activity.position, activity.revision)
-        columns = row.params._asdict() | {"approval": row.params.approval_id}
-        values = {f.name: columns[f.name] for f in fields(ActivityRow) if f.name in columns}
-        state, request = values["state"], (values["args"], values["salt"])
-
-        def enter(at: datetime) -> None:
-            former = self._book.activities.get(place)
-            if former is not None and former.state not in WRITABLE:
-                return
-            values.update(started_at=at, progress=None, cursor=None)
-            if former is not None:
-                goes_on = state != "done" and (former.args, former.salt) == request
-                values.update(
-                    id=former.id,
-                    started_at=at if state == "started" else former.started_at,
-                    progress=former.progress,
-                    cursor=former.cursor if goes_on else None,
-                )
-            self._book.activities[place] = ActivityRow(
-                **values,
-                thread=work.thread,
-                undo_result=None,
-                finished_at=None if state == "started" else at,
-            )
-
-        return enter
+        return entering(self._book, work.thread, activity, row)
 
     # ---- what happens once -------------------------------------------------------------------
 

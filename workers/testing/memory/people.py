@@ -27,13 +27,13 @@ from checkpoints.states import (
     target,
 )
 from checkpoints.store import NewCheckpoint, NewEvent
-from checkpoints.store.control import IDLE
+from checkpoints.store.control import IDLE, skipped, why_not_skipped
 
 from . import reads as reading
 from . import requests, savings
 from .book import Book, Row, read, sealed
 from .interrupted_effects import Away, taken_away
-from .once import released
+from .once import entering, released
 from .undo import carried
 
 LEASE_SECONDS = 15.0
@@ -143,6 +143,37 @@ def retry(book: Book, thread: UUID, *, actor: str) -> None:
     free = released(by) if half else {}
     message = savings.as_json(book, thread) if savings.faulty(row) else {}
     _move_on(book, thread, by, actor, "Retrying", message, crash_count=0, **free)
+
+
+def skip(book: Book, thread: UUID, *, node: str, reason: str, actor: str) -> None:
+    """Record a node of the present step as finished with no update; a paused thread stays."""
+    row = book.row(thread)
+    _in(row, set(sources(K.NODE_SKIPPED)), "Skipping a node")
+    kind = (read(row.waiting_on) or {}).get("kind", "")
+    here = [
+        one
+        for (owner, at, _), one in book.activities.items()
+        if owner == thread and (at.branch, at.step, at.node) == (row.branch, row.step + 1, node)
+    ]
+    lost = [a.tool for a in here if a.kind == "effect" and a.state in ("started", "unknown")]
+    if why := why_not_skipped(
+        node,
+        stopped_for=kind if row.rollback is None else "rollback",
+        is_next=node in row.next_nodes,
+        finished=any(a.kind == "node" and a.state == "done" for a in here),
+        unknown=", ".join(lost),
+    ):
+        raise NotAllowedNow(why, status=str(row.status))
+    activity, insert, event = skipped(
+        actor, node, branch=row.branch, step=row.step + 1, reason=reason
+    )
+    book.move(
+        thread,
+        sets={"waiting_on": None, "wake_at": None, "crash_count": 0},
+        status=target(K.NODE_SKIPPED, row.status),
+        events=[event],
+        also=entering(book, thread, activity, insert),
+    )
 
 
 def cancel(book: Book, thread: UUID, *, actor: str, reason: str = "") -> None:

@@ -19,7 +19,7 @@ from dashboard.errors import ActionError, Conflict, Invalid, translated
 from dashboard.identity.permissions import Actor, HasRoles, lacks, require
 from dashboard.wire.hints import look_again
 
-from .second_person import guarded
+from ..second_person import guarded
 
 AT_ONCE: Final = 200
 CHOICES: Final = ("pin", "accept", "fork", "unpin")

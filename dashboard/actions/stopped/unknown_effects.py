@@ -1,6 +1,6 @@
 """Effects on which a person decides: what a thread asks, the choices, and the answer.
 
-The answer is an action like those of actions.py, which offers it.
+The answer is an action like all others, offered by the room above.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ from dashboard.identity.people import people
 from dashboard.identity.permissions import Actor, refuse_beyond, require
 from dashboard.wording.sentences import person
 
-from .second_person import guarded
+from ..second_person import guarded
 
 RESULT_MAX_BYTES = 1024 * 1024
 
