@@ -3,10 +3,11 @@
 from django.contrib import admin
 from django.urls import include, path
 
-from .views import artifacts, board, breakers, health, login, metrics, workspaces
+from .views import artifacts, board, health, login, metrics, workspaces
 from .views.approvals import detail as approvals
 from .views.approvals import edit as editing
 from .views.approvals import inbox
+from .views.fleet import breakers, many
 from .views.threads import cancel, changes, skip, start, unknown_effects
 from .views.threads import detail as threads
 
@@ -18,6 +19,7 @@ THREAD = "threads/<uuid:thread_id>"
 urlpatterns = [
     path("", board.board, name="board"),
     path("threads/new/", start.new, name="thread_new"),
+    path("threads/many/", many.many, name="threads_many"),
     path(f"{THREAD}/", threads.page, name="thread"),
     path(f"{THREAD}/fork/", changes.fork, name="thread_fork"),
     path(f"{THREAD}/rollback/", changes.rollback, name="thread_rollback"),

@@ -16,6 +16,7 @@ from .endpoints import (
     try_endpoint,
 )
 from .fleet.breakers import preview_trip, release_breaker, trip_breaker
+from .fleet.many import act_on_many, preview_many
 from .mcp_servers import (
     accept_mcp_tools,
     add_mcp_server,
@@ -55,6 +56,7 @@ __all__ = [
     "Actor",
     "Allowance",
     "accept_mcp_tools",
+    "act_on_many",
     "actor_of",
     "add_mcp_server",
     "allowed_actions",
@@ -84,6 +86,7 @@ __all__ = [
     "preview_cancel",
     "preview_edit",
     "preview_fork",
+    "preview_many",
     "preview_policy",
     "preview_roll_back",
     "preview_trip",

@@ -38,6 +38,7 @@ from .external.reports import (
 )
 from .external.saved_states import SavedStates
 from .fleet.breakers import Breakers, OneBreaker, ReleaseOneBreaker
+from .fleet.many import ManyThreads
 from .fleet.stuck import StuckThreads
 from .gateway.servers import (
     AcceptToolsOfMcpServer,
@@ -134,6 +135,7 @@ _v1: list[URLPattern | URLResolver] = [
     path("agents/", Agents.as_view(), name="agents"),
     path("agents/<str:name>/", OneAgent.as_view(), name="agent"),
     path("threads/", Threads.as_view(), name="threads"),
+    path("threads/many/", ManyThreads.as_view(), name="many"),
     path("threads/code/", CodeThreads.as_view(), name="code_many"),
     path("threads/stuck/", StuckThreads.as_view(), name="stuck"),
     path("threads/counts/", ThreadCounts.as_view(), name="counts"),

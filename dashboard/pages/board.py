@@ -178,6 +178,11 @@ class BoardPage:
         query = urlencode({name: text for name, text in chosen.items() if text})
         return reverse("breaker_trip") + (f"?{query}" if query else "")
 
+    @property
+    def many_address(self) -> str:
+        """The sheet that acts on the threads of this board."""
+        return reverse("threads_many") + self.address(self.statuses, children="", held="")
+
     def address(self, statuses: Iterable[Status], **others: str) -> str:
         """This board with other statuses; `others` replaces what else narrows it."""
         narrow = {

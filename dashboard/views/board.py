@@ -67,6 +67,7 @@ def board(request: HttpRequest) -> HttpResponse:
             "rights": rights_of(who.roles),
             "query_filters": queries.FILTERS,
             "stop_address": page.stop_address,
+            "many_address": page.many_address,
             "saved": savings.shown(page.saved),
             "without_agent": page.address(page.statuses, agent=""),
             "without_framework": page.address(page.statuses, framework=""),

@@ -278,6 +278,14 @@ def next_node(thread: UUID) -> str:
     return str(name)
 
 
+def version_of(thread: UUID) -> int:
+    """The version that a page posts."""
+    with connection.cursor() as cursor:
+        cursor.execute("SELECT version FROM gp_thread WHERE id = %s", (thread,))
+        (version,) = cursor.fetchone() or (0,)
+    return int(version)
+
+
 def _thread(thread: UUID, **more: Any) -> Call:
     return Call({"thread_id": str(thread)}, **more)
 
@@ -416,6 +424,9 @@ EXAMPLES: dict[str, Callable[[World], Call]] = {
     "threads_retry": lambda w: _thread(w.failed, body={}, who=OPERATOR),
     "threads_skip": lambda w: _thread(
         w.failed, body={"node": next_node(w.failed), "reason": "not needed"}, who=OPERATOR
+    ),
+    "threads_many": lambda w: Call(
+        body={"action": "pause", "threads": [str(w.queued), str(w.failed)]}, who=OPERATOR
     ),
     "threads_settle": lambda w: _thread(
         w.asking[0],

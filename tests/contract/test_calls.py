@@ -98,6 +98,7 @@ QUERIES: dict[str, int] = {
     "threads_fork": 17,
     "threads_input": 10,
     "threads_list": 3,
+    "threads_many": 25,
     "threads_pause": 9,
     "threads_resume": 8,
     "threads_retrieve": 6,

@@ -3,6 +3,7 @@
 from dashboard.commands.terminal.console import VerbsCommand
 from dashboard.commands.threads.changes import CHANGING
 from dashboard.commands.threads.control import DOING
+from dashboard.commands.threads.many import MANY
 from dashboard.commands.threads.reads import LOOKING
 from dashboard.commands.threads.unknown_effects import SETTLING
 
@@ -17,4 +18,4 @@ class Command(VerbsCommand):
         threads events demo-flights --follow
         threads rollback --help
     """
-    verbs = (*LOOKING, *DOING, *SETTLING, *CHANGING)
+    verbs = (*LOOKING, *DOING, *MANY, *SETTLING, *CHANGING)

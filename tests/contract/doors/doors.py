@@ -575,6 +575,7 @@ COMMANDS: dict[str, Callable[[World], list[Any]]] = {
     "threads resume": lambda w: [w.paused],
     "threads retry": lambda w: [w.failed],
     "threads skip": lambda w: [w.failed, "--node", next_node(w.failed), "--reason", "unneeded"],
+    "threads many": lambda w: ["pause", "-q", str(w.queued), "--yes"],
     "threads input": lambda w: [w.inbox, '"and the rain"'],
     "threads cancel": lambda w: [w.queued],
     "threads settle": lambda w: [w.asking[0], "happened", "--reason", "seen"],

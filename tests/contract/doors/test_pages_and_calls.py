@@ -22,6 +22,7 @@ from tests.contract.calls import (
     operations,
     send,
     taken_back,
+    version_of,
 )
 
 pytestmark = pytest.mark.requirement("D06")
@@ -42,6 +43,11 @@ FORMS: dict[str, Callable[[World], tuple[str, list[Any], dict[str, Any]]]] = {
     "thread_fork": lambda w: ("manager", [w.ended], {"f-goal": "weather", "effects": "ask"}),
     "thread_rollback": lambda w: ("manager", [w.ended], {"reason": "wrong data"}),
     "thread_edit": lambda w: ("operator", [w.gate.thread], _goal(w)),
+    "threads_many": lambda w: (
+        "operator",
+        [],
+        {"thread": f"{w.queued}:{version_of(w.queued)}", "action": "pause", "do": "sure"},
+    ),
     "thread_pause": lambda w: ("operator", [w.queued], {}),
     "thread_resume": lambda w: ("operator", [w.paused], {}),
     "thread_retry": lambda w: ("operator", [w.failed], {}),

@@ -19,12 +19,11 @@ from dashboard.actions.fleet.breakers import Selection
 from dashboard.identity.people import people
 from dashboard.identity.permissions import require
 from dashboard.pages.parts.breakers import open_breaker
+from dashboard.views import forms
+from dashboard.views.addresses import takes
+from dashboard.views.base import SeeOther, actor, member, refused, say
+from dashboard.views.parameters import DEPTH, FLAG, ID, TEXT, one_of
 from dashboard.wording.operations import selection_words
-
-from . import forms
-from .addresses import takes
-from .base import SeeOther, actor, member, refused, say
-from .parameters import DEPTH, FLAG, ID, TEXT, one_of
 
 CHANGED = "The selection was changed; look at the new counts, then stop them."
 SOME, SHARE, ALL = "number", "percent", "all"

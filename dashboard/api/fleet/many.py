@@ -1,0 +1,98 @@
+"""One action on many threads, each by itself."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Annotated, Self
+from uuid import UUID
+
+from drf_spectacular.utils import extend_schema
+from pydantic import Field
+from rest_framework.request import Request
+from rest_framework.response import Response
+
+from dashboard import actions
+from dashboard.actions.fleet.many import AT_ONCE, DEEDS, Deed, Outcome
+from dashboard.api.protocol.base import PREVIEW, MemberView, answer, refusals
+from dashboard.api.shapes.problems import of_action
+from dashboard.api.shapes.requests import Asked
+from dashboard.api.shapes.rows import Problem
+from dashboard.api.shapes.texts import Id, OneOf, Reason
+from dashboard.documents.state_shape import Shape
+
+
+class ActOnMany(Asked):
+    """The same action for several threads."""
+
+    action: Annotated[str, OneOf(DEEDS)]
+    threads: Annotated[list[Id], Field(min_length=1, max_length=AT_ONCE)]
+    reason: Reason = Field("", description="Required to cancel and to roll back.")
+    to: Annotated[int, Field(ge=0, lt=2**31)] | None = Field(
+        None, description="The number of the checkpoint to roll back to."
+    )
+    undo: bool = Field(False, description="Cancel: first undo what a thread did, last first.")
+
+    def deed(self) -> Deed:
+        """Return the action."""
+        return Deed(self.action, self.to, self.undo, self.reason)
+
+
+class OneOutcome(Shape):
+    """The result for one thread; `status` is what a single call would answer."""
+
+    id: UUID
+    status: int
+    thread_status: str | None
+    undone: int = Field(description="Effects that are undone.")
+    stays: int = Field(description="Effects that stay done.")
+    unknown: int = Field(description="Effects of which nobody knows whether they happened.")
+    problem: Problem | None
+
+    @classmethod
+    def from_row(cls, one: Outcome) -> Self:
+        """One result."""
+        return cls(
+            id=one.thread,
+            status=200 if one.error is None else one.error.status,
+            thread_status=None if one.row is None else str(one.row.status),
+            undone=one.undone,
+            stays=one.stays,
+            unknown=one.unknown,
+            problem=None if one.error is None else Problem.model_validate(of_action(one.error)),
+        )
+
+
+class Outcomes(Shape):
+    """One result per thread, in their order."""
+
+    results: list[OneOutcome]
+
+    @classmethod
+    def of(cls, outcomes: Sequence[Outcome]) -> Self:
+        """The answer."""
+        return cls(results=[OneOutcome.from_row(one) for one in outcomes])
+
+
+class ManyThreads(MemberView):
+    """Many threads."""
+
+    # The action itself asks for the right that the deed needs.
+    changes = "read"
+    previews = True
+    # Each is a transaction of its own, and a second one is refused anyway.
+    keyed = False
+
+    @extend_schema(
+        operation_id="threads_many",
+        request=ActOnMany,
+        responses={200: Outcomes, **refusals(403, 422)},
+        parameters=[PREVIEW],
+        summary="Pause, resume, retry, cancel or roll back several threads, each by itself",
+        description="One that is refused stops no other. `preview=1` counts what would be undone "
+        "and says which threads are refused.",
+    )
+    def post(self, request: Request) -> Response:
+        """One result per thread."""
+        body = self.body(ActOnMany)
+        act = actions.preview_many if self.flag("preview") else actions.act_on_many
+        return answer(Outcomes.of(act(self.actor, body.deed(), body.threads)))

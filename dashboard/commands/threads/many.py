@@ -1,0 +1,80 @@
+"""The verb of `threads` that does the same to every thread of a query."""
+
+from __future__ import annotations
+
+import argparse
+from typing import Final
+
+from checkpoints import queries
+from dashboard import actions
+from dashboard.actions.fleet.many import AT_ONCE, DEEDS, Deed
+from dashboard.api.fleet.many import Outcomes
+from dashboard.commands.terminal.console import (
+    PersonalCommand,
+    Usage,
+    Verb,
+    add_yes_argument,
+)
+from dashboard.commands.terminal.tables import table
+
+from .control import takes_reason
+
+COLUMNS: Final = ("thread", "status", "result", "title")
+
+
+def _options(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("action", choices=[name.replace("_", "-") for name in DEEDS])
+    parser.add_argument("-q", required=True, metavar="QUERY", help="as on the board: status:failed")
+    parser.add_argument("--to", type=int, metavar="NUMBER", help="roll-back: to which checkpoint")
+    parser.add_argument("--undo", action="store_true", help="cancel: first undo what was done")
+    parser.add_argument("--preview", action="store_true", help="only say what it would do")
+    takes_reason(parser)
+    add_yes_argument(parser)
+
+
+def act(command: PersonalCommand) -> None:
+    """Preview, ask, then do it to each thread by itself."""
+    o, actor = command.options, command.actor("read")
+    deed = Deed(o["action"].replace("-", "_"), o["to"], o["undo"], o["reason"])
+    deed.check(actor, sure=not o["preview"])
+    if not queries.parse_query(o["q"]).terms:
+        raise Usage("-q", "names no thread; to stop all of them use `breaker trip`")
+    page = queries.threads(workspace=actor.workspace, q=o["q"], limit=AT_ONCE)
+    ids = [row.id for row in page.rows]
+    if not ids:
+        command.say("No thread matches.")
+        return
+    outcomes = actions.preview_many(actor, deed, ids)
+    if not o["preview"]:
+        n = sum(not one.why for one in outcomes)
+        undone = sum(one.undone for one in outcomes)
+        also = f", {undone:,} effects are undone" if undone else ""
+        if not command.confirmed(f"{o['action']}: {n:,} of {len(ids):,} threads{also}?"):
+            return
+        seen = {one.thread: one.row.version for one in outcomes if one.row is not None}
+        outcomes = actions.act_on_many(actor, deed, ids, seen)
+    good = "possible" if o["preview"] else "done"
+    rows = [
+        (
+            one.thread,
+            "" if one.row is None else one.row.status,
+            one.why or good,
+            "" if one.row is None else one.row.title,
+        )
+        for one in outcomes
+    ]
+    command.tell(Outcomes.of(outcomes), table("", COLUMNS, rows))
+    if page.next_cursor:
+        command.say(f"More threads match: these are the newest {AT_ONCE}. Repeat for the rest.")
+
+
+MANY: Final = (
+    Verb(
+        "many",
+        "pause, resume, retry, cancel or roll back every thread of a query",
+        act,
+        _options,
+        "threads many retry -q 'status:failed agent:payments'\n"
+        "threads many cancel -q 'label:team:old' --undo --reason 'replaced' --preview",
+    ),
+)

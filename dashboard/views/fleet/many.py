@@ -1,0 +1,177 @@
+"""The sheet that acts on many threads: those of a board, what would become of each, the deed."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any, Final
+from uuid import UUID
+
+from django.http import HttpRequest, HttpResponse
+from django.shortcuts import render
+from django.urls import reverse
+from django.views.decorators.http import require_http_methods
+
+from checkpoints import queries
+from checkpoints.errors import InvalidValue
+from checkpoints.states import Status
+from dashboard import actions, errors
+from dashboard.actions.fleet.many import (
+    AT_ONCE,
+    DEEDS,
+    NEEDS_REASON,
+    Deed,
+    Outcome,
+    possible,
+)
+from dashboard.identity.permissions import require
+from dashboard.views import forms
+from dashboard.views.addresses import takes
+from dashboard.views.base import SeeOther, actor, member, say
+from dashboard.views.parameters import DEPTH, FLAG, ID, QUERY, TEXT, some_of
+
+NAMED: Final = 3
+TEMPLATE: Final = "thread/many.html"
+WORDS: Final = {
+    "pause": ("Pause", "Each stops at its next step."),
+    "resume": ("Resume", "Paused threads go on."),
+    "retry": ("Retry", "Failed threads try their step again."),
+    "cancel": ("Cancel", "They end here for good; their history stays."),
+    "roll_back": ("Roll back", "Each goes back to its checkpoint of one number, then pauses."),
+}
+
+
+@require_http_methods(["GET", "POST"])
+@member
+@takes(
+    status=some_of([*map(str, Status)]),
+    agent=TEXT,
+    framework=TEXT,
+    q=QUERY,
+    damaged=FLAG,
+    parent=ID,
+    root=ID,
+    depth=DEPTH,
+)
+def many(request: HttpRequest) -> HttpResponse:
+    """List the threads of a board's address; then a preview of the deed; then the deed itself."""
+    who = actor(request)
+    require(who, "read")
+    if request.method != "POST":
+        return _sheet(request, {"rows": _selected(request)}, {}, 200)
+    form = request.POST
+    versions: dict[UUID, int] = {}
+    try:
+        versions = _ticked(form.getlist("thread"))
+        deed = _deed(form)
+        if form.get("do") != "sure":
+            outcomes = actions.preview_many(who, deed, list(versions))
+            return _sheet(request, {"outcomes": outcomes, "deed": deed}, {}, 200)
+        outcomes = actions.act_on_many(who, deed, list(versions), versions)
+    except errors.Forbidden:
+        raise
+    except errors.ActionError as error:
+        rows = [queries.thread(i, workspace=who.workspace) for i in _here(versions, who.workspace)]
+        return _sheet(request, {"rows": rows}, forms.problems_of(error), error.status)
+    say(request, _summary(deed, outcomes))
+    return SeeOther(reverse("board"))
+
+
+def _sheet(
+    request: HttpRequest, what: Mapping[str, Any], problems: dict[str, str], status: int
+) -> HttpResponse:
+    who, form = actor(request), request.POST
+    rows = what.get("rows", ())
+    outcomes = what.get("outcomes", ())
+    reached = [one for one in outcomes if not one.why]
+    fits = possible(who, rows) if rows else {}
+    context = {
+        "rows": rows,
+        "beyond": len(rows) == AT_ONCE,
+        "at_once": AT_ONCE,
+        "deeds": [(n, *WORDS[n], fits.get(n, 0)) for n in DEEDS],
+        "chosen": form.get("action", "") or _first(fits),
+        "to": form.get("to", ""),
+        "undo": bool(form.get("undo")),
+        "reason": form.get("reason", "").strip(),
+        "outcomes": outcomes,
+        "reached": len(reached),
+        "sums": {
+            n: sum(getattr(one, n) for one in reached) for n in ("undone", "stays", "unknown")
+        },
+        "deed": what.get("deed"),
+        "word": WORDS[what["deed"].name][0] if "deed" in what else "",
+        "needs_reason": NEEDS_REASON,
+        "errors": problems,
+        "back": reverse("board"),
+    }
+    return render(request, TEMPLATE, context, status=status)
+
+
+def _summary(deed: Deed, outcomes: Sequence[Outcome]) -> str:
+    """How many it was done to, and why the others were left alone: the newest few by name."""
+    refused = [one for one in outcomes if one.why]
+    text = f"{WORDS[deed.name][0]}: {len(outcomes) - len(refused):,} of {len(outcomes):,} done."
+    for one in refused[:NAMED]:
+        name = str(one.thread) if one.row is None else one.row.title
+        text += f" {name}: {one.why}"
+    more = len(refused) - NAMED
+    return text + (f" {more:,} more were left alone." if more > 0 else "")
+
+
+def _first(fits: Mapping[str, int]) -> str:
+    """The deed that most of the threads are in need of."""
+    return next((name for name in ("retry", "resume", "pause", "cancel") if fits.get(name)), "")
+
+
+def _selected(request: HttpRequest) -> list[Any]:
+    """The threads of the board's address, the newest change of status first."""
+    get = request.GET
+    ids = {n: UUID(text) if (text := get.get(n, "")) else None for n in ("parent", "root")}
+    depth = get.get("depth", "")
+    try:
+        page = queries.threads(
+            workspace=actor(request).workspace,
+            statuses=[Status(word) for word in get.get("status", "").split(",") if word],
+            agent=get.get("agent", "").strip(),
+            framework=get.get("framework", "").strip(),
+            q=get.get("q", "").strip(),
+            damaged=bool(get.get("damaged", "")),
+            tree=queries.TreeFilter(ids["parent"], ids["root"], int(depth) if depth else None),
+            limit=AT_ONCE,
+        )
+    except (queries.InvalidQuery, InvalidValue):
+        return []
+    return list(page.rows)
+
+
+def _ticked(values: list[str]) -> dict[UUID, int]:
+    """{thread: the version that was looked at}, as the boxes post them; raises Invalid."""
+    ticked: dict[UUID, int] = {}
+    for value in values:
+        ident, _, version = value.partition(":")
+        if not (version.isascii() and version.isdecimal() and len(version) < 18):
+            raise errors.Invalid("$.thread", "is not a thread with its version")
+        try:
+            ticked.setdefault(UUID(ident), int(version))
+        except ValueError:
+            raise errors.Invalid("$.thread", "is not a thread with its version") from None
+    if not ticked:
+        raise errors.Invalid("$.thread", "Tick at least one thread.")
+    return ticked
+
+
+def _deed(form: Mapping[str, str]) -> Deed:
+    name, to = form.get("action", ""), form.get("to", "").strip()
+    if name == "roll_back" and not (to.isascii() and to.isdecimal() and len(to) < 10):
+        raise errors.Invalid("$.to", "must be the number of a checkpoint")
+    return Deed(
+        name,
+        to=int(to) if name == "roll_back" else None,
+        undo=name == "cancel" and bool(form.get("undo")),
+        reason=form.get("reason", "").strip(),
+    )
+
+
+def _here(versions: Mapping[UUID, int], workspace: UUID) -> list[UUID]:
+    known = queries.in_workspace(list(versions)[:AT_ONCE], workspace=workspace)
+    return [ident for ident in versions if ident in known]

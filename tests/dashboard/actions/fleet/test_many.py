@@ -1,0 +1,128 @@
+"""One action on many threads: each by itself, what was looked at and nothing else."""
+
+from __future__ import annotations
+
+from uuid import UUID, uuid4
+
+import pytest
+from django.test import Client
+from django.urls import reverse
+
+from checkpoints import queries, store
+from checkpoints.states import EventKind, Status
+from dashboard import actions
+from dashboard.actions.fleet.many import AT_ONCE, DEEDS, Deed
+from dashboard.errors import Forbidden, Invalid
+from tests.cast import Cast
+from tests.dashboard import scene
+
+
+def failed(cast: Cast, agent: UUID) -> UUID:
+    work = scene.lease(scene.start(cast.workspace, agent))
+    store.leave(work, EventKind.THREAD_FAILED, reason="no such column")
+    return work.thread
+
+
+def status_of(thread: UUID, cast: Cast) -> Status:
+    return queries.thread(thread, workspace=cast.workspace).status
+
+
+@pytest.mark.requirement("B43")
+def test_one_that_is_refused_stops_no_other(cast: Cast, agent: UUID) -> None:
+    who = cast.actor("operator")
+    good = [failed(cast, agent) for _ in range(3)]
+    queued, foreign = scene.start(cast.workspace, agent), scene.start(cast.elsewhere, agent)
+    asked_for = [good[0], queued, good[1], foreign, uuid4(), good[2], good[0]]
+    deed = Deed("retry")
+    plan = actions.preview_many(who, deed, asked_for)
+    assert [not one.why for one in plan] == [True, False, True, False, False, True]
+    assert {status_of(thread, cast) for thread in good} == {Status.FAILED}, "a preview"
+    done = actions.act_on_many(who, deed, asked_for)
+    assert [not one.why for one in done] == [True, False, True, False, False, True]
+    assert {status_of(thread, cast) for thread in good} == {Status.QUEUED}
+    assert [one.row is None for one in done] == [False, False, False, True, True, False]
+    assert queries.thread(foreign, workspace=cast.elsewhere).status == Status.QUEUED
+
+
+def test_a_thread_that_moved_since_the_look_is_left_alone(cast: Cast, agent: UUID) -> None:
+    who = cast.actor("operator")
+    one, other = failed(cast, agent), failed(cast, agent)
+    seen = {i: queries.thread(i, workspace=cast.workspace).version for i in (one, other)}
+    actions.edit(who, other, {"goal": "weather"}, "somebody was quicker")
+    done = actions.act_on_many(who, Deed("retry"), [one, other], seen)
+    assert [not outcome.why for outcome in done] == [True, False]
+    assert status_of(other, cast) == Status.FAILED
+
+
+def test_effects_are_counted_before_and_undone_after(cast: Cast, agent: UUID) -> None:
+    who = cast.actor("manager")
+    threads = []
+    for _ in range(2):
+        work = scene.lease(scene.start(cast.workspace, agent))
+        scene.step(work, report="draft")
+        scene.effect(work)
+        scene.step(work, report="two")
+        store.leave(work, EventKind.THREAD_FAILED, reason="no such column")
+        threads.append(work.thread)
+    deed = Deed("roll_back", to=1, reason="wrong data")
+    plan = actions.preview_many(who, deed, threads)
+    assert [(one.undone, one.stays, one.why) for one in plan] == [(1, 0, "")] * 2
+    actions.act_on_many(who, deed, threads)
+    assert {status_of(thread, cast) for thread in threads} == {Status.ROLLING_BACK}
+    beyond = actions.preview_many(who, Deed("roll_back", to=99, reason="r"), threads[:1])
+    assert "newest checkpoint" in beyond[0].why or "rolling back" in beyond[0].why
+
+
+@pytest.mark.parametrize(
+    ("deed", "path"),
+    [
+        (Deed("explode"), "$.action"),
+        (Deed("cancel"), "$.reason"),
+        (Deed("roll_back", reason="r"), "$.to"),
+        (Deed("pause", to=1), "$.to"),
+        (Deed("retry", undo=True), "$.undo"),
+    ],
+)
+def test_what_could_be_done_to_no_thread_is_refused(cast: Cast, deed: Deed, path: str) -> None:
+    actor = cast.actor("operator" if deed.name != "roll_back" else "manager")
+    with pytest.raises(Invalid) as caught:
+        actions.act_on_many(actor, deed, [uuid4()])
+    assert caught.value.path == path
+
+
+def test_the_limit_and_the_rights(cast: Cast) -> None:
+    for threads in ([], [uuid4() for _ in range(AT_ONCE + 1)]):
+        with pytest.raises(Invalid) as caught:
+            actions.act_on_many(cast.actor("operator"), Deed("pause"), threads)
+        assert caught.value.path == "$.threads"
+    for name in DEEDS:
+        with pytest.raises(Forbidden):
+            actions.act_on_many(cast.actor("viewer"), Deed(name, reason="r"), [uuid4()])
+
+
+def test_the_sheet_lists_previews_and_does_it(cast: Cast, agent: UUID, client: Client) -> None:
+    client.force_login(cast.users["operator"])
+    threads = [failed(cast, agent) for _ in range(3)]
+    board = client.get("/?status=failed").content.decode()
+    at = reverse("threads_many")
+    assert f"{at}?status=failed" in board
+    sheet = client.get(f"{at}?status=failed").content.decode()
+    assert sheet.count('name="thread"') == 3
+    ticked = [
+        f"{thread}:{queries.thread(thread, workspace=cast.workspace).version}"
+        for thread in threads[:2]
+    ]
+    preview = client.post(at, {"thread": ticked, "action": "retry", "do": "preview"})
+    assert "Retry 2 threads?" in preview.content.decode()
+    assert {status_of(thread, cast) for thread in threads} == {Status.FAILED}
+    sure = {"thread": ticked, "action": "retry", "do": "sure"}
+    assert "2 of 2 done" in client.post(at, sure, follow=True).content.decode()
+    assert [status_of(thread, cast) for thread in threads] == [
+        Status.QUEUED, Status.QUEUED, Status.FAILED,
+    ]  # fmt: skip
+    again = client.post(at, sure, follow=True).content.decode()
+    assert "0 of 2 done" in again
+    refused = client.post(at, {"thread": ["x:1"], "action": "retry", "do": "sure"})
+    assert refused.status_code == 422
+    nothing = client.get(f"{at}?q=status:nowhere").content.decode()
+    assert "No thread matches" in nothing
