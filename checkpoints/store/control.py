@@ -1,4 +1,4 @@
-"""What people do to a thread as it stands: pause, resume, retry, skip, cancel, edit."""
+"""Actions of people on a thread as it stands: pause, resume, retry, skip, cancel, edit."""
 
 from __future__ import annotations
 

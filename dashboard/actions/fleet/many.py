@@ -64,7 +64,7 @@ class Outcome:
 
     @property
     def why(self) -> str:
-        """Why nothing is done, as a sentence; empty where it is."""
+        """The reason that nothing is done, as a sentence; empty where it is."""
         return "" if self.error is None else self.error.detail
 
 

@@ -108,7 +108,7 @@ def _sheet(
 
 
 def _summary(deed: Deed, outcomes: Sequence[Outcome]) -> str:
-    """How many it was done to, and why the others were left alone: the newest few by name."""
+    """Count what was done and say why others were left alone, the newest few by name."""
     refused = [one for one in outcomes if one.why]
     text = f"{WORDS[deed.name][0]}: {len(outcomes) - len(refused):,} of {len(outcomes):,} done."
     for one in refused[:NAMED]:
