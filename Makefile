@@ -28,7 +28,7 @@ NIGHTLY = $(sort $(shell grep -rl --include='test_*.py' 'mark\.nightly' tests))
 BRING := python=$(PY); [ -x $(PY) ] || python=$$(tools/find-python) || exit 1; "$$python" tools/install.py
 
 .DEFAULT_GOAL := help
-.PHONY: help up test test-all test-processes test-slow test-nightly check lint format demo bench bench-peers bench-log bench-inbox bench-files bench-wasted chaos mutants requirements interop pictures reset size lock install install-dev
+.PHONY: help up test test-all test-processes test-slow test-nightly check lint format demo bench bench-peers bench-log bench-inbox bench-files bench-wasted chaos mutants requirements interop rubric pictures reset size lock install install-dev
 
 help:  ## list what can be called
 	@echo "make up            start Gatepost (PORT=8000 HOST=127.0.0.1 DATA=.gatepost WORKERS=2 MODEL=auto ARGS=...)"
@@ -48,6 +48,7 @@ help:  ## list what can be called
 	@echo "make mutants       break each promise on purpose; a test must turn red (ARGS='--promise 3,8')"
 	@echo "make requirements  prove the promises of a stage (STAGE=1, 1,2 or all; OUTCOMES=folder of a check)"
 	@echo "make interop       each kind of agent: stopped at a gate, killed, edited, resumed elsewhere"
+	@echo "make rubric        the 30 checks of the pages, in a browser where they need one"
 	@echo "make pictures      take docs/pictures anew from the working product"
 	@echo "make lock          write the lock files anew from pyproject.toml"
 	@echo "make size          lines and files of each room, circles of imports"
@@ -131,6 +132,9 @@ requirements: install-dev
 
 interop: install-dev
 	@$(PY) -m tests.interop
+
+rubric: install-dev
+	@$(PY) -m tests.rubric $(ARGS)
 
 pictures: install-dev
 	@$(PY) docs/pictures/make.py

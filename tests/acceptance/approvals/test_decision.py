@@ -82,6 +82,7 @@ def test_it_answers_doubts_in_their_order(house: House, people: People, phone: b
             assert box["width"] >= 48
 
 
+@pytest.mark.rubric(28)
 @pytest.mark.parametrize("phone", [False, True], ids=["desk", "phone"])
 @pytest.mark.requirement("D02")
 def test_the_last_of_two_is_asked_once_more_and_can_take_it_back(
@@ -126,6 +127,7 @@ def test_the_last_of_two_is_asked_once_more_and_can_take_it_back(
     expect(screen.one("#votes")).to_contain_text("Taken back")
 
 
+@pytest.mark.rubric(26)
 def test_what_changed_meanwhile_has_to_be_looked_at(house: House, people: People) -> None:
     row = payments.pay(house, terms=Terms(stages=(Seat(count=2),)))
     screen = people("manager")
@@ -214,6 +216,7 @@ def test_what_others_decide_meanwhile_is_said(house: House, people: People) -> N
     expect(screen.one("#decision")).to_have_count(0)
 
 
+@pytest.mark.rubric(27)
 @pytest.mark.parametrize("phone", [False, True], ids=["desk", "phone"])
 def test_who_loses_the_race_keeps_the_note_and_reads_who_won(
     house: House, people: People, phone: bool
@@ -362,6 +365,7 @@ def test_what_comes_of_it_is_said(house: House, people: People) -> None:
     expect(late).to_contain_text("Not resumed yet. ")
 
 
+@pytest.mark.rubric(30)
 @pytest.mark.requirement("D02")
 def test_all_of_it_works_without_scripts(house: House, people: People) -> None:
     row = payments.big_payment(house)

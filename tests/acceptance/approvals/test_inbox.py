@@ -238,6 +238,7 @@ def some(house: House) -> list[ApprovalRow]:
     return [*low, high]
 
 
+@pytest.mark.rubric(10)
 def test_keys_never_act_while_somebody_types(
     house: House, people: People, some: list[ApprovalRow]
 ) -> None:

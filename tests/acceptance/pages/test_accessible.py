@@ -44,6 +44,7 @@ def faults(screen: Screen, axe: Axe) -> dict[str, list[str]]:
     return results
 
 
+@pytest.mark.rubric(22)
 @pytest.mark.parametrize(
     "name",
     [

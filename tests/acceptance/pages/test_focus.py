@@ -18,6 +18,7 @@ def _focused(screen: Screen) -> str:
     )
 
 
+@pytest.mark.rubric(6)
 @pytest.mark.parametrize("others", [True, False], ids=["others stay", "the last of its list"])
 def test_the_focus_stays_in_a_row_that_leaves_its_list(
     house: House, people: People, others: bool

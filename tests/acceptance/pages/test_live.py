@@ -24,6 +24,7 @@ def numbers(screen: Screen) -> list[int]:
     return sorted(int(row.removeprefix("event-")) for row in rows)
 
 
+@pytest.mark.rubric(5)
 @pytest.mark.requirement("D01")
 def test_two_boards_in_two_browsers_follow_by_pushes_alone(house: House, people: People) -> None:
     boards = [people("operator"), people("auditor")]
@@ -85,6 +86,7 @@ def test_without_any_hint_the_poll_alone_moves_the_page(house: House, people: Pe
         assert pages["push"].polls == []
 
 
+@pytest.mark.rubric(7)
 @pytest.mark.requirement("D01")
 def test_an_outage_is_shown_and_nothing_is_missed_after_it(house: House, people: People) -> None:
     case = house.play("look a", "look b", "think c", "look d", hold=("in-a",))

@@ -42,6 +42,7 @@ def silent(house: House, agent: str, title: str) -> UUID:
     return work.thread
 
 
+@pytest.mark.rubric(8)
 @pytest.mark.requirement("A27")
 def test_one_click_lists_those_that_are_stuck_at_a_step(house: House, people: People) -> None:
     made = [silent(house, "invoices", f"Pay invoice {n}") for n in (4471, 4472)]

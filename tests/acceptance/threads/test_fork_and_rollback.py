@@ -78,6 +78,8 @@ def test_a_fork_with_another_value_works_beside_its_untouched_base(
     expect(manager.one("#thread-facts")).to_contain_text("Tea for the office")
 
 
+@pytest.mark.rubric(12)
+@pytest.mark.rubric(19)
 @pytest.mark.requirement("A19")
 @pytest.mark.requirement("C11")
 @pytest.mark.requirement("D03")

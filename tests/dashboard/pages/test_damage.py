@@ -135,6 +135,7 @@ def in_background(place: Place) -> None:
 FINDERS = (by_page, by_command, in_background)
 
 
+@pytest.mark.rubric(29)
 @pytest.mark.slow
 @pytest.mark.parametrize(
     ("kind", "finder"),

@@ -197,6 +197,7 @@ def test_agents_text_stays_text(place: Place) -> None:
     assert "\u202e" not in client.get(f"/approvals/{row.id}/").content.decode()
 
 
+@pytest.mark.rubric(4)
 def test_the_board_stays_small_however_many_threads(place: Place) -> None:
     for _ in range(60):
         scene.start(place.cast.workspace, place.agent)

@@ -72,6 +72,7 @@ def test_words_are_readable_where_they_stand(theme: str) -> None:
     assert contrast(t["line-strong"], t["surface"]) >= 3
 
 
+@pytest.mark.rubric(21)
 @pytest.mark.parametrize("theme", ["light", "dark"])
 @pytest.mark.parametrize("kind", SEEN_BY)
 def test_statuses_are_told_apart_by_everybody(theme: str, kind: str) -> None:

@@ -1,0 +1,1 @@
+"""The 30 checks of the pages by number: what each is, and the command that performs them."""
