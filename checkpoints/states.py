@@ -143,6 +143,7 @@ class WorkspaceEventKind(StrEnum):
     BREAKER_TRIPPED = "breaker.tripped"
     BREAKER_RELEASED = "breaker.released"
     RECORD_BEGUN = "record.begun"
+    RECORD_EXPORTED = "record.exported"
     RECORD_DAMAGED = "record.damaged"
     RECORD_RESTORED = "record.restored"
 

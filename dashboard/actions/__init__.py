@@ -6,6 +6,7 @@ calls the floors below; errors of those come out as ActionError. Database errors
 
 from dashboard.identity.permissions import RIGHTS, Actor, Allowance, actor_of, allowed_actions, may
 
+from .audit.exports import export_records
 from .cancellation import cancel, preview_cancel
 from .decisions import decide, decide_many, take_back
 from .endpoints import (
@@ -72,6 +73,7 @@ __all__ = [
     "edit_policy",
     "edit_user",
     "export",
+    "export_records",
     "fork",
     "import_thread",
     "list_mcp_tools",

@@ -62,6 +62,7 @@ from .past import (
 )
 from .policies import OnePolicy, Policies, TryPolicies
 from .protocol.base import Nowhere
+from .records.search import ExportRecords, Records
 from .threads import (
     CancelThread,
     EditThread,
@@ -154,6 +155,8 @@ _v1: list[URLPattern | URLResolver] = [
     path("policies/", Policies.as_view(), name="policies"),
     path("policies/try/", TryPolicies.as_view(), name="policies_try"),
     path("policies/<uuid:policy_id>/", OnePolicy.as_view(), name="policy"),
+    path("records/", Records.as_view(), name="records"),
+    path("records/export/", ExportRecords.as_view(), name="records_export"),
     path("otlp/v1/traces", TakeSpans.as_view(), name="otlp_traces"),
     path("hooks/decide/", DecideHook.as_view(), name="hook"),
     path("approvals/<uuid:approval_id>/take-back/", TakeBackApproval.as_view(), name="take_back"),

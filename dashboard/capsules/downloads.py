@@ -1,19 +1,27 @@
-"""A capsule as a download: made first, then streamed; page and API answer alike."""
+"""A capsule or an export as a download: made first, then streamed; page and API answer alike."""
 
 from __future__ import annotations
 
 import asyncio
 from collections.abc import AsyncIterator, Iterator
+from typing import Protocol
 
 from django.core.handlers.asgi import ASGIRequest
 from django.http import HttpRequest, StreamingHttpResponse
 
-from .exports import Capsule
-
 MEDIA_TYPE = "application/zip"
 
 
-def download(request: HttpRequest, capsule: Capsule) -> StreamingHttpResponse:
+class Packed(Protocol):
+    """What gives the bytes of a zip file once."""
+
+    @property
+    def name(self) -> str: ...
+    def chunks(self) -> Iterator[bytes]: ...
+    def close(self) -> None: ...
+
+
+def download(request: HttpRequest, capsule: Packed, **headers: str) -> StreamingHttpResponse:
     """An attachment; nothing of it lies in memory but one chunk."""
     body = _AsyncBody(capsule) if isinstance(request, ASGIRequest) else _Body(capsule)
     response = StreamingHttpResponse(body, content_type=MEDIA_TYPE)
@@ -21,13 +29,15 @@ def download(request: HttpRequest, capsule: Capsule) -> StreamingHttpResponse:
     response["Content-Disposition"] = f'attachment; filename="{capsule.name}"'
     response["X-Content-Type-Options"] = "nosniff"
     response["Cache-Control"] = "no-store"
+    for name, value in headers.items():
+        response[name] = value
     return response
 
 
 class _Made:
     """A capsule that is forgotten with the response, read or not."""
 
-    def __init__(self, capsule: Capsule) -> None:
+    def __init__(self, capsule: Packed) -> None:
         self._capsule = capsule
 
     def close(self) -> None:

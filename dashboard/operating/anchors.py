@@ -14,7 +14,7 @@ import hmac
 import json
 import os
 import tempfile
-from collections.abc import Iterator
+from collections.abc import Container, Iterator
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from hashlib import sha256
@@ -133,6 +133,28 @@ def check_signature(path: Path) -> str:
     except OSError as error:
         raise Invalid("--anchor", f"{path} cannot be read: {error.strerror}") from error
     return str(begin["at"])
+
+
+def newest_of(threads: Container[UUID]) -> Iterator[dict[str, Any]]:
+    """What the newest sound anchor in the data folder notes of these threads, line by line."""
+    for path in sorted((Path(settings.GATEPOST_DATA) / "anchors").glob("*.anchor"), reverse=True):
+        try:
+            at = check_signature(path)
+        except Invalid:
+            continue  # `verify --anchor` says what is wrong with it
+        with path.open("rb") as file:
+            for line in _between(file):
+                noted = json.loads(line)
+                if noted["of"] == "thread" and UUID(noted["id"]) in threads:
+                    yield {
+                        "file": path.name,
+                        "anchored_at": at,
+                        "thread": noted["id"],
+                        "chain": noted["chain"],
+                        "seq": noted["seq"],
+                        "hash": noted["hash"],
+                    }
+        return
 
 
 def default_path() -> Path:

@@ -35,7 +35,7 @@ from dashboard.views.base import SeeOther, refused
 from dashboard.views.parameters import COLUMNS, CURSOR, ID, NUMBER, TEXT, Values, one_of
 
 from . import cells as showing
-from . import mcp_pages, policy_pages
+from . import mcp_pages, policy_pages, search_pages
 from .hook_service import HookAdminService
 
 GROUPS = (
@@ -213,6 +213,8 @@ class RecordsSite(HookAdminService, admin.AdminSite):
             path(one, view(policy_pages.change), name="policy"),
             path(f"{one}switch/", view(policy_pages.switch), name="policy_switch"),
             path(f"{one}move/", view(policy_pages.move), name="policy_move"),
+            path("search/", view(search_pages.search), name="record_search"),
+            path("search/export/", view(search_pages.export), name="record_export"),
             *self._mcp_urls(),
             *super().get_urls(),
         ]

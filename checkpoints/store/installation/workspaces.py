@@ -168,9 +168,11 @@ def log_setting(
     append(workspace, [NewEvent(kind, data, actor)], change)
 
 
-def log_export(workspace: UUID, *, data: Mapping[str, Any], actor: str) -> None:
-    """Log that somebody took a capsule of a thread away."""
-    append(workspace, [NewEvent(K.CAPSULE_EXPORTED, data, actor)])
+def log_export(
+    workspace: UUID, *, data: Mapping[str, Any], actor: str, kind: K = K.CAPSULE_EXPORTED
+) -> None:
+    """Log that somebody took a capsule of a thread, or events of the workspace, away."""
+    append(workspace, [NewEvent(kind, data, actor)])
 
 
 def log_record(workspace: UUID, event: NewEvent) -> None:

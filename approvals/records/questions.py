@@ -1,0 +1,320 @@
+"""Questions to the record of a workspace, answered along an index however many events there are.
+
+A question takes one of four walks: a thread's own log; decisions, or all that is no step, by their
+time; and for everything else the feed. Each statement looks at WINDOW events at most, and an answer
+at LOOKS times as many: then it says that older ones may match too, and where to look on.
+"""
+
+from __future__ import annotations
+
+import base64
+import binascii
+import json
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+from datetime import UTC, datetime
+from decimal import Decimal
+from typing import Any, Final, NamedTuple
+from uuid import UUID
+
+from checkpoints.errors import InvalidValue
+from checkpoints.postgres.named_rows import fetch_named
+from checkpoints.postgres.plans import planned_for_this
+from checkpoints.postgres.sql_files import sql_file
+from checkpoints.state import deltas
+from checkpoints.states import EventKind
+from checkpoints.tables.readers import decoded
+
+from .kinds import DECISIONS, NOTABLE, literal
+
+_KINDS = {"decisions": literal(DECISIONS), "notable": literal(NOTABLE)}
+NEWEST: Final = sql_file(__file__, beyond="<", way="DESC", settled="", **_KINDS)
+# Who goes on behind a cursor misses nothing that was committed meanwhile.
+_SETTLED: Final = "AND e.xid8 < pg_snapshot_xmin(pg_current_snapshot())"
+OLDEST: Final = sql_file(__file__, beyond=">", way="ASC", settled=_SETTLED, **_KINDS)
+WINDOW: Final = 10_000
+LOOKS: Final = 5
+COUNT_CAP: Final = 1_000
+AT_ONCE: Final = 2_000  # events of one statement, oldest first
+XID_MAX: Final = 2**63 - 1
+SEQ_MAX: Final = 2**62
+_LONG_AGO: Final = datetime(1, 1, 1, tzinfo=UTC)
+_NEVER: Final = datetime(9999, 12, 31, tzinfo=UTC)
+
+
+@dataclass(frozen=True, slots=True)
+class Question:
+    """What is asked of the events of a workspace; a value that is empty narrows nothing.
+
+    `kinds` are whole kinds; () stands for all of them. `actors` are as logs name them; whoever came
+    through a token or hook of a person is found by the person. `text` is looked for in proposals
+    and in what the event says. `payee` and the amounts are looked for in a proposal under the names
+    in `payees` and `amounts`, at any depth.
+    """
+
+    workspace: UUID
+    thread: UUID | None = None
+    agent: str = ""
+    kinds: tuple[str, ...] = NOTABLE
+    actors: tuple[str, ...] | None = None
+    node: str = ""
+    step: int | None = None
+    since: datetime | None = None
+    until: datetime | None = None
+    tool: str = ""
+    decision: str = ""
+    risk: str = ""
+    text: str = ""
+    payee: str = ""
+    least: Decimal | None = None
+    most: Decimal | None = None
+    payees: tuple[str, ...] = ()
+    amounts: tuple[str, ...] = ()
+
+    @property
+    def of_proposals(self) -> bool:
+        """Whether only events about requests and decisions can answer it."""
+        amounts = self.least is not None or self.most is not None
+        return bool(self.decision or self.risk or self.payee or amounts)
+
+    @property
+    def walk(self) -> str:
+        """The walk that looks at the fewest events."""
+        kinds = set(self.kinds)
+        if self.thread is not None:
+            return "thread"
+        if self.of_proposals or (kinds and kinds <= set(DECISIONS)):
+            return "decisions"
+        return "notable" if kinds and kinds <= set(NOTABLE) else "feed"
+
+
+@dataclass(frozen=True, slots=True)
+class AskedRow:
+    """An event that answers a question, with the request that it is about.
+
+    `checkpoint` is the number of the thread's newest checkpoint when it happened. `args` are what
+    was proposed and `request` its title; of events about no request `approval` is None.
+    """
+
+    thread: UUID
+    seq: int
+    kind: str
+    v: int
+    actor: str
+    at: datetime
+    xid: int
+    data: Any
+    salt: bytes
+    data_hash: bytes
+    prev_hash: bytes
+    hash: bytes
+    agent: str
+    title: str
+    chain: UUID
+    imported: bool
+    checkpoint: int | None
+    approval: UUID | None
+    node: str
+    step: int | None
+    tool: str
+    risk: str
+    request: str
+    args: Any
+
+    @property
+    def decision(self) -> str:
+        """The verdict that the event records; empty where it records none."""
+        verdict = self.data.get("verdict") if isinstance(self.data, dict) else None
+        return verdict if isinstance(verdict, str) else ""
+
+
+@dataclass(frozen=True, slots=True)
+class Answers:
+    """Events newest first; `count` is how many match from here on, at most COUNT_CAP + 1, among
+    those looked at, and `searched_all` says whether these were all."""
+
+    rows: tuple[AskedRow, ...]
+    next_cursor: str
+    count: int
+    searched_all: bool
+
+
+class Place(NamedTuple):
+    """A place in a walk: behind this event."""
+
+    at: datetime
+    thread: UUID
+    seq: int
+    xid: int
+
+
+_BEFORE: Final = Place(_LONG_AGO, UUID(int=0), -1, 0)
+_BEHIND: Final = Place(_NEVER, UUID(int=2**128 - 1), SEQ_MAX, XID_MAX)
+
+
+def answer(question: Question, *, cursor: str = "", limit: int = 50) -> Answers:
+    """A page of events, newest first; raises InvalidValue for a cursor of another question."""
+    place = _decode(question, cursor) if cursor else _BEHIND
+    rows: list[AskedRow] = []
+    count = 0
+    edge: Place | None = None
+    with planned_for_this():
+        params = _params(question)
+        for _ in range(LOOKS):
+            n, some, edge = _look(question, NEWEST, params, place, limit + 1 - len(rows), WINDOW)
+            count = min(count + n, COUNT_CAP + 1)
+            rows += some
+            if edge is None or len(rows) > limit:
+                break
+            place = edge
+    if len(rows) > limit:
+        return Answers(
+            tuple(rows[:limit]), _encode(question, _place(rows[limit - 1])), count, edge is None
+        )
+    return Answers(tuple(rows), _encode(question, edge) if edge else "", count, edge is None)
+
+
+def oldest_first(question: Question, *, cursor: str = "") -> Iterator[tuple[AskedRow, str]]:
+    """All events, each with the cursor that leads on behind it; a statement for each AT_ONCE.
+
+    Raises InvalidValue for a cursor of another question.
+    """
+    place = _decode(question, cursor) if cursor else _BEFORE
+    with planned_for_this():
+        params = _params(question)
+    while True:
+        with planned_for_this():
+            _, rows, edge = _look(question, OLDEST, params, place, AT_ONCE, AT_ONCE)
+        for row in rows:
+            yield row, _encode(question, _place(row))
+        if edge is None:
+            return
+        place = edge
+
+
+def _look(
+    question: Question, sql: Any, params: dict[str, Any], place: Place, limit: int, window: int
+) -> tuple[int, list[AskedRow], Place | None]:
+    """(how many match, the first of them, the last event looked at) behind a place."""
+    walk = getattr(sql, f"along_{question.walk}")
+    at = {"at_time": place.at, "at_thread": place.thread, "at_seq": place.seq, "at_xid": place.xid}
+    result = fetch_named(
+        f"WITH looked AS MATERIALIZED (SELECT w.*, row_number() OVER () AS place FROM ({walk}) w), "
+        f"matched AS MATERIALIZED ({sql.joined}) {sql.matched}",
+        params | at | {"limit": limit, "window": window, "cap": max(COUNT_CAP + 1, limit)},
+    )
+    first = result[0]
+    edge = None
+    if first.edge_seq is not None:
+        edge = Place(first.edge_at, first.edge_thread, first.edge_seq, first.edge_xid)
+    return first.n, [_row(r) for r in result if r.seq is not None], edge
+
+
+def _row(r: Any) -> AskedRow:
+    return AskedRow(
+        thread=r.thread,
+        seq=r.seq,
+        kind=r.kind,
+        v=r.v,
+        actor=r.actor,
+        at=r.at,
+        xid=r.xid,
+        data=decoded(r.data),
+        salt=bytes(r.salt),
+        data_hash=bytes(r.data_hash),
+        prev_hash=bytes(r.prev_hash),
+        hash=bytes(r.hash),
+        agent=r.agent,
+        title=r.title,
+        chain=r.chain,
+        imported=r.imported,
+        checkpoint=_whole(r.checkpoint),
+        approval=r.approval,
+        node=r.node or "",
+        step=_whole(r.step),
+        tool=r.tool or "",
+        risk=r.risk or "",
+        request=r.request or "",
+        args=decoded(r.args),
+    )
+
+
+def _whole(text: str | None) -> int | None:
+    return int(text) if text and text.isascii() and text.isdecimal() else None
+
+
+def _params(question: Question) -> dict[str, Any]:
+    if question.of_proposals and question.kinds == NOTABLE:
+        question = replace(question, kinds=DECISIONS)
+    params = {
+        "workspace": question.workspace,
+        "thread": question.thread,
+        "agent": question.agent,
+        "kinds": list(question.kinds) or None,
+        "actors": None if question.actors is None else list(question.actors),
+        "node": question.node,
+        "step": question.step,
+        "since": question.since or _LONG_AGO,
+        "until": question.until or _NEVER,
+        "tool": question.tool,
+        "decision": question.decision,
+        "risk": question.risk,
+        "text": question.text,
+        "payee": question.payee,
+        "least": question.least,
+        "most": question.most,
+        "payees": list(question.payees),
+        "amounts": list(question.amounts),
+        "first_xid": 0,
+        "last_xid": XID_MAX,
+    }
+    dated = question.since is not None or question.until is not None
+    if question.walk == "feed" and dated:
+        (xids,) = fetch_named(NEWEST.xids, params)
+        params |= {"first_xid": int(xids.first), "last_xid": int(xids.last)}
+    return params
+
+
+def expand(words: list[str]) -> tuple[str, ...]:
+    """The kinds that words name: a kind, or a noun for all kinds of it; InvalidValue for others."""
+    kinds: list[str] = []
+    for word in words:
+        named = [str(k) for k in EventKind if word in (str(k), str(k).partition(".")[0])]
+        if not named:
+            raise InvalidValue("kind", f"{word[:80]!r} is no kind of event")
+        kinds += named
+    return tuple(dict.fromkeys(kinds))
+
+
+# --- cursors ----------------------------------------------------------------------------------
+
+
+def _place(row: AskedRow) -> Place:
+    return Place(row.at, row.thread, row.seq, row.xid)
+
+
+def _encode(question: Question, place: Place) -> str:
+    key = [question.walk, place.at.isoformat(), str(place.thread), place.seq, place.xid]
+    return base64.urlsafe_b64encode(json.dumps(key).encode()).decode().rstrip("=")
+
+
+def _decode(question: Question, cursor: str) -> Place:
+    try:
+        raw = base64.urlsafe_b64decode(cursor + "=" * (-len(cursor) % 4))
+        walk, at, thread, seq, xid = deltas.decode(raw.decode())
+        place = Place(datetime.fromisoformat(at), UUID(thread), int(seq), int(xid))
+        inside = 0 <= place.xid <= XID_MAX and -1 <= place.seq <= SEQ_MAX
+        if walk != question.walk or not inside or place.at.tzinfo is None:
+            raise ValueError(walk)
+    except (binascii.Error, ValueError, TypeError, AttributeError, InvalidValue) as error:
+        raise InvalidValue("cursor", "is not one that an answer to this question named") from error
+    return place
+
+
+def bad_cursor(question: Question, cursor: str) -> bool:
+    """Whether a cursor is none of this question."""
+    try:
+        _decode(question, cursor)
+    except InvalidValue:
+        return True
+    return False

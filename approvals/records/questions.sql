@@ -1,0 +1,88 @@
+-- along_thread -- Events of one thread in its own order.
+SELECT e.* FROM gp_event e WHERE e.thread_id = %(thread)s::uuid
+  AND e.seq {beyond} %(at_seq)s::bigint ORDER BY e.seq {way} LIMIT %(window)s
+
+-- along_decisions -- Events about requests and decisions of a workspace, by their time.
+SELECT e.* FROM gp_event e WHERE e.workspace_id = %(workspace)s::uuid AND e.kind IN ({decisions})
+  AND e.at >= %(since)s::timestamptz AND e.at < %(until)s::timestamptz AND (e.at, e.thread_id,
+  e.seq) {beyond} (%(at_time)s::timestamptz, %(at_thread)s::uuid, %(at_seq)s::bigint)
+ORDER BY e.at {way}, e.thread_id {way}, e.seq {way} LIMIT %(window)s
+
+-- along_notable -- Events of a workspace that are no steps, by their time.
+SELECT e.* FROM gp_event e WHERE e.workspace_id = %(workspace)s::uuid AND e.kind IN ({notable})
+  AND e.at >= %(since)s::timestamptz AND e.at < %(until)s::timestamptz AND (e.at, e.thread_id,
+  e.seq) {beyond} (%(at_time)s::timestamptz, %(at_thread)s::uuid, %(at_seq)s::bigint)
+ORDER BY e.at {way}, e.thread_id {way}, e.seq {way} LIMIT %(window)s
+
+-- along_feed -- All events in the order of the feed, of all workspaces. `settled` leaves out those
+-- before which others may still be committed.
+SELECT e.* FROM gp_event e WHERE e.xid8 >= %(first_xid)s::text::xid8
+  AND e.xid8 <= %(last_xid)s::text::xid8 {settled}
+  AND (e.xid8, e.thread_id, e.seq) {beyond}
+  (%(at_xid)s::text::xid8, %(at_thread)s::uuid, %(at_seq)s::bigint)
+ORDER BY e.xid8 {way}, e.thread_id {way}, e.seq {way} LIMIT %(window)s
+
+-- xids -- Transactions between which the events of a period were written, by notable events around
+-- it; a transaction ends within the minute. Of what was imported the time says nothing.
+SELECT coalesce((SELECT e.xid8::text FROM gp_event e JOIN gp_thread th ON th.id = e.thread_id
+    WHERE e.workspace_id = %(workspace)s::uuid AND e.kind IN ({notable})
+    AND e.at < %(since)s::timestamptz - interval '1 minute' AND th.imported_seq = 0
+    ORDER BY e.at DESC, e.thread_id DESC, e.seq DESC LIMIT 1), '0') AS first,
+  coalesce((SELECT e.xid8::text FROM gp_event e JOIN gp_thread th ON th.id = e.thread_id
+    WHERE e.workspace_id = %(workspace)s::uuid AND e.kind IN ({notable})
+    AND e.at > %(until)s::timestamptz + interval '1 minute' AND th.imported_seq = 0
+    ORDER BY e.at, e.thread_id, e.seq LIMIT 1), '9223372036854775807') AS last
+
+-- fits -- Whether an event `l` of a thread `th`, with its request `a`, answers the question.
+l.workspace_id = %(workspace)s::uuid AND l.at >= %(since)s::timestamptz
+  AND l.at < %(until)s::timestamptz
+  AND (%(kinds)s::text[] IS NULL OR l.kind = ANY(%(kinds)s::text[]))
+  AND (%(agent)s::text = '' OR th.agent = %(agent)s::text)
+  AND (%(actors)s::text[] IS NULL OR l.actor = ANY(%(actors)s::text[])
+    OR split_part(l.actor, '/', 1) = ANY(%(actors)s::text[]))
+  AND (%(node)s::text = '' OR %(node)s::text IN (l.data ->> 'node', a.node)
+    OR l.data -> 'nodes' ? %(node)s::text)
+  AND (%(step)s::int IS NULL OR %(step)s::text IN (l.data ->> 'step', a.step::text,
+    l.data -> 'checkpoint' ->> 'step'))
+  AND (%(tool)s::text = '' OR %(tool)s::text IN (l.data ->> 'tool', a.tool))
+  AND (%(risk)s::text = '' OR a.risk = %(risk)s::text)
+  AND (%(decision)s::text = '' OR l.data ->> 'verdict' = %(decision)s::text)
+  AND (%(text)s::text = '' OR position(lower(%(text)s::text) IN lower(concat_ws(' ', a.title,
+    a.description, a.sentence, a.args::text, a.standing_args::text, l.data::text))) > 0)
+  AND (%(payee)s::text = '' OR EXISTS (SELECT 1 FROM jsonb_path_query(a.args,
+    'strict $.** ? (@.type() == "object").keyvalue()', '{}', true) m
+    WHERE m ->> 'key' = ANY(%(payees)s::text[])
+    AND position(lower(%(payee)s::text) IN lower(m ->> 'value')) > 0))
+  AND (%(least)s::numeric IS NULL AND %(most)s::numeric IS NULL OR EXISTS (
+    SELECT 1 FROM jsonb_path_query(a.args,
+      'strict $.** ? (@.type() == "object").keyvalue()', '{}', true) m
+    WHERE m ->> 'key' = ANY(%(amounts)s::text[]) AND CASE
+      WHEN m ->> 'value' ~ '^-?[0-9]{1,15}([.][0-9]{1,8})?$' THEN (m ->> 'value')::numeric
+      BETWEEN coalesce(%(least)s::numeric, '-Infinity')
+      AND coalesce(%(most)s::numeric, 'Infinity') END))
+
+-- joined -- Those of the events `looked` at that answer the question, up to `cap`.
+SELECT l.*, th.agent, th.title, th.chain_id AS chain, th.imported_seq, a.id AS approval,
+  coalesce(l.data ->> 'node', a.node) AS node, coalesce(l.data ->> 'step', a.step::text) AS step,
+  coalesce(nullif(l.data ->> 'tool', ''), a.tool) AS tool, a.risk, a.args::text AS args,
+  coalesce(nullif(a.sentence, ''), a.title) AS request
+FROM looked l JOIN gp_thread th ON th.id = l.thread_id
+LEFT JOIN gp_approval a ON a.workspace_id = l.workspace_id AND a.id = CASE
+  WHEN l.data ->> 'approval' ~ '^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$'
+  THEN (l.data ->> 'approval')::uuid END
+WHERE {fits} ORDER BY l.place LIMIT %(cap)s
+
+-- matched -- The first of those. `n` counts them, `edge` is the last event looked at where there may
+-- be more behind it.
+SELECT c.n, c.edge_at, c.edge_thread, c.edge_seq, c.edge_xid, m.thread_id AS thread, m.seq, m.kind,
+  m.v, m.actor, m.at, m.xid8::text::bigint AS xid, m.data::text AS data, m.salt, m.data_hash,
+  m.prev_hash, m.hash, m.agent, m.title, m.chain, m.approval, m.node, m.step, m.tool, m.risk,
+  m.args, m.request, m.seq <= m.imported_seq AS imported,
+  (SELECT coalesce(p.data -> 'checkpoint' ->> 'number', p.data ->> 'number') FROM gp_event p
+   WHERE p.thread_id = m.thread_id AND p.seq <= m.seq
+   AND p.kind IN ('checkpoint.committed', 'thread.started', 'thread.forked')
+   ORDER BY p.seq DESC LIMIT 1) AS checkpoint
+FROM (SELECT (SELECT count(*) FROM matched) AS n, x.at AS edge_at, x.thread_id AS edge_thread,
+    x.seq AS edge_seq, x.xid8::text::bigint AS edge_xid
+  FROM (SELECT 1) one LEFT JOIN (SELECT * FROM looked WHERE place = %(window)s) x ON true) c
+LEFT JOIN (SELECT * FROM matched ORDER BY place LIMIT %(limit)s) m ON true ORDER BY m.place

@@ -1,0 +1,62 @@
+"""Requests and their verdicts as JSON, with all that their hashes are made of."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+from uuid import UUID
+
+from checkpoints.postgres.named_rows import fetch_named
+from checkpoints.postgres.sql_files import sql_file
+from checkpoints.tables.readers import decoded
+
+SQL = sql_file(__file__)
+
+
+def recorded_requests(ids: Sequence[UUID], *, workspace: UUID) -> list[dict[str, Any]]:
+    """Those of these requests that are of the workspace, by their ids; docs/proof.md says which
+    hash is made of what."""
+    params = {"ids": list(ids), "workspace": workspace}
+    verdicts: dict[UUID, list[dict[str, Any]]] = {}
+    for row in fetch_named(SQL.decisions, params):
+        verdicts.setdefault(row.approval_id, []).append(_decision(row))
+    return [
+        _request(row, workspace) | {"decisions": verdicts.get(row.id, [])}
+        for row in fetch_named(SQL.requests, params)
+    ]
+
+
+def _request(row: Any, workspace: UUID) -> dict[str, Any]:
+    return {
+        "approval": str(row.id),
+        "workspace": str(workspace),
+        "thread": str(row.thread_id),
+        "position": [row.branch, row.step, row.node, row.index, row.key],
+        "tool": row.tool,
+        "args": decoded(row.args),
+        "agent_version": str(row.agent_version_id),
+        "policy": row.policy_version,
+        "deadline": None if row.deadline is None else row.deadline.isoformat(),
+        "origin": decoded(row.origin),
+        "proposal_hash": row.proposal_hash,
+        "title": row.title,
+        "risk": row.risk,
+        "requested_at": row.requested_at.isoformat(),
+        "imported": row.imported,
+    }
+
+
+def _decision(row: Any) -> dict[str, Any]:
+    return {
+        "decision": str(row.id),
+        "reviewer": row.reviewer,
+        "by_name": row.reviewer_name,
+        "verdict": row.verdict,
+        "proposal_hash": row.proposal_hash,
+        "comment": row.comment,
+        "args": decoded(row.args),
+        "what_next": row.what_next,
+        "at": row.at.isoformat(),
+        "salt": bytes(row.salt).hex(),
+        "hash": bytes(row.hash).hex(),
+    }

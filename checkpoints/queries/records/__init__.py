@@ -1,0 +1,1 @@
+"""What an export reads of the chains: the end of a log, and every link up to it."""

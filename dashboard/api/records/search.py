@@ -1,0 +1,183 @@
+"""Questions to the record, and their answers as a file."""
+
+from __future__ import annotations
+
+from datetime import datetime
+from typing import Any, Self
+from uuid import UUID
+
+from django.http import StreamingHttpResponse
+from drf_spectacular.types import OpenApiTypes
+from drf_spectacular.utils import OpenApiParameter, extend_schema
+from rest_framework.renderers import JSONRenderer
+from rest_framework.request import Request
+from rest_framework.response import Response
+
+from approvals.records import COUNT_CAP, AskedRow
+from dashboard import actions
+from dashboard.actions.audit import questions
+from dashboard.actions.audit.questions import FILTERS
+from dashboard.api.protocol.base import MemberView, answer, refusals
+from dashboard.api.protocol.parameters import LIMIT_MAX, choice, rows, words
+from dashboard.api.protocol.renderers import ZipRenderer
+from dashboard.api.shapes.django_request import django_request
+from dashboard.capsules.downloads import MEDIA_TYPE, download
+from dashboard.documents.exports.package import ROWS_DEFAULT, ROWS_MAX
+from dashboard.documents.exports.rows import FORMS
+from dashboard.documents.state_shape import Shape
+from dashboard.identity.people import people
+from dashboard.wording.parties import recognised
+
+LIMIT, ROWS = rows(LIMIT_MAX), rows(ROWS_MAX)
+ASKED = [words(name, about) for name, about in FILTERS.items()]
+
+
+class RecordedEvent(Shape):
+    """An event that fits, and what it is about.
+
+    `by` is the person's name; `checkpoint` the number of the thread's newest checkpoint then.
+    `request`, `risk`, `amount` and `payee` are of the request that it belongs to; amount and payee
+    stand in its arguments under a name that says so, or are empty.
+    """
+
+    thread: UUID
+    seq: int
+    kind: str
+    at: datetime
+    actor: str
+    by: str
+    agent: str
+    title: str
+    checkpoint: int | None
+    node: str
+    step: int | None
+    tool: str
+    risk: str
+    decision: str
+    approval: UUID | None
+    request: str
+    amount: str
+    payee: str
+    data: Any
+    hash: str
+
+    @classmethod
+    def of(cls, row: AskedRow, by: str) -> Self:
+        """The row for the wire."""
+        about = recognised(row.args)
+        return cls(
+            thread=row.thread,
+            seq=row.seq,
+            kind=row.kind,
+            at=row.at,
+            actor=row.actor,
+            by=by,
+            agent=row.agent,
+            title=row.title,
+            checkpoint=row.checkpoint,
+            node=row.node,
+            step=row.step,
+            tool=row.tool,
+            risk=row.risk,
+            decision=row.decision,
+            approval=row.approval,
+            request=row.request,
+            amount=about.amount,
+            payee=about.payee,
+            data=row.data,
+            hash=row.hash.hex(),
+        )
+
+
+class RecordedEvents(Shape):
+    """A page of events, newest first.
+
+    `count` is how many fit from here on, counted up to `cap`. `searched_all` false: only the newest
+    were searched by now, `next_cursor` goes on, and a page may have no row.
+    """
+
+    results: list[RecordedEvent]
+    next_cursor: str
+    count: int
+    cap: int
+    searched_all: bool
+
+
+class AskingView(MemberView):
+    """What both calls share."""
+
+    def filters(self) -> dict[str, str]:
+        """The filters as they were written."""
+        return {name: self.text(name) for name in FILTERS}
+
+
+class Records(AskingView):
+    """Events across threads."""
+
+    @extend_schema(
+        operation_id="records_list",
+        responses={200: RecordedEvents, **refusals(422)},
+        parameters=[*ASKED, words("cursor", "`next_cursor` of the page before."), LIMIT],
+        summary="Ask the record: who decided what, when, on what",
+        description="An event has to fit every filter. Along an index whatever is asked: an answer "
+        "searches the newest 50,000 events at most, then says where to go on.",
+    )
+    def get(self, request: Request) -> Response:
+        """Newest first."""
+        page = questions.ask(
+            self.actor, self.filters(), cursor=self.text("cursor"), limit=self.limit(LIMIT)
+        )
+        names = people(row.actor for row in page.rows if not row.imported)
+        results = [
+            RecordedEvent.of(row, "" if row.imported else names.get(row.actor, ""))
+            for row in page.rows
+        ]
+        return answer(
+            RecordedEvents(
+                results=results,
+                next_cursor=page.next_cursor,
+                count=min(page.count, COUNT_CAP),
+                cap=COUNT_CAP,
+                searched_all=page.searched_all,
+            )
+        )
+
+
+class ExportRecords(AskingView):
+    """The same events as a file."""
+
+    renderer_classes = (ZipRenderer, JSONRenderer)
+    http_method_names = ("get", "options")  # HEAD would be logged as taken away
+
+    @extend_schema(
+        operation_id="records_export",
+        responses={(200, MEDIA_TYPE): OpenApiTypes.BINARY, **refusals(422)},
+        parameters=[
+            OpenApiParameter("format", str, exclude=True),
+            *ASKED,
+            choice("as", tuple(FORMS), "The form of the rows: jsonl unless given."),
+            words("cursor", "`Gatepost-Next-Cursor` of the part before."),
+            ROWS,
+        ],
+        summary="Take events away, with the chains that prove them",
+        description="A zip file of at most `limit` events, "
+        f"{ROWS_DEFAULT:,} unless given, oldest first. The header `Gatepost-Next-Cursor`, and "
+        "`next` in its export.json, lead to the next part; each part is verified alone, offline, by "
+        "`tools/verify_export.py`. It is logged in the workspace who took it. Roles: operator, "
+        "auditor.",
+    )
+    def get(self, request: Request) -> StreamingHttpResponse:
+        """Made first, then streamed."""
+        export = actions.export_records(
+            self.actor,
+            self.filters(),
+            form=self.text("as") or "jsonl",
+            cursor=self.text("cursor"),
+            limit=self.number(ROWS, ROWS_DEFAULT),
+        )
+        return download(django_request(request), export, **cursor_header(export.next_cursor))
+
+
+def cursor_header(cursor: str) -> dict[str, str]:
+    """The header that leads to the next part; none where there is none."""
+    return {"Gatepost-Next-Cursor": cursor} if cursor else {}

@@ -1,0 +1,1 @@
+"""Exports of the record: rows in three forms, and the chains that prove them."""

@@ -1,0 +1,164 @@
+"""The rows of an export as CSV, JSON Lines or OpenTelemetry log records; docs/proof.md has each."""
+
+from __future__ import annotations
+
+import csv
+import io
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from datetime import UTC, datetime, timedelta
+from itertools import batched
+from typing import Any, Final
+
+from approvals.records import AskedRow
+from checkpoints.state import deltas
+from checkpoints.states import EventKind
+from dashboard.identity.people import people
+from dashboard.wording.parties import recognised
+
+# The columns of the CSV, and the members of a JSON row in their order for people.
+COLUMNS: Final = (
+    "at",
+    "thread",
+    "title",
+    "agent",
+    "seq",
+    "kind",
+    "v",
+    "actor",
+    "by",
+    "decision",
+    "request",
+    "amount",
+    "payee",
+    "risk",
+    "tool",
+    "node",
+    "step",
+    "checkpoint",
+    "approval",
+    "data",
+    "chain",
+    "salt",
+    "data_hash",
+    "prev_hash",
+    "hash",
+)
+# What a spreadsheet would compute, and the sign that says a cell is text.
+FORMULAS: Final = ("=", "+", "-", "@", "\t", "\r", "\n", "'")
+AT_ONCE: Final = 500
+_EPOCH: Final = datetime(1970, 1, 1, tzinfo=UTC)
+_FAILED: Final = frozenset({EventKind.THREAD_FAILED, EventKind.EFFECT_FAILED, EventKind.STEP_FAILED})
+
+
+def microseconds(at: datetime) -> int:
+    """A time as the chain hashes it: whole microseconds since 1970."""
+    return (at - _EPOCH) // timedelta(microseconds=1)
+
+
+def timestamp(at: datetime) -> str:
+    """A time as rows have it: `2026-11-26T09:42:39.035110Z`."""
+    return f"{at.astimezone(UTC):%Y-%m-%dT%H:%M:%S.%f}Z"
+
+
+def values_of(row: AskedRow, by: str) -> dict[str, Any]:
+    """A row by the names of COLUMNS; what it has not is None."""
+    about = recognised(row.args)
+    return {
+        "at": timestamp(row.at),
+        "thread": str(row.thread),
+        "title": row.title,
+        "agent": row.agent,
+        "seq": row.seq,
+        "kind": row.kind,
+        "v": row.v,
+        "actor": row.actor,
+        "by": by or None,
+        "decision": row.decision or None,
+        "request": row.request or None,
+        "amount": about.amount or None,
+        "payee": about.payee or None,
+        "risk": row.risk or None,
+        "tool": row.tool or None,
+        "node": row.node or None,
+        "step": row.step,
+        "checkpoint": row.checkpoint,
+        "approval": None if row.approval is None else str(row.approval),
+        "data": row.data,
+        "chain": str(row.chain),
+        "salt": row.salt.hex(),
+        "data_hash": row.data_hash.hex(),
+        "prev_hash": row.prev_hash.hex(),
+        "hash": row.hash.hex(),
+    }
+
+
+def safe(value: Any) -> str:
+    """A cell that no spreadsheet takes for a formula; a leading apostrophe says it is text."""
+    text = "" if value is None else str(value)
+    return f"'{text}" if text.startswith(FORMULAS) else text
+
+
+def as_csv(rows: Iterable[AskedRow]) -> Iterator[bytes]:
+    """A line of names, then a line for each row; `data` is canonical JSON."""
+    yield _line(COLUMNS)
+    for values in _named(rows):
+        values["data"] = deltas.canonical(values["data"]).decode()
+        yield _line([safe(values[name]) for name in COLUMNS])
+
+
+def as_jsonl(rows: Iterable[AskedRow]) -> Iterator[bytes]:
+    """A JSON object for each row."""
+    for values in _named(rows):
+        yield deltas.canonical(values) + b"\n"
+
+
+def as_otlp(rows: Iterable[AskedRow]) -> Iterator[bytes]:
+    """A line of `resourceLogs` with one log record for each row, as OTLP writes them as JSON."""
+    for row, values in _pairs(rows):
+        record = {
+            "timeUnixNano": f"{microseconds(row.at)}000",
+            "observedTimeUnixNano": f"{microseconds(row.at)}000",
+            "severityNumber": 17 if row.kind in _FAILED else 9,
+            "severityText": "ERROR" if row.kind in _FAILED else "INFO",
+            "eventName": f"gatepost.{row.kind}",
+            "body": {"stringValue": deltas.canonical(values.pop("data")).decode()},
+            "attributes": [
+                {"key": f"gatepost.{name}", "value": _any_value(value)}
+                for name, value in values.items()
+                if value is not None
+            ],
+        }
+        name = [{"key": "service.name", "value": {"stringValue": "gatepost"}}]
+        scope = {"scope": {"name": "gatepost.record"}, "logRecords": [record]}
+        logs = [{"resource": {"attributes": name}, "scopeLogs": [scope]}]
+        yield deltas.canonical({"resourceLogs": logs}) + b"\n"
+
+
+FORMS: Final[Mapping[str, tuple[str, Callable[[Iterable[AskedRow]], Iterator[bytes]]]]] = {
+    "jsonl": ("events.jsonl", as_jsonl),
+    "csv": ("events.csv", as_csv),
+    "otlp": ("events.otlp.jsonl", as_otlp),
+}
+
+
+def _any_value(value: Any) -> dict[str, str]:
+    # OTLP writes 64-bit integers as strings.
+    return {"intValue": str(value)} if isinstance(value, int) else {"stringValue": value}
+
+
+def _named(rows: Iterable[AskedRow]) -> Iterator[dict[str, Any]]:
+    return (values for _, values in _pairs(rows))
+
+
+def _pairs(rows: Iterable[AskedRow]) -> Iterator[tuple[AskedRow, dict[str, Any]]]:
+    """Each row with its values; names of people are looked up for many rows at once."""
+    for some in batched(rows, AT_ONCE):
+        names = people(row.actor for row in some if not row.imported)
+        for row in some:
+            yield row, values_of(row, "" if row.imported else names.get(row.actor, ""))
+
+
+def _line(cells: Iterable[str]) -> bytes:
+    buffer = io.StringIO()
+    csv.writer(buffer).writerow(cells)
+    return buffer.getvalue().encode()

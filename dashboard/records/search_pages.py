@@ -1,0 +1,124 @@
+"""The search of the records: questions across all threads, their answers, and what takes them away.
+
+It reads what `actions.audit` answers to API and command as well.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any, cast
+
+from django.contrib import admin
+from django.core.exceptions import PermissionDenied
+from django.http import HttpRequest, HttpResponse, StreamingHttpResponse
+from django.shortcuts import render
+from django.urls import reverse
+from django.utils.http import urlencode
+
+from approvals.records import COUNT_CAP, Answers, AskedRow
+from approvals.states import RISKS, VERDICTS
+from checkpoints import queries
+from checkpoints.addresses import thread_address
+from checkpoints.states import EventKind
+from dashboard import actions
+from dashboard.actions.audit import questions
+from dashboard.actions.audit.questions import EVERYTHING, FILTERS
+from dashboard.capsules.downloads import download
+from dashboard.documents.exports.rows import FORMS
+from dashboard.errors import Invalid
+from dashboard.identity.people import people
+from dashboard.identity.permissions import Actor, may
+from dashboard.views.addresses import takes
+from dashboard.views.parameters import CURSOR, TEXT, Values, one_of
+from dashboard.wording import sentences
+from dashboard.wording.parties import Recognised, recognised
+
+TAKEN: Mapping[str, Values] = {name: TEXT for name in FILTERS}
+NOUNS = tuple(sorted({str(kind).partition(".")[0] for kind in EventKind}))
+LABELS = (("csv", "CSV"), ("jsonl", "JSON Lines"), ("otlp", "OpenTelemetry logs"))
+NOTHING = Answers((), "", 0, True)
+
+
+@dataclass(frozen=True, slots=True)
+class Line:
+    """An event as the page shows it."""
+
+    row: AskedRow
+    who: str
+    says: str
+    about: Recognised
+    address: str
+    report: str
+    untrusted: bool
+
+
+@takes(p=CURSOR, **TAKEN)
+def search(request: HttpRequest) -> HttpResponse:
+    """The form and a page of answers; before a question the newest events."""
+    who = cast(Actor, cast(Any, admin.site).member(request).actor)
+    values = {name: request.GET.get(name, "") for name in FILTERS}
+    cursor = request.GET.get("p", "")
+    fault, answers, status = "", NOTHING, 200
+    try:
+        answers = questions.ask(who, values, cursor=cursor)
+    except Invalid as error:
+        if error.faults[0].path == "cursor":
+            raise
+        fault, status = f"{error.faults[0].path}: {error.faults[0].message}.", 422
+    asked = questions.asked(values)
+    context = {
+        **admin.site.each_context(request),
+        "title": "Search the record",
+        "values": values,
+        "asked": asked,
+        "fault": fault,
+        "answers": answers,
+        "lines": _lines(answers.rows),
+        "count_cap": COUNT_CAP,
+        "first_page": not cursor,
+        "newest": f"?{urlencode(asked)}",
+        "older": f"?{urlencode(asked | {'p': answers.next_cursor})}",
+        "nouns": NOUNS,
+        "everything": EVERYTHING,
+        "verdicts": [(word, word.replace("_", " ")) for word in VERDICTS],
+        "forms": LABELS,
+        "risks": RISKS,
+        "may_export": may(who, "export"),
+        "query": urlencode(asked),
+    }
+    return render(request, "records/search.html", context, status=status)
+
+
+@takes(p=CURSOR, **{"as": one_of(FORMS)}, **TAKEN)
+def export(request: HttpRequest) -> HttpResponse | StreamingHttpResponse:
+    """The same events as a file; a part of them where there are many."""
+    if request.method != "GET":
+        raise PermissionDenied("An export is read, and recorded, by GET.")
+    who = cast(Actor, cast(Any, admin.site).member(request).actor)
+    part = actions.export_records(
+        who,
+        {name: request.GET.get(name, "") for name in FILTERS},
+        form=request.GET.get("as", "") or "jsonl",
+        cursor=request.GET.get("p", ""),
+    )
+    return download(request, part)
+
+
+def _lines(rows: tuple[AskedRow, ...]) -> list[Line]:
+    names = people(row.actor for row in rows)
+    damaged = queries.damaged_from(list({row.thread for row in rows}))
+    return [_line(row, names, damaged.get(row.thread)) for row in rows]
+
+
+def _line(row: AskedRow, names: Mapping[str, str], damaged: int | None) -> Line:
+    report = "" if row.approval is None else reverse("approval_report", args=[row.approval])
+    return Line(
+        row=row,
+        who=sentences.person(row.actor, names, imported=row.imported),
+        says=sentences.event_sentence(cast(Any, row), names),
+        about=recognised(row.args),
+        address=thread_address(row.thread, checkpoint=row.checkpoint, event=row.seq),
+        report=report,
+        untrusted=damaged is not None and row.seq >= damaged,
+    )

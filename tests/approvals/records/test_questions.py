@@ -1,0 +1,213 @@
+"""Questions to the record: each filter alone, pages without gaps, and what an index serves."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import replace
+from datetime import timedelta
+from decimal import Decimal
+from importlib import import_module
+from typing import Any
+
+import pytest
+from django.db import connection
+from django.test.utils import CaptureQueriesContext
+
+from approvals import gates, records
+from approvals.records import DECISIONS, NOTABLE, Question
+from checkpoints.errors import InvalidValue
+from tests.cast import Cast
+from tests.checkpoints.builders import rows
+from tests.dashboard import scene
+
+pytestmark = pytest.mark.django_db
+
+
+def paid(cast: Cast, args: dict[str, Any], *, risk: Any = "high", verdict: str = "approve") -> Any:
+    """A decided request to pay."""
+    work = scene.lease(scene.start(cast.workspace, scene.make_agent("payments")))
+    scene.step(work, report="ready")
+    row = scene.gate(work, args=args, tool="bank.pay", risk=risk, title="Pay the invoices?")
+    gates.decide(
+        row.id,
+        workspace=cast.workspace,
+        reviewer=gates.Reviewer(cast.actor("manager").id, "manager"),
+        verdict=verdict,  # type: ignore[arg-type]
+        proposal_hash=row.proposal_hash,
+        comment="checked with the order",
+    )
+    return row
+
+
+def asked(question: Question, **more: Any) -> list[tuple[Any, str]]:
+    return [(r.thread, r.kind) for r in records.answer(replace(question, **more), limit=200).rows]
+
+
+@pytest.mark.requirement("A28")
+def test_each_filter_narrows_and_a_payment_is_one_search(cast: Cast) -> None:
+    acme = paid(cast, {"payments": [{"payee": "ACME GmbH", "amount": "151781.50"}]})
+    other = paid(cast, {"payee": "Globex", "amount": "12.00"}, risk="low", verdict="reject")
+    everything = Question(cast.workspace, payees=("payee",), amounts=("amount",))
+    decided = (acme.thread, "approval.decided")
+    refused = (other.thread, "approval.decided")
+    assert {decided, refused} <= set(asked(everything))
+    # Who let payment X happen: its payee, its amount or any word of it.
+    for more in (
+        {"text": "acme"},
+        {"text": "151781.50"},
+        {"payee": "acme"},
+        {"least": Decimal(100_000)},
+        {"risk": "high"},
+        {"thread": acme.thread},
+    ):
+        kinds = asked(everything, **more)
+        assert decided in kinds, more
+        assert refused not in kinds, more
+    (one,) = records.answer(replace(everything, payee="ACME", decision="approve")).rows
+    assert (one.actor, one.tool, one.risk) == (cast.actor("manager").id, "bank.pay", "high")
+    assert one.args["payments"][0]["amount"] == "151781.50"
+    assert (one.approval, one.node, one.step, one.checkpoint) == (acme.id, "publish", 2, 1)
+    assert asked(everything, decision="reject") == [refused]
+    assert asked(everything, most=Decimal(20), decision="approve") == []
+    assert len(asked(everything, tool="bank.pay")) == 4
+    assert {kind for _, kind in asked(everything, kinds=DECISIONS)} == {
+        "approval.requested",
+        "approval.decided",
+    }
+    assert asked(everything, agent="nobody") == []
+    assert asked(everything, actors=(cast.actor("manager").id,)) == [refused, decided]
+    assert asked(everything, text="checked with the ORDER") == [refused, decided]
+    steps = asked(everything, kinds=(), node="analyse")
+    assert {kind for _, kind in steps} == {"checkpoint.committed"}
+    assert asked(everything, kinds=(), step=1)
+    elsewhere = replace(everything, workspace=cast.elsewhere)
+    assert (asked(elsewhere, text="acme"), asked(elsewhere, kinds=())) == ([], [])
+    assert asked(elsewhere, thread=acme.thread) == []
+
+
+@pytest.mark.requirement("A28")
+def test_dates_narrow_every_walk(cast: Cast) -> None:
+    row = paid(cast, {"payee": "ACME"})
+    question = Question(cast.workspace)
+    at = records.answer(question).rows[0].at
+    for kinds in (NOTABLE, DECISIONS, ()):
+        every = replace(question, kinds=kinds)
+        assert asked(every, since=at - timedelta(hours=1), until=at + timedelta(hours=1))
+        assert asked(every, until=at - timedelta(hours=1)) == []
+        assert asked(every, since=at + timedelta(hours=1)) == []
+    assert asked(question, thread=row.thread, until=at - timedelta(hours=1)) == []
+
+
+def test_pages_have_neither_gaps_nor_doubles(cast: Cast) -> None:
+    for _ in range(3):
+        paid(cast, {"payee": "ACME"})
+    thread = asked(Question(cast.workspace))[0][0]
+    for question in (
+        Question(cast.workspace),
+        Question(cast.workspace, kinds=()),
+        Question(cast.workspace, kinds=DECISIONS),
+        Question(cast.workspace, thread=thread, kinds=()),
+    ):
+        whole = records.answer(question, limit=200)
+        assert whole.searched_all
+        assert whole.next_cursor == ""
+        assert whole.count == len(whole.rows)
+        pages, cursor = [], ""
+        while True:
+            page = records.answer(question, cursor=cursor, limit=2)
+            pages += page.rows
+            if not (cursor := page.next_cursor):
+                break
+        assert pages == list(whole.rows)
+        if question.walk == "feed":
+            continue  # it ends before what is not committed, and this test is one transaction
+        forth = [row for row, _ in records.oldest_first(question)]
+        assert forth == pages[::-1]
+        third, place = list(records.oldest_first(question))[2]
+        assert [r for r, _ in records.oldest_first(question, cursor=place)] == forth[3:]
+        assert third == forth[2]
+
+
+def test_a_cursor_belongs_to_its_question(cast: Cast) -> None:
+    paid(cast, {"payee": "ACME"})
+    cursor = records.answer(Question(cast.workspace), limit=1).next_cursor
+    for wrong, question in (
+        (cursor, Question(cast.workspace, kinds=())),
+        ("x", Question(cast.workspace)),
+        (cursor[:-9], Question(cast.workspace)),
+    ):
+        with pytest.raises(InvalidValue):
+            records.answer(question, cursor=wrong)
+
+
+def test_what_is_looked_at_in_vain_says_where_to_look_on(
+    cast: Cast, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    row = paid(cast, {"payee": "ACME"})
+    for _ in range(4):
+        scene.start(cast.workspace, scene.make_agent())
+    monkeypatch.setattr("approvals.records.questions.WINDOW", 2)
+    monkeypatch.setattr("approvals.records.questions.LOOKS", 1)
+    question = Question(cast.workspace, text="acme")
+    page = records.answer(question)
+    assert (page.rows, page.searched_all) == ((), False)
+    n = 0
+    while not page.rows:
+        page = records.answer(question, cursor=page.next_cursor)
+        n += 1
+    assert n == 2
+    assert page.rows[0].thread == row.thread
+
+
+def test_the_indexes_are_over_the_kinds_that_questions_name() -> None:
+    migration = import_module("checkpoints.migrations.0015_event_times")
+    assert migration.DECISIONS == DECISIONS
+    assert migration.NOTABLE == NOTABLE
+
+
+def plan_of(sql: str) -> dict[str, Any]:
+    with connection.cursor() as cursor:
+        cursor.execute(f"EXPLAIN (FORMAT JSON) {sql}")
+        plan = cursor.fetchone()[0]
+    result: dict[str, Any] = (json.loads(plan) if isinstance(plan, str) else plan)[0]["Plan"]
+    return result
+
+
+def scans(plan: dict[str, Any]) -> list[tuple[str, str]]:
+    """(how, by which index) of each look at the log."""
+    of_log = plan.get("Relation Name") == "gp_event" or "Index Name" in plan
+    own = [(plan["Node Type"], plan.get("Index Name", ""))] * of_log
+    return own + [one for child in plan.get("Plans", ()) for one in scans(child)]
+
+
+@pytest.mark.requirement("A28")
+def test_every_question_goes_along_an_index(cast: Cast) -> None:
+    work = scene.lease(scene.start(cast.workspace, scene.make_agent()))
+    rows("SET session_replication_role = replica")
+    rows(
+        "INSERT INTO gp_event (thread_id, workspace_id, seq, kind, v, actor, data, salt, "
+        "data_hash, at, prev_hash, hash) SELECT gen_random_uuid(), workspace_id, n, CASE mod(n, 20) "
+        "WHEN 0 THEN 'approval.decided' WHEN 1 THEN 'effect.started' ELSE 'checkpoint.committed' "
+        "END, v, actor, data, salt, data_hash, at - make_interval(secs => n), prev_hash, hash "
+        "FROM gp_event, generate_series(10, 20000) n WHERE seq = 1 AND thread_id = %s::uuid",
+        (work.thread,),
+    )
+    rows("SET session_replication_role = DEFAULT")
+    rows("ANALYZE gp_event")
+    question = Question(cast.workspace, text="nothing like it")
+    expected = {
+        "gp_event_decisions": replace(question, kinds=("approval.decided",)),
+        "gp_event_notable": question,
+        "gp_event_feed": replace(question, kinds=()),
+    }
+    for index, one in expected.items():
+        for read in (records.answer, lambda q: next(records.oldest_first(q), None)):
+            with CaptureQueriesContext(connection) as captured:
+                read(one)
+            (statement,) = [q["sql"] for q in captured.captured_queries][:1]
+            found_in = scans(plan_of(statement))
+            assert ("Seq Scan", "") not in found_in, (index, found_in)
+            assert index in {name for _, name in found_in}, (index, found_in)
+    with CaptureQueriesContext(connection) as captured:
+        records.answer(replace(question, thread=work.thread, kinds=()))
+    assert ("Seq Scan", "") not in scans(plan_of(captured.captured_queries[0]["sql"]))

@@ -1,0 +1,1 @@
+"""Exports of the record, and verifying them without Gatepost."""

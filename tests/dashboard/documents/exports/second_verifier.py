@@ -1,0 +1,210 @@
+"""A second verifier, written from docs/proof.md alone; it only says whether an export is sound."""
+
+from __future__ import annotations
+
+import csv
+import hashlib
+import io
+import json
+import zipfile
+from collections import Counter
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+import rfc8785
+
+NAMES = (
+    "at,thread,title,agent,seq,kind,v,actor,by,decision,request,amount,payee,risk,tool,node,step,"
+    "checkpoint,approval,data,chain,salt,data_hash,prev_hash,hash"
+).split(",")
+FILES = {"jsonl": "events.jsonl", "csv": "events.csv", "otlp": "events.otlp.jsonl"}
+
+
+class Unsound(Exception):
+    """What does not hold."""
+
+
+def need(holds: Any, what: str) -> None:
+    if not holds:
+        raise Unsound(what)
+
+
+def is_sound(path: Path) -> bool:
+    """Whether everything that docs/proof.md lists holds."""
+    try:
+        check(path)
+    except (
+        Unsound, zipfile.BadZipFile, ValueError, KeyError, TypeError, IndexError, csv.Error,
+        AttributeError, EOFError, NotImplementedError, OSError, rfc8785.CanonicalizationError,
+    ):  # fmt: skip
+        return False
+    return True
+
+
+def sha(*parts: bytes) -> str:
+    return hashlib.sha256(b"".join(parts)).hexdigest()
+
+
+def whole(text: str) -> int | float:
+    return float(text) if abs(int(text)) > 2**53 - 1 else int(text)
+
+
+def jcs(value: Any) -> bytes:
+    return rfc8785.dumps(value)
+
+
+def check(path: Path) -> None:
+    with zipfile.ZipFile(path) as packed:
+        need(all(i.compress_type == 0 for i in packed.infolist()), "compressed")
+        names = packed.namelist()
+        need(len(set(names)) == len(names), "twice")
+        members = {name: packed.read(name) for name in names}
+    manifest = {}
+    for line in members.pop("MANIFEST").decode().splitlines():
+        digest, name = line.split("  ")
+        manifest[name] = digest
+    need(manifest == {name: sha(raw) for name, raw in members.items()}, "manifest")
+    parsed = {name: jsonl(raw) for name, raw in members.items() if name != "events.csv"}
+    (facts,) = parsed["export.json"]
+    need(facts["format"] == "gatepost-export-1", "format")
+    expected = {FILES[facts["form"]], "export.json", "requests.jsonl", "chain.jsonl"}
+    need(set(members) == expected | {"anchors.jsonl"}, "members")
+    logs, links = chains(parsed["chain.jsonl"])
+    if facts["form"] == "csv":
+        rows = from_csv(members["events.csv"].decode())
+    elif facts["form"] == "otlp":
+        rows = [from_otlp(one) for one in parsed["events.otlp.jsonl"]]
+    else:
+        rows = parsed["events.jsonl"]
+    requests = {one["approval"]: one for one in parsed["requests.jsonl"]}
+    need(len(requests) == len(parsed["requests.jsonl"]), "request twice")
+    for one in requests.values():
+        check_request(one)
+    marked = {key for key, link in links.items() if link["row"]}
+    keys = [(row["thread"], row["seq"]) for row in rows]
+    need(Counter(keys) == Counter(marked), "rows")
+    for row in rows:
+        check_row(row, links[row["thread"], row["seq"]], requests)
+    need({row["approval"] for row in rows} - {None} == set(requests), "requests")
+    for one in parsed["anchors.jsonl"]:
+        link = links[one["thread"], one["seq"]]
+        need((link["hash"], link["chain"]) == (one["hash"], one["chain"]), "anchor")
+    counts = {
+        "rows": len(rows),
+        "requests": len(requests),
+        "logs": len(logs),
+        "links": len(links),
+        "anchors": len(parsed["anchors.jsonl"]),
+    }
+    need(facts["counts"] == counts, "counts")
+
+
+def jsonl(raw: bytes) -> list[Any]:
+    need(raw == b"" or raw.endswith(b"\n"), "cut off")
+    return [json.loads(line, parse_int=whole) for line in raw.split(b"\n")[:-1]]
+
+
+def chains(lines: list[Any]) -> tuple[dict[str, Any], dict[tuple[str, int], Any]]:
+    logs: dict[str, Any] = {}
+    links: dict[tuple[str, int], Any] = {}
+    log: Any = None
+    for line in lines:
+        if line["type"] == "log":
+            log = line
+            need(log["thread"] not in logs, "log twice")
+            logs[log["thread"]] = {**log, "end": (0, "0" * 64), "marked": 0}
+            continue
+        need(line["type"] == "link", "type")
+        state = logs[log["thread"]]
+        seq, prev = state["end"]
+        need(line["seq"] == seq + 1 and line["prev_hash"] == prev, "gap")
+        text = (
+            f"gatepost-event-1|{log['chain']}|{line['seq']}|{line['kind']}|{line['v']}|"
+            f"{line['actor']}|{line['at']}|{line['data_hash']}|{line['prev_hash']}"
+        )
+        need(sha(text.encode()) == line["hash"], "link")
+        state["end"] = (line["seq"], line["hash"])
+        state["marked"] += line["row"] is True
+        links[log["thread"], line["seq"]] = {**line, "chain": log["chain"]}
+    for state in logs.values():
+        need(state["end"] == (state["last_seq"], state["last_hash"]), "head")
+        need(state["marked"] == state["rows"], "marks")
+    return logs, links
+
+
+def from_csv(text: str) -> list[dict[str, Any]]:
+    first, *records = csv.reader(io.StringIO(text, newline=""), strict=True)
+    need(first == NAMES, "names")
+    rows = []
+    for record in records:
+        need(len(record) == len(NAMES), "cells")
+        need(not any(cell[:1] in tuple("=+-@\t\r\n") for cell in record if cell), "formula")
+        cells = [cell.removeprefix("'") for cell in record]
+        row: dict[str, Any] = {n: cell or None for n, cell in zip(NAMES, cells, strict=True)}
+        row["data"] = json.loads(row["data"], parse_int=whole)
+        for name in ("seq", "v", "step", "checkpoint"):
+            row[name] = None if row[name] is None else int(row[name])
+        rows.append(row)
+    return rows
+
+
+def from_otlp(line: Any) -> dict[str, Any]:
+    ((resource,),) = (line["resourceLogs"],)
+    ((scope,),) = (resource["scopeLogs"],)
+    ((record,),) = (scope["logRecords"],)
+    row: dict[str, Any] = dict.fromkeys(NAMES)
+    for attribute in record["attributes"]:
+        value = attribute["value"]
+        name = attribute["key"].removeprefix("gatepost.")
+        row[name] = int(value["intValue"]) if "intValue" in value else value["stringValue"]
+    row["data"] = json.loads(record["body"]["stringValue"], parse_int=whole)
+    need(record["eventName"] == f"gatepost.{row['kind']}", "eventName")
+    need(record["timeUnixNano"] == f"{micros(row['at'])}000", "timeUnixNano")
+    return row
+
+
+def micros(text: str) -> int:
+    at = datetime.strptime(text, "%Y-%m-%dT%H:%M:%S.%fZ").replace(tzinfo=UTC)
+    since = at - datetime(1970, 1, 1, tzinfo=UTC)
+    return (since.days * 86_400 + since.seconds) * 1_000_000 + since.microseconds
+
+
+def check_row(row: dict[str, Any], link: dict[str, Any], requests: dict[str, Any]) -> None:
+    need(set(row) == set(NAMES), "columns")
+    for name in ("kind", "v", "actor", "chain", "data_hash", "prev_hash", "hash"):
+        need(row[name] == link[name], name)
+    need(micros(row["at"]) == link["at"], "at")
+    data = row["data"]
+    need(sha(bytes.fromhex(row["salt"]), jcs(data)) == row["data_hash"], "data")
+    data = data if isinstance(data, dict) else {}
+    need(row["decision"] == (data.get("verdict") or None), "decision")
+    need(row["approval"] == (data.get("approval") or None), "approval")
+    for name in ("node", "tool", "step"):
+        need(not data.get(name) or row[name] == data[name], name)
+    if row["approval"] is None:
+        return
+    request = requests[row["approval"]]
+    need(row["risk"] == (request["risk"] or None), "risk")
+    if row["kind"] == "approval.requested":
+        needed = ("proposal_hash", "tool", "risk")
+        need(all(data[name] == request[name] for name in needed), "request")
+        need(data["node"] == request["position"][2], "node")
+    if "decision_hash" in data:
+        (one,) = [d for d in request["decisions"] if d["decision"] == data["decision"]]
+        need(one["hash"] == data["decision_hash"], "decision hash")
+        told = (one["verdict"], one["by_name"], one["reviewer"])
+        need(told == (data["verdict"], data["by_name"], row["actor"]), "decision")
+
+
+def check_request(one: dict[str, Any]) -> None:
+    names = ["workspace", "thread", "position", "tool", "args", "agent_version", "policy", "deadline"]
+    names += ["origin"] if one["origin"] else []
+    if not one["imported"]:
+        bound = jcs({name: one[name] for name in names})
+        need(sha(b"gatepost-proposal-1", bound) == one["proposal_hash"], "proposal")
+    for decision in one["decisions"]:
+        names = ["reviewer", "verdict", "proposal_hash", "comment", "args"]
+        names += ["what_next"] if decision["what_next"] else []
+        bound = jcs({"approval": one["approval"], **{name: decision[name] for name in names}})
+        need(sha(bytes.fromhex(decision["salt"]), bound) == decision["hash"], "decision")

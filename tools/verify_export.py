@@ -1,0 +1,495 @@
+#!/usr/bin/env python3
+"""Verify an export of Gatepost offline: this one file, the standard library, no Gatepost.
+
+    python verify_export.py EXPORT.zip [EXPORT.zip ...] [--anchor FILE ...] [--manifest SHA256]
+
+It computes every hash again and names what is broken: the row, the field, the gap, the head. The
+exit status is 0 when all is sound, 1 when something is broken, 2 when it was called wrongly. What
+is checked, and what no export can prove, stands in docs/proof.md; write your own from it.
+"""
+
+from __future__ import annotations
+
+import argparse
+import csv
+import io
+import json
+import re
+import sys
+import zipfile
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass, field
+from datetime import datetime, timedelta, timezone
+from decimal import Decimal
+from hashlib import sha256
+from typing import Any
+
+FORMAT = "gatepost-export-1"
+ANCHOR = "gatepost-anchor-1"
+ROWS = {"jsonl": "events.jsonl", "csv": "events.csv", "otlp": "events.otlp.jsonl"}
+OTHERS = ("requests.jsonl", "chain.jsonl", "anchors.jsonl", "export.json")
+COLUMNS = (
+    "at thread title agent seq kind v actor by decision request amount payee risk tool node step "
+    "checkpoint approval data chain salt data_hash prev_hash hash"
+).split()
+FORMULAS = ("=", "+", "-", "@", "\t", "\r", "\n")
+WHOLE = ("seq", "v", "step", "checkpoint")
+LINE_MAX = 64 * 1024 * 1024
+PROBLEMS_MAX = 200
+EPOCH = datetime(1970, 1, 1, tzinfo=timezone.utc)
+BAD = (ValueError, TypeError, KeyError, AttributeError, IndexError, RecursionError)
+csv.field_size_limit(LINE_MAX)
+
+
+@dataclass
+class Report:
+    """What was checked and what is broken, each problem as (where, what)."""
+
+    manifest: str = ""
+    counts: dict[str, int] = field(default_factory=dict)
+    next_cursor: str = ""
+    problems: list[tuple[str, str]] = field(default_factory=list)
+
+    def broken(self, where: str, what: str) -> None:
+        """Note a problem."""
+        if len(self.problems) < PROBLEMS_MAX:
+            self.problems.append((where, what))
+
+
+# --- canonical JSON (RFC 8785) --------------------------------------------------------------------
+
+
+def canonical(value: Any) -> bytes:
+    """The one way in which a JSON value is written before it is hashed."""
+    return "".join(_pieces(value)).encode()
+
+
+def _pieces(value: Any) -> Iterator[str]:
+    if isinstance(value, dict):
+        yield "{"
+        for i, key in enumerate(sorted(value, key=lambda k: k.encode("utf-16-be"))):
+            yield ("," if i else "") + json.dumps(key, ensure_ascii=False) + ":"
+            yield from _pieces(value[key])
+        yield "}"
+    elif isinstance(value, list):
+        yield "["
+        for i, item in enumerate(value):
+            yield "," if i else ""
+            yield from _pieces(item)
+        yield "]"
+    elif isinstance(value, float):
+        yield _number(value)
+    else:
+        yield json.dumps(value, ensure_ascii=False)
+
+
+def _number(value: float) -> str:
+    """A number as ECMAScript writes it."""
+    if value == 0:
+        return "0"
+    sign, figures, exponent = Decimal(repr(value)).normalize().as_tuple()
+    digits, minus = "".join(map(str, figures)), "-" if sign else ""
+    point = len(digits) + int(exponent)
+    if len(digits) <= point <= 21:
+        return minus + digits + "0" * (point - len(digits))
+    if 0 < point <= 21:
+        return f"{minus}{digits[:point]}.{digits[point:]}"
+    if -6 < point <= 0:
+        return f"{minus}0.{'0' * -point}{digits}"
+    rest = f".{digits[1:]}" if len(digits) > 1 else ""
+    return f"{minus}{digits[0]}{rest}e{'+' if point > 0 else '-'}{abs(point - 1)}"
+
+
+# --- hashes ---------------------------------------------------------------------------------------
+
+
+def link_hash(chain: str, link: Mapping[str, Any]) -> str:
+    """The hash of an event; `at` in whole microseconds since 1970."""
+    parts = [chain, link["seq"], link["kind"], link["v"], link["actor"], link["at"]]
+    text = "|".join(["gatepost-event-1", *map(str, parts), link["data_hash"], link["prev_hash"]])
+    return sha256(text.encode()).hexdigest()
+
+
+def proposal_hash(request: Mapping[str, Any]) -> str:
+    """What every decision on a request binds to."""
+    named = ("workspace", "thread", "position", "tool", "args", "agent_version", "policy")
+    bound = {name: request[name] for name in (*named, "deadline")}
+    if request["origin"]:
+        bound["origin"] = request["origin"]
+    return sha256(b"gatepost-proposal-1" + canonical(bound)).hexdigest()
+
+
+def decision_hash(approval: str, decision: Mapping[str, Any]) -> str:
+    """What the event of a decision names."""
+    named = ("reviewer", "verdict", "proposal_hash", "comment", "args")
+    bound = {"approval": approval, **{name: decision[name] for name in named}}
+    if decision["what_next"]:
+        bound["what_next"] = decision["what_next"]
+    return sha256(bytes.fromhex(decision["salt"]) + canonical(bound)).hexdigest()
+
+
+# --- one export -----------------------------------------------------------------------------------
+
+
+class Export:
+    """The checks of one file, in the order of docs/proof.md."""
+
+    def __init__(self, packed: zipfile.ZipFile, anchors: Iterable[str], report: Report) -> None:
+        self.packed, self.report = packed, report
+        self.outside = list(anchors)
+        self.requests: dict[str, dict[str, Any]] = {}
+        self.used: set[str] = set()
+        self.anchored: dict[str, list[tuple[str, int, str, str]]] = {}
+        self.links: dict[tuple[str, int], dict[str, Any]] = {}
+        self.counts = dict.fromkeys(("rows", "requests", "logs", "links", "anchors"), 0)
+
+    def check(self) -> None:
+        """Everything."""
+        if not self.check_members():
+            return
+        facts = self.one("export.json")
+        if not isinstance(facts, dict) or facts.get("format") != FORMAT:
+            self.report.broken("export.json", f"its format is not {FORMAT}")
+            return
+        rows = ROWS.get(str(facts.get("form")))
+        expected = sorted([*OTHERS, str(rows)])
+        if self.names != expected:
+            self.report.broken("MANIFEST", f"the members are not {', '.join(expected)}")
+            return
+        self.read_anchors()
+        self.check_requests()
+        self.check_chain()
+        self.check_rows(str(rows))
+        for request in sorted(self.requests.keys() - self.used):
+            self.report.broken(f"requests.jsonl, request {request}", "no row is about it")
+        for name, n in self.counts.items():
+            if not isinstance(facts.get("counts"), dict) or facts["counts"].get(name) != n:
+                self.report.broken("export.json, counts", f"{name}: there are {n}")
+        self.report.counts = self.counts
+        self.report.next_cursor = str(facts.get("next", ""))
+
+    def check_members(self) -> bool:
+        """MANIFEST names all members with the hash of their bytes."""
+        infos = self.packed.infolist()
+        self.names = sorted(info.filename for info in infos if info.filename != "MANIFEST")
+        if len({info.filename for info in infos}) != len(infos):
+            self.report.broken("the file", "a name occurs twice")
+            return False
+        if any(info.compress_type != zipfile.ZIP_STORED for info in infos):
+            self.report.broken("the file", "a member is compressed")
+            return False
+        if "MANIFEST" not in self.packed.namelist():
+            self.report.broken("MANIFEST", "is missing")
+            return False
+        raw = self.packed.read("MANIFEST")
+        self.report.manifest = sha256(raw).hexdigest()
+        named = {}
+        for line in raw.decode("utf-8", "replace").splitlines():
+            if not re.fullmatch(r"[0-9a-f]{64}  \S+", line):
+                self.report.broken("MANIFEST", f"cannot be read: {line[:80]!r}")
+                return False
+            named[line[66:]] = line[:64]
+        for name in sorted(named.keys() ^ set(self.names)):
+            what = "is missing in the file" if name in named else "is not named in MANIFEST"
+            self.report.broken(name, what)
+        for name in sorted(named.keys() & set(self.names)):
+            digest = sha256()
+            with self.packed.open(name) as member:
+                while chunk := member.read(1024 * 1024):
+                    digest.update(chunk)
+            if digest.hexdigest() != named[name]:
+                self.report.broken(name, "its bytes are not those that MANIFEST names")
+        return named.keys() == set(self.names)
+
+    def one(self, name: str) -> Any:
+        """A member that is one JSON value."""
+        return next((value for _, value in self.lines(name)), None)
+
+    def lines(self, name: str) -> Iterator[tuple[str, Any]]:
+        """(where, value) of each line of a member that can be read."""
+        with self.packed.open(name) as member:
+            n = 0
+            while line := member.readline(LINE_MAX):
+                n += 1
+                where = f"{name}, line {n}"
+                try:
+                    value = json.loads(line)
+                    if not line.endswith(b"\n"):
+                        raise ValueError("cut off")
+                except BAD:
+                    self.report.broken(where, "cannot be read")
+                    continue
+                yield where, value
+
+    # --- anchors, requests ------------------------------------------------------------------------
+    def read_anchors(self) -> None:
+        """Those in the file, and those that were kept elsewhere."""
+        for where, line in self.lines("anchors.jsonl"):
+            self.counts["anchors"] += 1
+            self._note_anchor(where, line if isinstance(line, dict) else {})
+        for path in self.outside:
+            with open(path, encoding="utf-8") as file:
+                if json.loads(file.readline()).get("form") != ANCHOR:
+                    raise ValueError(f"{path} is not an anchor of Gatepost")
+                for n, text in enumerate(file, 2):
+                    line = json.loads(text)
+                    if line.get("of") == "thread":
+                        self._note_anchor(f"{path}, line {n}", line | {"thread": line["id"]})
+
+    def _note_anchor(self, where: str, noted: dict[str, Any]) -> None:
+        try:
+            place = (where, int(noted["seq"]), str(noted["hash"]), str(noted["chain"]))
+            self.anchored.setdefault(noted["thread"], []).append(place)
+        except BAD:
+            self.report.broken(where, "cannot be read")
+
+    def check_requests(self) -> None:
+        """What was proposed and decided has the hashes that it says it has."""
+        for where, request in self.lines("requests.jsonl"):
+            self.counts["requests"] += 1
+            try:
+                ident = request["approval"]
+                where = f"requests.jsonl, request {ident}"
+                if ident in self.requests:
+                    self.report.broken(where, "occurs twice")
+                if not request["imported"] and proposal_hash(request) != request["proposal_hash"]:
+                    self.report.broken(where, "proposal_hash: what was proposed does not fit it")
+                decisions = {}
+                for one in request["decisions"]:
+                    if decision_hash(ident, one) != one["hash"]:
+                        what = f"decision {one['decision']}: it does not fit its hash"
+                        self.report.broken(where, what)
+                    names = ("hash", "verdict", "reviewer", "by_name", "comment")
+                    decisions[one["decision"]] = {name: one[name] for name in names}
+                names = ("proposal_hash", "tool", "risk", "thread", "requested_at")
+                self.requests[ident] = {name: request[name] for name in names}
+                self.requests[ident] |= {"node": request["position"][2], "decisions": decisions}
+            except BAD:
+                self.report.broken(where, "cannot be read")
+
+    # --- chain ------------------------------------------------------------------------------------
+    def check_chain(self) -> None:
+        """Every log goes from event 1 to its head without a gap, and each hash fits."""
+        log: dict[str, Any] = {}
+        seq, prev = 0, "0" * 64
+        threads = set()
+        for where, line in self.lines("chain.jsonl"):
+            try:
+                if line["type"] == "log":
+                    self._check_end(log, seq, prev)
+                    log, seq, prev = line, 0, "0" * 64
+                    self.counts["logs"] += 1
+                    if log["thread"] in threads:
+                        self.report.broken(f"chain.jsonl, log {log['thread']}", "occurs twice")
+                    threads.add(log["thread"])
+                    log["seen"] = 0
+                elif line["type"] == "link":
+                    seq, prev = self._check_link(log, seq, prev, line)
+                else:
+                    self.report.broken(where, "is neither a log nor a link")
+            except BAD:
+                self.report.broken(where, "cannot be read")
+        self._check_end(log, seq, prev)
+        for thread in sorted(self.anchored.keys() - threads):
+            for where, *_ in self.anchored[thread]:
+                if where.startswith("anchors.jsonl"):
+                    self.report.broken(where, f"names the log {thread}, which is not there")
+
+    def _check_link(
+        self, log: dict[str, Any], seq: int, prev: str, link: dict[str, Any]
+    ) -> tuple[int, str]:
+        self.counts["links"] += 1
+        thread, chain = log["thread"], log["chain"]
+        where = f"chain.jsonl, log {thread}, event {link['seq']}"
+        if link["seq"] > seq + 1:
+            self.report.broken(where, f"gap: event {seq + 1} before it is missing")
+        elif link["seq"] <= seq:
+            self.report.broken(where, "stands in the wrong place")
+        if link["prev_hash"] != prev:
+            self.report.broken(where, "prev_hash: does not continue the event before it")
+        if link_hash(chain, link) != link["hash"]:
+            self.report.broken(where, "hash: does not fit what it is made of")
+        for place, at, digest, of in self.anchored.get(thread, ()):
+            if at == link["seq"] and (digest != link["hash"] or of != chain):
+                self.report.broken(where, f"is not the one that was anchored ({place})")
+        if link["row"]:
+            log["seen"] += 1
+            self.links[thread, link["seq"]] = {**link, "chain": chain}
+        return link["seq"], link["hash"]
+
+    def _check_end(self, log: dict[str, Any], seq: int, prev: str) -> None:
+        if not log:
+            return
+        where = f"chain.jsonl, log {log.get('thread')}"
+        if (seq, prev) != (log.get("last_seq"), log.get("last_hash")):
+            self.report.broken(where, f"head: it ends with event {seq}, not with its last_hash")
+        if log.get("rows") != log["seen"]:
+            self.report.broken(where, f"rows: {log['seen']} of its events are marked as rows")
+        for place, at, _, _ in self.anchored.get(str(log.get("thread")), ()):
+            if at > seq:
+                self.report.broken(where, f"head: event {at} was anchored ({place}) and is missing")
+
+    # --- rows -------------------------------------------------------------------------------------
+    def check_rows(self, name: str) -> None:
+        """Every row is the event of its link, once, with the content that was hashed."""
+        seen: set[tuple[str, int]] = set()
+        for where, row in self.rows(name):
+            self.counts["rows"] += 1
+            try:
+                key = (row["thread"], row["seq"])
+                where = f"{name}, thread {key[0]}, event {key[1]}"
+                if key in seen:
+                    self.report.broken(where, "occurs twice")
+                seen.add(key)
+                link = self.links.get(key)
+                if link is None:
+                    self.report.broken(where, "no link of the chain is marked as this row")
+                    continue
+                self.check_row(where, row, link)
+            except BAD:
+                self.report.broken(where, "cannot be read")
+        for thread, seq in sorted(self.links.keys() - seen):
+            self.report.broken(f"{name}, thread {thread}, event {seq}", "the row is missing")
+
+    def check_row(self, where: str, row: dict[str, Any], link: dict[str, Any]) -> None:
+        """One row against its link, its content and its request."""
+        at = datetime.strptime(row["at"], "%Y-%m-%dT%H:%M:%S.%fZ").replace(tzinfo=timezone.utc)
+        own = {**row, "at": (at - EPOCH) // timedelta(microseconds=1)}
+        for name in ("kind", "v", "actor", "at", "chain", "data_hash", "prev_hash", "hash"):
+            if own[name] != link[name]:
+                self.report.broken(where, f"{name}: is not that of the chain")
+        data = row["data"]
+        if sha256(bytes.fromhex(row["salt"]) + canonical(data)).hexdigest() != row["data_hash"]:
+            self.report.broken(where, "data: does not fit data_hash")
+        data = data if isinstance(data, dict) else {}
+        for name, told in (("decision", "verdict"), ("approval", "approval")):
+            if row[name] != (data.get(told) or None):
+                self.report.broken(where, f"{name}: is not what data says")
+        for name in ("node", "tool", "step"):
+            if data.get(name) and row[name] != data[name]:
+                self.report.broken(where, f"{name}: is not what data says")
+        if row["approval"]:
+            self.check_request_of(where, row, data)
+
+    def check_request_of(self, where: str, row: dict[str, Any], data: dict[str, Any]) -> None:
+        """The request and the decision that a row names are those of requests.jsonl."""
+        request = self.requests.get(row["approval"])
+        if request is None:
+            self.report.broken(where, "approval: its request is missing in requests.jsonl")
+            return
+        self.used.add(row["approval"])
+        if row["risk"] != (request["risk"] or None):
+            self.report.broken(where, "risk: is not that of its request")
+        if row["kind"] == "approval.requested":
+            for name in ("proposal_hash", "tool", "risk", "node"):
+                if name in data and data[name] != request[name]:
+                    self.report.broken(where, f"{name}: its request in requests.jsonl has another")
+        if "decision_hash" in data:
+            one = request["decisions"].get(data.get("decision"))
+            if one is None or one["hash"] != data["decision_hash"]:
+                self.report.broken(where, "decision: the one in requests.jsonl is another")
+            elif (one["verdict"], one["reviewer"]) != (data.get("verdict"), row["actor"]):
+                self.report.broken(where, "decision: verdict or reviewer are others")
+            elif one["by_name"] != data.get("by_name"):
+                self.report.broken(where, "decision: by_name is another")
+
+    def rows(self, name: str) -> Iterator[tuple[str, dict[str, Any]]]:
+        """(where, row) of the rows in whatever form."""
+        if name.endswith(".csv"):
+            yield from self._csv_rows(name)
+            return
+        for where, value in self.lines(name):
+            try:
+                yield where, _from_otlp(value) if "otlp" in name else _complete(value)
+            except BAD:
+                self.report.broken(where, "cannot be read")
+
+    def _csv_rows(self, name: str) -> Iterator[tuple[str, dict[str, Any]]]:
+        with self.packed.open(name) as member:
+            text = io.TextIOWrapper(member, encoding="utf-8", newline="")
+            table = csv.reader(text, strict=True)
+            n = 0
+            try:
+                if next(table, None) != COLUMNS:
+                    self.report.broken(f"{name}, line 1", f"the columns are not {COLUMNS}")
+                    return
+                for n, cells in enumerate(table, 2):
+                    where = f"{name}, record {n}"
+                    try:
+                        yield where, _from_cells(cells)
+                    except BAD:
+                        self.report.broken(where, "cannot be read")
+            except (csv.Error, UnicodeDecodeError):
+                self.report.broken(f"{name}, after record {n}", "cannot be read")
+
+
+def _complete(row: dict[str, Any]) -> dict[str, Any]:
+    if set(row) != set(COLUMNS):
+        raise ValueError("other members")
+    return row
+
+
+def _from_cells(cells: list[str]) -> dict[str, Any]:
+    if any(cell.startswith(FORMULAS) for cell in cells):
+        raise ValueError("a cell could be a formula")
+    plain = [cell[1:] if cell.startswith("'") else cell for cell in cells]
+    row: dict[str, Any] = {k: v or None for k, v in zip(COLUMNS, plain)}
+    if len(cells) != len(COLUMNS):
+        raise ValueError("cells are missing")
+    row["data"] = json.loads(row["data"])
+    return row | {name: None if row[name] is None else int(row[name]) for name in WHOLE}
+
+
+def _from_otlp(value: dict[str, Any]) -> dict[str, Any]:
+    (resource,) = value["resourceLogs"]
+    (scope,) = resource["scopeLogs"]
+    (record,) = scope["logRecords"]
+    row: dict[str, Any] = dict.fromkeys(COLUMNS)
+    for one in record["attributes"]:
+        ((kind, inner),) = one["value"].items()
+        row[one["key"].removeprefix("gatepost.")] = int(inner) if kind == "intValue" else inner
+    row["data"] = json.loads(record["body"]["stringValue"])
+    if record["eventName"] != f"gatepost.{row['kind']}":
+        raise ValueError("eventName")
+    at = datetime.strptime(row["at"], "%Y-%m-%dT%H:%M:%S.%fZ").replace(tzinfo=timezone.utc)
+    if record["timeUnixNano"] != f"{(at - EPOCH) // timedelta(microseconds=1)}000":
+        raise ValueError("timeUnixNano")
+    return _complete(row)
+
+
+def verify(path: str, *, anchors: Iterable[str] = (), manifest: str = "") -> Report:
+    """Check one export; `manifest` is the hash that the workspace's log has of it, if known."""
+    report = Report()
+    try:
+        with zipfile.ZipFile(path) as packed:
+            Export(packed, anchors, report).check()
+    except (zipfile.BadZipFile, EOFError, OSError, NotImplementedError, zipfile.LargeZipFile) as error:
+        report.broken("the file", f"cannot be read: {error}")
+    if manifest and report.manifest != manifest.lower():
+        report.broken("MANIFEST", f"its hash is {report.manifest}, not the one that was logged")
+    return report
+
+
+def main(arguments: list[str] | None = None) -> int:
+    """The command."""
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("exports", nargs="+", metavar="EXPORT.zip")
+    parser.add_argument("--anchor", action="append", default=[], metavar="FILE")
+    parser.add_argument("--manifest", default="", metavar="SHA256")
+    options = parser.parse_args(arguments)
+    if options.manifest and len(options.exports) > 1:
+        parser.error("--manifest goes with one export")
+    sound = True
+    for path in options.exports:
+        report = verify(path, anchors=options.anchor, manifest=options.manifest)
+        sound = sound and not report.problems
+        for where, what in report.problems:
+            print(f"{path}: {where}: {what}")
+        counted = ", ".join(f"{n} {name}" for name, n in report.counts.items())
+        print(f"{path}: {'BROKEN' if report.problems else 'sound'}: {counted}")
+        print(f"{path}: MANIFEST {report.manifest}")
+    return 0 if sound else 1
+
+
+if __name__ == "__main__":
+    sys.exit(main())
