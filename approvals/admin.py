@@ -98,6 +98,7 @@ class ApprovalRecords(Records):
         decisions = reverse("admin:approvals_decision_changelist")
         return [
             ("Open the approval", reverse("approval", args=[row.pk])),
+            ("Decision report", reverse("approval_report", args=[row.pk])),
             ("Open the thread", thread_address(row.thread_id)),
             ("Its decisions", f"{decisions}?approval_id={row.pk}"),
         ]
@@ -142,6 +143,7 @@ class DecisionRecords(Records):
     def related(self, row: Any) -> list[tuple[str, str]]:
         return [
             ("Open the approval", reverse("approval", args=[row.approval_id])),
+            ("Decision report", reverse("approval_report", args=[row.approval_id])),
             ("Its row", reverse("admin:approvals_approval_change", args=[row.approval_id])),
         ]
 

@@ -193,6 +193,11 @@ class News(models.Model):
                 name="outbox_work_waiting",
                 condition=models.Q(kind="thread.work_waiting"),
             ),
+            models.Index(
+                fields=("approval_id",),
+                name="outbox_of_request",
+                condition=models.Q(approval_id__isnull=False),
+            ),
         )
 
 

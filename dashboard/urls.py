@@ -9,6 +9,8 @@ from .views.approvals import edit as editing
 from .views.approvals import inbox
 from .views.fleet import breakers, many
 from .views.threads import cancel, changes, skip, start, unknown_effects
+from .views.approvals import report as reports
+from .views.threads import cancel, changes, start, unknown_effects
 from .views.threads import detail as threads
 
 # Here and not when Django starts: commands and workers have no use for the records.
@@ -44,6 +46,7 @@ urlpatterns = [
     path("approvals/<uuid:approval_id>/", approvals.approval, name="approval"),
     path("approvals/<uuid:approval_id>/decide/", approvals.decide, name="approval_decide"),
     path("approvals/<uuid:approval_id>/edit/", editing.edit, name="approval_edit"),
+    path("approvals/<uuid:approval_id>/report/", reports.report, name="approval_report"),
     path("approvals/<uuid:approval_id>/take-back/", approvals.take_back, name="approval_take_back"),
     path("artifacts/<str:sha256>/", artifacts.artifact, name="artifact"),
     path("workspace/", workspaces.choose, name="workspace"),

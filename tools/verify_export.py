@@ -362,8 +362,8 @@ class Export:
         if sha256(bytes.fromhex(row["salt"]) + canonical(data)).hexdigest() != row["data_hash"]:
             self.report.broken(where, "data: does not fit data_hash")
         data = data if isinstance(data, dict) else {}
-        for name, told in (("decision", "verdict"), ("approval", "approval")):
-            if row[name] != (data.get(told) or None):
+        for name, member in (("decision", "verdict"), ("approval", "approval")):
+            if row[name] != (data.get(member) or None):
                 self.report.broken(where, f"{name}: is not what data says")
         for name in ("node", "tool", "step"):
             if data.get(name) and row[name] != data[name]:

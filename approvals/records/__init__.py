@@ -5,14 +5,14 @@ from .questions import (
     COUNT_CAP,
     WINDOW,
     Answers,
-    AskedRow,
+    RecordRow,
     Question,
     answer,
     bad_cursor,
     expand,
     oldest_first,
 )
-from .requests import recorded_requests
+from .requests import Look, Notice, looks_at, notices_of, recorded_requests
 
 __all__ = [
     "COUNT_CAP",
@@ -20,11 +20,15 @@ __all__ = [
     "NOTABLE",
     "WINDOW",
     "Answers",
-    "AskedRow",
+    "RecordRow",
+    "Look",
+    "Notice",
     "Question",
     "answer",
     "bad_cursor",
     "expand",
+    "looks_at",
+    "notices_of",
     "oldest_first",
     "recorded_requests",
 ]

@@ -89,7 +89,7 @@ class Question:
 
 
 @dataclass(frozen=True, slots=True)
-class AskedRow:
+class RecordRow:
     """An event that answers a question, with the request that it is about.
 
     `checkpoint` is the number of the thread's newest checkpoint when it happened. `args` are what
@@ -133,7 +133,7 @@ class Answers:
     """Events newest first; `count` is how many match from here on, at most COUNT_CAP + 1, among
     those looked at, and `searched_all` says whether these were all."""
 
-    rows: tuple[AskedRow, ...]
+    rows: tuple[RecordRow, ...]
     next_cursor: str
     count: int
     searched_all: bool
@@ -155,7 +155,7 @@ _BEHIND: Final = Place(_NEVER, UUID(int=2**128 - 1), SEQ_MAX, XID_MAX)
 def answer(question: Question, *, cursor: str = "", limit: int = 50) -> Answers:
     """A page of events, newest first; raises InvalidValue for a cursor of another question."""
     place = _decode(question, cursor) if cursor else _BEHIND
-    rows: list[AskedRow] = []
+    rows: list[RecordRow] = []
     count = 0
     edge: Place | None = None
     with planned_for_this():
@@ -174,7 +174,7 @@ def answer(question: Question, *, cursor: str = "", limit: int = 50) -> Answers:
     return Answers(tuple(rows), _encode(question, edge) if edge else "", count, edge is None)
 
 
-def oldest_first(question: Question, *, cursor: str = "") -> Iterator[tuple[AskedRow, str]]:
+def oldest_first(question: Question, *, cursor: str = "") -> Iterator[tuple[RecordRow, str]]:
     """All events, each with the cursor that leads on behind it; a statement for each AT_ONCE.
 
     Raises InvalidValue for a cursor of another question.
@@ -194,7 +194,7 @@ def oldest_first(question: Question, *, cursor: str = "") -> Iterator[tuple[Aske
 
 def _look(
     question: Question, sql: Any, params: dict[str, Any], place: Place, limit: int, window: int
-) -> tuple[int, list[AskedRow], Place | None]:
+) -> tuple[int, list[RecordRow], Place | None]:
     """(how many match, the first of them, the last event looked at) behind a place."""
     walk = getattr(sql, f"along_{question.walk}")
     at = {"at_time": place.at, "at_thread": place.thread, "at_seq": place.seq, "at_xid": place.xid}
@@ -210,8 +210,8 @@ def _look(
     return first.n, [_row(r) for r in result if r.seq is not None], edge
 
 
-def _row(r: Any) -> AskedRow:
-    return AskedRow(
+def _row(r: Any) -> RecordRow:
+    return RecordRow(
         thread=r.thread,
         seq=r.seq,
         kind=r.kind,
@@ -289,7 +289,7 @@ def expand(words: list[str]) -> tuple[str, ...]:
 # --- cursors ----------------------------------------------------------------------------------
 
 
-def _place(row: AskedRow) -> Place:
+def _place(row: RecordRow) -> Place:
     return Place(row.at, row.thread, row.seq, row.xid)
 
 

@@ -1,14 +1,16 @@
-"""Requests and their verdicts as JSON, with all that their hashes are made of."""
+"""Requests and their verdicts with all that their hashes are made of; who was notified, who looked."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import datetime
 from typing import Any
 from uuid import UUID
 
 from checkpoints.postgres.named_rows import fetch_named
 from checkpoints.postgres.sql_files import sql_file
-from checkpoints.tables.readers import decoded
+from checkpoints.tables.readers import decoded, record_of
 
 SQL = sql_file(__file__)
 
@@ -60,3 +62,38 @@ def _decision(row: Any) -> dict[str, Any]:
         "salt": bytes(row.salt).hex(),
         "hash": bytes(row.hash).hex(),
     }
+
+
+@dataclass(frozen=True, slots=True)
+class Look:
+    """When a person opened a request for the first time while it was open."""
+
+    person: str
+    at: datetime
+
+
+@dataclass(frozen=True, slots=True)
+class Notice:
+    """One message about a request: `recipient` is a person, a mail address, or empty for the
+    endpoint itself; neither `done_at` nor `failed_at`: it is on its way."""
+
+    kind: str
+    endpoint: str
+    channel: str
+    recipient: str
+    created_at: datetime
+    done_at: datetime | None
+    failed_at: datetime | None
+    skipped: str
+
+
+def looks_at(approval: UUID, *, workspace: UUID) -> list[Look]:
+    """Who has looked at a request, the first one first."""
+    result = fetch_named(SQL.looks, {"id": approval, "workspace": workspace})
+    return [record_of(Look, row) for row in result]
+
+
+def notices_of(approval: UUID, *, workspace: UUID) -> list[Notice]:
+    """Who was notified of a request, in order."""
+    result = fetch_named(SQL.notices, {"id": approval, "workspace": workspace})
+    return [record_of(Notice, row) for row in result]

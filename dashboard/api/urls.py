@@ -62,6 +62,7 @@ from .past import (
 )
 from .policies import OnePolicy, Policies, TryPolicies
 from .protocol.base import Nowhere
+from .records.report import ReportOnApproval
 from .records.search import ExportRecords, Records
 from .threads import (
     CancelThread,
@@ -145,6 +146,7 @@ _v1: list[URLPattern | URLResolver] = [
     path("approvals/decide/", DecideApprovals.as_view(), name="decide_many"),
     path("approvals/<uuid:approval_id>/", OneApproval.as_view(), name="approval"),
     path("approvals/<uuid:approval_id>/decide/", DecideApproval.as_view(), name="decide"),
+    path("approvals/<uuid:approval_id>/report/", ReportOnApproval.as_view(), name="report"),
     path("states/", SavedStates.as_view(), name="states"),
     path("breakers/", Breakers.as_view(), name="breakers"),
     path("breakers/<uuid:breaker_id>/", OneBreaker.as_view(), name="breaker"),

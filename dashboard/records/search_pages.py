@@ -16,7 +16,7 @@ from django.shortcuts import render
 from django.urls import reverse
 from django.utils.http import urlencode
 
-from approvals.records import COUNT_CAP, Answers, AskedRow
+from approvals.records import COUNT_CAP, Answers, RecordRow
 from approvals.states import RISKS, VERDICTS
 from checkpoints import queries
 from checkpoints.addresses import thread_address
@@ -44,7 +44,7 @@ NOTHING = Answers((), "", 0, True)
 class Line:
     """An event as the page shows it."""
 
-    row: AskedRow
+    row: RecordRow
     who: str
     says: str
     about: Recognised
@@ -66,26 +66,26 @@ def search(request: HttpRequest) -> HttpResponse:
         if error.faults[0].path == "cursor":
             raise
         fault, status = f"{error.faults[0].path}: {error.faults[0].message}.", 422
-    asked = questions.asked(values)
+    named = questions.named(values)
     context = {
         **admin.site.each_context(request),
         "title": "Search the record",
         "values": values,
-        "asked": asked,
+        "named": named,
         "fault": fault,
         "answers": answers,
         "lines": _lines(answers.rows),
         "count_cap": COUNT_CAP,
         "first_page": not cursor,
-        "newest": f"?{urlencode(asked)}",
-        "older": f"?{urlencode(asked | {'p': answers.next_cursor})}",
+        "newest": f"?{urlencode(named)}",
+        "older": f"?{urlencode(named | {'p': answers.next_cursor})}",
         "nouns": NOUNS,
         "everything": EVERYTHING,
         "verdicts": [(word, word.replace("_", " ")) for word in VERDICTS],
         "forms": LABELS,
         "risks": RISKS,
         "may_export": may(who, "export"),
-        "query": urlencode(asked),
+        "query": urlencode(named),
     }
     return render(request, "records/search.html", context, status=status)
 
@@ -105,13 +105,13 @@ def export(request: HttpRequest) -> HttpResponse | StreamingHttpResponse:
     return download(request, part)
 
 
-def _lines(rows: tuple[AskedRow, ...]) -> list[Line]:
+def _lines(rows: tuple[RecordRow, ...]) -> list[Line]:
     names = people(row.actor for row in rows)
     damaged = queries.damaged_from(list({row.thread for row in rows}))
     return [_line(row, names, damaged.get(row.thread)) for row in rows]
 
 
-def _line(row: AskedRow, names: Mapping[str, str], damaged: int | None) -> Line:
+def _line(row: RecordRow, names: Mapping[str, str], damaged: int | None) -> Line:
     report = "" if row.approval is None else reverse("approval_report", args=[row.approval])
     return Line(
         row=row,

@@ -26,6 +26,7 @@ register = template.Library()
 
 register.filter("visible", text.visible)
 register.filter("plain", text.plain)
+register.filter("moment", text.moment)
 register.filter("has_hidden", text.has_hidden)
 register.filter("number", text.number)
 register.filter("bytes", text.size)

@@ -31,6 +31,11 @@ __all__ = [
 ]
 
 
+def moment(at: datetime | None) -> str:
+    """A time that needs no reader's clock: `2026-11-26 09:42:39 UTC`."""
+    return "–" if at is None else f"{at.astimezone(UTC):%Y-%m-%d %H:%M:%S} UTC"
+
+
 def visible(text: object) -> SafeString:
     """The text as HTML: everything escaped, hidden characters marked and named."""
     raw = str(text)

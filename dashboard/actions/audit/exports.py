@@ -11,7 +11,7 @@ from dashboard.documents.exports.rows import FORMS
 from dashboard.errors import Invalid, translated
 from dashboard.identity.permissions import Actor, require
 
-from .questions import asked, question_of
+from .questions import named, question_of
 
 
 @translated()
@@ -33,10 +33,10 @@ def export_records(
         raise Invalid("as", f"knows only {', '.join(FORMS)}")
     if not 1 <= limit <= ROWS_MAX:
         raise Invalid("limit", f"must be a whole number from 1 to {ROWS_MAX:,}")
-    named = asked(filters)
+    filters = named(filters)
     export = export_of(
         question_of(actor.workspace, filters),
-        named,
+        filters,
         form=form,
         by=actor.id,
         cursor=cursor,
@@ -45,7 +45,7 @@ def export_records(
     store.log_export(
         actor.workspace,
         data={
-            "asked": named,
+            "filters": filters,
             "form": form,
             "events": export.rows,
             "logs": export.logs,

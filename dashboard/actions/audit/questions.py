@@ -77,7 +77,7 @@ def question_of(workspace: UUID, filters: Mapping[str, str]) -> Question:
     )
 
 
-def asked(filters: Mapping[str, str]) -> dict[str, str]:
+def named(filters: Mapping[str, str]) -> dict[str, str]:
     """Those of the filters that say something."""
     return {name: value for name in FILTERS if (value := filters.get(name, "").strip())}
 

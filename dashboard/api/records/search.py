@@ -13,7 +13,7 @@ from rest_framework.renderers import JSONRenderer
 from rest_framework.request import Request
 from rest_framework.response import Response
 
-from approvals.records import COUNT_CAP, AskedRow
+from approvals.records import COUNT_CAP, RecordRow
 from dashboard import actions
 from dashboard.actions.audit import questions
 from dashboard.actions.audit.questions import FILTERS
@@ -29,7 +29,7 @@ from dashboard.identity.people import people
 from dashboard.wording.parties import recognised
 
 LIMIT, ROWS = rows(LIMIT_MAX), rows(ROWS_MAX)
-ASKED = [words(name, about) for name, about in FILTERS.items()]
+PARAMETERS = [words(name, about) for name, about in FILTERS.items()]
 
 
 class RecordedEvent(Shape):
@@ -62,7 +62,7 @@ class RecordedEvent(Shape):
     hash: str
 
     @classmethod
-    def of(cls, row: AskedRow, by: str) -> Self:
+    def of(cls, row: RecordRow, by: str) -> Self:
         """The row for the wire."""
         about = recognised(row.args)
         return cls(
@@ -117,7 +117,7 @@ class Records(AskingView):
     @extend_schema(
         operation_id="records_list",
         responses={200: RecordedEvents, **refusals(422)},
-        parameters=[*ASKED, words("cursor", "`next_cursor` of the page before."), LIMIT],
+        parameters=[*PARAMETERS, words("cursor", "`next_cursor` of the page before."), LIMIT],
         summary="Ask the record: who decided what, when, on what",
         description="An event has to fit every filter. Along an index whatever is asked: an answer "
         "searches the newest 50,000 events at most, then says where to go on.",
@@ -154,7 +154,7 @@ class ExportRecords(AskingView):
         responses={(200, MEDIA_TYPE): OpenApiTypes.BINARY, **refusals(422)},
         parameters=[
             OpenApiParameter("format", str, exclude=True),
-            *ASKED,
+            *PARAMETERS,
             choice("as", tuple(FORMS), "The form of the rows: jsonl unless given."),
             words("cursor", "`Gatepost-Next-Cursor` of the part before."),
             ROWS,

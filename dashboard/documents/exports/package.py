@@ -14,7 +14,7 @@ from itertools import batched
 from typing import Any, Final
 from uuid import UUID
 
-from approvals.records import AskedRow, Question, oldest_first, recorded_requests
+from approvals.records import RecordRow, Question, oldest_first, recorded_requests
 from checkpoints.capsules import layout
 from checkpoints.queries.records import chains
 from dashboard.operating import anchors
@@ -51,7 +51,7 @@ class Export:
 
 def export_of(
     question: Question,
-    asked: Mapping[str, str],
+    filters: Mapping[str, str],
     *,
     form: str,
     by: str,
@@ -74,7 +74,7 @@ def export_of(
             "workspace": str(question.workspace),
             "exported_at": timestamp(at),
             "exported_by": by,
-            "asked": dict(asked),
+            "filters": dict(filters),
             "after": cursor,
             "next": collected.next_cursor,
             "counts": collected.counts,
@@ -107,7 +107,7 @@ class _Collected:
         self.next_cursor = ""
         self.counts = dict.fromkeys(("rows", "requests", "logs", "links", "anchors"), 0)
 
-    def rows(self) -> Iterator[AskedRow]:
+    def rows(self) -> Iterator[RecordRow]:
         """The rows of the part; notes what they lead to."""
         last = ""
         for row, place in oldest_first(self._question, cursor=self._cursor):

@@ -9,7 +9,7 @@ from datetime import UTC, datetime, timedelta
 from itertools import batched
 from typing import Any, Final
 
-from approvals.records import AskedRow
+from approvals.records import RecordRow
 from checkpoints.state import deltas
 from checkpoints.states import EventKind
 from dashboard.identity.people import people
@@ -60,7 +60,7 @@ def timestamp(at: datetime) -> str:
     return f"{at.astimezone(UTC):%Y-%m-%dT%H:%M:%S.%f}Z"
 
 
-def values_of(row: AskedRow, by: str) -> dict[str, Any]:
+def values_of(row: RecordRow, by: str) -> dict[str, Any]:
     """A row by the names of COLUMNS; what it has not is None."""
     about = recognised(row.args)
     return {
@@ -98,7 +98,7 @@ def safe(value: Any) -> str:
     return f"'{text}" if text.startswith(FORMULAS) else text
 
 
-def as_csv(rows: Iterable[AskedRow]) -> Iterator[bytes]:
+def as_csv(rows: Iterable[RecordRow]) -> Iterator[bytes]:
     """A line of names, then a line for each row; `data` is canonical JSON."""
     yield _line(COLUMNS)
     for values in _named(rows):
@@ -106,13 +106,13 @@ def as_csv(rows: Iterable[AskedRow]) -> Iterator[bytes]:
         yield _line([safe(values[name]) for name in COLUMNS])
 
 
-def as_jsonl(rows: Iterable[AskedRow]) -> Iterator[bytes]:
+def as_jsonl(rows: Iterable[RecordRow]) -> Iterator[bytes]:
     """A JSON object for each row."""
     for values in _named(rows):
         yield deltas.canonical(values) + b"\n"
 
 
-def as_otlp(rows: Iterable[AskedRow]) -> Iterator[bytes]:
+def as_otlp(rows: Iterable[RecordRow]) -> Iterator[bytes]:
     """A line of `resourceLogs` with one log record for each row, as OTLP writes them as JSON."""
     for row, values in _pairs(rows):
         record = {
@@ -134,7 +134,7 @@ def as_otlp(rows: Iterable[AskedRow]) -> Iterator[bytes]:
         yield deltas.canonical({"resourceLogs": logs}) + b"\n"
 
 
-FORMS: Final[Mapping[str, tuple[str, Callable[[Iterable[AskedRow]], Iterator[bytes]]]]] = {
+FORMS: Final[Mapping[str, tuple[str, Callable[[Iterable[RecordRow]], Iterator[bytes]]]]] = {
     "jsonl": ("events.jsonl", as_jsonl),
     "csv": ("events.csv", as_csv),
     "otlp": ("events.otlp.jsonl", as_otlp),
@@ -146,11 +146,11 @@ def _any_value(value: Any) -> dict[str, str]:
     return {"intValue": str(value)} if isinstance(value, int) else {"stringValue": value}
 
 
-def _named(rows: Iterable[AskedRow]) -> Iterator[dict[str, Any]]:
+def _named(rows: Iterable[RecordRow]) -> Iterator[dict[str, Any]]:
     return (values for _, values in _pairs(rows))
 
 
-def _pairs(rows: Iterable[AskedRow]) -> Iterator[tuple[AskedRow, dict[str, Any]]]:
+def _pairs(rows: Iterable[RecordRow]) -> Iterator[tuple[RecordRow, dict[str, Any]]]:
     """Each row with its values; names of people are looked up for many rows at once."""
     for some in batched(rows, AT_ONCE):
         names = people(row.actor for row in some if not row.imported)

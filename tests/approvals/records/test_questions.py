@@ -39,7 +39,7 @@ def paid(cast: Cast, args: dict[str, Any], *, risk: Any = "high", verdict: str =
     return row
 
 
-def asked(question: Question, **more: Any) -> list[tuple[Any, str]]:
+def matches(question: Question, **more: Any) -> list[tuple[Any, str]]:
     return [(r.thread, r.kind) for r in records.answer(replace(question, **more), limit=200).rows]
 
 
@@ -50,7 +50,7 @@ def test_each_filter_narrows_and_a_payment_is_one_search(cast: Cast) -> None:
     everything = Question(cast.workspace, payees=("payee",), amounts=("amount",))
     decided = (acme.thread, "approval.decided")
     refused = (other.thread, "approval.decided")
-    assert {decided, refused} <= set(asked(everything))
+    assert {decided, refused} <= set(matches(everything))
     # Who let payment X happen: its payee, its amount or any word of it.
     for more in (
         {"text": "acme"},
@@ -60,29 +60,29 @@ def test_each_filter_narrows_and_a_payment_is_one_search(cast: Cast) -> None:
         {"risk": "high"},
         {"thread": acme.thread},
     ):
-        kinds = asked(everything, **more)
+        kinds = matches(everything, **more)
         assert decided in kinds, more
         assert refused not in kinds, more
     (one,) = records.answer(replace(everything, payee="ACME", decision="approve")).rows
     assert (one.actor, one.tool, one.risk) == (cast.actor("manager").id, "bank.pay", "high")
     assert one.args["payments"][0]["amount"] == "151781.50"
     assert (one.approval, one.node, one.step, one.checkpoint) == (acme.id, "publish", 2, 1)
-    assert asked(everything, decision="reject") == [refused]
-    assert asked(everything, most=Decimal(20), decision="approve") == []
-    assert len(asked(everything, tool="bank.pay")) == 4
-    assert {kind for _, kind in asked(everything, kinds=DECISIONS)} == {
+    assert matches(everything, decision="reject") == [refused]
+    assert matches(everything, most=Decimal(20), decision="approve") == []
+    assert len(matches(everything, tool="bank.pay")) == 4
+    assert {kind for _, kind in matches(everything, kinds=DECISIONS)} == {
         "approval.requested",
         "approval.decided",
     }
-    assert asked(everything, agent="nobody") == []
-    assert asked(everything, actors=(cast.actor("manager").id,)) == [refused, decided]
-    assert asked(everything, text="checked with the ORDER") == [refused, decided]
-    steps = asked(everything, kinds=(), node="analyse")
+    assert matches(everything, agent="nobody") == []
+    assert matches(everything, actors=(cast.actor("manager").id,)) == [refused, decided]
+    assert matches(everything, text="checked with the ORDER") == [refused, decided]
+    steps = matches(everything, kinds=(), node="analyse")
     assert {kind for _, kind in steps} == {"checkpoint.committed"}
-    assert asked(everything, kinds=(), step=1)
+    assert matches(everything, kinds=(), step=1)
     elsewhere = replace(everything, workspace=cast.elsewhere)
-    assert (asked(elsewhere, text="acme"), asked(elsewhere, kinds=())) == ([], [])
-    assert asked(elsewhere, thread=acme.thread) == []
+    assert (matches(elsewhere, text="acme"), matches(elsewhere, kinds=())) == ([], [])
+    assert matches(elsewhere, thread=acme.thread) == []
 
 
 @pytest.mark.requirement("A28")
@@ -92,16 +92,16 @@ def test_dates_narrow_every_walk(cast: Cast) -> None:
     at = records.answer(question).rows[0].at
     for kinds in (NOTABLE, DECISIONS, ()):
         every = replace(question, kinds=kinds)
-        assert asked(every, since=at - timedelta(hours=1), until=at + timedelta(hours=1))
-        assert asked(every, until=at - timedelta(hours=1)) == []
-        assert asked(every, since=at + timedelta(hours=1)) == []
-    assert asked(question, thread=row.thread, until=at - timedelta(hours=1)) == []
+        assert matches(every, since=at - timedelta(hours=1), until=at + timedelta(hours=1))
+        assert matches(every, until=at - timedelta(hours=1)) == []
+        assert matches(every, since=at + timedelta(hours=1)) == []
+    assert matches(question, thread=row.thread, until=at - timedelta(hours=1)) == []
 
 
 def test_pages_have_neither_gaps_nor_doubles(cast: Cast) -> None:
     for _ in range(3):
         paid(cast, {"payee": "ACME"})
-    thread = asked(Question(cast.workspace))[0][0]
+    thread = matches(Question(cast.workspace))[0][0]
     for question in (
         Question(cast.workspace),
         Question(cast.workspace, kinds=()),
@@ -205,9 +205,9 @@ def test_every_question_goes_along_an_index(cast: Cast) -> None:
             with CaptureQueriesContext(connection) as captured:
                 read(one)
             (statement,) = [q["sql"] for q in captured.captured_queries][:1]
-            found_in = scans(plan_of(statement))
-            assert ("Seq Scan", "") not in found_in, (index, found_in)
-            assert index in {name for _, name in found_in}, (index, found_in)
+            used = scans(plan_of(statement))
+            assert ("Seq Scan", "") not in used, (index, used)
+            assert index in {name for _, name in used}, (index, used)
     with CaptureQueriesContext(connection) as captured:
         records.answer(replace(question, thread=work.thread, kinds=()))
     assert ("Seq Scan", "") not in scans(plan_of(captured.captured_queries[0]["sql"]))

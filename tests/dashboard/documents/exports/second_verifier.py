@@ -193,8 +193,8 @@ def check_row(row: dict[str, Any], link: dict[str, Any], requests: dict[str, Any
     if "decision_hash" in data:
         (one,) = [d for d in request["decisions"] if d["decision"] == data["decision"]]
         need(one["hash"] == data["decision_hash"], "decision hash")
-        told = (one["verdict"], one["by_name"], one["reviewer"])
-        need(told == (data["verdict"], data["by_name"], row["actor"]), "decision")
+        named = (one["verdict"], one["by_name"], one["reviewer"])
+        need(named == (data["verdict"], data["by_name"], row["actor"]), "decision")
 
 
 def check_request(one: dict[str, Any]) -> None:

@@ -50,7 +50,7 @@ def test_an_export_has_the_rows_the_requests_and_the_chains(
     assert report.problems == []
     assert report.counts["rows"] == 2
     (facts,) = lines(path, "export.json")
-    assert facts["asked"] == {"q": "acme"}
+    assert facts["filters"] == {"q": "acme"}
     assert facts["counts"] == report.counts
     (request,) = lines(path, "requests.jsonl")
     assert request["approval"] == str(requests[0].id)
@@ -67,7 +67,7 @@ def test_an_export_has_the_rows_the_requests_and_the_chains(
         )[0][0]
     )
     assert data["manifest"] == report.manifest
-    assert (data["events"], data["asked"]) == (2, {"q": "acme"})
+    assert (data["events"], data["filters"]) == (2, {"q": "acme"})
     assert verify(str(path), manifest=report.manifest).problems == []
     assert verify(str(path), manifest="0" * 64).problems
     assert verify_workspace(cast.workspace).intact

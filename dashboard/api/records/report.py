@@ -1,0 +1,259 @@
+"""The report on one decision."""
+
+from __future__ import annotations
+
+from datetime import datetime
+from typing import Any, Self
+from uuid import UUID
+
+from django.http import HttpResponse
+from drf_spectacular.types import OpenApiTypes
+from drf_spectacular.utils import extend_schema
+from pydantic import Field
+from rest_framework.request import Request
+from rest_framework.response import Response
+
+from dashboard.api.protocol.base import MemberView, answer, refusals
+from dashboard.api.protocol.parameters import choice
+from dashboard.documents.state_shape import Shape
+from dashboard.pages.report.decision import DecisionReport, Difference, Proved, Verdict
+from dashboard.pages.report.file import attachment
+
+HTML = "text/html"
+
+
+class ReportedDifference(Shape):
+    """A value that differs; `what` is added, changed or removed."""
+
+    path: str
+    before: Any
+    now: Any
+    what: str
+
+    @classmethod
+    def of(cls, row: Difference) -> Self:
+        """The row for the wire."""
+        return cls(path=row.path, before=row.before, now=row.now, what=row.what)
+
+
+class ReportedNotice(Shape):
+    """A message about the request; neither sent nor failed: on its way."""
+
+    to: str
+    endpoint: str
+    channel: str
+    kind: str
+    sent_at: datetime | None
+    failed_at: datetime | None
+    skipped: str
+
+
+class ReportedLook(Shape):
+    """When a person opened the request for the first time while it was open."""
+
+    person: str
+    at: datetime
+
+
+class ReportedVote(Shape):
+    """A verdict with its reason; `edits` is what an edit changed in what stood before."""
+
+    reviewer: str
+    reviewer_name: str
+    verdict: str
+    comment: str
+    what_next: str
+    at: datetime | None
+    counts: bool
+    proposal_hash: str
+    edits: list[ReportedDifference]
+
+    @classmethod
+    def of(cls, row: Verdict) -> Self:
+        """The row for the wire."""
+        vote = row.vote
+        return cls(
+            reviewer=vote.reviewer,
+            reviewer_name=vote.reviewer_name,
+            verdict=vote.verdict,
+            comment=vote.comment,
+            what_next=vote.what_next,
+            at=vote.at,
+            counts=vote.counts,
+            proposal_hash=vote.proposal_hash,
+            edits=[ReportedDifference.of(one) for one in row.edits],
+        )
+
+
+class ReportedExecution(Shape):
+    """What was carried out under the request."""
+
+    activity: UUID
+    state: str
+    args: Any
+    result: Any
+    error: str
+    idempotency_key: str
+    started_at: datetime
+    finished_at: datetime | None
+    undo_result: Any
+
+
+class ReportedProof(Shape):
+    """An event of the request, with its place in the chain of the thread."""
+
+    seq: int
+    kind: str
+    at: datetime
+    actor: str
+    says: str
+    data_hash: str
+    prev_hash: str
+    hash: str
+
+    @classmethod
+    def of(cls, one: Proved) -> Self:
+        """The event for the wire."""
+        row = one.row
+        return cls(
+            seq=row.seq,
+            kind=row.kind,
+            at=row.at,
+            actor=row.actor,
+            says=one.says,
+            data_hash=row.data_hash.hex(),
+            prev_hash=row.prev_hash.hex(),
+            hash=row.hash.hex(),
+        )
+
+
+class Report(Shape):
+    """All that the record has of one request."""
+
+    id: UUID
+    title: str
+    status: str
+    outcome: str
+    agent: str
+    agent_version: int
+    thread: UUID
+    thread_title: str
+    node: str
+    step: int
+    branch: int
+    tool: str
+    risk: str
+    requested_at: datetime
+    decide_by: datetime | None
+    proposal: Any
+    proposal_hash: str
+    standing: Any = Field(description="The arguments that stand after edits; else those above.")
+    standing_hash: str
+    amount: str
+    payee: str
+    last_time: UUID | None = Field(description="The last comparable request that was approved.")
+    differs: list[ReportedDifference]
+    rule: str
+    policy_version: str
+    terms: Any
+    notices: list[ReportedNotice]
+    looks: list[ReportedLook]
+    votes: list[ReportedVote]
+    execution: ReportedExecution | None
+    undo: str
+    proof: list[ReportedProof]
+    verified: bool | None = Field(description="What the last verification of the record found.")
+    verified_at: datetime | None
+    made_at: datetime
+
+    @classmethod
+    def of(cls, report: DecisionReport) -> Self:
+        """The report for the wire."""
+        row, check, about = report.approval, report.verification, report.about
+        last = report.page.last
+        return cls(
+            id=row.id,
+            title=row.headline,
+            status=row.status,
+            outcome=row.outcome,
+            agent=row.agent,
+            agent_version=report.page.version.version,
+            thread=row.thread,
+            thread_title=row.thread_title,
+            node=row.node,
+            step=row.step,
+            branch=row.branch,
+            tool=row.tool,
+            risk=row.risk,
+            requested_at=row.requested_at,
+            decide_by=row.decide_by or row.deadline,
+            proposal=row.args,
+            proposal_hash=row.proposal_hash,
+            standing=row.shown_args,
+            standing_hash=row.standing_hash,
+            amount=about.amount,
+            payee=about.payee,
+            last_time=None if last is None else last.row.id,
+            differs=[ReportedDifference.of(one) for one in report.last_time],
+            rule=report.page.standing.terms.rule,
+            policy_version=row.policy_version,
+            terms=report.terms,
+            notices=_notices(report),
+            looks=[ReportedLook(person=who, at=look.at) for who, look in report.looks],
+            votes=[ReportedVote.of(one) for one in report.verdicts],
+            execution=_execution(report),
+            undo=row.undo,
+            proof=[ReportedProof.of(one) for one in report.proof],
+            verified=None if check is None else check.intact,
+            verified_at=None if check is None else check.checked_at,
+            made_at=report.made_at,
+        )
+
+
+def _notices(report: DecisionReport) -> list[ReportedNotice]:
+    return [
+        ReportedNotice(
+            to=who,
+            endpoint=notice.endpoint,
+            channel=notice.channel,
+            kind=notice.kind,
+            sent_at=None if notice.skipped else notice.done_at,
+            failed_at=notice.failed_at,
+            skipped=notice.skipped,
+        )
+        for who, notice in report.notices
+    ]
+
+
+def _execution(report: DecisionReport) -> ReportedExecution | None:
+    done = report.done
+    if done is None:
+        return None
+    return ReportedExecution(
+        activity=done.id,
+        state=done.state,
+        args=done.args,
+        result=done.result,
+        error=done.error,
+        idempotency_key=done.idempotency_key,
+        started_at=done.started_at,
+        finished_at=done.finished_at,
+        undo_result=done.undo_result,
+    )
+
+
+class ReportOnApproval(MemberView):
+    """The report on a request."""
+
+    @extend_schema(
+        operation_id="approvals_report",
+        responses={200: Report, (200, HTML): OpenApiTypes.STR, **refusals(404, 422)},
+        parameters=[choice("as", ("json", "html"), "json unless given; html: one file to print.")],
+        summary="The report on a decision: what, who, when, what came of it, and the proof",
+    )
+    def get(self, request: Request, approval_id: UUID) -> Response | HttpResponse:
+        """As the record stands now."""
+        report = DecisionReport(self.actor.workspace, approval_id)
+        if self.text("as") == "html":
+            return attachment(report)
+        return answer(Report.of(report))

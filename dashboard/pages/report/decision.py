@@ -1,0 +1,215 @@
+"""The report on a request: what was asked, who was to decide, who did, what came of it, the proof.
+
+Page, file and API show the same reads. Nothing here is written for the report: it is what the
+record has, as it stands when it is asked for.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from functools import cached_property
+from typing import Any, Final
+from uuid import UUID
+
+from approvals import records
+from approvals.queries import ApprovalRow
+from approvals.records import DECISIONS, RecordRow, Look, Notice, Question
+from approvals.rules.votes import Vote
+from checkpoints import queries
+from checkpoints.addresses import thread_address
+from checkpoints.state.list_keys import Part
+from checkpoints.states import EventKind
+from checkpoints.views import ActivityRow, VerificationRow
+from dashboard.drawing.differences import MISSING, container, pairs_of, same
+from dashboard.identity.people import people
+from dashboard.pages.approvals import ApprovalPage
+from dashboard.wording import sentences
+from dashboard.wording.parties import Recognised, recognised
+
+LINES_MAX: Final = 500
+# What is carried out under a request, and what takes it back.
+_DONE: Final = (
+    EventKind.EFFECT_STARTED,
+    EventKind.EFFECT_FINISHED,
+    EventKind.EFFECT_FAILED,
+    EventKind.EFFECT_SETTLED,
+    EventKind.COMPENSATION_STARTED,
+    EventKind.COMPENSATION_FINISHED,
+    EventKind.COMPENSATION_FAILED,
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Difference:
+    """One value that differs: where, before and now; None beside `added` or `removed`."""
+
+    path: str
+    before: Any
+    now: Any
+    what: str
+
+
+@dataclass(frozen=True, slots=True)
+class Verdict:
+    """One vote with what it changed in the arguments that stood before it."""
+
+    vote: Vote
+    edits: list[Difference]
+
+
+@dataclass(frozen=True, slots=True)
+class Proved:
+    """An event of the request with what it says in words, and who did it."""
+
+    row: RecordRow
+    says: str
+    who: str
+
+
+class DecisionReport:
+    """The reads of one report, each done at most once; raises NotFound."""
+
+    def __init__(self, workspace: UUID, approval: UUID) -> None:
+        self.workspace = workspace
+        self.page = ApprovalPage(workspace, approval)
+
+    @property
+    def approval(self) -> ApprovalRow:
+        """The request as it stands."""
+        return self.page.approval
+
+    @property
+    def about(self) -> Recognised:
+        """Amount, payee and account, where the arguments name them."""
+        return recognised(self.approval.shown_args)
+
+    @property
+    def last_time(self) -> list[Difference]:
+        """What differs from the last comparable action; empty where there is none."""
+        last = self.page.last
+        return [] if last is None else differences(last.args, self.approval.shown_args, self.page.schema)
+
+    @property
+    def terms(self) -> Any:
+        """What the policy in force demanded: stages, four eyes, deadlines, undo window."""
+        return self.page.standing.terms.to_json()
+
+    @cached_property
+    def looks(self) -> list[tuple[str, Look]]:
+        """(name, look) of who opened it while it was open."""
+        result = records.looks_at(self.approval.id, workspace=self.workspace)
+        names = people(look.person for look in result)
+        return [(sentences.person(look.person, names), look) for look in result]
+
+    @cached_property
+    def notices(self) -> list[tuple[str, Notice]]:
+        """(whom, message) of what was sent about it."""
+        result = records.notices_of(self.approval.id, workspace=self.workspace)
+        names = people(notice.recipient for notice in result)
+        return [(names.get(n.recipient) or n.recipient or n.endpoint, n) for n in result]
+
+    @cached_property
+    def verdicts(self) -> list[Verdict]:
+        """All votes, oldest first, edits as differences to what stood before."""
+        stood, result = self.approval.args, []
+        for vote in self.page.standing.votes:
+            edits = []
+            if vote.verdict == "edit":
+                edits, stood = differences(stood, vote.args, self.page.schema), vote.args
+            result.append(Verdict(vote, edits))
+        return result
+
+    @property
+    def done(self) -> ActivityRow | None:
+        """The effect that was carried out under it."""
+        return queries.activity_under(self.approval.id) if self.approval.effect else None
+
+    @cached_property
+    def proof(self) -> list[Proved]:
+        """The events of the request, of what was done under it and of its undo, in order."""
+        row = self.approval
+        question = Question(
+            self.workspace, thread=row.thread, kinds=(*DECISIONS, *map(str, _DONE))
+        )
+        done = self.done
+        activity = None if done is None else str(done.id)
+        events = [
+            one
+            for one, _ in records.oldest_first(question)
+            if one.approval == row.id
+            or (activity is not None and _data(one).get("activity") == activity)
+        ]
+        names = people(one.actor for one in events)
+        return [
+            Proved(
+                one,
+                sentences.event_sentence(one, names),  # type: ignore[arg-type]
+                sentences.person(one.actor, names, imported=one.imported),
+            )
+            for one in events
+        ]
+
+    @property
+    def address(self) -> str:
+        """The page of the thread as of the checkpoint before the request."""
+        first = self.proof[0].row.checkpoint if self.proof else None
+        return thread_address(self.approval.thread, checkpoint=first)
+
+    @property
+    def undone(self) -> list[Proved]:
+        """The events of its undo."""
+        return [one for one in self.proof if one.row.kind.startswith("compensation.")]
+
+    @cached_property
+    def verification(self) -> VerificationRow | None:
+        """What the last verification of the thread's record found; None: there was none."""
+        return queries.verification(self.approval.thread)
+
+    @cached_property
+    def made_at(self) -> datetime:
+        """When the report was made."""
+        return datetime.now(UTC)
+
+    def context(self) -> Mapping[str, Any]:
+        """What the template of page and file shows."""
+        return {
+            "report": self,
+            "approval": self.approval,
+            "thread": self.page.thread,
+            "version": self.page.version,
+            "last": self.page.last,
+            "standing": self.page.standing,
+            "policy": self.page.policy,
+        }
+
+
+def _data(row: RecordRow) -> Mapping[str, Any]:
+    return row.data if isinstance(row.data, Mapping) else {}
+
+
+def differences(before: Any, now: Any, schema: Any = None) -> list[Difference]:
+    """The outermost values that differ, with their paths; at most LINES_MAX."""
+    if not (container(before) and container(now) and type(before) is type(now)):
+        return [] if same(before, now) else [Difference("$", before, now, "changed")]
+    return _walk(before, now, "$", Part.of(schema))[:LINES_MAX]
+
+
+def _walk(before: Any, now: Any, path: str, part: Part) -> list[Difference]:
+    result: list[Difference] = []
+    for key, new, old in pairs_of(now, before, part):
+        place = f"{path}.{key}"
+        if old is MISSING:
+            result.append(Difference(place, None, new, "added"))
+        elif new is MISSING:
+            result.append(Difference(place, old, None, "removed"))
+        elif same(new, old):
+            continue
+        elif container(new) and container(old) and type(new) is type(old):
+            result += _walk(old, new, place, part.under(key))
+        else:
+            result.append(Difference(place, old, new, "changed"))
+        if len(result) > LINES_MAX:
+            break
+    return result

@@ -1,0 +1,19 @@
+"""The report as one file of plain HTML: nothing of it is loaded from elsewhere."""
+
+from __future__ import annotations
+
+from django.http import HttpResponse
+from django.template.loader import render_to_string
+
+from .decision import DecisionReport
+
+
+def attachment(report: DecisionReport) -> HttpResponse:
+    """The file as a download; page and API answer alike."""
+    text = render_to_string("approval/report/file.html", dict(report.context()))
+    response = HttpResponse(text.lstrip(), content_type="text/html; charset=utf-8")
+    name = f"decision-{report.approval.id}.html"
+    response["Content-Disposition"] = f'attachment; filename="{name}"'
+    response["X-Content-Type-Options"] = "nosniff"
+    response["Cache-Control"] = "no-store"
+    return response

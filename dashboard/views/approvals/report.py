@@ -1,0 +1,26 @@
+"""The report on one decision, as a page to print and as a file."""
+
+from __future__ import annotations
+
+from uuid import UUID
+
+from django.http import HttpRequest, HttpResponse
+from django.shortcuts import render
+from django.views.decorators.http import require_safe
+
+from dashboard.pages.report.decision import DecisionReport
+from dashboard.pages.report.file import attachment
+from dashboard.views.addresses import takes
+from dashboard.views.base import actor, member
+from dashboard.views.parameters import one_of
+
+
+@require_safe
+@member
+@takes(**{"as": one_of(("file",))})
+def report(request: HttpRequest, approval_id: UUID) -> HttpResponse:
+    """All that the record has of a request; `?as=file` saves it as one file."""
+    result = DecisionReport(actor(request).workspace, approval_id)
+    if request.GET.get("as"):
+        return attachment(result)
+    return render(request, "approval/report/page.html", dict(result.context()))

@@ -1,0 +1,103 @@
+"""The report on a decision: everything that the record has of it, on the page, in the file, by API."""
+
+from __future__ import annotations
+
+import re
+from typing import Any
+
+import pytest
+from django.urls import reverse
+
+from approvals.gates import first_looks
+from tests.cast import Cast
+from tests.checkpoints.builders import rows
+from tests.dashboard import scene
+from tests.dashboard.documents.exports.population import decide
+
+pytestmark = pytest.mark.django_db
+
+
+def decided(cast: Cast, proposed: dict[str, Any], verdict: str, comment: str, **more: Any) -> Any:
+    work = scene.lease(scene.start(cast.workspace, scene.make_agent("payments")))
+    scene.step(work, report="ready")
+    row = scene.gate(work, args=proposed, tool="bank.pay", risk="high", title="Pay the invoices?")
+    first_looks.note_look(row.id, workspace=cast.workspace, person=cast.actor("manager").person)
+    decide(cast, row, verdict, comment, **more)
+    return row
+
+
+@pytest.mark.requirement("A38")
+def test_the_report_has_all_of_a_decision(cast: Cast) -> None:
+    before = decided(cast, {"payee": "ACME GmbH", "amount": "100.00"}, "approve", "first one")
+    row = decided(cast, {"payee": "ACME GmbH", "amount": "151.50"}, "approve", "order <4711>")
+    answer = cast.client("auditor").get(reverse("approval_report", args=[row.id]))
+    assert answer.status_code == 200
+    page = answer.content.decode()
+    for text in (
+        "Pay the invoices?",
+        row.proposal_hash,
+        "ACME GmbH",
+        "manager",
+        "order &lt;4711&gt;",
+        str(before.id),
+        "$.amount",
+        "bank.pay",
+        "Possible by <code>unpublish</code>",
+        "approval.requested",
+        "approval.decided",
+    ):
+        assert text in page, text
+    hashes = rows(
+        "SELECT encode(hash, 'hex') FROM gp_event WHERE thread_id = %s::uuid "
+        "AND kind LIKE 'approval.%%'",
+        (row.thread,),
+    )
+    assert all(digest in page for (digest,) in hashes)
+    result = cast.client("auditor").get(f"/api/v1/approvals/{row.id}/report/").json()
+    assert [d["path"] for d in result["differs"]] == ["$.amount"]
+    assert (result["last_time"], result["amount"]) == (str(before.id), "151.50")
+    assert [(v["reviewer_name"], v["comment"]) for v in result["votes"]] == [
+        ("manager", "order <4711>")
+    ]
+    assert [look["person"] for look in result["looks"]] == ["manager"]
+    assert {p["hash"] for p in result["proof"]} == {digest for (digest,) in hashes}
+
+
+def test_the_file_needs_nothing_else(cast: Cast) -> None:
+    row = decided(cast, {"payee": "ACME"}, "reject", "not ordered")
+    client = cast.client("viewer")
+    for address in (f"/approvals/{row.id}/report/?as=file", f"/api/v1/approvals/{row.id}/report/?as=html"):
+        answer = client.get(address)
+        assert answer.status_code == 200
+        assert "attachment" in answer["Content-Disposition"]
+        text = answer.content.decode()
+        assert text.startswith("<!doctype html>")
+        assert "not ordered" in text
+        assert re.findall(r"<(?:link|script|img|style|iframe)|src=|href=|style=", text) == []
+
+
+def test_an_edit_shows_as_a_difference(cast: Cast) -> None:
+    row = decided(
+        cast, {"payee": "ACME", "amount": "10"}, "edit", "less", args={"payee": "ACME", "amount": "9"}
+    )
+    result = cast.client("auditor").get(f"/api/v1/approvals/{row.id}/report/").json()
+    (vote,) = result["votes"]
+    assert [(e["path"], e["before"], e["now"]) for e in vote["edits"]] == [("$.amount", "10", "9")]
+    assert result["standing"]["amount"] == "9"
+    page = cast.client("auditor").get(reverse("approval_report", args=[row.id])).content.decode()
+    assert "What the edit changed" in page
+
+
+def test_other_workspaces_and_strangers_see_none(cast: Cast) -> None:
+    row = decided(cast, {"payee": "ACME"}, "approve", "")
+    for address in (f"/approvals/{row.id}/report/", f"/api/v1/approvals/{row.id}/report/"):
+        assert cast.client("stranger").get(address).status_code == 404
+        assert cast.client("nobody").get(address).status_code == 403
+    assert cast.client("manager").get(f"/approvals/{row.id}/").content.count(b'id="report"') == 1
+
+
+def test_an_open_request_has_a_report_too(cast: Cast) -> None:
+    row = scene.waiting(cast.workspace, scene.make_agent())
+    page = cast.client("viewer").get(reverse("approval_report", args=[row.id]))
+    assert page.status_code == 200
+    assert "Nobody has decided." in page.content.decode()
