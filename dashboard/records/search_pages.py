@@ -90,7 +90,7 @@ def search(request: HttpRequest) -> HttpResponse:
     return render(request, "records/search.html", context, status=status)
 
 
-@takes(p=CURSOR, **{"as": one_of(FORMS)}, **TAKEN)
+@takes(p=CURSOR, form=one_of(FORMS), **TAKEN)
 def export(request: HttpRequest) -> HttpResponse | StreamingHttpResponse:
     """The same events as a file; a part of them where there are many."""
     if request.method != "GET":
@@ -99,7 +99,7 @@ def export(request: HttpRequest) -> HttpResponse | StreamingHttpResponse:
     part = actions.export_records(
         who,
         {name: request.GET.get(name, "") for name in FILTERS},
-        form=request.GET.get("as", "") or "jsonl",
+        form=request.GET.get("form", "") or "jsonl",
         cursor=request.GET.get("p", ""),
     )
     return download(request, part)

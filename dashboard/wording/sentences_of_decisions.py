@@ -128,6 +128,10 @@ SAY: dict[str, Any] = {
         f"Approved by a second person but not done:{_what(d)} {cut(d.get('said') or '?')}"
     ),
     # The log of a workspace.
+    "record.exported": lambda d, who: (
+        f"{who} took {d.get('events', '?')} event{'' if d.get('events') == 1 else 's'} away "
+        f"as {d.get('form', '?')}"
+    ),
     "record.damaged": lambda d, who: (
         f"{who} found {_record(d)} damaged: {cut(d.get('what') or '?')}"
     ),

@@ -30,7 +30,7 @@ def export_records(
     """
     require(actor, "export")
     if form not in FORMS:
-        raise Invalid("as", f"knows only {', '.join(FORMS)}")
+        raise Invalid("form", f"knows only {', '.join(FORMS)}")
     if not 1 <= limit <= ROWS_MAX:
         raise Invalid("limit", f"must be a whole number from 1 to {ROWS_MAX:,}")
     filters = named(filters)

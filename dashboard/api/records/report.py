@@ -248,12 +248,12 @@ class ReportOnApproval(MemberView):
     @extend_schema(
         operation_id="approvals_report",
         responses={200: Report, (200, HTML): OpenApiTypes.STR, **refusals(404, 422)},
-        parameters=[choice("as", ("json", "html"), "json unless given; html: one file to print.")],
+        parameters=[choice("form", ("json", "html"), "json unless given; html: one file to print.")],
         summary="The report on a decision: what, who, when, what came of it, and the proof",
     )
     def get(self, request: Request, approval_id: UUID) -> Response | HttpResponse:
         """As the record stands now."""
         report = DecisionReport(self.actor.workspace, approval_id)
-        if self.text("as") == "html":
+        if self.text("form") == "html":
             return attachment(report)
         return answer(Report.of(report))

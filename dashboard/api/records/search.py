@@ -13,7 +13,7 @@ from rest_framework.renderers import JSONRenderer
 from rest_framework.request import Request
 from rest_framework.response import Response
 
-from approvals.records import COUNT_CAP, RecordRow
+from approvals.records import COUNT_CAP, Answers, RecordRow
 from dashboard import actions
 from dashboard.actions.audit import questions
 from dashboard.actions.audit.questions import FILTERS
@@ -103,6 +103,21 @@ class RecordedEvents(Shape):
     searched_all: bool
 
 
+def page_of(page: Answers) -> RecordedEvents:
+    """A page of answers for the wire; people are named where they are of this installation."""
+    names = people(row.actor for row in page.rows if not row.imported)
+    return RecordedEvents(
+        results=[
+            RecordedEvent.of(row, "" if row.imported else names.get(row.actor, ""))
+            for row in page.rows
+        ],
+        next_cursor=page.next_cursor,
+        count=min(page.count, COUNT_CAP),
+        cap=COUNT_CAP,
+        searched_all=page.searched_all,
+    )
+
+
 class AskingView(MemberView):
     """What both calls share."""
 
@@ -127,20 +142,7 @@ class Records(AskingView):
         page = questions.ask(
             self.actor, self.filters(), cursor=self.text("cursor"), limit=self.limit(LIMIT)
         )
-        names = people(row.actor for row in page.rows if not row.imported)
-        results = [
-            RecordedEvent.of(row, "" if row.imported else names.get(row.actor, ""))
-            for row in page.rows
-        ]
-        return answer(
-            RecordedEvents(
-                results=results,
-                next_cursor=page.next_cursor,
-                count=min(page.count, COUNT_CAP),
-                cap=COUNT_CAP,
-                searched_all=page.searched_all,
-            )
-        )
+        return answer(page_of(page))
 
 
 class ExportRecords(AskingView):
@@ -155,7 +157,7 @@ class ExportRecords(AskingView):
         parameters=[
             OpenApiParameter("format", str, exclude=True),
             *PARAMETERS,
-            choice("as", tuple(FORMS), "The form of the rows: jsonl unless given."),
+            choice("form", tuple(FORMS), "The form of the rows: jsonl unless given."),
             words("cursor", "`Gatepost-Next-Cursor` of the part before."),
             ROWS,
         ],
@@ -171,7 +173,7 @@ class ExportRecords(AskingView):
         export = actions.export_records(
             self.actor,
             self.filters(),
-            form=self.text("as") or "jsonl",
+            form=self.text("form") or "jsonl",
             cursor=self.text("cursor"),
             limit=self.number(ROWS, ROWS_DEFAULT),
         )

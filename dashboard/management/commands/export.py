@@ -3,17 +3,15 @@
 from __future__ import annotations
 
 import argparse
-import os
-import tempfile
 from pathlib import Path
 from uuid import UUID
 
 from pydantic import BaseModel
 
 from dashboard import actions
-from dashboard.capsules.exports import Capsule
 from dashboard.commands.terminal.arguments import checkpoint_named
 from dashboard.commands.terminal.console import PersonalCommand, Usage, add_common_arguments
+from dashboard.commands.terminal.new_files import write_new
 from dashboard.commands.terminal.tables import facts
 from dashboard.commands.threads.reads import thread_argument, thread_of
 
@@ -80,7 +78,7 @@ class Command(PersonalCommand):
         try:
             path: Path = self.options["to"]
             place = path / capsule.name if path.is_dir() else path
-            size = _write(capsule, place)
+            size = write_new(capsule.chunks(), place)
         finally:
             capsule.close()
         exported = Exported(
@@ -105,26 +103,3 @@ class Command(PersonalCommand):
         if exported.left_out:
             rows.append(("children left out", f"{exported.left_out:,}"))
         self.tell(exported, facts("", rows))
-
-
-def _write(capsule: Capsule, path: Path) -> int:
-    """Write beside the name, then rename; how many bytes."""
-    if path.exists():
-        raise Usage("--to", f"{path} is there already; nothing is written over")
-    try:
-        handle, scratch = tempfile.mkstemp(dir=path.parent, prefix=".capsule-")
-    except OSError as error:
-        raise Usage("--to", f"{path.parent}: {error.strerror}") from error
-    try:
-        with os.fdopen(handle, "wb") as file:
-            for chunk in capsule.chunks():
-                file.write(chunk)
-            size = file.tell()
-            file.flush()
-            os.fsync(file.fileno())
-        os.link(scratch, path)  # refused where somebody was first
-    except FileExistsError:
-        raise Usage("--to", f"{path} is there already; nothing is written over") from None
-    finally:
-        Path(scratch).unlink(missing_ok=True)
-    return size

@@ -8,10 +8,14 @@ from django.template.loader import render_to_string
 from .decision import DecisionReport
 
 
+def text_of(report: DecisionReport) -> str:
+    """The file's text."""
+    return render_to_string("approval/report/file.html", dict(report.context())).lstrip()
+
+
 def attachment(report: DecisionReport) -> HttpResponse:
     """The file as a download; page and API answer alike."""
-    text = render_to_string("approval/report/file.html", dict(report.context()))
-    response = HttpResponse(text.lstrip(), content_type="text/html; charset=utf-8")
+    response = HttpResponse(text_of(report), content_type="text/html; charset=utf-8")
     name = f"decision-{report.approval.id}.html"
     response["Content-Disposition"] = f'attachment; filename="{name}"'
     response["X-Content-Type-Options"] = "nosniff"

@@ -17,10 +17,10 @@ from dashboard.views.parameters import one_of
 
 @require_safe
 @member
-@takes(**{"as": one_of(("file",))})
+@takes(form=one_of(("file",)))
 def report(request: HttpRequest, approval_id: UUID) -> HttpResponse:
-    """All that the record has of a request; `?as=file` saves it as one file."""
+    """All that the record has of a request; `?form=file` saves it as one file."""
     result = DecisionReport(actor(request).workspace, approval_id)
-    if request.GET.get("as"):
+    if request.GET.get("form"):
         return attachment(result)
     return render(request, "approval/report/page.html", dict(result.context()))

@@ -66,7 +66,7 @@ def test_the_report_has_all_of_a_decision(cast: Cast) -> None:
 def test_the_file_needs_nothing_else(cast: Cast) -> None:
     row = decided(cast, {"payee": "ACME"}, "reject", "not ordered")
     client = cast.client("viewer")
-    for address in (f"/approvals/{row.id}/report/?as=file", f"/api/v1/approvals/{row.id}/report/?as=html"):
+    for address in (f"/approvals/{row.id}/report/?form=file", f"/api/v1/approvals/{row.id}/report/?form=html"):
         answer = client.get(address)
         assert answer.status_code == 200
         assert "attachment" in answer["Content-Disposition"]

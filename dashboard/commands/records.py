@@ -1,0 +1,208 @@
+"""Verbs of `record`: search, export, report."""
+
+from __future__ import annotations
+
+import argparse
+import json
+import zipfile
+from pathlib import Path
+from typing import Any
+from uuid import UUID
+
+from pydantic import BaseModel
+
+from dashboard import actions
+from dashboard.actions.audit import questions
+from dashboard.actions.audit.questions import FILTERS
+from dashboard.api.records.report import Report
+from dashboard.api.records.search import RecordedEvents, page_of
+from dashboard.commands.terminal.console import PersonalCommand, Usage, Verb
+from dashboard.commands.terminal.new_files import write_new
+from dashboard.commands.terminal.tables import facts, table
+from dashboard.documents.exports.package import FACTS, ROWS_DEFAULT
+from dashboard.documents.exports.rows import FORMS
+from dashboard.errors import Missing
+from dashboard.pages.report.decision import DecisionReport
+from dashboard.pages.report.file import text_of
+from dashboard.wording.text import moment
+
+
+class ExportedPart(BaseModel):
+    """A file of an export; `next_cursor` leads to the part behind it, "" of the last one."""
+
+    file: str
+    rows: int
+    logs: int
+    requests: int
+    bytes: int
+    manifest: str
+    next_cursor: str
+
+
+class ExportedRecords(BaseModel):
+    """The files that were written, in order; none where the folder had them all."""
+
+    parts: list[ExportedPart]
+
+
+def search(command: PersonalCommand) -> None:
+    """Events that fit every filter, newest first."""
+    o, actor = command.options, command.actor("read")
+    filters = _filters(o)
+    page = page_of(questions.ask(actor, filters, cursor=o["cursor"], limit=o["limit"]))
+    command.tell(page, _table(page))
+    if page.next_cursor:
+        command.say(f"More: --cursor {page.next_cursor}")
+
+
+def export(command: PersonalCommand) -> None:
+    """Write the events that fit, part by part; called again it goes on behind the last part."""
+    o, actor = command.options, command.actor("export")
+    folder, filters = Path(o["to"]), questions.named(_filters(o))
+    folder.mkdir(parents=True, exist_ok=True)
+    n, cursor = _written(folder, filters, o["form"])
+    parts: list[ExportedPart] = []
+    while n == 0 or cursor:
+        part = actions.export_records(
+            actor, filters, form=o["form"], cursor=cursor, limit=o["limit"]
+        )
+        n += 1
+        path = folder / _name(n)
+        try:
+            size = write_new(part.chunks(), path)
+        finally:
+            part.close()
+        cursor = part.next_cursor
+        parts.append(
+            ExportedPart(
+                file=str(path),
+                rows=part.rows,
+                logs=part.logs,
+                requests=part.requests,
+                bytes=size,
+                manifest=part.manifest_sha,
+                next_cursor=cursor,
+            )
+        )
+    rows = ((p.file, p.rows, p.logs, p.bytes, p.manifest) for p in parts)
+    columns = ("file", "events", "threads", "bytes", "manifest")
+    command.tell(ExportedRecords(parts=parts), table("", columns, rows))
+    if not parts:
+        command.say(f"{folder} has all parts of this export.")
+
+
+def report(command: PersonalCommand) -> None:
+    """The report on a request; with --to as one file to print."""
+    o, actor = command.options, command.actor("read")
+    try:
+        result = DecisionReport(actor.workspace, UUID(o["approval"]))
+    except ValueError:
+        raise Missing("There is no such request in this workspace.") from None
+    shown = Report.of(result)
+    if o["to"] is not None:
+        write_new([text_of(result).encode()], o["to"])
+    votes = "; ".join(f"{v.reviewer_name}: {v.verdict}" for v in shown.votes)
+    rows = [
+        ("request", shown.title),
+        ("status", f"{shown.status} {shown.outcome}".strip()),
+        ("decisions", votes or "none"),
+        ("proposal hash", shown.proposal_hash),
+        ("policy", shown.policy_version),
+        ("events", ", ".join(f"{one.seq} {one.kind}" for one in shown.proof)),
+    ]
+    command.tell(shown, facts("", rows))
+
+
+def _filters(options: dict[str, Any]) -> dict[str, str]:
+    return {name: options[name] for name in FILTERS}
+
+
+def _name(n: int) -> str:
+    return f"part-{n:04}.zip"
+
+
+def _written(folder: Path, filters: dict[str, str], form: str) -> tuple[int, str]:
+    """(how many parts the folder has, where the last one leads); Usage for another export's."""
+    n = 0
+    while (folder / _name(n + 1)).exists():
+        n += 1
+    if not n:
+        return 0, ""
+    path = folder / _name(n)
+    try:
+        with zipfile.ZipFile(path) as packed:
+            last = json.loads(packed.read(FACTS))
+        if (last["filters"], last["form"]) != (filters, form):
+            raise Usage("--to", f"{path} is a part of another export; name another folder")
+        return n, str(last["next"])
+    except (OSError, zipfile.BadZipFile, ValueError, KeyError) as error:
+        raise Usage("--to", f"{path} is no part of an export") from error
+
+
+def _table(page: RecordedEvents) -> Any:
+    return table(
+        "",
+        ("when", "thread", "event", "kind", "who", "decision", "amount", "payee"),
+        (
+            (
+                moment(one.at),
+                one.title,
+                one.seq,
+                one.kind,
+                one.by or one.actor,
+                one.decision,
+                one.amount,
+                one.payee,
+            )
+            for one in page.results
+        ),
+    )
+
+
+def _filter_options(parser: argparse.ArgumentParser) -> None:
+    for name, about in FILTERS.items():
+        option = f"--{name.replace('_', '-')}"
+        parser.add_argument(option, default="", dest=name, help=about.replace("%", "%%"))
+
+
+def _search_options(parser: argparse.ArgumentParser) -> None:
+    _filter_options(parser)
+    parser.add_argument("--cursor", default="", help="where the page before leads")
+    parser.add_argument("--limit", type=int, default=50, help="events of a page")
+
+
+def _export_options(parser: argparse.ArgumentParser) -> None:
+    _filter_options(parser)
+    parser.add_argument("--to", required=True, metavar="FOLDER", help="where the parts are put")
+    parser.add_argument("--form", choices=tuple(FORMS), default="jsonl", help="the form of the rows")
+    parser.add_argument("--limit", type=int, default=ROWS_DEFAULT, help="events of a part")
+
+
+def _report_options(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("approval", metavar="ID")
+    parser.add_argument("--to", type=Path, metavar="FILE", help="as one HTML file")
+
+
+VERBS = (
+    Verb(
+        "search",
+        "finds events across threads",
+        search,
+        _search_options,
+        'record search --q "ACME" --decision approve\nrecord search --actor manager --since 2026-11-01',
+    ),
+    Verb(
+        "export",
+        "writes events with the chains that prove them",
+        export,
+        _export_options,
+        "record export --to audit --since 2026-11-01 --until 2026-11-30 --form csv",
+    ),
+    Verb(
+        "report",
+        "reports on one decision",
+        report,
+        _report_options,
+        "record report ID --to decision.html",
+    ),
+)
