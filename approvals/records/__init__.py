@@ -8,7 +8,6 @@ from .questions import (
     RecordRow,
     Question,
     answer,
-    bad_cursor,
     expand,
     oldest_first,
 )
@@ -25,7 +24,6 @@ __all__ = [
     "Notice",
     "Question",
     "answer",
-    "bad_cursor",
     "expand",
     "looks_at",
     "notices_of",

@@ -309,12 +309,3 @@ def _decode(question: Question, cursor: str) -> Place:
     except (binascii.Error, ValueError, TypeError, AttributeError, InvalidValue) as error:
         raise InvalidValue("cursor", "is not one that an answer to this question named") from error
     return place
-
-
-def bad_cursor(question: Question, cursor: str) -> bool:
-    """Whether a cursor is none of this question."""
-    try:
-        _decode(question, cursor)
-    except InvalidValue:
-        return True
-    return False

@@ -29,7 +29,7 @@ from dashboard.documents.exports.rows import FORMS
 from dashboard.errors import Invalid
 from dashboard.identity.people import people
 from dashboard.identity.permissions import Actor, may
-from dashboard.views.addresses import takes
+from dashboard.views.addresses import refuse_value, takes
 from dashboard.views.parameters import CURSOR, TEXT, Values, one_of
 from dashboard.wording import sentences
 from dashboard.wording.parties import Recognised, recognised
@@ -37,6 +37,7 @@ from dashboard.wording.parties import Recognised, recognised
 TAKEN: Mapping[str, Values] = {name: TEXT for name in FILTERS}
 NOUNS = tuple(sorted({str(kind).partition(".")[0] for kind in EventKind}))
 LABELS = (("csv", "CSV"), ("jsonl", "JSON Lines"), ("otlp", "OpenTelemetry logs"))
+CURSOR_PATHS = ("cursor", "$.cursor")
 NOTHING = Answers((), "", 0, True)
 
 
@@ -63,8 +64,8 @@ def search(request: HttpRequest) -> HttpResponse:
     try:
         answers = questions.ask(who, values, cursor=cursor)
     except Invalid as error:
-        if error.faults[0].path == "cursor":
-            raise
+        if error.path in CURSOR_PATHS:
+            return refuse_value(request, "p", cursor, CURSOR)
         fault, status = f"{error.faults[0].path}: {error.faults[0].message}.", 422
     named = questions.named(values)
     context = {
@@ -96,12 +97,18 @@ def export(request: HttpRequest) -> HttpResponse | StreamingHttpResponse:
     if request.method != "GET":
         raise PermissionDenied("An export is read, and recorded, by GET.")
     who = cast(Actor, cast(Any, admin.site).member(request).actor)
-    part = actions.export_records(
-        who,
-        {name: request.GET.get(name, "") for name in FILTERS},
-        form=request.GET.get("form", "") or "jsonl",
-        cursor=request.GET.get("p", ""),
-    )
+    cursor = request.GET.get("p", "")
+    try:
+        part = actions.export_records(
+            who,
+            {name: request.GET.get(name, "") for name in FILTERS},
+            form=request.GET.get("form", "") or "jsonl",
+            cursor=cursor,
+        )
+    except Invalid as error:
+        if error.path in CURSOR_PATHS:
+            return refuse_value(request, "p", cursor, CURSOR)
+        raise
     return download(request, part)
 
 

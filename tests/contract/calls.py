@@ -315,6 +315,11 @@ EXAMPLES: dict[str, Callable[[World], Call]] = {
         body={"verdict": "approve", "proposal_hash": w.gate.proposal_hash, "comment": "fine"},
         who=("manager",),
     ),
+    "approvals_report": lambda w: Call({"approval_id": str(w.gate.id)}),
+    "records_list": lambda w: Call(query={"kind": "approval", "risk": "medium", "limit": "10"}),
+    "records_export": lambda w: Call(
+        query={"q": "report", "form": "csv", "limit": "100"}, who=("operator", "auditor")
+    ),
     "breakers_list": lambda w: Call(),
     "breakers_retrieve": lambda w: Call({"breaker_id": str(w.breaker)}),
     "breakers_trip": lambda w: Call(

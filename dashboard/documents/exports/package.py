@@ -17,6 +17,7 @@ from uuid import UUID
 from approvals.records import RecordRow, Question, oldest_first, recorded_requests
 from checkpoints.capsules import layout
 from checkpoints.queries.records import chains
+from checkpoints.queries.records.chains import LinkRow, LogRow
 from dashboard.operating import anchors
 
 from .rows import FORMS, microseconds, timestamp
@@ -103,7 +104,6 @@ class _Collected:
         self._limit = limit
         self._seqs: dict[UUID, array[int]] = {}
         self._requests: set[UUID] = set()
-        self._logs: dict[UUID, UUID] = {}
         self.next_cursor = ""
         self.counts = dict.fromkeys(("rows", "requests", "logs", "links", "anchors"), 0)
 
@@ -130,40 +130,46 @@ class _Collected:
 
     def chains(self) -> Iterator[dict[str, Any]]:
         """For each thread its log's end, then all links up to there."""
-        for thread in sorted(self._seqs):
-            log = chains.log_of(thread, workspace=self._question.workspace)
-            if log is None:
-                continue
-            self.counts["logs"] += 1
-            self._logs[thread] = log.chain
-            in_rows = set(self._seqs[thread])
-            yield {
-                "type": "log",
-                "thread": str(thread),
-                "chain": str(log.chain),
-                "agent": log.agent,
-                "title": log.title,
-                "last_seq": log.last_seq,
-                "last_hash": log.last_hash.hex(),
-                "rows": len(in_rows),
-            }
-            for link in chains.links(thread, upto=log.last_seq):
-                self.counts["links"] += 1
-                yield {
-                    "type": "link",
-                    "seq": link.seq,
-                    "kind": link.kind,
-                    "v": link.v,
-                    "actor": link.actor,
-                    "at": microseconds(link.at),
-                    "data_hash": link.data_hash.hex(),
-                    "prev_hash": link.prev_hash.hex(),
-                    "hash": link.hash.hex(),
-                    "row": link.seq in in_rows,
-                }
+        for some in batched(sorted(self._seqs), AT_ONCE):
+            logs = chains.logs_of(some, workspace=self._question.workspace)
+            for log, links in chains.links_of(logs):
+                in_rows = set(self._seqs[log.thread])
+                self.counts["logs"] += 1
+                yield _log_line(log, rows=len(in_rows))
+                for link in links:
+                    self.counts["links"] += 1
+                    yield _link_line(link, is_row=link.seq in in_rows)
 
     def anchors(self) -> Iterator[dict[str, Any]]:
         """What the newest anchor of this installation noted of these threads."""
         for one in anchors.newest_of(self._seqs):
             self.counts["anchors"] += 1
             yield one
+
+
+def _log_line(log: LogRow, *, rows: int) -> dict[str, Any]:
+    return {
+        "type": "log",
+        "thread": str(log.thread),
+        "chain": str(log.chain),
+        "agent": log.agent,
+        "title": log.title,
+        "last_seq": log.last_seq,
+        "last_hash": log.last_hash.hex(),
+        "rows": rows,
+    }
+
+
+def _link_line(link: LinkRow, *, is_row: bool) -> dict[str, Any]:
+    return {
+        "type": "link",
+        "seq": link.seq,
+        "kind": link.kind,
+        "v": link.v,
+        "actor": link.actor,
+        "at": microseconds(link.at),
+        "data_hash": link.data_hash.hex(),
+        "prev_hash": link.prev_hash.hex(),
+        "hash": link.hash.hex(),
+        "row": is_row,
+    }

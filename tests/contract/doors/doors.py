@@ -469,6 +469,7 @@ CLOSED = {
 OWN = {"logout", "password_change"}
 SITE = {"index", "login", "password_change_done", "jsi18n", "app_list", "view_on_site"}
 SITE |= {"autocomplete", "", "policies", "mcp_servers", "mcp_server"}
+SITE |= {"record_search", "record_export"}
 
 
 def has_row(name: str) -> bool:
@@ -539,6 +540,7 @@ LOOK = {
     *("threads state", "threads diff", "agent list", "agent show", "doctor", "hook list"),
     *("policy list", "policy show", "policy try", "policy preview"),
     *("user list", "cap list", "endpoint list", "mcp list", "breaker list"),
+    *("record search", "record report"),
 }
 
 
@@ -596,6 +598,7 @@ COMMANDS: dict[str, Callable[[World], list[Any]]] = {
     "user roles": lambda w: ["viewer", "viewer,operator"],
     "user disable": lambda w: ["viewer"],
     "user enable": lambda w: ["viewer"],
+    "record export": lambda w: ["--to", tempfile.mkdtemp(prefix="gp-door-"), "--q", "report"],
     "breaker trip": lambda w: ["--agent", "nobody", "--reason", "prices", "--yes"],
     "breaker release": lambda w: [w.breaker, "--reason", "right"],
     "cap set": lambda w: ["thread", "day", "2.50"],
@@ -616,7 +619,7 @@ COMMANDS: dict[str, Callable[[World], list[Any]]] = {
     "policy change": lambda w: [w.policy, "--switch", "off"],
 }
 NO_THING = {"threads start", "import", "hook create", "user create", "cap set", "cap off"}
-NO_THING |= {"endpoint create", "policy create", "breaker trip"}
+NO_THING |= {"endpoint create", "policy create", "breaker trip", "record export"}
 # Named by a name that each workspace may have once.
 NO_THING |= {"mcp add", "mcp change", "mcp remove", "mcp tools", "mcp accept", "mcp mode"}
 # Enabling what is enabled changes nothing, and what is here is not brought in again.

@@ -92,6 +92,7 @@ QUERY = {"thread_rollback": "?checkpoint=0", "thread_fork": "?checkpoint=0"}
 SHOWS = {
     "board", "thread", "published", "approvals", "approval", "approval_edit", "artifact", "favicon",
     "healthz", "readyz", "metrics", "thread_capsule", "reviewers", "approvals_ended",
+    "approval_report",
 }  # fmt: skip
 # A capsule of any size and a folder on the machine are read by command; no page does it either.
 BY_COMMAND = {"import_thread", "external.keep_state"}
@@ -188,6 +189,7 @@ def test_pages_that_only_show_take_no_post(cast: Cast) -> None:
         "thread_capsule": [world.ended],
         "approval": [world.gate.id],
         "approval_edit": [world.gate.id],
+        "approval_report": [world.gate.id],
         "artifact": ["0" * 64],
     }
     for name in SHOWS:

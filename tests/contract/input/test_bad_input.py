@@ -105,6 +105,10 @@ class Door:
             self.refused(answer, 400, 403, 404, 405, 406, 409, 412, 415, 422)
 
 
+# What is taken away is logged by the workspace.
+TAKEN = ("threads_capsule", "records_export")
+
+
 @pytest.fixture
 def door(world: World, request: pytest.FixtureRequest) -> Iterator[Door]:
     """Afterwards nothing in the database may be other than before."""
@@ -112,8 +116,7 @@ def door(world: World, request: pytest.FixtureRequest) -> Iterator[Door]:
     before = everything()
     yield made
     after = everything()
-    # A capsule that is taken away is logged by the workspace.
-    logged = {"gp_workspace", "gp_workspace_event"} if request.param == "threads_capsule" else set()
+    logged = {"gp_workspace", "gp_workspace_event"} if request.param in TAKEN else set()
     assert {table for table in before if before[table] != after[table]} <= logged
 
 

@@ -138,3 +138,16 @@ def test_an_anchor_comes_along_and_one_from_elsewhere_is_compared(
     altered = [line.replace('"hash": "', '"hash": "ff')[:-3] + '"}' for line in rest[:-1]]
     forged.write_text("\n".join([first, second, *altered, rest[-1]]) + "\n")
     assert any("anchored" in what for _, what in verify(str(path), anchors=[str(forged)]).problems)
+
+
+def test_long_logs_are_read_in_parts(
+    cast: Cast, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    populate(cast)
+    monkeypatch.setattr("checkpoints.queries.records.chains.AT_ONCE", 3)
+    monkeypatch.setattr("approvals.records.questions.AT_ONCE", 3)
+    monkeypatch.setattr("dashboard.documents.exports.package.AT_ONCE", 2)
+    path = saved(tmp_path / "x.zip", actions.export_records(cast.actor("auditor"), {}))
+    report = verify(str(path))
+    assert report.problems == []
+    assert report.counts["links"] > report.counts["rows"] > 10
