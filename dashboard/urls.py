@@ -7,10 +7,9 @@ from .views import artifacts, board, health, login, metrics, workspaces
 from .views.approvals import detail as approvals
 from .views.approvals import edit as editing
 from .views.approvals import inbox
+from .views.approvals import report as reports
 from .views.fleet import breakers, many
 from .views.threads import cancel, changes, skip, start, unknown_effects
-from .views.approvals import report as reports
-from .views.threads import cancel, changes, start, unknown_effects
 from .views.threads import detail as threads
 
 # Here and not when Django starts: commands and workers have no use for the records.

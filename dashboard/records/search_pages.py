@@ -48,6 +48,7 @@ class Line:
     row: RecordRow
     who: str
     says: str
+    request: str
     about: Recognised
     address: str
     report: str
@@ -120,10 +121,12 @@ def _lines(rows: tuple[RecordRow, ...]) -> list[Line]:
 
 def _line(row: RecordRow, names: Mapping[str, str], damaged: int | None) -> Line:
     report = "" if row.approval is None else reverse("approval_report", args=[row.approval])
+    says = sentences.event_sentence(cast(Any, row), names)
     return Line(
         row=row,
         who=sentences.person(row.actor, names, imported=row.imported),
-        says=sentences.event_sentence(cast(Any, row), names),
+        says=says,
+        request="" if row.request in says else row.request,
         about=recognised(row.args),
         address=thread_address(row.thread, checkpoint=row.checkpoint, event=row.seq),
         report=report,

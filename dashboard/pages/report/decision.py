@@ -17,6 +17,7 @@ from approvals import records
 from approvals.queries import ApprovalRow
 from approvals.records import DECISIONS, RecordRow, Look, Notice, Question
 from approvals.rules.votes import Vote
+from approvals.states import ALLOWING
 from checkpoints import queries
 from checkpoints.addresses import thread_address
 from checkpoints.state.list_keys import Part
@@ -57,6 +58,11 @@ class Verdict:
 
     vote: Vote
     edits: list[Difference]
+
+    @property
+    def void(self) -> bool:
+        """Whether it allowed the proposal and does not count for what stands now."""
+        return self.vote.verdict in ALLOWING and not self.vote.counts
 
 
 @dataclass(frozen=True, slots=True)

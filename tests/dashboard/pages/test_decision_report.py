@@ -42,7 +42,7 @@ def test_the_report_has_all_of_a_decision(cast: Cast) -> None:
         str(before.id),
         "$.amount",
         "bank.pay",
-        "Possible by <code>unpublish</code>",
+        "There is nothing to undo.",
         "approval.requested",
         "approval.decided",
     ):
