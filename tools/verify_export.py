@@ -19,7 +19,7 @@ import sys
 import zipfile
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
-from datetime import datetime, timedelta, timezone
+from datetime import UTC, datetime, timedelta
 from decimal import Decimal
 from hashlib import sha256
 from typing import Any
@@ -28,15 +28,38 @@ FORMAT = "gatepost-export-1"
 ANCHOR = "gatepost-anchor-1"
 ROWS = {"jsonl": "events.jsonl", "csv": "events.csv", "otlp": "events.otlp.jsonl"}
 OTHERS = ("requests.jsonl", "chain.jsonl", "anchors.jsonl", "export.json")
-COLUMNS = (
-    "at thread title agent seq kind v actor by decision request amount payee risk tool node step "
-    "checkpoint approval data chain salt data_hash prev_hash hash"
-).split()
+COLUMNS = [
+    "at",
+    "thread",
+    "title",
+    "agent",
+    "seq",
+    "kind",
+    "v",
+    "actor",
+    "by",
+    "decision",
+    "request",
+    "amount",
+    "payee",
+    "risk",
+    "tool",
+    "node",
+    "step",
+    "checkpoint",
+    "approval",
+    "data",
+    "chain",
+    "salt",
+    "data_hash",
+    "prev_hash",
+    "hash",
+]
 FORMULAS = ("=", "+", "-", "@", "\t", "\r", "\n")
 WHOLE = ("seq", "v", "step", "checkpoint")
 LINE_MAX = 64 * 1024 * 1024
 PROBLEMS_MAX = 200
-EPOCH = datetime(1970, 1, 1, tzinfo=timezone.utc)
+EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 BAD = (ValueError, TypeError, KeyError, AttributeError, IndexError, RecursionError)
 csv.field_size_limit(LINE_MAX)
 
@@ -353,7 +376,7 @@ class Export:
 
     def check_row(self, where: str, row: dict[str, Any], link: dict[str, Any]) -> None:
         """One row against its link, its content and its request."""
-        at = datetime.strptime(row["at"], "%Y-%m-%dT%H:%M:%S.%fZ").replace(tzinfo=timezone.utc)
+        at = datetime.strptime(row["at"], "%Y-%m-%dT%H:%M:%S.%fZ").replace(tzinfo=UTC)
         own = {**row, "at": (at - EPOCH) // timedelta(microseconds=1)}
         for name in ("kind", "v", "actor", "at", "chain", "data_hash", "prev_hash", "hash"):
             if own[name] != link[name]:
@@ -433,7 +456,7 @@ def _from_cells(cells: list[str]) -> dict[str, Any]:
     if any(cell.startswith(FORMULAS) for cell in cells):
         raise ValueError("a cell could be a formula")
     plain = [cell[1:] if cell.startswith("'") else cell for cell in cells]
-    row: dict[str, Any] = {k: v or None for k, v in zip(COLUMNS, plain)}
+    row: dict[str, Any] = {k: v or None for k, v in zip(COLUMNS, plain, strict=True)}
     if len(cells) != len(COLUMNS):
         raise ValueError("cells are missing")
     row["data"] = json.loads(row["data"])
@@ -451,7 +474,7 @@ def _from_otlp(value: dict[str, Any]) -> dict[str, Any]:
     row["data"] = json.loads(record["body"]["stringValue"])
     if record["eventName"] != f"gatepost.{row['kind']}":
         raise ValueError("eventName")
-    at = datetime.strptime(row["at"], "%Y-%m-%dT%H:%M:%S.%fZ").replace(tzinfo=timezone.utc)
+    at = datetime.strptime(row["at"], "%Y-%m-%dT%H:%M:%S.%fZ").replace(tzinfo=UTC)
     if record["timeUnixNano"] != f"{(at - EPOCH) // timedelta(microseconds=1)}000":
         raise ValueError("timeUnixNano")
     return _complete(row)
@@ -463,7 +486,13 @@ def verify(path: str, *, anchors: Iterable[str] = (), manifest: str = "") -> Rep
     try:
         with zipfile.ZipFile(path) as packed:
             Export(packed, anchors, report).check()
-    except (zipfile.BadZipFile, EOFError, OSError, NotImplementedError, zipfile.LargeZipFile) as error:
+    except (
+        zipfile.BadZipFile,
+        EOFError,
+        OSError,
+        NotImplementedError,
+        zipfile.LargeZipFile,
+    ) as error:
         report.broken("the file", f"cannot be read: {error}")
     if manifest and report.manifest != manifest.lower():
         report.broken("MANIFEST", f"its hash is {report.manifest}, not the one that was logged")

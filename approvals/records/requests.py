@@ -1,4 +1,4 @@
-"""Requests and their verdicts with all that their hashes are made of; who was notified, who looked."""
+"""Requests and their verdicts with all that their hashes bind; who was notified, who looked."""
 
 from __future__ import annotations
 

@@ -71,6 +71,4 @@ class Migration(migrations.Migration):
     # Concurrently: a large table can be written meanwhile. What an interrupted try left is dropped.
     atomic = False
     dependencies = [("checkpoints", "0013_breakers")]
-    operations = [
-        operation for name, kinds in INDEXES.items() for operation in _make(name, kinds)
-    ]
+    operations = [operation for name, kinds in INDEXES.items() for operation in _make(name, kinds)]

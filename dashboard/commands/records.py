@@ -174,7 +174,9 @@ def _search_options(parser: argparse.ArgumentParser) -> None:
 def _export_options(parser: argparse.ArgumentParser) -> None:
     _filter_options(parser)
     parser.add_argument("--to", required=True, metavar="FOLDER", help="where the parts are put")
-    parser.add_argument("--form", choices=tuple(FORMS), default="jsonl", help="the form of the rows")
+    parser.add_argument(
+        "--form", choices=tuple(FORMS), default="jsonl", help="the form of the rows"
+    )
     parser.add_argument("--limit", type=int, default=ROWS_DEFAULT, help="events of a part")
 
 
@@ -189,7 +191,8 @@ VERBS = (
         "finds events across threads",
         search,
         _search_options,
-        'record search --q "ACME" --decision approve\nrecord search --actor manager --since 2026-11-01',
+        'record search --q "ACME" --decision approve\n'
+        "record search --actor manager --since 2026-11-01",
     ),
     Verb(
         "export",

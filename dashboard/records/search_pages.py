@@ -34,7 +34,7 @@ from dashboard.views.parameters import CURSOR, TEXT, Values, one_of
 from dashboard.wording import sentences
 from dashboard.wording.parties import Recognised, recognised
 
-TAKEN: Mapping[str, Values] = {name: TEXT for name in FILTERS}
+TAKEN: Mapping[str, Values] = dict.fromkeys(FILTERS, TEXT)
 NOUNS = tuple(sorted({str(kind).partition(".")[0] for kind in EventKind}))
 LABELS = (("csv", "CSV"), ("jsonl", "JSON Lines"), ("otlp", "OpenTelemetry logs"))
 CURSOR_PATHS = ("cursor", "$.cursor")

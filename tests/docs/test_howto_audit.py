@@ -1,4 +1,4 @@
-"""The how-to of auditors: each call and each command line is performed and finds what it promises."""
+"""The how-to of auditors: each call and command is performed and finds what it promises."""
 
 from __future__ import annotations
 

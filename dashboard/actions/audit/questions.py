@@ -44,9 +44,7 @@ FILTERS: Final[Mapping[str, str]] = {
 
 
 @translated()
-def ask(
-    actor: Actor, filters: Mapping[str, str], *, cursor: str = "", limit: int = 50
-) -> Answers:
+def ask(actor: Actor, filters: Mapping[str, str], *, cursor: str = "", limit: int = 50) -> Answers:
     """Events of the actor's workspace that fit every filter, newest first."""
     require(actor, "read")
     return records.answer(question_of(actor.workspace, filters), cursor=cursor, limit=limit)

@@ -248,7 +248,9 @@ class ReportOnApproval(MemberView):
     @extend_schema(
         operation_id="approvals_report",
         responses={200: Report, (200, HTML): OpenApiTypes.STR, **refusals(404, 422)},
-        parameters=[choice("form", ("json", "html"), "json unless given; html: one file to print.")],
+        parameters=[
+            choice("form", ("json", "html"), "json unless given; html: one file to print.")
+        ],
         summary="The report on a decision: what, who, when, what came of it, and the proof",
     )
     def get(self, request: Request, approval_id: UUID) -> Response | HttpResponse:

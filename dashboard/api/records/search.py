@@ -164,8 +164,8 @@ class ExportRecords(AskingView):
         summary="Take events away, with the chains that prove them",
         description="A zip file of at most `limit` events, "
         f"{ROWS_DEFAULT:,} unless given, oldest first. The header `Gatepost-Next-Cursor`, and "
-        "`next` in its export.json, lead to the next part; each part is verified alone, offline, by "
-        "`tools/verify_export.py`. It is logged in the workspace who took it. Roles: operator, "
+        "`next` in its export.json, lead to the next part; each part is verified alone, offline, "
+        "by `tools/verify_export.py`. It is logged in the workspace who took it. Roles: operator, "
         "auditor.",
     )
     def get(self, request: Request) -> StreamingHttpResponse:

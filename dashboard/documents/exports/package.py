@@ -14,7 +14,7 @@ from itertools import batched
 from typing import Any, Final
 from uuid import UUID
 
-from approvals.records import RecordRow, Question, oldest_first, recorded_requests
+from approvals.records import Question, RecordRow, oldest_first, recorded_requests
 from checkpoints.capsules import layout
 from checkpoints.queries.records import chains
 from checkpoints.queries.records.chains import LinkRow, LogRow

@@ -47,7 +47,9 @@ COLUMNS: Final = (
 FORMULAS: Final = ("=", "+", "-", "@", "\t", "\r", "\n", "'")
 AT_ONCE: Final = 500
 _EPOCH: Final = datetime(1970, 1, 1, tzinfo=UTC)
-_FAILED: Final = frozenset({EventKind.THREAD_FAILED, EventKind.EFFECT_FAILED, EventKind.STEP_FAILED})
+_FAILED: Final = frozenset(
+    {EventKind.THREAD_FAILED, EventKind.EFFECT_FAILED, EventKind.STEP_FAILED}
+)
 
 
 def microseconds(at: datetime) -> int:

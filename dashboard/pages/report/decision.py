@@ -15,7 +15,7 @@ from uuid import UUID
 
 from approvals import records
 from approvals.queries import ApprovalRow
-from approvals.records import DECISIONS, RecordRow, Look, Notice, Question
+from approvals.records import DECISIONS, Look, Notice, Question, RecordRow
 from approvals.rules.votes import Vote
 from approvals.states import ALLOWING
 from checkpoints import queries
@@ -95,7 +95,11 @@ class DecisionReport:
     def last_time(self) -> list[Difference]:
         """What differs from the last comparable action; empty where there is none."""
         last = self.page.last
-        return [] if last is None else differences(last.args, self.approval.shown_args, self.page.schema)
+        return (
+            []
+            if last is None
+            else differences(last.args, self.approval.shown_args, self.page.schema)
+        )
 
     @property
     def terms(self) -> Any:
@@ -136,9 +140,7 @@ class DecisionReport:
     def proof(self) -> list[Proved]:
         """The events of the request, of what was done under it and of its undo, in order."""
         row = self.approval
-        question = Question(
-            self.workspace, thread=row.thread, kinds=(*DECISIONS, *map(str, _DONE))
-        )
+        question = Question(self.workspace, thread=row.thread, kinds=(*DECISIONS, *map(str, _DONE)))
         done = self.done
         activity = None if done is None else str(done.id)
         events = [

@@ -1,4 +1,4 @@
-"""An auditor asks who let something happen, reads the report, takes the answer away; axe is silent."""
+"""An auditor asks who let something happen, reads the report, takes the answer away."""
 
 from __future__ import annotations
 

@@ -186,9 +186,10 @@ def test_every_question_goes_along_an_index(cast: Cast) -> None:
     rows("SET session_replication_role = replica")
     rows(
         "INSERT INTO gp_event (thread_id, workspace_id, seq, kind, v, actor, data, salt, "
-        "data_hash, at, prev_hash, hash) SELECT gen_random_uuid(), workspace_id, n, CASE mod(n, 20) "
-        "WHEN 0 THEN 'approval.decided' WHEN 1 THEN 'effect.started' ELSE 'checkpoint.committed' "
-        "END, v, actor, data, salt, data_hash, at - make_interval(secs => n), prev_hash, hash "
+        "data_hash, at, prev_hash, hash) SELECT gen_random_uuid(), workspace_id, n, "
+        "CASE mod(n, 20) WHEN 0 THEN 'approval.decided' WHEN 1 THEN 'effect.started' "
+        "ELSE 'checkpoint.committed' END, v, actor, data, salt, data_hash, "
+        "at - make_interval(secs => n), prev_hash, hash "
         "FROM gp_event, generate_series(10, 20000) n WHERE seq = 1 AND thread_id = %s::uuid",
         (work.thread,),
     )

@@ -245,8 +245,8 @@ def test_a_get_changes_nothing_and_never_decides(world: World) -> None:
 def documented(name: str) -> set[str]:
     """What may be written by a GET: that somebody has seen it.
 
-    Who took a capsule or an export away is an entry of the log; when a reviewer first looked at a request is a
-    figure beside it.
+    Who took a capsule or an export away is an entry of the log; when a reviewer first looked at a
+    request is a figure beside it.
     """
     if name == "approval":
         return {"gp_approval_look"}

@@ -52,7 +52,11 @@ def test_searching_and_reporting(
     requests = populate(cast)
     page = answer_of(capsys, "search", "--q", "acme", "--decision", "approve")
     (one,) = page["results"]
-    assert (one["by"], one["payee"], one["approval"]) == ("manager", "ACME GmbH", str(requests[0].id))
+    assert (one["by"], one["payee"], one["approval"]) == (
+        "manager",
+        "ACME GmbH",
+        str(requests[0].id),
+    )
     file = tmp_path / "decision.html"
     report = answer_of(capsys, "report", str(requests[0].id), "--to", str(file))
     assert report["proposal_hash"] == requests[0].proposal_hash

@@ -1,4 +1,4 @@
-"""The report on a decision: everything that the record has of it, on the page, in the file, by API."""
+"""The report on a decision: all that the record has of it, as page, as file, by API."""
 
 from __future__ import annotations
 
@@ -66,7 +66,10 @@ def test_the_report_has_all_of_a_decision(cast: Cast) -> None:
 def test_the_file_needs_nothing_else(cast: Cast) -> None:
     row = decided(cast, {"payee": "ACME"}, "reject", "not ordered")
     client = cast.client("viewer")
-    for address in (f"/approvals/{row.id}/report/?form=file", f"/api/v1/approvals/{row.id}/report/?form=html"):
+    for address in (
+        f"/approvals/{row.id}/report/?form=file",
+        f"/api/v1/approvals/{row.id}/report/?form=html",
+    ):
         answer = client.get(address)
         assert answer.status_code == 200
         assert "attachment" in answer["Content-Disposition"]
@@ -78,7 +81,11 @@ def test_the_file_needs_nothing_else(cast: Cast) -> None:
 
 def test_an_edit_shows_as_a_difference(cast: Cast) -> None:
     row = decided(
-        cast, {"payee": "ACME", "amount": "10"}, "edit", "less", args={"payee": "ACME", "amount": "9"}
+        cast,
+        {"payee": "ACME", "amount": "10"},
+        "edit",
+        "less",
+        args={"payee": "ACME", "amount": "9"},
     )
     result = cast.client("auditor").get(f"/api/v1/approvals/{row.id}/report/").json()
     (vote,) = result["votes"]

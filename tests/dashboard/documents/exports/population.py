@@ -26,7 +26,12 @@ def populate(cast: Cast) -> list[Any]:
     """Three decided requests, one open one, and a thread without any; the requests."""
     requests = []
     for title, args, verdict, comment in (
-        ("=HYPERLINK(1)", {"payee": "ACME GmbH", "amount": "151781.50", "x": 1e-7}, "approve", "ok"),
+        (
+            "=HYPERLINK(1)",
+            {"payee": "ACME GmbH", "amount": "151781.50", "x": 1e-7},
+            "approve",
+            "ok",
+        ),
         ("+Globex 😀", {"payments": [{"payee": "Globex", "amount": "12.00"}]}, "reject", "@no\n=1"),
         ("-plain", {"payee": "Ünïcode \u2028", "rate": 1.5e300, "n": [0.1, 1e16]}, "approve", ""),
     ):

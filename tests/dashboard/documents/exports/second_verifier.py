@@ -14,10 +14,33 @@ from typing import Any
 
 import rfc8785
 
-NAMES = (
-    "at,thread,title,agent,seq,kind,v,actor,by,decision,request,amount,payee,risk,tool,node,step,"
-    "checkpoint,approval,data,chain,salt,data_hash,prev_hash,hash"
-).split(",")
+NAMES = [
+    "at",
+    "thread",
+    "title",
+    "agent",
+    "seq",
+    "kind",
+    "v",
+    "actor",
+    "by",
+    "decision",
+    "request",
+    "amount",
+    "payee",
+    "risk",
+    "tool",
+    "node",
+    "step",
+    "checkpoint",
+    "approval",
+    "data",
+    "chain",
+    "salt",
+    "data_hash",
+    "prev_hash",
+    "hash",
+]
 FILES = {"jsonl": "events.jsonl", "csv": "events.csv", "otlp": "events.otlp.jsonl"}
 
 
@@ -198,7 +221,16 @@ def check_row(row: dict[str, Any], link: dict[str, Any], requests: dict[str, Any
 
 
 def check_request(one: dict[str, Any]) -> None:
-    names = ["workspace", "thread", "position", "tool", "args", "agent_version", "policy", "deadline"]
+    names = [
+        "workspace",
+        "thread",
+        "position",
+        "tool",
+        "args",
+        "agent_version",
+        "policy",
+        "deadline",
+    ]
     names += ["origin"] if one["origin"] else []
     if not one["imported"]:
         bound = jcs({name: one[name] for name in names})

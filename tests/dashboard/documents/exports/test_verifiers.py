@@ -164,7 +164,7 @@ def a_field_of_a_row(members: Members, rows: str, chance: random.Random) -> Dama
 
 def a_decision_turned(members: Members, rows: str, chance: random.Random) -> Damaged:
     some = records(members, rows)
-    row = chance.choice([one for one in some if one["decision"]])
+    row = chance.choice([one for one in some if one.get("decision")])
     row["decision"] = row["data"]["verdict"] = "respond"
     return put(members, rows, some), True
 
@@ -332,12 +332,7 @@ def records(members: Members, name: str) -> list[dict[str, Any]]:
             one["key"].removeprefix("gatepost."): next(iter(one["value"].values()))
             for one in record["attributes"]
         }
-        | {"data": json.loads(record["body"]["stringValue"]), "_": record, "decision": None}
-        | {
-            "decision": one["value"]["stringValue"]
-            for one in record["attributes"]
-            if one["key"] == "gatepost.decision"
-        }
+        | {"data": json.loads(record["body"]["stringValue"]), "_": record}
         for line in lines_of(raw)
         for record in line["resourceLogs"][0]["scopeLogs"][0]["logRecords"]
     ]
