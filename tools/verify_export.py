@@ -261,8 +261,8 @@ class Export:
 
     def _note_anchor(self, where: str, noted: dict[str, Any]) -> None:
         try:
-            place = (where, int(noted["seq"]), str(noted["hash"]), str(noted["chain"]))
-            self.anchored.setdefault(noted["thread"], []).append(place)
+            named_at = (where, int(noted["seq"]), str(noted["hash"]), str(noted["chain"]))
+            self.anchored.setdefault(noted["thread"], []).append(named_at)
         except BAD:
             self.report.broken(where, "cannot be read")
 
@@ -332,9 +332,9 @@ class Export:
             self.report.broken(where, "prev_hash: does not continue the event before it")
         if link_hash(chain, link) != link["hash"]:
             self.report.broken(where, "hash: does not fit what it is made of")
-        for place, at, digest, of in self.anchored.get(thread, ()):
+        for named_at, at, digest, of in self.anchored.get(thread, ()):
             if at == link["seq"] and (digest != link["hash"] or of != chain):
-                self.report.broken(where, f"is not the one that was anchored ({place})")
+                self.report.broken(where, f"is not the one that was anchored ({named_at})")
         if link["row"]:
             log["seen"] += 1
             self.links[thread, link["seq"]] = {**link, "chain": chain}
@@ -348,9 +348,11 @@ class Export:
             self.report.broken(where, f"head: it ends with event {seq}, not with its last_hash")
         if log.get("rows") != log["seen"]:
             self.report.broken(where, f"rows: {log['seen']} of its events are marked as rows")
-        for place, at, _, _ in self.anchored.get(str(log.get("thread")), ()):
+        for named_at, at, _, _ in self.anchored.get(str(log.get("thread")), ()):
             if at > seq:
-                self.report.broken(where, f"head: event {at} was anchored ({place}) and is missing")
+                self.report.broken(
+                    where, f"head: event {at} was anchored ({named_at}) and is missing"
+                )
 
     # --- rows -------------------------------------------------------------------------------------
     def check_rows(self, name: str) -> None:

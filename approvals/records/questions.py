@@ -44,7 +44,7 @@ _NEVER: Final = datetime(9999, 12, 31, tzinfo=UTC)
 
 @dataclass(frozen=True, slots=True)
 class Question:
-    """What is asked of the events of a workspace; a value that is empty narrows nothing.
+    """A question to the events of a workspace; a value that is empty narrows nothing.
 
     `kinds` are whole kinds; () stands for all of them. `actors` are as logs name them; whoever came
     through a token or hook of a person is found by the person. `text` is looked for in proposals
@@ -73,7 +73,7 @@ class Question:
 
     @property
     def of_proposals(self) -> bool:
-        """Whether only events about requests and decisions can answer it."""
+        """True where only events about requests and decisions can answer it."""
         amounts = self.least is not None or self.most is not None
         return bool(self.decision or self.risk or self.payee or amounts)
 
@@ -139,7 +139,7 @@ class Answers:
     searched_all: bool
 
 
-class Place(NamedTuple):
+class Position(NamedTuple):
     """A place in a walk: behind this event."""
 
     at: datetime
@@ -148,28 +148,28 @@ class Place(NamedTuple):
     xid: int
 
 
-_BEFORE: Final = Place(_LONG_AGO, UUID(int=0), -1, 0)
-_BEHIND: Final = Place(_NEVER, UUID(int=2**128 - 1), SEQ_MAX, XID_MAX)
+_BEFORE: Final = Position(_LONG_AGO, UUID(int=0), -1, 0)
+_BEHIND: Final = Position(_NEVER, UUID(int=2**128 - 1), SEQ_MAX, XID_MAX)
 
 
 def answer(question: Question, *, cursor: str = "", limit: int = 50) -> Answers:
     """A page of events, newest first; raises InvalidValue for a cursor of another question."""
-    place = _decode(question, cursor) if cursor else _BEHIND
+    position = _decode(question, cursor) if cursor else _BEHIND
     rows: list[RecordRow] = []
     count = 0
-    edge: Place | None = None
+    edge: Position | None = None
     with planned_for_this():
         params = _params(question)
         for _ in range(LOOKS):
-            n, some, edge = _look(question, NEWEST, params, place, limit + 1 - len(rows), WINDOW)
+            n, some, edge = _look(question, NEWEST, params, position, limit + 1 - len(rows), WINDOW)
             count = min(count + n, COUNT_CAP + 1)
             rows += some
             if edge is None or len(rows) > limit:
                 break
-            place = edge
+            position = edge
     if len(rows) > limit:
         return Answers(
-            tuple(rows[:limit]), _encode(question, _place(rows[limit - 1])), count, edge is None
+            tuple(rows[:limit]), _encode(question, _position(rows[limit - 1])), count, edge is None
         )
     return Answers(tuple(rows), _encode(question, edge) if edge else "", count, edge is None)
 
@@ -179,25 +179,40 @@ def oldest_first(question: Question, *, cursor: str = "") -> Iterator[tuple[Reco
 
     Raises InvalidValue for a cursor of another question.
     """
-    place = _decode(question, cursor) if cursor else _BEFORE
+    position = _decode(question, cursor) if cursor else _BEFORE
     with planned_for_this():
         params = _params(question)
     while True:
         with planned_for_this():
-            _, rows, edge = _look(question, OLDEST, params, place, AT_ONCE, AT_ONCE)
+            _, rows, edge = _look(question, OLDEST, params, position, AT_ONCE, AT_ONCE)
         for row in rows:
-            yield row, _encode(question, _place(row))
+            yield row, _encode(question, _position(row))
         if edge is None:
             return
-        place = edge
+        position = edge
 
 
 def _look(
-    question: Question, sql: Any, params: dict[str, Any], place: Place, limit: int, window: int
-) -> tuple[int, list[RecordRow], Place | None]:
-    """(how many match, the first of them, the last event looked at) behind a place."""
-    walk = getattr(sql, f"along_{question.walk}")
-    at = {"at_time": place.at, "at_thread": place.thread, "at_seq": place.seq, "at_xid": place.xid}
+    question: Question,
+    sql: Any,
+    params: dict[str, Any],
+    position: Position,
+    limit: int,
+    window: int,
+) -> tuple[int, list[RecordRow], Position | None]:
+    """(how many match, the first of them, the last event looked at) behind a position."""
+    walk = {
+        "thread": sql.along_thread,
+        "decisions": sql.along_decisions,
+        "notable": sql.along_notable,
+        "feed": sql.along_feed,
+    }[question.walk]
+    at = {
+        "at_time": position.at,
+        "at_thread": position.thread,
+        "at_seq": position.seq,
+        "at_xid": position.xid,
+    }
     result = fetch_named(
         f"WITH looked AS MATERIALIZED (SELECT w.*, row_number() OVER () AS place FROM ({walk}) w), "
         f"matched AS MATERIALIZED ({sql.joined}) {sql.matched}",
@@ -206,7 +221,7 @@ def _look(
     first = result[0]
     edge = None
     if first.edge_seq is not None:
-        edge = Place(first.edge_at, first.edge_thread, first.edge_seq, first.edge_xid)
+        edge = Position(first.edge_at, first.edge_thread, first.edge_seq, first.edge_xid)
     return first.n, [_row(r) for r in result if r.seq is not None], edge
 
 
@@ -289,23 +304,23 @@ def expand(words: list[str]) -> tuple[str, ...]:
 # --- cursors ----------------------------------------------------------------------------------
 
 
-def _place(row: RecordRow) -> Place:
-    return Place(row.at, row.thread, row.seq, row.xid)
+def _position(row: RecordRow) -> Position:
+    return Position(row.at, row.thread, row.seq, row.xid)
 
 
-def _encode(question: Question, place: Place) -> str:
-    key = [question.walk, place.at.isoformat(), str(place.thread), place.seq, place.xid]
+def _encode(question: Question, position: Position) -> str:
+    key = [question.walk, position.at.isoformat(), str(position.thread), position.seq, position.xid]
     return base64.urlsafe_b64encode(json.dumps(key).encode()).decode().rstrip("=")
 
 
-def _decode(question: Question, cursor: str) -> Place:
+def _decode(question: Question, cursor: str) -> Position:
     try:
         raw = base64.urlsafe_b64decode(cursor + "=" * (-len(cursor) % 4))
         walk, at, thread, seq, xid = deltas.decode(raw.decode())
-        place = Place(datetime.fromisoformat(at), UUID(thread), int(seq), int(xid))
-        inside = 0 <= place.xid <= XID_MAX and -1 <= place.seq <= SEQ_MAX
-        if walk != question.walk or not inside or place.at.tzinfo is None:
+        position = Position(datetime.fromisoformat(at), UUID(thread), int(seq), int(xid))
+        inside = 0 <= position.xid <= XID_MAX and -1 <= position.seq <= SEQ_MAX
+        if walk != question.walk or not inside or position.at.tzinfo is None:
             raise ValueError(walk)
     except (binascii.Error, ValueError, TypeError, AttributeError, InvalidValue) as error:
         raise InvalidValue("cursor", "is not one that an answer to this question named") from error
-    return place
+    return position

@@ -66,7 +66,7 @@ def _decision(row: Any) -> dict[str, Any]:
 
 @dataclass(frozen=True, slots=True)
 class Look:
-    """When a person opened a request for the first time while it was open."""
+    """The first time that a person opened a request while it was open."""
 
     person: str
     at: datetime
@@ -88,12 +88,12 @@ class Notice:
 
 
 def looks_at(approval: UUID, *, workspace: UUID) -> list[Look]:
-    """Who has looked at a request, the first one first."""
+    """People who have looked at a request, the first one first."""
     result = fetch_named(SQL.looks, {"id": approval, "workspace": workspace})
     return [record_of(Look, row) for row in result]
 
 
 def notices_of(approval: UUID, *, workspace: UUID) -> list[Notice]:
-    """Who was notified of a request, in order."""
+    """Messages about a request, in order."""
     result = fetch_named(SQL.notices, {"id": approval, "workspace": workspace})
     return [record_of(Notice, row) for row in result]

@@ -13,7 +13,7 @@ MEDIA_TYPE = "application/zip"
 
 
 class Packed(Protocol):
-    """What gives the bytes of a zip file once."""
+    """A zip file that gives its bytes once."""
 
     @property
     def name(self) -> str: ...

@@ -136,7 +136,7 @@ def check_signature(path: Path) -> str:
 
 
 def newest_of(threads: Container[UUID]) -> Iterator[dict[str, Any]]:
-    """What the newest sound anchor in the data folder notes of these threads, line by line."""
+    """Read what the newest sound anchor in the data folder notes of these threads."""
     for path in sorted((Path(settings.GATEPOST_DATA) / "anchors").glob("*.anchor"), reverse=True):
         try:
             at = check_signature(path)

@@ -23,7 +23,7 @@ from checkpoints.addresses import thread_address
 from checkpoints.states import EventKind
 from dashboard import actions
 from dashboard.actions.audit import questions
-from dashboard.actions.audit.questions import EVERYTHING, FILTERS
+from dashboard.actions.audit.questions import EVERYTHING, FILTERS, TEXT_MAX
 from dashboard.capsules.downloads import download
 from dashboard.documents.exports.rows import FORMS
 from dashboard.errors import Invalid
@@ -88,6 +88,7 @@ def search(request: HttpRequest) -> HttpResponse:
         "risks": RISKS,
         "may_export": may(who, "export"),
         "query": urlencode(named),
+        "text_max": TEXT_MAX,
     }
     return render(request, "records/search.html", context, status=status)
 

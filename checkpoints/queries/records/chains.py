@@ -31,7 +31,7 @@ class LogRow:
 
 @dataclass(frozen=True, slots=True)
 class LinkRow:
-    """What is hashed of an event beside its content, and its hash."""
+    """An event without its content: the hash, and all that is hashed."""
 
     seq: int
     kind: str

@@ -49,7 +49,7 @@ class ReportedNotice(Shape):
 
 
 class ReportedLook(Shape):
-    """When a person opened the request for the first time while it was open."""
+    """The first time that a person opened the request while it was open."""
 
     person: str
     at: datetime
@@ -86,7 +86,7 @@ class ReportedVote(Shape):
 
 
 class ReportedExecution(Shape):
-    """What was carried out under the request."""
+    """The effect that was carried out under the request."""
 
     activity: UUID
     state: str
@@ -147,8 +147,8 @@ class Report(Shape):
     decide_by: datetime | None
     proposal: Any
     proposal_hash: str
-    standing: Any = Field(description="The arguments that stand after edits; else those above.")
-    standing_hash: str
+    edited: Any = Field(description="The arguments that stand: those of an edit, else those above.")
+    edited_hash: str
     amount: str
     payee: str
     last_time: UUID | None = Field(description="The last comparable request that was approved.")
@@ -189,8 +189,8 @@ class Report(Shape):
             decide_by=row.decide_by or row.deadline,
             proposal=row.args,
             proposal_hash=row.proposal_hash,
-            standing=row.shown_args,
-            standing_hash=row.standing_hash,
+            edited=row.shown_args,
+            edited_hash=row.standing_hash,
             amount=about.amount,
             payee=about.payee,
             last_time=None if last is None else last.row.id,

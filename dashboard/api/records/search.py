@@ -119,7 +119,7 @@ def page_of(page: Answers) -> RecordedEvents:
 
 
 class AskingView(MemberView):
-    """What both calls share."""
+    """A call with the filters of a question."""
 
     def filters(self) -> dict[str, str]:
         """The filters as they were written."""

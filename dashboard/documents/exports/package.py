@@ -96,7 +96,7 @@ def export_of(
 
 
 class _Collected:
-    """What the rows of one part lead to: their threads and requests."""
+    """The threads and requests that the rows of one part lead to."""
 
     def __init__(self, question: Question, cursor: str, limit: int) -> None:
         self._question = question
@@ -110,12 +110,12 @@ class _Collected:
     def rows(self) -> Iterator[RecordRow]:
         """The rows of the part; notes what they lead to."""
         last = ""
-        for row, place in oldest_first(self._question, cursor=self._cursor):
+        for row, position in oldest_first(self._question, cursor=self._cursor):
             if self.counts["rows"] == self._limit:
                 self.next_cursor = last
                 return
             self.counts["rows"] += 1
-            last = place
+            last = position
             self._seqs.setdefault(row.thread, array("q")).append(row.seq)
             if row.approval is not None:
                 self._requests.add(row.approval)
@@ -141,7 +141,7 @@ class _Collected:
                     yield _link_line(link, is_row=link.seq in in_rows)
 
     def anchors(self) -> Iterator[dict[str, Any]]:
-        """What the newest anchor of this installation noted of these threads."""
+        """Lines of the newest anchor of this installation about these threads."""
         for one in anchors.newest_of(self._seqs):
             self.counts["anchors"] += 1
             yield one

@@ -10,7 +10,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from functools import cached_property
-from typing import Any, Final
+from typing import Any, Final, cast
 from uuid import UUID
 
 from approvals import records
@@ -61,7 +61,7 @@ class Verdict:
 
     @property
     def void(self) -> bool:
-        """Whether it allowed the proposal and does not count for what stands now."""
+        """True where it allowed the proposal and does not count for what stands now."""
         return self.vote.verdict in ALLOWING and not self.vote.counts
 
 
@@ -93,7 +93,7 @@ class DecisionReport:
 
     @property
     def last_time(self) -> list[Difference]:
-        """What differs from the last comparable action; empty where there is none."""
+        """Differences from the last comparable action; empty where there is none."""
         last = self.page.last
         return (
             []
@@ -103,7 +103,7 @@ class DecisionReport:
 
     @property
     def terms(self) -> Any:
-        """What the policy in force demanded: stages, four eyes, deadlines, undo window."""
+        """The demands of the policy in force: stages, four eyes, deadlines, undo window."""
         return self.page.standing.terms.to_json()
 
     @cached_property
@@ -153,7 +153,7 @@ class DecisionReport:
         return [
             Proved(
                 one,
-                sentences.event_sentence(one, names),  # type: ignore[arg-type]
+                sentences.event_sentence(cast(Any, one), names),
                 sentences.person(one.actor, names, imported=one.imported),
             )
             for one in events
@@ -172,16 +172,16 @@ class DecisionReport:
 
     @cached_property
     def verification(self) -> VerificationRow | None:
-        """What the last verification of the thread's record found; None: there was none."""
+        """The last verification of the thread's record; None where there was none."""
         return queries.verification(self.approval.thread)
 
     @cached_property
     def made_at(self) -> datetime:
-        """When the report was made."""
+        """The time at which the report was made."""
         return datetime.now(UTC)
 
     def context(self) -> Mapping[str, Any]:
-        """What the template of page and file shows."""
+        """The values that the template of page and file shows."""
         return {
             "report": self,
             "approval": self.approval,
@@ -207,17 +207,17 @@ def differences(before: Any, now: Any, schema: Any = None) -> list[Difference]:
 def _walk(before: Any, now: Any, path: str, part: Part) -> list[Difference]:
     result: list[Difference] = []
     for key, new, old in pairs_of(now, before, part):
-        place = f"{path}.{key}"
+        where = f"{path}.{key}"
         if old is MISSING:
-            result.append(Difference(place, None, new, "added"))
+            result.append(Difference(where, None, new, "added"))
         elif new is MISSING:
-            result.append(Difference(place, old, None, "removed"))
+            result.append(Difference(where, old, None, "removed"))
         elif same(new, old):
             continue
         elif container(new) and container(old) and type(new) is type(old):
-            result += _walk(old, new, place, part.under(key))
+            result += _walk(old, new, where, part.under(key))
         else:
-            result.append(Difference(place, old, new, "changed"))
+            result.append(Difference(where, old, new, "changed"))
         if len(result) > LINES_MAX:
             break
     return result

@@ -123,8 +123,8 @@ def test_pages_have_neither_gaps_nor_doubles(cast: Cast) -> None:
             continue  # it ends before what is not committed, and this test is one transaction
         forth = [row for row, _ in records.oldest_first(question)]
         assert forth == pages[::-1]
-        third, place = list(records.oldest_first(question))[2]
-        assert [r for r, _ in records.oldest_first(question, cursor=place)] == forth[3:]
+        third, cursor_behind = list(records.oldest_first(question))[2]
+        assert [r for r, _ in records.oldest_first(question, cursor=cursor_behind)] == forth[3:]
         assert third == forth[2]
 
 

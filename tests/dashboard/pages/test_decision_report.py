@@ -90,7 +90,7 @@ def test_an_edit_shows_as_a_difference(cast: Cast) -> None:
     result = cast.client("auditor").get(f"/api/v1/approvals/{row.id}/report/").json()
     (vote,) = result["votes"]
     assert [(e["path"], e["before"], e["now"]) for e in vote["edits"]] == [("$.amount", "10", "9")]
-    assert result["standing"]["amount"] == "9"
+    assert result["edited"]["amount"] == "9"
     page = cast.client("auditor").get(reverse("approval_report", args=[row.id])).content.decode()
     assert "What the edit changed" in page
 

@@ -114,7 +114,7 @@ def test_a_hundred_damaged_exports_are_broken(cast: Cast, tmp_path: Path, settin
         report = verify(str(path))
         assert report.problems, (damage.__name__, form)
         assert not is_sound(path), (damage.__name__, form)
-        named = " ".join(f"{place} {what}" for place, what in report.problems)
+        named = " ".join(f"{where_broken} {what}" for where_broken, what in report.problems)
         assert NAMED[damage.__name__] in named, (damage.__name__, form, report.problems[:3])
         where[damage.__name__] = where.get(damage.__name__, 0) + 1
     assert len(where) == len(DAMAGES)
