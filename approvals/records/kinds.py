@@ -42,6 +42,7 @@ _OTHERS: Final = (
     EventKind.CODE_PINNED,
     EventKind.CODE_UNPINNED,
     EventKind.CHECKPOINT_SKIPPED,
+    EventKind.NODE_SKIPPED,
 )
 # What people did, what agents did to the outside world, and how threads ended: all but the steps.
 NOTABLE: Final = (*DECISIONS, *map(str, _OTHERS))

@@ -51,6 +51,7 @@ NOTABLE = (
     "code.pinned",
     "code.unpinned",
     "checkpoint.skipped",
+    "node.skipped",
 )
 INDEXES = {"gp_event_decisions": DECISIONS, "gp_event_notable": NOTABLE}
 

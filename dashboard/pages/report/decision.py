@@ -23,7 +23,8 @@ from checkpoints.addresses import thread_address
 from checkpoints.state.list_keys import Part
 from checkpoints.states import EventKind
 from checkpoints.views import ActivityRow, VerificationRow
-from dashboard.drawing.differences import MISSING, container, pairs_of, same
+from dashboard.drawing.differences import container, pairs_of, same
+from dashboard.drawing.list_pairs import MISSING
 from dashboard.identity.people import people
 from dashboard.pages.approvals import ApprovalPage
 from dashboard.wording import sentences
