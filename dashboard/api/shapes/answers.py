@@ -9,7 +9,7 @@ from approvals.queries import ApprovalRow
 from checkpoints import queries
 from checkpoints.queries.why import why_waiting
 from checkpoints.views import CheckpointRow, EventRow, ThreadRow
-from dashboard.drawing.compare import Comparison
+from dashboard.drawing.comparison.compare import Comparison
 from dashboard.identity.permissions import Actor
 
 from .rows import Diff, Event, EventList, Place, ThreadDetail

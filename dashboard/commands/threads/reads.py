@@ -35,7 +35,7 @@ from dashboard.commands.terminal.tables import facts, table
 from dashboard.documents.json_text import json_of
 from dashboard.documents.state_document import state_answer
 from dashboard.documents.yaml_text import YAMLRenderer
-from dashboard.drawing.compare import compare
+from dashboard.drawing.comparison.compare import compare
 from dashboard.identity.people import people
 from dashboard.identity.permissions import Actor
 from dashboard.wording.sentences import event_sentence
