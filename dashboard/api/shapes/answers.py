@@ -54,6 +54,9 @@ def diff_answer(comparison: Comparison) -> Diff:
             "patch": comparison.patch,
             "common": None if comparison.common is None else _place(comparison.common),
             "diverged": {"from": _event(comparison.old_event), "to": _event(comparison.new_event)},
+            "diverged_step": comparison.diverged.step,
+            "equal_steps": comparison.diverged.equal,
+            "compared_all": comparison.diverged.whole,
         }
     )
 

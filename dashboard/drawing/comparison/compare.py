@@ -12,14 +12,14 @@ from checkpoints.queries.compared.steps import LoggedStep, logged_since, logged_
 from checkpoints.views import CheckpointRow, EventRow
 
 from .contents import KINDS
-from .divergence import STEPS_MAX, Divergence, first_divergence
+from .divergence import STEPS_MAX, Divergence, Found, first_divergence
 
 type Range = tuple[UUID, int, int, int, int]
 
 
 @dataclass(frozen=True, slots=True)
 class Comparison:
-    """JSON Patch from `old` to `new`; `common` is the last checkpoint on both ways.
+    """Two checkpoints with their states; `common` is the last checkpoint on both ways.
 
     `diverged` says at which step their contents part, the events are those of either side: None
     where that side ends there or did nothing of the kind.
@@ -29,11 +29,15 @@ class Comparison:
     new: CheckpointRow
     old_state: dict[str, Any]
     new_state: dict[str, Any]
-    patch: tuple[dict[str, Any], ...]
     common: CheckpointRow | None
     diverged: Divergence
     old_event: EventRow | None
     new_event: EventRow | None
+
+    @property
+    def patch(self) -> list[dict[str, Any]]:
+        """JSON Patch from the old state to the new one; computed anew each time."""
+        return queries.diff(self.old_state, self.new_state)
 
 
 def compare(old: CheckpointRow, new: CheckpointRow, *, at_most: int = STEPS_MAX) -> Comparison:
@@ -47,14 +51,11 @@ def compare(old: CheckpointRow, new: CheckpointRow, *, at_most: int = STEPS_MAX)
     diverged = first_divergence(
         _since(old_way, meeting, old), _since(new_way, meeting, new), at_most=at_most
     )
-    old_state = queries.state_at(old.thread, old.id)
-    new_state = queries.state_at(new.thread, new.id)
     return Comparison(
         old=old,
         new=new,
-        old_state=old_state,
-        new_state=new_state,
-        patch=tuple(queries.diff(old_state, new_state)),
+        old_state=queries.state_at(old.thread, old.id),
+        new_state=queries.state_at(new.thread, new.id),
         common=None if meeting is None else queries.checkpoint_by_number(*meeting),
         diverged=diverged,
         old_event=_event(diverged.left),
@@ -92,7 +93,7 @@ def _since(
         yield since
 
 
-def _event(found: Any) -> EventRow | None:
+def _event(found: Found | None) -> EventRow | None:
     if found is None:
         return None
     rows = queries.events_after(found.thread, found.seq - 1, limit=1)

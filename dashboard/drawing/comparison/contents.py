@@ -82,7 +82,7 @@ class Content:
     """What one event contributes; `seq` finds it in the log of its thread."""
 
     place: Place
-    value: Any
+    value: dict[str, Any]
     seq: int
     kind: str
 
@@ -136,11 +136,16 @@ def _contents(step: LoggedStep) -> Iterator[Content]:
     if not step.source:
         return
     if step.source == "step":
-        value = [sorted(step.nodes), sorted(step.next_nodes), without_names(step.delta)]
+        value = {
+            "nodes": sorted(step.nodes),
+            "next": sorted(step.next_nodes),
+            "changes": without_names(step.delta),
+        }
         kind = EventKind.CHECKPOINT_COMMITTED
         yield Content(Place(CHECKPOINT), value, step.seq, kind)
     elif step.delta and step.source != "rollback":
-        yield Content(Place(CHANGE), without_names(step.delta), step.seq, step.source)
+        value = {"changes": without_names(step.delta)}
+        yield Content(Place(CHANGE), value, step.seq, step.source)
 
 
 def _belongs(event: LoggedEvent, step: LoggedStep) -> bool:
@@ -155,16 +160,16 @@ def _content(event: LoggedEvent, about: str) -> Content:
     node = str(data.get("node") or data.get("from") or "")
     if about == CALL:
         place = Place(about, node, event.place or 0, str(data.get("key") or data.get("tool") or ""))
-        value: Any = [
-            event.state or data.get("state") or event.kind,
-            without_names(event.args),
-            _answer(event),
-            event.error or data.get("error") or "",
-        ]
+        value = {
+            "state": event.state or data.get("state") or event.kind,
+            "args": without_names(event.args),
+            "result": _answer(event),
+            "error": event.error or data.get("error") or "",
+        }
         return Content(place, value, event.seq, event.kind)
     own = {name: value for name, value in data.items() if name not in _NAMES}
     key = str(data.get("tool") or "") if about == REQUEST else ""
-    value = [event.kind, without_names(own)]
+    value = {"kind": event.kind, **without_names(own)}
     return Content(Place(about, node, 0, key), value, event.seq, event.kind)
 
 

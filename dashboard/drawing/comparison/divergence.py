@@ -7,9 +7,9 @@ log has it. Equal contents are skipped. A way that ends earlier parts where the 
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from itertools import groupby
-from typing import Final
+from typing import Any, Final
 from uuid import UUID
 
 from checkpoints.queries.compared.steps import LoggedStep
@@ -21,12 +21,17 @@ STEPS_MAX: Final = 5_000
 
 @dataclass(frozen=True, slots=True)
 class Found:
-    """An event that differs: of which thread, its number there, kind and what it is about."""
+    """An event that differs: of which thread, its number there, and its content.
+
+    `about` says what it is about, `node` where in the graph it happened (empty for a checkpoint).
+    """
 
     thread: UUID
     seq: int
     kind: str
     about: str
+    node: str
+    value: dict[str, Any] = field(hash=False)
 
 
 @dataclass(frozen=True, slots=True)
@@ -86,7 +91,8 @@ def _first(step: _Step | None) -> Found | None:
 
 
 def _found(thread: UUID, content: Content) -> Found:
-    return Found(thread, content.seq, content.kind, content.place.about)
+    place = content.place
+    return Found(thread, content.seq, content.kind, place.about, place.node, content.value)
 
 
 def _parted(one: _Step, other: _Step) -> tuple[Found | None, Found | None] | None:

@@ -89,7 +89,7 @@ def test_runs_longer_than_one_read_are_compared_to_their_end(
     )
     made = heads_compared(one, other, cast)
     assert (made.diverged.step, made.diverged.equal) == (None, 12)
-    assert made.patch == ()
+    assert made.patch == []
 
 
 def test_the_input_is_the_first_content_of_an_independent_run(cast: Cast) -> None:
