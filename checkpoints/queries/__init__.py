@@ -6,6 +6,7 @@ Lists page by keyset written as a row comparison, never by OFFSET.
 from .activities import (
     activities,
     activities_after,
+    activities_until,
     activity,
     activity_under,
     effects_after,
@@ -206,6 +207,7 @@ __all__ = [
     "accepted_from",
     "activities",
     "activities_after",
+    "activities_until",
     "activity",
     "activity_rows",
     "activity_under",
