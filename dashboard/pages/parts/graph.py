@@ -2,12 +2,17 @@
 
 from __future__ import annotations
 
-from typing import Any
+from functools import lru_cache
+from typing import Any, Final
+from uuid import UUID
 
+from checkpoints import queries
 from checkpoints.states import FINISHED, Status
 from dashboard.drawing import graphs
 from dashboard.drawing.summary import response_awaited, summarise
+from workers.checking.source_calls import NodeCalls, calls_by_node
 
+_NONE: Final = NodeCalls()
 type Roles = frozenset[str]
 
 
@@ -45,8 +50,26 @@ def thread_summary(page: Any, roles: Roles) -> dict[str, Any]:
     }
 
 
+@lru_cache(maxsize=128)
+def _source_calls(version: UUID) -> dict[str, NodeCalls]:
+    """External calls by node as the recorded code of an agent version has them; it never changes."""
+    return calls_by_node(queries.code_of_version(version))
+
+
+def calls_of(page: Any) -> dict[str, NodeCalls]:
+    """External calls by node: those in the code, and those of the log that the code does not show."""
+    results = dict(_source_calls(page.version.id))
+    for activity in page.activities:
+        if activity.kind not in ("node", "value") and not results.get(activity.node, _NONE).guarded:
+            known = results.get(activity.node, _NONE)
+            called = ((activity.kind, activity.tool or activity.key),)
+            results[activity.node] = NodeCalls(called, known.unguarded)
+    return results
+
+
 def thread_graph(page: Any, roles: Roles) -> dict[str, Any]:
     """Region thread-graph."""
+    calls = calls_of(page)
     return {
         "thread": page.thread,
         "graph": graphs.picture(
@@ -54,7 +77,10 @@ def thread_graph(page: Any, roles: Roles) -> dict[str, Any]:
             page.path,
             current=_current(page),
             finished=page.thread.status == Status.SUCCEEDED and not page.past,
+            calls=calls,
         ),
+        "outside": [(name, calls[name]) for name in sorted(calls) if calls[name] != _NONE],
+        "cut": len(page.path) >= 200,
         "past": page.past,
     }
 
