@@ -30,6 +30,8 @@ from dashboard.documents.anatomy import anatomy_of
 from dashboard.documents.anatomy_shape import Anatomy
 from dashboard.documents.state_reads import Read, read, unreadable
 from dashboard.drawing import lineage
+from dashboard.drawing.failure import KINDS as FAILURES
+from dashboard.drawing.failure import Failure, failure_of
 from dashboard.drawing.step_times import STATUS_KINDS, Times, times_of
 from dashboard.drawing.time_bar import timebar
 from dashboard.fields.message import message_field
@@ -259,6 +261,14 @@ class ThreadPage:
         return frozenset(numbers)
 
     @cached_property
+    def failure(self) -> Failure | None:
+        """Where it failed; None of a thread that did not, and at a checkpoint of the past."""
+        if self.thread.status != Status.FAILED or self.past:
+            return None
+        events = queries.events(self.thread.id, kinds=FAILURES, limit=20).rows
+        return failure_of(self.thread, events, self.activities)
+
+    @cached_property
     def approvals(self) -> list[ApprovalRow]:
         return gates.for_thread(self.thread.id, open_only=True)
 
@@ -344,6 +354,7 @@ def thread_note(page: ThreadPage, roles: Roles) -> dict[str, Any]:
         "asked": None if page.past else page.asked,
         "may_settle": allowed_actions(Class(roles), page.thread)["settle"],
         "rights": rights_of(roles),
+        "failure": page.failure,
         "code_choices": [] if page.past else choices_for(Class(roles), page.thread),
         "past": page.past,
     }
