@@ -61,4 +61,4 @@ def failure_of(
 
 
 def _same_step(event: EventRow, thread: ThreadRow) -> bool:
-    return event.data.get("step", thread.step + 1) == thread.step + 1
+    return bool(event.data.get("step", thread.step + 1) == thread.step + 1)

@@ -107,8 +107,8 @@ def layout(
 
     `selected` defaults to the head; `forked_at` holds the checkpoints that other threads were
     forked from, `times` how long each was queued, worked and waited. At most `limit` rows around
-    the selected one are placed; `newer` and `more` count those of `rows` above and below. `tip` is the newest of `rows` on the way to the head where the
-    head is not among them.
+    the selected one are placed; `newer` and `more` count those of `rows` above and below. `tip`
+    is the newest of `rows` on the way to the head where the head is not among them.
     """
     selected = selected or thread.head
     on_path = {row.id for row in head_path(rows, tip or thread.head)}

@@ -1,6 +1,6 @@
 """A thread's standing in a sentence: which steps are finished, which is awaited, and what of it.
 
-Pure, from the plan of the graph: "Finished 1 Profile, 2 Data cleaning. Waiting for 3 Market analysis".
+Pure, from the plan of the graph: "Finished 1 Profile, 2 Data cleaning. Waiting for 3 Analysis".
 """
 
 from __future__ import annotations

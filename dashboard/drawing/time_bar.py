@@ -72,9 +72,9 @@ def timebar(
 ) -> TimeBar | None:
     """The bar of the head's way, or None while there is nothing to choose from.
 
-    At most `limit` checkpoints around the selected one are drawn. `tip` is the newest of `rows` on that way where the head is not among them.
-    A thread that is not at its end gets a hatched tail. A checkpoint that was left behind is shown
-    at the point where its way was left.
+    At most `limit` checkpoints around the selected one are drawn. `tip` is the newest of `rows` on
+    that way where the head is not among them. A thread that is not at its end gets a hatched tail.
+    A checkpoint that was left behind is shown at the point where its way was left.
     """
     tip = tip or thread.head
     path = head_path(rows, tip)[::-1]

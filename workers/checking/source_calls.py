@@ -1,8 +1,8 @@
 """External calls of each node, from an agent version's recorded source alone; pure.
 
-Nothing is imported and nothing works: what stands in the text of a node's function, and of functions
-beside it that it hands its context to, is read. Calls through `ctx` are save points; calls that
-reach outside without it happen again whenever the node begins again.
+Nothing is imported and nothing works: the text of a node's function is read, and that of functions
+which it hands its context to. Calls through `ctx` are save points; calls that reach outside without
+it happen again whenever the node begins again.
 """
 
 from __future__ import annotations
@@ -143,9 +143,12 @@ def _does(call: ast.Call, modules: Mapping[str, str]) -> str:
         mode = call.args[1] if len(call.args) > 1 else mode
         writes = isinstance(mode, ast.Constant) and not set("wax+").isdisjoint(str(mode.value))
         return WRITES if writes else ""
-    if isinstance(target, ast.Attribute) and isinstance(target.value, ast.Call):
-        if _dotted(target.value.func, modules) == "pathlib.Path":
-            return OF_PATHS.get(target.attr, "")
+    if (
+        isinstance(target, ast.Attribute)
+        and isinstance(target.value, ast.Call)
+        and _dotted(target.value.func, modules) == "pathlib.Path"
+    ):
+        return OF_PATHS.get(target.attr, "")
     module, _, name = _dotted(target, modules).rpartition(".")
     if what := FUNCTIONS.get(module, {}).get(name):
         return what

@@ -53,10 +53,14 @@ ABOUT: Final[Mapping[str, str]] = {
 KINDS: Final = tuple(sorted(map(str, ABOUT)))
 # Members of an event's own data that name, date, count or measure.
 _NAMES: Final = frozenset(
-    "activity agent_version approval at attempt base base_chain base_checkpoint base_hash base_number "
-    "base_seq branch by by_name call chain checkpoint child decided_at decision decision_hash "
-    "effective_at gatepost idempotency_key input inputs lost number owner parent proposal_hash python "
-    "retry_in seal sent_by seq step thread usage worker".split()
+    {
+        *("activity", "agent_version", "approval", "at", "attempt", "branch", "by", "by_name"),
+        *("base", "base_chain", "base_checkpoint", "base_hash", "base_number", "base_seq"),
+        *("call", "chain", "checkpoint", "child", "decided_at", "decision", "decision_hash"),
+        *("effective_at", "gatepost", "idempotency_key", "input", "inputs", "lost", "number"),
+        *("owner", "parent", "proposal_hash", "python", "retry_in", "seal", "sent_by", "seq"),
+        *("step", "thread", "usage", "worker"),
+    }
 )
 _UUID = re.compile(r"[0-9a-f]{8}-(?:[0-9a-f]{4}-){3}[0-9a-f]{12}", re.IGNORECASE)
 _TIME = re.compile(r"\d{4}-\d\d-\d\d[T ]\d\d:\d\d(?::\d\d(?:\.\d+)?)?(?:Z|[+-]\d\d:?\d\d)?")
@@ -183,4 +187,3 @@ def _answer(event: LoggedEvent) -> Any:
         ]
         return value | {"tool_calls": calls}
     return value
-

@@ -52,12 +52,12 @@ def thread_summary(page: Any, roles: Roles) -> dict[str, Any]:
 
 @lru_cache(maxsize=128)
 def _source_calls(version: UUID) -> dict[str, NodeCalls]:
-    """External calls by node as the recorded code of an agent version has them; it never changes."""
+    """External calls by node as an agent version's recorded code has them; it never changes."""
     return calls_by_node(queries.code_of_version(version))
 
 
 def calls_of(page: Any) -> dict[str, NodeCalls]:
-    """External calls by node: those in the code, and those of the log that the code does not show."""
+    """External calls by node: those in the code; of a node without any those in the log."""
     results = dict(_source_calls(page.version.id))
     for activity in page.activities:
         if activity.kind not in ("node", "value") and not results.get(activity.node, _NONE).guarded:

@@ -59,9 +59,7 @@ def script_of(seed: int, n_steps: int) -> Script:
             Call(f"look#{i}", {"q": f"{n}-{i}"}, {"price": random.randint(1, 10**6)})
             for i in range(random.randint(1, 3))
         ]
-        calls.append(
-            Call("chat#0", {"prompt": f"{n}"}, {"text": f"{random.random()}"}, "model")
-        )
+        calls.append(Call("chat#0", {"prompt": f"{n}"}, {"text": f"{random.random()}"}, "model"))
         steps.append(
             Step(
                 node=NODES[n % len(NODES)],

@@ -14,7 +14,7 @@ from dashboard.drawing.comparison.compare import Comparison, compare
 from tests.cast import Cast
 from tests.checkpoints.builders import drive, make_agent, make_thread
 
-from .runs import PLANTED, Script, play, planted, played, script_of
+from .runs import PLANTED, Script, planted, play, played, script_of
 
 pytestmark = pytest.mark.django_db
 SECONDS = 1.0
@@ -84,9 +84,7 @@ def test_runs_longer_than_one_read_are_compared_to_their_end(
     monkeypatch.setattr(steps, "AT_ONCE", 4)
     script = script_of(5, 11)
     agent = make_agent()
-    one, other = (
-        played(script, noise, workspace=cast.workspace, agent=agent) for noise in (1, 2)
-    )
+    one, other = (played(script, noise, workspace=cast.workspace, agent=agent) for noise in (1, 2))
     made = heads_compared(one, other, cast)
     assert (made.diverged.step, made.diverged.equal) == (None, 12)
     assert made.patch == []

@@ -33,7 +33,9 @@ def failed(cast: Cast, *, times: int = 1) -> Any:
             data={"node": "publish"},
             events=[
                 NewEvent(
-                    EventKind.STEP_FAILED, {"node": "publish", "step": 2, "error": error}, work.owner
+                    EventKind.STEP_FAILED,
+                    {"node": "publish", "step": 2, "error": error},
+                    work.owner,
                 )
             ],
         )

@@ -48,7 +48,7 @@ def region(html: str, name: str) -> str:
 def test_links_walk_through_every_checkpoint_and_everything_moves_with_them(
     cast: Cast, lived: tuple[Bench, UUID]
 ) -> None:
-    bench, thread = lived
+    _, thread = lived
     client = cast.client("viewer")
     rows("UPDATE gp_thread SET workspace_id = %s WHERE id = %s", (cast.workspace, thread))
     way = [row for row in queries.lineage(thread) if not row.abandoned][::-1]

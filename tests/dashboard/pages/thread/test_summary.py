@@ -72,9 +72,7 @@ def test_a_request_is_the_response_that_is_awaited(cast: Cast) -> None:
 def plan_of(done: int, total: int) -> list[graphs.PlanStep]:
     """A plan of `total` steps of which `done` are finished and the next one is now."""
     state = lambda n: "done" if n < done else "now" if n == done else "todo"  # noqa: E731
-    return [
-        graphs.PlanStep(f"n{n}", f"Step {n}", state(n), 1, None, False) for n in range(total)
-    ]
+    return [graphs.PlanStep(f"n{n}", f"Step {n}", state(n), 1, None, False) for n in range(total)]
 
 
 @pytest.mark.parametrize("status", list(Status))
