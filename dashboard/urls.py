@@ -9,7 +9,7 @@ from .views.approvals import edit as editing
 from .views.approvals import inbox
 from .views.approvals import report as reports
 from .views.fleet import breakers, many
-from .views.threads import cancel, changes, skip, start, unknown_effects
+from .views.threads import cancel, changes, compare, skip, start, unknown_effects
 from .views.threads import detail as threads
 
 # Here and not when Django starts: commands and workers have no use for the records.
@@ -21,6 +21,7 @@ urlpatterns = [
     path("", board.board, name="board"),
     path("threads/new/", start.new, name="thread_new"),
     path("threads/many/", many.many, name="threads_many"),
+    path("threads/compare/", compare.compare, name="compare"),
     path(f"{THREAD}/", threads.page, name="thread"),
     path(f"{THREAD}/fork/", changes.fork, name="thread_fork"),
     path(f"{THREAD}/rollback/", changes.rollback, name="thread_rollback"),

@@ -61,6 +61,21 @@ def activities(thread_id: UUID, *, limit: int = 200) -> list[ActivityRow]:
     return [activity_of(r) for r in result]
 
 
+def activities_until(
+    thread_id: UUID, checkpoint_id: UUID, *, limit: int = 200
+) -> list[ActivityRow]:
+    """Save points on the thread's own way to a checkpoint, newest first."""
+    own = [(branch, step) for owner, branch, *_, step in way(thread_id, checkpoint_id)
+           if owner == thread_id]  # fmt: skip
+    result = rows(
+        ACTIVITY + "WHERE thread_id = %s::uuid AND EXISTS (SELECT FROM unnest(%s::integer[], "
+        "%s::integer[]) own (b, s) WHERE branch = own.b AND step <= own.s) "
+        "ORDER BY branch DESC, step DESC, started_at DESC, id DESC LIMIT %s",
+        (thread_id, [branch for branch, _ in own], [step for _, step in own], limit),
+    )
+    return [activity_of(r) for r in result]
+
+
 def activity(activity_id: UUID) -> ActivityRow:
     """One activity; raises NotFound."""
     result = rows(ACTIVITY + "WHERE id = %s::uuid", (activity_id,))

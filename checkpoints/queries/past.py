@@ -80,6 +80,18 @@ def checkpoint_by_number(thread_id: UUID, number: int) -> CheckpointRow:
     return checkpoint_of(result[0])
 
 
+def newest_of_branch(thread_id: UUID, branch: int) -> CheckpointRow:
+    """The newest checkpoint of a branch of this thread; raises NotFound."""
+    result = rows(
+        CHECKPOINT.format(delta="c.delta::text", abandoned="false")
+        + "WHERE c.thread_id = %s::uuid AND c.branch = %s::integer ORDER BY c.number DESC LIMIT 1",
+        (thread_id, branch),
+    )
+    if not result:
+        raise NotFound("There is no such branch in this thread.")
+    return checkpoint_of(result[0])
+
+
 def checkpoints(
     thread_id: UUID, *, limit: int = 50, before: int | None = None
 ) -> Page[CheckpointRow]:

@@ -23,7 +23,7 @@ from dashboard.documents.state_document import state_answer
 from dashboard.documents.state_reads import read
 from dashboard.documents.state_shape import State
 from dashboard.documents.yaml_text import YAMLRenderer
-from dashboard.drawing.compare import compare
+from dashboard.drawing.comparison.compare import compare
 from dashboard.errors import Invalid
 from dashboard.identity.senders import login_headers
 from gatepost_command import COMMAND

@@ -14,6 +14,8 @@ from dataclasses import dataclass
 from typing import Any, Protocol
 from uuid import UUID
 
+from workers.checking.source_calls import NodeCalls
+
 from .layers import END, LABEL_MAX, layers_of, positions, route, targets_of, width_of
 
 NODE_H, LAYER_GAP, MARGIN = 28, 22, 8
@@ -53,7 +55,10 @@ class Trail:
 
 @dataclass(frozen=True, slots=True)
 class Box:
-    """A node; x, y are its left top corner. state: done, now, todo or end."""
+    """A node; x, y are its left top corner. state: done, now, todo or end.
+
+    `calls` counts its external calls that are save points, `unguarded` those that are not.
+    """
 
     name: str
     text: str
@@ -64,6 +69,8 @@ class Box:
     state: str
     visits: int
     gate: bool
+    calls: int = 0
+    unguarded: int = 0
 
     @property
     def ring(self) -> float:
@@ -208,10 +215,11 @@ def picture(
     *,
     current: Sequence[str] = (),
     finished: bool = False,
+    calls: Mapping[str, NodeCalls] | None = None,
 ) -> Picture:
     """Place the nodes in layers from the entry down; loops go back on the right side.
 
-    `finished` draws the last arrow to the end as taken.
+    `finished` draws the last arrow to the end as taken; `calls` are the external calls by node.
     """
     graph, path, current = folded(graph, path, current)
     nodes = {node["name"]: node for node in graph.get("nodes", ())}
@@ -240,7 +248,7 @@ def picture(
     return Picture(
         width=round(width, 1),
         height=MARGIN * 2 + len(ordered) * (NODE_H + LAYER_GAP) - LAYER_GAP,
-        boxes=tuple(_boxes(nodes, ordered, widths, centre, top, walked, current)),
+        boxes=tuple(_boxes(nodes, ordered, widths, centre, top, walked, current, calls or {})),
         edges=(
             *_forward(chains, centre, top, taken),
             *_backward(back, widths, centre, top, taken, walked),
@@ -258,6 +266,7 @@ def _boxes(
     top: Mapping[str, float],
     walked: Trail,
     current: Sequence[str],
+    calls: Mapping[str, NodeCalls],
 ) -> Iterable[Box]:
     for layer in ordered:
         for name in layer:
@@ -288,6 +297,8 @@ def _boxes(
                     state,
                     walked.visits.get(name, 0),
                     bool(node.get("gate")),
+                    len(calls[name].guarded) if name in calls else 0,
+                    len(calls[name].unguarded) if name in calls else 0,
                 )
 
 

@@ -76,6 +76,7 @@ class Lineage:
     height: int
     top: int
     more: int
+    newer: int
     total: int
     left_behind: int
 
@@ -100,16 +101,20 @@ def layout(
     forked_at: Collection[UUID] = (),
     times: Mapping[UUID, Times] | None = None,
     limit: int = LIMIT,
+    tip: UUID | None = None,
 ) -> Lineage:
     """Place `rows` (newest first, ancestors included) below the row of the thread's status.
 
     `selected` defaults to the head; `forked_at` holds the checkpoints that other threads were
-    forked from, `times` how long each was queued, worked and waited. At most `limit` rows are
-    placed, `more` counts the rest.
+    forked from, `times` how long each was queued, worked and waited. At most `limit` rows around
+    the selected one are placed; `newer` and `more` count those of `rows` above and below. `tip`
+    is the newest of `rows` on the way to the head where the head is not among them.
     """
     selected = selected or thread.head
-    on_path = {row.id for row in head_path(rows, thread.head)}
-    shown = rows[:limit]
+    on_path = {row.id for row in head_path(rows, tip or thread.head)}
+    place = next((i for i, row in enumerate(rows) if row.id == selected), 0)
+    low = max(min(place - limit // 2, len(rows) - limit), 0)
+    shown = rows[low : low + limit]
     lanes = _lanes(shown, on_path)
     placed = tuple(
         _row(row, i, lanes[row.id], on_path, times or {}, thread, selected, forked_at)
@@ -123,7 +128,8 @@ def layout(
         width=LANE_X * 2 + LANE_GAP * (n_lanes - 1),
         height=ROW * (len(placed) + 1),
         top=ROW // 2,
-        more=len(rows) - len(shown),
+        more=len(rows) - low - len(shown),
+        newer=low,
         total=len(rows),
         left_behind=sum(1 for row in rows if row.id not in on_path),
     )

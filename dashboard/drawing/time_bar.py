@@ -55,8 +55,6 @@ class TimeBar:
     segments: tuple[Segment, ...]
     knob: float
     shown: CheckpointRow
-    number: int
-    total: int
     before: CheckpointRow | None
     after: CheckpointRow | None
     tail_x: float | None
@@ -69,25 +67,34 @@ def timebar(
     thread: ThreadRow,
     selected: UUID | None = None,
     times: Mapping[UUID, Times] | None = None,
+    tip: UUID | None = None,
+    limit: int = 200,
 ) -> TimeBar | None:
     """The bar of the head's way, or None while there is nothing to choose from.
 
-    A thread that is not at its end gets a hatched tail. A checkpoint that was left behind is shown
-    at the point where its way was left.
+    At most `limit` checkpoints around the selected one are drawn. `tip` is the newest of `rows` on
+    that way where the head is not among them. A thread that is not at its end gets a hatched tail.
+    A checkpoint that was left behind is shown at the point where its way was left.
     """
-    path = head_path(rows, thread.head)[::-1]
+    tip = tip or thread.head
+    path = head_path(rows, tip)[::-1]
     if len(path) < 2:
         return None
     ids = [row.id for row in path]
     parents = {row.id: row.parent for row in rows}
-    at: UUID | None = selected or thread.head
+    at: UUID | None = selected or tip
     while at is not None and at not in ids:
         at = parents.get(at)
     index = ids.index(at) if at is not None else len(ids) - 1
     shown = next((row for row in rows if row.id == selected), path[index])
     known = times or {}
+    before = path[index - 1] if index else None
+    after = path[index + 1] if index + 1 < len(path) else None
+    # Around the selected one, and as many as fit at either end.
+    low = max(min(index - limit // 2, len(path) - limit), 0)
+    path, index = path[low : low + limit], index - low
     weights = [list(_weights(known.get(row.id))) for row in path]
-    tail = TAILS.get(thread.status, 0.0)
+    tail = TAILS.get(thread.status, 0.0) if path[-1].id == thread.head else 0.0
     scale = (100.0 - tail) / sum(weight for parts in weights for _, weight in parts)
     segments, x = [], 0.0
     for row, parts in zip(path, weights, strict=True):
@@ -110,10 +117,8 @@ def timebar(
         segments=tuple(segments),
         knob=round(chosen.x + chosen.width, 2),
         shown=shown,
-        number=index + 1,
-        total=len(path),
-        before=path[index - 1] if index else None,
-        after=path[index + 1] if index + 1 < len(path) else None,
+        before=before,
+        after=after,
         tail_x=round(x, 2) if tail else None,
         tail_width=tail,
     )

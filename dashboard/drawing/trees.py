@@ -121,6 +121,9 @@ class _Writer:
         value = old if new is MISSING else new
         css = _css(depth, mark)
         name = f'<span class="k">{visible(key)}:</span>'
+        if mode == "compare" and inner == "plain" and not self.whole and container(value) and value:
+            # What did not change is counted: the whole of it stands in the whole state.
+            return f'<li class="{css}">{name}<span class="x">{_count(value)} unchanged</span></li>'
         if container(value) and (value or inner == "compare") and depth < MAX_DEPTH:
             if mode == "plain" or inner == "plain":
                 opened = (mode == "plain" or self.whole) and depth < self.unfold

@@ -43,6 +43,7 @@ def thread_artifacts(page: ThreadPage, roles: Roles) -> dict[str, Any]:
         "artifacts": _artifacts(page),
         "state_unread": page.state.unread is not None,
         "published": published.files(page.activities),
+        "past": page.past,
     }
 
 

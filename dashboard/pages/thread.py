@@ -30,6 +30,8 @@ from dashboard.documents.anatomy import anatomy_of
 from dashboard.documents.anatomy_shape import Anatomy
 from dashboard.documents.state_reads import Read, read, unreadable
 from dashboard.drawing import lineage
+from dashboard.drawing.failure import KINDS as FAILURES
+from dashboard.drawing.failure import Failure, failure_of
 from dashboard.drawing.step_times import STATUS_KINDS, Times, times_of
 from dashboard.drawing.time_bar import timebar
 from dashboard.fields.message import message_field
@@ -47,10 +49,14 @@ from .parts.abilities import abilities
 from .rights import Class, Roles, actions_of, rights_of
 from .tree.family import FamilyPage
 
-CHECKPOINTS = 200
-EVENTS = 50
-ACTIVITIES = 50
+CHECKPOINTS = 200  # read for the plan and the graph
+ROWS = 30  # of them shown, as segments of the bar of time and as rows of the lineage
+EVENTS = 20
+ACTIVITIES = 15
 TABS = ("changes", "state", "anatomy")
+COMMITS = frozenset(
+    {EventKind.CHECKPOINT_COMMITTED, EventKind.THREAD_STARTED, EventKind.THREAD_FORKED}
+)
 NOUNS = frozenset(kind.partition(".")[0] for kind in EventKind)
 
 
@@ -108,8 +114,24 @@ class ThreadPage:
 
     @cached_property
     def rows(self) -> list[CheckpointRow]:
-        """The newest checkpoints, those of the base included."""
-        return queries.lineage(self.thread.id, limit=CHECKPOINTS)
+        """The newest checkpoints, those of the base included; around one that lies far back."""
+        rows = queries.lineage(self.thread.id, limit=CHECKPOINTS)
+        past = self.past
+        if past is None or any(row.id == past.id for row in rows):
+            return rows
+        before = past.number + CHECKPOINTS // 2
+        return list(queries.checkpoints(self.thread.id, limit=CHECKPOINTS, before=before).rows)
+
+    @cached_property
+    def tip(self) -> UUID:
+        """The newest of `rows` on the way to the head: the head itself where it is among them."""
+        on_way = (row.id for row in self.rows if not row.abandoned)
+        return next(on_way, self.thread.head)
+
+    @cached_property
+    def committed(self) -> EventRow | None:
+        """The event that proves the checkpoint of the past; None at the head."""
+        return queries.event_of_checkpoint(self.past.thread, self.past.id) if self.past else None
 
     @cached_property
     def times(self) -> dict[UUID, Times]:
@@ -197,8 +219,11 @@ class ThreadPage:
 
     @cached_property
     def events(self) -> Page[EventRow]:
-        # The opened event stands on top when it is asked for by its own address.
-        before = self.event + 1 if self.event is not None and self.before is None else self.before
+        before = self.before
+        if before is None and self.event is not None:
+            before = self.event + 1  # the opened event stands on top
+        elif before is None and self.committed is not None:
+            before = self.committed.seq + 1  # what had happened by then
         how: Any = {"kinds": (self.kind,)} if self.kind else {"folded": self.event is None}
         return queries.events(self.thread.id, before=before, limit=EVENTS, **how)
 
@@ -217,7 +242,31 @@ class ThreadPage:
 
     @cached_property
     def activities(self) -> list[ActivityRow]:
+        """The newest save points; at a checkpoint of the past those on the way to it."""
+        if self.past:
+            return queries.activities_until(self.thread.id, self.past.id, limit=ACTIVITIES)
         return queries.activities(self.thread.id, limit=ACTIVITIES)
+
+    @property
+    def step_events(self) -> frozenset[int]:
+        """Numbers of the shown events that led from the parent to the checkpoint of the past."""
+        if self.committed is None:
+            return frozenset()
+        numbers = []
+        for event in self.events.rows:
+            if event.kind in COMMITS and event.seq < self.committed.seq:
+                break
+            if event.seq <= self.committed.seq:
+                numbers.append(event.seq)
+        return frozenset(numbers)
+
+    @cached_property
+    def failure(self) -> Failure | None:
+        """Where it failed; None of a thread that did not, and at a checkpoint of the past."""
+        if self.thread.status != Status.FAILED or self.past:
+            return None
+        events = queries.events(self.thread.id, kinds=FAILURES, limit=20).rows
+        return failure_of(self.thread, events, self.activities)
 
     @cached_property
     def approvals(self) -> list[ApprovalRow]:
@@ -289,7 +338,9 @@ def thread_facts(page: ThreadPage, roles: Roles) -> dict[str, Any]:
 def thread_time(page: ThreadPage, roles: Roles) -> dict[str, Any]:
     """Region thread-time."""
     selected = page.past.id if page.past else None
-    bar = timebar(page.rows, thread=page.thread, selected=selected, times=page.times)
+    bar = timebar(
+        page.rows, thread=page.thread, selected=selected, times=page.times, tip=page.tip, limit=ROWS
+    )
     return {"thread": page.thread, "timebar": bar, "past": page.past}
 
 
@@ -303,6 +354,7 @@ def thread_note(page: ThreadPage, roles: Roles) -> dict[str, Any]:
         "asked": None if page.past else page.asked,
         "may_settle": allowed_actions(Class(roles), page.thread)["settle"],
         "rights": rights_of(roles),
+        "failure": page.failure,
         "code_choices": [] if page.past else choices_for(Class(roles), page.thread),
         "past": page.past,
     }
@@ -332,9 +384,11 @@ def thread_lineage(page: ThreadPage, roles: Roles) -> dict[str, Any]:
         selected=page.past.id if page.past else None,
         forked_at={fork.forked_from for fork in page.forks if fork.forked_from},
         times=page.times,
-        limit=CHECKPOINTS,
+        limit=ROWS,
+        tip=page.tip,
     )
-    return {"thread": page.thread, "lineage": drawn, "past": page.past}
+    cut = len(page.rows) >= CHECKPOINTS
+    return {"thread": page.thread, "lineage": drawn, "lineage_cut": cut, "past": page.past}
 
 
 def thread_forks(page: ThreadPage, roles: Roles) -> dict[str, Any]:
@@ -357,7 +411,7 @@ def thread_input(page: ThreadPage, roles: Roles) -> dict[str, Any]:
 
 def thread_activities(page: ThreadPage, roles: Roles) -> dict[str, Any]:
     """Region thread-activities."""
-    return {"thread": page.thread, "activities": page.activities}
+    return {"thread": page.thread, "activities": page.activities, "past": page.past}
 
 
 def thread_events(page: ThreadPage, roles: Roles) -> dict[str, Any]:
@@ -370,6 +424,9 @@ def thread_events(page: ThreadPage, roles: Roles) -> dict[str, Any]:
         "people": page.people,
         "events_cursor": page.events.next_cursor,
         "events_query": {"cp": page.past and page.past.id, "kind": page.kind or None},
-        "filtered": bool(page.kind) or page.before is not None or page.event is not None,
+        "filtered": bool(page.kind or page.past)
+        or page.before is not None
+        or page.event is not None,
+        "step_events": page.step_events,
         "past": page.past,
     }

@@ -9,6 +9,7 @@ from typing import Final
 from uuid import UUID
 
 from checkpoints.queries import DEPTH_MAX
+from dashboard.pages.parts.comparison import PLACE
 
 TEXT_MAX: Final = 200
 QUERY_MAX: Final = 1_000  # as of the API
@@ -69,6 +70,10 @@ DEPTH: Final = Values(
 TEXT: Final = Values(f"at most {TEXT_MAX} characters", _is_text)
 QUERY: Final = Values(
     f"at most {QUERY_MAX:,} characters", lambda value: len(value) <= QUERY_MAX and "\0" not in value
+)
+POINT: Final = Values(
+    "the id of a thread, alone or with :NUMBER of a checkpoint or :branch-NUMBER behind it",
+    lambda value: bool(PLACE.fullmatch(value)),
 )
 FLAG: Final = one_of(("1",), also=("true", "yes"))
 # A place in a list: what it holds is judged by the list that made it.

@@ -95,7 +95,7 @@ QUERIES: dict[str, int] = {
     "threads_code_changes": 7,
     "threads_code_many": 9,
     "threads_counts_retrieve": 6,  # with what is damaged, for the alarm of the page
-    "threads_diff_retrieve": 13,
+    "threads_diff_retrieve": 16,  # the log of either side, and whether it is its head
     "threads_edit": 26,
     "threads_events_retrieve": 4,
     "threads_fork": 17,

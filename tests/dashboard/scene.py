@@ -86,7 +86,14 @@ def lease(thread: UUID) -> Work:
     return work
 
 
-def step(work: Work, *, leave_by: EventKind | None = None, **values: Any) -> UUID:
+def step(
+    work: Work,
+    *,
+    leave_by: EventKind | None = None,
+    nodes: tuple[str, ...] = ("analyse",),
+    next_nodes: tuple[str, ...] = ("publish",),
+    **values: Any,
+) -> UUID:
     """The worker commits one step that sets channels; the checkpoint."""
     state = {**state_at(work.thread, work.head), **values}
     reducers = reducers_of(agent_version(work.agent_version).channels)
@@ -101,8 +108,8 @@ def step(work: Work, *, leave_by: EventKind | None = None, **values: Any) -> UUI
         parent_thread=work.thread,
         parent_number=work.number,
         source="step",
-        nodes=("analyse",),
-        next_nodes=("publish",),
+        nodes=nodes,
+        next_nodes=next_nodes,
         delta={"set": values} if values else {},
         state_hash=digests.root,
         state_bytes=digests.size,

@@ -18,40 +18,8 @@ from workers.authoring.graph import Graph
 from workers.step.guard import FIX
 
 from .findings import Finding, Voice, shown
+from .known_calls import CLIENTS, FUNCTIONS, NETWORK, OF_PATHS, WRITES
 
-_NETWORK, _PROCESS = "speaks to the network", "starts a process"
-_WRITES, _CHANGES, _DELETES = "writes a file", "changes files", "deletes files"
-# Functions by module.
-_FUNCTIONS: Mapping[str, Mapping[str, str]] = {
-    "urllib.request": dict.fromkeys(("urlopen", "urlretrieve"), _NETWORK),
-    "socket": dict.fromkeys(("create_connection", "create_server", "getaddrinfo"), _NETWORK),
-    **dict.fromkeys(
-        ("httpx", "requests"),
-        dict.fromkeys(
-            ("get", "post", "put", "patch", "delete", "head", "options", "request", "stream"),
-            _NETWORK,
-        ),
-    ),
-    "subprocess": dict.fromkeys(("run", "Popen", "call", "check_call", "check_output"), _PROCESS),
-    "os": {
-        **dict.fromkeys(("system", "popen", "fork"), _PROCESS),
-        **dict.fromkeys(("mkdir", "makedirs", "rename", "replace", "symlink", "link"), _CHANGES),
-        **dict.fromkeys(("remove", "unlink", "rmdir", "removedirs"), _DELETES),
-    },
-    "shutil": {
-        **dict.fromkeys(("copy", "copy2", "copyfile", "copytree", "move"), _WRITES),
-        "rmtree": _DELETES,
-    },
-    "sqlite3": {"connect": "opens a database"},
-    "psycopg": {"connect": "opens a database"},
-}
-# Whatever an object of these packages is asked, it asks somebody outside.
-_CLIENTS = frozenset({"openai", "anthropic", "httpx", "requests", "redis"})
-_OF_PATHS: Mapping[str, str] = {
-    **dict.fromkeys(("write_text", "write_bytes", "touch"), _WRITES),
-    **dict.fromkeys(("mkdir", "rename", "replace", "symlink_to", "hardlink_to"), _CHANGES),
-    **dict.fromkeys(("unlink", "rmdir"), _DELETES),
-}
 _UNKNOWN = object()
 
 
@@ -109,17 +77,17 @@ def _does(call: ast.Call, names: Mapping[str, Any]) -> str:
         mode = next((k.value for k in call.keywords if k.arg == "mode"), None)
         mode = call.args[1] if len(call.args) > 1 else mode
         writes = isinstance(mode, ast.Constant) and not set("wax+").isdisjoint(str(mode.value))
-        return _WRITES if writes else ""
+        return WRITES if writes else ""
     name = getattr(result, "__name__", "")
     for module in (getattr(result, "__module__", ""), *_modules(function, names)):
-        if what := _FUNCTIONS.get(module, {}).get(name):
+        if what := FUNCTIONS.get(module, {}).get(name):
             return what
     if isinstance(function, ast.Attribute):
         owner = _stands_for(_root(function), names)
-        if type(owner).__module__.partition(".")[0] in _CLIENTS:
-            return _NETWORK
+        if type(owner).__module__.partition(".")[0] in CLIENTS:
+            return NETWORK
         if isinstance(_stands_for(function.value, names), Path):
-            return _OF_PATHS.get(function.attr, "")
+            return OF_PATHS.get(function.attr, "")
     return ""
 
 

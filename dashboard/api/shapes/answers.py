@@ -9,7 +9,7 @@ from approvals.queries import ApprovalRow
 from checkpoints import queries
 from checkpoints.queries.why import why_waiting
 from checkpoints.views import CheckpointRow, EventRow, ThreadRow
-from dashboard.drawing.compare import Comparison
+from dashboard.drawing.comparison.compare import Comparison
 from dashboard.identity.permissions import Actor
 
 from .rows import Diff, Event, EventList, Place, ThreadDetail
@@ -54,6 +54,9 @@ def diff_answer(comparison: Comparison) -> Diff:
             "patch": comparison.patch,
             "common": None if comparison.common is None else _place(comparison.common),
             "diverged": {"from": _event(comparison.old_event), "to": _event(comparison.new_event)},
+            "diverged_step": comparison.diverged.step,
+            "equal_steps": comparison.diverged.equal,
+            "compared_all": comparison.diverged.whole,
         }
     )
 

@@ -352,8 +352,11 @@ class Place(Shape):
 class Diff(Shape):
     """From one checkpoint to another: JSON Patch of the states, and where the ways part.
 
-    `common` is the last checkpoint that both ways go through; `diverged` the first event of each
-    side after it, null where a side ends there.
+    `common` is the last checkpoint that both ways go through. From there on, or from the input on
+    where there is none, both are compared step by step; ids, times, hashes, order within a step and
+    attempts are no content. `diverged` is the first event of either side whose content differs in
+    `diverged_step`, null where a side has none of the kind; `equal_steps` before it are the same.
+    `compared_all` is false where so many were that it stopped.
     """
 
     from_: Place = Field(alias="from")
@@ -361,6 +364,9 @@ class Diff(Shape):
     patch: list[dict[str, Any]]
     common: Place | None
     diverged: dict[Literal["from", "to"], Event | None]
+    diverged_step: int | None
+    equal_steps: int
+    compared_all: bool
 
     model_config = ConfigDict(from_attributes=True, populate_by_name=True)
 

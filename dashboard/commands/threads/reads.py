@@ -35,7 +35,7 @@ from dashboard.commands.terminal.tables import facts, table
 from dashboard.documents.json_text import json_of
 from dashboard.documents.state_document import state_answer
 from dashboard.documents.yaml_text import YAMLRenderer
-from dashboard.drawing.compare import compare
+from dashboard.drawing.comparison.compare import compare
 from dashboard.identity.people import people
 from dashboard.identity.permissions import Actor
 from dashboard.wording.sentences import event_sentence
@@ -293,9 +293,12 @@ def diff(command: PersonalCommand) -> None:
     ]
     for name, event in (("from", result.old_event), ("to", result.new_event)):
         ends.append((name, event and f"event {event.seq}: {event_sentence(event)}"))
+    step = result.diverged.step
+    ends.append(("differ", "nowhere" if step is None else f"in step {step}"))
     payload = facts("Ways", ((name, value or "ends there") for name, value in ends))
-    command.tell(diff_answer(result), patch_table(result.patch), payload)
-    if not result.patch:
+    patch = result.patch
+    command.tell(diff_answer(result), patch_table(patch), payload)
+    if not patch:
         command.say("The two states are the same.")
 
 

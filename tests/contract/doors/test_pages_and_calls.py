@@ -92,7 +92,7 @@ QUERY = {"thread_rollback": "?checkpoint=0", "thread_fork": "?checkpoint=0"}
 SHOWS = {
     "board", "thread", "published", "approvals", "approval", "approval_edit", "artifact", "favicon",
     "healthz", "readyz", "metrics", "thread_capsule", "reviewers", "approvals_ended",
-    "approval_report",
+    "approval_report", "compare",
 }  # fmt: skip
 # A capsule of any size and a folder on the machine are read by command; no page does it either.
 BY_COMMAND = {"import_thread", "external.keep_state"}

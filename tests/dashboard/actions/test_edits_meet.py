@@ -10,12 +10,13 @@ from typing import Any
 from uuid import UUID
 
 import pytest
+from django.contrib.auth import get_user_model
 from django.test import Client
 
 from approvals import queries as requests
 from approvals.queries import ApprovalRow
 from approvals.rules.terms import Seat, Terms
-from checkpoints import queries
+from checkpoints import queries, store
 from dashboard import actions
 from dashboard.fields import form as fields
 from dashboard.views import forms
@@ -88,6 +89,52 @@ def test_every_pair_of_edits(cast: Cast, client: Client, mine: tuple[str, ...]) 
         for name in NAMES:
             wanted = MINE_READ[name] if name in mine else written.get(name, state[name])
             assert json.dumps(state[name]) == json.dumps(wanted), (mine, theirs, name)
+
+
+@pytest.mark.requirement("C41")
+@pytest.mark.parametrize(
+    ("theirs", "mine"), [(("goal",), ("goal", "limit")), (("goal", "findings"), ("limit",))]
+)
+def test_the_second_of_two_people_sees_the_newer_state_and_keeps_the_draft(
+    cast: Cast, client: Client, theirs: tuple[str, ...], mine: tuple[str, ...]
+) -> None:
+    """Two sessions on the edit page: the first one saves, then the second one does."""
+    user = get_user_model()._default_manager.create_user(username="colleague")
+    store.grant(cast.workspace, user.pk, "operator", actor="user:0")
+    colleague = Client()
+    colleague.force_login(user, "dashboard.identity.backends.Passwords")
+    thread = scene.waiting(cast.workspace, scene.make_agent()).thread
+    url = f"/threads/{thread}/edit/"
+    first = _inputs(colleague.get(url).content.decode())
+    second = _inputs(client.get(url).content.decode())
+    assert first["version"] == second["version"]
+
+    written = {name: THEIRS[name] for name in theirs}
+    texts = {"goal": "their goal", "findings": "theirs"}
+    sent = first | {f"f-{name}": texts[name] for name in theirs} | {"reason": "theirs"}
+    assert colleague.post(url, sent).status_code == 303
+    version = queries.thread(thread, workspace=cast.workspace).version
+
+    late = client.post(url, _type(second, mine))
+    page = late.content.decode()
+    assert late.status_code == 412
+    assert queries.thread(thread, workspace=cast.workspace).version == version, "nothing was saved"
+    again = _inputs(page)
+    assert (again["version"], again["reason"]) == (str(version), "typo")
+    for name in NAMES:
+        wanted = MINE[name] if name in mine else texts.get(name)
+        if wanted is not None and (name in mine or name in theirs):
+            assert again[f"f-{name}"].replace("\r", "") == wanted, name
+    assert page.count(forms.OVERTAKEN) == len(set(mine) & set(theirs))
+
+    assert client.post(url, again).status_code == 303
+    row = queries.thread(thread, workspace=cast.workspace)
+    state = queries.state_at(thread, row.head)
+    for name in NAMES:
+        if name in mine:
+            assert state[name] == MINE_READ[name]
+        elif name in theirs:
+            assert state[name] == written[name], "the first one's value stands"
 
 
 def test_nothing_typed_is_nothing_changed_though_the_state_moved(

@@ -294,11 +294,12 @@ def test_differences_are_marked_and_unfolded() -> None:
     }
     html = trees.render(new, old)
     assert lines(html) == {
-        "same": "ln", "deep": "ln d1", "fresh": "ln add", "x": "ln d1 add", "changed": "ln chg",
+        "same": "ln", "fresh": "ln add", "x": "ln d1 add", "changed": "ln chg",
         "inner": "ln", "a": "ln d1 chg", "b": "ln d1 chg", "kind": "ln chg", "gone": "ln del",
     }  # fmt: skip
     assert '<del><span class="n">1</span></del> <ins><span class="n">2</span></ins>' in html
     assert len(re.findall("<details open>", html)) == 3  # fresh, inner, kind; not same
+    assert "{ 1 key } unchanged" in html
     assert differences.changes(new, old) == differences.Changes(added=1, changed=3, removed=1)
 
 

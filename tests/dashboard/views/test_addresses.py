@@ -87,6 +87,13 @@ GARBAGE = {
     "columns": ("zzz", "1.", "--1", "٣"),
     "text": ("x" * 201, "a\0b"),
     "query": ("x" * 1_001, "a\0b"),
+    "point": (
+        "zzz",
+        "0198c5f2-6d1e-7a30-9b51-4f0b5a3c2d10:",
+        "0198c5f2-6d1e-7a30-9b51-4f0b5a3c2d10:-1",
+        "0198c5f2-6d1e-7a30-9b51-4f0b5a3c2d10:branch-x",
+        "0198c5f2-6d1e-7a30-9b51-4f0b5a3c2d10:٣",
+    ),
     "cursor": ("zzz", "x" * 201, "-", "a.b", "bnVsbA"),
 }
 
@@ -103,6 +110,7 @@ def _garbage(values: parameters.Values) -> tuple[str, ...]:
         parameters.TEXT: "text",
         parameters.QUERY: "query",
         parameters.CURSOR: "cursor",
+        parameters.POINT: "point",
     }
     return GARBAGE[by_kind[values]]
 

@@ -14,6 +14,7 @@ COMPUTED = {
     "thread": "test_thread_numbers",
     "breaker_trip": "test_breaker_pages",
     "breaker_release": "test_breaker_pages",
+    "compare": "test_compare",
     "thread_cancel": "test_numbers_previews",
     "thread_rollback": "test_numbers_previews",
     "thread_pause": "test_reach_forms",

@@ -225,6 +225,10 @@ THREAD = [
         _sql("SELECT agent || ' v' || 1 FROM gp_thread WHERE id = %s"),
     ),
     Rule(r"#thread-plan\S* header span", _planned),
+    Rule(
+        r"#thread-summary\S* b#summary-(\w+)",
+        lambda cast, thread, node: {"analyse": "1 Analyse", "publish": "2 Publish"}[node],
+    ),
     Rule(r"#thread-artifacts\S* header span", lambda cast, thread: "0"),
 ]
 

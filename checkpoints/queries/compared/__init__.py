@@ -1,0 +1,1 @@
+"""Reads what happened step by step, with contents, for comparing two ways."""

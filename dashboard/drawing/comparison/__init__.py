@@ -1,0 +1,1 @@
+"""Compares two checkpoints, branches or threads: their states, and where their contents part."""

@@ -1,0 +1,100 @@
+"""Two checkpoints side by side: what differs in their states, where their contents part."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import Any
+from uuid import UUID
+
+from checkpoints import queries
+from checkpoints.queries.compared.steps import LoggedStep, logged_since, logged_steps
+from checkpoints.views import CheckpointRow, EventRow
+
+from .contents import KINDS
+from .divergence import STEPS_MAX, Divergence, Found, first_divergence
+
+type Range = tuple[UUID, int, int, int, int]
+
+
+@dataclass(frozen=True, slots=True)
+class Comparison:
+    """Two checkpoints with their states; `common` is the last checkpoint on both ways.
+
+    `diverged` says at which step their contents part, the events are those of either side: None
+    where that side ends there or did nothing of the kind.
+    """
+
+    old: CheckpointRow
+    new: CheckpointRow
+    old_state: dict[str, Any]
+    new_state: dict[str, Any]
+    common: CheckpointRow | None
+    diverged: Divergence
+    old_event: EventRow | None
+    new_event: EventRow | None
+
+    @property
+    def patch(self) -> list[dict[str, Any]]:
+        """JSON Patch from the old state to the new one; computed anew each time."""
+        return queries.diff(self.old_state, self.new_state)
+
+
+def compare(old: CheckpointRow, new: CheckpointRow, *, at_most: int = STEPS_MAX) -> Comparison:
+    """Compare two checkpoints that the caller may read; of one thread or of two.
+
+    Ways that share a past are compared from where they part on, independent ones step by step from
+    their beginning; `at_most` steps that are the same are read.
+    """
+    old_way, new_way = queries.way(old.thread, old.id), queries.way(new.thread, new.id)
+    meeting = meet(old_way, new_way)
+    diverged = first_divergence(
+        _since(old_way, meeting, old), _since(new_way, meeting, new), at_most=at_most
+    )
+    return Comparison(
+        old=old,
+        new=new,
+        old_state=queries.state_at(old.thread, old.id),
+        new_state=queries.state_at(new.thread, new.id),
+        common=None if meeting is None else queries.checkpoint_by_number(*meeting),
+        diverged=diverged,
+        old_event=_event(diverged.left),
+        new_event=_event(diverged.right),
+    )
+
+
+def meet(one: Sequence[Range], other: Sequence[Range]) -> tuple[UUID, int] | None:
+    """The newest (thread, number) that both ways go through; ranges newest first, as of `way`."""
+    for thread, _, lo, hi, _ in one:
+        shared = [
+            min(hi, other_hi)
+            for other_thread, _, other_lo, other_hi, _ in other
+            if other_thread == thread and max(lo, other_lo) <= min(hi, other_hi)
+        ]
+        if shared:
+            return thread, max(shared)
+    return None
+
+
+def _since(
+    way: Sequence[Range], meeting: tuple[UUID, int] | None, end: CheckpointRow
+) -> Iterator[LoggedStep]:
+    """The steps of a way after a meeting, oldest first; behind a head what its log has since."""
+    ranges: list[tuple[UUID, int, int]] = []
+    for thread, _, lo, hi, _ in way:
+        if meeting is not None and meeting[0] == thread and lo <= meeting[1] <= hi:
+            ranges.append((thread, meeting[1] + 1, hi))
+            break
+        ranges.append((thread, lo, hi))
+    for thread, lo, hi in reversed(ranges):
+        if lo <= hi:
+            yield from logged_steps(thread, lo, hi, kinds=KINDS)
+    if (since := logged_since(end, kinds=KINDS)) is not None:
+        yield since
+
+
+def _event(found: Found | None) -> EventRow | None:
+    if found is None:
+        return None
+    rows = queries.events_after(found.thread, found.seq - 1, limit=1)
+    return rows[0] if rows else None

@@ -1,0 +1,129 @@
+"""The page that compares two checkpoints, branches or threads side by side."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any, Final
+from uuid import UUID
+
+from checkpoints import queries
+from checkpoints.errors import NotFound
+from checkpoints.views import CheckpointRow, EventRow, ThreadRow
+from dashboard.drawing import differences
+from dashboard.drawing.comparison.compare import Comparison, compare
+from dashboard.drawing.comparison.divergence import Found
+from dashboard.identity.people import people
+
+# THREAD, or THREAD:CHECKPOINT by number or id, or THREAD:branch-N for the newest of a branch.
+_UUID = r"[0-9a-fA-F]{8}-(?:[0-9a-fA-F]{4}-){3}[0-9a-fA-F]{12}"
+PLACE: Final = re.compile(
+    rf"(?P<thread>{_UUID})(?::(?:(?P<number>\d{{1,9}})|(?P<id>{_UUID})|branch-(?P<branch>\d{{1,9}})))?",
+    re.ASCII,
+)
+VIEWS: Final = ("changes", "sides")
+CHANNELS = 100  # differing channels in two columns
+
+
+@dataclass(frozen=True, slots=True)
+class Side:
+    """One side: the thread, its checkpoint, the event that differs there, and the step before it.
+
+    `address` names the checkpoint so that the page's address stays true when the thread goes on.
+    """
+
+    name: str
+    thread: ThreadRow
+    checkpoint: CheckpointRow
+    found: Found | None = None
+    event: EventRow | None = None
+
+    @property
+    def address(self) -> str:
+        """What ?left= or ?right= holds for this very checkpoint."""
+        return f"{self.thread.id}:{self.checkpoint.number}"
+
+    @property
+    def at_head(self) -> bool:
+        """Whether the thread stands at this checkpoint."""
+        return self.thread.head == self.checkpoint.id
+
+
+def point_of(text: str, *, workspace: UUID) -> tuple[ThreadRow, CheckpointRow]:
+    """The thread and checkpoint that an address names; raises NotFound."""
+    match = PLACE.fullmatch(text)
+    if match is None:
+        raise NotFound("There is no such checkpoint.")
+    thread = queries.thread(UUID(match["thread"]), workspace=workspace)
+    if match["number"] is not None:
+        return thread, queries.checkpoint_by_number(thread.id, int(match["number"]))
+    if match["branch"] is not None:
+        return thread, queries.newest_of_branch(thread.id, int(match["branch"]))
+    return thread, queries.checkpoint(thread.id, UUID(match["id"]) if match["id"] else thread.head)
+
+
+@dataclass
+class ComparisonPage:
+    """The reads of one look at two checkpoints; `left` and `right` as in the address."""
+
+    workspace: UUID
+    left: str
+    right: str
+    view: str = VIEWS[0]
+
+    @cached_property
+    def points(self) -> tuple[tuple[ThreadRow, CheckpointRow], tuple[ThreadRow, CheckpointRow]]:
+        """Both threads with their checkpoints."""
+        one = point_of(self.left, workspace=self.workspace)
+        return one, point_of(self.right, workspace=self.workspace)
+
+    @cached_property
+    def made(self) -> Comparison:
+        """The comparison."""
+        (_, old), (_, new) = self.points
+        return compare(old, new)
+
+    @cached_property
+    def sides(self) -> tuple[Side, Side]:
+        """Left and right."""
+        (one, old), (other, new) = self.points
+        made = self.made
+        return (
+            Side("Left", one, old, made.diverged.left, made.old_event),
+            Side("Right", other, new, made.diverged.right, made.new_event),
+        )
+
+    def context(self) -> dict[str, Any]:
+        """What the template needs."""
+        left, right = self.sides
+        made = self.made
+        parted = made.diverged
+        events = [side.event for side in self.sides if side.event is not None]
+        schema = queries.agent_version(right.thread.agent_version_id).schema
+        return {
+            "left": left,
+            "right": right,
+            "sides": self.sides,
+            "view": self.view,
+            "common": made.common,
+            "diverged": parted,
+            "found": parted.left or parted.right,
+            # Both did the same thing with another content: what differs in it.
+            "alike": parted.left is not None
+            and parted.right is not None
+            and parted.left.about == parted.right.about,
+            "old_state": made.old_state,
+            "new_state": made.new_state,
+            "schema": schema,
+            "channels": list(self._channels())[:CHANNELS],
+            "people": people([event.actor for event in events]),
+        }
+
+    def _channels(self) -> Iterator[tuple[str, Any, Any]]:
+        """(channel, left, right) of what differs; None where a side does not have it."""
+        old, new = self.made.old_state, self.made.new_state
+        for name in sorted(old.keys() | new.keys()):
+            if name not in old or name not in new or not differences.same(new[name], old[name]):
+                yield name, old.get(name), new.get(name)

@@ -1,0 +1,28 @@
+"""The page that compares any two checkpoints, branches or threads by its address."""
+
+from __future__ import annotations
+
+from django.http import HttpRequest, HttpResponse
+from django.shortcuts import render
+from django.views.decorators.http import require_safe
+
+from dashboard.pages.parts.comparison import VIEWS, ComparisonPage
+from dashboard.views.addresses import takes
+from dashboard.views.base import actor, member
+from dashboard.views.parameters import POINT, one_of
+
+TEMPLATE = "thread/compare.html"
+
+
+@require_safe
+@member
+@takes(left=POINT, right=POINT, view=one_of(VIEWS))
+def compare(request: HttpRequest) -> HttpResponse:
+    """?left= and ?right= beside each other; a form where one of them is missing."""
+    left, right = (request.GET.get(name, "").strip() for name in ("left", "right"))
+    if not left or not right:
+        return render(request, TEMPLATE, {"wanted": {"left": left, "right": right}})
+    view = request.GET.get("view", "") or VIEWS[0]
+    page = ComparisonPage(actor(request).workspace, left, right, view)
+    wanted = {"left": left, "right": right}
+    return render(request, TEMPLATE, page.context() | {"wanted": wanted})

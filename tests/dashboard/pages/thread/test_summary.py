@@ -1,0 +1,101 @@
+"""A thread's page says which steps are finished, by name, and which response is awaited."""
+
+from __future__ import annotations
+
+import re
+from typing import Any
+
+import pytest
+from django.utils.html import strip_tags
+
+from approvals import gates
+from checkpoints import store
+from checkpoints.states import Status
+from dashboard.drawing import graphs
+from dashboard.drawing.summary import LISTED, response_awaited, summarise
+from tests.cast import Cast
+from tests.dashboard import scene
+
+GRAPH: dict[str, Any] = {
+    "entry": ["collect"],
+    "nodes": [
+        {"name": "collect", "then": ["clean"], "label": "Collection"},
+        {"name": "clean", "then": ["analyse"], "label": "Data cleaning"},
+        {"name": "analyse", "then": ["publish"], "label": "Market analysis"},
+        {"name": "publish", "then": [], "label": "Publish"},
+    ],
+}
+
+
+def summary_of(cast: Cast, thread: object, query: str = "") -> str:
+    """The sentence on the page, as it is read."""
+    html = cast.client("operator").get(f"/threads/{thread}/{query}").content.decode()
+    match = re.search(r'<p id="thread-summary".*?</p>', html, re.S)
+    assert match
+    return " ".join(strip_tags(match[0]).split())
+
+
+@pytest.mark.django_db
+@pytest.mark.requirement("A12")
+def test_the_page_names_what_is_finished_and_what_is_awaited(
+    cast: Cast, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(scene, "GRAPH", GRAPH)
+    agent = scene.make_agent("market")
+    thread = scene.start(cast.workspace, agent)
+    assert summary_of(cast, thread).startswith("No step finished yet. Waiting for 1 Collection")
+    work = scene.lease(thread)
+    scene.step(work, nodes=("collect",), next_nodes=("clean",), report="a")
+    scene.step(work, nodes=("clean",), next_nodes=("analyse",), report="b")
+    assert summary_of(cast, thread) == (
+        "Finished 1 Collection, 2 Data cleaning. Waiting for 3 Market analysis."
+    )
+    scene.effect(work, done=False)
+    assert summary_of(cast, thread) == (
+        "Finished 1 Collection, 2 Data cleaning. "
+        "Waiting for 3 Market analysis: the answer of publish."
+    )
+    assert summary_of(cast, thread, "?cp=1") == "Finished 1 Collection. Next was 2 Data cleaning."
+
+
+@pytest.mark.django_db
+@pytest.mark.requirement("A12")
+def test_a_request_is_the_response_that_is_awaited(cast: Cast) -> None:
+    row = scene.waiting(cast.workspace, scene.make_agent())
+    words = summary_of(cast, row.thread)
+    assert words.endswith(f": a decision on “{row.headline}”.")
+    gates.withdraw_open(row.thread, reason="enough", actor="user:1")
+    store.cancel(row.thread, reason="enough", actor="user:1")
+    assert "Cancelled before" in summary_of(cast, row.thread)
+
+
+def plan_of(done: int, total: int) -> list[graphs.PlanStep]:
+    """A plan of `total` steps of which `done` are finished and the next one is now."""
+    state = lambda n: "done" if n < done else "now" if n == done else "todo"  # noqa: E731
+    return [graphs.PlanStep(f"n{n}", f"Step {n}", state(n), 1, None, False) for n in range(total)]
+
+
+@pytest.mark.parametrize("status", list(Status))
+def test_every_status_says_what_it_does_about_the_next_step(status: Status) -> None:
+    made = summarise(plan_of(2, 4), status=status, response="an answer")
+    assert [step.number for step in made.finished] == [1, 2]
+    assert [step.number for step in made.awaited] == [3]
+    assert made.verb
+
+
+def test_of_many_steps_the_newest_are_named() -> None:
+    made = summarise(plan_of(20, 30), status=Status.RUNNING)
+    assert (len(made.finished), made.before) == (LISTED, 20 - LISTED)
+    assert made.finished[-1].number == 20
+
+
+def test_a_node_beyond_the_plan_is_named_without_a_number() -> None:
+    made = summarise([], status=Status.RUNNING, current=("elsewhere",))
+    assert [(step.number, step.label) for step in made.awaited] == [(0, "elsewhere")]
+
+
+def test_requests_come_before_calls_and_calls_before_the_rest() -> None:
+    ask = lambda **more: response_awaited((), branch=0, step=1, **more)  # noqa: E731
+    assert ask(headlines=["Pay", "Mail"], why="queue") == "a decision on “Pay” and 1 more"
+    assert ask(why="queue") == "a free worker"
+    assert ask(why="gate") == ""
