@@ -598,7 +598,7 @@ COMMANDS: dict[str, Callable[[World], list[Any]]] = {
     "user roles": lambda w: ["viewer", "viewer,operator"],
     "user disable": lambda w: ["viewer"],
     "user enable": lambda w: ["viewer"],
-    "record export": lambda w: ["--to", tempfile.mkdtemp(prefix="gp-door-"), "--q", "report"],
+    "record export": lambda w: ["--to", NEW_FILE, "--q", "report"],
     "breaker trip": lambda w: ["--agent", "nobody", "--reason", "prices", "--yes"],
     "breaker release": lambda w: [w.breaker, "--reason", "right"],
     "cap set": lambda w: ["thread", "day", "2.50"],
