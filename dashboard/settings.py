@@ -3,13 +3,14 @@
 GATEPOST_DATA            data folder (default ./.gatepost)
 GATEPOST_FILES           folder of artifacts and large values (default: artifacts in GATEPOST_DATA)
 DATABASE_URL, REDIS_URL  servers of your own; without them the embedded ones of the data folder
-DATABASE_PASSWORD        where the address carries none
+DATABASE_PASSWORD, REDIS_PASSWORD
+                         where the address carries none
 GATEPOST_MIGRATE_DATABASE_URL, GATEPOST_MIGRATE_DATABASE_PASSWORD
                          the owner of the tables, for migrations only; DATABASE_URL is then a role
                          without the right to change logs
 GATEPOST_SECRET_KEY      else generated once into the data folder
 GATEPOST_METRICS_TOKEN   who reads /metrics from another machine sends it as a bearer token
-                         (each of these seven also as NAME_FILE: a file that holds it)
+                         (each of these eight also as NAME_FILE: a file that holds it)
 GATEPOST_ROLE            web | worker | migrate | test | "" (a command): how connections are kept
 GATEPOST_AGENTS          modules with agents, separated by commas
 GATEPOST_MODEL           what answers ctx.model by default: openai:NAME, anthropic:NAME (both @URL),
@@ -64,6 +65,8 @@ GATEPOST_REPORTS_PER_ACCOUNT, GATEPOST_REPORTS_PER_ADDRESS
                          the same for agents that work elsewhere and report (30000, 30000)
 GATEPOST_UNKNOWN_PER_ADDRESS
                          calls in a minute by one address without a valid token or login (120)
+GATEPOST_VIOLATIONS_PER_ADDRESS
+                         reports of blocked page content in a minute by one address (60)
 GATEPOST_HOOK_PER_MINUTE deliveries in a minute to one hook, and by one address (600)
 GATEPOST_LOGINS_PER_ACCOUNT, GATEPOST_LOGINS_PER_ADDRESS
                          wrong passwords in a quarter of an hour (20, 60)
@@ -159,6 +162,7 @@ GATEPOST_API_PER_ADDRESS = env.int("GATEPOST_API_PER_ADDRESS", default=12_000)
 GATEPOST_REPORTS_PER_ACCOUNT = env.int("GATEPOST_REPORTS_PER_ACCOUNT", default=30_000)
 GATEPOST_REPORTS_PER_ADDRESS = env.int("GATEPOST_REPORTS_PER_ADDRESS", default=30_000)
 GATEPOST_UNKNOWN_PER_ADDRESS = env.int("GATEPOST_UNKNOWN_PER_ADDRESS", default=120)
+GATEPOST_VIOLATIONS_PER_ADDRESS = env.int("GATEPOST_VIOLATIONS_PER_ADDRESS", default=60)
 GATEPOST_HOOK_PER_MINUTE = env.int("GATEPOST_HOOK_PER_MINUTE", default=600)
 GATEPOST_LOGINS_PER_ACCOUNT = env.int("GATEPOST_LOGINS_PER_ACCOUNT", default=20)
 GATEPOST_LOGINS_PER_ADDRESS = env.int("GATEPOST_LOGINS_PER_ADDRESS", default=60)
@@ -343,6 +347,7 @@ SECURE_CSP = {
     "object-src": [CSP.NONE],
     "base-uri": [CSP.NONE],
     "form-action": [CSP.SELF],
+    "report-uri": ["/page-policy/violations/"],
 }
 STATIC_URL = "/static/"
 # Files collected beforehand (an image does) are served compressed; else each where its app has it.
