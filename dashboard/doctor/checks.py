@@ -67,6 +67,7 @@ DEPLOY = (
     Check("unsafe", "passwords", deployment.passwords, "tables"),
     Check("unsafe", "Valkey's password", deployment.valkey_login),
     Check("unsafe", "reach", deployment.reach),
+    Check("unsafe", "vulnerabilities", deployment.known_vulnerabilities),
 )
 PARTS = ("installed", "reachable", "unsafe", "behind")
 

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from datetime import UTC, datetime
 from ipaddress import ip_network
+from pathlib import Path
 from urllib.parse import urlsplit
 
 from django.conf import settings
@@ -14,6 +16,9 @@ from django.utils.csp import CSP
 from dashboard.configuration.valkey import parse
 from dashboard.embedded.checks import is_loopback
 from dashboard.identity import rate_limits
+from dashboard.packages import advisories
+from dashboard.packages.locked import packages
+from gatepost_command import COMMAND
 
 from .findings import Finding, Seen, ok, warning, wrong
 from .unsafe import demo_file
@@ -203,3 +208,26 @@ def reach(_seen: Seen) -> Iterator[Finding]:
         )
     if not any(settings.GATEPOST_WEBHOOK_PORTS):
         yield warning("webhooks", "may go to any port", "List the ports in GATEPOST_WEBHOOK_PORTS.")
+
+
+def known_vulnerabilities(seen: Seen) -> Iterator[Finding]:
+    """No package is one that an advisory names, by data that are not old."""
+    known = advisories.newest(seen.data)
+    bad = advisories.vulnerable(packages(Path(settings.BASE_DIR) / "requirements.lock"), known)
+    for one in bad:
+        yield wrong(
+            "vulnerabilities",
+            f"{one.package} {one.version}: {one.id}",
+            f"Upgrade it to {one.fixed} or newer."
+            if one.fixed
+            else "Replace it: nothing is fixed.",
+        )
+    age = known.age(datetime.now(UTC).date())
+    if age > advisories.OLD_DAYS or not known.complete:
+        yield warning(
+            "advisories",
+            f"{'complete' if known.complete else 'collected by hand'}, {age} days old",
+            f"Call `{COMMAND} advisories --refresh` where the network allows it.",
+        )
+    elif not bad:
+        yield ok("vulnerabilities", f"none, by advisories of {known.as_of}")
