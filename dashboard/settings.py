@@ -18,6 +18,9 @@ GATEPOST_MODEL           what answers ctx.model by default: openai:NAME, anthrop
 GATEPOST_AGENT_MODELS    the same for some agents, separated by commas: agent=openai:NAME
 GATEPOST_WORKSPACE_MODELS  the same for all agents of some workspaces: NAME=openai:MODEL
 GATEPOST_MODELS          other models that threads and forks may name, separated by commas
+GATEPOST_SECRETS         refuse (default): what looks like a credential is written nowhere; off
+GATEPOST_SECRET_NAMES    variables whose values are refused as well wherever they turn up, separated
+                         by commas; Gatepost's own secrets always are
 GATEPOST_GUARD           false lets nodes do what belongs into activities (default true)
 GATEPOST_PUBLISHED       where published reports go (default <data>/published)
 GATEPOST_OUTBOX          where mails are put for delivery (default <data>/outbox)
@@ -95,6 +98,7 @@ GATEPOST_LOG_LEVEL, GATEPOST_LOG_FORMAT (console | json)
 
 import os
 from pathlib import Path
+from urllib.parse import unquote, urlsplit
 
 import environ
 from django.utils.csp import CSP
@@ -103,9 +107,9 @@ from dashboard.configuration.database import database, runtime_role
 from dashboard.configuration.sources import value
 from dashboard.embedded.process.folders import folders
 
-from .configuration import import_path, mail, valkey
+from .configuration import import_path, mail, secrets, valkey
 from .embedded import web_address
-from .operating.logs import logging_config
+from .operating.logs import logging_config, register
 from .operating.secret_key import secret_key
 
 BASE_DIR = import_path.ROOT
@@ -181,6 +185,7 @@ GATEPOST_MODEL = env("GATEPOST_MODEL", default="")
 GATEPOST_AGENT_MODELS = env.list("GATEPOST_AGENT_MODELS", default=[])
 GATEPOST_WORKSPACE_MODELS = env.list("GATEPOST_WORKSPACE_MODELS", default=[])
 GATEPOST_MODELS = env.list("GATEPOST_MODELS", default=[])
+GATEPOST_SECRETS = secrets.mode(env("GATEPOST_SECRETS", default="refuse"))
 GATEPOST_GUARD = env.bool("GATEPOST_GUARD", default=True)
 GATEPOST_TOKEN_EXPIRES = env("GATEPOST_TOKEN_EXPIRES", default="90d")
 GATEPOST_IDEMPOTENCY_HOURS = env.float("GATEPOST_IDEMPOTENCY_HOURS", default=24.0)
@@ -403,3 +408,13 @@ LOGGING = logging_config(
     level=env("GATEPOST_LOG_LEVEL", default="INFO"),
     form=env("GATEPOST_LOG_FORMAT", default="console"),
 )
+
+# --- what is written nowhere ---------------------------------------------------------------------
+GATEPOST_SECRET_VALUES = secrets.registered(
+    env.list("GATEPOST_SECRET_NAMES", default=[]),
+    own=(
+        *(SECRET_KEY, GATEPOST_METRICS_TOKEN, DATABASES["default"].get("PASSWORD") or ""),
+        *(BROKER.password, unquote(urlsplit(value("EMAIL_URL")).password or "")),
+    ),
+)
+register(GATEPOST_SECRET_VALUES)
