@@ -18,7 +18,7 @@ GATEPOST_MODEL           what answers ctx.model by default: openai:NAME, anthrop
 GATEPOST_AGENT_MODELS    the same for some agents, separated by commas: agent=openai:NAME
 GATEPOST_WORKSPACE_MODELS  the same for all agents of some workspaces: NAME=openai:MODEL
 GATEPOST_MODELS          other models that threads and forks may name, separated by commas
-GATEPOST_SECRETS         refuse (default): what looks like a credential is written nowhere; off
+GATEPOST_CREDENTIALS     refuse (default): what looks like a credential is written nowhere; off
 GATEPOST_SECRET_NAMES    variables whose values are refused as well wherever they turn up, separated
                          by commas; Gatepost's own secrets always are
 GATEPOST_GUARD           false lets nodes do what belongs into activities (default true)
@@ -107,7 +107,7 @@ from dashboard.configuration.database import database, runtime_role
 from dashboard.configuration.sources import value
 from dashboard.embedded.process.folders import folders
 
-from .configuration import import_path, mail, secrets, valkey
+from .configuration import api, import_path, mail, secrets, valkey
 from .embedded import web_address
 from .operating.logs import logging_config, register
 from .operating.secret_key import secret_key
@@ -185,7 +185,7 @@ GATEPOST_MODEL = env("GATEPOST_MODEL", default="")
 GATEPOST_AGENT_MODELS = env.list("GATEPOST_AGENT_MODELS", default=[])
 GATEPOST_WORKSPACE_MODELS = env.list("GATEPOST_WORKSPACE_MODELS", default=[])
 GATEPOST_MODELS = env.list("GATEPOST_MODELS", default=[])
-GATEPOST_SECRETS = secrets.mode(env("GATEPOST_SECRETS", default="refuse"))
+GATEPOST_CREDENTIALS = secrets.mode(env("GATEPOST_CREDENTIALS", default="refuse"))
 GATEPOST_GUARD = env.bool("GATEPOST_GUARD", default=True)
 GATEPOST_TOKEN_EXPIRES = env("GATEPOST_TOKEN_EXPIRES", default="90d")
 GATEPOST_IDEMPOTENCY_HOURS = env.float("GATEPOST_IDEMPOTENCY_HOURS", default=24.0)
@@ -372,31 +372,8 @@ FILES = env("GATEPOST_FILES", default="")
 MEDIA_ROOT = Path(os.path.abspath(Path(FILES).expanduser())) if FILES else DATA / "artifacts"
 
 # --- the API -------------------------------------------------------------------------------------
-REST_FRAMEWORK = {
-    # The first one answers 401 where both find nobody.
-    "DEFAULT_AUTHENTICATION_CLASSES": [
-        "dashboard.api.protocol.authentication.TokenAuthentication",
-        "dashboard.api.protocol.authentication.SessionAuthentication",
-    ],
-    "DEFAULT_PERMISSION_CLASSES": ["rest_framework.permissions.IsAuthenticated"],
-    "DEFAULT_RENDERER_CLASSES": ["rest_framework.renderers.JSONRenderer"],
-    "DEFAULT_PARSER_CLASSES": ["dashboard.api.protocol.parsers.StrictJSONParser"],
-    "DEFAULT_SCHEMA_CLASS": "dashboard.api.protocol.openapi.Described",
-    "EXCEPTION_HANDLER": "dashboard.api.shapes.problems.handler",
-}
-SPECTACULAR_SETTINGS = {
-    "TITLE": "Gatepost API",
-    "DESCRIPTION": "The control room for AI agents: threads, checkpoints, approvals.",
-    "VERSION": "1",
-    "OAS_VERSION": "3.1.1",
-    "SERVE_INCLUDE_SCHEMA": False,
-    "SERVE_PERMISSIONS": ["rest_framework.permissions.IsAuthenticated"],
-    "SCHEMA_PATH_PREFIX": "/api/v1",
-    # No online validator: the schema stays here.
-    "SWAGGER_UI_SETTINGS": {"deepLinking": True, "validatorUrl": None},
-    "SWAGGER_UI_DIST": "SIDECAR",
-    "SWAGGER_UI_FAVICON_HREF": "SIDECAR",
-}
+REST_FRAMEWORK = api.REST_FRAMEWORK
+SPECTACULAR_SETTINGS = api.SPECTACULAR_SETTINGS
 
 # --- time, words, log ----------------------------------------------------------------------------
 USE_TZ = True

@@ -14,9 +14,9 @@ MODES = ("refuse", "off")
 
 
 def mode(text: str) -> str:
-    """GATEPOST_SECRETS, checked."""
+    """GATEPOST_CREDENTIALS, checked."""
     if text not in MODES:
-        raise Misconfigured("GATEPOST_SECRETS", f"is one of {', '.join(MODES)}.")
+        raise Misconfigured("GATEPOST_CREDENTIALS", f"is one of {', '.join(MODES)}.")
     return text
 
 

@@ -66,6 +66,7 @@ DEPLOY = (
     Check("unsafe", "limits", deployment.limits),
     Check("unsafe", "passwords", deployment.passwords, "tables"),
     Check("unsafe", "Valkey's password", deployment.valkey_login),
+    Check("unsafe", "credentials", deployment.credentials),
     Check("unsafe", "reach", deployment.reach),
     Check("unsafe", "vulnerabilities", deployment.known_vulnerabilities),
 )

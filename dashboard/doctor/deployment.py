@@ -193,6 +193,18 @@ def valkey_login(seen: Seen) -> Iterator[Finding]:
         yield ok("Valkey's password", "set")
 
 
+def credentials(_seen: Seen) -> Iterator[Finding]:
+    """Keys and passwords in data are refused before the record has them for ever."""
+    if settings.GATEPOST_CREDENTIALS == "refuse":
+        yield ok("credentials", f"refused; {len(settings.GATEPOST_SECRET_VALUES)} registered")
+    else:
+        yield warning(
+            "credentials",
+            "what looks like a key or password is stored",
+            "Unset GATEPOST_CREDENTIALS, here and where workers start.",
+        )
+
+
 def reach(_seen: Seen) -> Iterator[Finding]:
     """Whom the server believes, and what it sends to: nothing wider than needed."""
     for network in settings.GATEPOST_TRUSTED_PROXIES:

@@ -18,7 +18,7 @@ def check_credentials(
     path: str, value: Any, *, within: str = "", exempt: Collection[str] = ()
 ) -> None:
     """Raise Invalid for a value that holds a credential; `path` is where the value stands."""
-    if settings.GATEPOST_SECRETS != "refuse":
+    if settings.GATEPOST_CREDENTIALS != "refuse":
         return
     registered = settings.GATEPOST_SECRET_VALUES
     hit = credentials.find(value, path, registered=registered, exempt=exempt)

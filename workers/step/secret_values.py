@@ -87,7 +87,7 @@ def what_is_secret(
     """
     if path := path_of_secret(value, secrets):
         return f"a secret at {path}"
-    if settings.GATEPOST_SECRETS != "refuse":
+    if settings.GATEPOST_CREDENTIALS != "refuse":
         return ""
     here = [one.removeprefix(f"{of}:") for one in exempt if of == "" or one.startswith(f"{of}:")]
     hit = credentials.find(value, registered=settings.GATEPOST_SECRET_VALUES, exempt=here)

@@ -61,6 +61,7 @@ def test_settings_of_a_public_installation_are_fine(public: Any, seen: Seen) -> 
     looks = (
         *(deployment.public_names, deployment.hsts, deployment.cookies, deployment.page_policy),
         *(deployment.limits, deployment.passwords, deployment.valkey_login, deployment.reach),
+        deployment.credentials,
         *(unsafe.debug, unsafe.hosts, unsafe.https, unsafe.secret_key, unsafe.data_folder),
     )
     findings = [finding for look in looks for finding in look(seen)]
@@ -86,6 +87,7 @@ def test_settings_of_a_public_installation_are_fine(public: Any, seen: Seen) -> 
         ("public_names", {"ALLOWED_HOSTS": ["localhost", "[::1]"]}, "only names of this machine"),
         ("public_names", {"ALLOWED_HOSTS": [".example"]}, "every name under .example"),
         ("valkey_login", {"REDIS_URL": "redis://localhost:6379/0"}, "none"),
+        ("credentials", {"GATEPOST_CREDENTIALS": "off"}, "is stored"),
         ("reach", {"GATEPOST_TRUSTED_PROXIES": ["0.0.0.0/0"]}, "everybody may claim any address"),
         ("reach", {"GATEPOST_WEBHOOK_HTTP": True}, "without TLS"),
         ("reach", {"GATEPOST_WEBHOOK_PORTS": [0]}, "any port"),

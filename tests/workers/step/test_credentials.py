@@ -182,7 +182,7 @@ def test_an_exception_names_a_path_and_a_reason(allowed: Any) -> None:
 
 
 def test_it_can_be_switched_off_but_not_for_what_was_read(settings: Any, monkeypatch: Any) -> None:
-    settings.GATEPOST_SECRETS = "off"
+    settings.GATEPOST_CREDENTIALS = "off"
     assert play(lambda ctx: {"text": CANARY}, version=2).state["text"] == CANARY
     monkeypatch.setenv("SHOP_KEY", CANARY)
     thread = play(lambda ctx: {"text": ctx.activity(lambda: current().secret("SHOP_KEY"))})
@@ -191,7 +191,7 @@ def test_it_can_be_switched_off_but_not_for_what_was_read(settings: Any, monkeyp
 
 def test_what_is_on_record_goes_on(settings: Any) -> None:
     """A thread from before, whose step is worked again: what it recorded answers as it did."""
-    settings.GATEPOST_SECRETS = "off"
+    settings.GATEPOST_CREDENTIALS = "off"
     calls: list[str] = []
     graph = Graph("noting", Note)
 
@@ -204,7 +204,7 @@ def test_what_is_on_record_goes_on(settings: Any) -> None:
         ctx.activity(look, CANARY)
         if len(calls) == 1:
             calls.append("stopped")
-            settings.GATEPOST_SECRETS = "refuse"
+            settings.GATEPOST_CREDENTIALS = "refuse"
             raise RuntimeError("the worker is restarted")
         return {"text": "done"}
 
