@@ -93,7 +93,7 @@ _OTHER: Final = re.compile(r"[^A-Za-z0-9\s]")
 
 @dataclass(frozen=True, slots=True)
 class Hit:
-    """Where a credential stands, and what it looks like."""
+    """A credential: its path, and what it looks like."""
 
     path: str
     what: str
@@ -110,7 +110,7 @@ def registrable(values: Iterable[str]) -> tuple[str, ...]:
 
 
 def form_of(text: str) -> str:
-    """What a credential in a text looks like; "" where there is none."""
+    """Name the form of a credential in a text; "" where there is none."""
     if len(text) >= FORM_MIN and _has_mark(text):
         for mark, form, name in FORMS:
             if mark in text and form.search(text):
@@ -170,7 +170,7 @@ def find_values(value: Any, known: Collection[str], path: str = "$") -> Hit | No
 
 
 def _is_suspect(value: Any, registered: Collection[str]) -> bool:
-    """Whether a closer look is worth it; without paths and exceptions, so that it is fast."""
+    """Say whether a closer look is worth it; without paths and exceptions, so that it is fast."""
     if isinstance(value, str):
         return _is_suspect_text(value, registered)
     rest: list[tuple[Any, int]] = [(value, 0)]
@@ -228,10 +228,10 @@ def _hits(
     named = value if isinstance(value, dict) else _fields(value)
     for name, item in named.items():
         label = str(name)
-        place = at(path, masked(label, hidden))
+        inner = at(path, masked(label, hidden))
         if what := judge(label, ""):
-            yield Hit(place, what)
-        yield from _hits(item, place, label, judge, hidden, exempt, depth + 1)
+            yield Hit(inner, what)
+        yield from _hits(item, inner, label, judge, hidden, exempt, depth + 1)
 
 
 def _fields(value: Any) -> dict[str, Any]:
@@ -242,18 +242,18 @@ def _fields(value: Any) -> dict[str, Any]:
 
 
 def is_exempt(path: str, exempt: Iterable[str]) -> bool:
-    """Whether a path is one of these, or lies below one."""
+    """Say whether a path is one of these, or lies below one."""
     return any(path == one or (path.startswith(one) and path[len(one)] in ".[") for one in exempt)
 
 
 @lru_cache(4_096)
 def is_telling(key: str) -> bool:
-    """Whether a name is one that credentials have."""
+    """Say whether a name is one that credentials have."""
     return key.lower().replace("_", "").replace("-", "") in KEYS
 
 
 def is_keyed(key: str, value: str) -> bool:
-    """Whether a text under a telling name is a credential, and no word, type or placeholder."""
+    """Say whether a text under a telling name is a credential: no word, type or placeholder."""
     if not is_telling(key):
         return False
     text = value.strip()

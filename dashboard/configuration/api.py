@@ -1,4 +1,4 @@
-"""What REST framework and the OpenAPI document are told; parts of the settings."""
+"""REST framework and the OpenAPI document; parts of the settings."""
 
 REST_FRAMEWORK = {
     # The first one answers 401 where both find nobody.

@@ -1,4 +1,4 @@
-"""Whether credentials are refused, and which values are registered as such."""
+"""Credentials in data: the mode of refusal, and the registered values."""
 
 from __future__ import annotations
 

@@ -164,6 +164,6 @@ def configured(embedded: str) -> str:
     if address.password:
         raise Misconfigured("REDIS_PASSWORD", "is set, and REDIS_URL has a password as well.")
     scheme, _, rest = url.partition("://")
-    login, at, place = rest.partition("@")
+    login, at, server = rest.partition("@")
     user = login if at else ""
-    return f"{scheme}://{user.rstrip(':')}:{quote(password, safe='')}@{place if at else rest}"
+    return f"{scheme}://{user.rstrip(':')}:{quote(password, safe='')}@{server if at else rest}"

@@ -1,4 +1,4 @@
-"""What `doctor --deploy` refuses beside `unsafe`: settings that are fine only on one machine."""
+"""Checks of `doctor --deploy` beside `unsafe`: settings that are fine only on one machine."""
 
 from __future__ import annotations
 
@@ -135,7 +135,7 @@ def page_policy(_seen: Seen) -> Iterator[Finding]:
 
 
 def limits(_seen: Seen) -> Iterator[Finding]:
-    """What one sender may cost is bounded."""
+    """Limits bound what one sender may cost."""
     off = [name for name in LIMITS if not getattr(settings, name)]
     if off:
         yield wrong("limits", f"off: {', '.join(off)}", f"Unset {off[0]}: its default is a limit.")
@@ -206,7 +206,7 @@ def credentials(_seen: Seen) -> Iterator[Finding]:
 
 
 def reach(_seen: Seen) -> Iterator[Finding]:
-    """Whom the server believes, and what it sends to: nothing wider than needed."""
+    """Proxies and webhooks are trusted no more widely than needed."""
     for network in settings.GATEPOST_TRUSTED_PROXIES:
         if ip_network(network).prefixlen == 0:
             yield wrong(

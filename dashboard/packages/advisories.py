@@ -48,7 +48,7 @@ class Range(_Strict):
     last_affected: str = ""
 
     def holds(self, version: Version) -> bool:
-        """Whether a version lies in it; a range that cannot be read holds every version."""
+        """Say whether a version lies in it; a range that cannot be read holds every version."""
         try:
             if self.introduced != "0" and version < Version(self.introduced):
                 return False
@@ -80,7 +80,7 @@ class Advisories(_Strict):
     advisories: tuple[Advisory, ...]
 
     def age(self, today: date) -> int:
-        """How many days old it is."""
+        """Its age in days."""
         return max(0, (today - self.as_of).days)
 
 
@@ -196,7 +196,7 @@ def _ask(client: httpx2.Client, name: str) -> Iterator[dict[str, Any]]:
 
 
 def _advisory(entry: dict[str, Any], name: str) -> Iterator[Advisory]:
-    """What an entry of OSV says of this package; nothing once it was withdrawn."""
+    """Read what an entry of OSV says of this package; nothing once it was withdrawn."""
     if entry.get("withdrawn"):
         return
     try:

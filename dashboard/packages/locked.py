@@ -28,7 +28,7 @@ class Package:
 
     @property
     def counts_here(self) -> bool:
-        """Whether this platform and Python install it."""
+        """True where this platform and Python install it."""
         return not self.marker or Marker(self.marker).evaluate()
 
 
@@ -47,7 +47,7 @@ def read_lock(path: Path) -> list[Package]:
 
 
 def installed(root: str = ROOT_PACKAGE) -> list[Package]:
-    """What an installed package needs, and all that those need, as they are installed.
+    """List the packages that an installed one needs, and all that those need.
 
     Raises PackageNotFoundError where `root` is not installed.
     """

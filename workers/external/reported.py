@@ -216,7 +216,7 @@ def begin(
 
 
 def is_recorded(work: Work, node: str, index: int, key: str) -> bool:
-    """Whether what came of a call at this position of the step in progress is on record."""
+    """Say whether the outcome of a call at this position of the step in progress is on record."""
     step = open_step(work)
     known = step.record_at(Position(work.branch, step.number, node, index, key))
     return known is not None and known.state != "started"

@@ -81,7 +81,7 @@ def path_of_secret(value: Any, secrets: Iterable[str]) -> str:
 def what_is_secret(
     value: Any, secrets: Iterable[str] = (), exempt: Collection[str] = (), of: str = ""
 ) -> str:
-    """What a value must not have, with its path, as the end of a sentence; "" where all is well.
+    """Name what a value must not have, with its path; "" where all is well.
 
     `of` names the call whose arguments or result it is: `exempt` paths of those begin with it.
     """

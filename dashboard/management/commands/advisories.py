@@ -23,7 +23,7 @@ from dashboard.packages.locked import packages
 
 
 class Audit(BaseModel):
-    """What was compared with what, and the packages that are affected."""
+    """The result of a comparison: the packages that are affected, and by which data."""
 
     packages: int
     advisories: int

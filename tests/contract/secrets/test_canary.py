@@ -100,7 +100,7 @@ CHANGING = sorted(name for name in EXAMPLES if operations()[name].method != "get
 def test_no_call_of_the_api_stores_a_credential(world: World, text: str) -> None:
     tried = refused = 0
     clients = {who: world.cast.client(who) for who in ("operator", "manager", "admin")}
-    kept: dict[str, set[str]] = {}
+    stored: dict[str, set[str]] = {}
     config = logging_config(level="DEBUG", form="json")
     stream = io.StringIO()
     config["handlers"]["stderr"]["stream"] = stream
@@ -116,9 +116,9 @@ def test_no_call_of_the_api_stores_a_credential(world: World, text: str) -> None
                     refused += answer.status_code in (400, 409, 422)
                     assert answer.status_code < 500, (name, where)
                     if answer.status_code < 400 and (at := grep.in_database(text)):
-                        kept[f"{name} {where}"] = at
+                        stored[f"{name} {where}"] = at
         logging.getLogger("gatepost").warning("the end")
-    assert not kept, "\n".join(f"{k}: {sorted(v)}" for k, v in kept.items())
+    assert not stored, "\n".join(f"{k}: {sorted(v)}" for k, v in stored.items())
     assert tried > 150
     assert refused > 100
     assert "the end" in stream.getvalue()
