@@ -112,7 +112,7 @@ def cookies(_seen: Seen) -> Iterator[Finding]:
 
 def page_policy(_seen: Seen) -> Iterator[Finding]:
     """The Content-Security-Policy lets no script in but our own files."""
-    policy = settings.SECURE_CSP
+    policy: dict[str, list[str]] = settings.SECURE_CSP
     faults = [
         f"{name} is not {value}"
         for name, value in CSP_NEEDED.items()

@@ -41,7 +41,8 @@ def _withheld(one: SpanOfAgent) -> SpanOfAgent:
 
 def _masked[T: (SpanOfAgent, ReceivedSpan)](one: T) -> T:
     """The same with credentials masked in its names and error."""
-    texts = {f.name: getattr(one, f.name) for f in fields(one)}
-    return replace(
-        one, **{k: without_credentials(v) for k, v in texts.items() if isinstance(v, str)}
-    )
+    values = {f.name: getattr(one, f.name) for f in fields(one)}
+    texts: dict[str, Any] = {
+        name: without_credentials(value) for name, value in values.items() if isinstance(value, str)
+    }
+    return replace(one, **texts)

@@ -18,8 +18,9 @@ from dashboard.commands.terminal.console import (
     add_answer_arguments,
 )
 from dashboard.commands.terminal.tables import table
-from dashboard.packages import advisories
-from dashboard.packages.locked import packages
+from dashboard.packages import advisories as known_vulnerabilities
+from dashboard.packages.advisories import Vulnerable
+from dashboard.packages.locked import Package, packages
 
 
 class Audit(BaseModel):
@@ -32,7 +33,7 @@ class Audit(BaseModel):
     source: str
     complete: bool
     accepted: list[str]
-    vulnerable: list[advisories.Vulnerable]
+    vulnerable: list[Vulnerable]
 
 
 class Command(TerminalCommand):
@@ -63,7 +64,9 @@ class Command(TerminalCommand):
             help="ask the database of advisories (needs a network) and write the file",
         )
         parser.add_argument(
-            "--url", default=advisories.OSV, help=f"with --refresh: who is asked ({advisories.OSV})"
+            "--url",
+            default=known_vulnerabilities.OSV,
+            help=f"with --refresh: who is asked ({known_vulnerabilities.OSV})",
         )
         add_answer_arguments(parser)
 
@@ -73,14 +76,20 @@ class Command(TerminalCommand):
         today = datetime.now(UTC).date()
         own = self.options["file"]
         if self.options["refresh"]:
-            target = Path(own) if own else Path(settings.GATEPOST_DATA) / advisories.FILE_NAME
+            target = (
+                Path(own) if own else Path(settings.GATEPOST_DATA) / known_vulnerabilities.FILE_NAME
+            )
             self._refresh(rows, target, today)
         try:
-            known = advisories.read(Path(own)) if own else advisories.newest(settings.GATEPOST_DATA)
+            known = (
+                known_vulnerabilities.read(Path(own))
+                if own
+                else known_vulnerabilities.newest(settings.GATEPOST_DATA)
+            )
         except (OSError, ValueError, ValidationError) as error:
             raise Usage("--file", f"cannot be read: {type(error).__name__}") from error
         accepted = set(self.options["accept"])
-        every = advisories.vulnerable(rows, known)
+        every = known_vulnerabilities.vulnerable(rows, known)
         bad = [v for v in every if accepted.isdisjoint({v.id, *v.aliases})]
         result = Audit(
             packages=len(rows),
@@ -98,7 +107,7 @@ class Command(TerminalCommand):
         if bad:
             raise SystemExit(REFUSED)
 
-    def _packages(self) -> list[advisories.Package]:
+    def _packages(self) -> list[Package]:
         named = self.options["lock"]
         lock = Path(named) if named else Path(settings.BASE_DIR) / "requirements.lock"
         if named and not lock.is_file():
@@ -110,11 +119,13 @@ class Command(TerminalCommand):
                 "--lock", "is needed here: Gatepost is not installed as a package"
             ) from None
 
-    def _refresh(self, rows: list[advisories.Package], target: Path, today: date) -> None:
+    def _refresh(self, rows: list[Package], target: Path, today: date) -> None:
         try:
-            known = advisories.fetch(rows, today=today, url=self.options["url"].rstrip("/"))
-            advisories.write(target, known)
-        except advisories.Unavailable as error:
+            known = known_vulnerabilities.fetch(
+                rows, today=today, url=self.options["url"].rstrip("/")
+            )
+            known_vulnerabilities.write(target, known)
+        except known_vulnerabilities.Unavailable as error:
             raise Away(f"{error}; the former file stays as it is.") from error
         except OSError as error:
             raise Usage("--file", f"cannot be written: {error.strerror}") from error
@@ -127,7 +138,7 @@ def _sentence(result: Audit) -> str:
     count = len(result.vulnerable)
     verdict = f"{count} affected" if count else "none is affected"
     more = ""
-    if result.age_days > advisories.OLD_DAYS or not result.complete:
+    if result.age_days > known_vulnerabilities.OLD_DAYS or not result.complete:
         more = " Call `advisories --refresh` where the network allows it."
     if result.accepted:
         more = f" Accepted: {', '.join(result.accepted)}.{more}"
